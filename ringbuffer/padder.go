@@ -1,0 +1,188 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// A Trigger is what made the ring be padded.
+type Trigger int
+
+// The triggers.
+const (
+	Initial   Trigger = iota // New
+	Immediate                // the fill level fell below the padding factor
+	Scheduled                // the interval
+	Caller                   // a taker that found the ring empty
+	triggers
+)
+
+// String returns the trigger's name.
+func (t Trigger) String() string {
+	switch t {
+	case Initial:
+		return "initial"
+	case Immediate:
+		return "immediate"
+	case Scheduled:
+		return "scheduled"
+	case Caller:
+		return "caller"
+	}
+	return "unknown"
+}
+
+const (
+	minRetry = time.Millisecond      // the shortest time between two tries
+	failBase = 10 * time.Millisecond // the time after a first failure; doubled by each more
+	failMax  = time.Second           // the longest time after a failure
+)
+
+// Kick asks the padder to fill the ring now, even if it is waiting to ask its provider
+// again: a provider calls it when what hindered it has passed. It never blocks.
+func (r *Ring) Kick() {
+	select {
+	case r.kick <- struct{}{}:
+	default: // one is under way
+	}
+}
+
+// wakePadder asks the padder to fill the ring, unless it is waiting to ask its provider
+// again: takers of an empty ring do not drive a failing provider. It never blocks.
+func (r *Ring) wakePadder() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pad is the padder: it fills the ring when it is woken, when the interval is over, and
+// when the time of a retry has come, until the ring closes. No failure ends it.
+func (r *Ring) pad(wait time.Duration) {
+	var tick <-chan time.Time
+	if r.cfg.Interval > 0 {
+		ticker := time.NewTicker(r.cfg.Interval)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	retry := time.NewTimer(wait)
+	defer retry.Stop()
+	trigger := Initial
+	for {
+		wake := r.wake
+		if wait > 0 {
+			wake = nil
+		} else {
+			retry.Stop()
+		}
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-wake:
+			trigger = Immediate
+		case <-r.kick:
+			trigger = Immediate
+		case <-tick:
+			trigger = Scheduled
+			r.dropStale()
+		case <-retry.C: // of what the trigger was
+		}
+		wait, _ = r.fill(r.ctx, trigger)
+		retry.Reset(wait)
+	}
+}
+
+// fill puts runs until the ring is full or the provider has none. It returns how long to
+// wait before another try, 0 for until somebody asks, and the error unless it was a
+// *NotYetError.
+func (r *Ring) fill(ctx context.Context, trigger Trigger) (time.Duration, error) {
+	for first := true; ; first = false {
+		select {
+		case r.putLock <- struct{}{}:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+		err := r.padOne(ctx)
+		<-r.putLock // so that a taker who pads has its turn between two runs
+		if err == nil {
+			if first {
+				r.counts.paddings[trigger].Add(1)
+			}
+			continue
+		}
+		if err == errNoRoom {
+			return 0, nil
+		}
+		if notYet := (*NotYetError)(nil); errors.As(err, &notYet) {
+			return max(notYet.After, minRetry), nil
+		}
+		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrClosed) {
+			return 0, err
+		}
+		return r.retryAfter(), err
+	}
+}
+
+// retryAfter is how long to wait after as many failures as there were in this episode.
+func (r *Ring) retryAfter() time.Duration {
+	n := r.counts.episode.Load()
+	return min(failBase<<min(max(n-1, 0), 16), failMax)
+}
+
+// failed keeps what the provider said. The caller holds the put lock.
+func (r *Ring) failed(err error) {
+	r.empty.Store(&EmptyError{Cause: err})
+	if isNotYet(err) {
+		return
+	}
+	if errors.Is(err, ErrExhausted) {
+		r.ended.Store(&err)
+		r.fresh.broadcast() // who waits has nothing more to wait for
+		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelError, "ringbuffer: the provider is exhausted", slog.Any("err", err))
+		return
+	}
+	if r.ctx.Err() != nil {
+		return // closing, which is no failure
+	}
+	r.counts.failedPaddings.Add(1)
+	if r.counts.episode.Add(1) == 1 {
+		attrs := []slog.Attr{slog.Any("err", err)}
+		if p := (*PanicError)(nil); errors.As(err, &p) {
+			attrs = append(attrs, slog.String("stack", string(p.Stack)))
+		}
+		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelWarn, "ringbuffer: padding failed, trying again", attrs...)
+	}
+}
+
+// worked ends an episode of failures. The caller holds the put lock.
+func (r *Ring) worked() {
+	if r.emptyError().Cause == nil {
+		return
+	}
+	r.empty.Store(new(EmptyError))
+	if n := r.counts.episode.Swap(0); n > 0 {
+		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelInfo, "ringbuffer: padding works again", slog.Int64("failures", n))
+	}
+}
+
+// dropStale drops runs from the front of the ring for as long as they are stale. It is a
+// taker like any other, one that takes all that is left of a run, so it needs no lock.
+func (r *Ring) dropStale() {
+	if r.cfg.Stale == nil {
+		return
+	}
+	for {
+		s := r.current.Load()
+		if !s.spent() {
+			if !r.cfg.Stale(s.first) {
+				return
+			}
+			r.counts.dropped.Add(s.drain())
+		}
+		if !r.advance(s) {
+			return
+		}
+	}
+}

@@ -1,0 +1,510 @@
+package ringbuffer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
+)
+
+func TestInitialPaddingFillsTheRing(t *testing.T) {
+	r := start(t, Config{Capacity: 8, Provider: &counting{length: 10}})
+	st := r.Stats()
+	if st.Fill != 80 || st.FillRuns != 8 || st.Paddings != [4]uint64{Initial: 1} {
+		t.Errorf("Stats() = %+v, want 8 runs of 10 by one initial padding", st)
+	}
+}
+
+func TestInitialPaddingThatFailsIsAnError(t *testing.T) {
+	leaktest.Check(t)
+	broken := errors.New("broken")
+	_, err := New(context.Background(), Config{Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, broken })})
+	if !errors.Is(err, broken) {
+		t.Errorf("New() = %v, want the provider's error", err)
+	}
+}
+
+func TestImmediatePaddingAtTheThreshold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, Config{Capacity: 8, PaddingFactor: 50, Provider: &counting{length: 10}})
+		for v := range int64(40) { // half the ring: the fill level is at the threshold, not below it
+			take(t, r, v)
+		}
+		synctest.Wait()
+		if st := r.Stats(); st.Fill != 40 || st.Paddings[Immediate] != 0 {
+			t.Fatalf("at the threshold: %+v", st)
+		}
+		take(t, r, 40)
+		synctest.Wait()
+		if st := r.Stats(); st.FillRuns != 8 || st.Paddings[Immediate] != 1 {
+			t.Errorf("below the threshold: %+v", st)
+		}
+	})
+}
+
+func TestScheduledPaddingDropsWhatIsStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		second := func() int64 { return int64(time.Since(begin) / time.Second) }
+		last := int64(-1)
+		r := start(t, Config{
+			Capacity: 4,
+			Interval: time.Second,
+			Stale:    func(first int64) bool { return first/10 < second()-2 },
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				last = max(last+1, second())
+				return Run{First: last * 10, Length: 10}, nil
+			}),
+		})
+		take(t, r, 0)
+		time.Sleep(100*time.Second + time.Millisecond)
+		synctest.Wait()
+		v, err := r.Take(context.Background())
+		if err != nil || v != 980 {
+			t.Errorf("after 100 s Take() = %d, %v; want 980, of second 98", v, err)
+		}
+		st := r.Stats()
+		if st.Dropped == 0 || st.Taken != 2 || st.Fill != 39 || st.Paddings[Scheduled] == 0 {
+			t.Errorf("Stats() = %+v", st)
+		}
+	})
+}
+
+// D3: a padding of the original that fails leaves a mark set, and the ring is never padded
+// again. Here failures and panics are counted, logged once an episode, and tried again.
+func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
+	for name, fail := range map[string]func() (Run, error){
+		"error":   func() (Run, error) { return Run{}, errors.New("boom") },
+		"panic":   func() (Run, error) { panic("boom") },
+		"bad run": func() (Run, error) { return Run{First: -1, Length: 1}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				var failing atomic.Bool
+				good := &counting{length: 10}
+				r := start(t, Config{
+					Capacity:   2,
+					TakePolicy: Fail,
+					Logger:     slog.New(slog.NewTextHandler(&log, nil)),
+					Provider: providerFunc(func(ctx context.Context) (Run, error) {
+						if failing.Load() {
+							return fail()
+						}
+						return good.NextRun(ctx)
+					}),
+				})
+				for episode := uint64(1); episode <= 2; episode++ {
+					failing.Store(true)
+					var err error
+					for err == nil {
+						_, err = r.Take(context.Background())
+					}
+					synctest.Wait()
+					time.Sleep(10 * time.Second) // many tries
+					if _, err = r.Take(context.Background()); !errors.Is(err, ErrEmpty) || !strings.HasPrefix(err.Error(), "ringbuffer: empty: ringbuffer: ") && name != "error" {
+						t.Errorf("Take() = %v, want ErrEmpty with its cause", err)
+					}
+					st := r.Stats()
+					if st.FailedPaddings < 10*episode || st.LastError == nil {
+						t.Errorf("Stats() = %+v, want many failures", st)
+					}
+					failing.Store(false)
+					time.Sleep(2 * failMax)
+					if st := r.Stats(); st.FillRuns != 2 || st.LastError != nil {
+						t.Errorf("Stats() = %+v, want a full ring", st)
+					}
+					if n := uint64(strings.Count(log.String(), "padding failed")); n != episode {
+						t.Errorf("%d failures were logged in %d episodes", n, episode)
+					}
+					if n := uint64(strings.Count(log.String(), "padding works again")); n != episode {
+						t.Errorf("%d recoveries were logged in %d episodes", n, episode)
+					}
+				}
+			})
+		})
+	}
+}
+
+// D4: each take of the original below the threshold logs a line and queues a task. Here a
+// million takes of a ring that cannot be filled write one line, and the provider is asked
+// no faster for it.
+func TestD4TakesNeitherLogNorQueue(t *testing.T) {
+	var (
+		log      bytes.Buffer
+		failing  atomic.Bool
+		failures atomic.Int64
+	)
+	r := start(t, Config{
+		Capacity:   2,
+		TakePolicy: Fail,
+		Logger:     slog.New(slog.NewTextHandler(&log, nil)),
+		Provider: providerFunc(func(context.Context) (Run, error) {
+			if failing.Load() {
+				failures.Add(1)
+				return Run{}, errors.New("boom")
+			}
+			return Run{Length: 1}, nil
+		}),
+	})
+	failing.Store(true)
+	begin := time.Now()
+	var takers sync.WaitGroup
+	for range 4 {
+		takers.Go(func() {
+			for range 250_000 {
+				r.Take(context.Background())
+			}
+		})
+	}
+	takers.Wait()
+	took := time.Since(begin)
+	r.Close()
+	if n := strings.Count(log.String(), "\n"); n > 1 {
+		t.Errorf("%d lines were logged, want at most 1", n)
+	}
+	// The backoff's first steps come to 10+20+40+… ms, then it is one try a second.
+	if n, most := failures.Load(), int64(10+took/failMax); n > most {
+		t.Errorf("the provider was asked %d times in %v, want at most %d", n, took, most)
+	}
+}
+
+// D5: each padding of the original runs into the full ring, logs, and loses the rest of
+// that second. Here the provider is asked only when there is room, and nothing is lost.
+func TestD5PaddingLosesNothing(t *testing.T) {
+	var log bytes.Buffer
+	p := &counting{length: 10}
+	r := start(t, Config{Capacity: 4, Provider: p, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for want := range int64(10_000) {
+		take(t, r, want) // without a gap
+	}
+	r.Close()
+	st := r.Stats()
+	if st.RejectedPuts != 0 || log.Len() != 0 {
+		t.Errorf("%d puts were rejected, and the log says %q", st.RejectedPuts, log.String())
+	}
+	if put := p.calls.Load() * p.length; put > 10_000+40 {
+		t.Errorf("%d integers were made for 10,000 and a ring of 40", put)
+	}
+}
+
+// D7: a take handler of the original that does not throw falls through to a place that was
+// never filled. Here a policy that does nothing is asked again, and none makes a take
+// return what was not put.
+func TestD7PolicyThatDoesNothing(t *testing.T) {
+	asked := 0
+	r, err := newRing(Config{Capacity: 1, TakePolicy: takePolicyFunc(func(_ context.Context, r *Ring) error {
+		if asked++; asked == 5 {
+			put(t, r, 42, 1)
+		}
+		return nil
+	})}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	take(t, r, 42)
+	if asked != 5 {
+		t.Errorf("the policy was asked %d times, want 5", asked)
+	}
+}
+
+// D8: the threshold of a small ring is not 0, and that of a great one does not overflow.
+func TestD8Threshold(t *testing.T) {
+	for _, tt := range []struct {
+		capacity, factor int
+		want             uint64
+	}{
+		{1, 50, 0}, // one run is full until it is spent
+		{2, 1, 1}, {2, 50, 1}, {2, 99, 1},
+		{8, 1, 1}, {8, 50, 4}, {8, 51, 5}, {8, 99, 7},
+		{MaxCapacity, 99, 1038091},
+	} {
+		if got := (Config{Capacity: tt.capacity, PaddingFactor: tt.factor}).threshold(); got != tt.want {
+			t.Errorf("threshold of %d runs at %d %% = %d, want %d", tt.capacity, tt.factor, got, tt.want)
+		}
+	}
+}
+
+type takePolicyFunc func(context.Context, *Ring) error
+
+func (f takePolicyFunc) OnEmpty(ctx context.Context, r *Ring) error { return f(ctx, r) }
+
+type putPolicyFunc func(context.Context, *Ring, Run) error
+
+func (f putPolicyFunc) OnFull(ctx context.Context, r *Ring, run Run) error { return f(ctx, r, run) }
+
+func TestUsersPutPolicy(t *testing.T) {
+	var rejected []Run
+	mine := errors.New("mine")
+	r := start(t, Config{Capacity: 1, TakePolicy: Fail, PutPolicy: putPolicyFunc(func(_ context.Context, _ *Ring, run Run) error {
+		rejected = append(rejected, run)
+		return mine
+	})})
+	put(t, r, 0, 1)
+	if err := r.Put(context.Background(), Run{First: 1, Length: 2}); err != mine {
+		t.Errorf("Put() = %v, want the policy's error", err)
+	}
+	if len(rejected) != 1 || rejected[0] != (Run{First: 1, Length: 2}) {
+		t.Errorf("the policy saw %v", rejected)
+	}
+}
+
+func TestDiscardLogsWhatItDiscards(t *testing.T) {
+	var log bytes.Buffer
+	r := start(t, Config{Capacity: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	put(t, r, 0, 1)
+	if err := r.Put(context.Background(), Run{First: 17, Length: 2}); !errors.Is(err, ErrFull) {
+		t.Errorf("Put() = %v, want ErrFull", err)
+	}
+	if !strings.Contains(log.String(), "first=17 length=2") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// A provider that is not ready leaves waiting takers waiting; no other way of waking them
+// than its own time is needed.
+func TestNotYetIsAskedAgainInTime(t *testing.T) {
+	for _, policy := range []TakePolicy{CallerPads, Wait} {
+		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ready := time.Now().Add(time.Minute)
+				r := start(t, Config{Capacity: 1, TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
+					if d := time.Until(ready); d > 0 {
+						return Run{}, &NotYetError{After: d}
+					}
+					ready = ready.Add(time.Minute)
+					return Run{First: 5, Length: 1}, nil
+				})})
+				begin := time.Now()
+				for minute := 1; minute <= 3; minute++ {
+					take(t, r, 5)
+					if got := time.Since(begin); got != time.Duration(minute)*time.Minute {
+						t.Errorf("take %d came after %v", minute, got)
+					}
+				}
+				if st := r.Stats(); st.FailedPaddings != 0 {
+					t.Errorf("%d paddings failed", st.FailedPaddings)
+				}
+			})
+		})
+	}
+}
+
+func TestKickDoesNotWaitForTheRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ready atomic.Bool
+		r := start(t, Config{TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
+			if !ready.Load() {
+				return Run{}, &NotYetError{After: time.Hour}
+			}
+			return Run{First: 5, Length: 1}, nil
+		})})
+		go func() {
+			time.Sleep(time.Second)
+			ready.Store(true)
+			r.Kick()
+		}()
+		begin := time.Now()
+		take(t, r, 5)
+		if got := time.Since(begin); got != time.Second {
+			t.Errorf("the take came after %v, want 1 s", got)
+		}
+	})
+}
+
+func TestExhaustedProvider(t *testing.T) {
+	end := fmt.Errorf("the end: %w", ErrExhausted)
+	for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
+		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+			left := 3
+			r := start(t, Config{Capacity: 2, TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
+				if left == 0 {
+					return Run{}, end
+				}
+				left--
+				return Run{First: int64(2 - left), Length: 1}, nil
+			})})
+			got := int64(0)
+			eventually(t, "the end is reached", func() bool {
+				v, err := r.Take(context.Background())
+				if err == nil {
+					if v != got {
+						t.Fatalf("took %d, want %d", v, got)
+					}
+					got++
+				}
+				return errors.Is(err, ErrExhausted)
+			})
+			if got != 3 {
+				t.Errorf("%d integers came before the end, want all 3", got)
+			}
+			for range 3 {
+				if _, err := r.Take(context.Background()); err != end {
+					t.Errorf("Take() = %v, want the provider's error", err)
+				}
+				if err := r.Wait(context.Background()); err != end {
+					t.Errorf("Wait() = %v, want the provider's error", err)
+				}
+			}
+		})
+	}
+}
+
+func TestWaitingEnds(t *testing.T) {
+	never := providerFunc(func(context.Context) (Run, error) {
+		return Run{}, &NotYetError{After: time.Hour, Reason: errors.New("no luck")}
+	})
+	for _, policy := range []TakePolicy{CallerPads, Wait} {
+		t.Run(fmt.Sprintf("%v/context", policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, Config{TakePolicy: policy, Provider: never})
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				_, err := r.Take(ctx)
+				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), "no luck") {
+					t.Errorf("Take() = %v, want what ended it and why", err)
+				}
+			})
+		})
+		t.Run(fmt.Sprintf("%v/close", policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, Config{TakePolicy: policy, Provider: never})
+				var takers sync.WaitGroup
+				for range 10 {
+					takers.Go(func() {
+						if _, err := r.Take(context.Background()); !errors.Is(err, ErrClosed) {
+							t.Errorf("Take() = %v, want ErrClosed", err)
+						}
+					})
+				}
+				synctest.Wait()
+				r.Close()
+				takers.Wait()
+			})
+		})
+	}
+}
+
+// A taker that pads waits for a provider that is slow, but not beyond its context.
+func TestCallerWaitsForWhoeverPads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		r := start(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if calls++; calls == 1 {
+				return Run{Length: 1}, nil
+			}
+			select {
+			case <-time.After(time.Minute):
+				return Run{First: int64(calls), Length: 1}, nil
+			case <-ctx.Done():
+				return Run{}, ctx.Err()
+			}
+		})})
+		take(t, r, 0)
+		first, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		var takers sync.WaitGroup
+		takers.Go(func() {
+			if _, err := r.Take(first); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Take() = %v, want the context's end", err)
+			}
+		})
+		takers.Go(func() {
+			time.Sleep(time.Millisecond)
+			if _, err := r.Take(context.Background()); err != nil {
+				t.Errorf("Take() = %v", err)
+			}
+		})
+		takers.Wait()
+	})
+}
+
+func TestCloseIsFinal(t *testing.T) {
+	leaktest.Check(t)
+	r := start(t, Config{Capacity: 2, Provider: &counting{length: 100}, Interval: time.Millisecond})
+	take(t, r, 0)
+	for range 2 {
+		if err := r.Close(); err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+	}
+	for range 3 {
+		if _, ok := r.TryTake(); ok {
+			t.Error("TryTake() found something")
+		}
+		if _, err := r.Take(context.Background()); err != ErrClosed {
+			t.Errorf("Take() = %v, want ErrClosed", err)
+		}
+		if _, _, err := r.Claim(context.Background(), 5); err != ErrClosed {
+			t.Errorf("Claim() = %v, want ErrClosed", err)
+		}
+		if err := r.Put(context.Background(), Run{Length: 1}); err != ErrClosed {
+			t.Errorf("Put() = %v, want ErrClosed", err)
+		}
+		if err := r.Wait(context.Background()); err != ErrClosed {
+			t.Errorf("Wait() = %v, want ErrClosed", err)
+		}
+		if err := r.Pad(context.Background()); err != nil && err != ErrClosed {
+			t.Errorf("Pad() = %v", err)
+		}
+	}
+}
+
+// Close in the middle of takes: each take returns an integer or ErrClosed, no provider is
+// called afterwards, and no goroutine is left; a few hundred times over.
+func TestCloseInTheMiddle(t *testing.T) {
+	leaktest.Check(t)
+	rounds := 300
+	if testing.Short() {
+		rounds = 30
+	}
+	for range rounds {
+		p := &counting{length: 3}
+		r := start(t, Config{Capacity: 2, Provider: p})
+		var takers sync.WaitGroup
+		for range 4 {
+			takers.Go(func() {
+				for {
+					if _, err := r.Take(context.Background()); err != nil {
+						if err != ErrClosed {
+							t.Errorf("Take() = %v, want ErrClosed", err)
+						}
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(200 * time.Microsecond)
+		r.Close()
+		calls := p.calls.Load()
+		takers.Wait()
+		if after := p.calls.Load(); after != calls {
+			t.Fatalf("the provider was called %d times after Close", after-calls)
+		}
+	}
+}
+
+func TestTakesAllocateNothing(t *testing.T) {
+	r := start(t, Config{Capacity: 8, Provider: &counting{length: 1 << 40}})
+	empty := bare(t, 1, 0)
+	for name, f := range map[string]func(){
+		"TryTake":               func() { r.TryTake() },
+		"Take":                  func() { r.Take(context.Background()) },
+		"Claim":                 func() { r.Claim(context.Background(), 64) },
+		"Take of an empty ring": func() { empty.Take(context.Background()) },
+	} {
+		if n := testing.AllocsPerRun(1000, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package ringbuffer
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// counting is a provider of runs of one length that lie end to end from 0 on.
+type counting struct {
+	length int64
+	next   atomic.Int64
+	calls  atomic.Int64
+	busy   atomic.Bool
+}
+
+func (p *counting) NextRun(context.Context) (Run, error) {
+	if !p.busy.CompareAndSwap(false, true) {
+		panic("bug: the provider is called twice at a time")
+	}
+	defer p.busy.Store(false)
+	p.calls.Add(1)
+	first := p.next.Load()
+	p.next.Store(first + p.length)
+	return Run{First: first, Length: p.length}, nil
+}
+
+// providerFunc makes a provider of a function.
+type providerFunc func(ctx context.Context) (Run, error)
+
+func (f providerFunc) NextRun(ctx context.Context) (Run, error) { return f(ctx) }
+
+// start makes a ring that is closed at the end of the test.
+func start(tb testing.TB, cfg Config) *Ring {
+	tb.Helper()
+	r, err := New(context.Background(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { r.Close() })
+	return r
+}
+
+// bare makes a ring without a provider whose run numbers begin after first.
+func bare(tb testing.TB, capacity int, first uint64) *Ring {
+	tb.Helper()
+	r, err := newRing(Config{Capacity: capacity, TakePolicy: Fail}, first)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { r.Close() })
+	return r
+}
+
+// put puts a run and fails the test if it cannot.
+func put(tb testing.TB, r *Ring, first, length int64) {
+	tb.Helper()
+	if err := r.Put(context.Background(), Run{First: first, Length: length}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// take takes one integer and fails the test unless it is want.
+func take(tb testing.TB, r *Ring, want int64) {
+	tb.Helper()
+	got, err := r.Take(context.Background())
+	if err != nil || got != want {
+		tb.Fatalf("Take() = %d, %v; want %d", got, err, want)
+	}
+}
+
+// eventually waits for a condition that other goroutines bring about.
+func eventually(tb testing.TB, what string, cond func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited 20 s in vain until %s", what)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package ringbuffer
+
+import "context"
+
+// TryTake takes one integer from the current run. It never blocks, and its whole work is
+// one load, one atomic add and one comparison, so that it can be inlined: false says only
+// that the current run is spent, and Take is to be called.
+func (r *Ring) TryTake() (int64, bool) {
+	s := r.current.Load()
+	n := s.taken.Add(1) - 1
+	return s.first + int64(n), n < s.length
+}
+
+// Take takes one integer. When the ring is empty the take policy decides; ctx is for a
+// policy that waits, and is not looked at where there is something to take.
+func (r *Ring) Take(ctx context.Context) (int64, error) {
+	if v, ok := r.TryTake(); ok {
+		return v, nil
+	}
+	v, _, err := r.Claim(ctx, 1)
+	return v, err
+}
+
+// Claim takes up to n consecutive integers, by one atomic add, and returns the first and
+// how many there are: at least 1, and fewer than n where a run ends. When the ring is empty
+// the take policy decides, as with Take. n must be at least 1; less returns nothing.
+func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error) {
+	if n < 1 {
+		return 0, 0, nil
+	}
+	for {
+		s := r.current.Load()
+		if first, got := s.claim(uint64(n)); got > 0 {
+			return first, int64(got), nil
+		}
+		if r.advance(s) {
+			continue
+		}
+		if err := r.onEmpty(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
+}
+
+// advance moves takers from the spent run s to its successor, and tells whether the current
+// run is another one now. The one that moves them also looks at the threshold, so that
+// takers do so once a run.
+func (r *Ring) advance(s *slot) bool {
+	if r.closed.Load() {
+		return false
+	}
+	next := r.slots[(s.number+1)&r.mask].Load()
+	if next == nil || next.number != s.number+1 {
+		// Not put yet; or, if this taker slept through a lap, long gone.
+		return r.current.Load() != s
+	}
+	if r.current.CompareAndSwap(s, next) && r.tail.Load()-next.number+1 <= r.low {
+		// low runs are left, and the one just begun is about to lose an integer: the fill
+		// level is below the threshold.
+		r.wakePadder()
+	}
+	return true
+}
+
+// hasRun tells whether a take would find something.
+func (r *Ring) hasRun() bool {
+	s := r.current.Load()
+	return !s.spent() || r.tail.Load() != s.number
+}
+
+// onEmpty asks the policy what a take shall do, unless there is nothing to ask about. It
+// returns nil when the take shall look again.
+func (r *Ring) onEmpty(ctx context.Context) error {
+	if r.closed.Load() {
+		return ErrClosed
+	}
+	if end := r.ended.Load(); end != nil {
+		if r.hasRun() {
+			return nil // put before the end came
+		}
+		r.counts.rejectedTakes.Add(1)
+		return *end
+	}
+	r.counts.rejectedTakes.Add(1)
+	r.wakePadder()
+	return r.cfg.TakePolicy.OnEmpty(ctx, r)
+}
+
+// Wait waits until there is something to take, and returns nil; ErrClosed when the ring
+// closes first; the provider's error when it is exhausted; and an error that wraps that of
+// ctx, ErrEmpty and what ails the padding when ctx ends first.
+func (r *Ring) Wait(ctx context.Context) error {
+	for {
+		fresh := r.fresh.next()
+		if r.closed.Load() {
+			return ErrClosed
+		}
+		if r.hasRun() {
+			return nil
+		}
+		if end := r.ended.Load(); end != nil {
+			return *end
+		}
+		r.wakePadder()
+		select {
+		case <-fresh:
+		case <-ctx.Done():
+			return waitError(context.Cause(ctx), r.emptyError())
+		case <-r.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
+
+// emptyError says why the ring is empty.
+func (r *Ring) emptyError() *EmptyError { return r.empty.Load() }
