@@ -1,0 +1,56 @@
+package bitsalloc_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+)
+
+func ExampleNew() {
+	layout, err := bitsalloc.New(31, 23, 9)
+	fmt.Println(layout, err)
+
+	_, err = bitsalloc.New(31, 23, 10)
+	fmt.Println(err)
+	// Output:
+	// 1-31-23-9 <nil>
+	// bitsalloc: bad layout: 31 time, 23 worker and 10 sequence bits come to 64, at most 63 fit beside the sign
+}
+
+func ExampleParseLayout() {
+	layout, err := bitsalloc.ParseLayout("1-30-22-11")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(layout.MaxWorkerID(), "worker IDs,", layout.MaxSequence()+1, "UIDs a second each")
+	// Output: 4194303 worker IDs, 2048 UIDs a second each
+}
+
+func ExampleLayout_Allocate() {
+	layout := bitsalloc.Default()
+	uid, err := layout.Allocate(116679320, 601735, 3382)
+	fmt.Println(uid, err)
+
+	_, err = layout.Allocate(1<<28, 1, 0) // the time bits are spent
+	fmt.Println(err)
+	// Output:
+	// 4009070913085566262 <nil>
+	// bitsalloc: out of range: delta 268435456 is not from 0 to 268435455 (layout 1-28-22-13)
+}
+
+func ExampleLayout_Split() {
+	delta, workerID, sequence := bitsalloc.Default().Split(4009070913085566262)
+	fmt.Println(delta, workerID, sequence)
+	// Output: 116679320 601735 3382
+}
+
+func ExampleLayout_End() {
+	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	fmt.Println(bitsalloc.Default().End(epoch, time.Second))
+	fmt.Println(bitsalloc.Default().Capacity(epoch, time.Second))
+	// Output:
+	// 2034-07-04 21:24:16 +0000 UTC
+	// from 2026-01-01T00:00:00Z to 2034-07-04T21:24:16Z, 4194303 worker starts, 8192 UIDs a second and worker
+}
