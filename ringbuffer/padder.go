@@ -147,6 +147,7 @@ func (r *Ring) failed(err error) {
 		return // closing, which is no failure
 	}
 	r.counts.failedPaddings.Add(1)
+	r.fresh.broadcast() // who waits within Pad returns the error
 	if r.counts.episode.Add(1) == 1 {
 		attrs := []slog.Attr{slog.Any("err", err)}
 		if p := (*PanicError)(nil); errors.As(err, &p) {

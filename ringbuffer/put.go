@@ -38,32 +38,37 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 
 // Pad puts one run of the provider's, in the caller's goroutine, if the ring is empty.
 // Where another goroutine is at it, Pad waits for that one; where no run may be put yet, it
-// waits as Wait does. Other errors of the provider are returned.
+// waits as Wait does. What the provider fails with is returned.
 func (r *Ring) Pad(ctx context.Context) error {
-	fresh := r.fresh.next()
-	if r.hasRun() {
-		return nil
-	}
-	select {
-	case r.putLock <- struct{}{}:
-	case <-fresh:
-		return nil
-	case <-ctx.Done():
-		return waitError(context.Cause(ctx), r.emptyError())
-	case <-r.ctx.Done():
-		return ErrClosed
-	}
-	var err error
-	if !r.hasRun() { // else another put one while this waited
-		if err = r.padOne(ctx); err == nil {
-			r.counts.paddings[Caller].Add(1)
+	for {
+		fresh := r.fresh.next()
+		if r.hasRun() {
+			return nil
+		}
+		select {
+		case r.putLock <- struct{}{}:
+		case <-fresh:
+			return nil
+		case <-ctx.Done():
+			return waitError(context.Cause(ctx), r.emptyError())
+		case <-r.ctx.Done():
+			return ErrClosed
+		}
+		var err error
+		if !r.hasRun() { // else another put one while this waited
+			if err = r.padOne(ctx); err == nil {
+				r.counts.paddings[Caller].Add(1)
+			}
+		}
+		<-r.putLock
+		if !isNotYet(err) && err != errNoRoom {
+			return err
+		}
+		// A failure wakes it as well, and then the next try returns that.
+		if err := r.sleep(ctx, fresh); err != nil {
+			return err
 		}
 	}
-	<-r.putLock
-	if isNotYet(err) || err == errNoRoom {
-		return r.Wait(ctx)
-	}
-	return err
 }
 
 // padOne gets a run from the provider and puts it, if there is room. The caller holds the

@@ -38,7 +38,7 @@ type Ring struct {
 	putLock chan struct{}
 	tail    atomic.Uint64 // number of the run that was put last; written under the put lock
 	total   uint64        // how many integers were put, modulo 2^64; under the put lock
-	fresh   signal        // a run was put, or there will be none any more
+	fresh   signal        // a run was put, or cannot be
 
 	wake  chan struct{}              // asks the padder to fill the ring; holds at most one
 	kick  chan struct{}              // the same, and not to wait for a retry's time to come
@@ -50,7 +50,7 @@ type Ring struct {
 
 // New makes a ring and, where the configuration has a provider, pads it for the first time
 // and starts the padder. A provider that is not ready yet leaves the ring empty; one that
-// fails or is exhausted is an error. ctx bounds the first padding, not the ring's life:
+// fails before it has made a single run is an error. ctx bounds the first padding, not the ring's life:
 // Close ends that.
 func New(ctx context.Context, cfg Config) (*Ring, error) {
 	r, err := newRing(cfg, 0)
@@ -61,7 +61,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 		return r, nil
 	}
 	wait, err := r.fill(ctx, Initial)
-	if err != nil {
+	if err != nil && !r.hasRun() {
 		r.cancel()
 		return nil, err
 	}

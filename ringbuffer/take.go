@@ -101,14 +101,22 @@ func (r *Ring) Wait(ctx context.Context) error {
 		if end := r.ended.Load(); end != nil {
 			return *end
 		}
-		r.wakePadder()
-		select {
-		case <-fresh:
-		case <-ctx.Done():
-			return waitError(context.Cause(ctx), r.emptyError())
-		case <-r.ctx.Done():
-			return ErrClosed
+		if err := r.sleep(ctx, fresh); err != nil {
+			return err
 		}
+	}
+}
+
+// sleep waits for a signal, with the padder awake.
+func (r *Ring) sleep(ctx context.Context, fresh <-chan struct{}) error {
+	r.wakePadder()
+	select {
+	case <-fresh:
+		return nil
+	case <-ctx.Done():
+		return waitError(context.Cause(ctx), r.emptyError())
+	case <-r.ctx.Done():
+		return ErrClosed
 	}
 }
 

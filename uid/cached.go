@@ -1,0 +1,143 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Cached takes UIDs from a ring of them that a padding goroutine keeps full. A take is one
+// atomic add, and a burst is served with time units that the clock has not reached yet, up
+// to the bound of WithMaxBorrow. It is safe for concurrent use.
+type Cached struct {
+	ring    *ringbuffer.Ring
+	time    *timeline
+	stamper *stamper
+	keeper  *keeper
+	close   func() error
+}
+
+var _ Generator = (*Cached)(nil)
+
+// NewCached makes a Cached generator: it checks the options, takes a lease of the assigner
+// and fills the ring. ctx bounds that, and has no part in the generator's life: Close ends
+// it. A static lease grants nothing before the next time unit begins, so its ring starts
+// empty, and first takers wait for that.
+//
+// Errors wrap ErrOption (nothing was assigned), ErrBeforeEpoch, ErrTimeExhausted,
+// ErrWorkerID or ErrLease.
+func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
+	cfg, keeper, hold, err := begin(ctx, a, opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cached{
+		time:    keeper.time,
+		keeper:  keeper,
+		stamper: newStamper(cfg, keeper.time, keeper, hold),
+	}
+	// The first padding may send the keeper on an errand, so it must know whom to tell; but
+	// there is no ring before it is padded.
+	ready := make(chan struct{})
+	keeper.changed = func() {
+		select {
+		case <-ready:
+			c.ring.Kick()
+		case <-keeper.ctx.Done():
+		}
+	}
+	c.ring, err = ringbuffer.New(ctx, ringbuffer.Config{
+		Provider:      c.stamper,
+		Capacity:      1 << cfg.boostPower,
+		PaddingFactor: cfg.factor,
+		Interval:      cfg.interval,
+		Stale:         c.stamper.stale,
+		TakePolicy:    cfg.take,
+		PutPolicy:     cfg.put,
+		Logger:        cfg.logger,
+	})
+	if err != nil {
+		keeper.close(c.stamper.hold)
+		return nil, fmt.Errorf("uid: the first padding failed: %w", err)
+	}
+	close(ready)
+	c.close = sync.OnceValue(func() error {
+		c.ring.Close() // after which the stamper is not called any more
+		return keeper.close(c.stamper.hold)
+	})
+	return c, nil
+}
+
+// Next returns a UID. It neither allocates nor blocks while the ring has one; when it is
+// empty, the take policy decides, with no bound on waiting (NextContext has one). Its errors
+// wrap ErrClosed, ErrTimeExhausted (for ever), ErrEmpty or, where a rollover or a
+// reservation fails, ErrLease.
+func (c *Cached) Next() (ID, error) {
+	if v, ok := c.ring.TryTake(); ok {
+		return ID(v), nil
+	}
+	return c.next(context.Background())
+}
+
+// NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its
+// error and says what was waited for, and no UID is used up. While the ring has a UID, ctx
+// is not looked at.
+func (c *Cached) NextContext(ctx context.Context) (ID, error) {
+	if v, ok := c.ring.TryTake(); ok {
+		return ID(v), nil
+	}
+	return c.next(ctx)
+}
+
+// next is the rest of Next, apart so that the fast path stays small.
+func (c *Cached) next(ctx context.Context) (ID, error) {
+	v, _, err := c.ring.Claim(ctx, 1)
+	if err != nil {
+		return 0, translate(err)
+	}
+	return ID(v), nil
+}
+
+// NextN fills dst from the front, at one atomic add for each run that it takes from. When
+// the ring is empty the take policy decides, as with Next.
+func (c *Cached) NextN(dst []ID) (int, error) { return c.NextNContext(context.Background(), dst) }
+
+// NextNContext is NextN with a bound on waiting.
+func (c *Cached) NextNContext(ctx context.Context, dst []ID) (int, error) {
+	n := 0
+	for n < len(dst) {
+		first, got, err := c.ring.Claim(ctx, int64(len(dst)-n))
+		if err != nil {
+			return n, translate(err)
+		}
+		part := dst[n : n+int(got)]
+		for i := range part {
+			part[i] = ID(first + int64(i))
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+// translate gives the ring's errors the generator's names.
+func translate(err error) error {
+	if errors.Is(err, ringbuffer.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
+
+// Parse takes a UID apart.
+func (c *Cached) Parse(id ID) Parts { return c.time.format.Parse(id) }
+
+// Format returns the layout, epoch and time unit of the generator's UIDs.
+func (c *Cached) Format() Format { return c.time.format }
+
+// Close ends the generator: see Generator. UIDs that are in the ring are lost, which is a
+// gap. It waits for what goes on in the background, and for a few seconds at most for the
+// lease to be given back; the error says that this failed.
+func (c *Cached) Close() error { return c.close() }

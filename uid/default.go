@@ -1,0 +1,225 @@
+package uid
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Default stamps each UID with the time of the call, and makes callers wait for the next
+// time unit when the sequence of one is used up. It is the original's default mode without
+// its defects: it neither locks nor spins, and rides out a clock that steps back. It is safe
+// for concurrent use.
+type Default struct {
+	time     *timeline
+	keeper   *keeper
+	hold     *tenure
+	seqBits  int
+	seqMask  int64
+	reserved chan struct{} // held by who extends the lease in the foreground
+	done     chan struct{} // closed by Close
+	close    func() error
+
+	// last is the last UID without its worker ID: its unit above the sequence bits, its
+	// sequence in them. It only grows, by compare-and-swap, so each value is one caller's:
+	// invariants 2 to 4 in one word. Close sets it to its greatest value.
+	last  atomic.Int64
+	final atomic.Int64 // what last was when Close came
+
+	past          atomic.Int64 // how many UIDs were issued in units before the last one's
+	rejectedTakes atomic.Uint64
+}
+
+var _ Generator = (*Default)(nil)
+
+// closedLast is the value of last after Close: its sequence is used up, and its unit never
+// comes.
+const closedLast = math.MaxInt64
+
+// NewDefault makes a Default generator: it checks the options and takes a lease of the
+// assigner. ctx bounds that, and has no part in the generator's life: Close ends it.
+//
+// Errors wrap ErrOption (nothing was assigned), ErrBeforeEpoch, ErrTimeExhausted,
+// ErrWorkerID or ErrLease.
+func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Default, error) {
+	_, keeper, hold, err := begin(ctx, a, opts)
+	if err != nil {
+		return nil, err
+	}
+	layout := keeper.time.format.layout
+	d := &Default{
+		time:     keeper.time,
+		keeper:   keeper,
+		hold:     hold,
+		seqBits:  layout.SequenceBits(),
+		seqMask:  layout.MaxSequence(),
+		reserved: make(chan struct{}, 1),
+		done:     make(chan struct{}),
+	}
+	d.last.Store(hold.floor<<d.seqBits - 1) // the last of the unit before the first
+	d.past.Store(-(d.seqMask + 1))          // of which none was issued
+	d.close = sync.OnceValue(func() error {
+		close(d.done)
+		d.final.Store(d.last.Swap(closedLast))
+		keeper.cancel()
+		d.reserved <- struct{}{} // whoever is extending the lease is the last one
+		return keeper.close(hold)
+	})
+	return d, nil
+}
+
+// Next returns a UID whose time is now's. Where the unit's sequence is used up it waits for
+// the next unit (NextContext bounds that). Its errors wrap ErrClosed, ErrTimeExhausted (for
+// ever) or ErrLease.
+func (d *Default) Next() (ID, error) { return d.NextContext(context.Background()) }
+
+// NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its
+// error, and no UID is used up. While there is a UID, ctx is not looked at.
+func (d *Default) NextContext(ctx context.Context) (ID, error) {
+	for {
+		last, now := d.last.Load(), d.time.unit()
+		unit := last >> d.seqBits
+		if now > unit {
+			unit = now
+		} else if last&d.seqMask == d.seqMask {
+			if err := d.waitFor(ctx, unit+1); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		// Invariant 5: what was granted ends where the time bits do, so the shift below does
+		// not lose any.
+		if unit >= d.hold.granted.Load() {
+			if err := d.extend(ctx, unit); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		next := max(last+1, unit<<d.seqBits)
+		if d.last.CompareAndSwap(last, next) {
+			if next&d.seqMask == 0 {
+				d.begun(last, next)
+			}
+			return d.compose(next), nil
+		}
+	}
+}
+
+// begun is called once a unit, by who has its first UID.
+func (d *Default) begun(last, next int64) {
+	d.past.Add(last&d.seqMask + 1)
+	d.keeper.extend(d.hold, next>>d.seqBits) // a failure of it matters when the grant is over
+}
+
+// compose puts the worker ID between the time and the sequence. Each was checked.
+func (d *Default) compose(v int64) ID {
+	return ID(d.time.format.layout.AllocateUnchecked(v>>d.seqBits, d.hold.workerID, v&d.seqMask))
+}
+
+// NextN fills dst from the front. Where a unit's sequence is used up it waits for the next,
+// so that many UIDs take long.
+func (d *Default) NextN(dst []ID) (int, error) { return d.NextNContext(context.Background(), dst) }
+
+// NextNContext is NextN with a bound on waiting.
+func (d *Default) NextNContext(ctx context.Context, dst []ID) (int, error) {
+	for n := range dst {
+		id, err := d.NextContext(ctx)
+		if err != nil {
+			return n, err
+		}
+		dst[n] = id
+	}
+	return len(dst), nil
+}
+
+// waitFor waits until a unit may have begun; the caller looks again. No lock is held.
+func (d *Default) waitFor(ctx context.Context, unit int64) error {
+	if f := d.time.format; unit > f.layout.MaxDelta() {
+		if d.isClosed() {
+			return ErrClosed
+		}
+		return &timeExhaustedError{format: f, delta: unit}
+	}
+	d.rejectedTakes.Add(1)
+	// Not longer than a second: the clock may step on.
+	return d.sleep(ctx, min(d.time.until(unit)+1, time.Second))
+}
+
+// extend has the lease extended to a unit that the clock has reached. The caller looks
+// again.
+func (d *Default) extend(ctx context.Context, unit int64) error {
+	if f := d.time.format; unit > f.layout.MaxDelta() {
+		return &timeExhaustedError{format: f, delta: unit}
+	}
+	select {
+	case d.reserved <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-d.done:
+		return ErrClosed
+	}
+	defer func() { <-d.reserved }()
+	if d.isClosed() {
+		return ErrClosed
+	}
+	if unit < d.hold.granted.Load() {
+		return nil // another caller was here first
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.keeper.ctx, cancel)()
+	if err := d.hold.reserve(both, unit+d.keeper.ahead); err != nil {
+		return err
+	}
+	if unit >= d.hold.granted.Load() {
+		return d.sleep(ctx, time.Millisecond) // granted, but not enough: do not ask in a loop
+	}
+	return nil
+}
+
+// sleep waits for a while, or for ctx or the generator to end, which is an error.
+func (d *Default) sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("uid: gave up waiting for the next time unit: %w", context.Cause(ctx))
+	case <-d.done:
+		return ErrClosed
+	}
+}
+
+// lastIssued is last, unless Close has changed it.
+func (d *Default) lastIssued() int64 {
+	if last := d.last.Load(); last != closedLast {
+		return last
+	}
+	return d.final.Load()
+}
+
+// isClosed tells whether Close was called.
+func (d *Default) isClosed() bool {
+	select {
+	case <-d.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Parse takes a UID apart.
+func (d *Default) Parse(id ID) Parts { return d.time.format.Parse(id) }
+
+// Format returns the layout, epoch and time unit of the generator's UIDs.
+func (d *Default) Format() Format { return d.time.format }
+
+// Close ends the generator: see Generator. It waits for a few seconds at most for the lease
+// to be given back; the error says that this failed.
+func (d *Default) Close() error { return d.close() }

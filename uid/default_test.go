@@ -1,0 +1,186 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// bubbleEpoch lies before the time at which a synctest bubble starts.
+var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+func TestDefaultStampsNow(t *testing.T) {
+	fake := fakeclock.New(noon)
+	d := newDefault(t, new(numbers), WithClock(fake))
+	for second := range 5 {
+		for sequence := range int64(3) {
+			p := d.Parse(next(t, d))
+			if want := noon.Truncate(time.Second).Add(time.Duration(second) * time.Second); !p.Time.Equal(want) || p.Sequence != sequence || p.WorkerID != 1 {
+				t.Errorf("second %d, UID %d: %v, want %v", second, sequence, p, want)
+			}
+		}
+		fake.Advance(time.Second)
+	}
+	if st := d.Stats(); st.Issued != 15 || st.WorkerID != 1 || st.Ahead != 0 {
+		t.Errorf("Stats() = %+v", st)
+	}
+}
+
+// D9: the original waits for the next second by spinning inside its lock. Here the caller
+// sleeps, holds nothing, and its context ends the wait; others who do not want to wait are
+// not kept by it.
+func TestD9WaitHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDefault(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithEpoch(bubbleEpoch))
+		for range 16 {
+			next(t, d)
+		}
+		begin := time.Now()
+		var callers sync.WaitGroup
+		callers.Go(func() { next(t, d) }) // waits for the second to end
+		callers.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+			defer cancel()
+			if id, err := d.NextContext(ctx); !errors.Is(err, context.DeadlineExceeded) || id != 0 {
+				t.Errorf("NextContext() = %d, %v; want the context's end", id, err)
+			}
+			if took := time.Since(begin); took != 10*time.Millisecond {
+				t.Errorf("it came after %v, want 10 ms", took)
+			}
+		})
+		// In a bubble time only passes while everybody sleeps: had a caller spun, it would
+		// stand still, and the test would never end.
+		callers.Wait()
+		if took := time.Since(begin); took > time.Second || took < 900*time.Millisecond {
+			t.Errorf("the next second's UID came after %v", took)
+		}
+		if n, err := d.NextN(make([]ID, 50)); n != 50 || err != nil {
+			t.Errorf("NextN(50) = %d, %v", n, err)
+		}
+		if took := time.Since(begin); took > 4*time.Second || took < 3*time.Second {
+			t.Errorf("50 more at 16 a second took until %v", took)
+		}
+		if st := d.Stats(); st.Issued != 67 || st.RejectedTakes == 0 {
+			t.Errorf("Stats() = %+v", st)
+		}
+	})
+}
+
+// D9: a time before the epoch is refused, and cannot come later: the clock never goes back.
+func TestD9BeforeTheEpoch(t *testing.T) {
+	refuses(t, new(numbers), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, the epoch is 2026-11-21T12:00:01Z", 0,
+		WithClock(fakeclock.New(noon)), WithEpoch(noon.Truncate(time.Second).Add(time.Second)))
+	fake := fakeclock.New(noon)
+	for _, mode := range modes {
+		g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithEpoch(noon.Truncate(time.Second)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake.Step(-1000 * time.Hour)
+		for range 100 {
+			if p := g.Parse(next(t, g)); p.Delta < 0 || p.Time.Before(noon.Truncate(time.Second)) {
+				t.Fatalf("%s: %v", mode.name, p)
+			}
+		}
+		fake.Step(1000 * time.Hour)
+		g.Close()
+	}
+}
+
+// Invariant 4: the clock steps back and forth by hours while UIDs are taken; they rise.
+func TestInvariant4ClockSteps(t *testing.T) {
+	for _, mode := range modes {
+		fake := fakeclock.New(noon)
+		g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithBoostPower(0),
+			WithLayout(layout(t, 31, 20, 6)), WithRollover(false), WithMaxBorrow(10000*time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before ID = -1
+		for step, d := range []time.Duration{0, -time.Hour, time.Hour, 3 * time.Hour, -48 * time.Hour, -1, 45 * time.Hour, time.Second} {
+			fake.Step(d)
+			for range 30 {
+				id := next(t, g)
+				if id <= before {
+					t.Fatalf("%s: after step %d (%v) came %v, before it %v", mode.name, step, d, g.Parse(id), g.Parse(before))
+				}
+				before = id
+				fake.Advance(37 * time.Millisecond)
+			}
+		}
+		g.Close()
+	}
+}
+
+// A lease that begins later is waited for, and one that ends is extended.
+func TestDefaultHonoursTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &spans{granted: time.Now().Add(10 * time.Second)}
+		d := newDefault(t, a, WithEpoch(bubbleEpoch), WithReserveAhead(5*time.Second))
+		begin := time.Now()
+		if p := d.Parse(next(t, d)); p.Time.Before(begin.Add(10*time.Second)) || time.Since(begin) < 10*time.Second {
+			t.Errorf("%v came after %v", p, time.Since(begin))
+		}
+		for range 60 {
+			time.Sleep(time.Second)
+			p := d.Parse(next(t, d))
+			if lag := time.Since(p.Time); lag >= time.Second || lag < 0 {
+				t.Errorf("%v came %v late", p, lag)
+			}
+			synctest.Wait()
+			a.mu.Lock()
+			if !p.Time.Before(a.granted) {
+				t.Errorf("%v was not granted", p)
+			}
+			a.mu.Unlock()
+		}
+		// The store is down: what was granted flows, then there is an error that says why.
+		down := errors.New("the store is down")
+		a.breakStore(down)
+		var last time.Time
+		for range 10 {
+			time.Sleep(time.Second)
+			id, err := d.Next()
+			if err != nil {
+				if !errors.Is(err, down) || !errors.Is(err, ErrLease) {
+					t.Errorf("Next() = %v", err)
+				}
+				break
+			}
+			last = d.Parse(id).Time
+		}
+		if a.mu.Lock(); !last.Equal(a.granted.Add(-time.Second)) {
+			t.Errorf("the last UID's time is %v, granted was up to %v", last, a.granted)
+		}
+		a.mu.Unlock()
+		a.breakStore(nil)
+		next(t, d)
+	})
+}
+
+// A static lease: the first unit is one that begins after the start.
+func TestDefaultStatic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(300 * time.Millisecond)
+		begin := time.Now()
+		d := newDefault(t, workerassign.Static(5), WithEpoch(bubbleEpoch))
+		for range 5 {
+			p := d.Parse(next(t, d))
+			if !p.Time.After(begin) || p.WorkerID != 5 {
+				t.Errorf("%v, started at %v", p, begin)
+			}
+			if lag := time.Since(p.Time); lag < 0 || lag > 10*time.Millisecond {
+				t.Errorf("%v was taken %v after its second began", p, lag)
+			}
+			time.Sleep(time.Until(p.Time.Add(time.Second)))
+			runtime.Gosched()
+		}
+	})
+}

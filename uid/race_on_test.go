@@ -1,0 +1,5 @@
+//go:build race
+
+package uid
+
+const raceEnabled = true

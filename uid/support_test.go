@@ -1,0 +1,225 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// numbers is an assigner that never gives a worker ID twice, as the disposable ones do.
+type numbers struct {
+	next     atomic.Int64 // the last one given
+	released atomic.Int64
+	fail     atomic.Pointer[error] // Assign returns it, where it is set
+}
+
+func (a *numbers) Assign(context.Context) (workerassign.Lease, error) {
+	if err := a.fail.Load(); err != nil {
+		return nil, *err
+	}
+	return &numbered{numbers: a, id: a.next.Add(1)}, nil
+}
+
+func (a *numbers) break_(err error) { a.fail.Store(&err) }
+func (a *numbers) mend()            { a.fail.Store(nil) }
+
+type numbered struct {
+	*numbers
+	id   int64
+	once sync.Once
+}
+
+func (l *numbered) WorkerID() int64      { return l.id }
+func (l *numbered) NotBefore() time.Time { return time.Time{} }
+func (l *numbered) Reserve(context.Context, time.Time) (time.Time, error) {
+	return workerassign.Unbounded(), nil
+}
+func (l *numbered) Release(context.Context) error {
+	l.once.Do(func() { l.released.Add(1) })
+	return nil
+}
+
+// spans is an assigner of one worker ID over and over, in disjoint spans of time that it
+// grants in steps, as a store that recycles worker IDs does. It keeps what it granted.
+type spans struct {
+	mu      sync.Mutex
+	granted time.Time // no unit at or after it was granted to anybody
+	grants  int
+	fail    error // Reserve returns it, where it is set
+}
+
+func (a *spans) Assign(context.Context) (workerassign.Lease, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &span{spans: a, from: a.granted}, nil
+}
+
+func (a *spans) breakStore(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fail = err
+}
+
+type span struct {
+	*spans
+	from time.Time
+}
+
+func (l *span) WorkerID() int64      { return 7 }
+func (l *span) NotBefore() time.Time { return l.from }
+func (l *span) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fail != nil {
+		return time.Time{}, l.fail
+	}
+	l.grants++
+	if until.After(l.granted) {
+		l.granted = until
+	}
+	return l.granted, nil
+}
+func (l *span) Release(context.Context) error { return nil }
+
+// layout makes a layout that is known to be one.
+func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
+	tb.Helper()
+	l, err := bitsalloc.New(time, worker, sequence)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
+	tb.Helper()
+	c, err := NewCached(context.Background(), a, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { c.Close() })
+	return c
+}
+
+func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default {
+	tb.Helper()
+	d, err := NewDefault(context.Background(), a, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { d.Close() })
+	return d
+}
+
+// next takes a UID and fails the test if there is none.
+func next(tb testing.TB, g Generator) ID {
+	tb.Helper()
+	id, err := g.Next()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return id
+}
+
+// modes are the constructors, for tests that both generators must pass.
+var modes = []struct {
+	name string
+	make func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error)
+}{
+	{"Cached", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
+		c, err := NewCached(ctx, a, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}},
+	{"Default", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
+		d, err := NewDefault(ctx, a, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}},
+}
+
+// stats returns the snapshot of either generator.
+func stats(g Generator) Stats { return g.(interface{ Stats() Stats }).Stats() }
+
+// hammer takes total UIDs or a few more with so many goroutines, by Next and NextN mixed,
+// and checks exactly that they all differ, and of each goroutine's that they rise where the
+// generator promises it, and lie within the layout.
+func hammer(t *testing.T, g Generator, goroutines int, total int64, rising bool) {
+	t.Helper()
+	var (
+		seen uniq.Set
+		got  atomic.Int64
+		all  sync.WaitGroup
+		l    = g.(interface{ Format() Format }).Format().Layout()
+		top  = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
+	)
+	for n := range goroutines {
+		all.Go(func() {
+			w, batch, last := seen.Writer(), make([]ID, 1+n*7), ID(-1)
+			for got.Load() < total {
+				taken := 0
+				for range 64 { // so that the shared counter is seldom touched
+					var part []ID
+					if n%2 == 0 {
+						id, err := g.Next()
+						if errors.Is(err, ErrEmpty) {
+							runtime.Gosched()
+							continue
+						}
+						if err != nil {
+							t.Errorf("Next() = %v", err)
+							return
+						}
+						batch[0] = id
+						part = batch[:1]
+					} else {
+						n, err := g.NextN(batch)
+						if err != nil && !errors.Is(err, ErrEmpty) {
+							t.Errorf("NextN() = %d, %v", n, err)
+							return
+						}
+						if part = batch[:n]; n == 0 {
+							runtime.Gosched()
+						}
+					}
+					for _, id := range part {
+						if int64(id) < 0 || int64(id) > top {
+							t.Errorf("%d does not fit the layout %v", id, l)
+							return
+						}
+						if !w.Add(int64(id)) {
+							t.Errorf("%d (%v) was handed out twice", id, g.Parse(id))
+							return
+						}
+						if rising && id <= last {
+							t.Errorf("%d came after %d", id, last)
+							return
+						}
+						last = id
+					}
+					taken += len(part)
+				}
+				got.Add(int64(taken))
+			}
+		})
+	}
+	all.Wait()
+	if n := seen.Len(); n != got.Load() {
+		t.Errorf("%d UIDs are distinct of %d", n, got.Load())
+	}
+	if st := stats(g); st.Issued != uint64(got.Load()) {
+		t.Errorf("Stats().Issued = %d, want %d", st.Issued, got.Load())
+	}
+}

@@ -1,0 +1,77 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// tenure is a generator's hold on one lease. With invariant 1 kept by the assigner, the
+// generator's part is to stamp no unit below the floor, none that was not granted, and none
+// twice.
+type tenure struct {
+	lease    workerassign.Lease
+	format   Format
+	workerID int64
+	floor    int64 // the first unit that the lease allows
+
+	granted atomic.Int64 // the first unit that may not be stamped; it only grows
+	short   atomic.Bool  // the last grant was less than was asked for: asking ahead is no use
+}
+
+// assign takes a lease and checks it against the format. A lease that does not fit is given
+// back.
+func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure, error) {
+	var (
+		lease workerassign.Lease
+		err   error
+	)
+	if c, ok := a.(workerassign.ClockedAssigner); ok {
+		lease, err = c.AssignAt(ctx, t.now)
+	} else {
+		lease, err = a.Assign(ctx)
+	}
+	if err != nil {
+		return nil, leaseError("no worker ID was assigned", err)
+	}
+	h := &tenure{lease: lease, format: t.format, workerID: lease.WorkerID()}
+	if layout := t.format.layout; h.workerID < 0 || h.workerID > layout.MaxWorkerID() {
+		err := fmt.Errorf("%w: %d is not from 0 to %d, what the %d worker bits of layout %v hold; "+
+			"nothing was issued; a layout with more worker bits is needed, at an epoch that keeps old UIDs apart",
+			ErrWorkerID, h.workerID, layout.MaxWorkerID(), layout.WorkerBits(), layout)
+		return nil, errors.Join(err, h.release(ctx))
+	}
+	if floor := lease.NotBefore(); !floor.IsZero() {
+		h.floor = max(t.format.ceil(floor), 0)
+	}
+	return h, nil
+}
+
+// reserve asks that units up to and including one may be stamped. The grant may be less.
+func (h *tenure) reserve(ctx context.Context, unit int64) error {
+	end := min(unit, h.format.layout.MaxDelta()) + 1
+	granted, err := h.lease.Reserve(ctx, h.format.time(end))
+	if err != nil {
+		return leaseError(fmt.Sprintf("worker ID %d may not be used up to %s", h.workerID, h.format.time(end).Format(time.RFC3339Nano)), err)
+	}
+	first := min(h.format.ceil(granted), h.format.layout.MaxDelta()+1)
+	h.short.Store(first < end)
+	for {
+		old := h.granted.Load()
+		if first <= old || h.granted.CompareAndSwap(old, first) {
+			return nil
+		}
+	}
+}
+
+// release gives the lease back.
+func (h *tenure) release(ctx context.Context) error {
+	if err := h.lease.Release(ctx); err != nil {
+		return leaseError(fmt.Sprintf("worker ID %d was not given back", h.workerID), err)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package workerassign
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Static returns an assigner of the one worker ID that it is told. Who uses it sees to it
+// that no two processes, and no two generators in one, use the same ID at the same time.
+//
+// Because a restart uses the ID again, its leases begin at the instant of Assign and grant
+// no future: UIDs get no time before the start and none ahead of the clock. After a restart
+// that is safe as long as the wall clock does not show an earlier time than it did before.
+//
+// A negative worker ID is an error of Assign, which wraps ErrOption. Assign never blocks.
+func Static(workerID int64) Assigner { return static(workerID) }
+
+type static int64
+
+var _ ClockedAssigner = static(0)
+
+// Assign implements Assigner.
+func (s static) Assign(ctx context.Context) (Lease, error) { return s.AssignAt(ctx, time.Now) }
+
+// AssignAt implements ClockedAssigner.
+func (s static) AssignAt(_ context.Context, now func() time.Time) (Lease, error) {
+	if s < 0 {
+		return nil, fmt.Errorf("%w: static worker ID %d is below 0", ErrOption, int64(s))
+	}
+	return &staticLease{id: int64(s), begin: now(), now: now}, nil
+}
+
+// staticLease is the span from its beginning up to now, whenever that is.
+type staticLease struct {
+	id    int64
+	begin time.Time
+	now   func() time.Time
+}
+
+func (l *staticLease) WorkerID() int64      { return l.id }
+func (l *staticLease) NotBefore() time.Time { return l.begin }
+
+func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+	if now := l.now(); now.Before(until) {
+		return now, nil
+	}
+	return until, nil
+}
+
+func (l *staticLease) Release(context.Context) error { return nil }
+
+// disposableLease is a worker ID that was never used before and never will be again: it has
+// neither a beginning nor an end, and nothing to give back.
+type disposableLease int64
+
+func (l disposableLease) WorkerID() int64      { return int64(l) }
+func (l disposableLease) NotBefore() time.Time { return time.Time{} }
+
+func (l disposableLease) Reserve(context.Context, time.Time) (time.Time, error) {
+	return Unbounded(), nil
+}
+
+func (l disposableLease) Release(context.Context) error { return nil }
