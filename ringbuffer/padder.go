@@ -133,14 +133,15 @@ func (r *Ring) retryAfter() time.Duration {
 
 // failed keeps what the provider said. The caller holds the put lock.
 func (r *Ring) failed(err error) {
-	r.empty.Store(&EmptyError{Cause: err})
-	if isNotYet(err) {
-		return
-	}
 	if errors.Is(err, ErrExhausted) {
 		r.ended.Store(&err)
+		r.empty.Store(&EmptyError{Cause: err})
 		r.fresh.broadcast() // who waits has nothing more to wait for
 		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelError, "ringbuffer: the provider is exhausted", slog.Any("err", err))
+		return
+	}
+	r.empty.Store(&EmptyError{Cause: err})
+	if isNotYet(err) {
 		return
 	}
 	if r.ctx.Err() != nil {

@@ -83,7 +83,13 @@ func (r *Ring) onEmpty(ctx context.Context) error {
 	}
 	r.counts.rejectedTakes.Add(1)
 	r.wakePadder()
-	return r.cfg.TakePolicy.OnEmpty(ctx, r)
+	err := r.cfg.TakePolicy.OnEmpty(ctx, r)
+	if err != nil && r.ended.Load() != nil && !r.closed.Load() {
+		// The end came meanwhile, and its error is final: before it is returned, what was
+		// put before it has to be taken.
+		return nil
+	}
+	return err
 }
 
 // Wait waits until there is something to take, and returns nil; ErrClosed when the ring

@@ -95,7 +95,7 @@ func (s *stamper) NextRun(context.Context) (ringbuffer.Run, error) {
 func (s *stamper) atBound(now, unit int64) error {
 	// A lease that begins so late is waited for, not changed for another.
 	if !s.cfg.rollover || s.last < s.hold.floor {
-		return &ringbuffer.NotYetError{After: s.time.until(unit - s.borrow) + 1, Reason: errClockBehind}
+		return &ringbuffer.NotYetError{After: s.time.until(unit-s.borrow) + 1, Reason: errClockBehind}
 	}
 	next := s.keeper.next.Swap(nil)
 	if next == nil {

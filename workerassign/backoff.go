@@ -1,0 +1,45 @@
+package workerassign
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// backoff is how pauses between tries grow.
+type backoff struct {
+	first, longest time.Duration
+}
+
+// pause returns the pause after so many tries: doubled by each, shortened by up to a half at
+// random, so that those who failed together do not try again together.
+func (b backoff) pause(tries int) time.Duration {
+	d := b.longest
+	if tries < 40 { // 2^40 ns is beyond any pause, and does not overflow
+		d = min(b.first<<(tries-1), b.longest)
+		if d < b.first {
+			d = b.longest
+		}
+	}
+	return d - rand.N(d/2+1)
+}
+
+// sleep waits, or returns the error of a context that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// bound returns ctx with a timeout, unless it has a deadline.
+func bound(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
+}

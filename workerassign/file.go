@@ -1,0 +1,257 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// File assigns worker IDs that are used once, from a counter in a file: for one host, with
+// any number of processes, and no database. It is safe for concurrent use, and so is any
+// number of Files of one path.
+//
+// Beside the counter lies a lock file, of the same name with ".lock" behind it, which stays.
+// Both belong where they last: if they are lost together, worker IDs begin at 1 again, and
+// so do UIDs of the same time. A temporary folder, or a container's own file system, is no
+// such place. The folder must not be on a network file system that other hosts write to.
+// All processes need to be able to write to both files, which are made for their owner only.
+type File struct {
+	path string
+	cfg  fileConfig
+	step func(step) error // for tests: called after each step; an error ends it there
+}
+
+type fileConfig struct{ config }
+
+var _ Assigner = (*File)(nil)
+
+// step is a point in an assignment at which a crash leaves something behind.
+type step int
+
+const (
+	stepLocked step = iota
+	stepRead
+	stepWritten
+	stepRenamed
+	stepSynced
+	stepMarked
+	steps
+)
+
+// lockPause is how long a process waits before it tries for the lock again.
+const lockPause = time.Millisecond
+
+// marker is what a lock file holds once there is a counter: from then on a counter that is
+// not there has been lost.
+const marker = "ringuid-worker-lock v1: do not delete\n"
+
+// NewFile returns an assigner that counts in the file of that path. The file is made by the
+// first Assign, in a folder that exists. NewFile itself touches nothing; what is wrong with
+// its arguments, Assign tells.
+func NewFile(path string, opts ...FileOption) *File {
+	f := &File{cfg: fileConfig{newConfig()}, step: func(step) error { return nil }}
+	for _, o := range opts {
+		if o == nil {
+			f.cfg.fail("an option is nil")
+			continue
+		}
+		o.file(&f.cfg)
+	}
+	if path == "" {
+		f.cfg.fail("the path of the worker file is empty")
+		return f
+	}
+	abs, err := filepath.Abs(path) // a later change of the working folder is not to matter
+	if err != nil {
+		f.cfg.fail("the path of the worker file, %q: %v", path, err)
+	}
+	f.path = abs
+	return f
+}
+
+// Assign counts on and returns a lease on the new number: without a floor, without an end,
+// with nothing to give back. The number is on disk before it is returned. It blocks while
+// others count, until ctx ends; without a deadline, WithTimeout bounds it.
+//
+// Errors wrap ErrOption; ErrDamaged, for a file that is not what was written to it; ErrFile,
+// for one that cannot be read, locked or written; or are a *GaveUpError. With an error, a
+// number may have been lost, which is a gap.
+func (f *File) Assign(ctx context.Context) (Lease, error) {
+	if f.cfg.err != nil {
+		return nil, f.cfg.err
+	}
+	ctx, cancel := bound(ctx, f.cfg.timeout)
+	defer cancel()
+	path, err := resolve(f.path)
+	if err != nil {
+		return nil, f.failed(err, "")
+	}
+	lock, err := f.lock(ctx, path+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close() // which unlocks it
+	n, err := f.count(path, lock)
+	if err != nil {
+		return nil, err
+	}
+	return disposableLease(n), nil
+}
+
+// failed is ErrFile with what the system said.
+func (f *File) failed(err error, advice string) error {
+	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrFile) {
+		return err
+	}
+	return fmt.Errorf("%w %s: %w%s", ErrFile, f.path, err, advice)
+}
+
+// resolve follows links, so that whoever names the file takes the same lock. The file need
+// not be there, but its folder must.
+func resolve(path string) (string, error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return filepath.EvalSymlinks(path)
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	return filepath.Join(folder, filepath.Base(path)), err
+}
+
+// lock opens the lock file and waits until it is this one's alone.
+func (f *File) lock(ctx context.Context, path string) (*os.File, error) {
+	begin := time.Now()
+	for tries := 1; ; tries++ {
+		if err := ctx.Err(); err != nil {
+			return nil, &GaveUpError{What: "waiting for the lock " + path, Attempts: tries - 1, Took: time.Since(begin), Cause: err}
+		}
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, f.failed(err, "")
+		}
+		locked, err := tryLock(file)
+		if err != nil {
+			file.Close()
+			return nil, f.failed(fmt.Errorf("locking %s: %w", path, err), "")
+		}
+		// A lock on a file that was deleted meanwhile keeps nobody out.
+		if locked && sameFile(file, path) {
+			if err := f.step(stepLocked); err != nil {
+				file.Close()
+				return nil, err
+			}
+			return file, nil
+		}
+		file.Close()
+		if !locked {
+			sleep(ctx, backoff{first: lockPause, longest: 20 * lockPause}.pause(tries)) // the loop looks at the context
+		}
+	}
+}
+
+// sameFile tells whether an open file is the one that a path names.
+func sameFile(file *os.File, path string) bool {
+	a, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// count reads the counter, adds 1 and writes it back, and returns it. The lock is held. The
+// order of its steps is what keeps a number from being returned twice, wherever a crash
+// comes: the new counter is on disk under its name before it is returned, and it is marked
+// as begun only when it is.
+func (f *File) count(path string, lock *os.File) (int64, error) {
+	mark, err := io.ReadAll(lock)
+	if err != nil {
+		return 0, f.failed(err, "")
+	}
+	last, err := f.read(path, len(mark) > 0)
+	if err != nil {
+		return 0, err
+	}
+	if last == math.MaxInt64 {
+		return 0, f.failed(fmt.Errorf("the counter is at %d, and there is no further number", last), "")
+	}
+	if err := f.step(stepRead); err != nil {
+		return 0, err
+	}
+	if err := f.write(path, last+1); err != nil {
+		return 0, f.failed(err, "")
+	}
+	if len(mark) == 0 {
+		if _, err := lock.WriteAt([]byte(marker), 0); err != nil {
+			return 0, f.failed(err, "")
+		}
+		if err := lock.Sync(); err != nil {
+			return 0, f.failed(err, "")
+		}
+		if err := f.step(stepMarked); err != nil {
+			return 0, err
+		}
+	}
+	return last + 1, nil
+}
+
+// read returns the last number that was counted, 0 where there is no counter yet.
+func (f *File) read(path string, begun bool) (int64, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if begun {
+			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: put it back, "+
+				"or write a number to it that is beyond all worker IDs that were used (%q is the form)", ErrDamaged, f.path, formatCounter(1000))
+		}
+		return 0, nil
+	}
+	if err != nil {
+		return 0, f.failed(err, "")
+	}
+	last, err := parseCounter(text)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s: %w: put back what was there, or write a number to it that is beyond all worker IDs "+
+			"that were used (%q is the form); never delete it", ErrDamaged, f.path, err, formatCounter(1000))
+	}
+	return last, nil
+}
+
+// write puts a number in the place of the counter, all of it or nothing, and on disk.
+func (f *File) write(path string, n int64) error {
+	temporary := path + ".tmp" // one is enough: the lock is held
+	if err := writeSynced(temporary, formatCounter(n)); err != nil {
+		os.Remove(temporary)
+		return err
+	}
+	if err := f.step(stepWritten); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		os.Remove(temporary)
+		return err
+	}
+	if err := f.step(stepRenamed); err != nil {
+		return err
+	}
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return f.step(stepSynced)
+}
+
+// writeSynced writes a file and sees it on disk.
+func writeSynced(path, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}

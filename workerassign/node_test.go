@@ -1,0 +1,113 @@
+package workerassign
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// testEnvironment is an environment of variables, with a host name and addresses.
+func testEnvironment(vars map[string]string, dockerenv bool, name string, addrs ...string) environment {
+	return environment{
+		getenv: func(k string) string { return vars[k] },
+		hostname: func() (string, error) {
+			if name == "" {
+				return "", errors.New("no name")
+			}
+			return name, nil
+		},
+		exists: func(path string) bool { return dockerenv && path == "/.dockerenv" },
+		addrs: func() ([]net.Addr, error) {
+			var list []net.Addr
+			for _, a := range addrs {
+				ip, network, err := net.ParseCIDR(a)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, &net.IPNet{IP: ip, Mask: network.Mask})
+			}
+			return list, nil
+		},
+		now:    func() time.Time { return time.UnixMilli(1_700_000_000_123) },
+		random: func(int) int { return 42 },
+	}
+}
+
+func TestFindNode(t *testing.T) {
+	const found = "1700000000123-42"
+	for _, tt := range []struct {
+		name string
+		env  environment
+		want Node
+	}{
+		{"JPAAS with its first port", testEnvironment(map[string]string{"JPAAS_HOST": "h", "JPAAS_HTTP_PORT": "80", "JPAAS_HOST_PORT_8080": "81"}, true, "n"),
+			Node{"h", "80", Container}},
+		{"JPAAS with its second port", testEnvironment(map[string]string{"JPAAS_HOST": "h", "JPAAS_HOST_PORT_8080": "81"}, false, "n"),
+			Node{"h", "81", Container}},
+		{"Kubernetes", testEnvironment(map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, false, "pod-7", "10.1.1.1/8"),
+			Node{"pod-7", found, Container}},
+		{"a container", testEnvironment(nil, true, "3f9a", "172.17.0.2/16"), Node{"3f9a", found, Container}},
+		{"a container without a name", testEnvironment(map[string]string{"HOSTNAME": "env"}, true, ""), Node{"env", found, Container}},
+		{"a machine", testEnvironment(nil, false, "n", "127.0.0.1/8", "fe80::1/64", "2001:db8::1/64", "192.168.1.9/24"),
+			Node{"192.168.1.9", found, Actual}},
+		{"a machine with IPv6 only", testEnvironment(nil, false, "n", "::1/128", "2001:db8::1/64"), Node{"2001:db8::1", found, Actual}},
+		{"a machine without addresses", testEnvironment(nil, false, "n", "127.0.0.1/8"), Node{"n", found, Actual}},
+		{"a machine without anything", testEnvironment(nil, false, ""), Node{"unknown", found, Actual}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.env.find(); got != tt.want {
+				t.Errorf("find() = %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// D13: with a host and no port in the environment, or the reverse, the original's class does
+// not load. Here the next way of finding the node is taken.
+func TestD13HalfAnEnvironment(t *testing.T) {
+	for _, vars := range []map[string]string{
+		{"JPAAS_HOST": "h"},
+		{"JPAAS_HTTP_PORT": "80"},
+		{"JPAAS_HOST_PORT_8080": "81"},
+		{"JPAAS_HOST": "", "JPAAS_HTTP_PORT": "80"},
+	} {
+		want := Node{"192.168.1.9", "1700000000123-42", Actual}
+		if got := testEnvironment(vars, false, "n", "192.168.1.9/24").find(); got != want {
+			t.Errorf("with %v find() = %+v, want %+v", vars, got, want)
+		}
+		want = Node{"n", "1700000000123-42", Container}
+		if got := testEnvironment(vars, true, "n", "192.168.1.9/24").find(); got != want {
+			t.Errorf("with %v in a container find() = %+v, want %+v", vars, got, want)
+		}
+	}
+}
+
+func TestFindNodeOnThisSystem(t *testing.T) {
+	n := FindNode()
+	if err := n.check(); err != nil {
+		t.Error(err)
+	}
+	if column(n.HostName) != n.HostName || column(n.Port) != n.Port {
+		t.Errorf("%+v does not fit its columns", n)
+	}
+}
+
+func TestColumnKeepsTheEnd(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for _, tt := range []struct{ in, want string }{
+		{"", ""},
+		{"short", "short"},
+		{long[:64], long[:64]},
+		{long + "-pod-7", long[:58] + "-pod-7"},
+		{strings.Repeat("é", 70) + "é7", strings.Repeat("é", 63) + "7"},
+		{"bad\xffbyte", "bad?byte"},
+	} {
+		got := column(tt.in)
+		if got != tt.want || utf8.RuneCountInString(got) > 64 || !utf8.ValidString(got) {
+			t.Errorf("column(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package workerassign_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// D11: a worker ID below 0 is refused.
+func TestD11StaticBelowZero(t *testing.T) {
+	for _, id := range []int64{-1, math.MinInt64} {
+		lease, err := workerassign.Static(id).Assign(context.Background())
+		if lease != nil || !errors.Is(err, workerassign.ErrOption) || !strings.Contains(err.Error(), fmt.Sprint(id)) {
+			t.Errorf("Assign() of %d = %v, %v; want ErrOption with the value", id, lease, err)
+		}
+	}
+}
+
+// Invariant 1, of an ID that is used again after a restart: the span of a lease lies wholly
+// after those of the leases before it, on whatever clock.
+func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	a := workerassign.Static(0).(workerassign.ClockedAssigner)
+	end := now
+	for range 5 {
+		l, err := a.AssignAt(context.Background(), clock)
+		if err != nil || l.WorkerID() != 0 {
+			t.Fatal(l, err)
+		}
+		if l.NotBefore().Before(end) {
+			t.Errorf("a lease begins at %v, the one before it may run to %v", l.NotBefore(), end)
+		}
+		for _, ahead := range []time.Duration{time.Hour, time.Second, 0, -time.Millisecond} {
+			now = now.Add(time.Second)
+			granted, err := l.Reserve(context.Background(), now.Add(ahead))
+			if want := now.Add(min(ahead, 0)); err != nil || !granted.Equal(want) {
+				t.Errorf("at %v Reserve(%v ahead) = %v, %v; want %v", now, ahead, granted, err, want)
+			}
+			if granted.After(end) {
+				end = granted
+			}
+		}
+		for range 2 {
+			if err := l.Release(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestStaticByTheSystemsClock(t *testing.T) {
+	before := time.Now()
+	l, err := workerassign.Static(9).Assign(context.Background())
+	if err != nil || l.NotBefore().Before(before) || l.NotBefore().After(time.Now()) {
+		t.Errorf("Assign() = %v, %v", l, err)
+	}
+}
+
+func ExampleStatic() {
+	lease, err := workerassign.Static(17).Assign(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("worker ID", lease.WorkerID())
+	// Output: worker ID 17
+}
