@@ -1,0 +1,305 @@
+// Package mariadbtest gives a test a MariaDB server of its own: in a temporary folder, on a
+// free port of the loopback interface, gone with the test.
+package mariadbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+)
+
+const (
+	// RequireEnv, where it is set, makes a missing server a failure instead of a skip.
+	RequireEnv = "RINGUID_REQUIRE_SERVER"
+
+	// DSNEnv names a server that Connect uses instead of starting one.
+	DSNEnv = "RINGUID_TEST_DSN"
+)
+
+// startTimeout is how long a server may take until it answers.
+const startTimeout = 60 * time.Second
+
+// Server is a MariaDB server. Its methods are for one goroutine at a time.
+type Server struct {
+	tb     testing.TB
+	folder string
+	port   int
+	flags  []string
+	exited chan struct{} // closed when the process that runs now is gone
+	cmd    *exec.Cmd
+}
+
+// Start starts a server that ends with the test, with flags behind its own. Where there is
+// no server to start, the test is skipped, or fails if RequireEnv is set.
+func Start(tb testing.TB, flags ...string) *Server {
+	tb.Helper()
+	for _, name := range []string{"mariadbd", "mariadb-install-db"} {
+		if _, err := find(name); err != nil {
+			miss(tb, name)
+		}
+	}
+	// Not in the test's own folder, whose name can be longer than a socket's may be.
+	folder, err := os.MkdirTemp("", "ringuid-db")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &Server{tb: tb, folder: folder, flags: flags}
+	tb.Cleanup(func() {
+		s.Stop()
+		if tb.Failed() {
+			tb.Logf("the server's log ends with:\n%s", s.Log())
+		}
+		os.RemoveAll(folder)
+	})
+	install, _ := find("mariadb-install-db")
+	out, err := exec.Command(install, append(asRoot(), "--no-defaults", "--datadir="+s.file("data"),
+		"--auth-root-authentication-method=normal", "--skip-test-db")...).CombinedOutput()
+	if err != nil {
+		tb.Fatalf("mariadb-install-db: %v\n%s", err, out)
+	}
+	for range 5 { // somebody else may take the port before the server has it
+		if s.port, err = freePort(); err != nil {
+			tb.Fatal(err)
+		}
+		if err = s.start(); err == nil {
+			return s
+		}
+	}
+	tb.Fatalf("the server does not start: %v\n%s", err, s.Log())
+	return nil
+}
+
+// miss skips or fails a test for which there is no server.
+func miss(tb testing.TB, name string) {
+	tb.Helper()
+	advice := fmt.Sprintf("%s was not found: install MariaDB's server (Debian's package mariadb-server)", name)
+	if os.Getenv(RequireEnv) != "" {
+		tb.Fatal(advice)
+	}
+	tb.Skip(advice + ", or make test, which does")
+}
+
+// find finds a program, also where the paths of users who are not root do not lead.
+func find(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, folder := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/bin"} {
+		if path, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
+}
+
+// asRoot is the flag without which MariaDB does not run as root.
+func asRoot() []string {
+	if os.Geteuid() == 0 {
+		return []string{"--user=root"}
+	}
+	return nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// file names a file in the server's folder.
+func (s *Server) file(name string) string { return filepath.Join(s.folder, name) }
+
+// start starts the process and waits until the server answers.
+func (s *Server) start() error {
+	program, err := find("mariadbd")
+	if err != nil {
+		return err
+	}
+	args := append([]string{"--no-defaults"}, asRoot()...)
+	args = append(args,
+		"--datadir="+s.file("data"), "--socket="+s.file("sock"), "--pid-file="+s.file("pid"), "--log-error="+s.file("log"),
+		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.port), "--skip-name-resolve",
+		"--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--performance-schema=OFF", "--max-connections=300")
+	s.cmd = exec.Command(program, append(args, s.flags...)...)
+	s.exited = make(chan struct{})
+	if err := run(s.cmd, s.exited); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	for {
+		select {
+		case <-s.exited:
+			return errors.New("the process ended")
+		case <-ctx.Done():
+			s.Kill()
+			return fmt.Errorf("no answer after %v", startTimeout)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if s.ping(ctx) {
+			return nil
+		}
+	}
+}
+
+// ping tells whether the server answers; and it is this one, not another on its port.
+func (s *Server) ping(ctx context.Context) bool {
+	db, err := open(s.DSN("root", "", ""))
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	var folder string
+	return db.GetContext(ctx, &folder, "SELECT @@datadir") == nil && strings.HasPrefix(folder, s.folder)
+}
+
+// DSN returns the data source name of go-sql-driver/mysql for an account and a database.
+func (s *Server) DSN(user, password, database string) string {
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Passwd, cfg.DBName = user, password, database
+	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+	return cfg.FormatDSN()
+}
+
+// PID returns the number of the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Folder returns the folder that all of the server's files are in.
+func (s *Server) Folder() string { return s.folder }
+
+// Kill ends the server by SIGKILL, as a crash does.
+func (s *Server) Kill() {
+	s.cmd.Process.Kill()
+	<-s.exited
+}
+
+// Stop ends the server in order, or if that takes long, by Kill.
+func (s *Server) Stop() {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return
+	}
+	terminate(s.cmd.Process)
+	select {
+	case <-s.exited:
+	case <-time.After(20 * time.Second):
+		s.Kill()
+	}
+}
+
+// Restart starts the server again after Kill or Stop, with the same data, on the same port.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	if err := s.start(); err != nil {
+		s.tb.Fatalf("the server does not start again: %v\n%s", err, s.Log())
+	}
+}
+
+// Log returns the end of the server's log.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(s.file("log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4_000):])
+}
+
+// Open opens a data source name, until the end of the test.
+func Open(tb testing.TB, dsn string) *sqlx.DB {
+	tb.Helper()
+	db, err := open(dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { db.Close() })
+	return db
+}
+
+// open opens a data source name without the driver's log lines, which servers that are
+// killed cause many of.
+func open(dsn string) (*sqlx.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Logger = &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return sqlx.NewDb(sql.OpenDB(connector), "mysql"), nil
+}
+
+// Database makes a database of a name of its own, and returns its name and a connection to
+// it as root.
+func (s *Server) Database() (string, *sqlx.DB) {
+	s.tb.Helper()
+	name := "ringuid_" + strings.ToLower(rand.Text()[:8])
+	Open(s.tb, s.DSN("root", "", "")).MustExec("CREATE DATABASE " + name)
+	return name, Open(s.tb, s.DSN("root", "", name))
+}
+
+// Connect returns a connection to a new database that is gone after the test, and the data
+// source name of it: on the server that DSNEnv names, if it is set, else on one of its own.
+func Connect(tb testing.TB) (*sqlx.DB, string) {
+	tb.Helper()
+	dsn := os.Getenv(DSNEnv)
+	if dsn == "" {
+		s := Start(tb)
+		name, db := s.Database()
+		return db, s.DSN("root", "", name)
+	}
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		tb.Fatalf("%s: %v", DSNEnv, err)
+	}
+	cfg.DBName = ""
+	admin := Open(tb, cfg.FormatDSN())
+	cfg.DBName = "ringuid_" + strings.ToLower(rand.Text()[:8])
+	admin.MustExec("CREATE DATABASE " + cfg.DBName)
+	tb.Cleanup(func() { admin.MustExec("DROP DATABASE " + cfg.DBName) })
+	return Open(tb, cfg.FormatDSN()), cfg.FormatDSN()
+}
+
+// Script runs the statements of a script, which are separated by semicolons at the ends of
+// lines, as a client does.
+func Script(tb testing.TB, db *sqlx.DB, script string) {
+	tb.Helper()
+	for _, statement := range Statements(script) {
+		if _, err := db.Exec(statement); err != nil {
+			tb.Fatalf("%v\nin: %s", err, statement)
+		}
+	}
+}
+
+// Statements cuts a script into its statements: comments of whole lines fall away.
+func Statements(script string) []string {
+	var text strings.Builder
+	for line := range strings.Lines(script) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
+			text.WriteString(line)
+		}
+	}
+	var statements []string
+	for part := range strings.SplitSeq(text.String(), ";\n") {
+		if part = strings.TrimSpace(part); part != "" {
+			statements = append(statements, part)
+		}
+	}
+	return statements
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package mariadbtest_test
+
+import (
+	"os"
+	"reflect"
+	"syscall"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+)
+
+func TestServerKeepsItsDataAndLeavesNothing(t *testing.T) {
+	var folder string
+	var pid int
+	t.Run("server", func(t *testing.T) {
+		s := mariadbtest.Start(t)
+		folder, pid = s.Folder(), s.PID()
+		name, db := s.Database()
+		db.MustExec("CREATE TABLE t (n INT)")
+		db.MustExec("INSERT INTO t VALUES (1)")
+		for _, end := range []func(){s.Kill, s.Stop} {
+			end()
+			s.Restart()
+			var n int
+			if err := mariadbtest.Open(t, s.DSN("root", "", name)).Get(&n, "SELECT COUNT(*) FROM t"); err != nil || n != 1 {
+				t.Errorf("%d rows are left, %v", n, err)
+			}
+		}
+		pid = s.PID()
+	})
+	if folder == "" {
+		return // skipped
+	}
+	if _, err := os.Stat(folder); err == nil {
+		t.Errorf("%s is left", folder)
+	}
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Errorf("process %d is left", pid)
+	}
+}
+
+func TestConnect(t *testing.T) {
+	var name string
+	db, _ := mariadbtest.Connect(t)
+	if err := db.Get(&name, "SELECT DATABASE()"); err != nil || name == "" {
+		t.Errorf("the database is %q, %v", name, err)
+	}
+}
+
+func TestStatements(t *testing.T) {
+	got := mariadbtest.Statements("-- a; comment\nSELECT 1;\n  -- another;\nSELECT\n  2 /* within; */;\n\n;\n")
+	want := []string{"SELECT 1", "SELECT\n  2 /* within; */"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
