@@ -84,10 +84,10 @@ func BenchmarkPadding(b *testing.B) {
 	})
 	b.Run("unpadded", func(b *testing.B) {
 		type slot struct {
-			number, before uint64
-			first          int64
-			length         uint64
-			taken          atomic.Uint64
+			_      [2]uint64 // number and before
+			first  int64
+			length uint64
+			taken  atomic.Uint64
 		}
 		var current atomic.Pointer[slot]
 		current.Store(&slot{length: math.MaxInt64})

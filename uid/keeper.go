@@ -35,7 +35,15 @@ type keeper struct {
 type errand struct {
 	mu      sync.Mutex
 	running bool
+	stopped bool  // it is not to be started any more
 	err     error // why the last try failed, while the errand runs
+}
+
+// stop keeps an errand from being started. One that runs, close waits for.
+func (e *errand) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = true
 }
 
 func newKeeper(cfg config, t *timeline, a workerassign.Assigner) *keeper {
@@ -93,7 +101,7 @@ func (k *keeper) prepare() error {
 func (k *keeper) run(e *errand, what string, try func(context.Context) (bool, error)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.running && k.ctx.Err() == nil {
+	if !e.running && !e.stopped {
 		e.running = true
 		k.running.Go(func() {
 			changed := k.persist(e, what, try)
@@ -156,10 +164,8 @@ func (k *keeper) release(h *tenure) error {
 // may be asked of the keeper any more.
 func (k *keeper) close(h *tenure) error {
 	k.cancel()
-	for _, e := range []*errand{&k.extending, &k.assigning} {
-		e.mu.Lock() // who held it saw the keeper running, and has started what Wait waits for
-		e.mu.Unlock()
-	}
+	k.extending.stop()
+	k.assigning.stop()
 	k.running.Wait()
 	if next := k.next.Swap(nil); next != nil {
 		k.release(next)

@@ -64,22 +64,50 @@ func Start(tb testing.TB, flags ...string) *Server {
 		}
 		os.RemoveAll(folder)
 	})
-	install, _ := find("mariadb-install-db")
-	out, err := exec.Command(install, append(asRoot(), "--no-defaults", "--datadir="+s.file("data"),
-		"--auth-root-authentication-method=normal", "--skip-test-db")...).CombinedOutput()
-	if err != nil {
-		tb.Fatalf("mariadb-install-db: %v\n%s", err, out)
-	}
+	s.install()
+	var failure error
 	for range 5 { // somebody else may take the port before the server has it
+		var err error
 		if s.port, err = freePort(); err != nil {
 			tb.Fatal(err)
 		}
-		if err = s.start(); err == nil {
+		if failure = s.start(); failure == nil {
 			return s
 		}
 	}
-	tb.Fatalf("the server does not start: %v\n%s", err, s.Log())
+	tb.Fatalf("the server does not start: %v\n%s", failure, s.Log())
 	return nil
+}
+
+// install makes the server's system tables. The program that does so starts a server, which
+// was seen to crash in making a temporary table; so there is another try.
+func (s *Server) install() {
+	s.tb.Helper()
+	program, err := find("mariadb-install-db")
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	var out []byte
+	for range 3 {
+		os.RemoveAll(s.file("data"))
+		cmd := exec.Command(program, append([]string{"--no-defaults", "--datadir=" + s.file("data"),
+			"--auth-root-authentication-method=normal", "--skip-test-db"}, asRoot()...)...)
+		cmd.Env = s.environ()
+		if out, err = cmd.CombinedOutput(); err == nil {
+			return
+		}
+	}
+	s.tb.Fatalf("mariadb-install-db: %v\n%s", err, out)
+}
+
+// environ is the environment of the server's processes: their temporary files lie in the
+// server's own folder.
+func (s *Server) environ() []string {
+	tmp := s.file("tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		s.tb.Fatal(err)
+	}
+	return append(os.Environ(), "TMPDIR="+tmp)
 }
 
 // miss skips or fails a test for which there is no server.
@@ -137,6 +165,7 @@ func (s *Server) start() error {
 		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.port), "--skip-name-resolve",
 		"--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--performance-schema=OFF", "--max-connections=300")
 	s.cmd = exec.Command(program, append(args, s.flags...)...)
+	s.cmd.Env = s.environ()
 	s.exited = make(chan struct{})
 	if err := run(s.cmd, s.exited); err != nil {
 		return err

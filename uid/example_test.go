@@ -1,0 +1,177 @@
+package uid_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/ringbuffer"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// workerFile names a file for the examples; a service uses one that lasts.
+func workerFile() (path string, remove func()) {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return filepath.Join(folder, "worker"), func() { os.RemoveAll(folder) }
+}
+
+// What most services need: a generator made once, used by all goroutines, closed at the end.
+func ExampleNewCached() {
+	path, remove := workerFile()
+	defer remove()
+
+	g, err := uid.NewCached(context.Background(), workerassign.NewFile(path))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	a, err := g.Next()
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := g.Next()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(a > 0, b > a, g.Parse(a).WorkerID)
+	// Output: true true 1
+}
+
+// The default mode stamps each UID with the time of its call.
+func ExampleNewDefault() {
+	path, remove := workerFile()
+	defer remove()
+
+	g, err := uid.NewDefault(context.Background(), workerassign.NewFile(path))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	id, err := g.Next()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(time.Since(g.Parse(id).Time) < 2*time.Second)
+	// Output: true
+}
+
+// A batch costs one atomic operation for each run of UIDs that it takes from.
+func ExampleCached_NextN() {
+	path, remove := workerFile()
+	defer remove()
+
+	g, err := uid.NewCached(context.Background(), workerassign.NewFile(path))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	ids := make([]uid.ID, 1000)
+	n, err := g.NextN(ids)
+	fmt.Println(n, err, ids[999]-ids[0])
+	// Output: 1000 <nil> 999
+}
+
+// A take that may have to wait is bounded by a context. Here it has to, because a static
+// worker ID makes no UIDs before the next second begins.
+func ExampleCached_NextContext() {
+	layout, err := bitsalloc.New(31, 22, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := uid.NewCached(context.Background(), workerassign.Static(7), uid.WithLayout(layout))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = g.NextContext(ctx)
+	fmt.Println(errors.Is(err, uid.ErrEmpty), errors.Is(err, context.Canceled))
+
+	ctx, cancel = context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	id, err := g.NextContext(ctx)
+	fmt.Println(g.Parse(id).WorkerID, err)
+	// Output:
+	// true true
+	// 7 <nil>
+}
+
+// Whoever reads UIDs without making any needs the format alone. Its bounds of a day are those
+// of a query.
+func ExampleFormat_Compose() {
+	f, err := uid.NewFormat() // with the options that the generators have
+	if err != nil {
+		log.Fatal(err)
+	}
+	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	from, err := f.Compose(day, 0, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	to, err := f.Compose(day.AddDate(0, 0, 1), 0, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("WHERE id >= %d AND id < %d\n", from, to)
+	// Output: WHERE id >= 961852771978444800 AND id < 964821453373440000
+}
+
+// As JSON, parts are what the original prints, and a UID is a string.
+func ExampleFormat_Parse() {
+	f, err := uid.NewFormat(uid.WithEpoch(time.Date(2016, 5, 20, 0, 0, 0, 0, time.UTC)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	parts := f.Parse(7037527219575844185)
+	fmt.Println(parts)
+	id, err := json.Marshal(parts.ID)
+	fmt.Println(string(id), err)
+	// Output:
+	// {"UID":"7037527219575844185","timestamp":"2022-11-15 14:09:59","workerId":"139183","sequence":"3417"}
+	// "7037527219575844185" <nil>
+}
+
+// countThenWait is a take policy of one's own: it counts how often the ring was empty, and
+// then waits.
+type countThenWait struct{ empty int }
+
+func (p *countThenWait) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+	p.empty++ // one goroutine takes here; else this would be an atomic counter
+	return r.Wait(ctx)
+}
+
+func ExampleWithTakePolicy() {
+	path, remove := workerFile()
+	defer remove()
+
+	layout, err := bitsalloc.New(40, 21, 2) // four UIDs a second, so that the ring is often empty
+	if err != nil {
+		log.Fatal(err)
+	}
+	policy := new(countThenWait)
+	g, err := uid.NewCached(context.Background(), workerassign.NewFile(path),
+		uid.WithLayout(layout), uid.WithBoostPower(0), uid.WithTakePolicy(policy))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	_, err = g.NextN(make([]uid.ID, 40))
+	fmt.Println(err, policy.empty > 0, g.Stats().RejectedTakes > 0)
+	// Output: <nil> true true
+}

@@ -1,0 +1,160 @@
+package uid_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Invariant 1 across processes: eight that start at once on one file make UIDs that all
+// differ; each is read back and checked.
+func TestInvariant1ProcessesOnOneFile(t *testing.T) {
+	const processes, each = 8, 250_000
+	if path := os.Getenv("RINGUID_TEST_FILE"); path != "" {
+		if err := generateInto(os.Getenv("RINGUID_TEST_OUT"), path, each); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	folder := t.TempDir()
+	out := func(n int) string { return filepath.Join(folder, "out"+string(rune('0'+n))) }
+	var all sync.WaitGroup
+	for n := range processes {
+		all.Go(func() {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1ProcessesOnOneFile$", "-test.count=1")
+			cmd.Env = append(os.Environ(), "RINGUID_TEST_FILE="+filepath.Join(folder, "worker"), "RINGUID_TEST_OUT="+out(n))
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %d: %v\n%s", n, err, text)
+			}
+		})
+	}
+	all.Wait()
+	var seen uniq.Set
+	w := seen.Writer()
+	for n := range processes {
+		file, err := os.Open(out(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, last := bufio.NewReader(file), int64(-1)
+		for {
+			var id int64
+			if err := binary.Read(r, binary.LittleEndian, &id); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if id <= last || !w.Add(id) {
+				t.Fatalf("process %d made %d after %d, or another process made it too", n, id, last)
+			}
+			last = id
+		}
+		file.Close()
+	}
+	if n := seen.Len(); n != processes*each {
+		t.Errorf("%d UIDs are distinct of %d", n, processes*each)
+	}
+}
+
+// generateInto writes UIDs into a file, in the order in which they were taken.
+func generateInto(out, workers string, count int) error {
+	g, err := uid.NewCached(context.Background(), workerassign.NewFile(workers))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	ids := make([]uid.ID, count)
+	for n := 0; n < count; {
+		if n%3 == 0 {
+			if ids[n], err = g.Next(); err != nil {
+				return err
+			}
+			n++
+			continue
+		}
+		got, err := g.NextN(ids[n:min(n+1000, count)])
+		if err != nil {
+			return err
+		}
+		n += got
+	}
+	file, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	return errors.Join(binary.Write(file, binary.LittleEndian, ids), file.Close())
+}
+
+// The main job: UIDs with a worker ID that came from an insert into WORKER_NODE on a real
+// server. It is killed after that, and generating goes on; a rollover is due when it is up
+// again.
+func TestServerKilledAfterAssignment(t *testing.T) {
+	s := mariadbtest.Start(t)
+	_, db := s.Database()
+	script, err := os.ReadFile("../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mariadbtest.Script(t, db, string(script))
+	const bound = 40 * time.Second
+	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db), uid.WithMaxBorrow(bound))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	d, err := uid.NewDefault(context.Background(), workerassign.NewDisposable(db))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var (
+		seen uniq.Set
+		w    = seen.Writer()
+		ids  = make([]uid.ID, 1000)
+	)
+	take := func(seconds int) {
+		t.Helper()
+		for range seconds * 8 {
+			if n, err := g.NextN(ids); n != len(ids) || err != nil {
+				t.Fatalf("NextN() = %d, %v", n, err)
+			}
+			for _, id := range ids {
+				if !w.Add(int64(id)) {
+					t.Fatalf("%d came twice", id)
+				}
+			}
+		}
+		if id, err := d.Next(); err != nil || d.Parse(id).WorkerID != 2 {
+			t.Fatalf("the default mode makes %d, %v", id, err)
+		}
+	}
+	if got := g.Stats().WorkerID; got != 1 {
+		t.Errorf("worker ID %d, want 1", got)
+	}
+	take(1)
+	s.Kill()
+	take(20) // far from the bound: no need of the server
+	s.Restart()
+	take(200)
+	st := g.Stats()
+	if st.Rollovers < 3 || st.WorkerID < 4 {
+		t.Errorf("Stats() = %+v, want some rollovers", st)
+	}
+	var greatest int64
+	if err := db.Get(&greatest, "SELECT MAX(ID) FROM WORKER_NODE"); err != nil || greatest < st.WorkerID || greatest > st.WorkerID+1 {
+		t.Errorf("the greatest worker ID is %d, %v; the generator is at %d", greatest, err, st.WorkerID)
+	}
+}
