@@ -4,7 +4,7 @@ package bitsalloc
 // *RangeError that names it; of the zero Layout the error is ErrLayout. With an error the
 // UID is 0, and not to be used. It does not allocate unless it fails.
 func (l Layout) Allocate(delta, workerID, sequence int64) (int64, error) {
-	// As unsigned numbers, negative ones are beyond any bound.
+	// Invariant 5 is kept here. As unsigned numbers, negative ones are beyond any bound.
 	if uint64(delta) > uint64(l.MaxDelta()) || uint64(workerID) > uint64(l.MaxWorkerID()) ||
 		uint64(sequence) > uint64(l.MaxSequence()) || l.IsZero() {
 		return 0, l.refuse(delta, workerID, sequence)
@@ -25,8 +25,9 @@ func (l Layout) refuse(delta, workerID, sequence int64) error {
 	return &RangeError{Field: "sequence", Value: sequence, Max: l.MaxSequence(), Layout: l}
 }
 
-// AllocateUnchecked is Allocate for callers that have checked the parts: it checks nothing,
-// and makes a wrong UID of parts that do not fit.
+// AllocateUnchecked is Allocate for callers that have checked the parts, or the first and
+// the last of a span of them: a few shifts that the compiler inlines. It checks nothing:
+// parts that do not fit spill into each other, and invariant 5 is the caller's to keep.
 func (l Layout) AllocateUnchecked(delta, workerID, sequence int64) int64 {
 	return delta<<((l.workerBits+l.sequenceBits)&63) | workerID<<(l.sequenceBits&63) | sequence
 }

@@ -49,8 +49,12 @@ func ExampleLayout_Split() {
 func ExampleLayout_End() {
 	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	fmt.Println(bitsalloc.Default().End(epoch, time.Second))
+	// Output: 2034-07-04 21:24:16 +0000 UTC
+}
+
+func ExampleLayout_Capacity() {
+	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	fmt.Println(bitsalloc.Default().Capacity(epoch, time.Second))
 	// Output:
-	// 2034-07-04 21:24:16 +0000 UTC
-	// from 2026-01-01T00:00:00Z to 2034-07-04T21:24:16Z, 4194303 worker starts, 8192 UIDs a second and worker
+	// from 2026-01-01T00:00:00Z to 2034-07-04T21:24:16Z, 4194303 worker starts, 8192 UIDs a second and worker <nil>
 }

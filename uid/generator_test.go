@@ -302,8 +302,8 @@ func TestInvariant5ClockFarBeyondTheEnd(t *testing.T) {
 	epoch := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, mode := range modes {
 		fake := fakeclock.New(epoch)
-		g, err := mode.make(context.Background(), workerassign.Static(1), WithLayout(l), WithEpoch(epoch.Add(-time.Second)), WithClock(fake),
-			WithTakePolicy(Fail))
+		g, err := mode.make(context.Background(), new(numbers), WithLayout(l), WithEpoch(epoch.Add(-time.Second)), WithClock(fake),
+			WithTakePolicy(Fail), WithRollover(false))
 		if err != nil {
 			t.Fatal(err)
 		}

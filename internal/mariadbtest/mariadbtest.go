@@ -43,9 +43,13 @@ type Server struct {
 }
 
 // Start starts a server that ends with the test, with flags behind its own. Where there is
-// no server to start, the test is skipped, or fails if RequireEnv is set.
+// no server to start, or tests are to be short, the test is skipped; it fails instead if
+// RequireEnv is set.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
+	if testing.Short() && os.Getenv(RequireEnv) == "" {
+		tb.Skip("a server takes too long for -short")
+	}
 	for _, name := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := find(name); err != nil {
 			miss(tb, name)

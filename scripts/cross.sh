@@ -1,0 +1,11 @@
+#!/bin/sh
+# Compiles the root module for other systems: the packages, and by vet also their tests.
+. "$(dirname "$0")/lib.sh"
+
+export CGO_ENABLED=0
+for target in windows/amd64 darwin/arm64 linux/386 linux/arm64; do
+	export GOOS="${target%/*}" GOARCH="${target#*/}"
+	step "compiling for $target"
+	go build ./...
+	go vet ./...
+done

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Installs what the tests need and the machine has not: a MariaDB server and a C compiler
+# (for -race), as Debian's packages, as root. Where it cannot, it says what to install.
+. "$(dirname "$0")/lib.sh"
+
+PATH=$PATH:/usr/sbin:/usr/local/sbin
+missing=
+if ! command -v mariadbd >/dev/null || ! command -v mariadb-install-db >/dev/null; then
+	missing="mariadb-server"
+fi
+cc=$(go env CC)
+command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+	cat >&2 <<-EOF
+		The tests need what this machine has not, and only root on Debian can install it here.
+		Please install (the names are of Debian's packages): $missing
+	EOF
+	exit 1
+fi
+
+step "installing $missing"
+# The tests start servers of their own; the package's is not to run. policy-rc.d is how
+# Debian's packages ask, and 101 means no.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+	trap 'rm -f "$policy"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod +x "$policy"
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q </dev/null
+# shellcheck disable=SC2086 # the names are words
+apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 $missing </dev/null
