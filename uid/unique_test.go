@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // many is how many UIDs the great uniqueness tests take.
@@ -145,26 +147,44 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 	}
 }
 
-// Nothing leaks: a thousand generators of each mode, made, used and closed.
+// Nothing leaks, neither goroutines nor file descriptors: a thousand generators of each mode,
+// with worker IDs from a file, made, used and closed.
 func TestNothingLeaks(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			leaktest.Check(t)
-			a := new(numbers)
-			for range 1_000 {
+			a := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
+			for want := range int64(1_000) {
 				g, err := mode.make(context.Background(), a)
 				if err != nil {
 					t.Fatal(err)
 				}
-				next(t, g)
+				if p := g.Parse(next(t, g)); p.WorkerID != want+1 {
+					t.Fatalf("worker ID %d, want %d", p.WorkerID, want+1)
+				}
 				if err := g.Close(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := a.released.Load(); got != 1_000 {
-				t.Errorf("%d leases were given back of 1,000", got)
-			}
 		})
+	}
+}
+
+// Every lease is given back, and once.
+func TestLeasesAreGivenBack(t *testing.T) {
+	for _, mode := range modes {
+		a := new(numbers)
+		for n := range int64(100) {
+			g, err := mode.make(context.Background(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Close()
+			g.Close()
+			if got := a.released.Load(); got != n+1 {
+				t.Fatalf("%s: %d leases were given back of %d", mode.name, got, n+1)
+			}
+		}
 	}
 }
 
