@@ -3,6 +3,9 @@ package workerassign
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql/driver"
@@ -10,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
 	"net"
 	"os"
 	"strings"
@@ -148,6 +152,12 @@ func TestPermanentFaultsFailAtOnce(t *testing.T) {
 		{number(1054), "compare its columns with schema.sql"}, {number(1364), "compare its columns with schema.sql"}, {number(1406), "compare its columns with schema.sql"},
 		{number(1062), "AUTO_INCREMENT is exhausted"}, {number(1467), "AUTO_INCREMENT is exhausted"}, {number(167), "AUTO_INCREMENT is exhausted"},
 		{number(1064), "mend it and start again"},
+		{number(1227), "grant it INSERT and SELECT"},
+		{number(1251), "check user, password and host"}, {number(1524), "check user, password and host"},
+		{number(1820), "check user, password and host"}, {number(1862), "check user, password and host"},
+		{number(1136), "compare its columns with schema.sql"}, {number(1265), "compare its columns with schema.sql"}, {number(1366), "compare its columns with schema.sql"},
+		{number(1264), "AUTO_INCREMENT is exhausted"}, {number(1690), "AUTO_INCREMENT is exhausted"},
+		{tls.RecordHeaderError{Msg: "no TLS"}, "check tls in the DSN"},
 		{mysql.ErrNoTLS, "check tls in the DSN"},
 		{x509.UnknownAuthorityError{}, "check tls in the DSN"}, {x509.HostnameError{Certificate: new(x509.Certificate), Host: "h"}, "check tls in the DSN"},
 		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "check tls in the DSN"},
@@ -172,6 +182,45 @@ func TestPermanentFaultsFailAtOnce(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 			})
+		})
+	}
+}
+
+// A server that refuses the client's TLS does so for ever. The refusal comes from a real
+// handshake, because package tls does not document what it is.
+func TestTLSAlertsArePermanent(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificates := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+	for name, configs := range map[string]struct{ server, client *tls.Config }{
+		"a version that the server does not take": {
+			&tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS13},
+			&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}},
+		"no client certificate": {
+			&tls.Config{Certificates: certificates, MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert},
+			&tls.Config{InsecureSkipVerify: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := net.Pipe()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				tls.Server(far, configs.server).Handshake() // it fails, and says so to the client
+			}()
+			err := tls.Client(near, configs.client).Handshake()
+			near.Close()
+			far.Close()
+			<-done
+			if transient, advice := classify(err); err == nil || transient || !strings.Contains(advice, "check tls in the DSN") {
+				t.Errorf("classify(%v) = %v, %q; want TLS advice", err, transient, advice)
+			}
 		})
 	}
 }

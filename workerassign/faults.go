@@ -21,7 +21,7 @@ func transientNumbers() []uint16 {
 	return []uint16{
 		1040, 1203, 1226, // too many connections, of the server, the user, an hour
 		1205, 1213, 1614, 3572, // lock wait, deadlock
-		1053, 1077, 1079, // the server is shutting down
+		1053, 1077, 1079, 3032, 3168, // the server is shutting down, offline for a while, or not ready yet
 		1047,                                     // a Galera node that is not prepared yet
 		1152, 1158, 1159, 1160, 1161, 1184, 1927, // the connection broke or was killed
 		1180, 1637, 3101, // the commit failed: too many transactions, a conflict in a group
@@ -69,10 +69,11 @@ func classify(err error) (transient bool, doWhat string) {
 		authority   x509.UnknownAuthorityError
 		hostname    x509.HostnameError
 		invalid     x509.CertificateInvalidError
+		noTLS       tls.RecordHeaderError
 	)
 	switch {
 	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid),
-		errors.Is(err, mysql.ErrNoTLS):
+		errors.As(err, &noTLS), errors.Is(err, mysql.ErrNoTLS), isAlert(err):
 		return false, "the TLS settings do not fit the server: check tls in the DSN and the certificates"
 	case errors.Is(err, mysql.ErrCleartextPassword), errors.Is(err, mysql.ErrNativePassword),
 		errors.Is(err, mysql.ErrOldPassword), errors.Is(err, mysql.ErrUnknownPlugin):
@@ -83,15 +84,24 @@ func classify(err error) (transient bool, doWhat string) {
 	for _, passing := range []error{
 		driver.ErrBadConn, sql.ErrConnDone, mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync,
 		mysql.ErrPktSyncMul, mysql.ErrBusyBuffer, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE,
+		context.DeadlineExceeded, os.ErrDeadlineExceeded,
 	} {
 		if errors.Is(err, passing) {
 			return true, ""
 		}
 	}
-	// A name that is not known yet, a network that is not up, a socket that is not there.
+	// A connection that is refused or reset, a name that is not known yet, a network that is
+	// not up, a socket that is not there.
 	if network := net.Error(nil); errors.As(err, &network) {
 		return true, ""
 	}
 	return false, "another try would not help: mend it and start again"
+}
+
+// isAlert tells whether one side of a TLS connection refused the other: versions that do not
+// fit, or a client certificate that is missing or not trusted. Package tls makes a net.Error
+// of it, which would be taken for a network that comes back.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -19,7 +18,9 @@ import (
 // Beside the counter lies a lock file, of the same name with ".lock" behind it, which stays.
 // Both belong where they last: if they are lost together, worker IDs begin at 1 again, and
 // so do UIDs of the same time. A temporary folder, or a container's own file system, is no
-// such place. The folder must not be on a network file system that other hosts write to.
+// such place. Nor may either be set back to an older copy, as by a restored backup or a
+// reverted snapshot of the machine, and the lock file must not be deleted while a service
+// may start. The folder must not be on a network file system that other hosts write to.
 // All processes need to be able to write to both files, which are made for their owner only.
 type File struct {
 	path string
@@ -163,16 +164,30 @@ func sameFile(file *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
+// held fails once the lock file is not the one of its name any more: somebody deleted it,
+// and others may count by a new one.
+func (f *File) held(lock *os.File) error {
+	if sameFile(lock, lock.Name()) {
+		return nil
+	}
+	return fmt.Errorf("%s was deleted or replaced while it was locked: leave it where it is, and try again", lock.Name())
+}
+
 // count reads the counter, adds 1 and writes it back, and returns it. The lock is held. The
 // order of its steps is what keeps a number from being returned twice, wherever a crash
 // comes: the new counter is on disk under its name before it is returned, and it is marked
-// as begun only when it is.
+// as begun only when it is. Where the lock file goes meanwhile, the number is not returned:
+// whoever locks a new one after the last look at the old one finds the new counter.
 func (f *File) count(path string, lock *os.File) (int64, error) {
-	mark, err := io.ReadAll(lock)
+	info, err := lock.Stat()
 	if err != nil {
 		return 0, f.failed(err, "")
 	}
-	last, err := f.read(path, len(mark) > 0)
+	if !info.Mode().IsRegular() {
+		return 0, f.failed(fmt.Errorf("its lock %s is not a regular file", lock.Name()), "")
+	}
+	begun := info.Size() > 0
+	last, err := f.read(path, begun)
 	if err != nil {
 		return 0, err
 	}
@@ -182,10 +197,10 @@ func (f *File) count(path string, lock *os.File) (int64, error) {
 	if err := f.step(stepRead); err != nil {
 		return 0, err
 	}
-	if err := f.write(path, last+1); err != nil {
+	if err := f.write(path, lock, last+1); err != nil {
 		return 0, f.failed(err, "")
 	}
-	if len(mark) == 0 {
+	if !begun {
 		if _, err := lock.WriteAt([]byte(marker), 0); err != nil {
 			return 0, f.failed(err, "")
 		}
@@ -196,16 +211,18 @@ func (f *File) count(path string, lock *os.File) (int64, error) {
 			return 0, err
 		}
 	}
+	if err := f.held(lock); err != nil {
+		return 0, f.failed(err, "")
+	}
 	return last + 1, nil
 }
 
 // read returns the last number that was counted, 0 where there is no counter yet.
 func (f *File) read(path string, begun bool) (int64, error) {
-	text, err := os.ReadFile(path)
+	text, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if begun {
-			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: put it back, "+
-				"or write a number to it that is beyond all worker IDs that were used (%q is the form)", ErrDamaged, f.path, formatCounter(1000))
+			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: "+repair, ErrDamaged, f.path, formatCounter(1000))
 		}
 		return 0, nil
 	}
@@ -214,15 +231,35 @@ func (f *File) read(path string, begun bool) (int64, error) {
 	}
 	last, err := parseCounter(text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w: put back what was there, or write a number to it that is beyond all worker IDs "+
-			"that were used (%q is the form); never delete it", ErrDamaged, f.path, err, formatCounter(1000))
+		return 0, fmt.Errorf("%w: %s: %w: "+repair, ErrDamaged, f.path, err, formatCounter(1000))
 	}
 	return last, nil
 }
 
+// repair is what to do about a counter that is gone or damaged. An older copy is as bad as a
+// new start: both give out worker IDs a second time.
+const repair = "put it back as it was last, never an older copy, or write a number to it that is beyond all worker IDs that were used " +
+	"(for 1000 it is %q, where crc32c is of what stands before the last space); do not delete it or its lock file"
+
+// readRegular reads a regular file. From others, such as a pipe, reading need not come to an
+// end, which no context would be able to bring about.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	return os.ReadFile(path)
+}
+
 // write puts a number in the place of the counter, all of it or nothing, and on disk.
-func (f *File) write(path string, n int64) error {
+func (f *File) write(path string, lock *os.File, n int64) error {
 	temporary := path + ".tmp" // one is enough: the lock is held
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // what a crash left behind cannot be cleared away
+	}
 	if err := writeSynced(temporary, formatCounter(n)); err != nil {
 		os.Remove(temporary)
 		return err
@@ -230,7 +267,11 @@ func (f *File) write(path string, n int64) error {
 	if err := f.step(stepWritten); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, path); err != nil {
+	// Without the lock others may have counted on, and this would set the counter back.
+	if err := f.held(lock); err != nil {
+		return err
+	}
+	if err := replace(temporary, path); err != nil {
 		os.Remove(temporary)
 		return err
 	}
@@ -243,9 +284,10 @@ func (f *File) write(path string, n int64) error {
 	return f.step(stepSynced)
 }
 
-// writeSynced writes a file and sees it on disk.
+// writeSynced writes a file that is not there yet, nor a link or a pipe that somebody put in
+// its place, and sees it on disk.
 func writeSynced(path, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

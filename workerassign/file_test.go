@@ -79,7 +79,8 @@ func TestDamagedFileIsNeverStartedAgain(t *testing.T) {
 		}
 		for range 2 {
 			l, err := NewFile(path).Assign(context.Background())
-			if l != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "beyond all worker IDs") {
+			if l != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "beyond all worker IDs") ||
+				!strings.Contains(err.Error(), "never an older copy") {
 				t.Errorf("%q: Assign() = %v, %v; want ErrDamaged with the path and what to do", text, l, err)
 			}
 		}
@@ -233,6 +234,85 @@ func TestLockFileIsReplaced(t *testing.T) {
 	}
 	if sameFile(old, path+".lock") {
 		t.Error("a deleted file is taken for the lock")
+	}
+}
+
+// Somebody deletes the lock file in the middle of an assignment, and others count by a new
+// one meanwhile: no worker ID comes twice, and the counter is not set back.
+func TestInvariant1LockFileIsDeletedMidway(t *testing.T) {
+	leaktest.Check(t)
+	for at := range steps {
+		for first := range 2 { // with no counter yet, and with one
+			t.Run(fmt.Sprint("step ", int(at), " after ", first), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "worker")
+				seen := map[int64]bool{}
+				take := func(f *File) error {
+					l, err := f.Assign(context.Background())
+					if err != nil {
+						return err
+					}
+					if seen[l.WorkerID()] {
+						t.Errorf("worker ID %d was given twice", l.WorkerID())
+					}
+					seen[l.WorkerID()] = true
+					return nil
+				}
+				for range first {
+					if err := take(NewFile(path)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				f, reached := NewFile(path), false
+				f.step = func(s step) error {
+					if s != at {
+						return nil
+					}
+					reached = true
+					if err := os.Remove(path + ".lock"); err != nil {
+						t.Skip("this system does not delete open files: ", err)
+					}
+					for range 3 {
+						if err := take(NewFile(path)); err != nil {
+							t.Error(err)
+						}
+					}
+					return nil
+				}
+				err := take(f)
+				if !reached {
+					if at != stepMarked || first == 0 {
+						t.Fatal("the step was not reached")
+					}
+					return
+				}
+				if !errors.Is(err, ErrFile) {
+					t.Errorf("Assign() without its lock = %v, want ErrFile", err)
+				}
+				for range 3 {
+					if err := take(NewFile(path)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A link that somebody put where the temporary file goes is not written through.
+func TestTemporaryFileIsNotFollowed(t *testing.T) {
+	folder := t.TempDir()
+	path, victim := filepath.Join(folder, "worker"), filepath.Join(folder, "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, path+".tmp"); err != nil {
+		t.Skip("this system has no links: ", err)
+	}
+	if got := assign(t, NewFile(path)); got != 1 {
+		t.Errorf("worker ID %d, want 1", got)
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
+		t.Errorf("the file that the link names became %q, %v", text, err)
 	}
 }
 

@@ -25,5 +25,23 @@ func tryLock(file *os.File) (bool, error) {
 	return false, err
 }
 
-// syncFolder does nothing: Windows has no such call, and keeps names safe by itself.
+// replace puts a file in the place of another one, and returns when that is on disk.
+// os.Rename does not wait for the disk: a number that was returned might come a second time
+// after a power failure.
+func replace(from, to string) error {
+	source, err := windows.UTF16PtrFromString(from)
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	target, err := windows.UTF16PtrFromString(to)
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	if err := windows.MoveFileEx(source, target, windows.MOVEFILE_REPLACE_EXISTING|windows.MOVEFILE_WRITE_THROUGH); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+// syncFolder does nothing: Windows has no such call, and replace has waited for the disk.
 func syncFolder(string) error { return nil }

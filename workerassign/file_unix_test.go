@@ -1,0 +1,41 @@
+//go:build unix && !aix && !solaris
+
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
+)
+
+// A pipe in the place of a file is refused: reading it would hold the lock for ever.
+func TestPipesAreRefused(t *testing.T) {
+	leaktest.Check(t)
+	for _, name := range []string{"worker", "worker.lock"} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := unix.Mkfifo(filepath.Join(folder, name), 0o600); err != nil {
+				t.Skip(err)
+			}
+			got := make(chan error, 1)
+			go func() {
+				_, err := NewFile(filepath.Join(folder, "worker"), WithTimeout(time.Second)).Assign(context.Background())
+				got <- err
+			}()
+			select {
+			case err := <-got:
+				if !errors.Is(err, ErrFile) {
+					t.Errorf("Assign() = %v, want ErrFile", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("Assign() hangs")
+			}
+		})
+	}
+}
