@@ -71,5 +71,9 @@ func begin(ctx context.Context, a workerassign.Assigner, opts []Option) (config,
 		k.cancel()
 		return cfg, nil, nil, err
 	}
+	if left, few := h.left(); few {
+		cfg.logger.Warn("uid: less than a tenth of the worker IDs is left; plan for a layout with more worker bits",
+			"worker_id", h.workerID, "left", left, "layout", cfg.format.layout.String())
+	}
 	return cfg, k, h, nil
 }

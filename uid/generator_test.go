@@ -236,6 +236,35 @@ func TestD2TimeBitsEnd(t *testing.T) {
 	}
 }
 
+// D15: the original's worker IDs end without a warning. Here the last tenth of them is
+// warned of, the last one works, and the one after it is refused.
+func TestD15WorkerIDsEnd(t *testing.T) {
+	for _, tt := range []struct {
+		id     int64
+		warned bool
+		want   error
+	}{{1, false, nil}, {921, false, nil}, {922, true, nil}, {1023, true, nil}, {1024, false, ErrWorkerID}} {
+		for _, mode := range modes {
+			a := new(numbers)
+			a.next.Store(tt.id - 1)
+			var log bytes.Buffer
+			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("%s: worker ID %d: %v, want %v", mode.name, tt.id, err, tt.want)
+			}
+			if err == nil {
+				if p := g.Parse(next(t, g)); p.WorkerID != tt.id {
+					t.Errorf("%s: %v", mode.name, p)
+				}
+				g.Close()
+			}
+			if got := strings.Contains(log.String(), "less than a tenth of the worker IDs is left"); got != tt.warned {
+				t.Errorf("%s: worker ID %d: the log says %q", mode.name, tt.id, log.String())
+			}
+		}
+	}
+}
+
 // timeEnds lets a generator run into the end of its time bits, which is so many units after
 // the one that the clock is in.
 func timeEnds(t *testing.T, after int) {

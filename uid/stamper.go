@@ -114,8 +114,9 @@ func (s *stamper) atBound(now, unit int64) error {
 	n := s.rollovers.Add(1)
 	if t := s.time.now(); t.Sub(s.reported) >= time.Minute {
 		s.reported = t
+		left, _ := next.left()
 		s.cfg.logger.Warn("uid: UID time reached its bound and went on with another worker ID",
-			"worker_id", next.workerID, "rollovers", n, "bound", s.cfg.borrow)
+			"worker_id", next.workerID, "left", left, "rollovers", n, "bound", s.cfg.borrow)
 	}
 	if max(last+1, now) > now+s.borrow {
 		return s.atBound(now, last+1)

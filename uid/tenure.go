@@ -51,6 +51,14 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure,
 	return h, nil
 }
 
+// left returns how many greater worker IDs the layout has, and whether that is less than a
+// tenth of all.
+func (h *tenure) left() (n int64, few bool) {
+	most := h.format.layout.MaxWorkerID()
+	n = most - h.workerID
+	return n, n < most/10
+}
+
 // reserve asks that units up to and including one may be stamped. The grant may be less.
 func (h *tenure) reserve(ctx context.Context, unit int64) error {
 	end := min(unit, h.format.layout.MaxDelta()) + 1
