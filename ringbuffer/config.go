@@ -49,6 +49,17 @@ type Config struct {
 	// nothing is dropped. It is called by one goroutine at a time.
 	Stale func(first int64) bool
 
+	// OnSchedule is called when a scheduled padding begins, before anything is dropped: for
+	// those who keep what they claimed, and must not keep it for longer than the ring does.
+	// It is called by one goroutine at a time, and must not block.
+	OnSchedule func()
+
+	// Assist says that the provider neither blocks nor takes long, so that takers may call
+	// it: for a while after the padder was woken, a taker that finds the fill level below
+	// the padding factor puts one run itself rather than wake the padder again. Without it
+	// the padder is woken each time.
+	Assist bool
+
 	// TakePolicy says what a take does when the ring is empty. nil means CallerPads.
 	TakePolicy TakePolicy
 

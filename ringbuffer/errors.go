@@ -50,6 +50,9 @@ func (e *NotYetError) Unwrap() error { return e.Reason }
 
 // isNotYet tells whether err is, or wraps, a *NotYetError.
 func isNotYet(err error) bool {
+	if err == nil {
+		return false
+	}
 	var notYet *NotYetError
 	return errors.As(err, &notYet)
 }

@@ -38,6 +38,7 @@ const (
 	minRetry = time.Millisecond      // the shortest time between two tries
 	failBase = 10 * time.Millisecond // the time after a first failure; doubled by each more
 	failMax  = time.Second           // the longest time after a failure
+	restTime = 10 * time.Millisecond // how long takers stand in for a padder that was needed
 )
 
 // Kick asks the padder to fill the ring now, even if it is waiting to ask its provider
@@ -67,16 +68,18 @@ func (r *Ring) pad(wait time.Duration) {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	retry := time.NewTimer(wait)
+	retry := time.NewTimer(wait) // or the end of a rest
 	defer retry.Stop()
 	trigger := Initial
 	for {
 		wake := r.wake
-		if wait > 0 {
+		switch {
+		case wait > 0:
 			wake = nil
-		} else {
+		case !r.resting.Load():
 			retry.Stop()
 		}
+		needed := true
 		select {
 		case <-r.ctx.Done():
 			return
@@ -86,11 +89,44 @@ func (r *Ring) pad(wait time.Duration) {
 			trigger = Immediate
 		case <-tick:
 			trigger = Scheduled
+			needed = false
+			if r.cfg.OnSchedule != nil {
+				r.cfg.OnSchedule()
+			}
 			r.dropStale()
 		case <-retry.C: // of what the trigger was
+			needed = r.tail.Load() != r.rested
 		}
+		r.resting.Store(false)
 		wait, _ = r.fill(r.ctx, trigger)
-		retry.Reset(wait)
+		if wait > 0 {
+			retry.Reset(wait)
+		} else if needed && r.cfg.Assist {
+			r.rested = r.tail.Load()
+			r.resting.Store(true)
+			retry.Reset(restTime)
+		}
+	}
+}
+
+// lowered is called by the taker that took the fill level below the threshold. It wakes the
+// padder, or puts a run in its place while it rests.
+//
+// Waking a thread costs some ten thousand times what a take does, and a ring that is drained
+// fast is at its threshold thousands of times a second; so the padder, once it was woken, is
+// not woken again for a while.
+func (r *Ring) lowered() {
+	if !r.resting.Load() {
+		r.wakePadder()
+		return
+	}
+	select {
+	case r.putLock <- struct{}{}:
+		if r.padOne(r.ctx) == nil {
+			r.counts.paddings[Immediate].Add(1)
+		}
+		<-r.putLock
+	default: // another is at it
 	}
 }
 

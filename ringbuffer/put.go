@@ -40,6 +40,9 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 // Where another goroutine is at it, Pad waits for that one; where no run may be put yet, it
 // waits as Wait does. What the provider fails with is returned.
 func (r *Ring) Pad(ctx context.Context) error {
+	if done, err := r.padNow(ctx); done {
+		return err
+	}
 	for {
 		fresh := r.fresh.next()
 		if r.hasRun() {
@@ -54,14 +57,7 @@ func (r *Ring) Pad(ctx context.Context) error {
 		case <-r.ctx.Done():
 			return ErrClosed
 		}
-		var err error
-		if !r.hasRun() { // else another put one while this waited
-			if err = r.padOne(ctx); err == nil {
-				r.counts.paddings[Caller].Add(1)
-			}
-		}
-		<-r.putLock
-		if !isNotYet(err) && err != errNoRoom {
+		if done, err := r.padLocked(ctx); done {
 			return err
 		}
 		// A failure wakes it as well, and then the next try returns that.
@@ -69,6 +65,38 @@ func (r *Ring) Pad(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// padSpin is how often Pad looks whether who is putting is done, before it sleeps: longer
+// than making a run takes, shorter than falling asleep and waking.
+const padSpin = 200
+
+// padNow is Pad for the common case, in which nobody sleeps. It returns false if there is
+// something to wait for.
+func (r *Ring) padNow(ctx context.Context) (done bool, err error) {
+	for range padSpin {
+		if r.hasRun() {
+			return true, nil
+		}
+		select {
+		case r.putLock <- struct{}{}:
+			return r.padLocked(ctx)
+		default:
+		}
+	}
+	return false, nil
+}
+
+// padLocked is called with the put lock held, and gives it back. It returns false if no run
+// may be put yet.
+func (r *Ring) padLocked(ctx context.Context) (done bool, err error) {
+	if !r.hasRun() { // else another put one while this waited
+		if err = r.padOne(ctx); err == nil {
+			r.counts.paddings[Caller].Add(1)
+		}
+	}
+	<-r.putLock
+	return err != errNoRoom && !isNotYet(err), err
 }
 
 // padOne gets a run from the provider and puts it, if there is room. The caller holds the

@@ -40,10 +40,12 @@ type Ring struct {
 	total   uint64        // how many integers were put, modulo 2^64; under the put lock
 	fresh   signal        // a run was put, or cannot be
 
-	wake  chan struct{}              // asks the padder to fill the ring; holds at most one
-	kick  chan struct{}              // the same, and not to wait for a retry's time to come
-	ended atomic.Pointer[error]      // what the provider said when it was exhausted
-	empty atomic.Pointer[EmptyError] // why the ring is empty, if it is; never nil
+	wake    chan struct{}              // asks the padder to fill the ring; holds at most one
+	kick    chan struct{}              // the same, and not to wait for a retry's time to come
+	resting atomic.Bool                // the padder rests, and takers stand in for it
+	rested  uint64                     // tail when it began to; the padder's own
+	ended   atomic.Pointer[error]      // what the provider said when it was exhausted
+	empty   atomic.Pointer[EmptyError] // why the ring is empty, if it is; never nil
 
 	counts counts
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/cpu"
 
 	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/workerassign"
@@ -14,7 +17,13 @@ import (
 // atomic add, and a burst is served with time units that the clock has not reached yet, up
 // to the bound of WithMaxBorrow. It is safe for concurrent use.
 type Cached struct {
-	ring    *ringbuffer.Ring
+	// ring is read by every take, and era by every take from a span: the padding keeps what
+	// lies beside the generator in memory, and is written, off their line.
+	_    cpu.CacheLinePad
+	ring *ringbuffer.Ring
+	era  atomic.Uint64 // of the spans that are good; a new one begins with each scheduled padding, and with Close
+	_    cpu.CacheLinePad
+
 	time    *timeline
 	stamper *stamper
 	keeper  *keeper
@@ -56,6 +65,8 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		PaddingFactor: cfg.factor,
 		Interval:      cfg.interval,
 		Stale:         c.stamper.stale,
+		OnSchedule:    func() { c.era.Add(1) },
+		Assist:        true,
 		TakePolicy:    cfg.take,
 		PutPolicy:     cfg.put,
 		Logger:        cfg.logger,
@@ -66,6 +77,7 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 	}
 	close(ready)
 	c.close = sync.OnceValue(func() error {
+		c.era.Add(1)
 		c.ring.Close() // after which the stamper is not called any more
 		return keeper.close(c.stamper.hold)
 	})

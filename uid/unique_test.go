@@ -60,8 +60,11 @@ func TestInvariant3ManyUIDs(t *testing.T) {
 // and 0, every take policy, several GOMAXPROCS.
 func TestInvariant3TinyRings(t *testing.T) {
 	total := int64(200_000)
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		total = 20_000
+	case raceEnabled:
+		total = 50_000
 	}
 	for bits := 1; bits <= 4; bits++ {
 		for power := 0; power <= 1; power++ {
@@ -226,11 +229,13 @@ func TestCloseInTheMiddle(t *testing.T) {
 func TestHotCallsAllocateNothing(t *testing.T) {
 	wide := WithLayout(layout(t, 31, 2, 30))
 	c, d := newCached(t, new(numbers), wide), newDefault(t, new(numbers), wide)
-	batch := make([]ID, 64)
+	batch, local := make([]ID, 64), c.Local()
 	for name, f := range map[string]func(){
 		"Cached.Next":        func() { c.Next() },
 		"Cached.NextContext": func() { c.NextContext(context.Background()) },
 		"Cached.NextN":       func() { c.NextN(batch) },
+		"Cached.Claim":       func() { c.Claim(context.Background(), 64) },
+		"Local.Next":         func() { local.Next() },
 		"Cached.Parse":       func() { c.Parse(1 << 40) },
 		"Default.Next":       func() { d.Next() },
 		"Default.NextN":      func() { d.NextN(batch) },
@@ -238,5 +243,10 @@ func TestHotCallsAllocateNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(1_000, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
 		}
+	}
+	// The iterator allocates when it starts, and nothing for each UID.
+	few := testing.AllocsPerRun(100, func() { c.loop(batch[:1]) })
+	if many := testing.AllocsPerRun(100, func() { c.loop(batch) }); many != few {
+		t.Errorf("iterating allocates %v times for 1 UID, and %v for %d", few, many, len(batch))
 	}
 }

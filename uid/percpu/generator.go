@@ -1,0 +1,195 @@
+package percpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/cpu"
+
+	"github.com/ringuid/ringuid/uid"
+)
+
+// ErrOption says that an option cannot be used.
+var ErrOption = errors.New("percpu: bad option")
+
+// Generator is a front on a uid.Cached: a uid.Generator, safe for concurrent use.
+type Generator struct {
+	// shards has one for each P. It is only written when GOMAXPROCS has grown: replaced by a
+	// longer one, and the old one's spans become gaps.
+	_      cpu.CacheLinePad
+	shards atomic.Pointer[[]shard]
+	_      cpu.CacheLinePad
+
+	from    *uid.Cached
+	maxSpan int
+	err     error // what is wrong with the options
+	growing sync.Mutex
+	pins    pins
+}
+
+var _ uid.Generator = (*Generator)(nil)
+
+// shard is what one P has, on cache lines of its own.
+type shard struct {
+	_    cpu.CacheLinePad
+	span uid.Span // belongs to the goroutine that is pinned to the P
+	// filling is held by who claims the next span, by a send: of many goroutines that find
+	// the span spent, and perhaps wait for the ring, one claims.
+	filling chan struct{}
+	_       cpu.CacheLinePad
+}
+
+// An Option sets one thing about a Generator.
+type Option func(*Generator)
+
+// WithMaxSpan bounds the spans that a P claims: 1 to uid.MaxSpan, which is the default. A
+// lower bound narrows the interleaving and the gaps, and makes Ps share more often.
+func WithMaxSpan(n int) Option {
+	return func(g *Generator) {
+		if g.err == nil && (n < 1 || n > uid.MaxSpan) {
+			g.err = fmt.Errorf("%w: spans of at most %d UIDs, 1 to %d is needed", ErrOption, n, uid.MaxSpan)
+		}
+		g.maxSpan = n
+	}
+}
+
+// New makes a front on c, which may be used beside it. With an option that cannot be used,
+// or without c, each call returns an error that wraps ErrOption.
+func New(c *uid.Cached, opts ...Option) *Generator {
+	g := &Generator{from: c, maxSpan: uid.MaxSpan}
+	for _, opt := range opts {
+		opt(g)
+	}
+	if c == nil {
+		g.err = fmt.Errorf("%w: the generator is nil", ErrOption)
+	}
+	g.shards.Store(new([]shard))
+	g.grow()
+	return g
+}
+
+// Next returns a UID. It neither allocates nor blocks while the P has a span; else it claims
+// one, and then does and returns what uid.Cached.Next does.
+func (g *Generator) Next() (uid.ID, error) {
+	p := g.pin()
+	if all := *g.shards.Load(); uint(p) < uint(len(all)) {
+		if id, ok := all[p].span.Next(); ok {
+			g.unpin(p)
+			return id, nil
+		}
+	}
+	g.unpin(p)
+	return g.next(context.Background(), p)
+}
+
+// NextContext is Next with a bound on waiting for the ring. While the P has a span, ctx is
+// not looked at.
+func (g *Generator) NextContext(ctx context.Context) (uid.ID, error) {
+	p := g.pin()
+	id, ok := g.take(p)
+	g.unpin(p)
+	if ok {
+		return id, nil
+	}
+	return g.next(ctx, p)
+}
+
+// take takes a UID from the span of P p, to which the goroutine is pinned.
+func (g *Generator) take(p int) (uid.ID, bool) {
+	if all := *g.shards.Load(); p < len(all) {
+		return all[p].span.Next()
+	}
+	return 0, false
+}
+
+// next is the rest of Next: it claims another span for a P whose span is spent.
+func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
+	if g.err != nil {
+		return 0, g.err
+	}
+	if p >= len(*g.shards.Load()) {
+		g.grow()
+		p = 0 // the P's number may lie beyond GOMAXPROCS by now
+	}
+	filling := (*g.shards.Load())[p].filling
+	select {
+	case filling <- struct{}{}:
+	default: // apart, because this select is cheaper without it
+		select {
+		case filling <- struct{}{}:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("percpu: gave up waiting for a span: %w", context.Cause(ctx))
+		}
+	}
+	defer func() { <-filling }()
+	for {
+		// Who held filling before may have claimed one; and this may be another P by now.
+		now := g.repin(p)
+		id, ok := g.take(now)
+		size := uid.MinSpan
+		if all := *g.shards.Load(); now < len(all) {
+			size = min(all[now].span.NextSize(), g.maxSpan)
+		}
+		g.unpin(now)
+		if ok {
+			return id, nil
+		}
+		span, err := g.from.Claim(ctx, size)
+		if err != nil {
+			return 0, err
+		}
+		if id, ok = span.Next(); !ok {
+			continue // too old already, or closed
+		}
+		// If the P has been given another meanwhile, what is left of that is a gap: there
+		// are no more who claim at a time than Ps, so it is seldom and little.
+		now = g.repin(p)
+		if all := *g.shards.Load(); now < len(all) {
+			all[now].span = span
+		}
+		g.unpin(now)
+		return id, nil
+	}
+}
+
+// grow sees to it that there are shards for all Ps.
+func (g *Generator) grow() {
+	g.growing.Lock()
+	defer g.growing.Unlock()
+	n := g.count()
+	if n <= len(*g.shards.Load()) {
+		return
+	}
+	all := make([]shard, n)
+	for p := range all {
+		all[p].filling = make(chan struct{}, 1)
+	}
+	g.shards.Store(&all)
+}
+
+// NextN fills dst from the front, as uid.Cached.NextN does: a batch needs no span.
+func (g *Generator) NextN(dst []uid.ID) (int, error) {
+	if g.err != nil {
+		return 0, g.err
+	}
+	return g.from.NextN(dst)
+}
+
+// Parse takes a UID apart. Without a Cached generator there are no parts but the UID.
+func (g *Generator) Parse(id uid.ID) uid.Parts {
+	if g.from == nil {
+		return uid.Parts{ID: id}
+	}
+	return g.from.Parse(id)
+}
+
+// Close closes the Cached generator, and with it ends all spans.
+func (g *Generator) Close() error {
+	if g.from == nil {
+		return nil
+	}
+	return g.from.Close()
+}

@@ -1,0 +1,331 @@
+package percpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// cached makes a generator of worker IDs from a file.
+func cached(tb testing.TB, layout string, opts ...uid.Option) *uid.Cached {
+	tb.Helper()
+	l, err := bitsalloc.ParseLayout(layout)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	workers := workerassign.NewFile(filepath.Join(tb.TempDir(), "worker"))
+	c, err := uid.NewCached(context.Background(), workers, append([]uid.Option{uid.WithLayout(l)}, opts...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { c.Close() })
+	return c
+}
+
+// hammer takes total UIDs or a few more with so many goroutines, by the front's Next and
+// NextN and the generator's Next mixed, and checks exactly that they all differ.
+func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int64) {
+	t.Helper()
+	var (
+		seen uniq.Set
+		got  atomic.Int64
+		all  sync.WaitGroup
+		max  = c.Format().Layout().MaxUID()
+	)
+	for n := range goroutines {
+		all.Go(func() {
+			w, batch := seen.Writer(), make([]uid.ID, 1+n)
+			for got.Load() < total {
+				for range 64 {
+					var k int
+					var err error
+					switch n % 8 {
+					case 0:
+						k, err = g.NextN(batch)
+					case 1:
+						batch[0], err = c.Next()
+						k = 1
+					default:
+						batch[0], err = g.Next()
+						k = 1
+					}
+					if errors.Is(err, uid.ErrEmpty) {
+						runtime.Gosched()
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, id := range batch[:k] {
+						if id < 0 || int64(id) > max || !w.Add(int64(id)) {
+							t.Errorf("%d (%v) was handed out twice, or does not fit", id, g.Parse(id))
+							return
+						}
+					}
+					got.Add(int64(k))
+				}
+			}
+		})
+	}
+	all.Wait()
+	// Where the policy is to fail, NextN may return some beside the error; they are not counted.
+	if n := seen.Len(); n != got.Load() {
+		t.Errorf("%d UIDs are distinct of %d", n, got.Load())
+	}
+	if st := c.Stats(); st.Issued < uint64(got.Load()) {
+		t.Errorf("Stats().Issued = %d, and %d were taken", st.Issued, got.Load())
+	}
+}
+
+// Invariants 1 to 4 through the front: 16 goroutines, with rollovers on the way.
+func TestInvariant3ManyUIDs(t *testing.T) {
+	total := int64(20_000_000)
+	if testing.Short() || raceEnabled {
+		total = 2_000_000
+	}
+	c := cached(t, "1-28-22-13", uid.WithMaxBorrow(time.Minute))
+	hammer(t, New(c), c, 16, total)
+	t.Logf("%d rollovers", c.Stats().Rollovers)
+}
+
+// The same with rings that are dry all the time.
+func TestInvariant3TinyRings(t *testing.T) {
+	total := int64(50_000)
+	if testing.Short() || raceEnabled {
+		total = 10_000
+	}
+	for bits := 1; bits <= 4; bits++ {
+		for power := 0; power <= 1; power++ {
+			for _, policy := range []uid.TakePolicy{uid.CallerPads, uid.Wait, uid.Fail} {
+				for _, procs := range []int{1, 2, 4} {
+					t.Run(fmt.Sprintf("sequence=%d/boost=%d/%v/procs=%d", bits, power, policy, procs), func(t *testing.T) {
+						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+						c := cached(t, fmt.Sprintf("1-40-%d-%d", 63-40-bits, bits), uid.WithBoostPower(power),
+							uid.WithTakePolicy(policy), uid.WithMaxBorrow(100*365*24*time.Hour))
+						hammer(t, New(c, WithMaxSpan(4)), c, 16, total)
+					})
+				}
+			}
+		}
+	}
+}
+
+// GOMAXPROCS grows and shrinks while UIDs are taken; there is a shard for each P in the end.
+func TestFollowsGOMAXPROCS(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	c := cached(t, "1-31-20-12")
+	g := New(c)
+	stop := make(chan struct{})
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		for n := 1; ; n = n%16 + 1 {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				runtime.GOMAXPROCS(n)
+			}
+		}
+	})
+	total := int64(5_000_000)
+	if testing.Short() || raceEnabled {
+		total = 500_000
+	}
+	hammer(t, g, c, 32, total)
+	close(stop)
+	changing.Wait()
+	runtime.GOMAXPROCS(17)
+	deadline := time.Now().Add(10 * time.Second)
+	for len(*g.shards.Load()) < g.count() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d shards, and GOMAXPROCS is 17", len(*g.shards.Load()))
+		}
+		var all sync.WaitGroup
+		for range 17 {
+			all.Go(func() {
+				for range 10_000 {
+					if _, err := g.Next(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// Close in the middle: every call returns a UID or ErrClosed, and nothing is left; of the
+// front and of the generator beneath it.
+func TestCloseInTheMiddle(t *testing.T) {
+	leaktest.Check(t)
+	for round := range 100 {
+		c := cached(t, "1-31-28-4")
+		g := New(c)
+		var takers sync.WaitGroup
+		for range 4 {
+			takers.Go(func() {
+				for {
+					if id, err := g.Next(); err != nil {
+						if err != uid.ErrClosed || id != 0 {
+							t.Errorf("Next() = %d, %v; want ErrClosed", id, err)
+						}
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(300 * time.Microsecond)
+		if round%2 == 0 {
+			g.Close()
+		} else {
+			c.Close()
+		}
+		for range 100 {
+			if id, err := g.Next(); err != uid.ErrClosed || id != 0 {
+				t.Fatalf("Next() = %d, %v after Close", id, err)
+			}
+		}
+		takers.Wait()
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Goroutines that wait for the ring are woken by their contexts and by Close.
+func TestWaits(t *testing.T) {
+	c := cached(t, "1-31-28-4", uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0), uid.WithTakePolicy(uid.Wait))
+	g := New(c)
+	var waiting sync.WaitGroup
+	for n := range 16 {
+		waiting.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+			defer cancel()
+			var err error
+			for err == nil {
+				_, err = g.NextContext(ctx)
+			}
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%d waited, and then: %v", n, err)
+			}
+		})
+	}
+	waiting.Wait()
+	for n := range 16 {
+		waiting.Go(func() {
+			var err error
+			for err == nil {
+				_, err = g.Next()
+			}
+			if err != uid.ErrClosed {
+				t.Errorf("%d waited, and then: %v", n, err)
+			}
+		})
+	}
+	time.Sleep(30 * time.Millisecond)
+	g.Close()
+	waiting.Wait()
+}
+
+// What a P holds does not grow old.
+func TestFreshAfterIdleness(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it is idle for 5 s")
+	}
+	c := cached(t, "1-28-22-13")
+	g := New(c)
+	for n := range 2 {
+		time.Sleep(time.Duration(n) * 5 * time.Second)
+		for range 100 {
+			id, err := g.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if behind := time.Since(g.Parse(id).Time); behind > uid.DefaultMaxStaleness {
+				t.Fatalf("a UID is %v behind the clock", behind)
+			}
+		}
+	}
+}
+
+// A slow service on many Ps uses up no more than a few spans for each UID that it takes.
+func TestGapsAreBounded(t *testing.T) {
+	c := cached(t, "1-28-22-13", uid.WithScheduleInterval(10*time.Millisecond))
+	g := New(c)
+	const taken = 100
+	for range taken {
+		if _, err := g.Next(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if n := c.Stats().Issued; n > taken*uid.MinSpan {
+		t.Errorf("%d UIDs used up %d", taken, n)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	c := cached(t, "1-28-22-13")
+	for name, g := range map[string]*Generator{
+		"0":     New(c, WithMaxSpan(0)),
+		"2000":  New(c, WithMaxSpan(2000)),
+		"nil":   New(nil),
+		"first": New(c, WithMaxSpan(-1), WithMaxSpan(8)),
+	} {
+		if id, err := g.Next(); !errors.Is(err, ErrOption) || id != 0 {
+			t.Errorf("%s: Next() = %d, %v", name, id, err)
+		}
+		if id, err := g.NextContext(context.Background()); !errors.Is(err, ErrOption) || id != 0 {
+			t.Errorf("%s: NextContext() = %d, %v", name, id, err)
+		}
+		if n, err := g.NextN(make([]uid.ID, 3)); !errors.Is(err, ErrOption) || n != 0 {
+			t.Errorf("%s: NextN() = %d, %v", name, n, err)
+		}
+		if p := g.Parse(7); p.ID != 7 {
+			t.Errorf("%s: Parse(7) = %v", name, p)
+		}
+	}
+	if err := New(nil).Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Next(); err != nil {
+		t.Errorf("the generator of a front that is none: %v", err)
+	}
+}
+
+func TestHotCallsAllocateNothing(t *testing.T) {
+	c := cached(t, "1-31-2-30")
+	g := New(c)
+	batch := make([]uid.ID, 64)
+	for name, f := range map[string]func(){
+		"Next":        func() { g.Next() },
+		"NextContext": func() { g.NextContext(context.Background()) },
+		"NextN":       func() { g.NextN(batch) },
+	} {
+		if n := testing.AllocsPerRun(5_000, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+func BenchmarkNext(b *testing.B) {
+	g := New(cached(b, "1-28-22-13"))
+	for b.Loop() {
+		if _, err := g.Next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package uid
+
+import (
+	"context"
+	"fmt"
+)
+
+// Sizes of the spans that are claimed by Local, All and package percpu, one after the other.
+const (
+	MinSpan = 8
+	MaxSpan = 1024
+)
+
+// A Span is a piece of consecutive UIDs that was claimed from a Cached generator, at one
+// atomic add for all of them. Taking from it needs no other, so it belongs to one goroutine
+// at a time. It is good until the generator's next scheduled padding or its Close, and then
+// says that it is spent: what is left of it would grow old, and is a gap.
+//
+// The zero value is spent.
+type Span struct {
+	taken, last ID // what was taken last, and what may be; not a length, and not the end, which may not fit
+	era         uint64
+	size        int // as it was asked for
+	from        *Cached
+}
+
+// Next takes the next UID of the span; false says that the span is spent. It never blocks.
+func (s *Span) Next() (ID, bool) {
+	if s.taken >= s.last || s.era != s.from.era.Load() {
+		return 0, false
+	}
+	s.taken++
+	return s.taken, true
+}
+
+// Len returns how many UIDs are left while the span is good.
+func (s *Span) Len() int { return int(s.last - s.taken) }
+
+// NextSize returns how many UIDs to claim after this span: twice as many if it was used up,
+// to MaxSpan; MinSpan if it grew old first. So the gaps of a consumer are not more than about
+// as many as the UIDs that it took, be it slow or fast.
+func (s *Span) NextSize() int {
+	if s.Len() > 0 || s.size == 0 {
+		return MinSpan
+	}
+	return min(2*s.size, MaxSpan)
+}
+
+// Claim claims up to n consecutive UIDs: at least one, and fewer than n where a time unit's
+// end. When the ring is empty the take policy decides, and ctx bounds the wait. Its errors
+// are Next's, and one that wraps ErrOption for an n below 1. It is safe for concurrent use.
+func (c *Cached) Claim(ctx context.Context, n int) (Span, error) {
+	if n < 1 {
+		return Span{}, fmt.Errorf("%w: a span of %d UIDs, at least 1 is needed", ErrOption, n)
+	}
+	// Read before the claim, so that a tick in between makes the span too old, not too young.
+	era := c.era.Load()
+	first, got, err := c.ring.Claim(ctx, int64(n))
+	if err != nil {
+		return Span{}, translate(err)
+	}
+	return Span{taken: ID(first) - 1, last: ID(first + (got - 1)), era: era, size: n, from: c}, nil
+}

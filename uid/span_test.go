@@ -1,0 +1,221 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/fakeclock"
+)
+
+// A span is spent when it is used up, when the schedule comes round, and after Close.
+func TestSpanIsSpent(t *testing.T) {
+	c := newCached(t, new(numbers), WithScheduleInterval(0))
+	var zero Span
+	if id, ok := zero.Next(); ok || id != 0 || zero.Len() != 0 {
+		t.Errorf("the zero Span gives %d, %v, and has %d", id, ok, zero.Len())
+	}
+	claim := func() Span {
+		s, err := c.Claim(context.Background(), 3)
+		if err != nil || s.Len() != 3 {
+			t.Fatalf("Claim(3) has %d, %v", s.Len(), err)
+		}
+		return s
+	}
+	used := claim()
+	for want := range 3 {
+		id, ok := used.Next()
+		if p := c.Parse(id); !ok || p.Sequence != int64(want) {
+			t.Errorf("the span's UID %d is %v, %v", want, p, ok)
+		}
+	}
+	if id, ok := used.Next(); ok || id != 0 {
+		t.Errorf("a span of 3 gave a fourth, %d", id)
+	}
+	old := claim()
+	c.era.Add(1) // what the schedule does
+	if id, ok := old.Next(); ok || id != 0 {
+		t.Errorf("a span gave %d when the schedule had come round", id)
+	}
+	left := claim()
+	c.Close()
+	if id, ok := left.Next(); ok || id != 0 {
+		t.Errorf("a span gave %d after Close", id)
+	}
+	if _, err := c.Claim(context.Background(), 1); err != ErrClosed {
+		t.Errorf("Claim after Close: %v", err)
+	}
+}
+
+func TestClaimRefusesNothing(t *testing.T) {
+	c := newCached(t, new(numbers))
+	for _, n := range []int{0, -1, math.MinInt} {
+		if s, err := c.Claim(context.Background(), n); !errors.Is(err, ErrOption) || s.Len() != 0 {
+			t.Errorf("Claim(%d) = %v, %v", n, s, err)
+		}
+	}
+}
+
+// The last UID that a layout has is in a span too: invariant 5's far end, where first+length
+// does not fit an int64.
+func TestSpanAtTheEndOfTime(t *testing.T) {
+	l := layout(t, 31, 1, 31)
+	clock := fakeclock.New(DefaultEpoch().Add(time.Duration(l.MaxDelta()) * time.Second))
+	c := newCached(t, new(numbers), WithLayout(l), WithClock(clock), WithScheduleInterval(0))
+	var last ID
+	var err error
+	for err == nil {
+		var s Span
+		if s, err = c.Claim(context.Background(), 1<<30); err != nil {
+			break
+		}
+		if last = s.last; s.Len() < 1 {
+			t.Fatalf("a span of %d", s.Len())
+		}
+		s.taken = last - 1
+		if id, ok := s.Next(); !ok || id != last {
+			t.Fatalf("the last of a span is %d, %v; want %d", id, ok, last)
+		}
+	}
+	if !errors.Is(err, ErrTimeExhausted) || last != math.MaxInt64 {
+		t.Errorf("the last UID is %d, and then %v", last, err)
+	}
+}
+
+// Spans grow for who uses them up, so that the claims are few, and start small again for who
+// does not, so that the gaps are.
+func TestSpansFollowTheRate(t *testing.T) {
+	c := newCached(t, new(numbers), WithScheduleInterval(0), WithLayout(layout(t, 31, 12, 20)))
+	l := c.Local()
+	var sizes []int
+	for range 5_000 {
+		spent := l.span.Len() == 0
+		if _, err := l.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if spent {
+			sizes = append(sizes, l.span.size)
+		}
+	}
+	if want := []int{8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024, 1024}; !slices.Equal(sizes, want) {
+		t.Errorf("spans of %v, want %v", sizes, want)
+	}
+	c.era.Add(1)
+	if _, err := l.Next(); err != nil || l.span.size != MinSpan {
+		t.Errorf("after one that grew old, a span of %d, %v", l.span.size, err)
+	}
+	// One UID for each time that the schedule comes round: MinSpan are claimed for each.
+	before := c.Stats().Issued
+	for range 100 {
+		c.era.Add(1)
+		if _, err := l.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := c.Stats().Issued - before; n != 100*MinSpan {
+		t.Errorf("100 UIDs used up %d", n)
+	}
+}
+
+// However a UID is taken, its time is within the bound of the clock after a long idleness.
+func TestFreshAfterIdleness(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it is idle for 5 s")
+	}
+	t.Parallel()
+	c := newCached(t, new(numbers))
+	for _, make := range takers(c) {
+		take := make()
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			ids := []ID{0}
+			for n := range 2 {
+				time.Sleep(time.Duration(n) * 5 * time.Second)
+				if _, err := take(ids); err != nil {
+					t.Fatal(err)
+				}
+				if behind := time.Since(c.Parse(ids[0]).Time); behind > DefaultMaxStaleness {
+					t.Errorf("a UID is %v behind the clock", behind)
+				}
+			}
+		})
+	}
+}
+
+func TestAllEnds(t *testing.T) {
+	c := newCached(t, new(numbers))
+	reason := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	n, ends := 0, 0
+	for id, err := range c.All(ctx) {
+		if n++; n == 10 {
+			cancel(reason)
+		}
+		if err == nil {
+			continue
+		}
+		if ends++; id != 0 || !errors.Is(err, reason) {
+			t.Errorf("the last is %d, %v", id, err)
+		}
+	}
+	if n < 11 || ends != 1 {
+		t.Errorf("%d UIDs and %d errors", n-ends, ends)
+	}
+	for id, err := range c.All(ctx) {
+		t.Logf("%d, %v", id, err)
+		if err == nil {
+			t.Fatal("an iterator whose context ended before yields a UID")
+		}
+	}
+
+	all := c.All(context.Background())
+	var last ID
+	for range 3 { // it can be used again
+		for id, err := range all {
+			if err != nil || id <= last {
+				t.Fatalf("%d, %v after %d", id, err, last)
+			}
+			last = id
+			break
+		}
+	}
+	n = 0
+	for id, err := range all {
+		if n++; n == 5 {
+			c.Close()
+		}
+		if err != nil && (id != 0 || err != ErrClosed || n != 6) {
+			t.Errorf("the %dth is %d, %v", n, id, err)
+		}
+	}
+	if n != 6 {
+		t.Errorf("%d yields, with a Close after 5", n)
+	}
+}
+
+// A handle that waits is woken by its context and by Close.
+func TestLocalWaits(t *testing.T) {
+	c := newCached(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false),
+		WithBoostPower(0), WithTakePolicy(Wait))
+	l := c.Local()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	var err error
+	for err == nil {
+		_, err = l.NextContext(ctx)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrEmpty) {
+		t.Errorf("%v", err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { c.Close() })
+	for err = nil; err == nil; {
+		_, err = l.Next()
+	}
+	if err != ErrClosed {
+		t.Errorf("%v", err)
+	}
+}
