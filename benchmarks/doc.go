@@ -1,8 +1,13 @@
-// Package benchmarks compares ringuid's modes with each other and with the limit, one atomic
-// add. It is a module of its own, so that what it needs is not downloaded by those who
-// import ringuid. Run it by
+// Package benchmarks compares ringuid with the limit, one atomic add, and with its peers. It
+// is a module of its own, so that what it needs is not downloaded by those who import
+// ringuid.
 //
-//	go test -bench . -count 10 | tee new.txt
+// `make bench` at the root of the repository runs everything, writes RESULTS.md and
+// chart.svg, and prints a table of medians. A single one is run by
 //
-// and read the medians with benchstat.
+//	go test -run '^$' -bench 'Serial/Cached' -count 10
+//
+// cmd/report makes RESULTS.md, and measures what a benchmark function cannot: latency by
+// histogram, the cost of padding, a minute on a busy machine. cmd/guard compares a few calls
+// with their limits, for CI.
 package benchmarks

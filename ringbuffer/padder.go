@@ -109,16 +109,19 @@ func (r *Ring) pad(wait time.Duration) {
 	}
 }
 
-// lowered is called by the taker that took the fill level below the threshold. It wakes the
-// padder, or puts a run in its place while it rests.
+// lowered is called by the taker that took the fill level below the threshold, to the run
+// of that number. It wakes the padder, or puts a run in its place while it rests, and
+// also where it was woken and did not come before the ring is at its last run.
 //
-// Waking a thread costs some ten thousand times what a take does, and a ring that is drained
-// fast is at its threshold thousands of times a second; so the padder, once it was woken, is
-// not woken again for a while.
-func (r *Ring) lowered() {
+// Waking a thread costs some thousand times what a take does, and a ring that is drained fast
+// is at its threshold thousands of times a second; so the padder, once it was woken, is not
+// woken again for a while.
+func (r *Ring) lowered(run uint64) {
 	if !r.resting.Load() {
 		r.wakePadder()
-		return
+		if !r.cfg.Assist || r.tail.Load() != run {
+			return
+		}
 	}
 	select {
 	case r.putLock <- struct{}{}:

@@ -57,7 +57,7 @@ func (r *Ring) advance(s *slot) bool {
 	if r.current.CompareAndSwap(s, next) && r.tail.Load()-next.number+1 <= r.low {
 		// low runs are left, and the one just begun is about to lose an integer: the fill
 		// level is below the threshold.
-		r.lowered()
+		r.lowered(next.number)
 	}
 	return true
 }

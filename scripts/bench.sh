@@ -1,17 +1,36 @@
 #!/bin/sh
-# The benchmarks of the benchmarks module, ten times, interleaved, as a benchstat table.
+# Everything that is measured: the benchmarks of the benchmarks module, ten rounds of all of
+# them in turn, as a benchstat table; then what no benchmark can measure; and of both,
+# benchmarks/RESULTS.md and its chart. With BENCH=regexp, only the table of those that match.
 . "$(dirname "$0")/lib.sh"
 
 tools
+cpus=${CPUS:-2}
 out=$(mktemp)
 trap 'rm -f "$out" "$out.round"' EXIT
-for round in 1 2 3 4 5 6 7 8 9 10; do
-	step "round $round of 10"
+
+# once BENCHMARKS CPUS runs the benchmarks that match once.
+once() {
 	status=0
-	(cd benchmarks && go test -run '^$' -bench "${BENCH:-.}" -benchtime "${BENCHTIME:-200ms}" -timeout 10m ./...) >"$out.round" || status=$?
+	(cd benchmarks && go test -run '^$' -bench "$1" -benchtime "${BENCHTIME:-100ms}" -cpu "$2" .) >"$out.round" || status=$?
 	cat "$out.round"
 	[ "$status" = 0 ] || exit "$status"
 	cat "$out.round" >>"$out"
+}
+
+for round in 1 2 3 4 5 6 7 8 9 10; do
+	step "round $round of 10"
+	if [ -n "${BENCH:-}" ]; then
+		once "$BENCH" "$cpus"
+	else
+		once 'Serial|Parallel|Batch|Construct' "$cpus"
+		once 'Growth' 1,2
+	fi
 done
+
 step medians
 tool benchstat "$out"
+[ -z "${BENCH:-}" ] || exit 0
+
+step "latency, padding, a busy machine"
+(cd benchmarks && GOMAXPROCS=$cpus go run ./cmd/report -bench "$out" -command 'make bench')

@@ -1,0 +1,86 @@
+// Command guard compares the hot calls with their limits within one process, and fails when
+// one takes more than twice the ratio that it is to keep: so far beyond it that a lost
+// inlining, or a field on the wrong cache line, is more likely than a noisy machine. What is
+// beyond is measured again, twice, before it fails.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/ringuid/ringuid/benchmarks"
+)
+
+const (
+	rounds   = 5
+	attempts = 3
+	slack    = 2 // times the ratio
+)
+
+func main() {
+	log.SetFlags(0)
+	testing.Init()
+	if err := flag.Set("test.benchtime", "30ms"); err != nil {
+		log.Fatal("guard: ", err)
+	}
+	flag.Parse()
+	failed := false
+	serial := benchmarks.Serial()
+	for _, group := range []struct {
+		name     string
+		subjects []benchmarks.Subject
+	}{
+		{"Serial", serial},
+		{"Batch", append(serial[:2:2], benchmarks.Batch()...)}, // with the limits, which are first
+		{"Parallel", benchmarks.Parallel()},
+	} {
+		for _, s := range group.subjects {
+			if s.AtMost == 0 {
+				continue
+			}
+			at := slices.IndexFunc(group.subjects, func(l benchmarks.Subject) bool { return l.Name == s.Limit })
+			if !guard(group.name, s, group.subjects[at]) {
+				failed = true
+			}
+		}
+	}
+	if failed {
+		log.Print("guard: too far from the limit: was an inlining lost, or has a field moved to another cache line?")
+		os.Exit(1)
+	}
+}
+
+// guard measures a subject and its limit in turns, and tells whether the ratio is kept.
+func guard(group string, s, limit benchmarks.Subject) bool {
+	for range attempts {
+		var ratios []float64
+		for range rounds {
+			ratios = append(ratios, perID(s)/perID(limit))
+		}
+		slices.Sort(ratios)
+		ratio := ratios[rounds/2]
+		ok := ratio <= slack*s.AtMost
+		fmt.Printf("%-9s %-24s %.2f times %-24s bound %.2f, guarded at %.2f  %s\n", group, s.Name, ratio, limit.Name,
+			s.AtMost, slack*s.AtMost, map[bool]string{true: "ok", false: "BEYOND"}[ok])
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// perID is how many nanoseconds an ID of a subject takes.
+func perID(s benchmarks.Subject) float64 {
+	r := testing.Benchmark(s.Bench)
+	if v, ok := r.Extra["ns/uid"]; ok {
+		return v
+	}
+	if r.N == 0 {
+		log.Fatalf("guard: %s failed", s.Name)
+	}
+	return float64(r.T.Nanoseconds()) / float64(r.N)
+}

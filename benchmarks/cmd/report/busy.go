@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/ringuid/ringuid/benchmarks"
+	"github.com/ringuid/ringuid/ringbuffer"
+	"github.com/ringuid/ringuid/uid"
+)
+
+// timed is CallerPads with a histogram of how long a taker that found the ring empty was at
+// it.
+type timed struct {
+	mu sync.Mutex
+	h  *hdrhistogram.Histogram
+}
+
+func (p *timed) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+	start := time.Now()
+	err := uid.CallerPads.OnEmpty(ctx, r)
+	took := int64(time.Since(start))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.h.RecordValue(took)
+	return err
+}
+
+// writeBusy writes how takers fare on a machine whose cores are all busy with other
+// goroutines, so that the padder seldom runs.
+func writeBusy(w io.Writer, d time.Duration) error {
+	policy := &timed{h: hdrhistogram.New(1, int64(time.Minute), 3)}
+	c, closeAll, err := newCached(benchmarks.Standard, uid.WithTakePolicy(policy))
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	var (
+		stop          atomic.Bool
+		taken, failed atomic.Int64
+		longest       atomic.Int64
+		all           sync.WaitGroup
+	)
+	procs := runtime.GOMAXPROCS(0)
+	for range 2 * procs { // busy with something else: they notice how long they are paused
+		all.Go(func() {
+			last, most := time.Now(), time.Duration(0)
+			for !stop.Load() {
+				now := time.Now()
+				most = max(most, now.Sub(last))
+				last = now
+			}
+			for {
+				old := longest.Load()
+				if int64(most) <= old || longest.CompareAndSwap(old, int64(most)) {
+					return
+				}
+			}
+		})
+	}
+	for range procs {
+		all.Go(func() {
+			for !stop.Load() {
+				for range 1_000 {
+					if _, err := c.Next(); err != nil {
+						failed.Add(1)
+					}
+				}
+				taken.Add(1_000)
+			}
+		})
+	}
+	time.Sleep(d)
+	stop.Store(true)
+	all.Wait()
+	st := c.Stats()
+	fmt.Fprintf(w, `
+## A busy machine
+
+%d goroutines that never rest, and %d that take UIDs as fast as they can, on %d cores for %v: %.0f million UIDs, %d failed
+takes. The ring was empty for %d takes, which padded it themselves, in %s at the median, %s at p99.9 and %s at most; a
+goroutine that only looks at the clock was paused for %s at most. Padded by takers %d times, by the padder %d times.
+`, 2*procs, procs, procs, d, float64(taken.Load())/1e6, failed.Load(), policy.h.TotalCount(),
+		nanoseconds(float64(policy.h.ValueAtPercentile(50))/1e9), nanoseconds(float64(policy.h.ValueAtPercentile(99.9))/1e9),
+		nanoseconds(float64(policy.h.Max())/1e9), nanoseconds(float64(longest.Load())/1e9), st.Paddings.Caller, st.Paddings.Immediate)
+	return nil
+}

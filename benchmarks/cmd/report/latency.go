@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/ringuid/ringuid/benchmarks"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// newCached makes a generator of the default layout, and what closes it.
+func newCached(layout string, more ...uid.Option) (*uid.Cached, func(), error) {
+	opts, err := benchmarks.Options(layout)
+	if err != nil {
+		return nil, nil, err
+	}
+	folder, err := os.MkdirTemp("", "report")
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := uid.NewCached(context.Background(), workerassign.NewFile(filepath.Join(folder, "worker")), append(opts, more...)...)
+	if err != nil {
+		os.RemoveAll(folder)
+		return nil, nil, err
+	}
+	return c, func() { c.Close(); os.RemoveAll(folder) }, nil
+}
+
+// writeLatency writes how long a strict Next takes at full load and at a million a second,
+// with each policy, beside a call of nothing, which shows what the clock and the scheduler
+// add.
+func writeLatency(w io.Writer, each time.Duration) error {
+	goroutines := runtime.GOMAXPROCS(0)
+	fmt.Fprintf(w, `
+## Latency of a strict Next
+
+Each call is timed by itself, in %d goroutines, for %v a row. The first row of a load times a call of nothing: the clock
+costs that much, and the scheduler and the machine pause goroutines that long; a policy's row is to be read beside it.
+At a million a second goroutines keep the pace by looking at the clock, so that all cores are busy there too.
+
+| load | policy | calls | p50 | p99 | p99.9 | p99.99 | max | failed |
+|---|---|---|---|---|---|---|---|---|
+`, goroutines, each)
+	for _, load := range []struct {
+		name string
+		pace time.Duration // between two calls of a goroutine
+	}{
+		{"full", 0},
+		{"1,000,000/s", time.Duration(goroutines) * time.Microsecond},
+	} {
+		nothing := func() (uid.ID, error) { return 0, nil }
+		h, failed := measure(nothing, goroutines, load.pace, each)
+		writeRow(w, load.name, "(nothing is called)", h, failed)
+		for _, policy := range []uid.TakePolicy{uid.CallerPads, uid.Wait, uid.Fail} {
+			c, closeAll, err := newCached(benchmarks.Standard, uid.WithTakePolicy(policy))
+			if err != nil {
+				return err
+			}
+			h, failed := measure(c.Next, goroutines, load.pace, each)
+			closeAll()
+			writeRow(w, load.name, fmt.Sprint(policy), h, failed)
+		}
+	}
+	return nil
+}
+
+func writeRow(w io.Writer, load, policy string, h *hdrhistogram.Histogram, failed int64) {
+	at := func(p float64) string { return nanoseconds(float64(h.ValueAtPercentile(p)) / 1e9) }
+	fmt.Fprintf(w, "| %s | %s | %.1f M | %s | %s | %s | %s | %s | %d |\n", load, policy, float64(h.TotalCount())/1e6,
+		at(50), at(99), at(99.9), at(99.99), nanoseconds(float64(h.Max())/1e9), failed)
+}
+
+// measure times calls of next by so many goroutines.
+func measure(next func() (uid.ID, error), goroutines int, pace, each time.Duration) (*hdrhistogram.Histogram, int64) {
+	var (
+		all    sync.WaitGroup
+		mu     sync.Mutex
+		total  = hdrhistogram.New(1, int64(time.Minute), 3)
+		failed int64
+	)
+	for range goroutines {
+		all.Go(func() {
+			h := hdrhistogram.New(1, int64(time.Minute), 3)
+			var bad int64
+			start := time.Now()
+			due := start
+			for {
+				before := time.Now()
+				if pace > 0 {
+					due = due.Add(pace)
+					for before.Before(due) {
+						before = time.Now()
+					}
+				}
+				_, err := next()
+				h.RecordValue(int64(time.Since(before)))
+				if err != nil {
+					bad++
+				}
+				if before.Sub(start) > each {
+					break
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.Merge(h)
+			failed += bad
+		})
+	}
+	all.Wait()
+	return total, failed
+}

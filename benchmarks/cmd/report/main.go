@@ -1,0 +1,56 @@
+// Command report reads what the benchmarks printed, measures what they cannot, and writes
+// RESULTS.md and chart.svg. scripts/bench.sh calls it.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+func main() {
+	log.SetFlags(0)
+	var (
+		bench   = flag.String("bench", "", "the file with the benchmarks' output")
+		into    = flag.String("into", ".", "the folder that RESULTS.md and chart.svg are written to")
+		command = flag.String("command", "make bench", "the command that RESULTS.md names")
+		latency = flag.Duration("latency", 3*time.Second, "how long each latency is measured")
+		padding = flag.Duration("padding", 3*time.Second, "how long each round of the padding's cost is measured")
+		busy    = flag.Duration("busy", time.Minute, "how long takers are measured on a busy machine")
+	)
+	flag.Parse()
+	if err := run(*bench, *into, *command, *latency, *padding, *busy); err != nil {
+		log.Fatal("report: ", err)
+	}
+}
+
+func run(bench, into, command string, latency, padding, busy time.Duration) error {
+	results, err := read(bench)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := results.write(&out, command); err != nil {
+		return err
+	}
+	log.Print("latency")
+	if err := writeLatency(&out, latency); err != nil {
+		return err
+	}
+	log.Print("the cost of padding")
+	if err := writePadding(&out, padding); err != nil {
+		return err
+	}
+	log.Print("a busy machine")
+	if err := writeBusy(&out, busy); err != nil {
+		return err
+	}
+	results.writeGrowth(&out)
+	if err := results.draw(filepath.Join(into, "chart.svg")); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(into, "RESULTS.md"), out.Bytes(), 0o644)
+}

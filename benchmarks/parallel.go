@@ -1,0 +1,124 @@
+package benchmarks
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/bwmarrin/snowflake"
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+	"github.com/rs/xid"
+	"github.com/segmentio/ksuid"
+	"github.com/sony/sonyflake"
+	"golang.org/x/sys/cpu"
+
+	"github.com/ringuid/ringuid/uid/percpu"
+)
+
+// counter is the limit: an atomic counter alone on its cache lines.
+type counter struct {
+	_ cpu.CacheLinePad
+	n atomic.Int64
+	_ cpu.CacheLinePad
+}
+
+// Parallel are the subjects of GOMAXPROCS goroutines at once.
+func Parallel() []Subject {
+	return []Subject{
+		{Name: Add, Bench: func(b *testing.B) {
+			var c counter
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					c.n.Add(1)
+				}
+			})
+		}},
+		{Name: "Cached.Next", Limit: Add, AtMost: 1.35, Bench: func(b *testing.B) {
+			g := newCached(b, Standard)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := g.Next(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: "percpu.Next", Limit: Add, AtMost: 0.30, Bench: func(b *testing.B) {
+			g := percpu.New(newCached(b, Standard))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := g.Next(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: "Local.Next", Limit: Add, Bench: func(b *testing.B) {
+			c := newCached(b, Standard)
+			b.RunParallel(func(pb *testing.PB) {
+				g := c.Local()
+				for pb.Next() {
+					if _, err := g.Next(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: "Default.Next/" + Wide, Limit: Add, Bench: func(b *testing.B) {
+			g := newDefault(b, Wide)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := g.Next(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: "peer:bwmarrin/snowflake", Limit: Add, Bench: func(b *testing.B) {
+			node := newSnowflake(b)
+			parallel(b, func() error { node.Generate(); return nil })
+		}},
+		{Name: "peer:sony/sonyflake", Limit: Add, Bench: func(b *testing.B) {
+			sf := newSonyflake(b)
+			parallel(b, func() error { _, err := sf.NextID(); return err })
+		}},
+		{Name: "peer:rs/xid", Limit: Add, Bench: func(b *testing.B) {
+			parallel(b, func() error { xid.New(); return nil })
+		}},
+		{Name: "peer:google/uuid-v4", Limit: Add, Bench: func(b *testing.B) {
+			parallel(b, func() error { uuid.New(); return nil })
+		}},
+		{Name: "peer:google/uuid-v7", Limit: Add, Bench: func(b *testing.B) {
+			parallel(b, func() error { _, err := uuid.NewV7(); return err })
+		}},
+		{Name: "peer:oklog/ulid", Limit: Add, Bench: func(b *testing.B) {
+			parallel(b, func() error { ulid.Make(); return nil })
+		}},
+		{Name: "peer:segmentio/ksuid", Limit: Add, Bench: func(b *testing.B) {
+			parallel(b, func() error { ksuid.New(); return nil })
+		}},
+	}
+}
+
+// newSnowflake makes a generator as the README of bwmarrin/snowflake does.
+func newSnowflake(b *testing.B) *snowflake.Node {
+	node, err := snowflake.NewNode(1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return node
+}
+
+// newSonyflake makes a generator as the README of sony/sonyflake does, but for the machine
+// ID, which it would take from the private address that a host may lack.
+func newSonyflake(b *testing.B) *sonyflake.Sonyflake {
+	sf, err := sonyflake.New(sonyflake.Settings{MachineID: func() (uint16, error) { return 1, nil }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return sf
+}

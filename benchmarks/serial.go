@@ -1,0 +1,141 @@
+package benchmarks
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+	"github.com/rs/xid"
+	"github.com/segmentio/ksuid"
+
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/uid/percpu"
+)
+
+// Serial are the subjects of one goroutine: one UID an iteration. Each has a loop of its own,
+// so that nothing but the call is in it.
+func Serial() []Subject {
+	return []Subject{
+		{Name: Add, Bench: func(b *testing.B) {
+			var c counter
+			for b.Loop() {
+				c.n.Add(1)
+			}
+		}},
+		{Name: Now, Bench: func(b *testing.B) {
+			for b.Loop() {
+				time.Now()
+			}
+		}},
+		{Name: "Cached.Next", Limit: Add, AtMost: 1.25, Bench: func(b *testing.B) {
+			g := newCached(b, Standard)
+			for b.Loop() {
+				if _, err := g.Next(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: "percpu.Next", Limit: Add, AtMost: 0.95, Bench: func(b *testing.B) {
+			g := percpu.New(newCached(b, Standard))
+			for b.Loop() {
+				if _, err := g.Next(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: "Local.Next", Limit: Add, Bench: func(b *testing.B) {
+			g := newCached(b, Standard).Local()
+			for b.Loop() {
+				if _, err := g.Next(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: "Cached.All", Limit: Add, AtMost: 0.35, Bench: func(b *testing.B) {
+			g, n := newCached(b, Standard), 0
+			b.ResetTimer()
+			for _, err := range g.All(context.Background()) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				if n++; n >= b.N {
+					break
+				}
+			}
+		}},
+		{Name: "Default.Next/" + Wide, Limit: Now, AtMost: 1.4, Bench: func(b *testing.B) {
+			g := newDefault(b, Wide)
+			for b.Loop() {
+				if _, err := g.Next(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: "peer:bwmarrin/snowflake", Limit: Add, Bench: func(b *testing.B) {
+			node := newSnowflake(b)
+			for b.Loop() {
+				node.Generate()
+			}
+		}},
+		{Name: "peer:sony/sonyflake", Limit: Add, Bench: func(b *testing.B) {
+			sf := newSonyflake(b)
+			for b.Loop() {
+				if _, err := sf.NextID(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: "peer:rs/xid", Limit: Add, Bench: func(b *testing.B) {
+			for b.Loop() {
+				xid.New()
+			}
+		}},
+		{Name: "peer:google/uuid-v4", Limit: Add, Bench: func(b *testing.B) {
+			for b.Loop() {
+				uuid.New()
+			}
+		}},
+		{Name: "peer:google/uuid-v7", Limit: Add, Bench: func(b *testing.B) {
+			for b.Loop() {
+				if _, err := uuid.NewV7(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: "peer:oklog/ulid", Limit: Add, Bench: func(b *testing.B) {
+			for b.Loop() {
+				ulid.Make()
+			}
+		}},
+		{Name: "peer:segmentio/ksuid", Limit: Add, Bench: func(b *testing.B) {
+			for b.Loop() {
+				ksuid.New()
+			}
+		}},
+	}
+}
+
+// Batch are the subjects that take many UIDs in a call, by one goroutine; their figures are
+// for each UID.
+func Batch() []Subject {
+	batch := func(size int, fill func(*testing.B) func([]uid.ID) (int, error)) func(*testing.B) {
+		return func(b *testing.B) {
+			take, ids := fill(b), make([]uid.ID, size)
+			for b.Loop() {
+				if _, err := take(ids); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/uid")
+		}
+	}
+	cached := func(b *testing.B) func([]uid.ID) (int, error) { return newCached(b, Standard).NextN }
+	standard := func(b *testing.B) func([]uid.ID) (int, error) { return newDefault(b, Wide).NextN }
+	return []Subject{
+		{Name: "Cached.NextN/64", Limit: Add, AtMost: 0.20, Bench: batch(64, cached)},
+		{Name: "Cached.NextN/1024", Limit: Add, AtMost: 0.10, Bench: batch(1024, cached)},
+		{Name: "Default.NextN/64/" + Wide, Limit: Now, Bench: batch(64, standard)},
+	}
+}

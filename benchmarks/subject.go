@@ -1,0 +1,93 @@
+package benchmarks
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A Subject is one thing that is measured.
+type Subject struct {
+	Name  string
+	Bench func(*testing.B)
+
+	// Limit names the subject of the same group that this one is compared with, and AtMost
+	// is the ratio to it that it has to keep; 0 where there is none.
+	Limit  string
+	AtMost float64
+}
+
+// The names of the limits.
+const (
+	Add = "limit:atomic.Int64.Add"
+	Now = "limit:time.Now"
+)
+
+// Layouts: that of a new service, and one whose sequence is so wide that a generator makes
+// all the UIDs of a benchmark within a second.
+const (
+	Standard = "1-28-22-13"
+	Wide     = "1-31-2-30"
+)
+
+// Options are the layout, and a bound on borrowing so far off that a benchmark measures
+// taking UIDs and not the disk that keeps the worker IDs.
+func Options(layout string) ([]uid.Option, error) {
+	l, err := bitsalloc.ParseLayout(layout)
+	if err != nil {
+		return nil, err
+	}
+	return []uid.Option{uid.WithLayout(l), uid.WithMaxBorrow(365 * 24 * time.Hour)}, nil
+}
+
+// newCached makes a Cached generator that is closed when the benchmark ends.
+func newCached(b *testing.B, layout string, more ...uid.Option) *uid.Cached {
+	b.Helper()
+	opts, err := Options(layout)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := uid.NewCached(context.Background(), workers(b), append(opts, more...)...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close() })
+	return c
+}
+
+func newDefault(b *testing.B, layout string) *uid.Default {
+	b.Helper()
+	opts, err := Options(layout)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d, err := uid.NewDefault(context.Background(), workers(b), opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { d.Close() })
+	return d
+}
+
+// workers assigns worker IDs from a file.
+func workers(b *testing.B) workerassign.Assigner {
+	return workerassign.NewFile(filepath.Join(b.TempDir(), "worker"))
+}
+
+// parallel runs one in all goroutines of a parallel benchmark, each with a function of its
+// own to call.
+func parallel(b *testing.B, one func() error) {
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := one(); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
