@@ -21,5 +21,9 @@ fuzz: ## each fuzz target for FUZZTIME (60s)
 	@scripts/fuzz.sh
 
 .PHONY: bench
-bench: ## the benchmarks that match BENCH (all), ten times, as a benchstat table
+bench: ## everything that is measured, ten rounds, into benchmarks/RESULTS.md; BENCH=regexp: a table of those alone
 	@scripts/bench.sh
+
+.PHONY: guard
+guard: ## the hot calls beside their limits; fails far beyond them
+	@cd benchmarks && go run ./cmd/guard

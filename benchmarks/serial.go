@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -25,9 +26,11 @@ func Serial() []Subject {
 			}
 		}},
 		{Name: Now, Bench: func(b *testing.B) {
+			var now time.Time
 			for b.Loop() {
-				time.Now()
+				now = time.Now()
 			}
+			runtime.KeepAlive(now)
 		}},
 		{Name: "Cached.Next", Limit: Add, AtMost: 1.25, Bench: func(b *testing.B) {
 			g := newCached(b, Standard)

@@ -29,7 +29,8 @@ func TestInvariant3TinyRings(t *testing.T) {
 					name := fmt.Sprintf("procs=%d/%v/runs=%d/length=%d", procs, policy, capacity, length)
 					t.Run(name, func(t *testing.T) {
 						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-						hammer(t, Config{Capacity: capacity, TakePolicy: policy}, length, total/27)
+						hammer(t, Config{Capacity: capacity, TakePolicy: policy}, length, total/54)
+						hammer(t, Config{Capacity: capacity, TakePolicy: policy, Assist: true}, length, total/54)
 					})
 				}
 			}

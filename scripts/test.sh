@@ -53,7 +53,10 @@ done
 
 # RINGUID_FULL marks the pass in which the tests of uniqueness take their full size.
 step "tests without the race detector, which are larger"
-RINGUID_FULL=1 go test -count=1 -timeout 6m ./bitsalloc ./ringbuffer ./uid
+RINGUID_FULL=1 go test -count=1 -timeout 6m ./bitsalloc ./ringbuffer ./uid/...
+
+step "the portable form of percpu"
+go test -count=1 -timeout 6m -tags ringuid_portable ./uid/percpu
 
 if [ -d examples ]; then
 	step "the examples"
@@ -67,6 +70,9 @@ for module in $all; do
 	step "each benchmark once in $module"
 	(cd "$module" && go test -run '^$' -bench . -benchtime 1x -timeout 3m ./...)
 done
+
+step "the hot calls beside their limits"
+(cd benchmarks && go run ./cmd/guard)
 
 step "nothing is left running"
 for _ in 1 2 3 4 5 6 7 8 9 10; do

@@ -74,23 +74,23 @@ func New(c *uid.Cached, opts ...Option) *Generator {
 // Next returns a UID. It neither allocates nor blocks while the P has a span; else it claims
 // one, and then does and returns what uid.Cached.Next does.
 func (g *Generator) Next() (uid.ID, error) {
-	p := g.pin()
+	p := g.pins.pin()
 	if all := *g.shards.Load(); uint(p) < uint(len(all)) {
 		if id, ok := all[p].span.Next(); ok {
-			g.unpin(p)
+			g.pins.unpin(p)
 			return id, nil
 		}
 	}
-	g.unpin(p)
+	g.pins.unpin(p)
 	return g.next(context.Background(), p)
 }
 
 // NextContext is Next with a bound on waiting for the ring. While the P has a span, ctx is
 // not looked at.
 func (g *Generator) NextContext(ctx context.Context) (uid.ID, error) {
-	p := g.pin()
+	p := g.pins.pin()
 	id, ok := g.take(p)
-	g.unpin(p)
+	g.pins.unpin(p)
 	if ok {
 		return id, nil
 	}
@@ -127,13 +127,13 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 	defer func() { <-filling }()
 	for {
 		// Who held filling before may have claimed one; and this may be another P by now.
-		now := g.repin(p)
+		now := g.pins.repin(p)
 		id, ok := g.take(now)
 		size := uid.MinSpan
 		if all := *g.shards.Load(); now < len(all) {
 			size = min(all[now].span.NextSize(), g.maxSpan)
 		}
-		g.unpin(now)
+		g.pins.unpin(now)
 		if ok {
 			return id, nil
 		}
@@ -146,11 +146,11 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 		}
 		// If the P has been given another meanwhile, what is left of that is a gap: there
 		// are no more who claim at a time than Ps, so it is seldom and little.
-		now = g.repin(p)
+		now = g.pins.repin(p)
 		if all := *g.shards.Load(); now < len(all) {
 			all[now].span = span
 		}
-		g.unpin(now)
+		g.pins.unpin(now)
 		return id, nil
 	}
 }
@@ -159,7 +159,7 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 func (g *Generator) grow() {
 	g.growing.Lock()
 	defer g.growing.Unlock()
-	n := g.count()
+	n := g.pins.count()
 	if n <= len(*g.shards.Load()) {
 		return
 	}

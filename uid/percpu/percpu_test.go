@@ -149,7 +149,7 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 	changing.Wait()
 	runtime.GOMAXPROCS(17)
 	deadline := time.Now().Add(10 * time.Second)
-	for len(*g.shards.Load()) < g.count() {
+	for len(*g.shards.Load()) < g.pins.count() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d shards, and GOMAXPROCS is 17", len(*g.shards.Load()))
 		}

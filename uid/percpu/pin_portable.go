@@ -15,15 +15,15 @@ type pins [ps]sync.Mutex
 
 // pin picks a P, any of them, locks it and returns its number. It must be followed by unpin,
 // soon, and without anything that may block in between.
-func (g *Generator) pin() int { return g.repin(rand.IntN(ps)) }
+func (p *pins) pin() int { return p.repin(rand.IntN(ps)) }
 
-// repin locks P p again.
-func (g *Generator) repin(p int) int {
-	g.pins[p].Lock()
-	return p
+// repin locks P n again.
+func (p *pins) repin(n int) int {
+	p[n].Lock()
+	return n
 }
 
-func (g *Generator) unpin(p int) { g.pins[p].Unlock() }
+func (p *pins) unpin(n int) { p[n].Unlock() }
 
 // count is how many Ps there are.
-func (g *Generator) count() int { return ps }
+func (*pins) count() int { return ps }

@@ -23,12 +23,12 @@ type pins struct{}
 
 // pin pins the goroutine to its P and returns the P's number. It must be followed by unpin,
 // soon, and without anything that may block in between.
-func (g *Generator) pin() int { return procPin() }
+func (*pins) pin() int { return procPin() }
 
 // repin pins again, to the P that it is now.
-func (g *Generator) repin(int) int { return procPin() }
+func (*pins) repin(int) int { return procPin() }
 
-func (g *Generator) unpin(int) { procUnpin() }
+func (*pins) unpin(int) { procUnpin() }
 
 // count is how many Ps there are.
-func (g *Generator) count() int { return runtime.GOMAXPROCS(0) }
+func (*pins) count() int { return runtime.GOMAXPROCS(0) }
