@@ -17,3 +17,5 @@ for module in $all; do
 	step "staticcheck in $module"
 	(cd "$module" && tool staticcheck ./...)
 done
+
+scripts/inline.sh
