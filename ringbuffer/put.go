@@ -40,8 +40,12 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 // Where another goroutine is at it, Pad waits for that one; where no run may be put yet, it
 // waits as Wait does. What the provider fails with is returned.
 func (r *Ring) Pad(ctx context.Context) error {
-	if done, err := r.padNow(ctx); done {
-		return err
+	select {
+	case r.putLock <- struct{}{}: // the common case: there is nobody to wait for
+		if done, err := r.padLocked(ctx); done {
+			return err
+		}
+	default:
 	}
 	for {
 		fresh := r.fresh.next()
@@ -65,26 +69,6 @@ func (r *Ring) Pad(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// padSpin is how often Pad looks whether who is putting is done, before it sleeps: longer
-// than making a run takes, shorter than falling asleep and waking.
-const padSpin = 200
-
-// padNow is Pad for the common case, in which nobody sleeps. It returns false if there is
-// something to wait for.
-func (r *Ring) padNow(ctx context.Context) (done bool, err error) {
-	for range padSpin {
-		if r.hasRun() {
-			return true, nil
-		}
-		select {
-		case r.putLock <- struct{}{}:
-			return r.padLocked(ctx)
-		default:
-		}
-	}
-	return false, nil
 }
 
 // padLocked is called with the put lock held, and gives it back. It returns false if no run
