@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
@@ -174,4 +175,52 @@ func ExampleWithTakePolicy() {
 	_, err = g.NextN(make([]uid.ID, 40))
 	fmt.Println(err, policy.empty > 0, g.Stats().RejectedTakes > 0)
 	// Output: <nil> true true
+}
+
+// A worker that makes many UIDs in one goroutine takes them from a Local of its own.
+func ExampleCached_Local() {
+	path, remove := workerFile()
+	defer remove()
+
+	g, err := uid.NewCached(context.Background(), workerassign.NewFile(path))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	ids := g.Local()
+	a, err := ids.Next()
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := ids.Next()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(a > 0, b > a)
+	// Output: true true
+}
+
+// The iterator is the fastest way to many UIDs, and ends when its loop does.
+func ExampleCached_All() {
+	path, remove := workerFile()
+	defer remove()
+
+	g, err := uid.NewCached(context.Background(), workerassign.NewFile(path))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	var ids []uid.ID
+	for id, err := range g.All(context.Background()) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if ids = append(ids, id); len(ids) == 5 {
+			break
+		}
+	}
+	fmt.Println(len(ids), slices.IsSorted(ids))
+	// Output: 5 true
 }

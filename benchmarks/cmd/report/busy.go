@@ -34,7 +34,7 @@ func (p *timed) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
 }
 
 // writeBusy writes how takers fare on a machine whose cores are all busy with other
-// goroutines, so that the padder seldom runs.
+// goroutines, so that whoever is woken comes late.
 func writeBusy(w io.Writer, d time.Duration) error {
 	policy := &timed{h: hdrhistogram.New(1, int64(time.Minute), 3)}
 	c, closeAll, err := newCached(benchmarks.Standard, uid.WithTakePolicy(policy))
@@ -85,10 +85,10 @@ func writeBusy(w io.Writer, d time.Duration) error {
 ## A busy machine
 
 %d goroutines that never rest, and %d that take UIDs as fast as they can, on %d cores for %v: %.0f million UIDs, %d failed
-takes. The ring was empty for %d takes, which padded it themselves, in %s at the median, %s at p99.9 and %s at most; a
-goroutine that only looks at the clock was paused for %s at most. Padded by takers %d times, by the padder %d times.
-`, 2*procs, procs, procs, d, float64(taken.Load())/1e6, failed.Load(), policy.h.TotalCount(),
-		nanoseconds(float64(policy.h.ValueAtPercentile(50))/1e9), nanoseconds(float64(policy.h.ValueAtPercentile(99.9))/1e9),
-		nanoseconds(float64(policy.h.Max())/1e9), nanoseconds(float64(longest.Load())/1e9), st.Paddings.Caller, st.Paddings.Immediate)
+takes. The ring was padded at its threshold %d times, by takers or the padder, and by takers that found it empty %d times.
+%d takes found it empty, and had a UID after %.1f ms at the median and %.1f ms at most: they waited for a goroutine that the
+scheduler had paused while it was putting a run. A goroutine that only looks at the clock was paused for %.1f ms at most.
+`, 2*procs, procs, procs, d, float64(taken.Load())/1e6, failed.Load(), st.Paddings.Immediate, st.Paddings.Caller,
+		policy.h.TotalCount(), float64(policy.h.ValueAtPercentile(50))/1e6, float64(policy.h.Max())/1e6, float64(longest.Load())/1e6)
 	return nil
 }
