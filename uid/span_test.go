@@ -162,7 +162,7 @@ func TestAllEnds(t *testing.T) {
 			t.Errorf("the last is %d, %v", id, err)
 		}
 	}
-	if n < 11 || ends != 1 {
+	if n < 11 || n > 10+MaxSpan+1 || ends != 1 {
 		t.Errorf("%d UIDs and %d errors", n-ends, ends)
 	}
 	for id, err := range c.All(ctx) {
