@@ -12,7 +12,7 @@ type Stats struct {
 	Format   Format    // layout, epoch and time unit
 	End      time.Time // when the time bits end
 
-	Issued        uint64 // UIDs handed out
+	Issued        uint64 // UIDs handed out, and those that were claimed for spans
 	RejectedTakes uint64 // how often a take found nothing and had to wait, to pad or to fail
 
 	// Ahead is how far the time of the UID that is next lies ahead of the clock (borrowed
