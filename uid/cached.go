@@ -77,8 +77,9 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 	}
 	close(ready)
 	c.close = sync.OnceValue(func() error {
-		c.era.Add(1)
 		c.ring.Close() // after which the stamper is not called any more
+		// After the ring, so that a span of the last era was claimed before.
+		c.era.Add(1)
 		return keeper.close(c.stamper.hold)
 	})
 	return c, nil

@@ -171,7 +171,11 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 // front and of the generator beneath it.
 func TestCloseInTheMiddle(t *testing.T) {
 	leaktest.Check(t)
-	for round := range 100 {
+	rounds := 500
+	if testing.Short() {
+		rounds = 100
+	}
+	for round := range rounds {
 		c := cached(t, "1-31-28-4")
 		g := New(c)
 		var takers sync.WaitGroup
