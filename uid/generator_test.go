@@ -61,6 +61,11 @@ func TestD11BadOptions(t *testing.T) {
 		{WithMaxBorrow(-time.Second), "borrow bound is -1s"},
 		{WithMaxBorrow(time.Second), "borrow bound 1s is below 16s"},
 		{WithReserveAhead(0), "reserving ahead by 0s is less than the time unit, 1s"},
+		{WithTimeUnit(0), "time unit is 0s"},
+		{WithTimeUnit(-time.Second), "time unit is -1s"},
+		{WithTimeUnit(time.Microsecond), "time unit is 1µs"},
+		{WithTimeUnit(3 * time.Millisecond), "time unit is 3ms, a second or a part of one that divides it"},
+		{WithTimeUnit(2 * time.Second), "time unit is 2s"},
 		{WithTakePolicy(nil), "the take policy is nil"},
 		{WithPutPolicy(nil), "the put policy is nil"},
 		{WithLogger(nil), "the logger is nil"},
@@ -82,14 +87,15 @@ func TestD11BadOptions(t *testing.T) {
 
 func TestOptionsThatGoTogether(t *testing.T) {
 	for name, opts := range map[string][]Option{
-		"a long interval alone":    {WithScheduleInterval(5 * time.Minute)},
-		"no schedule":              {WithScheduleInterval(0)},
-		"the greatest ring alone":  {WithBoostPower(MaxBoostPower)},
-		"the smallest ring":        {WithBoostPower(0), WithPaddingFactor(1)},
-		"no borrowing":             {WithMaxBorrow(0), WithRollover(false)},
-		"the widest sequence":      {WithLayout(layout(t, 40, 1, 22)), WithBoostPower(3)},
-		"staleness at its least":   {WithScheduleInterval(time.Second), WithMaxStaleness(3 * time.Second)},
-		"everything at its bounds": {WithPaddingFactor(99), WithScheduleInterval(1), WithMaxStaleness(time.Hour)},
+		"a long interval alone":              {WithScheduleInterval(5 * time.Minute)},
+		"no schedule":                        {WithScheduleInterval(0)},
+		"the greatest ring alone":            {WithBoostPower(MaxBoostPower)},
+		"the smallest ring":                  {WithBoostPower(0), WithPaddingFactor(1)},
+		"a short reserve, and then its unit": {WithReserveAhead(time.Millisecond), WithTwitterLayout()},
+		"no borrowing":                       {WithMaxBorrow(0), WithRollover(false)},
+		"the widest sequence":                {WithLayout(layout(t, 40, 1, 22)), WithBoostPower(3)},
+		"staleness at its least":             {WithScheduleInterval(time.Second), WithMaxStaleness(3 * time.Second)},
+		"everything at its bounds":           {WithPaddingFactor(99), WithScheduleInterval(1), WithMaxStaleness(time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range modes {

@@ -96,6 +96,9 @@ func newConfig(opts []Option) (config, error) {
 		}
 		opt(&c)
 	}
+	if c.reserve < c.format.unit {
+		c.fail("reserving ahead by %v is less than the time unit, %v", c.reserve, c.format.unit)
+	}
 	c.checkStaleness()
 	c.checkBorrow()
 	return c, c.err
@@ -156,6 +159,38 @@ func WithEpoch(epoch time.Time) Option {
 		default:
 			c.format.epoch = time.Unix(epoch.Unix(), 0).UTC()
 		}
+	}
+}
+
+// WithTimeUnit sets the unit that time is counted in: a second, which is the default, or a
+// part of one that divides it, of at least a millisecond (bitsalloc.MinUnit). Every generator
+// of a fleet needs the same one, and a change of it can make old UIDs come again.
+//
+// A shorter unit needs more time bits for the same span of years, and has UIDs ordered by
+// more exact times. A ring of the same boost power then spans less time.
+func WithTimeUnit(unit time.Duration) Option {
+	return func(c *config) {
+		if unit < bitsalloc.MinUnit || unit > time.Second || time.Second%unit != 0 {
+			c.fail("time unit is %v, a second or a part of one that divides it, of at least %v, is needed", unit, bitsalloc.MinUnit)
+			return
+		}
+		c.format.unit = unit
+	}
+}
+
+// WithTwitterLayout sets the layout 1-41-10-12 and the time unit of a millisecond, as
+// Twitter's Snowflake has them. Its worker bits are five of a data centre and five of a
+// worker: workerassign.NewPrefix puts the data centre's number into the upper ones. With ten
+// bits there are 1,023 worker IDs in all, which are too few for disposable ones that are
+// never used again.
+func WithTwitterLayout() Option {
+	return func(c *config) {
+		layout, err := bitsalloc.New(41, 10, 12)
+		if err != nil {
+			c.fail("%v", err)
+			return
+		}
+		c.format.layout, c.format.unit = layout, time.Millisecond
 	}
 }
 
@@ -229,13 +264,7 @@ func WithRollover(on bool) Option {
 // the default is 30 s. It means nothing to the leases of NewDisposable and NewFile, which
 // have no end, and of Static, which grants no future.
 func WithReserveAhead(d time.Duration) Option {
-	return func(c *config) {
-		if d < c.format.unit {
-			c.fail("reserving ahead by %v is less than the time unit, %v", d, c.format.unit)
-			return
-		}
-		c.reserve = d
-	}
+	return func(c *config) { c.reserve = d }
 }
 
 // WithTakePolicy says what a Cached generator does when its ring is empty. The default is

@@ -15,8 +15,9 @@ type Parts struct {
 	Delta    int64 // the time units from the epoch to Time
 }
 
-// timestampForm is how the original prints a time.
-const timestampForm = time.DateTime
+// timestampForm is how the original prints a time; with its fraction, where the time unit is
+// a part of a second and there is one.
+const timestampForm = time.DateTime + ".999"
 
 // partsJSON is the original's form: an object of strings.
 type partsJSON struct {

@@ -1,0 +1,90 @@
+package uid
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// units are the time units that the tests of them use.
+var units = []time.Duration{time.Millisecond, 10 * time.Millisecond, 250 * time.Millisecond, time.Second}
+
+// A UID's time is that of its unit, whatever the unit is.
+func TestTimeUnits(t *testing.T) {
+	for _, unit := range units {
+		for _, mode := range modes {
+			t.Run(mode.name+"/"+unit.String(), func(t *testing.T) {
+				before := time.Now()
+				g, err := mode.make(context.Background(), new(numbers), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer g.Close()
+				p := g.Parse(next(t, g))
+				if p.Time.Before(before.Add(-unit)) || p.Time.After(time.Now()) || p.Time.Sub(DefaultEpoch())%unit != 0 {
+					t.Errorf("%v is not of the unit of %v that it was made in, at %v", p, unit, before)
+				}
+				if want := int64(p.Time.Sub(DefaultEpoch()) / unit); p.Delta != want {
+					t.Errorf("delta %d of %v, want %d", p.Delta, p, want)
+				}
+				another, err := mode.make(context.Background(), new(numbers), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer another.Close()
+				hammer(t, another, 8, 200_000, true)
+			})
+		}
+	}
+}
+
+// Default makes no more in a unit than its sequence holds, and waits for the next for no
+// longer than that takes.
+func TestDefaultAtTheRateOfItsUnit(t *testing.T) {
+	d := newDefault(t, new(numbers), WithTimeUnit(10*time.Millisecond), WithLayout(layout(t, 42, 13, 8)))
+	begin := time.Now()
+	hammer(t, d, 4, 50*256, true)
+	if took := time.Since(begin); took < 480*time.Millisecond {
+		t.Errorf("50 units' UIDs took %v", took)
+	}
+}
+
+// A static lease grants no future, in units of a millisecond too.
+func TestStaticInMilliseconds(t *testing.T) {
+	c := newCached(t, workerassign.Static(3), WithTwitterLayout())
+	for range 20_000 {
+		p := c.Parse(next(t, c))
+		if ahead := time.Until(p.Time); ahead > 0 || p.WorkerID != 3 {
+			t.Fatalf("%v is %v ahead", p, ahead)
+		}
+	}
+}
+
+func TestTwitterLayout(t *testing.T) {
+	f, err := NewFormat(WithTwitterLayout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Layout().String() != "1-41-10-12" || f.Unit() != time.Millisecond {
+		t.Errorf("layout %v, unit %v", f.Layout(), f.Unit())
+	}
+	// 2^41 ms are 69.7 years.
+	if want := time.Date(2095, 9, 7, 15, 47, 35, 552_000_000, time.UTC); !f.End().Equal(want) {
+		t.Errorf("it ends at %v, want %v", f.End(), want)
+	}
+	at := time.Date(2026, 11, 21, 7, 8, 9, 123_000_000, time.UTC)
+	id, err := f.Compose(at, 5<<5|7, 42)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As Twitter composes it: milliseconds, data centre, worker, sequence.
+	if want := ID(at.Sub(DefaultEpoch()).Milliseconds()<<22 | 5<<17 | 7<<12 | 42); id != want {
+		t.Errorf("%d, want %d", id, want)
+	}
+	const want = `"timestamp":"2026-11-21 07:08:09.123","workerId":"167","sequence":"42"}`
+	if got := f.Parse(id).String(); got[len(got)-len(want):] != want {
+		t.Errorf("%s", got)
+	}
+}
