@@ -180,7 +180,7 @@ func WithTimeUnit(unit time.Duration) Option {
 
 // WithTwitterLayout sets the layout 1-41-10-12 and the time unit of a millisecond, as
 // Twitter's Snowflake has them. Its worker bits are five of a data centre and five of a
-// worker: workerassign.NewPrefix puts the data centre's number into the upper ones. With ten
+// worker: workerassign.Prefix puts the data centre's number into the upper ones. With ten
 // bits there are 1,023 worker IDs in all, which are too few for disposable ones that are
 // never used again.
 func WithTwitterLayout() Option {

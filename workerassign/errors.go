@@ -11,6 +11,10 @@ var (
 	// that cannot be used. Nothing has been assigned then.
 	ErrOption = errors.New("workerassign: bad option")
 
+	// ErrWidth is returned by Prefix and Divide for a worker ID of the assigner beneath that
+	// does not fit in the bits that are left to it.
+	ErrWidth = errors.New("workerassign: worker ID too wide")
+
 	// ErrNoKey is returned by the disposable assigner when the insert returned no key, or
 	// one that is not positive.
 	ErrNoKey = errors.New("workerassign: the insert returned no usable key")

@@ -1,0 +1,116 @@
+package workerassign
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Divide returns an assigner that makes 2^bits worker IDs of each one of another: the
+// upper workerBits-bits bits are the other's, the lower ones count. So a generator that rolls
+// over spends the other's worker IDs, and asks its store, that much more seldom. A generator's
+// leases are from one assigner, so give it, and nobody else, the one that this returns.
+//
+// It is safe for concurrent use. A worker ID of the other is given back when all that were
+// made of it were; those that no one asked for before the process ends are lost.
+//
+// Errors of Assign are the other's; one that wraps ErrOption, where the widths do not fit,
+// before the other is asked; and one that wraps ErrWidth, where the other's worker ID is too
+// great to be divided, and then its lease is given back.
+func Divide(a Assigner, bits, workerBits int) Assigner {
+	return &divided{
+		assigner: a,
+		bits:     bits,
+		rest:     workerBits - bits,
+		err:      widths(a, bits, workerBits, "divided"),
+		asking:   make(chan struct{}, 1),
+	}
+}
+
+type divided struct {
+	assigner   Assigner
+	bits, rest int
+	err        error // what is wrong with the arguments
+
+	asking chan struct{} // held, by a send, by who changes whole
+	whole  *whole        // what the next lease is a part of; nil before the first
+	next   int64         // how many parts of it were given out
+}
+
+var _ ClockedAssigner = (*divided)(nil)
+
+// whole is a lease that is divided.
+type whole struct {
+	lease Lease
+	id    int64
+
+	reserving chan struct{} // held, by a send, by who reserves: a lease need not bear two at a time
+
+	mu   sync.Mutex
+	held int64 // parts that may still be given out, or were and are not back
+}
+
+// Assign implements Assigner.
+func (d *divided) Assign(ctx context.Context) (Lease, error) { return d.AssignAt(ctx, time.Now) }
+
+// AssignAt implements ClockedAssigner.
+func (d *divided) AssignAt(ctx context.Context, now func() time.Time) (Lease, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
+	select {
+	case d.asking <- struct{}{}:
+		defer func() { <-d.asking }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	parts := int64(1) << d.bits
+	if d.whole == nil || d.next == parts {
+		lease, err := assignAt(ctx, d.assigner, now)
+		if err != nil {
+			return nil, err
+		}
+		id, err := fit(ctx, lease, d.rest)
+		if err != nil {
+			return nil, err
+		}
+		d.whole, d.next = &whole{lease: lease, id: id, held: parts, reserving: make(chan struct{}, 1)}, 0
+	}
+	p := &part{whole: d.whole, id: d.whole.id<<d.bits | d.next}
+	d.next++
+	return p, nil
+}
+
+// part is the lease of one of the worker IDs that were made of one.
+type part struct {
+	*whole
+	id   int64
+	once sync.Once
+}
+
+func (p *part) WorkerID() int64      { return p.id }
+func (p *part) NotBefore() time.Time { return p.lease.NotBefore() }
+
+func (p *part) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+	select {
+	case p.reserving <- struct{}{}:
+		defer func() { <-p.reserving }()
+	case <-ctx.Done():
+		return time.Time{}, context.Cause(ctx)
+	}
+	return p.lease.Reserve(ctx, until)
+}
+
+// Release gives the whole back if this was its last part. A failure is that of the whole.
+func (p *part) Release(ctx context.Context) (err error) {
+	p.once.Do(func() {
+		p.mu.Lock()
+		p.held--
+		last := p.held == 0
+		p.mu.Unlock()
+		if last {
+			err = p.lease.Release(ctx)
+		}
+	})
+	return err
+}
