@@ -58,6 +58,12 @@ func (c *steadyClock) now() time.Time { return c.start.Round(0).Add(c.elapsed())
 
 // elapsed returns the generator's time since its start.
 func (c *steadyClock) elapsed() time.Duration {
+	elapsed, _ := c.read()
+	return elapsed
+}
+
+// read returns the generator's time since its start, and how far the wall clock is behind it.
+func (c *steadyClock) read() (elapsed, behind time.Duration) {
 	t := c.source.Now()
 	var passed time.Duration // by the monotonic clock
 	switch {
@@ -67,7 +73,8 @@ func (c *steadyClock) elapsed() time.Duration {
 		passed = t.Sub(c.start)
 	}
 	wall := time.Duration(t.Unix()-c.start.Unix())*time.Second + time.Duration(t.Nanosecond()-c.start.Nanosecond())
-	return passed + c.stepped(wall-passed)
+	ahead := c.stepped(wall - passed)
+	return passed + ahead, ahead - (wall - passed)
 }
 
 // stepped returns the farthest that the wall clock has been ahead, now being one reading.
@@ -98,7 +105,22 @@ func newTimeline(c *steadyClock, f Format) *timeline {
 
 // unit returns the unit that the time now lies in: never a lesser one than before.
 func (t *timeline) unit() int64 {
-	return t.base + int64((t.into+t.elapsed())/t.format.unit)
+	return t.unitAt(t.elapsed())
+}
+
+// unitAt returns the unit that lies so far from the start, which may be before it.
+func (t *timeline) unitAt(elapsed time.Duration) int64 {
+	into := t.into + elapsed
+	n := int64(into / t.format.unit)
+	if into < 0 && into%t.format.unit != 0 {
+		n-- // down, not towards 0
+	}
+	return t.base + n
+}
+
+// away returns how far a unit's beginning lies from a time after the start.
+func (t *timeline) away(unit int64, elapsed time.Duration) time.Duration {
+	return t.format.time(unit).Sub(t.start.Add(elapsed))
 }
 
 // until returns how long it is until a unit begins; 0 when it has begun.

@@ -19,6 +19,7 @@ type Default struct {
 	time     *timeline
 	keeper   *keeper
 	hold     *tenure
+	rides    bool // steps back of the wall clock
 	seqBits  int
 	seqMask  int64
 	reserved chan struct{} // held by who extends the lease in the foreground
@@ -30,6 +31,10 @@ type Default struct {
 	// invariants 2 to 4 in one word. Close sets it to its greatest value.
 	last  atomic.Int64
 	final atomic.Int64 // what last was when Close came
+
+	rollbacks atomic.Uint64 // steps back of the wall clock
+	counted   atomic.Int64  // how far behind it was when the last was counted
+	isBack    atomic.Bool   // it is being waited for, or refused
 
 	past          atomic.Int64 // how many UIDs were issued in units before the last one's
 	rejectedTakes atomic.Uint64
@@ -47,7 +52,7 @@ const closedLast = math.MaxInt64
 // Errors wrap ErrOption (nothing was assigned), ErrBeforeEpoch, ErrTimeExhausted,
 // ErrWorkerID or ErrLease.
 func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Default, error) {
-	_, keeper, hold, err := begin(ctx, a, opts)
+	cfg, keeper, hold, err := begin(ctx, a, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +61,7 @@ func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*
 		time:     keeper.time,
 		keeper:   keeper,
 		hold:     hold,
+		rides:    cfg.rollback.ride,
 		seqBits:  layout.SequenceBits(),
 		seqMask:  layout.MaxSequence(),
 		reserved: make(chan struct{}, 1),
@@ -75,19 +81,34 @@ func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*
 
 // Next returns a UID whose time is now's. Where the unit's sequence is used up it waits for
 // the next unit (NextContext bounds that). Its errors wrap ErrClosed, ErrTimeExhausted (for
-// ever) or ErrLease.
+// ever), ErrLease or, where WithRollback says so, ErrClockBack.
 func (d *Default) Next() (ID, error) { return d.NextContext(context.Background()) }
 
 // NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its
 // error, and no UID is used up. While there is a UID, ctx is not looked at.
 func (d *Default) NextContext(ctx context.Context) (ID, error) {
 	for {
-		last, now := d.last.Load(), d.time.unit()
-		unit := last >> d.seqBits
-		if now > unit {
+		last := d.last.Load()
+		elapsed, behind := d.time.read()
+		if !d.rides {
+			elapsed -= behind // the wall clock's time
+		} else if behind >= d.time.format.unit || d.counted.Load() != 0 {
+			d.noteStep(behind)
+		}
+		now, unit := d.time.unitAt(elapsed), last>>d.seqBits
+		switch {
+		case now > unit:
 			unit = now
-		} else if last&d.seqMask == d.seqMask {
-			if err := d.waitFor(ctx, unit+1); err != nil {
+			if d.isBack.Load() {
+				d.isBack.Store(false) // it has caught up
+			}
+		case now < unit && !d.rides && unit >= d.hold.floor:
+			if err := d.clockBack(ctx, d.time.away(unit, elapsed)); err != nil {
+				return 0, err
+			}
+			continue
+		case last&d.seqMask == d.seqMask:
+			if err := d.waitFor(ctx, unit+1, d.time.away(unit+1, elapsed)); err != nil {
 				return 0, err
 			}
 			continue
@@ -137,8 +158,8 @@ func (d *Default) NextNContext(ctx context.Context, dst []ID) (int, error) {
 	return len(dst), nil
 }
 
-// waitFor waits until a unit may have begun; the caller looks again. No lock is held.
-func (d *Default) waitFor(ctx context.Context, unit int64) error {
+// waitFor waits until a unit that is so far away may have begun; the caller looks again. No lock is held.
+func (d *Default) waitFor(ctx context.Context, unit int64, away time.Duration) error {
 	if f := d.time.format; unit > f.layout.MaxDelta() {
 		if d.isClosed() {
 			return ErrClosed
@@ -147,7 +168,7 @@ func (d *Default) waitFor(ctx context.Context, unit int64) error {
 	}
 	d.rejectedTakes.Add(1)
 	// Not longer than a second: the clock may step on.
-	return d.sleep(ctx, min(d.time.until(unit)+1, time.Second))
+	return d.sleep(ctx, min(max(away, 0)+1, time.Second))
 }
 
 // extend has the lease extended to a unit that the clock has reached. The caller looks

@@ -59,6 +59,7 @@ type config struct {
 	borrowSet    bool
 	rollover     bool
 	reserve      time.Duration
+	rollback     RollbackPolicy
 	take         TakePolicy
 	put          PutPolicy
 	logger       *slog.Logger
@@ -84,6 +85,7 @@ func newConfig(opts []Option) (config, error) {
 		borrow:     DefaultMaxBorrow,
 		rollover:   true,
 		reserve:    DefaultReserveAhead,
+		rollback:   RideOut(),
 		take:       CallerPads,
 		put:        Discard,
 		logger:     slog.New(slog.DiscardHandler),

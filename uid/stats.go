@@ -19,6 +19,10 @@ type Stats struct {
 	// time); negative, how far behind.
 	Ahead time.Duration
 
+	// Rollbacks is how often a Default generator found that the wall clock had been set back
+	// to an earlier time unit.
+	Rollbacks uint64
+
 	// What follows is a Cached generator's.
 
 	RejectedPuts   uint64   // runs that found the ring full
@@ -78,6 +82,7 @@ func (d *Default) Stats() Stats {
 		End:           f.End(),
 		Issued:        uint64(max(d.past.Load()+last&d.seqMask+1, 0)),
 		RejectedTakes: d.rejectedTakes.Load(),
+		Rollbacks:     d.rollbacks.Load(),
 	}
 	if st.Issued > 0 {
 		// A unit that has begun is neither ahead nor behind: the next UID is now's.

@@ -1,0 +1,111 @@
+package uid
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/fakeclock"
+)
+
+// bubbleClock is the clock of a synctest bubble, with a wall clock that is off by a step.
+type bubbleClock struct{ step time.Duration }
+
+func (c *bubbleClock) Now() time.Time { return time.Now().Round(0).Add(c.step) }
+func (c *bubbleClock) Monotonic() time.Duration {
+	return time.Since(bubbleEpoch)
+}
+
+// A step back by an hour, under each policy: the wall clock catches up after it.
+func TestRollbackPolicies(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		policy RollbackPolicy
+		back   time.Duration
+		takes  time.Duration // how long the first UID after the step takes
+		err    bool
+	}{
+		{"ride it out", RideOut(), time.Hour, 0, false},
+		{"wait, not long", WaitOut(10 * time.Second), 5 * time.Second, 4*time.Second + time.Millisecond, false},
+		{"wait, too long", WaitOut(10 * time.Second), 11 * time.Second, 0, true},
+		{"refuse", Refuse(), 2 * time.Second, 0, true},
+		{"refuse, within the unit", Refuse(), 999 * time.Millisecond, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				clock := new(bubbleClock)
+				d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithClock(clock), WithRollback(tt.policy),
+					WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				time.Sleep(999 * time.Millisecond) // into a unit
+				before := next(t, d)
+				clock.step = -tt.back
+				begin := time.Now()
+				for range 3 { // one episode
+					id, err := d.Next()
+					switch {
+					case tt.err && (!errors.Is(err, ErrClockBack) || id != 0 || !strings.Contains(err.Error(), (tt.back-999*time.Millisecond).String())):
+						t.Fatalf("Next() = %d, %v", id, err)
+					case !tt.err && (err != nil || id <= before):
+						t.Fatalf("Next() = %d, %v after %d", id, err, before)
+					case !tt.err:
+						before = id
+					}
+				}
+				if took := time.Since(begin); took != tt.takes {
+					t.Errorf("it took %v, want %v", took, tt.takes)
+				}
+				time.Sleep(tt.back + time.Second) // until the wall clock is where it was
+				clock.step = 0
+				if id := next(t, d); id <= before {
+					t.Errorf("%d after %d", id, before)
+				}
+				episodes := uint64(1)
+				if tt.back < time.Second {
+					episodes = 0
+				}
+				if n := d.Stats().Rollbacks; n != episodes {
+					t.Errorf("%d episodes, want %d", n, episodes)
+				}
+				if n := strings.Count(log.String(), "was set back"); n != int(episodes) {
+					t.Errorf("logged %d times:\n%s", n, log.String())
+				}
+				if episodes == 0 {
+					return
+				}
+				clock.step = -tt.back
+				d.Next()
+				if n := d.Stats().Rollbacks; n != 2*episodes {
+					t.Errorf("%d episodes after a second step, want %d", n, 2*episodes)
+				}
+			})
+		})
+	}
+}
+
+// Who waits for the clock is woken by the context and by Close.
+func TestWaitingForTheClockEnds(t *testing.T) {
+	fake := fakeclock.New(noon)
+	d := newDefault(t, new(numbers), WithClock(fake), WithRollback(WaitOut(time.Hour)))
+	next(t, d)
+	fake.Step(-time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if id, err := d.NextContext(ctx); !errors.Is(err, context.DeadlineExceeded) || id != 0 {
+		t.Errorf("NextContext() = %d, %v", id, err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { d.Close() })
+	if id, err := d.Next(); err != ErrClosed || id != 0 {
+		t.Errorf("Next() = %d, %v", id, err)
+	}
+}
+
+func TestD11RollbackOptions(t *testing.T) {
+	refuses(t, new(numbers), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
+	refuses(t, new(numbers), ErrOption, "waiting for the clock by at most -1s", 0, WithRollback(WaitOut(-time.Second)))
+}
