@@ -365,3 +365,35 @@ func (stubborn) Reserve(context.Context, time.Time) (time.Time, error) {
 	return workerassign.Unbounded(), nil
 }
 func (stubborn) Release(context.Context) error { return errors.New("no") }
+
+// Rollovers are logged with their rate and how long the worker IDs last at it, once a minute.
+func TestRolloversAreReported(t *testing.T) {
+	var log bytes.Buffer
+	fake := fakeclock.New(noon)
+	a := new(numbers)
+	a.next.Store(1_000)
+	c := newCached(t, a, WithLayout(layout(t, 31, 11, 4)), WithBoostPower(0), WithMaxBorrow(10*time.Second), WithClock(fake),
+		WithScheduleInterval(0), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	const perLease = 11 * 16 // now and ten units ahead
+	spend := func(leases int) {
+		t.Helper()
+		for range leases * perLease {
+			next(t, c)
+		}
+	}
+	fake.Advance(20 * time.Second) // the first lease lasts so long
+	spend(2)
+	const first = "worker_id=1002 left=1045 rollovers=1 each_lasts=20s all_last=5h48m20s bound=10s"
+	if got := log.String(); !strings.Contains(got, first) {
+		t.Errorf("logged %q, want %q", got, first)
+	}
+	spend(10)
+	if n := strings.Count(log.String(), "reached its bound"); n != 1 {
+		t.Errorf("logged %d times within a minute", n)
+	}
+	fake.Advance(time.Minute)
+	spend(3)
+	if n := strings.Count(log.String(), "reached its bound"); n != 2 {
+		t.Errorf("logged %d times in two minutes:\n%s", n, log.String())
+	}
+}

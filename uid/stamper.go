@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -34,9 +35,10 @@ type stamper struct {
 	borrow int64 // how many units ahead of now may be stamped
 	soon   int64 // how many units ahead of now the next lease is asked for
 
-	hold     *tenure
-	last     int64     // the last unit stamped with hold; below its floor before the first
-	reported time.Time // when a rollover was last logged
+	hold      *tenure
+	last      int64     // the last unit stamped with hold; below its floor before the first
+	reported  time.Time // when a rollover was last logged, at first when the generator began
+	reportedN uint64    // how many there had been then
 
 	current   atomic.Pointer[tenure] // hold, for Stats
 	rollovers atomic.Uint64
@@ -50,6 +52,8 @@ func newStamper(cfg config, t *timeline, k *keeper, h *tenure) *stamper {
 		borrow: int64(cfg.borrow / t.format.unit),
 		hold:   h,
 		last:   h.floor - 1,
+
+		reported: t.now(),
 	}
 	s.soon = (s.borrow + int64(1)<<cfg.boostPower) / 2
 	s.current.Store(h)
@@ -112,16 +116,35 @@ func (s *stamper) atBound(now, unit int64) error {
 	s.hold, s.last = next, last
 	s.current.Store(next)
 	n := s.rollovers.Add(1)
-	if t := s.time.now(); t.Sub(s.reported) >= time.Minute {
-		s.reported = t
-		left, _ := next.left()
-		s.cfg.logger.Warn("uid: UID time reached its bound and went on with another worker ID",
-			"worker_id", next.workerID, "left", left, "rollovers", n, "bound", s.cfg.borrow)
-	}
+	s.report(n)
 	if max(last+1, now) > now+s.borrow {
 		return s.atBound(now, last+1)
 	}
 	return nil
+}
+
+// reportEvery is how often rollovers are logged at most.
+const reportEvery = time.Minute
+
+// report logs a rollover, with how often they come and how long the worker IDs last at that: a
+// load beyond what the layout holds spends them, and should not do so unnoticed.
+func (s *stamper) report(rollovers uint64) {
+	now := s.time.now()
+	since := now.Sub(s.reported)
+	if since < reportEvery && s.reportedN > 0 {
+		return
+	}
+	left, _ := s.hold.left()
+	each := since / time.Duration(rollovers-s.reportedN) // a lease's life
+	lasts := time.Duration(math.MaxInt64)
+	if each < lasts/time.Duration(left+1) {
+		lasts = each * time.Duration(left)
+	}
+	s.cfg.logger.Warn("uid: UID time reached its bound and went on with another worker ID: "+
+		"the load is more than the layout holds; a wider sequence spends none",
+		"worker_id", s.hold.workerID, "left", left, "rollovers", rollovers,
+		"each_lasts", each.Round(time.Millisecond), "all_last", lasts.Round(time.Second), "bound", s.cfg.borrow)
+	s.reported, s.reportedN = now, rollovers
 }
 
 // stale tells whether a run would be older than the bound before the schedule comes round
