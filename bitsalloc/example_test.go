@@ -2,6 +2,7 @@ package bitsalloc_test
 
 import (
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
@@ -57,4 +58,18 @@ func ExampleLayout_Capacity() {
 	fmt.Println(bitsalloc.Default().Capacity(epoch, time.Second))
 	// Output:
 	// from 2026-01-01T00:00:00Z to 2034-07-04T21:24:16Z, 4194303 worker starts, 8192 UIDs a second and worker <nil>
+}
+
+// Which layouts carry 200 nodes that are restarted twice a day, for 20 years?
+func ExamplePlan() {
+	fits, err := bitsalloc.Plan(bitsalloc.Needs{Nodes: 200, RestartsPerDay: 2, Sustained: 50_000, Peak: 2_000_000, Years: 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range fits[:2] {
+		fmt.Println(f)
+	}
+	// Output:
+	// 1-31-23-9: time × 3.40, workers × 2.87, rate × 2.05, at the peak × 0.05
+	// 1-30-23-10: time × 1.70, workers × 2.87, rate × 4.10, at the peak × 0.10
 }

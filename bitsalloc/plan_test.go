@@ -1,0 +1,141 @@
+package bitsalloc
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The two configurations that the original's users publish, with the figures that they give.
+//
+// They hold for time and restarts: 31 bits of seconds are 68 years, 30 are 34. For the rate
+// they hold only nearly: a second of 28 nodes with 9 bits of sequence has 28 × 512 = 14,336
+// UIDs, and not 14,400; one of 37 nodes with 6 bits has 37 × 64 = 2,368, and not 2,400. A
+// cached generator serves the difference from seconds to come, so that as a peak the figures
+// are right; sustained for all those years, UID time would run half a percent, and 1.4 percent,
+// faster than the clock, and the time bits would end months before, unless rollovers, which
+// spend worker IDs, bring it back.
+func TestPublishedConfigurations(t *testing.T) {
+	for _, tt := range []struct {
+		layout   string
+		needs    Needs
+		rate     float64
+		restarts float64 // a day and node, that its worker bits carry for so long
+	}{
+		{"1-31-23-9", Needs{Nodes: 28, Sustained: 14_400, Years: 68}, 14_336. / 14_400, 12},
+		{"1-30-27-6", Needs{Nodes: 37, Sustained: 2_400, Years: 34}, 2_368. / 2_400, 292},
+	} {
+		t.Run(tt.layout, func(t *testing.T) {
+			l, err := ParseLayout(tt.layout)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.needs.RestartsPerDay = tt.restarts
+			f, err := tt.needs.Margins(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Years < 1 || f.Years > 1.01 {
+				t.Errorf("its time bits last %v times as long", f.Years)
+			}
+			if math.Abs(f.Rate-tt.rate) > 1e-9 || f.Rate >= 1 {
+				t.Errorf("its rate is %v times what is said, want %v", f.Rate, tt.rate)
+			}
+			if f.Workers < 1 || f.Workers > 1.01 {
+				t.Errorf("%v restarts a day and node: worker IDs last %v times as long", tt.restarts, f.Workers)
+			}
+			// What would hold: the same for a rate that the sequence has.
+			tt.needs.Sustained *= tt.rate
+			fits, err := Plan(tt.needs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, fit := range fits {
+				found = found || fit.Layout == l
+			}
+			if !found {
+				t.Errorf("of %v, the layout itself is missing", fits)
+			}
+		})
+	}
+}
+
+func TestPlan(t *testing.T) {
+	fits, err := Plan(Needs{Nodes: 50, RestartsPerDay: 4, Sustained: 100_000, Peak: 1_000_000, Years: 10})
+	if err != nil || len(fits) < 3 {
+		t.Fatalf("%v, %v", fits, err)
+	}
+	for i, f := range fits {
+		l := f.Layout
+		if l.TimeBits()+l.WorkerBits()+l.SequenceBits() != 63 || f.least() < 1 || i > 0 && f.least() > fits[i-1].least() {
+			t.Errorf("%d: %v", i, f)
+		}
+		// Counted by hand, with whole numbers.
+		years := int64(10 * 365.25 * 86400)
+		if l.MaxDelta()+1 < years || l.MaxWorkerID() < 50*(1+4*3652) || 50*(l.MaxSequence()+1) < 100_000 {
+			t.Errorf("%v does not meet the needs", f)
+		}
+		if want := float64(50*(l.MaxSequence()+1)) / 1_000_000; f.Peak != want {
+			t.Errorf("%v: peak margin %v, want %v", l, f.Peak, want)
+		}
+	}
+	// Each layout that is missing falls short.
+	for timeBits := 1; timeBits <= 61; timeBits++ {
+		for workerBits := 1; timeBits+workerBits < 63; workerBits++ {
+			l, err := New(timeBits, workerBits, 63-timeBits-workerBits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed := false
+			for _, f := range fits {
+				listed = listed || f.Layout == l
+			}
+			meets := l.MaxDelta()+1 >= int64(10*365.25*86400) && l.MaxWorkerID() >= 50*(1+4*3652.5) && 50*(l.MaxSequence()+1) >= 100_000
+			if listed != meets {
+				t.Errorf("%v: listed %v, meets the needs %v", l, listed, meets)
+			}
+		}
+	}
+}
+
+func TestPlanThatCannotBeMet(t *testing.T) {
+	_, err := Plan(Needs{Nodes: 1_000_000, RestartsPerDay: 100, Sustained: 1e10, Years: 100})
+	if !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), "32 bits for the time, 42 for") || !strings.Contains(err.Error(), "14 for the sequence come to 88") {
+		t.Errorf("%v", err)
+	}
+	// In milliseconds the same years take ten bits more.
+	if _, err := Plan(Needs{Nodes: 100, RestartsPerDay: 1, Sustained: 100, Years: 30, Unit: time.Millisecond}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestD11Needs(t *testing.T) {
+	good := Needs{Nodes: 1, Sustained: 1, Years: 1}
+	for name, change := range map[string]func(*Needs){
+		"0 nodes":            func(n *Needs) { n.Nodes = 0 },
+		"0 years":            func(n *Needs) { n.Years = 0 },
+		"NaN years":          func(n *Needs) { n.Years = math.NaN() },
+		"+Inf years":         func(n *Needs) { n.Years = math.Inf(1) },
+		"0 UIDs":             func(n *Needs) { n.Sustained = 0 },
+		"-1 restarts":        func(n *Needs) { n.RestartsPerDay = -1 },
+		"a peak of -5":       func(n *Needs) { n.Peak = -5 },
+		"1µs is less than":   func(n *Needs) { n.Unit = time.Microsecond },
+		"-1s is less than":   func(n *Needs) { n.Unit = -time.Second },
+		"a peak of NaN UIDs": func(n *Needs) { n.Peak = math.NaN() },
+	} {
+		n := good
+		change(&n)
+		if _, err := Plan(n); err == nil || !strings.Contains(err.Error(), name) || !errors.Is(err, ErrNeeds) && !errors.Is(err, ErrUnit) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := n.Margins(Default()); err == nil {
+			t.Errorf("%s: margins", name)
+		}
+	}
+	if _, err := good.Margins(Layout{}); !errors.Is(err, ErrLayout) {
+		t.Errorf("%v", err)
+	}
+}

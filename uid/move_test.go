@@ -1,0 +1,150 @@
+package uid
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+)
+
+// format makes a format that is known to be one.
+func format(t *testing.T, layout string, epoch time.Time, unit time.Duration) Format {
+	t.Helper()
+	l, err := bitsalloc.ParseLayout(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFormat(WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func day(year int, month time.Month, d int) time.Time {
+	return time.Date(year, month, d, 0, 0, 0, 0, time.UTC)
+}
+
+// What the people of 2024-11-21 had: the original's defaults, whose last UID is the greatest
+// number there is, so that nothing sorts after it. A year before, there was a way.
+func TestMoveOfTheOriginalsDefaults(t *testing.T) {
+	old := format(t, "1-28-22-13", day(2016, 5, 20), time.Second)
+	r, err := Move{Old: old, New: format(t, "1-28-22-13", day(2024, 11, 20), time.Second), CutOver: day(2024, 11, 21)}.Check()
+	if !errors.Is(err, ErrMove) || r.Safe || !r.LatestEpoch.IsZero() || !r.Widths.IsZero() || r.LastOld != 1<<63-1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if !strings.Contains(err.Error(), "keep the old format") {
+		t.Errorf("%v", err)
+	}
+
+	// Four years before there was. A bit of the sequence given to the time makes UIDs of the
+	// same time half as great; with an earlier epoch they sort after the old ones.
+	cut := day(2020, 11, 21)
+	r, err = Move{Old: old, New: format(t, "1-29-22-12", day(2016, 5, 20), time.Second), CutOver: cut}.Check()
+	if !errors.Is(err, ErrMove) || r.Safe || r.LatestEpoch.IsZero() {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	r, err = Move{Old: old, New: format(t, "1-29-22-12", r.LatestEpoch, time.Second), CutOver: cut}.Check()
+	if err != nil || !r.Safe || r.FirstNew <= r.LastOld {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A move between formats of any kind: what the report says is safe is, by the greatest old and
+// the least new UID that can be composed; and what it offers is the best there is.
+func TestMoveReports(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	units := []time.Duration{time.Second, time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond}
+	cut := time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC)
+	any := func(from int) Format {
+		for {
+			total := 40 + rng.IntN(24)
+			timeBits := 26 + rng.IntN(20)
+			if total-timeBits < 2 {
+				continue
+			}
+			worker := 1 + rng.IntN(total-timeBits-1)
+			f := format(t, fmt.Sprintf("1-%d-%d-%d", timeBits, worker, total-timeBits-worker),
+				day(from, 1, 1).AddDate(0, 0, rng.IntN(3000)), units[rng.IntN(len(units))])
+			if f.epoch.Before(cut.AddDate(0, 0, -1)) && f.End().After(cut.AddDate(0, 0, 1)) {
+				return f
+			}
+		}
+	}
+	safe, offeredEpoch, offeredWidths := 0, 0, 0
+	for range 20_000 {
+		m := Move{Old: any(2015), New: any(2015), CutOver: cut, Ahead: time.Hour, Behind: time.Minute}
+		r, err := m.Check()
+		if r.Safe != (err == nil) || err != nil && !errors.Is(err, ErrMove) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		lastOld, err1 := m.Old.Compose(cut.Add(time.Hour), m.Old.layout.MaxWorkerID(), m.Old.layout.MaxSequence())
+		firstNew, err2 := m.New.Compose(cut.Add(-time.Minute), 0, 0)
+		if err1 != nil || err2 != nil || r.LastOld != lastOld || r.FirstNew != firstNew || r.Safe != (firstNew > lastOld) {
+			t.Fatalf("%+v of %+v; composed %d (%v) and %d (%v)", r, m, lastOld, err1, firstNew, err2)
+		}
+		if r.Safe {
+			safe++
+		}
+		check := func(f Format) bool {
+			r, _ := Move{Old: m.Old, New: f, CutOver: cut, Ahead: time.Hour, Behind: time.Minute}.Check()
+			return r.Safe
+		}
+		at := func(epoch time.Time) Format {
+			f := m.New
+			f.epoch = epoch
+			return f
+		}
+		if !r.LatestEpoch.IsZero() {
+			offeredEpoch++
+			if !check(at(r.LatestEpoch)) || check(at(r.LatestEpoch.Add(time.Second))) {
+				t.Fatalf("%v is not the latest epoch of %+v", r.LatestEpoch, m)
+			}
+		} else if r.Safe {
+			t.Fatalf("%+v is safe, and no epoch is", m)
+		}
+		if !r.Widths.IsZero() {
+			offeredWidths++
+			f := m.New
+			if f.layout = r.Widths; !check(f) {
+				t.Fatalf("widths %v of %+v are not safe", r.Widths, m)
+			}
+			if s := r.Widths.SequenceBits(); s > 1 {
+				if f.layout = layout(t, 63-r.Widths.WorkerBits()-s+1, r.Widths.WorkerBits(), s-1); check(f) {
+					t.Fatalf("widths %v of %+v are not the fewest", r.Widths, m)
+				}
+			}
+		}
+	}
+	t.Logf("%d safe, %d epochs and %d widths offered", safe, offeredEpoch, offeredWidths)
+	if safe < 1_000 || offeredEpoch < 1_000 || offeredWidths < 1_000 {
+		t.Error("too few of a kind to mean anything")
+	}
+}
+
+func TestMoveOfNothing(t *testing.T) {
+	f := format(t, "1-28-22-13", day(2026, 1, 1), time.Second)
+	for name, m := range map[string]Move{
+		"no formats":             {CutOver: day(2027, 1, 1)},
+		"before the new epoch":   {Old: f, New: f, CutOver: day(2025, 1, 1)},
+		"after the new one ends": {Old: f, New: f, CutOver: day(2035, 1, 1)},
+	} {
+		if r, err := m.Check(); !errors.Is(err, ErrOption) || r != (MoveReport{}) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	// An old format that begins after the cut-over has issued nothing.
+	later := format(t, "1-28-22-13", day(2030, 1, 1), time.Second)
+	if r, err := (Move{Old: later, New: f, CutOver: day(2027, 1, 1)}).Check(); err != nil || r.LastOld != -1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// One without a change collides for as long as UIDs are stamped ahead.
+	if r, err := (Move{Old: f, New: f, CutOver: day(2027, 1, 1)}).Check(); !errors.Is(err, ErrMove) ||
+		!r.LatestEpoch.Equal(day(2026, 1, 1).Add(-time.Hour-2*time.Minute-4*time.Second)) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
