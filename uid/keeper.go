@@ -27,6 +27,11 @@ type keeper struct {
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
+	// How errands run beside the generator, and how they pause: true when the pause is over,
+	// false when the keeper stops. A simulation has its own ways.
+	spawn func(func())
+	pause func(time.Duration) bool
+
 	extending, assigning errand
 	next                 atomic.Pointer[tenure] // taken in advance, not used yet
 }
@@ -49,7 +54,18 @@ func (e *errand) stop() {
 func newKeeper(cfg config, t *timeline, a workerassign.Assigner) *keeper {
 	k := &keeper{cfg: cfg, time: t, assigner: a, ahead: int64(cfg.reserve / t.format.unit), changed: func() {}}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
+	k.spawn, k.pause = k.running.Go, k.sleep
 	return k
+}
+
+// sleep pauses, and tells whether the keeper goes on.
+func (k *keeper) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-k.ctx.Done():
+		return false
+	}
 }
 
 // acquire takes a lease and reserves what a generator needs of it at first.
@@ -103,7 +119,7 @@ func (k *keeper) run(e *errand, what string, try func(context.Context) (bool, er
 	defer e.mu.Unlock()
 	if !e.running && !e.stopped {
 		e.running = true
-		k.running.Go(func() {
+		k.spawn(func() {
 			changed := k.persist(e, what, try)
 			e.mu.Lock()
 			e.running, e.err = false, nil
@@ -136,9 +152,7 @@ func (k *keeper) persist(e *errand, what string, try func(context.Context) (bool
 		e.mu.Lock()
 		e.err = err
 		e.mu.Unlock()
-		select {
-		case <-time.After(pause):
-		case <-k.ctx.Done():
+		if !k.pause(pause) {
 			return false
 		}
 	}
@@ -146,7 +160,7 @@ func (k *keeper) persist(e *errand, what string, try func(context.Context) (bool
 
 // retire gives back, in the background, a lease that was changed for another.
 func (k *keeper) retire(h *tenure) {
-	k.running.Go(func() { k.release(h) })
+	k.spawn(func() { k.release(h) })
 }
 
 // release gives a lease back, and logs it when that fails: its worker ID is lost, no more.
