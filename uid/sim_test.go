@@ -18,7 +18,7 @@ import (
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 0, "the one seed that the simulation replays; 0 for as many as sim.seeds says")
-	simSeeds = flag.Uint64("sim.seeds", 3_000, "how many seeds the simulation runs")
+	simSeeds = flag.Uint64("sim.seeds", 20_000, "how many seeds the simulation runs")
 )
 
 // A simulation is a fleet of generators on a simulated store and on clocks that step, freeze
@@ -413,7 +413,7 @@ func TestSimulation(t *testing.T) {
 	}
 	seeds := *simSeeds
 	if testing.Short() || raceEnabled {
-		seeds = min(seeds, 300)
+		seeds = min(seeds, 1_000)
 	}
 	var uids, leases, rollovers, exhausted int64
 	for seed := range seeds {
