@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
@@ -156,5 +157,94 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 	var greatest int64
 	if err := db.Get(&greatest, "SELECT MAX(ID) FROM WORKER_NODE"); err != nil || greatest < st.WorkerID || greatest > st.WorkerID+1 {
 		t.Errorf("the greatest worker ID is %d, %v; the generator is at %d", greatest, err, st.WorkerID)
+	}
+}
+
+// Ten times the layout's rate, on a real server: rollovers happen, worker IDs are spent at the
+// rate that can be predicted, no call fails, and nothing repeats. While the server is down the
+// generator goes on to its bound, and then at the layout's rate; when it is up again it recovers
+// by itself. It takes a few seconds; a minute with RINGUID_MINUTE set.
+func TestRolloversOnAServer(t *testing.T) {
+	length := 4 * time.Second
+	if os.Getenv("RINGUID_MINUTE") != "" {
+		length = time.Minute
+	}
+	s := mariadbtest.Start(t)
+	_, db := s.Database()
+	script, err := os.ReadFile("../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mariadbtest.Script(t, db, string(script))
+	layout, err := bitsalloc.New(31, 22, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bound, rate = 4 * time.Second, 10 * 1024
+	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db, workerassign.WithAttemptTimeout(time.Second)),
+		uid.WithLayout(layout), uid.WithBoostPower(0), uid.WithMaxBorrow(bound))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	var seen uniq.Set
+	w := seen.Writer()
+	// generate takes UIDs at the rate for a while, and returns how many calls failed.
+	generate := func(d time.Duration) (taken, failed int) {
+		t.Helper()
+		for begin := time.Now(); time.Since(begin) < d; {
+			if taken+failed > int(time.Since(begin).Seconds()*rate) {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			id, err := g.Next()
+			if err != nil {
+				if !errors.Is(err, uid.ErrLease) || id != 0 {
+					t.Fatalf("Next() = %d, %v", id, err)
+				}
+				failed++
+				continue
+			}
+			if id < 0 || !w.Add(int64(id)) {
+				t.Fatalf("%d came twice", id)
+			}
+			taken++
+		}
+		return taken, failed
+	}
+
+	begin := time.Now()
+	if taken, failed := generate(length); failed != 0 || taken < int(length.Seconds()*rate*9/10) {
+		t.Errorf("%d taken, %d failed", taken, failed)
+	}
+	// A lease has the seconds from now to the bound, five of them, and those that pass meanwhile:
+	// 1,024 (5 + t) = 10,240 t.
+	predicted := time.Since(begin).Seconds() / (5. / 9)
+	var spent float64
+	if err := db.Get(&spent, "SELECT COUNT(*) FROM WORKER_NODE"); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d rollovers, %.0f worker IDs spent, %.1f predicted", g.Stats().Rollovers, spent, predicted)
+	if spent < predicted*0.75-2 || spent > predicted*1.25+2 {
+		t.Errorf("%.0f worker IDs were spent, %.1f predicted", spent, predicted)
+	}
+
+	s.Kill()
+	down := time.Now()
+	slow, failed := generate(4 * time.Second)
+	// To the bound of the lease in use and of the one taken in advance, and then a second's
+	// UIDs a second.
+	if most := 1024 * (2*5 + int(time.Since(down).Seconds()) + 2); slow > most {
+		t.Errorf("%d taken while the server was down, at most %d can be", slow, most)
+	}
+	before := g.Stats().Rollovers
+	s.Restart()
+	for deadline := time.Now().Add(time.Minute); g.Stats().Rollovers == before && time.Now().Before(deadline); {
+		generate(100 * time.Millisecond)
+	}
+	taken, again := generate(2 * time.Second)
+	t.Logf("while the server was down %d taken, %d failed; after it %d taken, %d failed", slow, failed, taken, again)
+	if again != 0 || g.Stats().Rollovers < before+2 {
+		t.Errorf("%d calls failed after the server was up again, %d rollovers", again, g.Stats().Rollovers-before)
 	}
 }
