@@ -219,3 +219,40 @@ func TestLocalWaits(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// D2: time bits that end in two units: each way of taking gives exactly the UIDs that the bits
+// allow, in order, to the very last, and then the named error for ever.
+func TestD2EveryWayEnds(t *testing.T) {
+	l := layout(t, 28, 22, 3)
+	last := DefaultEpoch().Add((1<<28 - 1) * time.Second)
+	for way := range 4 {
+		c := newCached(t, new(numbers), WithLayout(l), WithClock(fakeclock.New(last.Add(-time.Second))), WithScheduleInterval(0))
+		take, ids := takers(c)[way](), make([]ID, 1)
+		if way == 3 {
+			ids = make([]ID, 16) // an iterator that is broken out of loses the rest of its span
+		}
+		got, before := 0, ID(-1)
+		var err error
+		for err == nil {
+			var n int
+			n, err = take(ids)
+			for _, id := range ids[:n] {
+				if id <= before {
+					t.Errorf("way %d: %d after %d", way, id, before)
+				}
+				before = id
+			}
+			got += n
+		}
+		if got != 16 || before != ID(l.AllocateUnchecked(l.MaxDelta(), 1, 7)) || !errors.Is(err, ErrTimeExhausted) {
+			t.Errorf("way %d: %d UIDs to %v, then %v", way, got, c.Parse(before), err)
+		}
+		for _, way := range takers(c) {
+			for range 3 {
+				if n, err := way()(ids); n != 0 || !errors.Is(err, ErrTimeExhausted) {
+					t.Errorf("after the end: %d, %v", n, err)
+				}
+			}
+		}
+	}
+}

@@ -10,8 +10,9 @@ import (
 // that no two processes, and no two generators in one, use the same ID at the same time.
 //
 // Because a restart uses the ID again, its leases begin at the instant of Assign and grant
-// no future: UIDs get no time before the start and none ahead of the clock. After a restart
-// that is safe as long as the wall clock does not show an earlier time than it did before.
+// no future: UIDs get no time before the start and none ahead of the generator's clock. After a
+// restart that is safe as long as the wall clock does not show an earlier time than the last
+// UID's: a step back that the last process rode out must be over by then.
 //
 // A negative worker ID is an error of Assign, which wraps ErrOption. Assign never blocks.
 func Static(workerID int64) Assigner { return static(workerID) }

@@ -1,0 +1,145 @@
+//go:build unix
+
+package uid_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A process that is stopped by SIGSTOP, while 8 goroutines take UIDs in each mode, and goes on:
+// nothing repeats, nothing is negative, order holds, and UIDs are fresh again. It is stopped for
+// a few seconds; for a minute with RINGUID_MINUTE set.
+func TestStoppedProcess(t *testing.T) {
+	if path := os.Getenv("RINGUID_TEST_STOP"); path != "" {
+		if err := generateUntilTold(path); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if testing.Short() {
+		t.Skip("short: it is stopped for 4 s")
+	}
+	t.Parallel()
+	length := 4 * time.Second
+	if os.Getenv("RINGUID_MINUTE") != "" {
+		length = time.Minute
+	}
+	folder := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestStoppedProcess$", "-test.count=1", "-test.v")
+	cmd.Env = append(os.Environ(), "RINGUID_TEST_STOP="+folder)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	time.Sleep(500 * time.Millisecond)
+	if err := unix.Kill(cmd.Process.Pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(length)
+	if err := unix.Kill(cmd.Process.Pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	if err := os.WriteFile(filepath.Join(folder, "stop"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if err != nil || !strings.Contains(out.String(), "UIDs, all different") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	t.Log(out.String())
+}
+
+// generateUntilTold takes UIDs in both modes until there is a file named stop.
+func generateUntilTold(folder string) error {
+	workers := workerassign.NewFile(filepath.Join(folder, "worker"))
+	c, err := uid.NewCached(context.Background(), workers)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	d, err := uid.NewDefault(context.Background(), workers)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	var (
+		seen  uniq.Set
+		all   sync.WaitGroup
+		stop  atomic.Bool
+		total atomic.Int64
+		mu    sync.Mutex
+		fault error
+	)
+	fail := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fault = fmt.Errorf(format, args...)
+		stop.Store(true)
+	}
+	for n := range 8 {
+		all.Go(func() {
+			g := []uid.Generator{c, d}[n%2]
+			w, last := seen.Writer(), uid.ID(-1)
+			for !stop.Load() {
+				before := time.Now()
+				id, err := g.Next()
+				if err != nil || id <= last || !w.Add(int64(id)) {
+					fail("Next() = %d, %v after %d, or twice", id, err, last)
+					return
+				}
+				// The default mode's time is that of the call. The ring's may be older just after the
+				// stop, before its padder has come.
+				if p := g.Parse(id); g == d && p.Time.Before(before.Add(-time.Second)) {
+					fail("%v was made at %v", p, before)
+					return
+				}
+				last = id
+				total.Add(1)
+				if total.Load()%64 == 0 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+	}
+	for !stop.Load() {
+		if _, err := os.Stat(filepath.Join(folder, "stop")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	id, err := c.Next()
+	if err != nil {
+		return err
+	}
+	if behind := time.Since(c.Parse(id).Time); behind > uid.DefaultMaxStaleness {
+		fail("%v is %v behind the clock, a second after the stop", c.Parse(id), behind)
+	}
+	stop.Store(true)
+	all.Wait()
+	if fault != nil {
+		return fault
+	}
+	if n := seen.Len(); n != total.Load() {
+		return fmt.Errorf("%d UIDs are distinct of %d", n, total.Load())
+	}
+	fmt.Printf("%d UIDs, all different\n", total.Load())
+	return nil
+}
