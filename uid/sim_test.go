@@ -45,6 +45,8 @@ type simNode struct {
 	clock  *fakeclock.Clock
 	life   *simLife  // nil while no process runs
 	paused int       // as by SIGSTOP: for so many events nothing runs
+	frozen int       // for so many events the clock stands still
+	drift  int64     // how much faster the wall clock goes than the monotonic one, in thousandths
 	least  time.Time // for a static worker ID: a process must not start with the clock before it
 }
 
@@ -77,6 +79,7 @@ type simStore struct {
 	spans   bool
 	down    bool
 	next    int64
+	most    int64
 	holders map[int64]*simLease // of each worker ID that has spans, who has its latest one
 }
 
@@ -87,7 +90,10 @@ type simLease struct {
 	granted time.Time // up to here
 }
 
-var errSimDown = errors.New("the store is down")
+// simStatics is how many worker IDs, the greatest ones, are not the store's.
+const simStatics = 16
+
+var errSimDown, errSimFull = errors.New("the store is down"), errors.New("the store has no more worker IDs")
 
 // Assign implements workerassign.Assigner.
 func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
@@ -96,6 +102,9 @@ func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
 	}
 	a.s.leases++
 	if !a.spans {
+		if a.next >= a.most {
+			return nil, errSimFull
+		}
 		if a.s.broken != 1 || a.next < 3 {
 			a.next++ // else the store has lost its last write, and gives it out again
 		}
@@ -155,10 +164,14 @@ func newSimulation(seed uint64, broken int) *simulation {
 	s.opts = []Option{WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
 		WithMaxBorrow(time.Duration(2+s.rng.IntN(40)) * unit), WithReserveAhead(time.Duration(1+s.rng.IntN(20)) * unit),
 		WithRollover(s.rng.IntN(3) > 0), WithTakePolicy(Fail)}
-	s.store = &simStore{s: s, spans: s.rng.IntN(3) == 0, holders: make(map[int64]*simLease)}
-	for n := range 1 + s.rng.IntN(12) {
+	s.store = &simStore{s: s, spans: s.rng.IntN(3) == 0, most: l.MaxWorkerID() - simStatics, holders: make(map[int64]*simLease)}
+	nodes := 1 + s.rng.IntN(12)
+	if s.rng.IntN(50) == 0 {
+		nodes = 100 + s.rng.IntN(200)
+	}
+	for n := range nodes {
 		skew := time.Duration(s.rng.IntN(4000)-2000) * time.Millisecond
-		s.nodes = append(s.nodes, &simNode{number: n, clock: fakeclock.New(noon.Add(skew))})
+		s.nodes = append(s.nodes, &simNode{number: n, clock: fakeclock.New(noon.Add(skew)), drift: int64(s.rng.IntN(41) - 20)})
 	}
 	return s
 }
@@ -167,7 +180,7 @@ func newSimulation(seed uint64, broken int) *simulation {
 func (s *simulation) start(n *simNode) {
 	assigner, opts := workerassign.Assigner(s.store), append(s.opts, WithClock(n.clock))
 	life := &simLife{node: n, last: -1}
-	static := !s.store.spans && s.broken != 1 && n.number%4 == 3
+	static := !s.store.spans && s.broken != 1 && n.number%4 == 3 && n.number < simStatics
 	if static {
 		// Static worker IDs lie above those of the store. That the clock is not before what it
 		// was when the last process ended is the user's promise.
@@ -209,6 +222,16 @@ func (s *simulation) staticID(n *simNode) int64 {
 	return l.Layout().MaxWorkerID() - int64(n.number)
 }
 
+// pass lets time pass for a node, unless its clock stands still.
+func (s *simulation) pass(n *simNode, d time.Duration) {
+	if n.frozen > 0 {
+		n.frozen--
+		return
+	}
+	n.clock.Advance(d)
+	n.clock.Step(d / 1000 * time.Duration(n.drift))
+}
+
 // crash ends a process where it stands: nothing is given back, what it meant to do is not done.
 func (s *simulation) crash(n *simNode) {
 	s.note(n, "crashes")
@@ -225,23 +248,23 @@ func (s *simulation) crash(n *simNode) {
 func (s *simulation) event(n *simNode) {
 	if n.paused > 0 {
 		n.paused--
-		n.clock.Advance(time.Duration(s.rng.IntN(5000)) * time.Millisecond)
+		s.pass(n, time.Duration(s.rng.IntN(5000))*time.Millisecond)
 		return
 	}
 	if n.life == nil {
 		if s.rng.IntN(3) == 0 {
 			s.start(n)
 		}
-		n.clock.Advance(time.Duration(s.rng.IntN(3000)) * time.Millisecond)
+		s.pass(n, time.Duration(s.rng.IntN(3000))*time.Millisecond)
 		return
 	}
-	switch k := s.rng.IntN(40); {
+	switch k := s.rng.IntN(41); {
 	case k < 20:
 		s.take(n.life, 1+s.rng.IntN(60))
 	case k < 28:
-		n.clock.Advance(time.Duration(s.rng.IntN(3000)) * time.Millisecond)
+		s.pass(n, time.Duration(s.rng.IntN(3000))*time.Millisecond)
 	case k < 30: // idle
-		n.clock.Advance(time.Duration(s.rng.IntN(600)) * time.Second)
+		s.pass(n, time.Duration(s.rng.IntN(600))*time.Second)
 	case k < 31:
 		back := -time.Duration(s.rng.Int64N(int64(72 * time.Hour)))
 		if s.rng.IntN(2) == 0 {
@@ -263,6 +286,9 @@ func (s *simulation) event(n *simNode) {
 	case k < 39:
 		n.paused = s.rng.IntN(30)
 		s.note(n, "is stopped for a while")
+	case k < 40:
+		n.frozen = s.rng.IntN(20)
+		s.note(n, "the clock stands still for a while")
 	default:
 		s.store.down = !s.store.down
 		s.note(n, "the store is down: %v", s.store.down)
@@ -405,7 +431,7 @@ const simEvents = 600
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		s := newSimulation(*simSeed, 0)
-		if err := s.run(simEvents); err != nil {
+		if err := s.run(simEvents + 20*len(s.nodes)); err != nil {
 			t.Errorf("seed %d: %v", *simSeed, err)
 		}
 		t.Log(strings.Join(s.trace, "\n"))
@@ -418,7 +444,7 @@ func TestSimulation(t *testing.T) {
 	var uids, leases, rollovers, exhausted int64
 	for seed := range seeds {
 		s := newSimulation(seed+1, 0)
-		if err := s.run(simEvents); err != nil {
+		if err := s.run(simEvents + 20*len(s.nodes)); err != nil {
 			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed+1, seed+1, err)
 		}
 		uids, leases, rollovers, exhausted = uids+s.uids, leases+s.leases, rollovers+s.rollovers, exhausted+s.exhausted
