@@ -19,6 +19,16 @@
 // clock has not reached yet. [Default] stamps each UID with the time of the call, and makes
 // callers wait when a unit's sequence is used up.
 //
+// # Which call
+//
+// Next of a generator is for every goroutine, and keeps the order promised below. Who takes
+// many UIDs takes them cheaper by NextN into a slice, from a [Local] of the goroutine's own, or by
+// the iterator [Cached.All]; package percpu has a front for many goroutines on many CPUs. Where
+// a take may have to wait, NextContext bounds it.
+//
+// [NewFormat] reads UIDs without a generator, and [Move] judges a change of layout, epoch or time
+// unit of a live fleet before it is made.
+//
 // # What makes UIDs unique
 //
 // The invariants, numbered as in doc/design.md; the code that keeps one and the tests that
