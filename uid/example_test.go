@@ -224,3 +224,35 @@ func ExampleCached_All() {
 	fmt.Println(len(ids), slices.IsSorted(ids))
 	// Output: 5 true
 }
+
+// A fleet of the default layout wants more UIDs a second, and gives the sequence three bits of the
+// worker's. The move is judged before it is made.
+func ExampleMove_Check() {
+	wider, err := bitsalloc.New(28, 19, 16)
+	if err != nil {
+		log.Fatal(err)
+	}
+	old, err := uid.NewFormat()
+	if err != nil {
+		log.Fatal(err)
+	}
+	next, err := uid.NewFormat(uid.WithLayout(wider))
+	if err != nil {
+		log.Fatal(err)
+	}
+	move := uid.Move{Old: old, New: next, CutOver: time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)}
+	report, err := move.Check()
+	fmt.Println(report.Safe, err != nil)
+	fmt.Println(report.LatestEpoch.Format(time.RFC3339))
+
+	// The epoch that it offers makes it safe.
+	if move.New, err = uid.NewFormat(uid.WithLayout(wider), uid.WithEpoch(report.LatestEpoch)); err != nil {
+		log.Fatal(err)
+	}
+	report, err = move.Check()
+	fmt.Println(report.Safe, err, move.New.End().Format(time.DateOnly))
+	// Output:
+	// false true
+	// 2025-12-31T22:57:56Z
+	// true <nil> 2034-07-04
+}

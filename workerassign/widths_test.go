@@ -3,6 +3,8 @@ package workerassign
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -187,4 +189,28 @@ func TestD11Widths(t *testing.T) {
 	if n := inner.assigned.Load(); n != 0 {
 		t.Errorf("%d worker IDs were spent", n)
 	}
+}
+
+// Two data centres with a store each: the upper bits of the ten tell them apart.
+func ExamplePrefix() {
+	const dataCentre = 3
+	lease, err := Prefix(Static(7), dataCentre, 5, 10).Assign(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(lease.WorkerID(), 3<<5|7)
+	// Output: 103 103
+}
+
+// Four worker IDs of each of the store's, for a generator that rolls over often.
+func ExampleDivide() {
+	workers := Divide(Static(7), 2, 10)
+	for range 4 {
+		lease, err := workers.Assign(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(lease.WorkerID(), " ")
+	}
+	// Output: 28 29 30 31
 }
