@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests need and the machine has not: a MariaDB server and a C compiler
-# (for -race), as Debian's packages, as root. Where it cannot, it says what to install.
+# Installs what the tests need and the machine has not: a MariaDB server, a C compiler (for
+# -race), and what moves a process's clock, as Debian's packages, as root. Where it cannot, it says what to install.
 . "$(dirname "$0")/lib.sh"
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin
@@ -10,6 +10,15 @@ if ! command -v mariadbd >/dev/null || ! command -v mariadb-install-db >/dev/nul
 fi
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
+case $(uname -sm) in # elsewhere that test is not
+"Linux x86_64") qemu=qemu-x86_64 ;;
+"Linux aarch64") qemu=qemu-aarch64 ;;
+*) qemu= ;;
+esac
+if [ -n "$qemu" ]; then
+	command -v "$qemu" >/dev/null || missing="$missing qemu-user"
+	[ -n "$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null)" ] || missing="$missing libfaketime"
+fi
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

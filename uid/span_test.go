@@ -3,7 +3,9 @@ package uid
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -120,26 +122,37 @@ func TestSpansFollowTheRate(t *testing.T) {
 	}
 }
 
-// However a UID is taken, its time is within the bound of the clock after a long idleness.
+// However a UID is taken, its time is within the bound of the clock: after 10 s of idleness, and
+// at one UID a second, for a few of them; for a minute with RINGUID_MINUTE set.
 func TestFreshAfterIdleness(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it is idle for 5 s")
+		t.Skip("short: it is idle for 10 s")
 	}
 	t.Parallel()
+	seconds := 3
+	if os.Getenv("RINGUID_MINUTE") != "" {
+		seconds = 60
+	}
 	c := newCached(t, new(numbers))
-	for _, make := range takers(c) {
+	for way, make := range takers(c) {
 		take := make()
-		t.Run("", func(t *testing.T) {
+		t.Run(fmt.Sprint(way), func(t *testing.T) {
 			t.Parallel()
 			ids := []ID{0}
-			for n := range 2 {
-				time.Sleep(time.Duration(n) * 5 * time.Second)
+			check := func() {
+				t.Helper()
 				if _, err := take(ids); err != nil {
 					t.Fatal(err)
 				}
 				if behind := time.Since(c.Parse(ids[0]).Time); behind > DefaultMaxStaleness {
 					t.Errorf("a UID is %v behind the clock", behind)
 				}
+			}
+			check()
+			time.Sleep(10 * time.Second)
+			for range seconds {
+				check()
+				time.Sleep(time.Second)
 			}
 		})
 	}

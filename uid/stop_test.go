@@ -119,7 +119,13 @@ func generateUntilTold(folder string) error {
 			}
 		})
 	}
+	// How far the wall clock was from the monotonic one: the least, and the greatest.
+	start, first := time.Now(), time.Now().Round(0)
+	least, most := time.Duration(0), time.Duration(0)
 	for !stop.Load() {
+		now := time.Now()
+		moved := now.Round(0).Sub(first) - now.Sub(start)
+		least, most = min(least, moved), max(most, moved)
 		if _, err := os.Stat(filepath.Join(folder, "stop")); err == nil {
 			break
 		}
@@ -140,6 +146,6 @@ func generateUntilTold(folder string) error {
 	if n := seen.Len(); n != total.Load() {
 		return fmt.Errorf("%d UIDs are distinct of %d", n, total.Load())
 	}
-	fmt.Printf("%d UIDs, all different\n", total.Load())
+	fmt.Printf("%d UIDs, all different, while the wall clock was moved by %v\n", total.Load(), (most - least).Round(time.Second))
 	return nil
 }

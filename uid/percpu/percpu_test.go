@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
@@ -278,6 +279,36 @@ func TestGapsAreBounded(t *testing.T) {
 	}
 	if n := c.Stats().Issued; n > taken*uid.MinSpan {
 		t.Errorf("%d UIDs used up %d", taken, n)
+	}
+}
+
+// D2: time bits that end in two units: with one P, exactly the UIDs that the bits allow, to the
+// very last, and then the named error for ever; with more, no UID beyond it.
+func TestD2TimeBitsEnd(t *testing.T) {
+	l, err := bitsalloc.New(28, 22, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := fakeclock.New(uid.DefaultEpoch().Add((1<<28 - 2) * time.Second))
+	for _, procs := range []int{1, 4} {
+		func() {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			c := cached(t, l.String(), uid.WithClock(now), uid.WithScheduleInterval(0))
+			g := New(c)
+			got, last := 0, uid.ID(0)
+			var err error
+			for {
+				var id uid.ID
+				if id, err = g.Next(); err != nil {
+					break
+				}
+				got, last = got+1, max(last, id)
+			}
+			all := got == 512 && int64(last) == l.AllocateUnchecked(l.MaxDelta(), c.Stats().WorkerID, 255)
+			if !errors.Is(err, uid.ErrTimeExhausted) || got > 512 || !all && g.pins.count() == 1 {
+				t.Errorf("%d Ps: %d UIDs to %v, then %v", procs, got, g.Parse(last), err)
+			}
+		}()
 	}
 }
 

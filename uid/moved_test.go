@@ -1,0 +1,69 @@
+//go:build linux && !race
+
+package uid_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A process whose wall clock is moved by an hour, forth, back, and back to where it was, while 8
+// goroutines take UIDs in each mode: nothing repeats, nothing is negative, order holds.
+//
+// The clock is moved by libfaketime, which stands in for the C library's calls. Go makes none, so
+// the process runs in QEMU's user mode, which does.
+func TestMovedClock(t *testing.T) {
+	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	qemu, err := exec.LookPath("qemu-" + arch)
+	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+	if err != nil || len(libraries) == 0 {
+		const missing = "QEMU's user mode or libfaketime is missing; on Debian: apt-get install qemu-user libfaketime"
+		if os.Getenv("RINGUID_REQUIRE_SERVER") != "" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	if testing.Short() {
+		t.Skip("short: it takes 6 s")
+	}
+	t.Parallel()
+	folder := t.TempDir()
+	offset := filepath.Join(folder, "offset")
+	move := func(to string) {
+		t.Helper()
+		// Renamed, so that the library never reads half of it.
+		if err := os.WriteFile(offset+".new", []byte(to+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(offset+".new", offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move("+0")
+	cmd := exec.Command(qemu, os.Args[0], "-test.run=^TestStoppedProcess$", "-test.count=1", "-test.v")
+	cmd.Env = append(os.Environ(), "RINGUID_TEST_STOP="+folder, "LD_PRELOAD="+libraries[0],
+		"FAKETIME_TIMESTAMP_FILE="+offset, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1")
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	for _, to := range []string{"+0", "+1h", "-1h", "+0"} {
+		move(to)
+		time.Sleep(1500 * time.Millisecond)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "stop"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	if err != nil || !strings.Contains(out.String(), "UIDs, all different, while the wall clock was moved by 2h0m0s") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	t.Log(out.String())
+}
