@@ -140,6 +140,30 @@ func TestD6BusyStaysWithinTheBound(t *testing.T) {
 	})
 }
 
+// However great the load, leases come no faster than the interval says; meanwhile the layout's
+// rate flows at the bound.
+func TestRolloverInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := new(numbers)
+		c := newCached(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 27, 5)), WithBoostPower(1),
+			WithMaxBorrow(10*time.Second), WithRolloverInterval(time.Minute))
+		begin, taken := time.Now(), 0
+		for ; time.Since(begin) < 5*time.Minute-time.Second; taken++ {
+			if p := c.Parse(next(t, c)); time.Until(p.Time) > 10*time.Second {
+				t.Fatalf("%v lies %v ahead", p, time.Until(p.Time))
+			}
+		}
+		st := c.Stats()
+		if st.Rollovers != 4 || a.next.Load() > 6 {
+			t.Errorf("%d rollovers, %d worker IDs, in five minutes, 4 and 6 are wanted", st.Rollovers, a.next.Load())
+		}
+		// The layout's rate, and 11 seconds' UIDs more of each of five leases.
+		if want := 32 * (299 + 5*11); taken < want-5*64 || taken > want+5*64 {
+			t.Errorf("%d UIDs in five minutes, about %d are wanted", taken, want)
+		}
+	})
+}
+
 // An idle generator spends no worker IDs, however near its bound the full ring is.
 func TestIdleNeverRollsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -59,6 +59,7 @@ func TestD11BadOptions(t *testing.T) {
 		{WithMaxStaleness(0), "staleness bound 0s is below 3s"},
 		{WithMaxStaleness(-1), "staleness bound -1ns is below 3s"},
 		{WithMaxBorrow(-time.Second), "borrow bound is -1s"},
+		{WithRolloverInterval(-time.Second), "rollover interval is -1s"},
 		{WithMaxBorrow(time.Second), "borrow bound 1s is below 16s"},
 		{WithReserveAhead(0), "reserving ahead by 0s is less than the time unit, 1s"},
 		{WithTimeUnit(0), "time unit is 0s"},

@@ -58,6 +58,7 @@ type config struct {
 	borrow       time.Duration
 	borrowSet    bool
 	rollover     bool
+	everyLease   time.Duration // between two rollovers at least
 	reserve      time.Duration
 	rollback     RollbackPolicy
 	take         TakePolicy
@@ -259,6 +260,20 @@ func WithMaxBorrow(d time.Duration) Option {
 // lease. The default is true.
 func WithRollover(on bool) Option {
 	return func(c *config) { c.rollover = on }
+}
+
+// WithRolloverInterval bounds how many worker IDs a Cached generator can spend, whatever the
+// load: it takes another lease at most once in d, counted from its start. When the bound on
+// borrowing is met earlier, it gives out the layout's rate until then. The default is 0: no
+// such limit.
+func WithRolloverInterval(d time.Duration) Option {
+	return func(c *config) {
+		if d < 0 {
+			c.fail("rollover interval is %v, 0 (no limit) or more is needed", d)
+			return
+		}
+		c.everyLease = d
+	}
 }
 
 // WithReserveAhead sets how far ahead of need a generator reserves time of a lease that has

@@ -33,10 +33,11 @@ type simulation struct {
 	nodes  []*simNode
 
 	owners map[[2]int64]*simLife // who stamped a time unit with a worker ID: invariants 1 and 2
+	ended  context.Context       // for takes that shall not wait
 	trace  []string              // what happened, the latest last
 	err    error                 // what was found
 
-	uids, leases, rollovers, exhausted int64
+	uids, leases, rollovers, exhausted, lost, refused int64
 }
 
 // simNode is a host. Its clock outlives its processes.
@@ -73,11 +74,14 @@ func (s *simulation) note(n *simNode, format string, args ...any) {
 	s.trace = append(s.trace, fmt.Sprintf("node %d at %s: %s", n.number, n.clock.Now().Format("01-02 15:04:05.000"), fmt.Sprintf(format, args...)))
 }
 
-// simStore assigns worker IDs: disposable ones, or a few over and over, in disjoint spans.
+// simStore assigns worker IDs: disposable ones, or a few over and over, in disjoint spans. It
+// may be down, or do what it is asked for while its reply is lost; and a failover may lose such
+// writes as nobody was told of.
 type simStore struct {
 	s       *simulation
 	spans   bool
 	down    bool
+	silent  int // so many of its next replies are lost
 	next    int64
 	most    int64
 	holders map[int64]*simLease // of each worker ID that has spans, who has its latest one
@@ -88,12 +92,17 @@ type simLease struct {
 	id      int64
 	from    time.Time
 	granted time.Time // up to here
+	told    time.Time // as its holder knows
 }
 
 // simStatics is how many worker IDs, the greatest ones, are not the store's.
 const simStatics = 16
 
-var errSimDown, errSimFull = errors.New("the store is down"), errors.New("the store has no more worker IDs")
+var (
+	errSimDown = errors.New("the store is down")
+	errSimLost = errors.New("the store's reply was lost")
+	errSimFull = errors.New("the store has no more worker IDs")
+)
 
 // Assign implements workerassign.Assigner.
 func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
@@ -101,6 +110,7 @@ func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
 		return nil, errSimDown
 	}
 	a.s.leases++
+	err := a.reply()
 	if !a.spans {
 		if a.next >= a.most {
 			return nil, errSimFull
@@ -108,7 +118,7 @@ func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
 		if a.s.broken != 1 || a.next < 3 {
 			a.next++ // else the store has lost its last write, and gives it out again
 		}
-		return &simLease{store: a, id: a.next}, nil
+		return &simLease{store: a, id: a.next}, err
 	}
 	// The holder of a span need not be alive, nor know that another was given the next one.
 	l := &simLease{store: a, id: 1 + int64(a.s.rng.IntN(5))}
@@ -118,9 +128,9 @@ func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
 			l.from = before.granted.Add(-5 * time.Second)
 		}
 	}
-	l.granted = l.from
+	l.granted, l.told = l.from, l.from
 	a.holders[l.id] = l
-	return l, nil
+	return l, err
 }
 
 func (l *simLease) WorkerID() int64               { return l.id }
@@ -136,7 +146,28 @@ func (l *simLease) Reserve(_ context.Context, until time.Time) (time.Time, error
 	case l.store.holders[l.id] == l && until.After(l.granted):
 		l.granted = until
 	}
+	if err := l.store.reply(); err != nil {
+		return l.granted, err
+	}
+	l.told = l.granted
 	return l.granted, nil
+}
+
+// reply fails where the store's reply is lost.
+func (a *simStore) reply() error {
+	if a.silent == 0 {
+		return nil
+	}
+	a.silent--
+	a.s.lost++
+	return errSimLost
+}
+
+// failover loses the writes that nobody was told of.
+func (a *simStore) failover() {
+	for _, l := range a.holders {
+		l.granted = l.told
+	}
 }
 
 // newSimulation makes a fleet of the seed's choice.
@@ -146,6 +177,9 @@ func newSimulation(seed uint64, broken int) *simulation {
 		broken: broken,
 		owners: make(map[[2]int64]*simLife),
 	}
+	var end context.CancelFunc
+	s.ended, end = context.WithCancel(context.Background())
+	end()
 	layouts := []string{"1-31-20-3", "1-40-12-5", "1-32-10-1", "1-13-30-4", "1-50-8-5"}
 	unit := []time.Duration{time.Second, time.Second, 100 * time.Millisecond, time.Millisecond}[s.rng.IntN(4)]
 	l, err := bitsalloc.ParseLayout(layouts[s.rng.IntN(len(layouts))])
@@ -164,6 +198,12 @@ func newSimulation(seed uint64, broken int) *simulation {
 	s.opts = []Option{WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
 		WithMaxBorrow(time.Duration(2+s.rng.IntN(40)) * unit), WithReserveAhead(time.Duration(1+s.rng.IntN(20)) * unit),
 		WithRollover(s.rng.IntN(3) > 0), WithTakePolicy(Fail)}
+	if s.rng.IntN(4) == 0 {
+		s.opts = append(s.opts, WithRolloverInterval(time.Duration(s.rng.IntN(30_000))*time.Millisecond))
+	}
+	if s.rng.IntN(2) == 0 {
+		s.opts = append(s.opts, WithRollback(Refuse()))
+	}
 	s.store = &simStore{s: s, spans: s.rng.IntN(3) == 0, most: l.MaxWorkerID() - simStatics, holders: make(map[int64]*simLease)}
 	nodes := 1 + s.rng.IntN(12)
 	if s.rng.IntN(50) == 0 {
@@ -258,7 +298,9 @@ func (s *simulation) event(n *simNode) {
 		s.pass(n, time.Duration(s.rng.IntN(3000))*time.Millisecond)
 		return
 	}
-	switch k := s.rng.IntN(41); {
+	switch k := s.rng.IntN(43); {
+	case k < 2: // a burst
+		s.take(n.life, 1+s.rng.IntN(600))
 	case k < 20:
 		s.take(n.life, 1+s.rng.IntN(60))
 	case k < 28:
@@ -289,9 +331,15 @@ func (s *simulation) event(n *simNode) {
 	case k < 40:
 		n.frozen = s.rng.IntN(20)
 		s.note(n, "the clock stands still for a while")
-	default:
+	case k < 41:
 		s.store.down = !s.store.down
 		s.note(n, "the store is down: %v", s.store.down)
+	case k < 42:
+		s.store.silent = s.rng.IntN(4)
+		s.note(n, "the store's next %d replies are lost", s.store.silent)
+	default:
+		s.store.failover()
+		s.note(n, "the store forgets what it told nobody")
 	}
 }
 
@@ -311,15 +359,29 @@ func (s *simulation) errands(l *simLife) {
 func (s *simulation) take(l *simLife, n int) {
 	for n > 0 && s.err == nil {
 		if l.plain != nil {
-			// Only where it would not wait.
-			d := l.plain
-			if last := d.last.Load(); last&d.seqMask == d.seqMask && d.time.unit() <= last>>d.seqBits || d.time.unit() > s.f.layout.MaxDelta() {
-				return
+			d, clock := l.plain, l.node.clock
+			now, last := d.time.unit(), d.last.Load()
+			if !d.rides {
+				now = s.f.delta(clock.Now())
 			}
-			id, err := d.Next()
-			if err != nil {
+			unit := last >> d.seqBits
+			used := last&d.seqMask == d.seqMask
+			id, err := d.NextContext(s.ended) // where it would wait, this ends it
+			switch {
+			case errors.Is(err, context.Canceled) && used && now <= unit && (now == unit || d.rides || unit < d.hold.floor):
+				return
+			case errors.Is(err, ErrTimeExhausted) && (now > s.f.layout.MaxDelta() || used && unit == s.f.layout.MaxDelta()):
+				s.exhausted++
+				return
+			case errors.Is(err, ErrClockBack) && !d.rides && now < unit:
+				s.refused++
+				return
+			case err != nil:
 				s.fail(6, "Default: %v", err)
 				return
+			}
+			if at := s.f.Parse(id).Time; !d.rides && at.After(clock.Now()) {
+				s.fail(4, "a UID's time is %v, a Default generator that refuses is at %v", at, clock.Now())
 			}
 			s.check(l, id, 1)
 			n--
@@ -441,16 +503,18 @@ func TestSimulation(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		seeds = min(seeds, 1_000)
 	}
-	var uids, leases, rollovers, exhausted int64
+	var sum simulation
 	for seed := range seeds {
 		s := newSimulation(seed+1, 0)
 		if err := s.run(simEvents + 20*len(s.nodes)); err != nil {
 			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed+1, seed+1, err)
 		}
-		uids, leases, rollovers, exhausted = uids+s.uids, leases+s.leases, rollovers+s.rollovers, exhausted+s.exhausted
+		sum.uids, sum.leases, sum.rollovers = sum.uids+s.uids, sum.leases+s.leases, sum.rollovers+s.rollovers
+		sum.exhausted, sum.refused, sum.lost = sum.exhausted+s.exhausted, sum.refused+s.refused, sum.lost+s.lost
 	}
-	t.Logf("%d seeds: %d UIDs, %d leases, %d rollovers, %d runs beyond the end of time refused", seeds, uids, leases, rollovers, exhausted)
-	if uids == 0 || leases == 0 || rollovers == 0 || exhausted == 0 {
+	t.Logf("%d seeds: %d UIDs, %d leases, %d rollovers; %d takes beyond the end of time and %d with the clock set back refused; "+
+		"%d of the store's replies lost", seeds, sum.uids, sum.leases, sum.rollovers, sum.exhausted, sum.refused, sum.lost)
+	if sum.uids == 0 || sum.leases == 0 || sum.rollovers == 0 || sum.exhausted == 0 || sum.refused == 0 || sum.lost == 0 {
 		t.Error("something never happened")
 	}
 }

@@ -17,6 +17,7 @@ const askAgain = 50 * time.Millisecond
 // Why there is no run yet.
 var (
 	errClockBehind = errors.New("uid: the clock must reach the next time unit first")
+	errTooSoon     = errors.New("uid: UID time is at its bound, and the next rollover's time has not come")
 	errNoLeaseYet  = errors.New("uid: UID time is at its bound, and the next lease is still being taken")
 	errNoGrantYet  = errors.New("uid: the lease is still being extended")
 )
@@ -37,6 +38,7 @@ type stamper struct {
 
 	hold      *tenure
 	last      int64     // the last unit stamped with hold; below its floor before the first
+	since     time.Time // when hold was taken into use
 	reported  time.Time // when a rollover was last logged, at first when the generator began
 	reportedN uint64    // how many there had been then
 
@@ -52,9 +54,9 @@ func newStamper(cfg config, t *timeline, k *keeper, h *tenure) *stamper {
 		borrow: int64(cfg.borrow / t.format.unit),
 		hold:   h,
 		last:   h.floor - 1,
-
-		reported: t.now(),
+		since:  t.now(),
 	}
+	s.reported = s.since
 	s.soon = (s.borrow + int64(1)<<cfg.boostPower) / 2
 	s.current.Store(h)
 	return s
@@ -98,8 +100,13 @@ func (s *stamper) NextRun(context.Context) (ringbuffer.Run, error) {
 // next lease if there is one, which starts at now again, or says what to wait for.
 func (s *stamper) atBound(now, unit int64) error {
 	// A lease that begins so late is waited for, not changed for another.
+	wait := &ringbuffer.NotYetError{After: s.time.until(unit-s.borrow) + 1, Reason: errClockBehind}
 	if !s.cfg.rollover || s.last < s.hold.floor {
-		return &ringbuffer.NotYetError{After: s.time.until(unit-s.borrow) + 1, Reason: errClockBehind}
+		return wait
+	}
+	if left := s.cfg.everyLease - s.time.now().Sub(s.since); left > 0 {
+		wait.After, wait.Reason = min(wait.After, left), errTooSoon
+		return wait
 	}
 	next := s.keeper.next.Swap(nil)
 	if next == nil {
@@ -113,7 +120,7 @@ func (s *stamper) atBound(now, unit int64) error {
 		last = max(last, s.last) // an assigner that forgets its grants makes no duplicates here
 	}
 	s.keeper.retire(s.hold)
-	s.hold, s.last = next, last
+	s.hold, s.last, s.since = next, last, s.time.now()
 	s.current.Store(next)
 	n := s.rollovers.Add(1)
 	s.report(n)
