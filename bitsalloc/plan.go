@@ -13,7 +13,7 @@ import (
 // that no layout fulfils.
 var ErrNeeds = errors.New("bitsalloc: needs cannot be met")
 
-// Needs are what a fleet needs of a layout.
+// Needs are what a fleet needs of a layout. Load and restarts are taken to be even over the nodes.
 type Needs struct {
 	Nodes          int           // generators at a time
 	RestartsPerDay float64       // how often each takes a disposable worker ID: starts, deployments, crashes
@@ -75,6 +75,9 @@ func (n Needs) units() float64 { return n.Years * 365.25 * 86400 / n.Unit.Second
 // starts is how many worker IDs are used up: one for each node, and one for each restart.
 func (n Needs) starts() float64 { return float64(n.Nodes) * (1 + n.RestartsPerDay*365.25*n.Years) }
 
+// perUnit is how many UIDs a node makes in a time unit.
+func (n Needs) perUnit() float64 { return n.Sustained * n.Unit.Seconds() / float64(n.Nodes) }
+
 // checked returns the needs with the unit filled in, or an error that wraps ErrNeeds or ErrUnit.
 func (n Needs) checked() (Needs, error) {
 	if n.Unit == 0 {
@@ -93,6 +96,9 @@ func (n Needs) checked() (Needs, error) {
 		return n, fmt.Errorf("%w: %v restarts a day, 0 or more are needed", ErrNeeds, n.RestartsPerDay)
 	case n.Peak != 0 && !positive(n.Peak):
 		return n, fmt.Errorf("%w: a peak of %v UIDs a second, 0 or more are needed", ErrNeeds, n.Peak)
+	case !positive(n.units()) || !positive(n.starts()) || !positive(n.perUnit()):
+		return n, fmt.Errorf("%w: %v years of %v, %v restarts a day and %v UIDs a second are beyond any numbers",
+			ErrNeeds, n.Years, n.Unit, n.RestartsPerDay, n.Sustained)
 	}
 	return n, nil
 }
@@ -120,9 +126,9 @@ func Plan(n Needs) ([]Fit, error) {
 	if len(fits) == 0 {
 		width := func(values float64) int { return max(1, int(math.Ceil(math.Log2(values)))) }
 		t, w := width(n.units()), width(n.starts()+1)
-		s := width(n.Sustained * n.Unit.Seconds() / float64(n.Nodes))
+		s := width(n.perUnit())
 		return nil, fmt.Errorf("%w: %d bits for the time, %d for %.0f worker IDs and %d for the sequence come to %d, and there are %d; "+
-			"fewer years or restarts, a longer time unit, or more nodes for the same rate need fewer", ErrNeeds, t, w, n.starts(), s, t+w+s, maxBits)
+			"fewer years, fewer restarts or a lower rate need fewer", ErrNeeds, t, w, n.starts(), s, t+w+s, maxBits)
 	}
 	slices.SortStableFunc(fits, func(a, b Fit) int { return cmp.Compare(b.least(), a.least()) })
 	return fits, nil

@@ -125,6 +125,7 @@ func TestD11Needs(t *testing.T) {
 		"1µs is less than":   func(n *Needs) { n.Unit = time.Microsecond },
 		"-1s is less than":   func(n *Needs) { n.Unit = -time.Second },
 		"a peak of NaN UIDs": func(n *Needs) { n.Peak = math.NaN() },
+		"beyond any numbers": func(n *Needs) { n.Years = 1e308 },
 	} {
 		n := good
 		change(&n)

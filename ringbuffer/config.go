@@ -45,8 +45,9 @@ type Config struct {
 	Interval time.Duration
 
 	// Stale tells of a run, by its first integer, whether it has grown too old to be handed
-	// out. Scheduled padding asks it of the oldest run and drops the run if so; without it,
-	// nothing is dropped. It is called by one goroutine at a time.
+	// out; a greater one must not be stale where a lesser one is not. Scheduled padding drops
+	// runs that are stale, and what lies before them; without Stale, nothing is dropped. It is
+	// called by one goroutine at a time.
 	Stale func(first int64) bool
 
 	// OnSchedule is called when a scheduled padding begins, before anything is dropped: for
@@ -66,7 +67,8 @@ type Config struct {
 	// PutPolicy says what Put does when the ring is full. nil means Discard.
 	PutPolicy PutPolicy
 
-	// Logger is told of failures, once an episode. nil means silence.
+	// Logger is told of failures: once an episode, and of one episode a minute at most. nil
+	// means silence.
 	Logger *slog.Logger
 }
 

@@ -33,7 +33,7 @@ var (
 // It is not a failure: the padder asks again after the given time, and takers that wait go
 // on waiting.
 type NotYetError struct {
-	After  time.Duration // when to ask again; less than a millisecond counts as one
+	After  time.Duration // when to ask again: at least a millisecond later, and at most a second
 	Reason error         // why, for those who ask; may be nil
 }
 

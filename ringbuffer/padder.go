@@ -38,7 +38,9 @@ const (
 	minRetry = time.Millisecond      // the shortest time between two tries
 	failBase = 10 * time.Millisecond // the time after a first failure; doubled by each more
 	failMax  = time.Second           // the longest time after a failure
+	maxRetry = time.Second           // the longest after a *NotYetError: what was waited for may come earlier
 	restTime = 10 * time.Millisecond // how long takers stand in for a padder that was needed
+	logPause = time.Minute           // how long after one episode's log lines others are not logged
 )
 
 // Kick asks the padder to fill the ring now, even if it is waiting to ask its provider
@@ -155,7 +157,7 @@ func (r *Ring) fill(ctx context.Context, trigger Trigger) (time.Duration, error)
 			return 0, nil
 		}
 		if notYet := (*NotYetError)(nil); errors.As(err, &notYet) {
-			return max(notYet.After, minRetry), nil
+			return min(max(notYet.After, minRetry), maxRetry), nil
 		}
 		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrClosed) {
 			return 0, err
@@ -189,6 +191,12 @@ func (r *Ring) failed(err error) {
 	r.counts.failedPaddings.Add(1)
 	r.fresh.broadcast() // who waits within Pad returns the error
 	if r.counts.episode.Add(1) == 1 {
+		// A provider that fails and works by turns is not logged each time.
+		now := time.Now()
+		if r.logged = now.Sub(r.loggedAt) >= logPause; !r.logged {
+			return
+		}
+		r.loggedAt = now
 		attrs := []slog.Attr{slog.Any("err", err)}
 		if p := (*PanicError)(nil); errors.As(err, &p) {
 			attrs = append(attrs, slog.String("stack", string(p.Stack)))
@@ -203,27 +211,47 @@ func (r *Ring) worked() {
 		return
 	}
 	r.empty.Store(new(EmptyError))
-	if n := r.counts.episode.Swap(0); n > 0 {
+	if n := r.counts.episode.Swap(0); n > 0 && r.logged {
 		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelInfo, "ringbuffer: padding works again", slog.Int64("failures", n))
 	}
 }
 
-// dropStale drops runs from the front of the ring for as long as they are stale. It is a
-// taker like any other, one that takes all that is left of a run, so it needs no lock.
+// dropStale drops runs from the front of the ring, for as long as they or some behind them are
+// stale. It is a taker like any other, one that takes all that is left of a run, so it needs no
+// lock.
 func (r *Ring) dropStale() {
 	if r.cfg.Stale == nil {
 		return
 	}
-	for {
+	for stale := r.current.Load().number; ; { // all before it are dropped
 		s := r.current.Load()
 		if !s.spent() {
-			if !r.cfg.Stale(s.first) {
-				return
+			if int64(stale-s.number) <= 0 && !r.cfg.Stale(s.first) {
+				if stale = r.lastStale(s); stale == s.number {
+					return
+				}
 			}
 			r.counts.dropped.Add(s.drain())
 		}
 		if !r.advance(s) {
 			return
 		}
+	}
+}
+
+// lastStale returns the number of a stale run behind the run s, or that of s. Where runs rise
+// there is none unless s is stale itself; but a provider may have set back, and then the first
+// after that may be.
+func (r *Ring) lastStale(s *slot) uint64 {
+	stale, before := s.number, s.first
+	for n := s.number + 1; ; n++ {
+		next := r.slots[n&r.mask].Load()
+		if next == nil || next.number != n {
+			return stale // the end, or takers have come far meanwhile
+		}
+		if next.first < before && r.cfg.Stale(next.first) {
+			stale = n
+		}
+		before = next.first
 	}
 }

@@ -104,6 +104,7 @@ func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
 					}),
 				})
 				for episode := uint64(1); episode <= 2; episode++ {
+					time.Sleep(logPause)
 					failing.Store(true)
 					var err error
 					for err == nil {
@@ -169,13 +170,91 @@ func TestD4TakesNeitherLogNorQueue(t *testing.T) {
 	takers.Wait()
 	took := time.Since(begin)
 	r.Close()
-	if n := strings.Count(log.String(), "\n"); n > 1 {
-		t.Errorf("%d lines were logged, want at most 1", n)
+	if n := strings.Count(log.String(), "\n"); n != 1 {
+		t.Errorf("%d lines were logged, want 1", n)
 	}
 	// The backoff's first steps come to 10+20+40+… ms, then it is one try a second.
-	if n, most := failures.Load(), int64(10+took/failMax); n > most {
-		t.Errorf("the provider was asked %d times in %v, want at most %d", n, took, most)
+	if n, most := failures.Load(), int64(10+took/failMax); n > most || n == 0 {
+		t.Errorf("the provider was asked %d times in %v, want 1 to %d", n, took, most)
 	}
+}
+
+// D4: nor does a provider that fails and works by turns write two lines each time.
+func TestD4EpisodesAreLoggedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		turn := 0
+		r := start(t, Config{
+			Capacity: 1,
+			Logger:   slog.New(slog.NewTextHandler(&log, nil)),
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if turn++; turn%2 == 0 {
+					return Run{}, errors.New("boom")
+				}
+				return Run{Length: 1}, nil
+			}),
+		})
+		for begin := time.Now(); time.Since(begin) < 10*time.Minute; time.Sleep(100 * time.Millisecond) {
+			r.Take(context.Background())
+		}
+		r.Close()
+		if n := strings.Count(log.String(), "\n"); n < 10 || n > 22 {
+			t.Errorf("%d lines were logged in ten minutes, want about 20", n)
+		}
+	})
+}
+
+// D6: where a provider sets back, runs that are stale lie behind some that are not.
+func TestD6StaleRunsBehindOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		firsts := []int64{100, 200, 300, 10, 20, 400, 30, 500, 600}
+		var old atomic.Int64
+		r := start(t, Config{
+			Capacity: 8,
+			Interval: time.Second,
+			Stale:    func(first int64) bool { return first < old.Load() },
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if len(firsts) == 0 {
+					return Run{}, &NotYetError{After: time.Hour}
+				}
+				first := firsts[0]
+				firsts = firsts[1:]
+				return Run{First: first, Length: 10}, nil
+			}),
+		})
+		time.Sleep(time.Minute)
+		if n := r.Stats().Dropped; n != 0 {
+			t.Errorf("%d integers were dropped, and none is stale", n)
+		}
+		old.Store(25)
+		time.Sleep(2 * time.Second)
+		take(t, r, 400) // what lies before the last stale run is dropped with it, and the rest stays
+		old.Store(35)
+		time.Sleep(2 * time.Second)
+		take(t, r, 500)
+		if n := r.Stats().Dropped; n != 50+9+10 {
+			t.Errorf("%d integers were dropped", n)
+		}
+	})
+}
+
+// What was said not to be had for long may be had earlier, so it is asked for each second.
+func TestNotYetIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ready atomic.Bool
+		r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
+			if !ready.Load() {
+				return Run{}, &NotYetError{After: time.Hour}
+			}
+			return Run{Length: 1}, nil
+		})})
+		time.AfterFunc(10*time.Minute, func() { ready.Store(true) })
+		begin := time.Now()
+		take(t, r, 0)
+		if took := time.Since(begin); took > 10*time.Minute+2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
 }
 
 // D5: each padding of the original runs into the full ring, logs, and loses the rest of
@@ -454,8 +533,8 @@ func TestCloseIsFinal(t *testing.T) {
 		if err := r.Wait(context.Background()); err != ErrClosed {
 			t.Errorf("Wait() = %v, want ErrClosed", err)
 		}
-		if err := r.Pad(context.Background()); err != nil && err != ErrClosed {
-			t.Errorf("Pad() = %v", err)
+		if err := r.Pad(context.Background()); err != ErrClosed {
+			t.Errorf("Pad() = %v, want ErrClosed", err)
 		}
 	}
 }

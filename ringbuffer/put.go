@@ -49,6 +49,9 @@ func (r *Ring) Pad(ctx context.Context) error {
 	}
 	for {
 		fresh := r.fresh.next()
+		if r.closed.Load() {
+			return ErrClosed
+		}
 		if r.hasRun() {
 			return nil
 		}
@@ -74,7 +77,9 @@ func (r *Ring) Pad(ctx context.Context) error {
 // padLocked is called with the put lock held, and gives it back. It returns false if no run
 // may be put yet.
 func (r *Ring) padLocked(ctx context.Context) (done bool, err error) {
-	if !r.hasRun() { // else another put one while this waited
+	if r.closed.Load() {
+		err = ErrClosed
+	} else if !r.hasRun() { // else another put one while this waited
 		if err = r.padOne(ctx); err == nil {
 			r.counts.paddings[Caller].Add(1)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/cpu"
 )
@@ -39,6 +40,9 @@ type Ring struct {
 	tail    atomic.Uint64 // number of the run that was put last; written under the put lock
 	total   uint64        // how many integers were put, modulo 2^64; under the put lock
 	fresh   signal        // a run was put, or cannot be
+
+	loggedAt time.Time // when an episode of failures was last logged; under the put lock
+	logged   bool      // whether this one was
 
 	wake    chan struct{}              // asks the padder to fill the ring; holds at most one
 	kick    chan struct{}              // the same, and not to wait for a retry's time to come

@@ -1,6 +1,7 @@
 package uid
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -125,5 +126,5 @@ func (t *timeline) away(unit int64, elapsed time.Duration) time.Duration {
 
 // until returns how long it is until a unit begins; 0 when it has begun.
 func (t *timeline) until(unit int64) time.Duration {
-	return max(t.format.time(unit).Sub(t.now()), 0)
+	return min(max(t.format.time(unit).Sub(t.now()), 0), math.MaxInt64-1)
 }

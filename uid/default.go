@@ -16,21 +16,21 @@ import (
 // its defects: it neither locks nor spins, and rides out a clock that steps back. It is safe
 // for concurrent use.
 type Default struct {
-	time     *timeline
-	keeper   *keeper
-	hold     *tenure
-	rides    bool // steps back of the wall clock
-	seqBits  int
-	seqMask  int64
-	reserved chan struct{} // held by who extends the lease in the foreground
-	done     chan struct{} // closed by Close
-	close    func() error
+	time    *timeline
+	keeper  *keeper
+	hold    *tenure
+	rides   bool // steps back of the wall clock
+	seqBits int
+	seqMask int64
+	done    chan struct{} // closed by Close
+	close   func() error
 
 	// last is the last UID without its worker ID: its unit above the sequence bits, its
 	// sequence in them. It only grows, by compare-and-swap, so each value is one caller's:
 	// invariants 2 to 4 in one word. Close sets it to its greatest value.
 	last  atomic.Int64
 	final atomic.Int64 // what last was when Close came
+	spent atomic.Bool  // the time bits are
 
 	rollbacks atomic.Uint64 // steps back of the wall clock
 	counted   atomic.Int64  // how far behind it was when the last was counted
@@ -41,6 +41,9 @@ type Default struct {
 }
 
 var _ Generator = (*Default)(nil)
+
+// askPause is how long a Default generator waits before it asks again for what was not granted.
+const askPause = 5 * time.Millisecond
 
 // closedLast is the value of last after Close: its sequence is used up, and its unit never
 // comes.
@@ -58,22 +61,23 @@ func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*
 	}
 	layout := keeper.time.format.layout
 	d := &Default{
-		time:     keeper.time,
-		keeper:   keeper,
-		hold:     hold,
-		rides:    cfg.rollback.ride,
-		seqBits:  layout.SequenceBits(),
-		seqMask:  layout.MaxSequence(),
-		reserved: make(chan struct{}, 1),
-		done:     make(chan struct{}),
+		time:    keeper.time,
+		keeper:  keeper,
+		hold:    hold,
+		rides:   cfg.rollback.ride,
+		seqBits: layout.SequenceBits(),
+		seqMask: layout.MaxSequence(),
+		done:    make(chan struct{}),
 	}
 	d.last.Store(hold.floor<<d.seqBits - 1) // the last of the unit before the first
 	d.past.Store(-(d.seqMask + 1))          // of which none was issued
+	if hold.floor == 0 && hold.workerID == 0 {
+		d.last.Store(0) // which is no UID: they are positive
+		d.past.Store(-1)
+	}
 	d.close = sync.OnceValue(func() error {
 		close(d.done)
 		d.final.Store(d.last.Swap(closedLast))
-		keeper.cancel()
-		d.reserved <- struct{}{} // whoever is extending the lease is the last one
 		return keeper.close(hold)
 	})
 	return d, nil
@@ -158,47 +162,53 @@ func (d *Default) NextNContext(ctx context.Context, dst []ID) (int, error) {
 	return len(dst), nil
 }
 
-// waitFor waits until a unit that is so far away may have begun; the caller looks again. No lock is held.
+// waitFor waits until a unit that is so far away may have begun; the caller looks again. No
+// lock is held.
 func (d *Default) waitFor(ctx context.Context, unit int64, away time.Duration) error {
-	if f := d.time.format; unit > f.layout.MaxDelta() {
-		if d.isClosed() {
-			return ErrClosed
-		}
-		return &timeExhaustedError{format: f, delta: unit}
+	if d.isClosed() {
+		return ErrClosed
+	}
+	if unit > d.time.format.layout.MaxDelta() {
+		return d.exhausted(unit)
 	}
 	d.rejectedTakes.Add(1)
 	// Not longer than a second: the clock may step on.
 	return d.sleep(ctx, min(max(away, 0)+1, time.Second))
 }
 
-// extend has the lease extended to a unit that the clock has reached. The caller looks
-// again.
+// exhausted notes that the time bits are spent, for ever, and returns the error that says so.
+func (d *Default) exhausted(unit int64) error {
+	d.spent.Store(true)
+	d.hold.granted.Store(0) // so that each call comes here, should the wall clock go back
+	return &timeExhaustedError{format: d.time.format, delta: unit}
+}
+
+// extend waits until the lease is extended to a unit that the clock has reached, or an error
+// says why not. The caller looks again.
 func (d *Default) extend(ctx context.Context, unit int64) error {
-	if f := d.time.format; unit > f.layout.MaxDelta() {
-		return &timeExhaustedError{format: f, delta: unit}
-	}
-	select {
-	case d.reserved <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-d.done:
-		return ErrClosed
-	}
-	defer func() { <-d.reserved }()
 	if d.isClosed() {
 		return ErrClosed
 	}
-	if unit < d.hold.granted.Load() {
-		return nil // another caller was here first
+	if most := d.time.format.layout.MaxDelta(); unit > most || d.spent.Load() {
+		return d.exhausted(max(unit, most+1))
 	}
-	both, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(d.keeper.ctx, cancel)()
-	if err := d.hold.reserve(both, unit+d.keeper.ahead); err != nil {
+	tried := d.hold.extending.next()
+	if err := d.keeper.extend(d.hold, unit); err != nil {
 		return err
 	}
-	if unit >= d.hold.granted.Load() {
-		return d.sleep(ctx, time.Millisecond) // granted, but not enough: do not ask in a loop
+	if unit < d.hold.granted.Load() {
+		return nil
+	}
+	d.rejectedTakes.Add(1)
+	select {
+	case <-tried:
+	case <-ctx.Done():
+		return fmt.Errorf("uid: gave up waiting for the lease to be extended: %w", context.Cause(ctx))
+	case <-d.done:
+		return ErrClosed
+	}
+	if d.hold.refused.Load() > 0 {
+		return d.sleep(ctx, askPause) // granted, but not enough: do not ask in a loop
 	}
 	return nil
 }

@@ -161,6 +161,7 @@ func TestDefaultHonoursTheLease(t *testing.T) {
 		}
 		a.mu.Unlock()
 		a.breakStore(nil)
+		time.Sleep(retryMax)
 		next(t, d)
 	})
 }

@@ -36,8 +36,11 @@ func (f Format) Unit() time.Duration { return f.unit }
 func (f Format) End() time.Time { return f.layout.End(f.epoch, f.unit) }
 
 // Parse takes a UID apart. It does not fail: of a number that no generator of this format
-// makes, it returns what its bits say.
+// makes, it returns what its bits say. The zero Format has no fields but the ID.
 func (f Format) Parse(id ID) Parts {
+	if f.layout.IsZero() {
+		return Parts{ID: id}
+	}
 	delta, workerID, sequence := f.layout.Split(int64(id))
 	return Parts{ID: id, Time: f.time(delta), WorkerID: workerID, Sequence: sequence, Delta: delta}
 }
@@ -72,8 +75,18 @@ func (f Format) time(delta int64) time.Time {
 	return time.Unix(f.epoch.Unix()+delta/n, delta%n*int64(f.unit)).UTC()
 }
 
-// ceil returns the first unit that does not begin before t.
+// ceil returns the first unit that does not begin before t: 0 for what is before the epoch, and
+// the unit after the last for what is beyond the time bits.
 func (f Format) ceil(t time.Time) int64 {
+	// By seconds and nanoseconds, because After is wrong for times as far off as time.Unix makes.
+	most := f.layout.MaxDelta()
+	last := f.time(most)
+	switch seconds, nanos := t.Unix(), t.Nanosecond(); {
+	case seconds < f.epoch.Unix():
+		return 0
+	case seconds > last.Unix() || seconds == last.Unix() && nanos > last.Nanosecond():
+		return most + 1
+	}
 	d := f.delta(t)
 	if f.time(d).Before(t) {
 		d++

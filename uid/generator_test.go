@@ -22,19 +22,26 @@ func refuses(t *testing.T, a *numbers, want error, text string, spent int64, opt
 	t.Helper()
 	for _, mode := range modes {
 		before := a.next.Load()
-		g, err := mode.make(context.Background(), a, opts...)
-		if g != nil || !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: the constructor returned %v, %v; want %v with %q", mode.name, g, err, want, text)
-		}
-		if err != nil && !strings.HasPrefix(err.Error(), "uid: ") {
-			t.Errorf("%s: the error does not say whose it is: %v", mode.name, err)
-		}
+		refused(t, mode.name, mode.make, a, want, text, opts...)
 		if got := a.next.Load() - before; got != spent {
 			t.Errorf("%s: %d worker IDs were spent, want %d", mode.name, got, spent)
 		}
 	}
 	if released := a.released.Load(); released != a.next.Load() {
 		t.Errorf("%d leases were given back of %d", released, a.next.Load())
+	}
+}
+
+// refused checks that a constructor refuses.
+func refused(t *testing.T, name string, construct func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
+	a workerassign.Assigner, want error, text string, opts ...Option) {
+	t.Helper()
+	g, err := construct(context.Background(), a, opts...)
+	if g != nil || !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+		t.Errorf("%s: the constructor returned %v, %v; want %v with %q", name, g, err, want, text)
+	}
+	if err != nil && !strings.HasPrefix(err.Error(), "uid: ") {
+		t.Errorf("%s: the error does not say whose it is: %v", name, err)
 	}
 }
 
@@ -48,6 +55,7 @@ func TestD11BadOptions(t *testing.T) {
 		{nil, "an option is nil"},
 		{WithLayout(bitsalloc.Layout{}), "the layout is the zero value"},
 		{WithEpoch(time.Time{}), "the epoch is the zero time"},
+		{WithEpoch(time.Unix(-1<<60, 0)), "is not in the years 1 to 9999"},
 		{WithEpoch(time.Unix(1, 5)), "epoch 1970-01-01T00:00:01.000000005Z is not a whole second"},
 		{WithBoostPower(-1), "boost power is -1, 0 to 16"},
 		{WithBoostPower(17), "boost power is 17, 0 to 16"},

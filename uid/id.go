@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// ID is a UID. A valid one is never negative. As text, and so in JSON, it is a string of
+// ID is a UID. One that a generator made is positive. As text, and so in JSON, it is a string of
 // decimal digits, because JavaScript rounds numbers beyond 2^53; a database keeps it as a
 // 64-bit integer (BIGINT).
 type ID int64
@@ -40,8 +40,12 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON takes a JSON string, as MarshalText makes it, and a JSON number too.
+// UnmarshalJSON takes a JSON string, as MarshalText makes it, and a JSON number too. As is usual,
+// null leaves the ID as it was.
 func (id *ID) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
 	if n := len(data); n >= 2 && data[0] == '"' && data[n-1] == '"' {
 		data = data[1 : n-1]
 	}

@@ -23,18 +23,18 @@ var ErrMove = errors.New("uid: the move is not safe")
 type Move struct {
 	Old, New Format
 
-	// CutOver is when the fleet stops making UIDs of the old format and begins with the new.
-	// A fleet that is changed host by host does both for a while: then Ahead is at least
-	// that while.
+	// CutOver is when the fleet begins to make UIDs of the new format, and RollOut how long
+	// it goes on to make such of the old one: 0 if all hosts are changed at once.
 	CutOver time.Time
+	RollOut time.Duration
 
-	// Ahead is how far ahead of the cut-over's time the old format's UIDs may be stamped:
-	// what may be borrowed (WithMaxBorrow; an hour where nothing was said), and how far clocks
+	// Ahead is how far ahead of the clock the old format's UIDs may be stamped: the sum of
+	// what may be borrowed (WithMaxBorrow; an hour where nothing was said) and how far clocks
 	// may be wrong. 0 means DefaultMaxBorrow and a minute; a negative one means none.
 	Ahead time.Duration
 
-	// Behind is how far behind it the new format's may be: WithMaxStaleness, and how far
-	// clocks may be wrong. 0 means DefaultMaxStaleness and a minute; a negative one none.
+	// Behind is how far behind it the new format's may be: the sum of WithMaxStaleness and how
+	// far clocks may be wrong. 0 means DefaultMaxStaleness and a minute; a negative one none.
 	Behind time.Duration
 }
 
@@ -57,11 +57,17 @@ type MoveReport struct {
 }
 
 // Check judges the move. Where it is not safe the report says what would be, and the error wraps
-// ErrMove; of formats that are zero, or a cut-over before the new epoch or after its end, the
-// error wraps ErrOption.
+// ErrMove; of formats that are zero, a negative RollOut, or a cut-over that is before the new
+// epoch, after the new time bits' end or not in the years 1 to 9999, the error wraps ErrOption.
 func (m Move) Check() (MoveReport, error) {
 	if m.Old.layout.IsZero() || m.New.layout.IsZero() {
 		return MoveReport{}, fmt.Errorf("%w: a format of the move is the zero value; NewFormat makes one", ErrOption)
+	}
+	if year := m.CutOver.UTC().Year(); year < 1 || year > 9999 {
+		return MoveReport{}, fmt.Errorf("%w: the cut-over is in the year %d, one from 1 to 9999 is needed", ErrOption, year)
+	}
+	if m.RollOut < 0 {
+		return MoveReport{}, fmt.Errorf("%w: the roll-out takes %v, 0 or more is needed", ErrOption, m.RollOut)
 	}
 	margin := func(d, standard time.Duration) time.Duration {
 		if d == 0 {
@@ -69,13 +75,13 @@ func (m Move) Check() (MoveReport, error) {
 		}
 		return max(d, 0)
 	}
-	until := m.CutOver.Add(margin(m.Ahead, DefaultMaxBorrow+time.Minute))
+	until := m.CutOver.Add(m.RollOut).Add(margin(m.Ahead, DefaultMaxBorrow+time.Minute))
 	from := m.CutOver.Add(-margin(m.Behind, DefaultMaxStaleness+time.Minute))
-	first, end := m.New.delta(from), m.New.delta(m.CutOver)
-	if first < 0 || end > m.New.layout.MaxDelta() {
-		return MoveReport{}, fmt.Errorf("%w: UIDs of the new format would begin with %s, which is not from its epoch, %s, up to its end, %s",
-			ErrOption, from.UTC().Format(time.RFC3339), m.New.epoch.Format(time.RFC3339), m.New.End().Format(time.RFC3339))
+	if d := m.New.delta(m.CutOver); d < 0 || d > m.New.layout.MaxDelta() {
+		return MoveReport{}, fmt.Errorf("%w: the cut-over is at %s, which is not from the new format's epoch, %s, up to its end, %s",
+			ErrOption, m.CutOver.UTC().Format(time.RFC3339), m.New.epoch.Format(time.RFC3339), m.New.End().Format(time.RFC3339))
 	}
+	first := max(m.New.delta(from), 0) // no host begins before the epoch
 	var r MoveReport
 	if last := m.Old.delta(until); last >= 0 { // else the old format has issued nothing
 		old := m.Old.layout
@@ -106,6 +112,9 @@ func (m Move) Check() (MoveReport, error) {
 // on are greater than the last old one, and its time bits last beyond the cut-over.
 func (m Move) latestEpoch(last ID, from time.Time) time.Time {
 	l := m.New.layout
+	if last < 0 {
+		from = m.CutOver // nothing to be apart from
+	}
 	needed := int64(last)>>(l.WorkerBits()+l.SequenceBits()) + 1 // the least delta
 	if needed > l.MaxDelta() {
 		return time.Time{}
@@ -116,11 +125,13 @@ func (m Move) latestEpoch(last ID, from time.Time) time.Time {
 		return time.Time{} // before any calendar
 	}
 	f := m.New
-	f.epoch = time.Unix(from.Unix()-seconds, 0).UTC()
-	if d := f.delta(m.CutOver); d > l.MaxDelta() || f.delta(from) < needed {
-		return time.Time{}
+	for _, seconds := range []int64{seconds - 1, seconds} { // the first, if from is no whole second
+		f.epoch = time.Unix(from.Unix()-seconds, 0).UTC()
+		if f.delta(from) >= needed && f.delta(m.CutOver) <= l.MaxDelta() {
+			return f.epoch
+		}
 	}
-	return f.epoch
+	return time.Time{}
 }
 
 // widths returns the layout of the new worker bits, and the fewest sequence bits, whose UIDs

@@ -77,6 +77,7 @@ func TestMoveReports(t *testing.T) {
 	}
 	safe, offeredEpoch, offeredWidths := 0, 0, 0
 	for range 20_000 {
+		cut = cut.Truncate(time.Second).Add(time.Duration(rng.IntN(1000)) * time.Millisecond)
 		m := Move{Old: any(2015), New: any(2015), CutOver: cut, Ahead: time.Hour, Behind: time.Minute}
 		r, err := m.Check()
 		if r.Safe != (err == nil) || err != nil && !errors.Is(err, ErrMove) {
@@ -132,6 +133,8 @@ func TestMoveOfNothing(t *testing.T) {
 		"no formats":             {CutOver: day(2027, 1, 1)},
 		"before the new epoch":   {Old: f, New: f, CutOver: day(2025, 1, 1)},
 		"after the new one ends": {Old: f, New: f, CutOver: day(2035, 1, 1)},
+		"a negative roll-out":    {Old: f, New: f, CutOver: day(2027, 1, 1), RollOut: -1},
+		"beyond any calendar":    {Old: f, New: f, CutOver: time.Unix(1<<54, 0)},
 	} {
 		if r, err := m.Check(); !errors.Is(err, ErrOption) || r != (MoveReport{}) {
 			t.Errorf("%s: %+v, %v", name, r, err)
@@ -140,6 +143,15 @@ func TestMoveOfNothing(t *testing.T) {
 	// An old format that begins after the cut-over has issued nothing.
 	later := format(t, "1-28-22-13", day(2030, 1, 1), time.Second)
 	if r, err := (Move{Old: later, New: f, CutOver: day(2027, 1, 1)}).Check(); err != nil || r.LastOld != -1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// The new epoch may be the cut-over itself.
+	if r, err := (Move{Old: later, New: f, CutOver: f.Epoch()}).Check(); err != nil || r.FirstNew != 0 || !r.LatestEpoch.Equal(f.Epoch()) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// A roll-out host by host lets old UIDs be made for longer.
+	if r, err := (Move{Old: f, New: f, CutOver: day(2027, 1, 1), RollOut: 24 * time.Hour}).Check(); !errors.Is(err, ErrMove) ||
+		!r.LatestEpoch.Equal(day(2025, 12, 31).Add(-time.Hour-2*time.Minute-4*time.Second)) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// One without a change collides for as long as UIDs are stamped ahead.

@@ -157,6 +157,8 @@ func WithEpoch(epoch time.Time) Option {
 		switch {
 		case epoch.IsZero():
 			c.fail("the epoch is the zero time")
+		case epoch.UTC().Year() < 1 || epoch.UTC().Year() > 9999:
+			c.fail("epoch %s is not in the years 1 to 9999", epoch.UTC().Format(time.RFC3339))
 		case epoch.Nanosecond() != 0:
 			c.fail("epoch %s is not a whole second", epoch.Format(time.RFC3339Nano))
 		default:

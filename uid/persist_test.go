@@ -160,8 +160,8 @@ func TestStoreOutage(t *testing.T) {
 				t.Fatalf("%s: %d of 30, %v", mode.name, got, err)
 			}
 			down(true)
-			if got, err := live(9); got != 9 {
-				t.Errorf("%s: %d of 9 in an outage that is shorter than half of what is reserved, %v", mode.name, got, err)
+			if got, err := live(19); got != 19 {
+				t.Errorf("%s: %d of 19 in an outage that is shorter than what is reserved, %v", mode.name, got, err)
 			}
 			down(false)
 			if got, err := live(60); got != 60 {
@@ -169,7 +169,7 @@ func TestStoreOutage(t *testing.T) {
 			}
 			down(true)
 			got, err := live(60)
-			if got < 10 || got > 22 || !errors.Is(err, errKilled) || !errors.Is(err, ErrLease) {
+			if got < 20 || got > 32 || !errors.Is(err, errKilled) || !errors.Is(err, ErrLease) {
 				t.Errorf("%s: %d of 60 in an outage of a minute, %v", mode.name, got, err)
 			}
 			down(false)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrClockBack is returned by a Default generator whose RollbackPolicy does not ride a step
-// back of the wall clock out, while the clock is behind.
+// ErrClockBack is returned by a Default generator whose RollbackPolicy does not ride out a step
+// back of the wall clock, while the clock is behind.
 var ErrClockBack = errors.New("uid: the wall clock has moved back")
 
 // A RollbackPolicy says what a Default generator does when the wall clock is set back to an
@@ -82,11 +82,14 @@ func (d *Default) clockBack(ctx context.Context, behind time.Duration) error {
 	if d.isClosed() {
 		return ErrClosed
 	}
+	if d.spent.Load() {
+		return d.exhausted(d.time.format.layout.MaxDelta() + 1)
+	}
 	if d.isBack.CompareAndSwap(false, true) {
 		d.report(behind)
 	}
 	if bound := d.keeper.cfg.rollback.bound; behind > bound {
-		return fmt.Errorf("%w: it is %v behind the last UID's time, at most %v is waited out; is it being set by two?",
+		return fmt.Errorf("%w: it is %v behind the last UID's time, at most %v is waited out; is more than one program setting the clock?",
 			ErrClockBack, behind, bound)
 	}
 	d.rejectedTakes.Add(1)

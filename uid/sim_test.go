@@ -58,6 +58,7 @@ type simLife struct {
 	stamper *stamper         // of a Cached generator
 	ring    *ringbuffer.Ring // which it fills
 	plain   *Default         // or a Default generator
+	spent   bool             // it said that the time bits are
 	errands []func()         // what its keeper wants to have done
 	last    ID               // the last UID
 }
@@ -235,7 +236,7 @@ func (s *simulation) start(n *simNode) {
 		return
 	}
 	keeper.spawn = func(errand func()) { life.errands = append(life.errands, errand) }
-	keeper.pause = func(time.Duration) bool { return false }
+	keeper.pause = func(context.Context, time.Duration) bool { return false }
 	life.keeper, s.f = keeper, cfg.format
 	if !s.store.spans && !static && s.rng.IntN(3) == 0 {
 		// A generator of the default mode has no part of its own to simulate but its word.
@@ -370,8 +371,12 @@ func (s *simulation) take(l *simLife, n int) {
 			switch {
 			case errors.Is(err, context.Canceled) && used && now <= unit && (now == unit || d.rides || unit < d.hold.floor):
 				return
-			case errors.Is(err, ErrTimeExhausted) && (now > s.f.layout.MaxDelta() || used && unit == s.f.layout.MaxDelta()):
+			case errors.Is(err, ErrTimeExhausted) && (l.spent || now > s.f.layout.MaxDelta() || used && unit == s.f.layout.MaxDelta()):
+				l.spent = true
 				s.exhausted++
+				return
+			case l.spent:
+				s.fail(6, "Default is over its end: %v, %v", id, err)
 				return
 			case errors.Is(err, ErrClockBack) && !d.rides && now < unit:
 				s.refused++

@@ -20,6 +20,7 @@ var (
 	errTooSoon     = errors.New("uid: UID time is at its bound, and the next rollover's time has not come")
 	errNoLeaseYet  = errors.New("uid: UID time is at its bound, and the next lease is still being taken")
 	errNoGrantYet  = errors.New("uid: the lease is still being extended")
+	errNoGain      = errors.New("uid: UID time is at its bound, and the next lease begins no earlier")
 )
 
 // stamper makes the runs of a Cached generator: it is the ring's provider, so that its
@@ -64,7 +65,6 @@ func newStamper(cfg config, t *timeline, k *keeper, h *tenure) *stamper {
 
 // NextRun stamps the next run. It does not block.
 func (s *stamper) NextRun(context.Context) (ringbuffer.Run, error) {
-	layout := s.time.format.layout
 	now := s.time.unit()
 	unit := max(s.last+1, now)
 	if unit > now+s.borrow {
@@ -72,62 +72,121 @@ func (s *stamper) NextRun(context.Context) (ringbuffer.Run, error) {
 			return ringbuffer.Run{}, err
 		}
 		unit = max(s.last+1, now)
-	} else if s.cfg.rollover && unit > now+s.soon && s.last >= s.hold.floor {
+	} else if s.cfg.rollover && unit > now+s.soon && s.begun() {
 		s.keeper.prepare() // a failure of it matters at the bound
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run is all of the
 	// sequence, and here is the time.
+	layout := s.time.format.layout
 	if unit > layout.MaxDelta() {
 		return ringbuffer.Run{}, &timeExhaustedError{format: s.time.format, delta: unit}
 	}
 	if err := s.keeper.extend(s.hold, unit); unit >= s.hold.granted.Load() {
-		switch {
-		case err != nil:
+		if err = s.atEnd(now, unit, err); err != nil {
 			return ringbuffer.Run{}, err
-		case unit > now:
-			return ringbuffer.Run{}, &ringbuffer.NotYetError{After: s.time.until(unit) + 1, Reason: errClockBehind}
 		}
-		return ringbuffer.Run{}, &ringbuffer.NotYetError{After: askAgain, Reason: errNoGrantYet}
+		unit = max(s.last+1, now)
 	}
 	s.last = unit
-	return ringbuffer.Run{
+	run := ringbuffer.Run{
 		First:  layout.AllocateUnchecked(unit, s.hold.workerID, 0),
 		Length: layout.MaxSequence() + 1,
-	}, nil
+	}
+	if run.First == 0 { // which is no UID: they are positive
+		run = ringbuffer.Run{First: 1, Length: run.Length - 1}
+	}
+	return run, nil
 }
 
+// begun tells whether something was stamped with the lease in use. One that begins so late
+// that nothing was is waited for, not changed for another.
+func (s *stamper) begun() bool { return s.last >= s.hold.floor }
+
 // atBound is called when the next unit lies beyond the bound on borrowing. It changes to the
-// next lease if there is one, which starts at now again, or says what to wait for.
+// next lease, which starts at now again, or says what to wait for.
 func (s *stamper) atBound(now, unit int64) error {
-	// A lease that begins so late is waited for, not changed for another.
 	wait := &ringbuffer.NotYetError{After: s.time.until(unit-s.borrow) + 1, Reason: errClockBehind}
-	if !s.cfg.rollover || s.last < s.hold.floor {
+	if !s.cfg.rollover || !s.begun() {
 		return wait
 	}
-	if left := s.cfg.everyLease - s.time.now().Sub(s.since); left > 0 {
+	if left := s.untilDue(); left > 0 {
 		wait.After, wait.Reason = min(wait.After, left), errTooSoon
 		return wait
 	}
-	next := s.keeper.next.Swap(nil)
+	next := s.keeper.next.Load()
 	if next == nil {
 		if err := s.keeper.prepare(); err != nil {
 			return err
 		}
 		return &ringbuffer.NotYetError{After: askAgain, Reason: errNoLeaseYet}
 	}
-	last := next.floor - 1
-	if next.workerID == s.hold.workerID {
-		last = max(last, s.last) // an assigner that forgets its grants makes no duplicates here
+	first := max(s.lastOf(next)+1, now)
+	if first >= unit {
+		wait.Reason = errNoGain
+		return wait
 	}
-	s.keeper.retire(s.hold)
-	s.hold, s.last, s.since = next, last, s.time.now()
-	s.current.Store(next)
-	n := s.rollovers.Add(1)
-	s.report(n)
-	if max(last+1, now) > now+s.borrow {
-		return s.atBound(now, last+1)
+	s.changeTo(next)
+	s.report()
+	if first > now+s.borrow {
+		return &ringbuffer.NotYetError{After: s.time.until(first-s.borrow) + 1, Reason: errClockBehind}
 	}
 	return nil
+}
+
+// atEnd is called when the next unit was not granted, err being why, if that is known. It
+// changes to another lease where this one cannot be extended and another can be had, or says
+// what to wait for.
+func (s *stamper) atEnd(now, unit int64, err error) error {
+	refused := s.hold.refused.Load()
+	lost := err != nil || refused != 0 && refused <= unit+1
+	wait := &ringbuffer.NotYetError{After: askAgain, Reason: errNoGrantYet}
+	if unit > now {
+		wait = &ringbuffer.NotYetError{After: s.time.until(unit) + 1, Reason: errClockBehind}
+		if s.hold.granted.Load() > now+1 { // more of the future may be had before that
+			wait.After = min(wait.After, askAgain)
+		}
+	}
+	if lost && s.cfg.rollover && s.begun() && s.untilDue() <= 0 {
+		if err != nil {
+			s.keeper.prepare()
+		}
+		if next := s.keeper.next.Load(); next != nil {
+			first := max(s.lastOf(next)+1, now)
+			if first < next.granted.Load() && first <= now+s.borrow {
+				s.changeTo(next)
+				s.cfg.logger.Warn("uid: the lease was not extended; went on with another", "worker_id", next.workerID, "err", err)
+				return nil
+			}
+			s.keeper.extend(next, first)
+			wait.After = min(wait.After, askAgain)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return wait
+}
+
+// untilDue returns how long it is until the lease may be changed for another.
+func (s *stamper) untilDue() time.Duration { return s.cfg.everyLease - s.time.now().Sub(s.since) }
+
+// lastOf returns the last unit that may not be stamped with a lease: an assigner that forgets
+// its grants makes no duplicates here.
+func (s *stamper) lastOf(next *tenure) int64 {
+	if next.workerID == s.hold.workerID {
+		return max(next.floor-1, s.last)
+	}
+	return next.floor - 1
+}
+
+// changeTo changes to the next lease.
+func (s *stamper) changeTo(next *tenure) {
+	s.keeper.next.Store(nil)
+	s.last = s.lastOf(next)
+	s.keeper.retire(s.hold)
+	s.hold, s.since = next, s.time.now()
+	s.current.Store(next)
+	s.rollovers.Add(1)
 }
 
 // reportEvery is how often rollovers are logged at most.
@@ -135,8 +194,8 @@ const reportEvery = time.Minute
 
 // report logs a rollover, with how often they come and how long the worker IDs last at that: a
 // load beyond what the layout holds spends them, and should not do so unnoticed.
-func (s *stamper) report(rollovers uint64) {
-	now := s.time.now()
+func (s *stamper) report() {
+	now, rollovers := s.since, s.rollovers.Load()
 	since := now.Sub(s.reported)
 	if since < reportEvery && s.reportedN > 0 {
 		return

@@ -20,7 +20,12 @@ type tenure struct {
 	floor    int64 // the first unit that the lease allows
 
 	granted atomic.Int64 // the first unit that may not be stamped; it only grows
-	short   atomic.Bool  // the last grant was less than was asked for: asking ahead is no use
+	askAt   atomic.Int64 // the unit from which on more is to be asked for
+	refused atomic.Int64 // if not 0, the unit after the last that was asked for and not granted
+
+	extending errand
+	ctx       context.Context // ends with the tenure
+	cancel    context.CancelFunc
 }
 
 // assign takes a lease and checks it against the format. A lease that does not fit is given
@@ -38,6 +43,9 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure,
 	if err != nil {
 		return nil, leaseError("no worker ID was assigned", err)
 	}
+	if lease == nil {
+		return nil, leaseError("no worker ID was assigned", errors.New("the assigner returned neither a lease nor an error"))
+	}
 	h := &tenure{lease: lease, format: t.format, workerID: lease.WorkerID()}
 	if layout := t.format.layout; h.workerID < 0 || h.workerID > layout.MaxWorkerID() {
 		err := fmt.Errorf("%w: %d is not from 0 to %d, what the %d worker bits of layout %v hold; "+
@@ -46,7 +54,12 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure,
 		return nil, errors.Join(err, h.release(ctx))
 	}
 	if floor := lease.NotBefore(); !floor.IsZero() {
-		h.floor = max(t.format.ceil(floor), 0)
+		h.floor = t.format.ceil(floor)
+		if h.floor > t.format.layout.MaxDelta() {
+			err := leaseError(fmt.Sprintf("worker ID %d may not be used before %s", h.workerID, floor.Format(time.RFC3339Nano)),
+				&timeExhaustedError{format: t.format, delta: h.floor})
+			return nil, errors.Join(err, h.release(ctx))
+		}
 	}
 	return h, nil
 }
@@ -59,19 +72,33 @@ func (h *tenure) left() (n int64, few bool) {
 	return n, n < most/10
 }
 
-// reserve asks that units up to and including one may be stamped. The grant may be less.
-func (h *tenure) reserve(ctx context.Context, unit int64) error {
-	end := min(unit, h.format.layout.MaxDelta()) + 1
-	granted, err := h.lease.Reserve(ctx, h.format.time(end))
+// reserve asks that units from one on may be stamped, half as many again as are to be held
+// ahead of need. The grant may be less. More is to be asked for when a third of it is used:
+// where the whole was granted, that leaves what is to be held ahead.
+func (h *tenure) reserve(ctx context.Context, unit, ahead int64) error {
+	end := min(unit+ahead+(ahead+1)/2, h.format.layout.MaxDelta()) + 1
+	until, err := h.lease.Reserve(ctx, h.format.time(end))
 	if err != nil {
 		return leaseError(fmt.Sprintf("worker ID %d may not be used up to %s", h.workerID, h.format.time(end).Format(time.RFC3339Nano)), err)
 	}
-	first := min(h.format.ceil(granted), h.format.layout.MaxDelta()+1)
-	h.short.Store(first < end)
+	granted := h.grant(h.format.ceil(until))
+	h.askAt.Store(granted - max(granted-unit, 0)*2/3)
+	h.refused.Store(0)
+	if unit >= granted {
+		h.refused.Store(unit + 1)
+	}
+	return nil
+}
+
+// grant notes up to where units may be stamped, which is never less than it was.
+func (h *tenure) grant(first int64) int64 {
 	for {
 		old := h.granted.Load()
-		if first <= old || h.granted.CompareAndSwap(old, first) {
-			return nil
+		if first <= old {
+			return old
+		}
+		if h.granted.CompareAndSwap(old, first) {
+			return first
 		}
 	}
 }

@@ -2,6 +2,7 @@ package workerassign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -72,6 +73,9 @@ func assignAt(ctx context.Context, a Assigner, now func() time.Time) (Lease, err
 // fit returns the worker ID of a lease if it fits in so many bits; else it gives the lease
 // back.
 func fit(ctx context.Context, lease Lease, bits int) (int64, error) {
+	if lease == nil {
+		return 0, errors.New("workerassign: the assigner returned neither a lease nor an error")
+	}
 	id := lease.WorkerID()
 	if most := int64(1)<<bits - 1; id < 0 || id > most {
 		err := fmt.Errorf("%w: %d is not from 0 to %d, what the %d bits hold that are left to it; "+

@@ -61,6 +61,10 @@ func WithMaxSpan(n int) Option {
 func New(c *uid.Cached, opts ...Option) *Generator {
 	g := &Generator{from: c, maxSpan: uid.MaxSpan}
 	for _, opt := range opts {
+		if opt == nil {
+			g.err = fmt.Errorf("%w: an option is nil", ErrOption)
+			continue
+		}
 		opt(g)
 	}
 	if c == nil {

@@ -318,6 +318,7 @@ func TestBadOptions(t *testing.T) {
 		"0":     New(c, WithMaxSpan(0)),
 		"2000":  New(c, WithMaxSpan(2000)),
 		"nil":   New(nil),
+		"no":    New(c, nil),
 		"first": New(c, WithMaxSpan(-1), WithMaxSpan(8)),
 	} {
 		if id, err := g.Next(); !errors.Is(err, ErrOption) || id != 0 {

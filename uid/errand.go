@@ -1,0 +1,162 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+const (
+	tryTimeout = 10 * time.Second      // how long one try may take: a dead connection must not be waited for for ever
+	retryBase  = 50 * time.Millisecond // the pause after a first failure; doubled by each more
+	retryMax   = 10 * time.Second      // the longest pause
+)
+
+// errand is something that a keeper has done in the background: by one goroutine at a time,
+// until it works, or is stopped.
+type errand struct {
+	mu      sync.Mutex
+	running bool
+	stopped bool
+	err     error         // why the last try failed, while the errand runs or after that stopped it
+	tried   chan struct{} // closed after the next try; nil where nobody waits
+}
+
+// run starts an errand unless it is running, and returns why its last try failed, if that
+// was a failure. A try that works tells whether it changed anything.
+func (k *keeper) run(ctx context.Context, e *errand, what string, try func(context.Context) (bool, error)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.running && !e.stopped {
+		e.running = true
+		k.spawn(func() {
+			if k.persist(ctx, e, what, try) {
+				k.changed()
+			}
+		})
+	}
+	return e.err
+}
+
+// persist tries until it works, with growing pauses, or until ctx ends or nothing can make
+// it work. It logs the first failure, and that it is over.
+func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(context.Context) (bool, error)) bool {
+	for failures, pause := 0, retryBase; ; failures, pause = failures+1, min(2*pause, retryMax) {
+		changed, err := k.attempt(ctx, tryTimeout, try)
+		switch {
+		case ctx.Err() != nil:
+			e.end(nil)
+			return false
+		case err == nil:
+			if failures > 0 {
+				k.cfg.logger.Info("uid: recovered", "did", what, "failures", failures)
+			}
+			e.end(nil)
+			return changed
+		case errors.Is(err, ErrWorkerID) || errors.Is(err, ErrTimeExhausted):
+			// The next worker ID would be greater still, and the next time later.
+			k.cfg.logger.Error("uid: failed for good", "to", what, "err", err)
+			e.stop()
+			e.end(err)
+			return true
+		}
+		if failures == 0 {
+			k.cfg.logger.Warn("uid: failed, trying again", "to", what, "err", err)
+		}
+		e.failed(err)
+		// Not all hosts of a fleet at once.
+		if !k.pause(ctx, pause/2+rand.N(pause/2)) {
+			e.end(nil)
+			return false
+		}
+	}
+}
+
+// attempt is one try, of bounded length. It returns a panic, which is the assigner's, as an
+// error: a generator that has UIDs goes on.
+func (k *keeper) attempt(ctx context.Context, most time.Duration, try func(context.Context) (bool, error)) (changed bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			k.cfg.logger.Error("uid: the assigner panicked", "panic", v, "stack", string(debug.Stack()))
+			err = leaseError("the assigner panicked", fmt.Errorf("%v", v))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return try(ctx)
+}
+
+// sleep pauses, and tells whether that was not cut short.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// failed notes a try that failed.
+func (e *errand) failed(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err = err
+	e.wake()
+}
+
+// end notes that the errand does not run any more.
+func (e *errand) end(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running, e.err = false, err
+	e.wake()
+}
+
+// wake wakes those who wait for a try. The lock is held.
+func (e *errand) wake() {
+	if e.tried != nil {
+		close(e.tried)
+		e.tried = nil
+	}
+}
+
+// next returns a channel that is closed after the next try.
+func (e *errand) next() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tried == nil {
+		e.tried = make(chan struct{})
+	}
+	return e.tried
+}
+
+// stop keeps an errand from being started again.
+func (e *errand) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = true
+}
+
+// finish stops an errand and waits until it does not run; its context has ended.
+func (e *errand) finish() {
+	e.stop()
+	for {
+		tried := e.next()
+		if !e.isRunning() {
+			return
+		}
+		<-tried
+	}
+}
+
+func (e *errand) isRunning() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running
+}
