@@ -5,6 +5,8 @@ go 1.25.0
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/bwmarrin/snowflake v0.3.0
+	github.com/edwingeng/slog v0.0.0-20221027170832-482f0dfb6247
+	github.com/edwingeng/wuid v1.0.0
 	github.com/google/uuid v1.6.0
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/ringuid/ringuid v0.0.0
@@ -29,6 +31,9 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/jmoiron/sqlx v1.4.0 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect
+	go.uber.org/atomic v1.10.0 // indirect
+	go.uber.org/multierr v1.8.0 // indirect
+	go.uber.org/zap v1.23.0 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 )

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/bwmarrin/snowflake"
+	"github.com/edwingeng/slog"
+	"github.com/edwingeng/wuid/callback/wuid"
 	"github.com/google/uuid"
 	"github.com/oklog/ulid/v2"
 	"github.com/rs/xid"
@@ -22,7 +24,8 @@ type counter struct {
 	_ cpu.CacheLinePad
 }
 
-// Parallel are the subjects of GOMAXPROCS goroutines at once.
+// Parallel are the subjects of GOMAXPROCS goroutines at once. Each has a loop of its own, as
+// those of Serial.
 func Parallel() []Subject {
 	return []Subject{
 		{Name: Add, Bench: func(b *testing.B) {
@@ -80,28 +83,80 @@ func Parallel() []Subject {
 		}},
 		{Name: "peer:bwmarrin/snowflake", Limit: Add, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
-			parallel(b, func() error { node.Generate(); return nil })
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					node.Generate()
+				}
+			})
 		}},
 		{Name: "peer:sony/sonyflake", Limit: Add, Bench: func(b *testing.B) {
 			sf := newSonyflake(b)
-			parallel(b, func() error { _, err := sf.NextID(); return err })
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := sf.NextID(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: "peer:edwingeng/wuid", Limit: Add, Bench: func(b *testing.B) {
+			w := newWUID(b)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					w.Next()
+				}
+			})
 		}},
 		{Name: "peer:rs/xid", Limit: Add, Bench: func(b *testing.B) {
-			parallel(b, func() error { xid.New(); return nil })
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					xid.New()
+				}
+			})
 		}},
 		{Name: "peer:google/uuid-v4", Limit: Add, Bench: func(b *testing.B) {
-			parallel(b, func() error { uuid.New(); return nil })
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					uuid.New()
+				}
+			})
 		}},
 		{Name: "peer:google/uuid-v7", Limit: Add, Bench: func(b *testing.B) {
-			parallel(b, func() error { _, err := uuid.NewV7(); return err })
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := uuid.NewV7(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
 		}},
 		{Name: "peer:oklog/ulid", Limit: Add, Bench: func(b *testing.B) {
-			parallel(b, func() error { ulid.Make(); return nil })
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					ulid.Make()
+				}
+			})
 		}},
 		{Name: "peer:segmentio/ksuid", Limit: Add, Bench: func(b *testing.B) {
-			parallel(b, func() error { ksuid.New(); return nil })
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					ksuid.New()
+				}
+			})
 		}},
 	}
+}
+
+// newWUID makes a generator as the README of edwingeng/wuid does, with its high bits from a
+// function.
+func newWUID(b *testing.B) *wuid.WUID {
+	w := wuid.NewWUID("benchmark", slog.NewDumbLogger())
+	if err := w.LoadH28WithCallback(func() (int64, func(), error) { return 1, nil, nil }); err != nil {
+		b.Fatal(err)
+	}
+	return w
 }
 
 // newSnowflake makes a generator as the README of bwmarrin/snowflake does.

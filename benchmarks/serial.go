@@ -90,6 +90,12 @@ func Serial() []Subject {
 				}
 			}
 		}},
+		{Name: "peer:edwingeng/wuid", Limit: Add, Bench: func(b *testing.B) {
+			w := newWUID(b)
+			for b.Loop() {
+				w.Next()
+			}
+		}},
 		{Name: "peer:rs/xid", Limit: Add, Bench: func(b *testing.B) {
 			for b.Loop() {
 				xid.New()

@@ -78,16 +78,3 @@ func newDefault(b *testing.B, layout string) *uid.Default {
 func workers(b *testing.B) workerassign.Assigner {
 	return workerassign.NewFile(filepath.Join(b.TempDir(), "worker"))
 }
-
-// parallel runs one in all goroutines of a parallel benchmark, each with a function of its
-// own to call.
-func parallel(b *testing.B, one func() error) {
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if err := one(); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-}
