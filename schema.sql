@@ -15,11 +15,10 @@
 --   Do not make ID an AUTO_RANDOM column, nor a UUID: a worker ID has to be small.
 --
 -- PRIVILEGES
---   A service inserts one row when it starts, and reads nothing. No more is needed than
+--   A service inserts one row when it starts, and one whenever it changes to another worker ID
+--   under sustained load. It reads, creates, changes and deletes nothing:
 --
---     GRANT INSERT, SELECT ON ids.WORKER_NODE TO 'service'@'%';
---
---   (SELECT is for people who look.) Services create, change and delete nothing.
+--     GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%';
 --
 -- WHAT A ROW MEANS
 --   One start of one generator, or its change to another worker ID under sustained load. Its
@@ -40,14 +39,19 @@
 --   * After restoring a backup, or failing over to a replica that had not received everything,
 --     raise the counter beyond all IDs that can have been granted, before any service starts:
 --       ALTER TABLE WORKER_NODE AUTO_INCREMENT = <greatest ID ever granted, and then some>;
---   * Two tables are two counters: a fleet that shares a layout and an epoch needs one table.
+--   * Two tables are two counters: a fleet that shares a layout and an epoch needs one table,
+--     or one for each prefix where it uses workerassign.Prefix.
 --
 -- HOW MANY ARE LEFT
 --   The layout's worker bits bound the ID: 2^bits - 1, which is 4,194,303 for the default 22
---   bits (1-28-22-13). Beyond that services refuse to start; nothing wraps.
+--   bits (1-28-22-13); where workerassign.Prefix or Divide take some of these bits for
+--   themselves, those that are left do. Beyond that services refuse to start; nothing wraps.
+--   At the rate of the last 30 days, or of all of them where the table is younger:
 --     SELECT MAX(ID) AS used, 4194303 AS supply, 100 * MAX(ID) / 4194303 AS percent,
---            (4194303 - MAX(ID)) * 30 / GREATEST(SUM(CREATED > NOW() - INTERVAL 30 DAY), 1)
---              AS days_left_at_the_rate_of_the_last_30
+--            (4194303 - MAX(ID))
+--              * TIMESTAMPDIFF(SECOND, MIN(CASE WHEN CREATED > NOW() - INTERVAL 30 DAY THEN CREATED END), NOW()) / 86400
+--              / NULLIF(MAX(ID) - MIN(CASE WHEN CREATED > NOW() - INTERVAL 30 DAY THEN ID END), 0)
+--              AS days_left
 --       FROM WORKER_NODE;
 --   Rows that were deleted still count: the greatest ID does, not the number of rows.
 --   auto_increment_increment, where it is n, hands out every n-th key only, and so divides the

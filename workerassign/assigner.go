@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// An Assigner grants leases on worker IDs. It is safe for concurrent use.
+// An Assigner grants leases on worker IDs. It is safe for concurrent use. A generator may take a
+// second lease while it holds one, ahead of a rollover, and gives the first back after that.
 type Assigner interface {
 	// Assign grants a new lease. It may block on a store; ctx bounds it, and cancelling it
 	// leaves at most a worker ID that nobody uses.
@@ -22,7 +23,8 @@ type ClockedAssigner interface {
 
 // A Lease is the right to stamp UIDs with one worker ID over a span of UID time: the span
 // is half-open, from NotBefore up to, but not including, the time that Reserve granted.
-// A time unit belongs to the span when its first instant does.
+// A time unit belongs to the span when its first instant does. A generator calls Reserve and
+// Release one at a time, and nothing after Release.
 //
 // Invariant 1: a worker ID and a time unit belong to one lease at most. Disposable leases
 // never share a worker ID; leases that share one have disjoint spans.
@@ -44,6 +46,16 @@ type Lease interface {
 	// Release gives the lease back. Nothing may be stamped with it afterwards; UIDs that
 	// were stamped before may still be handed out. Calling it again is harmless.
 	Release(ctx context.Context) error
+}
+
+// A CountingLease is a Lease of an assigner that counts worker IDs up and never uses one
+// again, so that they come to an end. A generator warns of that.
+type CountingLease interface {
+	Lease
+
+	// Left returns how many worker IDs the assigner has left if most is the greatest that
+	// there may be, and how many there are in all; all is 0 where that is not known.
+	Left(most int64) (left, all int64)
 }
 
 // Unbounded is the time that Reserve returns when UID time may run as far as the layout

@@ -2,17 +2,21 @@ package workerassign
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
 
-// Divide returns an assigner that makes 2^bits worker IDs of each one of another: the
-// upper workerBits-bits bits are the other's, the lower ones count. So a generator that rolls
-// over spends the other's worker IDs, and asks its store, that much more seldom. A generator's
-// leases are from one assigner, so give it, and nobody else, the one that this returns.
+// Divide returns an assigner that makes 2^bits worker IDs of each one of another. So a generator
+// that rolls over spends the other's worker IDs, and asks its store, that much more seldom. What
+// it costs: each process takes a whole worker ID of the other at its start, and what is not used
+// of it by the end is lost.
 //
-// It is safe for concurrent use. A worker ID of the other is given back when all that were
-// made of it were; those that no one asked for before the process ends are lost.
+// workerBits is the layout's, 2 to 62. Its lowest bits, at least 1 and fewer than all, count from
+// 0 to 2^bits-1, and the upper ones hold the other's worker ID, which so may be
+// 2^(workerBits-bits)-1 at most. Make one in a process, and give it to all of its generators: it
+// is safe for concurrent use. A worker ID of the other is given back when all that were made of
+// it were.
 //
 // Errors of Assign are the other's; one that wraps ErrOption, where the widths do not fit,
 // before the other is asked; and one that wraps ErrWidth, where the other's worker ID is too
@@ -62,7 +66,7 @@ func (d *divided) AssignAt(ctx context.Context, now func() time.Time) (Lease, er
 	case d.asking <- struct{}{}:
 		defer func() { <-d.asking }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, fmt.Errorf("workerassign: gave up waiting for another who asks: %w", context.Cause(ctx))
 	}
 	parts := int64(1) << d.bits
 	if d.whole == nil || d.next == parts {
@@ -76,7 +80,7 @@ func (d *divided) AssignAt(ctx context.Context, now func() time.Time) (Lease, er
 		}
 		d.whole, d.next = &whole{lease: lease, id: id, held: parts, reserving: make(chan struct{}, 1)}, 0
 	}
-	p := &part{whole: d.whole, id: d.whole.id<<d.bits | d.next}
+	p := &part{whole: d.whole, id: d.whole.id<<d.bits | d.next, bits: d.bits}
 	d.next++
 	return p, nil
 }
@@ -85,6 +89,7 @@ func (d *divided) AssignAt(ctx context.Context, now func() time.Time) (Lease, er
 type part struct {
 	*whole
 	id   int64
+	bits int
 	once sync.Once
 }
 
@@ -96,7 +101,7 @@ func (p *part) Reserve(ctx context.Context, until time.Time) (time.Time, error) 
 	case p.reserving <- struct{}{}:
 		defer func() { <-p.reserving }()
 	case <-ctx.Done():
-		return time.Time{}, context.Cause(ctx)
+		return time.Time{}, fmt.Errorf("workerassign: gave up waiting for another who reserves: %w", context.Cause(ctx))
 	}
 	return p.lease.Reserve(ctx, until)
 }
@@ -113,4 +118,13 @@ func (p *part) Release(ctx context.Context) (err error) {
 		}
 	})
 	return err
+}
+
+func (p *part) Left(most int64) (n, all int64) {
+	n, all = left(p.lease, most>>p.bits)
+	parts := int64(1) << p.bits
+	if all > 0 {
+		n, all = n*parts+parts-1-p.id%parts, (all+1)*parts-1
+	}
+	return n, all
 }

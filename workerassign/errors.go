@@ -11,7 +11,7 @@ var (
 	// that cannot be used. Nothing has been assigned then.
 	ErrOption = errors.New("workerassign: bad option")
 
-	// ErrWidth is returned by Prefix and Divide for a worker ID of the assigner beneath that
+	// ErrWidth is returned by Assign of Prefix and Divide for a worker ID of the assigner beneath that
 	// does not fit in the bits that are left to it.
 	ErrWidth = errors.New("workerassign: worker ID too wide")
 

@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"syscall"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -39,7 +38,7 @@ func advice(number uint16) string {
 	case 1049:
 		return "there is no such database: name an existing one in the DSN"
 	case 1044, 1142, 1143, 1227:
-		return "the account lacks a privilege: grant it INSERT and SELECT on the table"
+		return "the account lacks a privilege: grant it INSERT on the table"
 	case 1045, 1698, 1251, 1524, 1862, 1820:
 		return "the server refused the account: check user, password and host in the DSN"
 	case 1129, 1130:
@@ -78,7 +77,7 @@ func classify(err error) (transient bool, doWhat string) {
 	case errors.Is(err, mysql.ErrCleartextPassword), errors.Is(err, mysql.ErrNativePassword),
 		errors.Is(err, mysql.ErrOldPassword), errors.Is(err, mysql.ErrUnknownPlugin):
 		return false, "the server wants a way of authentication that the DSN does not allow"
-	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EACCES):
+	case errors.Is(err, os.ErrPermission):
 		return false, "the system does not let this process reach the server"
 	}
 	for _, passing := range []error{

@@ -21,7 +21,9 @@ import (
 // such place. Nor may either be set back to an older copy, as by a restored backup or a
 // reverted snapshot of the machine, and the lock file must not be deleted while a service
 // may start. The folder must not be on a network file system that other hosts write to.
-// All processes need to be able to write to both files, which are made for their owner only.
+// All processes run as one user: the files are made for their owner only, and the counter is
+// made anew each time, by way of a file with ".tmp" behind its name. Where the system has no
+// file locks that Go knows of (plan9, js, wasip1 and the like), Assign says so.
 type File struct {
 	path string
 	cfg  fileConfig
@@ -91,7 +93,7 @@ func (f *File) Assign(ctx context.Context) (Lease, error) {
 	defer cancel()
 	path, err := resolve(f.path)
 	if err != nil {
-		return nil, f.failed(err, "")
+		return nil, f.failed(err)
 	}
 	lock, err := f.lock(ctx, path+".lock")
 	if err != nil {
@@ -106,11 +108,11 @@ func (f *File) Assign(ctx context.Context) (Lease, error) {
 }
 
 // failed is ErrFile with what the system said.
-func (f *File) failed(err error, advice string) error {
+func (f *File) failed(err error) error {
 	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrFile) {
 		return err
 	}
-	return fmt.Errorf("%w %s: %w%s", ErrFile, f.path, err, advice)
+	return fmt.Errorf("%w %s: %w", ErrFile, f.path, err)
 }
 
 // resolve follows links, so that whoever names the file takes the same lock. The file need
@@ -125,19 +127,19 @@ func resolve(path string) (string, error) {
 
 // lock opens the lock file and waits until it is this one's alone.
 func (f *File) lock(ctx context.Context, path string) (*os.File, error) {
-	begin := time.Now()
+	begin, told := time.Now(), false
 	for tries := 1; ; tries++ {
 		if err := ctx.Err(); err != nil {
 			return nil, &GaveUpError{What: "waiting for the lock " + path, Attempts: tries - 1, Took: time.Since(begin), Cause: err}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
-			return nil, f.failed(err, "")
+			return nil, f.failed(err)
 		}
 		locked, err := tryLock(file)
 		if err != nil {
 			file.Close()
-			return nil, f.failed(fmt.Errorf("locking %s: %w", path, err), "")
+			return nil, f.failed(fmt.Errorf("locking %s: %w", path, err))
 		}
 		// A lock on a file that was deleted meanwhile keeps nobody out.
 		if locked && sameFile(file, path) {
@@ -148,6 +150,10 @@ func (f *File) lock(ctx context.Context, path string) (*os.File, error) {
 			return file, nil
 		}
 		file.Close()
+		if took := time.Since(begin); took > time.Second && !told {
+			told = true
+			f.cfg.logger.Warn("workerassign: still waiting for a lock that another process holds", "lock", path, "for", took)
+		}
 		if !locked {
 			sleep(ctx, backoff{first: lockPause, longest: 20 * lockPause}.pause(tries)) // the loop looks at the context
 		}
@@ -181,10 +187,10 @@ func (f *File) held(lock *os.File) error {
 func (f *File) count(path string, lock *os.File) (int64, error) {
 	info, err := lock.Stat()
 	if err != nil {
-		return 0, f.failed(err, "")
+		return 0, f.failed(err)
 	}
 	if !info.Mode().IsRegular() {
-		return 0, f.failed(fmt.Errorf("its lock %s is not a regular file", lock.Name()), "")
+		return 0, f.failed(fmt.Errorf("its lock %s is not a regular file", lock.Name()))
 	}
 	begun := info.Size() > 0
 	last, err := f.read(path, begun)
@@ -192,27 +198,27 @@ func (f *File) count(path string, lock *os.File) (int64, error) {
 		return 0, err
 	}
 	if last == math.MaxInt64 {
-		return 0, f.failed(fmt.Errorf("the counter is at %d, and there is no further number", last), "")
+		return 0, f.failed(fmt.Errorf("the counter is at %d, and there is no further number", last))
 	}
 	if err := f.step(stepRead); err != nil {
 		return 0, err
 	}
 	if err := f.write(path, lock, last+1); err != nil {
-		return 0, f.failed(err, "")
+		return 0, f.failed(err)
 	}
 	if !begun {
 		if _, err := lock.WriteAt([]byte(marker), 0); err != nil {
-			return 0, f.failed(err, "")
+			return 0, f.failed(err)
 		}
 		if err := lock.Sync(); err != nil {
-			return 0, f.failed(err, "")
+			return 0, f.failed(err)
 		}
 		if err := f.step(stepMarked); err != nil {
 			return 0, err
 		}
 	}
 	if err := f.held(lock); err != nil {
-		return 0, f.failed(err, "")
+		return 0, f.failed(err)
 	}
 	return last + 1, nil
 }
@@ -227,7 +233,7 @@ func (f *File) read(path string, begun bool) (int64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, f.failed(err, "")
+		return 0, f.failed(err)
 	}
 	last, err := parseCounter(text)
 	if err != nil {

@@ -1,10 +1,12 @@
 package workerassign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"os/exec"
@@ -219,21 +221,61 @@ func TestFileWaitsForTheLock(t *testing.T) {
 
 // A lock file that is deleted while somebody waits for it is not the one to hold.
 func TestLockFileIsReplaced(t *testing.T) {
+	leaktest.Check(t)
+	path := filepath.Join(t.TempDir(), "worker.lock")
+	f := NewFile(filepath.Join(t.TempDir(), "worker"))
+	for range 20 {
+		old, err := f.lock(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Who opens the file now, and waits, ...
+		waiting, err := os.OpenFile(path, os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan *os.File)
+		go func() {
+			lock, err := f.lock(context.Background(), path)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- lock
+		}()
+		time.Sleep(2 * time.Millisecond)
+		// ... finds another in its place when its turn comes.
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		old.Close()
+		lock := <-got
+		if !sameFile(lock, path) || sameFile(waiting, path) {
+			t.Error("a deleted file is taken for the lock")
+		}
+		lock.Close()
+		waiting.Close()
+	}
+}
+
+// A wait for the lock that takes long is logged, once.
+func TestFileLogsAWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it waits for more than a second")
+	}
+	t.Parallel()
+	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "worker")
-	f := NewFile(path)
-	old, err := f.lock(context.Background(), path+".lock")
+	f := NewFile(path, WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithTimeout(1500*time.Millisecond))
+	lock, err := NewFile(path).lock(context.Background(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer old.Close()
-	if sameFile(old, path+".lock") != true {
-		t.Error("the lock is not the file of its name")
+	defer lock.Close()
+	if l, err := f.Assign(context.Background()); l != nil || !errors.Is(err, ErrGaveUp) {
+		t.Errorf("Assign() = %v, %v", l, err)
 	}
-	if err := os.Remove(path + ".lock"); err != nil {
-		t.Fatal(err)
-	}
-	if sameFile(old, path+".lock") {
-		t.Error("a deleted file is taken for the lock")
+	if n := strings.Count(log.String(), "still waiting for a lock"); n != 1 {
+		t.Errorf("logged %d times: %s", n, log.String())
 	}
 }
 
@@ -451,26 +493,4 @@ func FuzzParseCounter(f *testing.F) {
 			t.Errorf("parseCounter(%q) = %d, %v", text, n, err)
 		}
 	})
-}
-
-func ExampleNewFile() {
-	folder, err := os.MkdirTemp("", "example") // a service uses a folder that lasts
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(folder)
-
-	workers := NewFile(filepath.Join(folder, "worker"))
-	for range 2 { // two starts
-		lease, err := workers.Assign(context.Background())
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println("worker ID", lease.WorkerID())
-	}
-	// Output:
-	// worker ID 1
-	// worker ID 2
 }

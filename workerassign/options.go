@@ -62,7 +62,8 @@ func WithTimeout(d time.Duration) Option {
 	})
 }
 
-// WithLogger makes the assigner log what it tries again. The default is silence.
+// WithLogger makes the assigner log what it tries again, or what it waits for when that takes
+// more than a second. The default is silence.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) {
 		if l == nil {

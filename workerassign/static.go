@@ -50,16 +50,3 @@ func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, er
 }
 
 func (l *staticLease) Release(context.Context) error { return nil }
-
-// disposableLease is a worker ID that was never used before and never will be again: it has
-// neither a beginning nor an end, and nothing to give back.
-type disposableLease int64
-
-func (l disposableLease) WorkerID() int64      { return int64(l) }
-func (l disposableLease) NotBefore() time.Time { return time.Time{} }
-
-func (l disposableLease) Reserve(context.Context, time.Time) (time.Time, error) {
-	return Unbounded(), nil
-}
-
-func (l disposableLease) Release(context.Context) error { return nil }

@@ -62,13 +62,3 @@ func TestStaticByTheSystemsClock(t *testing.T) {
 		t.Errorf("Assign() = %v, %v", l, err)
 	}
 }
-
-func ExampleStatic() {
-	lease, err := workerassign.Static(17).Assign(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("worker ID", lease.WorkerID())
-	// Output: worker ID 17
-}

@@ -37,7 +37,8 @@ func run(dsn string) error {
 	}
 	defer db.Close()
 
-	// The database is needed to start, and for nothing after it.
+	// The database is needed to start; and again, in the background, each time that sustained
+	// load beyond the layout's rate takes another worker ID.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	g, err := uid.NewCached(ctx, workerassign.NewDisposable(db))

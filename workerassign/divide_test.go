@@ -1,0 +1,93 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/uniq"
+)
+
+func TestDivide(t *testing.T) {
+	ctx := context.Background()
+	inner := from(3)
+	a := Divide(inner, 2, 10)
+	var leases []Lease
+	for want := int64(3 << 2); want < 20; want++ {
+		l, err := a.Assign(ctx)
+		if err != nil || l.WorkerID() != want {
+			t.Fatalf("worker ID %v, %v; want %d", l, err, want)
+		}
+		if until, err := l.Reserve(ctx, time.Now()); err != nil || !until.Equal(Unbounded()) || !l.NotBefore().IsZero() {
+			t.Errorf("until %v, %v", until, err)
+		}
+		leases = append(leases, l)
+	}
+	if n := inner.assigned.Load(); n != 2 {
+		t.Errorf("8 worker IDs of %d", n)
+	}
+	for i, l := range leases {
+		for range 2 { // twice is harmless
+			if err := l.Release(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := inner.released.Load(); n != int64(i+1)/4 {
+			t.Errorf("%d were given back after %d parts", n, i+1)
+		}
+	}
+	// The last that fits, and the first that does not.
+	last := from(255)
+	a = Divide(last, 2, 10)
+	for want := int64(1020); want < 1024; want++ {
+		if l, err := a.Assign(ctx); err != nil || l.WorkerID() != want {
+			t.Fatalf("worker ID %v, %v; want %d", l, err, want)
+		}
+	}
+	if _, err := a.Assign(ctx); !errors.Is(err, ErrWidth) || last.released.Load() != 1 {
+		t.Errorf("%v; %d leases were given back", err, last.released.Load())
+	}
+}
+
+// Invariant 1: however many ask at a time, no worker ID is given out twice.
+func TestInvariant1Divide(t *testing.T) {
+	a := Prefix(Divide(Divide(from(0), 3, 30), 2, 32), 1, 8, 40)
+	var seen uniq.Set
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			w := seen.Writer()
+			for range 1_000 {
+				l, err := a.Assign(context.Background())
+				if err != nil || !w.Add(l.WorkerID()) {
+					t.Errorf("%v, %v", l, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := seen.Len(); n != 16_000 {
+		t.Errorf("%d worker IDs", n)
+	}
+}
+
+func TestDivideWaitsWithItsContext(t *testing.T) {
+	blocked := make(chan struct{})
+	defer close(blocked)
+	asked := make(chan struct{}, 1)
+	a := Divide(assignerFunc(func(context.Context) (Lease, error) {
+		asked <- struct{}{}
+		<-blocked
+		return disposableLease(1), nil
+	}), 2, 10)
+	go a.Assign(context.Background())
+	<-asked
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := a.Assign(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,89 @@
+package workerassign_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A worker ID from the table of schema.sql. A mock stands in for the database here; a service
+// opens it by sqlx.Open("mysql", dsn).
+func ExampleNewDisposable() {
+	mock, expected, err := sqlmock.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	expected.ExpectExec("INSERT INTO `WORKER_NODE`").WillReturnResult(sqlmock.NewResult(4711, 1))
+	db := sqlx.NewDb(mock, "mysql")
+
+	lease, err := workerassign.NewDisposable(db).Assign(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("worker ID", lease.WorkerID())
+	// Output: worker ID 4711
+}
+
+func ExampleNewFile() {
+	folder, err := os.MkdirTemp("", "example") // a service uses a folder that lasts
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+
+	workers := workerassign.NewFile(filepath.Join(folder, "worker"))
+	for range 2 { // two starts
+		lease, err := workers.Assign(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("worker ID", lease.WorkerID())
+	}
+	// Output:
+	// worker ID 1
+	// worker ID 2
+}
+
+func ExampleStatic() {
+	lease, err := workerassign.Static(17).Assign(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("worker ID", lease.WorkerID())
+	// Output: worker ID 17
+}
+
+// Two data centres that number their workers each for itself: the upper five of ten bits tell
+// them apart.
+func ExamplePrefix() {
+	for dataCentre := range int64(2) {
+		lease, err := workerassign.Prefix(workerassign.Static(7), dataCentre, 5, 10).Assign(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(lease.WorkerID())
+	}
+	// Output:
+	// 7
+	// 39
+}
+
+// Four worker IDs of each of the store's, for a generator that rolls over often.
+func ExampleDivide() {
+	workers := workerassign.Divide(workerassign.Static(7), 2, 10)
+	for range 4 {
+		lease, err := workers.Assign(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(lease.WorkerID(), " ")
+	}
+	// Output: 28 29 30 31
+}

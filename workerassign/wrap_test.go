@@ -1,0 +1,108 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// counted is an assigner of the numbers from a first one on, which counts its leases.
+type counted struct {
+	next, assigned, released atomic.Int64
+	fail                     error
+}
+
+func (a *counted) Assign(context.Context) (Lease, error) {
+	if a.fail != nil {
+		return nil, a.fail
+	}
+	a.assigned.Add(1)
+	return &countedLease{disposableLease: disposableLease(a.next.Add(1) - 1), counted: a}, nil
+}
+
+type countedLease struct {
+	disposableLease
+	*counted
+}
+
+func (l *countedLease) Release(context.Context) error {
+	l.released.Add(1)
+	return l.fail
+}
+
+func from(first int64) *counted {
+	a := new(counted)
+	a.next.Store(first)
+	return a
+}
+
+type assignerFunc func(context.Context) (Lease, error)
+
+func (f assignerFunc) Assign(ctx context.Context) (Lease, error) { return f(ctx) }
+
+// A lease that depends on the generator's clock does so through both.
+func TestWrappedClockedAssigner(t *testing.T) {
+	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	a, ok := Prefix(Divide(Static(1), 1, 4), 1, 1, 5).(ClockedAssigner)
+	if !ok {
+		t.Fatal("it hides that the assigner beneath is a ClockedAssigner")
+	}
+	l, err := a.AssignAt(context.Background(), func() time.Time { return at })
+	if err != nil || l.WorkerID() != 1<<4|1<<1 || !l.NotBefore().Equal(at) {
+		t.Fatalf("%v, %v", l, err)
+	}
+	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Equal(at) {
+		t.Errorf("granted until %v, %v", until, err)
+	}
+}
+
+func TestD11Widths(t *testing.T) {
+	inner := from(1)
+	for name, a := range map[string]Assigner{
+		"no bits":             Divide(inner, 0, 10),
+		"all bits":            Divide(inner, 10, 10),
+		"fewer than none":     Divide(inner, -1, 10),
+		"too many":            Divide(inner, 2, 63),
+		"no assigner":         Divide(nil, 2, 10),
+		"no prefix bits":      Prefix(inner, 0, 0, 10),
+		"all prefix bits":     Prefix(inner, 0, 10, 10),
+		"negative widths":     Prefix(inner, 0, -5, -1),
+		"prefix too great":    Prefix(inner, 32, 5, 10),
+		"prefix below 0":      Prefix(inner, -1, 5, 10),
+		"prefix, no assigner": Prefix(nil, 1, 5, 10),
+	} {
+		if l, err := a.Assign(context.Background()); !errors.Is(err, ErrOption) || l != nil {
+			t.Errorf("%s: %v, %v", name, l, err)
+		}
+	}
+	if n := inner.assigned.Load(); n != 0 {
+		t.Errorf("%d worker IDs were spent", n)
+	}
+}
+
+// Leases that are counted say how many are left, beneath a prefix and divided too; others do not.
+func TestLeft(t *testing.T) {
+	for name, tt := range map[string]struct {
+		a         Assigner
+		left, all int64 // of 10 worker bits
+	}{
+		"disposable":            {from(1000), 23, 1023},
+		"divided":               {Divide(from(100), 2, 10), 4*155 + 3, 1023},
+		"beneath a prefix":      {Prefix(from(30), 0, 5, 10), 1, 31},
+		"the greatest prefix":   {Prefix(from(1), 31, 5, 10), 30, 31},
+		"divided, and a prefix": {Prefix(Divide(from(3), 2, 5), 7, 5, 10), 4*4 + 3, 31},
+		"static":                {Static(1000), 0, 0},
+		"static, and a prefix":  {Prefix(Static(3), 31, 5, 10), 0, 0},
+		"static, divided":       {Divide(Static(255), 2, 10), 0, 0},
+	} {
+		l, err := tt.a.Assign(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, all := left(l, 1023); n != tt.left || all != tt.all {
+			t.Errorf("%s: %d left of %d, want %d of %d", name, n, all, tt.left, tt.all)
+		}
+	}
+}
