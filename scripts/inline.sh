@@ -1,5 +1,5 @@
 #!/bin/sh
-# The fast paths are inlined. A lost inlining costs a nanosecond or two, which no timing on a
+# The fast paths are inlined. A lost inlining costs some per cent of a take, which no timing on a
 # noisy machine tells from noise; so the compiler is asked.
 . "$(dirname "$0")/lib.sh"
 

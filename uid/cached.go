@@ -65,11 +65,14 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		PaddingFactor: cfg.factor,
 		Interval:      cfg.interval,
 		Stale:         c.stamper.stale,
-		OnSchedule:    func() { c.era.Add(1) },
-		Assist:        true,
-		TakePolicy:    cfg.take,
-		PutPolicy:     cfg.put,
-		Logger:        cfg.logger,
+		OnSchedule: func() {
+			c.era.Add(1)
+			keeper.time.warn(cfg)
+		},
+		Assist:     true,
+		TakePolicy: cfg.take,
+		PutPolicy:  cfg.put,
+		Logger:     cfg.logger,
 	})
 	if err != nil {
 		keeper.close(c.stamper.hold)

@@ -407,7 +407,7 @@ func TestRolloversAreReported(t *testing.T) {
 	}
 	fake.Advance(20 * time.Second) // the first lease lasts so long
 	spend(2)
-	const first = "worker_id=1002 left=1045 rollovers=1 each_lasts=20s all_last=5h48m20s bound=10s"
+	const first = "worker_id=1002 bound=10s rollovers=1 each_lasts=20s left=1045 all_last=5h48m20s"
 	if got := log.String(); !strings.Contains(got, first) {
 		t.Errorf("logged %q, want %q", got, first)
 	}

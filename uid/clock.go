@@ -97,6 +97,7 @@ type timeline struct {
 	format Format
 	base   int64         // the unit that the clock's start lies in
 	into   time.Duration // how far into it
+	warned atomic.Bool   // that the end of the time bits is near
 }
 
 func newTimeline(c *steadyClock, f Format) *timeline {

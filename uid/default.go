@@ -139,6 +139,7 @@ func (d *Default) NextContext(ctx context.Context) (ID, error) {
 func (d *Default) begun(last, next int64) {
 	d.past.Add(last&d.seqMask + 1)
 	d.keeper.extend(d.hold, next>>d.seqBits) // a failure of it matters when the grant is over
+	d.time.warn(d.keeper.cfg)
 }
 
 // compose puts the worker ID between the time and the sequence. Each was checked.

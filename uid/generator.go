@@ -44,11 +44,17 @@ func (t *timeline) check(cfg config) error {
 	if d := f.delta(now); d > f.layout.MaxDelta() {
 		return &timeExhaustedError{format: f, delta: d}
 	}
-	if left := f.End().Sub(now); left < yearLeft {
+	t.warn(cfg)
+	return nil
+}
+
+// warn warns, once, when the end of the time bits is near.
+func (t *timeline) warn(cfg config) {
+	f := t.format
+	if left := f.End().Sub(t.now()); left < yearLeft && !t.warned.Swap(true) {
 		cfg.logger.Warn("uid: the time bits end in less than a year; plan for another layout or epoch",
 			"end", f.End(), "left", left.Round(time.Second), "layout", f.layout.String(), "epoch", f.epoch)
 	}
-	return nil
 }
 
 // begin does what both constructors begin with: it checks everything that can be checked
@@ -71,7 +77,7 @@ func begin(ctx context.Context, a workerassign.Assigner, opts []Option) (config,
 		k.cancel()
 		return cfg, nil, nil, err
 	}
-	if left, few := h.left(); few {
+	if left, all := h.left(); left < all/10 {
 		cfg.logger.Warn("uid: less than a tenth of the worker IDs is left; plan for a layout with more worker bits",
 			"worker_id", h.workerID, "left", left, "layout", cfg.format.layout.String())
 	}

@@ -280,6 +280,23 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 	}
 }
 
+// Worker IDs that are not counted up, as static ones, do not come to an end.
+func TestD15StaticWorkerIDsDoNotEnd(t *testing.T) {
+	for _, mode := range modes {
+		var log bytes.Buffer
+		for _, a := range []workerassign.Assigner{workerassign.Static(1023), workerassign.Prefix(new(numbers), 31, 5, 10)} {
+			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Close()
+		}
+		if log.Len() > 0 {
+			t.Errorf("%s: the log says %q", mode.name, log.String())
+		}
+	}
+}
+
 // timeEnds lets a generator run into the end of its time bits, which is so many units after
 // the one that the clock is in.
 func timeEnds(t *testing.T, after int) {

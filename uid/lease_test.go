@@ -1,9 +1,12 @@
 package uid
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -481,6 +484,35 @@ func TestD2TheEndStays(t *testing.T) {
 				t.Errorf("Next() = %d, %v, want ErrClosed", id, err)
 			}
 		}
+	}
+}
+
+// Who runs into the last year is warned in it, and once, as well as who starts in it.
+func TestD2WarnsWhileRunning(t *testing.T) {
+	for _, mode := range modes {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			g, err := mode.make(context.Background(), new(numbers), WithEpoch(bubbleEpoch), WithLayout(layout(t, 25, 20, 4)), // 388 days
+				WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithScheduleInterval(time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			warnings := func() int { return strings.Count(log.String(), "the time bits end in less than a year") }
+			next(t, g)
+			time.Sleep(20 * 24 * time.Hour)
+			next(t, g)
+			if n := warnings(); n != 0 {
+				t.Errorf("%s: %d warnings more than a year before", mode.name, n)
+			}
+			for range 10 {
+				time.Sleep(24 * time.Hour)
+				next(t, g)
+			}
+			g.Close()
+			if n := warnings(); n != 1 {
+				t.Errorf("%s: %d warnings", mode.name, n)
+			}
+		})
 	}
 }
 

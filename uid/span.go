@@ -7,7 +7,7 @@ import (
 
 // Sizes of the spans that are claimed by Local, All and package percpu, one after the other.
 const (
-	MinSpan = 8
+	MinSpan = 1
 	MaxSpan = 1024
 )
 
@@ -16,6 +16,7 @@ const (
 // at a time. It is good until the generator's next scheduled padding or its Close, and then
 // says that it is spent: what is left of it would grow old, and is a gap.
 //
+// A copy of a Span hands out the same UIDs again, so it must not be copied once it is in use.
 // The zero value is spent.
 type Span struct {
 	taken, last ID // what was taken last, and what may be; not a length, and not the end, which may not fit
@@ -37,8 +38,8 @@ func (s *Span) Next() (ID, bool) {
 func (s *Span) Len() int { return int(s.last - s.taken) }
 
 // NextSize returns how many UIDs to claim after this span: twice as many if it was used up,
-// to MaxSpan; MinSpan if it grew old first. So the gaps of a consumer are not more than about
-// as many as the UIDs that it took, be it slow or fast.
+// to MaxSpan; MinSpan if it grew old first. So the gaps of a consumer are no more than the UIDs
+// that it took, be it slow or fast.
 func (s *Span) NextSize() int {
 	if s.Len() > 0 || s.size == 0 {
 		return MinSpan
@@ -46,8 +47,8 @@ func (s *Span) NextSize() int {
 	return min(2*s.size, MaxSpan)
 }
 
-// Claim claims up to n consecutive UIDs: at least one, and fewer than n where a time unit's
-// end. When the ring is empty the take policy decides, and ctx bounds the wait. Its errors
+// Claim claims n consecutive UIDs, or fewer, at least one, where the time unit ends first. n is
+// any number from 1 on. When the ring is empty the take policy decides, and ctx bounds the wait. Its errors
 // are Next's, and one that wraps ErrOption for an n below 1. It is safe for concurrent use.
 func (c *Cached) Claim(ctx context.Context, n int) (Span, error) {
 	if n < 1 {

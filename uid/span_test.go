@@ -102,25 +102,33 @@ func TestSpansFollowTheRate(t *testing.T) {
 			sizes = append(sizes, l.span.size)
 		}
 	}
-	if want := []int{8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024, 1024}; !slices.Equal(sizes, want) {
+	if want := []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024, 1024}; !slices.Equal(sizes, want) {
 		t.Errorf("spans of %v, want %v", sizes, want)
 	}
 	c.era.Add(1)
 	if _, err := l.Next(); err != nil || l.span.size != MinSpan {
 		t.Errorf("after one that grew old, a span of %d, %v", l.span.size, err)
 	}
-	// One UID for each time that the schedule comes round: MinSpan are claimed for each.
-	before := c.Stats().Issued
-	for range 100 {
-		c.era.Add(1)
-		if _, err := l.Next(); err != nil {
-			t.Fatal(err)
+	// However many UIDs are taken each time that the schedule comes round: there are no more
+	// gaps than UIDs.
+	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 9, 100, 511, 512, 513, 1023, 1024, 5000} {
+		l, before := c.Local(), c.Stats().Issued
+		for range 50 {
+			c.era.Add(1)
+			for range n {
+				if _, err := l.Next(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if used := c.Stats().Issued - before; used > uint64(2*50*n) {
+			t.Errorf("%d UIDs a time: %d UIDs used up %d", n, 50*n, used)
 		}
 	}
-	if n := c.Stats().Issued - before; n != 100*MinSpan {
-		t.Errorf("100 UIDs used up %d", n)
-	}
 }
+
+// lateness is how late the scheduled padding may come on a busy machine.
+const lateness = time.Second
 
 // However a UID is taken, its time is within the bound of the clock: after 10 s of idleness, and
 // at one UID a second, for a few of them; for a minute with RINGUID_MINUTE set.
@@ -144,7 +152,7 @@ func TestFreshAfterIdleness(t *testing.T) {
 				if _, err := take(ids); err != nil {
 					t.Fatal(err)
 				}
-				if behind := time.Since(c.Parse(ids[0]).Time); behind > DefaultMaxStaleness {
+				if behind := time.Since(c.Parse(ids[0]).Time); behind > DefaultMaxStaleness+lateness {
 					t.Errorf("a UID is %v behind the clock", behind)
 				}
 			}

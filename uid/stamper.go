@@ -200,16 +200,17 @@ func (s *stamper) report() {
 	if since < reportEvery && s.reportedN > 0 {
 		return
 	}
-	left, _ := s.hold.left()
 	each := since / time.Duration(rollovers-s.reportedN) // a lease's life
-	lasts := time.Duration(math.MaxInt64)
-	if each < lasts/time.Duration(left+1) {
-		lasts = each * time.Duration(left)
+	args := []any{"worker_id", s.hold.workerID, "bound", s.cfg.borrow, "rollovers", rollovers, "each_lasts", each.Round(time.Millisecond)}
+	if left, all := s.hold.left(); all > 0 {
+		lasts := time.Duration(math.MaxInt64)
+		if each < lasts/time.Duration(left+1) {
+			lasts = each * time.Duration(left)
+		}
+		args = append(args, "left", left, "all_last", lasts.Round(time.Second))
 	}
 	s.cfg.logger.Warn("uid: UID time reached its bound and went on with another worker ID: "+
-		"the load is more than the layout holds; a wider sequence spends none",
-		"worker_id", s.hold.workerID, "left", left, "rollovers", rollovers,
-		"each_lasts", each.Round(time.Millisecond), "all_last", lasts.Round(time.Second), "bound", s.cfg.borrow)
+		"the load is more than the layout holds; a wider sequence spends none", args...)
 	s.reported, s.reportedN = now, rollovers
 }
 

@@ -41,6 +41,7 @@ func (l *numbered) NotBefore() time.Time { return time.Time{} }
 func (l *numbered) Reserve(context.Context, time.Time) (time.Time, error) {
 	return workerassign.Unbounded(), nil
 }
+func (l *numbered) Left(most int64) (n, all int64) { return max(most-l.id, 0), most }
 func (l *numbered) Release(context.Context) error {
 	l.released.Add(1)
 	return nil

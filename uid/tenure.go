@@ -64,12 +64,13 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure,
 	return h, nil
 }
 
-// left returns how many greater worker IDs the layout has, and whether that is less than a
-// tenth of all.
-func (h *tenure) left() (n int64, few bool) {
-	most := h.format.layout.MaxWorkerID()
-	n = most - h.workerID
-	return n, n < most/10
+// left returns how many worker IDs the assigner has left, of how many in all, which is 0 where
+// that is not known.
+func (h *tenure) left() (n, all int64) {
+	if l, ok := h.lease.(workerassign.CountingLease); ok {
+		return l.Left(h.format.layout.MaxWorkerID())
+	}
+	return 0, 0
 }
 
 // reserve asks that units from one on may be stamped, half as many again as are to be held

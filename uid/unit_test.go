@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
@@ -43,12 +44,15 @@ func TestTimeUnits(t *testing.T) {
 // Default makes no more in a unit than its sequence holds, and waits for the next for no
 // longer than that takes.
 func TestDefaultAtTheRateOfItsUnit(t *testing.T) {
-	d := newDefault(t, new(numbers), WithTimeUnit(10*time.Millisecond), WithLayout(layout(t, 42, 13, 8)))
-	begin := time.Now()
-	hammer(t, d, 4, 50*256, true)
-	if took := time.Since(begin); took < 480*time.Millisecond {
-		t.Errorf("50 units' UIDs took %v", took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithTimeUnit(10*time.Millisecond), WithLayout(layout(t, 42, 13, 8)))
+		begin := time.Now()
+		hammer(t, d, 4, 50*256, true)
+		units := time.Duration(d.Stats().Issued/256) * 10 * time.Millisecond // 50, and what each goroutine took beyond
+		if took := time.Since(begin); took < units-20*time.Millisecond || took > units+20*time.Millisecond {
+			t.Errorf("%v of UIDs took %v", units, took)
+		}
+	})
 }
 
 // A static lease grants no future, in units of a millisecond too.

@@ -259,14 +259,14 @@ func TestFreshAfterIdleness(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if behind := time.Since(g.Parse(id).Time); behind > uid.DefaultMaxStaleness {
+			if behind := time.Since(g.Parse(id).Time); behind > uid.DefaultMaxStaleness+time.Second { // the schedule may be late on a busy machine
 				t.Fatalf("a UID is %v behind the clock", behind)
 			}
 		}
 	}
 }
 
-// A slow service on many Ps uses up no more than a few spans for each UID that it takes.
+// A slow service on many Ps uses up no more than a few UIDs for each that it takes.
 func TestGapsAreBounded(t *testing.T) {
 	c := cached(t, "1-28-22-13", uid.WithScheduleInterval(10*time.Millisecond))
 	g := New(c)
@@ -277,7 +277,7 @@ func TestGapsAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if n := c.Stats().Issued; n > taken*uid.MinSpan {
+	if n := c.Stats().Issued; n > 3*taken {
 		t.Errorf("%d UIDs used up %d", taken, n)
 	}
 }
