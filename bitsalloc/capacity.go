@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MinUnit is the shortest time unit that Capacity takes.
+// MinUnit is the shortest time unit that there is.
 const MinUnit = time.Millisecond
 
 // WorkerStarts returns how many disposable worker IDs the layout has: from 1, where keys of

@@ -10,7 +10,7 @@ var (
 	// of the zero Layout that return an error.
 	ErrLayout = errors.New("bitsalloc: bad layout")
 
-	// ErrUnit is returned by Capacity for a time unit that is too short.
+	// ErrUnit is returned by Capacity, Plan and Margins for a time unit that is too short.
 	ErrUnit = errors.New("bitsalloc: bad time unit")
 
 	// ErrRange is what errors.Is finds in a *RangeError.

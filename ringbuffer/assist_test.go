@@ -3,8 +3,6 @@ package ringbuffer
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,42 +96,6 @@ func TestRestDelaysNobody(t *testing.T) {
 		}
 		if waited := time.Since(begin); waited != 0 {
 			t.Errorf("takes waited %v", waited)
-		}
-	})
-}
-
-// OnSchedule is called each time the schedule comes round, before stale runs are dropped, and
-// not for any other padding.
-func TestOnSchedule(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var events []string
-		note := func(event string) {
-			mu.Lock()
-			defer mu.Unlock()
-			events = append(events, event)
-		}
-		seen := func() []string {
-			mu.Lock()
-			defer mu.Unlock()
-			return slices.Clone(events)
-		}
-		r := start(t, Config{
-			Capacity: 4, Provider: &counting{length: 10}, Interval: time.Second,
-			OnSchedule: func() { note("schedule") },
-			Stale:      func(int64) bool { note("stale"); return false },
-		})
-		for v := range int64(35) {
-			take(t, r, v)
-		}
-		synctest.Wait()
-		if got := seen(); len(got) != 0 {
-			t.Errorf("before the schedule: %q", got)
-		}
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if got := seen(); !slices.Equal(got, []string{"schedule", "stale", "schedule", "stale"}) {
-			t.Errorf("%q", got)
 		}
 	})
 }

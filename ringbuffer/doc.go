@@ -10,7 +10,8 @@
 //	                              tail ─┘   the padder puts 45 next
 //
 // When the current run is spent, a taker swaps in its successor by compare-and-swap and
-// wakes the padder if the fill level has come down to the threshold. When there is no
+// wakes the padder if the fill level has fallen below the threshold, or stands in for it
+// ([Config].Assist). When there is no
 // successor, the [TakePolicy] says what happens: [Fail], [Wait], [CallerPads] or one of the
 // user's own. Runs come from a [Provider], in the padder's goroutine or, with CallerPads,
 // in a taker's, but never in two at a time.
@@ -23,8 +24,8 @@
 //     makes a ring whose runs are disjoint.
 //  3. Within a run each integer is handed out at most once, whatever the interleaving of
 //     takers, padder and lapping: it is the result of one atomic add, a run is a fresh
-//     object, and neither its bounds nor its counter are ever set back. A taker that slept
-//     through a whole lap finds a spent counter.
+//     object, its bounds never change, and its counter is never set back below its length.
+//     A taker that slept through a whole lap finds a spent counter.
 //  6. An integer that could not be handed out is lost, never handed out again.
 //
 // And two of the ring's own: the current run only moves forward, so of two takes, one of

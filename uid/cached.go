@@ -38,7 +38,7 @@ var _ Generator = (*Cached)(nil)
 // empty, and first takers wait for that.
 //
 // Errors wrap ErrOption (nothing was assigned), ErrBeforeEpoch, ErrTimeExhausted,
-// ErrWorkerID or ErrLease.
+// ErrWorkerID or ErrLease; or, where ctx ends during the first padding, its error.
 func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
 	cfg, keeper, hold, err := begin(ctx, a, opts)
 	if err != nil {
@@ -91,7 +91,7 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 // Next returns a UID. It neither allocates nor blocks while the ring has one; when it is
 // empty, the take policy decides, with no bound on waiting (NextContext has one). Its errors
 // wrap ErrClosed, ErrTimeExhausted (for ever), ErrEmpty or, where a rollover or a
-// reservation fails, ErrLease.
+// reservation fails, ErrLease (with ErrWorkerID when the layout has no more worker IDs).
 func (c *Cached) Next() (ID, error) {
 	if v, ok := c.ring.TryTake(); ok {
 		return ID(v), nil

@@ -84,8 +84,9 @@ func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*
 }
 
 // Next returns a UID whose time is now's. Where the unit's sequence is used up it waits for
-// the next unit (NextContext bounds that). Its errors wrap ErrClosed, ErrTimeExhausted (for
-// ever), ErrLease or, where WithRollback says so, ErrClockBack.
+// the next unit; where the lease has an end that was not extended in time, for the assigner; and
+// with WaitOut, for the wall clock. NextContext bounds these. Its errors wrap ErrClosed,
+// ErrTimeExhausted (for ever), ErrLease or, where WithRollback says so, ErrClockBack.
 func (d *Default) Next() (ID, error) { return d.NextContext(context.Background()) }
 
 // NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its

@@ -166,6 +166,30 @@ func TestDefaultHonoursTheLease(t *testing.T) {
 	})
 }
 
+// A static lease on a clock that shows whole seconds: a restart within the same instant shares
+// no unit with what was before.
+func TestStaticAtTheBeginningOfAUnit(t *testing.T) {
+	for _, mode := range modes {
+		fake, last := fakeclock.New(noon.Truncate(time.Second)), ID(-1)
+		for range 5 {
+			start := fake.Now()
+			g, err := mode.make(context.Background(), workerassign.Static(5), WithClock(fake))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				fake.Advance(time.Second)
+				id := next(t, g)
+				if p := g.Parse(id); id <= last || p.Time.After(fake.Now()) || !p.Time.After(start) {
+					t.Errorf("%s: %v at %v, started at %v, after %d", mode.name, p, fake.Now(), start, last)
+				}
+				last = id
+			}
+			g.Close()
+		}
+	}
+}
+
 // A static lease: the first unit is one that begins after the start.
 func TestDefaultStatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@
 //	│0 │ time: 28 bits, to 2034-07-04 │ worker: 22 bits        │ seq: 13 bits │
 //	└──┴──────────────────────────────┴────────────────────────┴──────────────┘
 //
-// The worker ID comes from a [workerassign.Assigner] once at start-up: from a counter in a
+// The worker ID comes from a [workerassign.Assigner] at start-up, and seldom after it: from a counter in a
 // file ([workerassign.NewFile]), from an insert into a table ([workerassign.NewDisposable]),
 // or from the caller ([workerassign.Static]).
 //

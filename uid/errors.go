@@ -9,23 +9,25 @@ import (
 )
 
 var (
-	// ErrOption is returned by the constructors for an option that cannot be used, and for
-	// options that do not go together. Nothing has been assigned then.
+	// ErrOption is returned by the constructors, and by NewFormat, for an option that cannot
+	// be used and for options that do not go together: nothing has been assigned then. Claim
+	// and Move.Check return it for arguments that cannot be used.
 	ErrOption = errors.New("uid: bad option")
 
 	// ErrBeforeEpoch is returned by the constructors when the clock is before the epoch.
 	ErrBeforeEpoch = errors.New("uid: the clock is before the epoch")
 
 	// ErrTimeExhausted is returned by the constructors when the time bits are spent
-	// already, and by every Next for ever once they are.
+	// already, and by every Next for ever, until Close, once the generator has come to their
+	// end: a Cached one by as much earlier as it has borrowed.
 	ErrTimeExhausted = errors.New("uid: the time bits are spent")
 
 	// ErrWorkerID is returned by the constructors for a worker ID that is negative or does
-	// not fit the layout.
+	// not fit the layout. Where a rollover meets one, it comes with ErrLease from Next.
 	ErrWorkerID = errors.New("uid: worker ID out of range")
 
-	// ErrClosed is returned by every call of a generator after Close, and by calls that
-	// wait during it.
+	// ErrClosed is returned by every call that would take a UID after Close, and by calls
+	// that wait during it.
 	ErrClosed = errors.New("uid: the generator is closed")
 
 	// ErrEmpty is returned by a Cached generator that has no UID ready, where its take

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
@@ -24,6 +25,34 @@ func workerFile() (path string, remove func()) {
 		log.Fatal(err)
 	}
 	return filepath.Join(folder, "worker"), func() { os.RemoveAll(folder) }
+}
+
+// wallClock is a clock that is set by hand.
+type wallClock struct{ nanos atomic.Int64 }
+
+func (c *wallClock) set(t time.Time) { c.nanos.Store(t.UnixNano()) }
+func (c *wallClock) Now() time.Time  { return time.Unix(0, c.nanos.Load()) }
+
+// The default mode can refuse to make UIDs while the wall clock is behind the last one's time.
+func ExampleWithRollback() {
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var clock wallClock
+	clock.set(noon)
+	g, err := uid.NewDefault(context.Background(), workerassign.Static(7), uid.WithClock(&clock), uid.WithRollback(uid.Refuse()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	for _, second := range []time.Duration{1, -2, 1} { // the second one is a step back
+		clock.set(noon.Add(second * time.Second))
+		_, err := g.Next()
+		fmt.Println(errors.Is(err, uid.ErrClockBack))
+	}
+	// Output:
+	// false
+	// true
+	// false
 }
 
 // What most services need: a generator made once, used by all goroutines, closed at the end.
@@ -92,7 +121,9 @@ func ExampleCached_NextContext() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g, err := uid.NewCached(context.Background(), workerassign.Static(7), uid.WithLayout(layout))
+	var clock wallClock
+	clock.set(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	g, err := uid.NewCached(context.Background(), workerassign.Static(7), uid.WithLayout(layout), uid.WithClock(&clock))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,6 +134,7 @@ func ExampleCached_NextContext() {
 	_, err = g.NextContext(ctx)
 	fmt.Println(errors.Is(err, uid.ErrEmpty), errors.Is(err, context.Canceled))
 
+	clock.set(time.Date(2026, 11, 21, 12, 0, 1, 0, time.UTC)) // the next second begins
 	ctx, cancel = context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	id, err := g.NextContext(ctx)

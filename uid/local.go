@@ -9,11 +9,13 @@ import (
 
 // Local takes UIDs for one goroutine, at a fraction of the cost of Next: from spans that it
 // claims of a Cached generator, without an atomic operation for each UID. It is not safe for
-// concurrent use. It needs no closing; when it is dropped, what is left of its span is a gap
-// of at most MaxSpan UIDs.
+// concurrent use, and must not be copied. It needs no closing; when it is dropped, what is left
+// of its span is a gap of at most MaxSpan UIDs.
 //
-// Its UIDs rise as the generator's do, and are no older. But those of several Locals and of
-// Next interleave: a UID taken later than another may be less, by a span at most.
+// Its UIDs rise as the generator's do, and are no older where there is a schedule
+// (WithScheduleInterval). But those of several Locals and of Next interleave: a UID of a Local may
+// be less than any that others took since its span was claimed, which is a schedule interval ago
+// at most.
 type Local struct {
 	span Span
 	from *Cached

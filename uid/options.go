@@ -139,6 +139,8 @@ func (c *config) checkBorrow() {
 func (c *config) ringSpan() time.Duration { return c.format.unit << c.boostPower }
 
 // WithLayout sets the widths of a UID's fields. The default is bitsalloc.Default, 1-28-22-13.
+// Every generator of a fleet needs the same one, and a change of it can make old UIDs come again:
+// Move judges one.
 func WithLayout(l bitsalloc.Layout) Option {
 	return func(c *config) {
 		if l.IsZero() {
@@ -237,8 +239,10 @@ func WithScheduleInterval(d time.Duration) Option {
 }
 
 // WithMaxStaleness bounds how far a UID's time lies behind the clock when it is taken,
-// however idle the generator was: scheduled padding drops older ones. At least the schedule
-// interval and two time units; the default is 3 s, or that where it is more.
+// however idle the generator was: scheduled padding drops older ones. When the clock has stepped
+// forward, or the process was stopped, UIDs may be older until the schedule comes round; and
+// where that is late, by as much. At least the sum of the schedule interval and two time units;
+// the default is 3 s, or that where it is more.
 func WithMaxStaleness(d time.Duration) Option {
 	return func(c *config) { c.staleness, c.stalenessSet = d, true }
 }
@@ -279,7 +283,8 @@ func WithRolloverInterval(d time.Duration) Option {
 }
 
 // WithReserveAhead sets how far ahead of need a generator reserves time of a lease that has
-// an end: so long an outage of the assigner's store goes unnoticed. At least a time unit;
+// an end, so that an outage of the assigner's store of that length goes unnoticed; it asks for
+// half as much again, so that it need not ask all the time. At least a time unit;
 // the default is 30 s. It means nothing to the leases of NewDisposable and NewFile, which
 // have no end, and of Static, which grants no future.
 func WithReserveAhead(d time.Duration) Option {

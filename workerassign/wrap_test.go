@@ -50,10 +50,10 @@ func TestWrappedClockedAssigner(t *testing.T) {
 		t.Fatal("it hides that the assigner beneath is a ClockedAssigner")
 	}
 	l, err := a.AssignAt(context.Background(), func() time.Time { return at })
-	if err != nil || l.WorkerID() != 1<<4|1<<1 || !l.NotBefore().Equal(at) {
+	if err != nil || l.WorkerID() != 1<<4|1<<1 || !l.NotBefore().Equal(at.Add(1)) {
 		t.Fatalf("%v, %v", l, err)
 	}
-	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Equal(at) {
+	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Equal(at.Add(1)) {
 		t.Errorf("granted until %v, %v", until, err)
 	}
 }

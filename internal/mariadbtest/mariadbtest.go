@@ -236,10 +236,18 @@ func (s *Server) Stop() {
 }
 
 // Restart starts the server again after Kill or Stop, with the same data, on the same port.
+// Another process may have that for a while, as the near end of a connection, so it tries for
+// some seconds.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	if err := s.start(); err != nil {
-		s.tb.Fatalf("the server does not start again: %v\n%s", err, s.Log())
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(200 * time.Millisecond) {
+		err := s.start()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.tb.Fatalf("the server does not start again: %v\n%s", err, s.Log())
+		}
 	}
 }
 

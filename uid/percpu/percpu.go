@@ -2,11 +2,13 @@
 // goroutines on a CPU, holds a small span of UIDs, so that on the fast path CPUs share
 // nothing that is written, and a take needs no atomic operation.
 //
-// What it gives up is order: UIDs of different Ps interleave within their spans, and a
+// What it gives up is order: UIDs of different Ps interleave, so that a UID may be less than any
+// that other Ps took since its span was claimed, which is a schedule interval ago at most; and a
 // goroutine that is moved to another P may get a UID less than its last. What it costs is
 // gaps: what is left of a span when the generator's schedule comes round (a second), at most
-// uid.MaxSpan UIDs a P, and about as many as were taken. UIDs are no older than the Cached
-// generator's, and no less unique.
+// uid.MaxSpan UIDs a P, and no more than were taken. UIDs are no older than the Cached
+// generator's where there is a schedule, and no less unique. When the time bits end, or a take
+// policy returns an error, one P may have UIDs left when another has none.
 //
 // It is not for those who need the order of a strict generator (uid.Cached.Next), and has
 // nothing for those who take UIDs from one goroutine (uid.Cached.Local is faster there), in
