@@ -187,6 +187,7 @@ func TestInvariant1LeasesThatEndOthers(t *testing.T) {
 					t.Errorf("rollover %v, fail %v: %d UIDs in five minutes, %d are wanted; %d calls failed, %v",
 						rollover, fail, got, 310*16, failed, err)
 				}
+				c.Close()
 				if rollover != (o.ended > 0) {
 					t.Errorf("rollover %v: %d leases were ended by another", rollover, o.ended)
 				}
