@@ -22,6 +22,7 @@ type errand struct {
 	mu      sync.Mutex
 	running bool
 	stopped bool
+	pause   time.Duration // the longest between two tries; retryMax where it is 0
 	err     error         // why the last try failed, while the errand runs or after that stopped it
 	tried   chan struct{} // closed after the next try; nil where nobody waits
 }
@@ -45,7 +46,11 @@ func (k *keeper) run(ctx context.Context, e *errand, what string, try func(conte
 // persist tries until it works, with growing pauses, or until ctx ends or nothing can make
 // it work. It logs the first failure, and that it is over.
 func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(context.Context) (bool, error)) bool {
-	for failures, pause := 0, retryBase; ; failures, pause = failures+1, min(2*pause, retryMax) {
+	longest := retryMax
+	if e.pause > 0 {
+		longest = min(longest, e.pause)
+	}
+	for failures, pause := 0, min(retryBase, longest); ; failures, pause = failures+1, min(2*pause, longest) {
 		changed, err := k.attempt(ctx, tryTimeout, try)
 		switch {
 		case ctx.Err() != nil:
@@ -69,7 +74,7 @@ func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(c
 		}
 		e.failed(err)
 		// Not all hosts of a fleet at once.
-		if !k.pause(ctx, pause/2+rand.N(pause/2)) {
+		if !k.pause(ctx, pause/2+rand.N(pause/2+1)) {
 			e.end(nil)
 			return false
 		}

@@ -45,6 +45,7 @@ func (k *keeper) acquire(ctx context.Context) (*tenure, error) {
 		return nil, err
 	}
 	h.ctx, h.cancel = context.WithCancel(k.ctx)
+	h.extending.pause = max(k.cfg.reserve/8, time.Millisecond) // see tenure.reserve
 	if err := h.reserve(ctx, max(k.time.unit(), h.floor), k.ahead); err != nil {
 		k.giveBack(h)
 		return nil, err

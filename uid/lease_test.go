@@ -362,7 +362,7 @@ func TestDefaultAsksSparingly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
 		most int64
-	}{"fails": {errEnded, 20}, "grants nothing": {nil, 2100}} {
+	}{"fails": {errEnded, 100}, "grants nothing": {nil, 2100}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked, asking, together atomic.Int64

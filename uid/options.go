@@ -283,8 +283,9 @@ func WithRolloverInterval(d time.Duration) Option {
 }
 
 // WithReserveAhead sets how far ahead of need a generator reserves time of a lease that has
-// an end, so that an outage of the assigner's store of that length goes unnoticed; it asks for
-// half as much again, so that it need not ask all the time. At least a time unit;
+// an end, so that an outage of the assigner's store of that length goes unnoticed; 10 s less if
+// its calls hang. It asks for half as much again, so that it need not ask all the time. At least a
+// time unit;
 // the default is 30 s. It means nothing to the leases of NewDisposable and NewFile, which
 // have no end, and of Static, which grants no future.
 func WithReserveAhead(d time.Duration) Option {

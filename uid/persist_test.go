@@ -169,7 +169,7 @@ func TestStoreOutage(t *testing.T) {
 			}
 			down(true)
 			got, err := live(60)
-			if got < 20 || got > 32 || !errors.Is(err, errKilled) || !errors.Is(err, ErrLease) {
+			if got < 20 || got > 34 || !errors.Is(err, errKilled) || !errors.Is(err, ErrLease) {
 				t.Errorf("%s: %d of 60 in an outage of a minute, %v", mode.name, got, err)
 			}
 			down(false)

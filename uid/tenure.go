@@ -74,8 +74,9 @@ func (h *tenure) left() (n, all int64) {
 }
 
 // reserve asks that units from one on may be stamped, half as many again as are to be held
-// ahead of need. The grant may be less. More is to be asked for when a third of it is used:
-// where the whole was granted, that leaves what is to be held ahead.
+// ahead of need. The grant may be less. More is to be asked for when a quarter of it is used:
+// where the whole was granted, that leaves what is to be held ahead, and an eighth of that for
+// the pause before a try that comes when the store is up again.
 func (h *tenure) reserve(ctx context.Context, unit, ahead int64) error {
 	end := min(unit+ahead+(ahead+1)/2, h.format.layout.MaxDelta()) + 1
 	until, err := h.lease.Reserve(ctx, h.format.time(end))
@@ -83,7 +84,7 @@ func (h *tenure) reserve(ctx context.Context, unit, ahead int64) error {
 		return leaseError(fmt.Sprintf("worker ID %d may not be used up to %s", h.workerID, h.format.time(end).Format(time.RFC3339Nano)), err)
 	}
 	granted := h.grant(h.format.ceil(until))
-	h.askAt.Store(granted - max(granted-unit, 0)*2/3)
+	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
 	h.refused.Store(0)
 	if unit >= granted {
 		h.refused.Store(unit + 1)
