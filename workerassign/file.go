@@ -38,7 +38,8 @@ var _ Assigner = (*File)(nil)
 type step int
 
 const (
-	stepLocked step = iota
+	stepOpened step = iota // each time that the lock is tried for
+	stepLocked
 	stepRead
 	stepWritten
 	stepRenamed
@@ -135,6 +136,10 @@ func (f *File) lock(ctx context.Context, path string) (*os.File, error) {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, f.failed(err)
+		}
+		if err := f.step(stepOpened); err != nil {
+			file.Close()
+			return nil, err
 		}
 		locked, err := tryLock(file)
 		if err != nil {

@@ -219,41 +219,31 @@ func TestFileWaitsForTheLock(t *testing.T) {
 	}
 }
 
-// A lock file that is deleted while somebody waits for it is not the one to hold.
+// A lock file that is deleted before it is locked keeps nobody out, and so is not the one to hold.
 func TestLockFileIsReplaced(t *testing.T) {
 	leaktest.Check(t)
-	path := filepath.Join(t.TempDir(), "worker.lock")
-	f := NewFile(filepath.Join(t.TempDir(), "worker"))
-	for range 20 {
-		old, err := f.lock(context.Background(), path)
-		if err != nil {
-			t.Fatal(err)
+	path := filepath.Join(t.TempDir(), "worker")
+	f, deleted := NewFile(path), 0
+	f.step = func(at step) error {
+		if at == stepOpened && deleted < 3 {
+			deleted++
+			return os.Remove(path + ".lock")
 		}
-		// Who opens the file now, and waits, ...
-		waiting, err := os.OpenFile(path, os.O_RDWR, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make(chan *os.File)
-		go func() {
-			lock, err := f.lock(context.Background(), path)
-			if err != nil {
-				t.Error(err)
-			}
-			got <- lock
-		}()
-		time.Sleep(2 * time.Millisecond)
-		// ... finds another in its place when its turn comes.
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		old.Close()
-		lock := <-got
-		if !sameFile(lock, path) || sameFile(waiting, path) {
-			t.Error("a deleted file is taken for the lock")
-		}
-		lock.Close()
-		waiting.Close()
+		return nil
+	}
+	lock, err := f.lock(context.Background(), path+".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if deleted != 3 || !sameFile(lock, path+".lock") {
+		t.Errorf("after %d deletions, a deleted file is taken for the lock", deleted)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if other, err := NewFile(path).lock(ctx, path+".lock"); err == nil {
+		other.Close()
+		t.Error("two hold the lock")
 	}
 }
 
