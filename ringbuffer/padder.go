@@ -191,18 +191,19 @@ func (r *Ring) failed(err error) {
 	r.counts.failedPaddings.Add(1)
 	r.fresh.broadcast() // who waits within Pad returns the error
 	if r.counts.episode.Add(1) == 1 {
-		// A provider that fails and works by turns is not logged each time.
-		now := time.Now()
-		if r.logged = now.Sub(r.loggedAt) >= logPause; !r.logged {
-			return
-		}
-		r.loggedAt = now
-		attrs := []slog.Attr{slog.Any("err", err)}
-		if p := (*PanicError)(nil); errors.As(err, &p) {
-			attrs = append(attrs, slog.String("stack", string(p.Stack)))
-		}
-		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelWarn, "ringbuffer: padding failed, trying again", attrs...)
+		r.logged = false
 	}
+	// A provider that fails and works by turns is not logged each time.
+	now := time.Now()
+	if r.logged || now.Sub(r.loggedAt) < logPause {
+		return
+	}
+	r.logged, r.loggedAt = true, now
+	attrs := []slog.Attr{slog.Any("err", err)}
+	if p := (*PanicError)(nil); errors.As(err, &p) {
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	}
+	r.cfg.Logger.LogAttrs(r.ctx, slog.LevelWarn, "ringbuffer: padding failed, trying again", attrs...)
 }
 
 // worked ends an episode of failures. The caller holds the put lock.

@@ -169,6 +169,9 @@ func TestD4TakesNeitherLogNorQueue(t *testing.T) {
 		})
 	}
 	takers.Wait()
+	for failures.Load() == 0 && time.Since(begin) < 10*time.Second {
+		time.Sleep(time.Millisecond) // until the padder has had its turn
+	}
 	took := time.Since(begin)
 	r.Close()
 	if n := strings.Count(log.String(), "\n"); n != 1 {
@@ -201,6 +204,33 @@ func TestD4EpisodesAreLoggedOnceAMinute(t *testing.T) {
 		r.Close()
 		if n := strings.Count(log.String(), "\n"); n < 10 || n > 22 {
 			t.Errorf("%d lines were logged in ten minutes, want about 20", n)
+		}
+	})
+}
+
+// An outage is logged even if it begins soon after a shorter one.
+func TestD3LongOutageIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var failing atomic.Bool
+		r := start(t, Config{Capacity: 1, TakePolicy: Fail, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if failing.Load() {
+					return Run{}, errors.New("boom")
+				}
+				return Run{Length: 1}, nil
+			})})
+		for _, long := range []time.Duration{time.Second, time.Hour} {
+			failing.Store(true)
+			for begin := time.Now(); time.Since(begin) < long; time.Sleep(100 * time.Millisecond) {
+				r.Take(context.Background())
+			}
+			failing.Store(false)
+			time.Sleep(2 * failMax)
+		}
+		r.Close()
+		if failed, works := strings.Count(log.String(), "padding failed"), strings.Count(log.String(), "works again"); failed != 2 || works != 2 {
+			t.Errorf("%d outages and %d recoveries are logged of 2", failed, works)
 		}
 	})
 }

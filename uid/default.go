@@ -181,7 +181,7 @@ func (d *Default) waitFor(ctx context.Context, unit int64, away time.Duration) e
 // exhausted notes that the time bits are spent, for ever, and returns the error that says so.
 func (d *Default) exhausted(unit int64) error {
 	d.spent.Store(true)
-	d.hold.granted.Store(0) // so that each call comes here, should the wall clock go back
+	d.hold.seal() // so that each call comes here, should the wall clock go back
 	return &timeExhaustedError{format: d.time.format, delta: unit}
 }
 

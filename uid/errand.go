@@ -22,9 +22,9 @@ type errand struct {
 	mu      sync.Mutex
 	running bool
 	stopped bool
-	pause   time.Duration // the longest between two tries; retryMax where it is 0
-	err     error         // why the last try failed, while the errand runs or after that stopped it
-	tried   chan struct{} // closed after the next try; nil where nobody waits
+	longest func() time.Duration // the longest pause between two tries; nil for retryMax
+	err     error                // why the last try failed, while the errand runs or after that stopped it
+	tried   chan struct{}        // closed after the next try; nil where nobody waits
 }
 
 // run starts an errand unless it is running, and returns why its last try failed, if that
@@ -46,11 +46,7 @@ func (k *keeper) run(ctx context.Context, e *errand, what string, try func(conte
 // persist tries until it works, with growing pauses, or until ctx ends or nothing can make
 // it work. It logs the first failure, and that it is over.
 func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(context.Context) (bool, error)) bool {
-	longest := retryMax
-	if e.pause > 0 {
-		longest = min(longest, e.pause)
-	}
-	for failures, pause := 0, min(retryBase, longest); ; failures, pause = failures+1, min(2*pause, longest) {
+	for failures, pause := 0, retryBase; ; failures, pause = failures+1, min(2*pause, retryMax) {
 		changed, err := k.attempt(ctx, tryTimeout, try)
 		switch {
 		case ctx.Err() != nil:
@@ -62,8 +58,7 @@ func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(c
 			}
 			e.end(nil)
 			return changed
-		case errors.Is(err, ErrWorkerID) || errors.Is(err, ErrTimeExhausted):
-			// The next worker ID would be greater still, and the next time later.
+		case errors.Is(err, ErrWorkerID): // the next one would be greater still
 			k.cfg.logger.Error("uid: failed for good", "to", what, "err", err)
 			e.stop()
 			e.end(err)
@@ -73,6 +68,9 @@ func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(c
 			k.cfg.logger.Warn("uid: failed, trying again", "to", what, "err", err)
 		}
 		e.failed(err)
+		if e.longest != nil {
+			pause = min(pause, e.longest())
+		}
 		// Not all hosts of a fleet at once.
 		if !k.pause(ctx, pause/2+rand.N(pause/2+1)) {
 			e.end(nil)
@@ -81,7 +79,7 @@ func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(c
 	}
 }
 
-// attempt is one try, of bounded length. It returns a panic, which is the assigner's, as an
+// attempt is one try, of bounded length unless most is 0. It returns a panic, which is the assigner's, as an
 // error: a generator that has UIDs goes on.
 func (k *keeper) attempt(ctx context.Context, most time.Duration, try func(context.Context) (bool, error)) (changed bool, err error) {
 	defer func() {
@@ -90,8 +88,11 @@ func (k *keeper) attempt(ctx context.Context, most time.Duration, try func(conte
 			err = leaseError("the assigner panicked", fmt.Errorf("%v", v))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
+	if most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
 	return try(ctx)
 }
 

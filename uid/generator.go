@@ -72,8 +72,11 @@ func begin(ctx context.Context, a workerassign.Assigner, opts []Option) (config,
 		return cfg, nil, nil, err
 	}
 	k := newKeeper(cfg, t, a)
-	h, err := k.acquire(ctx)
-	if err != nil {
+	var h *tenure
+	if _, err = k.attempt(ctx, 0, func(ctx context.Context) (_ bool, err error) {
+		h, err = k.acquire(ctx)
+		return true, err
+	}); err != nil {
 		k.cancel()
 		return cfg, nil, nil, err
 	}

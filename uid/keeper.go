@@ -45,8 +45,13 @@ func (k *keeper) acquire(ctx context.Context) (*tenure, error) {
 		return nil, err
 	}
 	h.ctx, h.cancel = context.WithCancel(k.ctx)
-	h.extending.pause = max(k.cfg.reserve/8, time.Millisecond) // see tenure.reserve
-	if err := h.reserve(ctx, max(k.time.unit(), h.floor), k.ahead); err != nil {
+	h.extending.longest = func() time.Duration {
+		if k.time.unit() < h.granted.Load() {
+			return max(k.cfg.reserve/8, time.Millisecond) // see tenure.reserve
+		}
+		return retryMax
+	}
+	if err := h.reserve(ctx, max(k.time.unit(), h.floor), k.ahead, false); err != nil {
 		k.giveBack(h)
 		return nil, err
 	}
@@ -60,7 +65,7 @@ func (k *keeper) extend(h *tenure, unit int64) error {
 		return nil
 	}
 	return k.run(h.ctx, &h.extending, "extend the lease", func(ctx context.Context) (bool, error) {
-		err := h.reserve(ctx, unit, k.ahead)
+		err := h.reserve(ctx, unit, k.ahead, unit <= k.time.unit())
 		return unit < h.granted.Load(), err
 	})
 }
@@ -76,8 +81,8 @@ func (k *keeper) prepare() error {
 		switch {
 		case err == nil:
 			k.next.Store(h)
-		case !errors.Is(err, ErrLease):
-			err = leaseError("no other can be had", err)
+		case !errors.Is(err, ErrLease) || errors.Is(err, ErrTimeExhausted):
+			err = leaseError("no other can be had", hidden{err})
 		}
 		return true, err
 	})
@@ -118,3 +123,13 @@ func (k *keeper) close(h *tenure) (err error) {
 	k.running.Wait()
 	return err
 }
+
+// hidden is an error about the next lease that is not to be taken for the end of time, of which
+// the lease in use knows nothing.
+type hidden struct{ err error }
+
+// Error implements error.
+func (h hidden) Error() string { return h.err.Error() }
+
+// Is finds ErrWorkerID alone.
+func (h hidden) Is(target error) bool { return target == ErrWorkerID && errors.Is(h.err, ErrWorkerID) }

@@ -235,6 +235,97 @@ func TestLostLease(t *testing.T) {
 	})
 }
 
+// expiring is an assigner of leases that are lost when they are not extended in time.
+func expiring(silently bool) *maker {
+	return &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+		var mu sync.Mutex
+		var granted time.Time
+		return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case granted.IsZero() || time.Now().Before(granted):
+				granted = until
+			case !silently:
+				return time.Time{}, errEnded
+			}
+			return granted, nil
+		}}, nil
+	}}
+}
+
+// The next lease, which is taken long before it is needed, is extended as well as the one in use.
+func TestNextLeaseIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCached(t, expiring(false), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
+		failed := 0
+		for begin := time.Now(); time.Since(begin) < 30*time.Minute; time.Sleep(5 * time.Millisecond) {
+			if _, err := c.Next(); err != nil {
+				failed++
+			}
+		}
+		if st := c.Stats(); failed > 0 || st.Rollovers < 3 || st.WorkerID != int64(st.Rollovers)+1 {
+			t.Errorf("%d takes failed of half an hour's; %+v", failed, st)
+		}
+	})
+}
+
+// A lease that expired while its process was stopped, and the next one with it, are both changed
+// for a third, whether they say so or just grant nothing more.
+func TestLostLeases(t *testing.T) {
+	for _, silently := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := expiring(silently)
+			var down atomic.Bool
+			working := a.make
+			a.make = func(ctx context.Context, n int64) (workerassign.Lease, error) {
+				l, _ := working(ctx, n)
+				return &made{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+					if down.Load() {
+						return time.Time{}, errors.New("the store is down")
+					}
+					return l.Reserve(ctx, until)
+				}}, nil
+			}
+			c := newCached(t, a, small(t, WithRolloverInterval(time.Minute))...)
+			for range 16 * 8 { // far enough to have the next one at hand
+				next(t, c)
+			}
+			synctest.Wait()
+			down.Store(true)
+			time.Sleep(10 * time.Minute)
+			down.Store(false)
+			time.Sleep(time.Minute)
+			if got, failed, err := live(t, c, time.Minute); got < 60*16 {
+				t.Errorf("silently %v: %d UIDs in a minute after it, %d calls failed, %v", silently, got, failed, err)
+			}
+		})
+	}
+}
+
+// A next lease that is of no use because it begins after the end of time is not the end of the
+// lease in use.
+func TestNextLeaseBeyondTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			l := &made{id: 3}
+			if n > 1 {
+				l.from = workerassign.Unbounded()
+			}
+			return l, nil
+		}}
+		c := newCached(t, a, small(t)...)
+		live(t, c, 10*time.Second)
+		time.Sleep(time.Minute)
+		for range 5 {
+			time.Sleep(time.Second)
+			if _, err := c.Next(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // What an assigner does wrong is an error: nothing of it ends the process.
 func TestBadAssigners(t *testing.T) {
 	nothing := func(context.Context, int64) (workerassign.Lease, error) { return nil, nil }
@@ -244,6 +335,8 @@ func TestBadAssigners(t *testing.T) {
 		} {
 			refused(t, mode.name, mode.make, a, ErrLease, "neither a lease nor an error")
 		}
+		refused(t, mode.name, mode.make, &maker{make: func(context.Context, int64) (workerassign.Lease, error) { panic("boom") }},
+			ErrLease, "panicked: boom")
 	}
 	good := func(_ context.Context, n int64) (workerassign.Lease, error) { return &made{id: n}, nil }
 	for name, tt := range map[string]struct {
@@ -514,6 +607,19 @@ func TestD2WarnsWhileRunning(t *testing.T) {
 				t.Errorf("%s: %d warnings", mode.name, n)
 			}
 		})
+	}
+}
+
+// An extension that is under way when the end comes does not bring UIDs after it.
+func TestD2TheEndSealsTheLease(t *testing.T) {
+	h := &tenure{format: Format{layout: layout(t, 31, 20, 4), epoch: bubbleEpoch, unit: time.Second}}
+	if got := h.grant(100); got != 100 || h.granted.Load() != 100 {
+		t.Errorf("granted up to %d, %d", got, h.granted.Load())
+	}
+	h.seal()
+	h.grant(200)
+	if n := h.granted.Load(); n != 0 {
+		t.Errorf("granted up to %d after the end", n)
 	}
 }
 

@@ -60,5 +60,5 @@ func (c *Cached) Claim(ctx context.Context, n int) (Span, error) {
 	if err != nil {
 		return Span{}, translate(err)
 	}
-	return Span{taken: ID(first) - 1, last: ID(first + (got - 1)), era: era, size: n, from: c}, nil
+	return Span{taken: ID(first) - 1, last: ID(first + (got - 1)), era: era, size: int(got), from: c}, nil
 }

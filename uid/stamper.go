@@ -42,6 +42,7 @@ type stamper struct {
 	since     time.Time // when hold was taken into use
 	reported  time.Time // when a rollover was last logged, at first when the generator began
 	reportedN uint64    // how many there had been then
+	lostAt    time.Time // when it was last logged that a lease was not extended
 
 	current   atomic.Pointer[tenure] // hold, for Stats
 	rollovers atomic.Uint64
@@ -73,7 +74,7 @@ func (s *stamper) NextRun(context.Context) (ringbuffer.Run, error) {
 		}
 		unit = max(s.last+1, now)
 	} else if s.cfg.rollover && unit > now+s.soon && s.begun() {
-		s.keeper.prepare() // a failure of it matters at the bound
+		s.ready(now) // a failure of it matters at the bound
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run is all of the
 	// sequence, and here is the time.
@@ -113,18 +114,18 @@ func (s *stamper) atBound(now, unit int64) error {
 		wait.After, wait.Reason = min(wait.After, left), errTooSoon
 		return wait
 	}
-	next := s.keeper.next.Load()
+	if next := s.keeper.next.Load(); next != nil && max(s.lastOf(next)+1, now) >= unit {
+		wait.Reason = errNoGain
+		return wait
+	}
+	next, err := s.ready(now)
 	if next == nil {
-		if err := s.keeper.prepare(); err != nil {
+		if err != nil {
 			return err
 		}
 		return &ringbuffer.NotYetError{After: askAgain, Reason: errNoLeaseYet}
 	}
 	first := max(s.lastOf(next)+1, now)
-	if first >= unit {
-		wait.Reason = errNoGain
-		return wait
-	}
 	s.changeTo(next)
 	s.report()
 	if first > now+s.borrow {
@@ -137,8 +138,6 @@ func (s *stamper) atBound(now, unit int64) error {
 // changes to another lease where this one cannot be extended and another can be had, or says
 // what to wait for.
 func (s *stamper) atEnd(now, unit int64, err error) error {
-	refused := s.hold.refused.Load()
-	lost := err != nil || refused != 0 && refused <= unit+1
 	wait := &ringbuffer.NotYetError{After: askAgain, Reason: errNoGrantYet}
 	if unit > now {
 		wait = &ringbuffer.NotYetError{After: s.time.until(unit) + 1, Reason: errClockBehind}
@@ -146,25 +145,42 @@ func (s *stamper) atEnd(now, unit int64, err error) error {
 			wait.After = min(wait.After, askAgain)
 		}
 	}
-	if lost && s.cfg.rollover && s.begun() && s.untilDue() <= 0 {
-		if err != nil {
-			s.keeper.prepare()
+	// The lease is lost if it cannot be extended, or does not grant what has begun; and where
+	// another is at hand, if it does not grant what has not.
+	refused, atHand := s.hold.refused.Load(), s.keeper.next.Load() != nil
+	lost := err != nil || s.hold.denied.Load() || atHand && refused != 0 && refused <= unit+1
+	if lost && s.cfg.rollover && (atHand || s.untilDue() <= 0) {
+		if next, _ := s.ready(now); next != nil && max(s.lastOf(next)+1, now) <= now+s.borrow {
+			s.changeTo(next)
+			s.reportLost(err)
+			return nil
 		}
-		if next := s.keeper.next.Load(); next != nil {
-			first := max(s.lastOf(next)+1, now)
-			if first < next.granted.Load() && first <= now+s.borrow {
-				s.changeTo(next)
-				s.cfg.logger.Warn("uid: the lease was not extended; went on with another", "worker_id", next.workerID, "err", err)
-				return nil
-			}
-			s.keeper.extend(next, first)
-			wait.After = min(wait.After, askAgain)
-		}
+		wait.After = min(wait.After, askAgain)
 	}
 	if err != nil {
 		return err
 	}
 	return wait
+}
+
+// ready sees to it that there is a next lease, and that it is kept extended, and returns it if its
+// first unit is granted. One that is lost is given back. The error is why there is none.
+func (s *stamper) ready(now int64) (*tenure, error) {
+	next := s.keeper.next.Load()
+	if next == nil {
+		return nil, s.keeper.prepare()
+	}
+	first := max(s.lastOf(next)+1, now)
+	err := s.keeper.extend(next, first)
+	if first < next.granted.Load() {
+		return next, nil
+	}
+	if err != nil || next.denied.Load() {
+		s.keeper.next.Store(nil)
+		s.keeper.retire(next)
+		return nil, s.keeper.prepare()
+	}
+	return nil, nil
 }
 
 // untilDue returns how long it is until the lease may be changed for another.
@@ -212,6 +228,16 @@ func (s *stamper) report() {
 	s.cfg.logger.Warn("uid: UID time reached its bound and went on with another worker ID: "+
 		"the load is more than the layout holds; a wider sequence spends none", args...)
 	s.reported, s.reportedN = now, rollovers
+}
+
+// reportLost logs that a lease was changed because it was not extended.
+func (s *stamper) reportLost(err error) {
+	if s.since.Sub(s.lostAt) < reportEvery && !s.lostAt.IsZero() {
+		return
+	}
+	s.lostAt = s.since
+	s.cfg.logger.Warn("uid: a lease was not extended; went on with another", "worker_id", s.hold.workerID,
+		"rollovers", s.rollovers.Load(), "err", err)
 }
 
 // stale tells whether a run would be older than the bound before the schedule comes round

@@ -22,6 +22,8 @@ type tenure struct {
 	granted atomic.Int64 // the first unit that may not be stamped; it only grows
 	askAt   atomic.Int64 // the unit from which on more is to be asked for
 	refused atomic.Int64 // if not 0, the unit after the last that was asked for and not granted
+	denied  atomic.Bool  // a unit that had begun was asked for and not granted
+	sealed  atomic.Bool  // nothing more may be stamped
 
 	extending errand
 	ctx       context.Context // ends with the tenure
@@ -68,16 +70,16 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure,
 // that is not known.
 func (h *tenure) left() (n, all int64) {
 	if l, ok := h.lease.(workerassign.CountingLease); ok {
-		return l.Left(h.format.layout.MaxWorkerID())
+		n, all = l.Left(h.format.layout.MaxWorkerID())
 	}
-	return 0, 0
+	return max(n, 0), all
 }
 
-// reserve asks that units from one on may be stamped, half as many again as are to be held
-// ahead of need. The grant may be less. More is to be asked for when a quarter of it is used:
-// where the whole was granted, that leaves what is to be held ahead, and an eighth of that for
-// the pause before a try that comes when the store is up again.
-func (h *tenure) reserve(ctx context.Context, unit, ahead int64) error {
+// reserve asks that units from one on may be stamped, which may have begun, half as many again as
+// are to be held ahead of need. The grant may be less. More is to be asked for when a quarter of
+// it is used: where the whole was granted, that leaves what is to be held ahead, and an eighth of
+// that for the pause before a try that comes when the store is up again.
+func (h *tenure) reserve(ctx context.Context, unit, ahead int64, begun bool) error {
 	end := min(unit+ahead+(ahead+1)/2, h.format.layout.MaxDelta()) + 1
 	until, err := h.lease.Reserve(ctx, h.format.time(end))
 	if err != nil {
@@ -86,6 +88,7 @@ func (h *tenure) reserve(ctx context.Context, unit, ahead int64) error {
 	granted := h.grant(h.format.ceil(until))
 	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
 	h.refused.Store(0)
+	h.denied.Store(unit >= granted && begun)
 	if unit >= granted {
 		h.refused.Store(unit + 1)
 	}
@@ -100,9 +103,18 @@ func (h *tenure) grant(first int64) int64 {
 			return old
 		}
 		if h.granted.CompareAndSwap(old, first) {
+			if h.sealed.Load() {
+				h.granted.Store(0)
+			}
 			return first
 		}
 	}
+}
+
+// seal takes back what was granted, for ever.
+func (h *tenure) seal() {
+	h.sealed.Store(true)
+	h.granted.Store(0)
 }
 
 // release gives the lease back.
