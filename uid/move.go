@@ -29,8 +29,9 @@ type Move struct {
 	RollOut time.Duration
 
 	// Ahead is how far ahead of the clock the old format's UIDs may be stamped: the sum of
-	// what may be borrowed (WithMaxBorrow; an hour where nothing was said) and how far clocks
-	// may be wrong. 0 means DefaultMaxBorrow and a minute; a negative one means none.
+	// what may be borrowed (WithMaxBorrow; an hour where nothing was said, or twice what the
+	// ring holds, where that is more: with a boost power of 11 or more) and how far clocks may
+	// be wrong. 0 means DefaultMaxBorrow and a minute; a negative one means none.
 	Ahead time.Duration
 
 	// Behind is how far behind it the new format's may be: the sum of WithMaxStaleness and how

@@ -269,9 +269,9 @@ func WithRollover(on bool) Option {
 }
 
 // WithRolloverInterval bounds how many worker IDs a Cached generator can spend, whatever the
-// load: it takes another lease at most once in d, counted from its start. When the bound on
-// borrowing is met earlier, it gives out the layout's rate until then. The default is 0: no
-// such limit.
+// load: it takes another lease into use at most once in d, counted from its start, unless one
+// was lost. When the bound on borrowing is met earlier, it gives out the layout's rate until
+// then. The default is 0: no such limit.
 func WithRolloverInterval(d time.Duration) Option {
 	return func(c *config) {
 		if d < 0 {
@@ -284,8 +284,9 @@ func WithRolloverInterval(d time.Duration) Option {
 
 // WithReserveAhead sets how far ahead of need a generator reserves time of a lease that has
 // an end, so that an outage of the assigner's store of that length goes unnoticed; 10 s less if
-// its calls hang. It asks for half as much again, so that it need not ask all the time. At least a
-// time unit;
+// its calls hang. It asks for half as much again, so that it need not ask all the time. It is UID
+// time: at a multiple of the layout's rate it lasts that much less, and no more than one and a
+// half of it is made for each call of the store. More than a call takes, and at least a time unit;
 // the default is 30 s. It means nothing to the leases of NewDisposable and NewFile, which
 // have no end, and of Static, which grants no future.
 func WithReserveAhead(d time.Duration) Option {

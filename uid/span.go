@@ -21,7 +21,7 @@ const (
 type Span struct {
 	taken, last ID // what was taken last, and what may be; not a length, and not the end, which may not fit
 	era         uint64
-	size        int // as it was asked for
+	size        int // how many it had
 	from        *Cached
 }
 

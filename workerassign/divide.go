@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,7 +17,7 @@ import (
 // 0 to 2^bits-1, and the upper ones hold the other's worker ID, which so may be
 // 2^(workerBits-bits)-1 at most. Make one in a process, and give it to all of its generators: it
 // is safe for concurrent use. A worker ID of the other is given back when all that were made of
-// it were.
+// it were. When one part of it cannot be extended, the next lease is a part of another.
 //
 // Errors of Assign are the other's; one that wraps ErrOption, where the widths do not fit,
 // before the other is asked; and one that wraps ErrWidth, where the other's worker ID is too
@@ -48,6 +49,7 @@ type whole struct {
 	lease Lease
 	id    int64
 
+	lost      atomic.Bool   // the last try to extend it failed
 	reserving chan struct{} // held, by a send, by who reserves: a lease need not bear two at a time
 
 	mu   sync.Mutex
@@ -69,6 +71,13 @@ func (d *divided) AssignAt(ctx context.Context, now func() time.Time) (Lease, er
 		return nil, fmt.Errorf("workerassign: gave up waiting for another who asks: %w", context.Cause(ctx))
 	}
 	parts := int64(1) << d.bits
+	if d.whole != nil && d.next < parts && d.whole.lost.Load() {
+		// What could not be extended as one of its parts cannot be as another.
+		if err := d.whole.giveBack(ctx, parts-d.next); err != nil {
+			return nil, err
+		}
+		d.next = parts
+	}
 	if d.whole == nil || d.next == parts {
 		lease, err := assignAt(ctx, d.assigner, now)
 		if err != nil {
@@ -103,21 +112,29 @@ func (p *part) Reserve(ctx context.Context, until time.Time) (time.Time, error) 
 	case <-ctx.Done():
 		return time.Time{}, fmt.Errorf("workerassign: gave up waiting for another who reserves: %w", context.Cause(ctx))
 	}
-	return p.lease.Reserve(ctx, until)
+	granted, err := p.lease.Reserve(ctx, until)
+	p.lost.Store(err != nil)
+	return granted, err
 }
 
 // Release gives the whole back if this was its last part. A failure is that of the whole.
 func (p *part) Release(ctx context.Context) (err error) {
 	p.once.Do(func() {
-		p.mu.Lock()
-		p.held--
-		last := p.held == 0
-		p.mu.Unlock()
-		if last {
-			err = p.lease.Release(ctx)
-		}
+		err = p.giveBack(ctx, 1)
 	})
 	return err
+}
+
+// giveBack counts parts that are not held any more, and gives the whole back after the last.
+func (w *whole) giveBack(ctx context.Context, parts int64) error {
+	w.mu.Lock()
+	w.held -= parts
+	last := w.held == 0
+	w.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return w.lease.Release(ctx)
 }
 
 func (p *part) Left(most int64) (n, all int64) {

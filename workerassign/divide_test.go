@@ -51,6 +51,45 @@ func TestDivide(t *testing.T) {
 	}
 }
 
+// A worker ID that cannot be extended any more is not divided further, and is given back when its
+// parts are.
+func TestDivideALostLease(t *testing.T) {
+	ctx, gone := context.Background(), errors.New("gone")
+	inner := from(1)
+	a := Divide(assignerFunc(func(ctx context.Context) (Lease, error) {
+		l, err := inner.Assign(ctx)
+		if l.WorkerID() == 1 {
+			return failing{Lease: l, err: gone}, err
+		}
+		return l, err
+	}), 2, 10)
+	lost, err := a.Assign(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lost.Reserve(ctx, time.Now()); !errors.Is(err, gone) {
+		t.Fatal(err)
+	}
+	next, err := a.Assign(ctx)
+	if err != nil || next.WorkerID() != 2<<2 {
+		t.Fatalf("%v, %v; want a part of another", next, err)
+	}
+	if _, err := next.Reserve(ctx, time.Now()); err != nil || inner.released.Load() != 0 {
+		t.Errorf("%v; %d were given back", err, inner.released.Load())
+	}
+	if err := lost.Release(ctx); err != nil || inner.released.Load() != 1 {
+		t.Errorf("%v; %d were given back", err, inner.released.Load())
+	}
+}
+
+// failing is a lease that cannot be extended.
+type failing struct {
+	Lease
+	err error
+}
+
+func (l failing) Reserve(context.Context, time.Time) (time.Time, error) { return time.Time{}, l.err }
+
 // Invariant 1: however many ask at a time, no worker ID is given out twice.
 func TestInvariant1Divide(t *testing.T) {
 	a := Prefix(Divide(Divide(from(0), 3, 30), 2, 32), 1, 8, 40)
