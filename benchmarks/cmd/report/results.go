@@ -177,7 +177,8 @@ no worker ID is taken meanwhile: what is measured is taking UIDs, not the disk t
 Two peers are bound by their formats, not by their code: bwmarrin/snowflake has 12 bits of sequence for a millisecond,
 which is 4,096 IDs and 244 ns each; sony/sonyflake has 8 bits for 10 ms, which is 256 IDs and 39 µs each. The default
 mode with the default layout is bound so too, to 8,192 a second; above it has the layout %s, which never makes it wait.
-The others make IDs of 96 to 160 bits, most of them random.
+An ID of edwingeng/wuid is a number from a store and a count, at one atomic add, and has no time in it. The others make IDs of
+96 to 160 bits, most of them random.
 
 Making and closing a Cached generator of default size with a static lease takes %s and allocates %.1f KiB in all.
 `, "`"+benchmarks.Wide+"`", nanoseconds(median(r.of("Construct", cpus))), median(r.bytes[fmt.Sprintf("Construct-%d", cpus)])/1024)
