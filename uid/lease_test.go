@@ -418,20 +418,25 @@ func TestInvariant5FarLeases(t *testing.T) {
 	}
 }
 
+// hanging is an assigner of a lease whose Reserve can be made to hang.
+func hanging(hangs *atomic.Bool) *maker {
+	return &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+		return &made{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+			if hangs.Load() {
+				<-ctx.Done()
+				return time.Time{}, ctx.Err()
+			}
+			return until, nil
+		}}, nil
+	}}
+}
+
 // A call of the store that hangs, as on a dead connection, is given up after a while.
 func TestStoreThatHangs(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
 			var hangs atomic.Bool
-			g, err := mode.make(context.Background(), &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
-				return &made{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
-					if hangs.Load() {
-						<-ctx.Done()
-						return time.Time{}, ctx.Err()
-					}
-					return until, nil
-				}}, nil
-			}}, small(t, WithRollover(false))...)
+			g, err := mode.make(context.Background(), hanging(&hangs), small(t, WithRollover(false))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -502,15 +507,7 @@ func TestDefaultAsksSparingly(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool
-		d := newDefault(t, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
-			return &made{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
-				if hangs.Load() {
-					<-ctx.Done()
-					return time.Time{}, ctx.Err()
-				}
-				return until, nil
-			}}, nil
-		}}, small(t)...)
+		d := newDefault(t, hanging(&hangs), small(t)...)
 		hangs.Store(true)
 		time.Sleep(5 * time.Second)
 		time.AfterFunc(time.Second, func() { d.Close() })
