@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/needs"
 )
 
 // A process whose wall clock is moved by an hour, forth, back, and back to where it was, while 8
@@ -22,15 +24,9 @@ func TestMovedClock(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-" + arch)
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 	if err != nil || len(libraries) == 0 {
-		const missing = "QEMU's user mode or libfaketime is missing; on Debian: apt-get install qemu-user libfaketime"
-		if os.Getenv("RINGUID_REQUIRE_SERVER") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
+		needs.Missing(t, "QEMU's user mode or libfaketime is missing; on Debian: apt-get install qemu-user libfaketime")
 	}
-	if testing.Short() {
-		t.Skip("short: it takes 6 s")
-	}
+	needs.Time(t, "it takes 6 s")
 	t.Parallel()
 	folder := t.TempDir()
 	offset := filepath.Join(folder, "offset")

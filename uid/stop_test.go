@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringuid/ringuid/internal/needs"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -31,9 +32,7 @@ func TestStoppedProcess(t *testing.T) {
 		}
 		return
 	}
-	if testing.Short() {
-		t.Skip("short: it is stopped for 4 s")
-	}
+	needs.Time(t, "it is stopped for 4 s")
 	t.Parallel()
 	length := 4 * time.Second
 	if os.Getenv("RINGUID_MINUTE") != "" {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/needs"
 )
 
 // assign takes a worker ID and fails the test if there is none.
@@ -152,7 +153,7 @@ func TestFileByOtherNames(t *testing.T) {
 	folder, other := t.TempDir(), t.TempDir()
 	path, link := filepath.Join(folder, "worker"), filepath.Join(other, "link")
 	if err := os.Symlink(folder, filepath.Join(other, "folder")); err != nil {
-		t.Skip("this system has no links: ", err)
+		needs.Missing(t, "this system has no links: ", err)
 	}
 	if got := assign(t, NewFile(filepath.Join(other, "folder", "worker"))); got != 1 {
 		t.Errorf("worker ID %d, want 1", got)
@@ -249,9 +250,7 @@ func TestLockFileIsReplaced(t *testing.T) {
 
 // A wait for the lock that takes long is logged, once.
 func TestFileLogsAWait(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it waits for more than a second")
-	}
+	needs.Time(t, "it waits for more than a second")
 	t.Parallel()
 	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "worker")
@@ -301,7 +300,7 @@ func TestInvariant1LockFileIsDeletedMidway(t *testing.T) {
 					}
 					reached = true
 					if err := os.Remove(path + ".lock"); err != nil {
-						t.Skip("this system does not delete open files: ", err)
+						needs.Missing(t, "this system does not delete open files: ", err)
 					}
 					for range 3 {
 						if err := take(NewFile(path)); err != nil {
@@ -338,7 +337,7 @@ func TestTemporaryFileIsNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(victim, path+".tmp"); err != nil {
-		t.Skip("this system has no links: ", err)
+		needs.Missing(t, "this system has no links: ", err)
 	}
 	if got := assign(t, NewFile(path)); got != 1 {
 		t.Errorf("worker ID %d, want 1", got)

@@ -19,15 +19,12 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/needs"
 )
 
-const (
-	// RequireEnv, where it is set, makes a missing server a failure instead of a skip.
-	RequireEnv = "RINGUID_REQUIRE_SERVER"
-
-	// DSNEnv names a server that Connect uses instead of starting one.
-	DSNEnv = "RINGUID_TEST_DSN"
-)
+// DSNEnv names a server that Connect uses instead of starting one.
+const DSNEnv = "RINGUID_TEST_DSN"
 
 // startTimeout is how long a server may take until it answers.
 const startTimeout = 60 * time.Second
@@ -43,16 +40,14 @@ type Server struct {
 }
 
 // Start starts a server that ends with the test, with flags behind its own. Where there is
-// no server to start, or tests are to be short, the test is skipped; it fails instead if
-// RequireEnv is set.
+// no server to start, or tests are to be short, the test is skipped, unless all have to run:
+// see package needs.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	if testing.Short() && os.Getenv(RequireEnv) == "" {
-		tb.Skip("a server takes too long for -short")
-	}
+	needs.Time(tb, "it starts a server")
 	for _, name := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := find(name); err != nil {
-			miss(tb, name)
+			needs.Missing(tb, name, " was not found: install MariaDB's server (Debian's package mariadb-server), or run make test, which does")
 		}
 	}
 	// Not in the test's own folder, whose name can be longer than a socket's may be.
@@ -112,16 +107,6 @@ func (s *Server) environ() []string {
 		s.tb.Fatal(err)
 	}
 	return append(os.Environ(), "TMPDIR="+tmp)
-}
-
-// miss skips or fails a test for which there is no server.
-func miss(tb testing.TB, name string) {
-	tb.Helper()
-	advice := fmt.Sprintf("%s was not found: install MariaDB's server (Debian's package mariadb-server)", name)
-	if os.Getenv(RequireEnv) != "" {
-		tb.Fatal(advice)
-	}
-	tb.Skip(advice + ", or make test, which does")
 }
 
 // find finds a program, also where the paths of users who are not root do not lead.

@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/needs"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -247,9 +248,7 @@ func TestWaits(t *testing.T) {
 
 // What a P holds does not grow old.
 func TestFreshAfterIdleness(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it is idle for 5 s")
-	}
+	needs.Time(t, "it is idle for 5 s")
 	c := cached(t, "1-28-22-13")
 	g := New(c)
 	for n := range 2 {
