@@ -1,0 +1,76 @@
+package safelog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// calling is a handler that calls a function for each record.
+type calling struct {
+	slog.Handler
+	f func(r slog.Record)
+}
+
+func (h calling) Handle(ctx context.Context, r slog.Record) error {
+	h.f(r)
+	return h.Handler.Handle(ctx, r)
+}
+
+func TestQueueKeepsOrder(t *testing.T) {
+	var out bytes.Buffer
+	q := NewQueue(slog.New(slog.NewTextHandler(&out, nil)))
+	for n := range 50 {
+		q.Log(slog.LevelInfo, fmt.Sprintf("m%d", n), "n", n)
+	}
+	q.Log(slog.LevelDebug, "hidden")
+	if !q.Flush(time.Minute) {
+		t.Fatal("not written within a minute")
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 50 {
+		t.Fatalf("%d lines, want 50:\n%s", len(lines), out.String())
+	}
+	for n, line := range lines {
+		if !strings.Contains(line, fmt.Sprintf("msg=m%d n=%d", n, n)) {
+			t.Errorf("line %d is %q", n, line)
+		}
+	}
+}
+
+// A handler that blocks, panics or logs itself does not stop those who log.
+func TestQueueOfABadHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q *Queue
+		release := make(chan struct{})
+		written := 0
+		q = NewQueue(slog.New(calling{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
+			<-release
+			written++
+			if r.Message == "first" {
+				q.Log(slog.LevelInfo, "by the handler")
+				panic("handler")
+			}
+		}}))
+		q.Log(slog.LevelInfo, "first")
+		synctest.Wait() // it is being written
+		for range 3 * queueLimit {
+			q.Log(slog.LevelInfo, "more")
+		}
+		if q.Flush(time.Second) {
+			t.Error("Flush reports that a blocked handler has written")
+		}
+		close(release)
+		if !q.Flush(time.Second) {
+			t.Error("not written within a second")
+		}
+		if want := 1 + queueLimit + 1; written != want { // the handler's own found no place; one line reports the dropped ones
+			t.Errorf("%d records were written, want %d", written, want)
+		}
+	})
+}
