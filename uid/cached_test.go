@@ -382,13 +382,15 @@ func TestCloseReportsTheLease(t *testing.T) {
 // stubborn is an assigner whose lease cannot be given back.
 type stubborn struct{}
 
-func (stubborn) Assign(context.Context) (workerassign.Lease, error) { return stubborn{}, nil }
-func (stubborn) WorkerID() int64                                    { return 3 }
-func (stubborn) NotBefore() time.Time                               { return time.Time{} }
+func (stubborn) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+	return stubborn{}, nil
+}
+func (stubborn) WorkerID() int64      { return 3 }
+func (stubborn) NotBefore() time.Time { return time.Time{} }
 func (stubborn) Reserve(context.Context, time.Time) (time.Time, error) {
 	return workerassign.Unbounded(), nil
 }
-func (stubborn) Release(context.Context) error { return errors.New("no") }
+func (stubborn) Release(context.Context, time.Time) error { return errors.New("no") }
 
 // Rollovers are logged with their rate and how long the worker IDs last at it, once a minute.
 func TestRolloversAreReported(t *testing.T) {

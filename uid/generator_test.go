@@ -237,7 +237,7 @@ func TestSection9(t *testing.T) {
 // blocking is an assigner that waits for its context.
 type blocking struct{}
 
-func (blocking) Assign(ctx context.Context) (workerassign.Lease, error) {
+func (blocking) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -284,7 +284,7 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 func TestD15StaticWorkerIDsDoNotEnd(t *testing.T) {
 	for _, mode := range modes {
 		var log bytes.Buffer
-		for _, a := range []workerassign.Assigner{workerassign.Static(1023), workerassign.Prefix(new(numbers), 31, 5, 10)} {
+		for _, a := range []workerassign.Assigner{workerassign.Static(1023), workerassign.Prefix(new(numbers), 31, 5)} {
 			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			if err != nil {
 				t.Fatal(err)

@@ -40,7 +40,7 @@ func newKeeper(cfg config, t *timeline, a workerassign.Assigner) *keeper {
 
 // acquire takes a lease and reserves what a generator needs of it at first.
 func (k *keeper) acquire(ctx context.Context) (*tenure, error) {
-	h, err := assign(ctx, k.assigner, k.time)
+	h, err := assign(ctx, k.assigner, k.time, k.cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (k *keeper) giveBack(h *tenure) error {
 	h.cancel()
 	h.extending.finish()
 	_, err := k.attempt(context.Background(), closeTimeout, func(ctx context.Context) (bool, error) {
-		return true, h.release(ctx)
+		return true, h.release(ctx, time.Time{})
 	})
 	if err != nil {
 		k.cfg.logger.Warn("uid: a lease was not given back", "err", err)

@@ -33,7 +33,7 @@ func (l *made) Reserve(ctx context.Context, until time.Time) (time.Time, error) 
 	}
 	return l.reserve(ctx, until)
 }
-func (l *made) Release(ctx context.Context) error {
+func (l *made) Release(ctx context.Context, used time.Time) error {
 	if l.release == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ type maker struct {
 	make  func(ctx context.Context, n int64) (workerassign.Lease, error)
 }
 
-func (a *maker) Assign(ctx context.Context) (workerassign.Lease, error) {
+func (a *maker) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
 	return a.make(ctx, a.asked.Add(1))
 }
 
@@ -149,7 +149,7 @@ type ordinal struct {
 
 var errEnded = errors.New("the lease was ended by a later one")
 
-func (o *ordinal) Assign(context.Context) (workerassign.Lease, error) {
+func (o *ordinal) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.latest++
@@ -331,7 +331,7 @@ func TestBadAssigners(t *testing.T) {
 	nothing := func(context.Context, int64) (workerassign.Lease, error) { return nil, nil }
 	for _, mode := range modes {
 		for _, a := range []workerassign.Assigner{
-			&maker{make: nothing}, workerassign.Divide(&maker{make: nothing}, 2, 22), workerassign.Prefix(&maker{make: nothing}, 1, 2, 22),
+			&maker{make: nothing}, workerassign.Divide(&maker{make: nothing}, 2), workerassign.Prefix(&maker{make: nothing}, 1, 2),
 		} {
 			refused(t, mode.name, mode.make, a, ErrLease, "neither a lease nor an error")
 		}

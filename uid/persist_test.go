@@ -35,7 +35,7 @@ func (d *diary) step() error {
 	return nil
 }
 
-func (d *diary) Assign(context.Context) (workerassign.Lease, error) {
+func (d *diary) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.step(); err != nil {
@@ -62,9 +62,9 @@ type diaryLease struct {
 	from time.Time
 }
 
-func (l *diaryLease) WorkerID() int64               { return 7 }
-func (l *diaryLease) NotBefore() time.Time          { return l.from }
-func (l *diaryLease) Release(context.Context) error { return nil }
+func (l *diaryLease) WorkerID() int64                          { return 7 }
+func (l *diaryLease) NotBefore() time.Time                     { return l.from }
+func (l *diaryLease) Release(context.Context, time.Time) error { return nil }
 
 func (l *diaryLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	l.mu.Lock()

@@ -106,7 +106,7 @@ var (
 )
 
 // Assign implements workerassign.Assigner.
-func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
+func (a *simStore) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
 	if a.down {
 		return nil, errSimDown
 	}
@@ -134,9 +134,9 @@ func (a *simStore) Assign(context.Context) (workerassign.Lease, error) {
 	return l, err
 }
 
-func (l *simLease) WorkerID() int64               { return l.id }
-func (l *simLease) NotBefore() time.Time          { return l.from }
-func (l *simLease) Release(context.Context) error { return nil }
+func (l *simLease) WorkerID() int64                          { return l.id }
+func (l *simLease) NotBefore() time.Time                     { return l.from }
+func (l *simLease) Release(context.Context, time.Time) error { return nil }
 
 func (l *simLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	switch {

@@ -21,7 +21,7 @@ type numbers struct {
 	fail     atomic.Pointer[error] // Assign returns it, where it is set
 }
 
-func (a *numbers) Assign(context.Context) (workerassign.Lease, error) {
+func (a *numbers) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
 	if err := a.fail.Load(); err != nil {
 		return nil, *err
 	}
@@ -41,8 +41,8 @@ func (l *numbered) NotBefore() time.Time { return time.Time{} }
 func (l *numbered) Reserve(context.Context, time.Time) (time.Time, error) {
 	return workerassign.Unbounded(), nil
 }
-func (l *numbered) Left(most int64) (n, all int64) { return max(most-l.id, 0), most }
-func (l *numbered) Release(context.Context) error {
+func (l *numbered) Remaining(most int64) (remaining, all int64) { return max(most-l.id, 0), most }
+func (l *numbered) Release(context.Context, time.Time) error {
 	l.released.Add(1)
 	return nil
 }
@@ -56,7 +56,7 @@ type spans struct {
 	fail    error // Reserve returns it, where it is set
 }
 
-func (a *spans) Assign(context.Context) (workerassign.Lease, error) {
+func (a *spans) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return &span{spans: a, from: a.granted}, nil
@@ -87,7 +87,7 @@ func (l *span) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	}
 	return l.granted, nil
 }
-func (l *span) Release(context.Context) error { return nil }
+func (l *span) Release(context.Context, time.Time) error { return nil }
 
 // layout makes a layout that is known to be one.
 func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {

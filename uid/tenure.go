@@ -30,18 +30,20 @@ type tenure struct {
 	cancel    context.CancelFunc
 }
 
+// request is what a generator says of itself when it asks for a lease.
+func (t *timeline) request(cfg config) workerassign.Request {
+	return workerassign.Request{
+		Now:         t.now,
+		MaxWorkerID: t.format.layout.MaxWorkerID(),
+		Format:      fmt.Sprintf("%v %s %v", t.format.layout, t.format.epoch.Format(time.RFC3339), t.format.unit),
+		Logger:      cfg.logger,
+	}
+}
+
 // assign takes a lease and checks it against the format. A lease that does not fit is given
 // back.
-func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure, error) {
-	var (
-		lease workerassign.Lease
-		err   error
-	)
-	if c, ok := a.(workerassign.ClockedAssigner); ok {
-		lease, err = c.AssignAt(ctx, t.now)
-	} else {
-		lease, err = a.Assign(ctx)
-	}
+func assign(ctx context.Context, a workerassign.Assigner, t *timeline, cfg config) (*tenure, error) {
+	lease, err := a.Assign(ctx, t.request(cfg))
 	if err != nil {
 		return nil, leaseError("no worker ID was assigned", err)
 	}
@@ -53,14 +55,14 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure,
 		err := fmt.Errorf("%w: %d is not from 0 to %d, what the %d worker bits of layout %v hold; "+
 			"nothing was issued; a layout with more worker bits is needed, at an epoch that keeps old UIDs apart",
 			ErrWorkerID, h.workerID, layout.MaxWorkerID(), layout.WorkerBits(), layout)
-		return nil, errors.Join(err, h.release(ctx))
+		return nil, errors.Join(err, h.release(ctx, time.Time{}))
 	}
 	if floor := lease.NotBefore(); !floor.IsZero() {
 		h.floor = t.format.ceil(floor)
 		if h.floor > t.format.layout.MaxDelta() {
 			err := leaseError(fmt.Sprintf("worker ID %d may not be used before %s", h.workerID, floor.Format(time.RFC3339Nano)),
 				&timeExhaustedError{format: t.format, delta: h.floor})
-			return nil, errors.Join(err, h.release(ctx))
+			return nil, errors.Join(err, h.release(ctx, time.Time{}))
 		}
 	}
 	return h, nil
@@ -70,7 +72,7 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline) (*tenure,
 // that is not known.
 func (h *tenure) left() (n, all int64) {
 	if l, ok := h.lease.(workerassign.CountingLease); ok {
-		n, all = l.Left(h.format.layout.MaxWorkerID())
+		n, all = l.Remaining(h.format.layout.MaxWorkerID())
 	}
 	return max(n, 0), all
 }
@@ -118,8 +120,8 @@ func (h *tenure) seal() {
 }
 
 // release gives the lease back.
-func (h *tenure) release(ctx context.Context) error {
-	if err := h.lease.Release(ctx); err != nil {
+func (h *tenure) release(ctx context.Context, used time.Time) error {
+	if err := h.lease.Release(ctx, used); err != nil {
 		return leaseError(fmt.Sprintf("worker ID %d was not given back", h.workerID), err)
 	}
 	return nil

@@ -2,23 +2,48 @@ package workerassign
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
 // An Assigner grants leases on worker IDs. It is safe for concurrent use. A generator may take a
-// second lease while it holds one, ahead of a rollover, and gives the first back after that.
+// second lease while it holds one, ahead of a rollover, and releases the first after that.
 type Assigner interface {
-	// Assign grants a new lease. It may block on a store; ctx bounds it, and cancelling it
-	// leaves at most a worker ID that nobody uses.
-	Assign(ctx context.Context) (Lease, error)
+	// Assign grants a new lease to the generator that r describes. It may block on a store;
+	// ctx bounds it, and cancelling it leaves at most a worker ID that nobody uses.
+	//
+	// An error that wraps ErrWidth is final: a generator does not ask again. After any other
+	// one it does, with growing pauses.
+	Assign(ctx context.Context, r Request) (Lease, error)
 }
 
-// A ClockedAssigner is an Assigner whose leases depend on the time. A generator that finds
-// one calls AssignAt with its own clock, so that the two agree on what "now" is; now must
-// be safe for concurrent use and must not go back.
-type ClockedAssigner interface {
-	Assigner
-	AssignAt(ctx context.Context, now func() time.Time) (Lease, error)
+// A Request is what a generator says of itself when it asks for a lease. The zero value says
+// nothing, and is good enough for most assigners.
+type Request struct {
+	// Now is the generator's clock, so that assigner and generator agree on the time. It is
+	// safe for concurrent use and never goes back. nil means time.Now.
+	Now func() time.Time
+
+	// MaxWorkerID is the greatest worker ID that the generator's layout holds; 0 if it is not
+	// known.
+	MaxWorkerID int64
+
+	// Format is the generator's layout, epoch and time unit as text, and how worker IDs are
+	// made by wrappers such as Divide. Generators that share a store must have the same one.
+	// "" if it is not known.
+	Format string
+
+	// Logger is the generator's. An assigner that was given a logger of its own uses that. nil
+	// means slog.Default().
+	Logger *slog.Logger
+}
+
+// now returns the time on the clock of the request.
+func (r Request) now() time.Time {
+	if r.Now == nil {
+		return time.Now()
+	}
+	return r.Now()
 }
 
 // A Lease is the right to stamp UIDs with one worker ID over a span of UID time: the span
@@ -33,7 +58,7 @@ type Lease interface {
 	WorkerID() int64
 
 	// NotBefore is the start of the span: no unit that begins before it may be stamped.
-	// The zero time means that there is no floor.
+	// The zero time means that the span has no start.
 	NotBefore() time.Time
 
 	// Reserve asks that UID time may run up to until, and returns how far it may run now:
@@ -43,9 +68,11 @@ type Lease interface {
 	// stays good when a later call fails. Reserve may block on a store; ctx bounds it.
 	Reserve(ctx context.Context, until time.Time) (time.Time, error)
 
-	// Release gives the lease back. Nothing may be stamped with it afterwards; UIDs that
-	// were stamped before may still be handed out. Calling it again is harmless.
-	Release(ctx context.Context) error
+	// Release gives the lease back. No unit that begins at or after used was stamped with it,
+	// and none will be, so a store may give that time to another lease; UIDs that were stamped
+	// before may still be handed out. The zero time says that nothing was stamped. Release may
+	// block on a store; ctx bounds it. Calling it again does nothing.
+	Release(ctx context.Context, used time.Time) error
 }
 
 // A CountingLease is a Lease of an assigner that counts worker IDs up and never uses one
@@ -53,9 +80,9 @@ type Lease interface {
 type CountingLease interface {
 	Lease
 
-	// Left returns how many worker IDs the assigner has left if most is the greatest that
+	// Remaining returns how many worker IDs the assigner has left if most is the greatest that
 	// there may be, and how many there are in all; all is 0 where that is not known.
-	Left(most int64) (left, all int64)
+	Remaining(most int64) (remaining, all int64)
 }
 
 // Unbounded is the time that Reserve returns when UID time may run as far as the layout

@@ -65,7 +65,7 @@ func NewDisposable(db *sqlx.DB, opts ...DisposableOption) *Disposable {
 // not pass are a *DatabaseError at once: no table, no privilege, a wrong password, a
 // read-only server. An insert that returns no key, or one that is not positive, is
 // ErrNoKey.
-func (d *Disposable) Assign(ctx context.Context) (Lease, error) {
+func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 	if d.cfg.err != nil {
 		return nil, d.cfg.err
 	}

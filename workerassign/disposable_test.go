@@ -59,12 +59,12 @@ func TestAssignUsesTheGeneratedKey(t *testing.T) {
 		d, m := mock(t)
 		for _, key := range []int64{1, 2, 1 << 40} {
 			expect(m).WillReturnResult(sqlmock.NewResult(key, 1))
-			l, err := d.Assign(context.Background())
+			l, err := d.Assign(context.Background(), Request{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			granted, err := l.Reserve(context.Background(), time.Now())
-			if l.WorkerID() != key || !l.NotBefore().IsZero() || !granted.Equal(Unbounded()) || err != nil || l.Release(context.Background()) != nil {
+			if l.WorkerID() != key || !l.NotBefore().IsZero() || !granted.Equal(Unbounded()) || err != nil || l.Release(context.Background(), time.Time{}) != nil {
 				t.Errorf("the lease is %v from %v to %v, %v; want %d without bounds", l.WorkerID(), l.NotBefore(), granted, err, key)
 			}
 		}
@@ -83,7 +83,7 @@ func TestD14NoKey(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, m := mock(t)
 				expect(m).WillReturnResult(result) // once
-				l, err := d.Assign(context.Background())
+				l, err := d.Assign(context.Background(), Request{})
 				if l != nil || !errors.Is(err, ErrNoKey) || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "table WORKER_NODE") {
 					t.Errorf("Assign() = %v, %v; want ErrNoKey with the table", l, err)
 				}
@@ -117,7 +117,7 @@ func TestTransientFaultsAreTriedAgain(t *testing.T) {
 				expect(m).WillReturnError(fault)
 				expect(m).WillReturnError(fault)
 				expect(m).WillReturnResult(sqlmock.NewResult(7, 1))
-				l, err := d.Assign(context.Background())
+				l, err := d.Assign(context.Background(), Request{})
 				if err != nil || l.WorkerID() != 7 {
 					t.Fatalf("Assign() = %v, %v", l, err)
 				}
@@ -170,7 +170,7 @@ func TestPermanentFaultsFailAtOnce(t *testing.T) {
 				d, m := mock(t)
 				expect(m).WillReturnError(tt.fault) // once
 				begin := time.Now()
-				l, err := d.Assign(context.Background())
+				l, err := d.Assign(context.Background(), Request{})
 				var e *DatabaseError
 				if l != nil || !errors.Is(err, ErrPermanent) || !errors.As(err, &e) || e.Table != "WORKER_NODE" || !errors.Is(err, tt.fault) {
 					t.Fatalf("Assign() = %v, %v; want a DatabaseError of %v", l, err, tt.fault)
@@ -246,7 +246,7 @@ func TestGivingUpSaysWhatWasTried(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		begin := time.Now()
-		l, err := d.Assign(ctx)
+		l, err := d.Assign(ctx, Request{})
 		var e *GaveUpError
 		if l != nil || !errors.Is(err, ErrGaveUp) || !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Fatalf("Assign() = %v, %v; want a GaveUpError of both", l, err)
@@ -272,7 +272,7 @@ func TestAssignEndsWithItsContext(t *testing.T) {
 		d, m := mock(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		l, err := d.Assign(ctx)
+		l, err := d.Assign(ctx, Request{})
 		if l != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "tried 0 times") {
 			t.Errorf("Assign() of a cancelled context = %v, %v", l, err)
 		}
@@ -281,7 +281,7 @@ func TestAssignEndsWithItsContext(t *testing.T) {
 		ctx, cancel = context.WithCancel(context.Background())
 		time.AfterFunc(time.Second, cancel)
 		begin := time.Now()
-		if l, err = d.Assign(ctx); l != nil || !errors.Is(err, context.Canceled) || !errors.Is(err, ErrGaveUp) {
+		if l, err = d.Assign(ctx, Request{}); l != nil || !errors.Is(err, context.Canceled) || !errors.Is(err, ErrGaveUp) {
 			t.Errorf("Assign() = %v, %v", l, err)
 		}
 		if took := time.Since(begin); took != time.Second {
@@ -297,7 +297,7 @@ func TestTimeouts(t *testing.T) {
 		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		expect(m).WillReturnResult(sqlmock.NewResult(2, 1))
 		begin := time.Now()
-		if l, err := d.Assign(context.Background()); err != nil || l.WorkerID() != 2 {
+		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 2 {
 			t.Errorf("Assign() = %v, %v", l, err)
 		}
 		if took := time.Since(begin); took < 2*time.Second || took > 3*time.Second {
@@ -309,14 +309,14 @@ func TestTimeouts(t *testing.T) {
 		d, m := mock(t, WithTimeout(time.Second))
 		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		begin := time.Now()
-		if l, err := d.Assign(context.Background()); l != nil || !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
+		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
 			t.Errorf("Assign() = %v, %v after %v", l, err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 		defer cancel()
 		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		begin = time.Now()
-		if l, err := d.Assign(ctx); l != nil || !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 4*time.Second {
+		if l, err := d.Assign(ctx, Request{}); l != nil || !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 4*time.Second {
 			t.Errorf("Assign() = %v, %v after %v", l, err, time.Since(begin))
 		}
 	})
@@ -342,7 +342,7 @@ func TestTableNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := mock(t, WithTable("ids.nodes"))
 		m.ExpectExec(strings.Replace(statement, "`WORKER_NODE`", "`ids`.`nodes`", 1)).WithArgs("host-1", "8080", 2).WillReturnError(&mysql.MySQLError{Number: 1146})
-		if _, err := d.Assign(context.Background()); err == nil || !strings.Contains(err.Error(), "table ids.nodes") {
+		if _, err := d.Assign(context.Background(), Request{}); err == nil || !strings.Contains(err.Error(), "table ids.nodes") {
 			t.Errorf("Assign() = %v, want the table's name", err)
 		}
 	})
@@ -370,14 +370,14 @@ func TestD11DisposableOptions(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, _ := mock(t, tt.option)
-				l, err := d.Assign(context.Background())
+				l, err := d.Assign(context.Background(), Request{})
 				if l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("Assign() = %v, %v; want ErrOption with %q", l, err, tt.want)
 				}
 			})
 		})
 	}
-	if _, err := NewDisposable(nil).Assign(context.Background()); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "the database is nil") {
+	if _, err := NewDisposable(nil).Assign(context.Background(), Request{}); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "the database is nil") {
 		t.Errorf("Assign() without a database = %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func ExampleNewDisposable() {
 	expected.ExpectExec("INSERT INTO `WORKER_NODE`").WillReturnResult(sqlmock.NewResult(4711, 1))
 	db := sqlx.NewDb(mock, "mysql")
 
-	lease, err := workerassign.NewDisposable(db).Assign(context.Background())
+	lease, err := workerassign.NewDisposable(db).Assign(context.Background(), workerassign.Request{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func ExampleNewFile() {
 
 	workers := workerassign.NewFile(filepath.Join(folder, "worker"))
 	for range 2 { // two starts
-		lease, err := workers.Assign(context.Background())
+		lease, err := workers.Assign(context.Background(), workerassign.Request{})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func ExampleNewFile() {
 }
 
 func ExampleStatic() {
-	lease, err := workerassign.Static(17).Assign(context.Background())
+	lease, err := workerassign.Static(17).Assign(context.Background(), workerassign.Request{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,7 +64,8 @@ func ExampleStatic() {
 // them apart.
 func ExamplePrefix() {
 	for dataCentre := range int64(2) {
-		lease, err := workerassign.Prefix(workerassign.Static(7), dataCentre, 5, 10).Assign(context.Background())
+		a := workerassign.Prefix(workerassign.Static(7), dataCentre, 5)
+		lease, err := a.Assign(context.Background(), workerassign.Request{MaxWorkerID: 1023}) // as a generator does
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -77,13 +78,13 @@ func ExamplePrefix() {
 
 // Four worker IDs of each of the store's, for a generator that rolls over often.
 func ExampleDivide() {
-	workers := workerassign.Divide(workerassign.Static(7), 2, 10)
+	workers := workerassign.Divide(workerassign.Static(7), 2)
 	for range 4 {
-		lease, err := workers.Assign(context.Background())
+		lease, err := workers.Assign(context.Background(), workerassign.Request{MaxWorkerID: 1023})
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Print(lease.WorkerID(), " ")
 	}
-	// Output: 28 29 30 31
+	// Output: 7 263 519 775
 }

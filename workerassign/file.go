@@ -86,7 +86,7 @@ func NewFile(path string, opts ...FileOption) *File {
 // Errors wrap ErrOption; ErrDamaged, for a file that is not what was written to it; ErrFile,
 // for one that cannot be read, locked or written; or are a *GaveUpError. With an error, a
 // number may have been lost, which is a gap.
-func (f *File) Assign(ctx context.Context) (Lease, error) {
+func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	if f.cfg.err != nil {
 		return nil, f.cfg.err
 	}

@@ -25,7 +25,7 @@ import (
 // assign takes a worker ID and fails the test if there is none.
 func assign(tb testing.TB, a Assigner) int64 {
 	tb.Helper()
-	l, err := a.Assign(context.Background())
+	l, err := a.Assign(context.Background(), Request{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -44,12 +44,12 @@ func TestFileCounts(t *testing.T) {
 	if err != nil || string(text) != "ringuid-worker v1 50 crc32c=64eaeaeb\n" {
 		t.Errorf("the file holds %q, %v", text, err)
 	}
-	l, err := NewFile(path).Assign(context.Background())
+	l, err := NewFile(path).Assign(context.Background(), Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	granted, err := l.Reserve(context.Background(), time.Now())
-	if !l.NotBefore().IsZero() || !granted.Equal(Unbounded()) || err != nil || l.Release(context.Background()) != nil {
+	if !l.NotBefore().IsZero() || !granted.Equal(Unbounded()) || err != nil || l.Release(context.Background(), time.Time{}) != nil {
 		t.Errorf("the lease is from %v to %v, %v; want no bounds", l.NotBefore(), granted, err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -81,7 +81,7 @@ func TestDamagedFileIsNeverStartedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			l, err := NewFile(path).Assign(context.Background())
+			l, err := NewFile(path).Assign(context.Background(), Request{})
 			if l != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "beyond all worker IDs") ||
 				!strings.Contains(err.Error(), "never an older copy") {
 				t.Errorf("%q: Assign() = %v, %v; want ErrDamaged with the path and what to do", text, l, err)
@@ -102,7 +102,7 @@ func TestLostFileIsNeverStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		l, err := NewFile(path).Assign(context.Background())
+		l, err := NewFile(path).Assign(context.Background(), Request{})
 		if l != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path+" is gone") {
 			t.Errorf("Assign() = %v, %v; want ErrDamaged with the path", l, err)
 		}
@@ -137,7 +137,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			l, err := NewFile(tt.path).Assign(context.Background())
+			l, err := NewFile(tt.path).Assign(context.Background(), Request{})
 			if l != nil || !errors.Is(err, tt.want) || !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), tt.path) {
 				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)
 			}
@@ -187,7 +187,7 @@ func TestD11FileOptions(t *testing.T) {
 		{"x", WithTimeout(0), "timeout is 0s"},
 		{"x", WithLogger(nil), "the logger is nil"},
 	} {
-		if l, err := NewFile(tt.path, tt.option).Assign(context.Background()); l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), tt.want) {
+		if l, err := NewFile(tt.path, tt.option).Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Assign() = %v, %v; want ErrOption with %q", l, err, tt.want)
 		}
 	}
@@ -204,11 +204,11 @@ func TestFileWaitsForTheLock(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
-	l, err := f.Assign(ctx)
+	l, err := f.Assign(ctx, Request{})
 	if l != nil || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrGaveUp) || !strings.Contains(err.Error(), path+".lock") {
 		t.Errorf("Assign() = %v, %v; want a GaveUpError with the lock's name", l, err)
 	}
-	if l, err := NewFile(path, WithTimeout(10*time.Millisecond)).Assign(context.Background()); l != nil || !errors.Is(err, ErrGaveUp) {
+	if l, err := NewFile(path, WithTimeout(10*time.Millisecond)).Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrGaveUp) {
 		t.Errorf("Assign() with a timeout = %v, %v", l, err)
 	}
 	got := make(chan int64)
@@ -260,7 +260,7 @@ func TestFileLogsAWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	if l, err := f.Assign(context.Background()); l != nil || !errors.Is(err, ErrGaveUp) {
+	if l, err := f.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrGaveUp) {
 		t.Errorf("Assign() = %v, %v", l, err)
 	}
 	if n := strings.Count(log.String(), "still waiting for a lock"); n != 1 {
@@ -278,7 +278,7 @@ func TestInvariant1LockFileIsDeletedMidway(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "worker")
 				seen := map[int64]bool{}
 				take := func(f *File) error {
-					l, err := f.Assign(context.Background())
+					l, err := f.Assign(context.Background(), Request{})
 					if err != nil {
 						return err
 					}
@@ -364,7 +364,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 					}
 					return nil
 				}
-				if l, err := f.Assign(context.Background()); err == nil {
+				if l, err := f.Assign(context.Background(), Request{}); err == nil {
 					if at != stepMarked { // which comes in the first round only
 						t.Fatalf("step %d was not reached", at)
 					}

@@ -26,7 +26,7 @@ func TestPipesAreRefused(t *testing.T) {
 			}
 			got := make(chan error, 1)
 			go func() {
-				_, err := NewFile(filepath.Join(folder, "worker"), WithTimeout(time.Second)).Assign(context.Background())
+				_, err := NewFile(filepath.Join(folder, "worker"), WithTimeout(time.Second)).Assign(context.Background(), Request{})
 				got <- err
 			}()
 			select {

@@ -16,6 +16,8 @@ func (l disposableLease) Reserve(context.Context, time.Time) (time.Time, error) 
 	return Unbounded(), nil
 }
 
-func (l disposableLease) Release(context.Context) error { return nil }
+func (l disposableLease) Release(context.Context, time.Time) error { return nil }
 
-func (l disposableLease) Left(most int64) (left, all int64) { return max(most-int64(l), 0), most }
+func (l disposableLease) Remaining(most int64) (remaining, all int64) {
+	return max(most-int64(l), 0), most
+}

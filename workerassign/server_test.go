@@ -137,7 +137,7 @@ func oneProcess(t *testing.T, dsn string) {
 	time.Sleep(time.Until(time.UnixMilli(begin)))
 	a := workerassign.NewDisposable(mariadbtest.Open(t, dsn), workerassign.WithNode(workerassign.Node{
 		HostName: fmt.Sprintf("host-%d", n), Port: fmt.Sprintf("port-%d", n), Type: workerassign.NodeType(1 + n%3)}))
-	l, err := a.Assign(context.Background())
+	l, err := a.Assign(context.Background(), workerassign.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestServerKilledDuringAssignment(t *testing.T) {
 					patience = 50 * time.Millisecond // these give up
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), patience)
-				l, err := a.Assign(ctx)
+				l, err := a.Assign(ctx, workerassign.Request{})
 				cancel()
 				if err != nil {
 					if !errors.Is(err, workerassign.ErrGaveUp) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "inserting a row into WORKER_NODE: tried ") || n >= 2 {
@@ -230,7 +230,7 @@ func TestServerDownAtStart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	begin := time.Now()
-	l, err := a.Assign(ctx)
+	l, err := a.Assign(ctx, workerassign.Request{})
 	var e *workerassign.GaveUpError
 	if l != nil || !errors.As(err, &e) || e.Attempts < 2 || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("Assign() = %v, %v; want what was tried", l, err)
@@ -240,7 +240,7 @@ func TestServerDownAtStart(t *testing.T) {
 	}
 	got := make(chan error)
 	go func() {
-		_, err := a.Assign(context.Background())
+		_, err := a.Assign(context.Background(), workerassign.Request{})
 		got <- err
 	}()
 	time.Sleep(300 * time.Millisecond)
@@ -278,7 +278,7 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := time.Now()
-			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table)).Assign(context.Background())
+			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table)).Assign(context.Background(), workerassign.Request{})
 			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table) {
 				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)
 			}
@@ -291,7 +291,7 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 		dsn := service(t, s, db, database)
 		db.MustExec("SET GLOBAL read_only = ON")
 		defer db.MustExec("SET GLOBAL read_only = OFF")
-		l, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn)).Assign(context.Background())
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn)).Assign(context.Background(), workerassign.Request{})
 		if l != nil || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "point the DSN at the primary") {
 			t.Errorf("Assign() = %v, %v", l, err)
 		}
@@ -315,7 +315,7 @@ func TestTransientFaultsOfAServer(t *testing.T) {
 	}
 	got := make(chan error)
 	go func() {
-		_, err := workerassign.NewDisposable(db).Assign(ctx)
+		_, err := workerassign.NewDisposable(db).Assign(ctx, workerassign.Request{})
 		got <- err
 	}()
 	time.Sleep(1500 * time.Millisecond) // the first try has failed by now
@@ -335,7 +335,7 @@ func TestTransientFaultsOfAServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		db.MustExec(fmt.Sprintf("KILL %d", id))
-		if _, err := a.Assign(ctx); err != nil {
+		if _, err := a.Assign(ctx, workerassign.Request{}); err != nil {
 			t.Errorf("Assign() on a killed connection = %v", err)
 		}
 	}
@@ -359,7 +359,7 @@ func TestDriverSettings(t *testing.T) {
 		if settings != "" {
 			full += "?" + settings
 		}
-		l, err := workerassign.NewDisposable(mariadbtest.Open(t, full)).Assign(context.Background())
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, full)).Assign(context.Background(), workerassign.Request{})
 		if err != nil || l.WorkerID() <= last {
 			t.Errorf("with %q Assign() = %v, %v after %d", settings, l, err, last)
 			continue
@@ -384,7 +384,7 @@ func TestAutoIncrementIncrement(t *testing.T) {
 	mariadbtest.Script(t, db, schema(t))
 	a := workerassign.NewDisposable(db)
 	for _, want := range []int64{2, 5, 8} {
-		if l, err := a.Assign(context.Background()); err != nil || l.WorkerID() != want {
+		if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != want {
 			t.Errorf("Assign() = %v, %v; want %d", l, err, want)
 		}
 	}
@@ -396,7 +396,7 @@ func TestLongValues(t *testing.T) {
 	db, _ := mariadbtest.Connect(t)
 	mariadbtest.Script(t, db, strings.Replace(schema(t), "ENGINE = InnoDB", "ENGINE = InnoDB DEFAULT CHARSET = utf8mb4", 1))
 	node := workerassign.Node{HostName: strings.Repeat("höst", 40) + "-7", Port: strings.Repeat("9", 100) + "1", Type: workerassign.Fake}
-	if _, err := workerassign.NewDisposable(db, workerassign.WithNode(node)).Assign(context.Background()); err != nil {
+	if _, err := workerassign.NewDisposable(db, workerassign.WithNode(node)).Assign(context.Background(), workerassign.Request{}); err != nil {
 		t.Fatal(err)
 	}
 	var got []row
@@ -426,7 +426,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			a := workerassign.NewDisposable(db)
 			for run := range int64(3) {
 				mariadbtest.Script(t, db, script)
-				if l, err := a.Assign(context.Background()); err != nil || l.WorkerID() != run+1 {
+				if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != run+1 {
 					t.Fatalf("after run %d Assign() = %v, %v; want %d", run+1, l, err, run+1)
 				}
 			}
@@ -436,7 +436,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			db.MustExec("DELETE FROM WORKER_NODE") // what they advise against: here the counter survives
 			s.Kill()
 			s.Restart()
-			if l, err := a.Assign(context.Background()); err != nil || l.WorkerID() != 4 {
+			if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != 4 {
 				t.Errorf("after a crash Assign() = %v, %v; want 4", l, err)
 			}
 			var left struct {

@@ -19,17 +19,12 @@ func Static(workerID int64) Assigner { return static(workerID) }
 
 type static int64
 
-var _ ClockedAssigner = static(0)
-
 // Assign implements Assigner.
-func (s static) Assign(ctx context.Context) (Lease, error) { return s.AssignAt(ctx, time.Now) }
-
-// AssignAt implements ClockedAssigner.
-func (s static) AssignAt(_ context.Context, now func() time.Time) (Lease, error) {
+func (s static) Assign(_ context.Context, r Request) (Lease, error) {
 	if s < 0 {
 		return nil, fmt.Errorf("%w: static worker ID %d is below 0", ErrOption, int64(s))
 	}
-	return &staticLease{id: int64(s), begin: now(), now: now}, nil
+	return &staticLease{id: int64(s), begin: r.now(), now: r.now}, nil
 }
 
 // staticLease is the span after its beginning up to now, whenever that is. A unit that begins
@@ -51,4 +46,4 @@ func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, er
 	return until, nil
 }
 
-func (l *staticLease) Release(context.Context) error { return nil }
+func (l *staticLease) Release(context.Context, time.Time) error { return nil }

@@ -15,7 +15,7 @@ import (
 // D11: a worker ID below 0 is refused.
 func TestD11StaticBelowZero(t *testing.T) {
 	for _, id := range []int64{-1, math.MinInt64} {
-		lease, err := workerassign.Static(id).Assign(context.Background())
+		lease, err := workerassign.Static(id).Assign(context.Background(), workerassign.Request{})
 		if lease != nil || !errors.Is(err, workerassign.ErrOption) || !strings.Contains(err.Error(), fmt.Sprint(id)) {
 			t.Errorf("Assign() of %d = %v, %v; want ErrOption with the value", id, lease, err)
 		}
@@ -27,10 +27,10 @@ func TestD11StaticBelowZero(t *testing.T) {
 func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	a := workerassign.Static(0).(workerassign.ClockedAssigner)
+	a := workerassign.Static(0)
 	end := now
 	for range 5 {
-		l, err := a.AssignAt(context.Background(), clock)
+		l, err := a.Assign(context.Background(), workerassign.Request{Now: clock})
 		if err != nil || l.WorkerID() != 0 {
 			t.Fatal(l, err)
 		}
@@ -52,7 +52,7 @@ func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if err := l.Release(context.Background()); err != nil {
+			if err := l.Release(context.Background(), time.Time{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -61,7 +61,7 @@ func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 
 func TestStaticByTheSystemsClock(t *testing.T) {
 	before := time.Now()
-	l, err := workerassign.Static(9).Assign(context.Background())
+	l, err := workerassign.Static(9).Assign(context.Background(), workerassign.Request{})
 	if err != nil || l.NotBefore().Before(before) || l.NotBefore().After(time.Now()) {
 		t.Errorf("Assign() = %v, %v", l, err)
 	}

@@ -65,7 +65,7 @@ func TestSecondServer(t *testing.T) {
 	const starts = 80
 	seen := map[int64]bool{}
 	for range starts {
-		l, err := a.Assign(context.Background())
+		l, err := a.Assign(context.Background(), workerassign.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}

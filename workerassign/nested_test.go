@@ -1,0 +1,117 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// counted is an assigner of the numbers from a first one on, which counts its leases.
+type counted struct {
+	next, assigned, released atomic.Int64
+	fail                     error
+}
+
+func (a *counted) Assign(context.Context, Request) (Lease, error) {
+	if a.fail != nil {
+		return nil, a.fail
+	}
+	a.assigned.Add(1)
+	return &countedLease{disposableLease: disposableLease(a.next.Add(1) - 1), counted: a}, nil
+}
+
+type countedLease struct {
+	disposableLease
+	*counted
+}
+
+func (l *countedLease) Release(context.Context, time.Time) error {
+	l.released.Add(1)
+	return l.fail
+}
+
+func from(first int64) *counted {
+	a := new(counted)
+	a.next.Store(first)
+	return a
+}
+
+type assignerFunc func(context.Context, Request) (Lease, error)
+
+func (f assignerFunc) Assign(ctx context.Context, r Request) (Lease, error) { return f(ctx, r) }
+
+// of10Bits is the request of a generator whose layout has ten worker bits.
+var of10Bits = Request{MaxWorkerID: 1023}
+
+// What a generator says of itself reaches the assigner beneath, with the widths that are left to it.
+func TestNestedRequest(t *testing.T) {
+	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	r := Request{Now: func() time.Time { return at }, MaxWorkerID: 31, Format: "format", Logger: slog.New(slog.DiscardHandler)}
+	var got Request
+	a := Prefix(Divide(assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
+		got = r
+		return Static(1).Assign(ctx, r)
+	}), 2), 1, 1)
+	l, err := a.Assign(context.Background(), r)
+	if err != nil || l.WorkerID() != 1<<4|1 || !l.NotBefore().Equal(at.Add(1)) {
+		t.Fatalf("%v, %v", l, err)
+	}
+	if got.MaxWorkerID != 3 || got.Logger != r.Logger || !got.now().Equal(at) || got.Format != "format; prefix 1 in 1 bits; divided by 2 bits" {
+		t.Errorf("the assigner beneath was asked with %+v", got)
+	}
+	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Equal(at.Add(1)) {
+		t.Errorf("granted until %v, %v", until, err)
+	}
+}
+
+func TestD11Widths(t *testing.T) {
+	inner := from(1)
+	for name, a := range map[string]Assigner{
+		"no bits":             Divide(inner, 0),
+		"all bits":            Divide(inner, 10),
+		"fewer than none":     Divide(inner, -1),
+		"too many":            Divide(inner, 62),
+		"no assigner":         Divide(nil, 2),
+		"no prefix bits":      Prefix(inner, 0, 0),
+		"all prefix bits":     Prefix(inner, 0, 10),
+		"negative widths":     Prefix(inner, 0, -5),
+		"prefix too great":    Prefix(inner, 32, 5),
+		"prefix below 0":      Prefix(inner, -1, 5),
+		"prefix, no assigner": Prefix(nil, 1, 5),
+	} {
+		if l, err := a.Assign(context.Background(), of10Bits); !errors.Is(err, ErrOption) || l != nil {
+			t.Errorf("%s: %v, %v", name, l, err)
+		}
+	}
+	if n := inner.assigned.Load(); n != 0 {
+		t.Errorf("%d worker IDs were spent", n)
+	}
+}
+
+// Leases that are counted say how many are left, beneath a prefix and divided too; others do not.
+func TestRemaining(t *testing.T) {
+	for name, tt := range map[string]struct {
+		a         Assigner
+		left, all int64 // of 10 worker bits
+	}{
+		"disposable":            {from(1000), 23, 1023},
+		"divided":               {Divide(from(100), 2), 4*155 + 3, 1023},
+		"beneath a prefix":      {Prefix(from(30), 0, 5), 1, 31},
+		"the greatest prefix":   {Prefix(from(1), 31, 5), 30, 31},
+		"divided, and a prefix": {Prefix(Divide(from(3), 2), 7, 5), 4*4 + 3, 31},
+		"static":                {Static(1000), 0, 0},
+		"static, and a prefix":  {Prefix(Static(3), 31, 5), 0, 0},
+		"static, divided":       {Divide(Static(255), 2), 0, 0},
+	} {
+		l, err := tt.a.Assign(context.Background(), of10Bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, all := remaining(l, 1023); n != tt.left || all != tt.all {
+			t.Errorf("%s: %d left of %d, want %d of %d", name, n, all, tt.left, tt.all)
+		}
+	}
+}
