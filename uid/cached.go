@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/cpu"
@@ -27,7 +26,7 @@ type Cached struct {
 	time    *timeline
 	stamper *stamper
 	keeper  *keeper
-	close   func() error
+	closing *closing
 }
 
 var _ Generator = (*Cached)(nil)
@@ -47,6 +46,7 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 	c := &Cached{
 		time:    keeper.time,
 		keeper:  keeper,
+		closing: newClosing(),
 		stamper: newStamper(cfg, keeper.time, keeper, hold),
 	}
 	// The first padding may send the keeper on an errand, so it must know whom to tell; but
@@ -75,16 +75,10 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		Logger:     cfg.logger,
 	})
 	if err != nil {
-		keeper.close(c.stamper.hold)
+		keeper.close(c.stamper.hold, c.stamper.used())
 		return nil, fmt.Errorf("uid: the first padding failed: %w", err)
 	}
 	close(ready)
-	c.close = sync.OnceValue(func() error {
-		c.ring.Close() // after which the stamper is not called any more
-		// After the ring, so that a span of the last era was claimed before.
-		c.era.Add(1)
-		return keeper.close(c.stamper.hold)
-	})
 	return c, nil
 }
 
@@ -154,6 +148,14 @@ func (c *Cached) Parse(id ID) Parts { return c.time.format.Parse(id) }
 func (c *Cached) Format() Format { return c.time.format }
 
 // Close ends the generator: see Generator. UIDs that are in the ring are lost, which is a
-// gap. It waits for what goes on in the background, and for a few seconds at most for the
-// lease to be given back; the error says that this failed.
-func (c *Cached) Close() error { return c.close() }
+// gap. It waits for what runs in the background, and for a few seconds at most for the
+// lease to be given back; the error says that this failed, or wraps ErrBusy.
+func (c *Cached) Close() error { return c.closing.run(c.end) }
+
+// end is what Close does.
+func (c *Cached) end() error {
+	err := c.ring.Close() // after which the stamper is not called any more
+	// After the ring, so that a span of the last era was claimed before.
+	c.era.Add(1)
+	return errors.Join(err, c.keeper.close(c.stamper.hold, c.stamper.used()))
+}

@@ -406,6 +406,7 @@ func TestRolloversAreReported(t *testing.T) {
 		for range leases * perLease {
 			next(t, c)
 		}
+		flush(t, c)
 	}
 	fake.Advance(20 * time.Second) // the first lease lasts so long
 	spend(2)

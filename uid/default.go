@@ -78,7 +78,7 @@ func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*
 	d.close = sync.OnceValue(func() error {
 		close(d.done)
 		d.final.Store(d.last.Swap(closedLast))
-		return keeper.close(hold)
+		return keeper.close(hold, max(d.final.Load()>>d.seqBits+1, hold.floor))
 	})
 	return d, nil
 }

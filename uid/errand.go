@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
@@ -27,14 +28,26 @@ type errand struct {
 	tried   chan struct{}        // closed after the next try; nil where nobody waits
 }
 
-// run starts an errand unless it is running, and returns why its last try failed, if that
-// was a failure. A try that works tells whether it changed anything.
-func (k *keeper) run(ctx context.Context, e *errand, what string, try func(context.Context) (bool, error)) error {
+// retryPause is the pause after so many failures, 0 after none.
+func retryPause(failures int64) time.Duration {
+	if failures <= 0 {
+		return 0
+	}
+	return min(retryBase<<min(failures-1, 16), retryMax)
+}
+
+// run starts an errand unless it is running, after a delay, and returns why its last try failed,
+// if that was a failure. A try that works tells whether it changed anything.
+func (k *keeper) run(ctx context.Context, e *errand, what string, delay time.Duration, try func(context.Context) (bool, error)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.running && !e.stopped {
 		e.running = true
 		k.spawn(func() {
+			if delay > 0 && !k.pause(ctx, delay) {
+				e.end(nil)
+				return
+			}
 			if k.persist(ctx, e, what, try) {
 				k.changed()
 			}
@@ -46,7 +59,7 @@ func (k *keeper) run(ctx context.Context, e *errand, what string, try func(conte
 // persist tries until it works, with growing pauses, or until ctx ends or nothing can make
 // it work. It logs the first failure, and that it is over.
 func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(context.Context) (bool, error)) bool {
-	for failures, pause := 0, retryBase; ; failures, pause = failures+1, min(2*pause, retryMax) {
+	for failures := int64(0); ; failures++ {
 		changed, err := k.attempt(ctx, tryTimeout, try)
 		switch {
 		case ctx.Err() != nil:
@@ -54,20 +67,21 @@ func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(c
 			return false
 		case err == nil:
 			if failures > 0 {
-				k.cfg.logger.Info("uid: recovered", "did", what, "failures", failures)
+				k.cfg.log.Log(slog.LevelInfo, "uid: recovered", "did", what, "failures", failures)
 			}
 			e.end(nil)
 			return changed
 		case errors.Is(err, ErrWorkerID): // the next one would be greater still
-			k.cfg.logger.Error("uid: failed for good", "to", what, "err", err)
+			k.cfg.log.Log(slog.LevelError, "uid: failed permanently", "to", what, "err", err)
 			e.stop()
 			e.end(err)
 			return true
 		}
 		if failures == 0 {
-			k.cfg.logger.Warn("uid: failed, trying again", "to", what, "err", err)
+			k.cfg.log.Log(slog.LevelWarn, "uid: failed, trying again", "to", what, "err", err)
 		}
 		e.failed(err)
+		pause := retryPause(failures + 1)
 		if e.longest != nil {
 			pause = min(pause, e.longest())
 		}
@@ -84,7 +98,7 @@ func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(c
 func (k *keeper) attempt(ctx context.Context, most time.Duration, try func(context.Context) (bool, error)) (changed bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			k.cfg.logger.Error("uid: the assigner panicked", "panic", v, "stack", string(debug.Stack()))
+			k.cfg.log.Log(slog.LevelError, "uid: the assigner panicked", "panic", v, "stack", string(debug.Stack()))
 			err = leaseError("the assigner panicked", fmt.Errorf("%v", v))
 		}
 	}()

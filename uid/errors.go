@@ -38,6 +38,11 @@ var (
 	// assigner said.
 	ErrLease = errors.New("uid: lease")
 
+	// ErrBusy is returned by Close when code of the user's (an assigner, a lease, a clock, a log
+	// handler) was still running after some seconds: because it hangs, or because Close was
+	// called from within it. The generator is closed all the same.
+	ErrBusy = errors.New("uid: closed, but a callback is still running")
+
 	// ErrRange is returned by Compose for a field that does not fit the layout, and by
 	// ParseID for a text that is no UID.
 	ErrRange = errors.New("uid: out of range")
@@ -62,7 +67,8 @@ func (e *timeExhaustedError) Is(target error) bool {
 	return target == ErrTimeExhausted || target == ringbuffer.ErrExhausted
 }
 
-// leaseError is ErrLease with what the assigner said.
+// leaseError is ErrLease with what the assigner said. Its errors are the user's, so that they
+// are not taken for this library's own.
 func leaseError(doing string, err error) error {
-	return fmt.Errorf("%w: %s: %w", ErrLease, doing, err)
+	return fmt.Errorf("%w: %s: %w", ErrLease, doing, maskedError{err: err})
 }

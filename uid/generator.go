@@ -3,6 +3,8 @@ package uid
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
@@ -27,8 +29,41 @@ type Generator interface {
 	Close() error
 }
 
-// closeTimeout is how long Close waits for a lease to be given back.
-const closeTimeout = 5 * time.Second
+const (
+	// closeTimeout is how long Close waits for a lease to be given back.
+	closeTimeout = 5 * time.Second
+
+	// closeWait is how long Close waits in all. Code of the user's that takes longer, or that
+	// has called Close itself, is not waited for.
+	closeWait = closeTimeout + time.Second
+)
+
+// closing runs what Close does, once, and lets any number of callers wait for it.
+type closing struct {
+	once sync.Once
+	done chan struct{}
+	err  error
+}
+
+func newClosing() *closing { return &closing{done: make(chan struct{})} }
+
+// run starts work, if nobody has, and waits until it is done, for closeWait at most.
+func (c *closing) run(work func() error) error {
+	c.once.Do(func() {
+		go func() {
+			defer close(c.done)
+			c.err = work()
+		}()
+	})
+	timer := time.NewTimer(closeWait)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.err
+	case <-timer.C:
+		return fmt.Errorf("%w after %v: it hangs, or Close was called from within it", ErrBusy, closeWait)
+	}
+}
 
 // yearLeft is how long before the end of the time bits a generator warns.
 const yearLeft = 365 * 24 * time.Hour
@@ -52,7 +87,7 @@ func (t *timeline) check(cfg config) error {
 func (t *timeline) warn(cfg config) {
 	f := t.format
 	if left := f.End().Sub(t.now()); left < yearLeft && !t.warned.Swap(true) {
-		cfg.logger.Warn("uid: the time bits end in less than a year; plan for another layout or epoch",
+		cfg.log.Log(slog.LevelWarn, "uid: the time bits end in less than a year; plan for another layout or epoch",
 			"end", f.End(), "left", left.Round(time.Second), "layout", f.layout.String(), "epoch", f.epoch)
 	}
 }
@@ -81,7 +116,7 @@ func begin(ctx context.Context, a workerassign.Assigner, opts []Option) (config,
 		return cfg, nil, nil, err
 	}
 	if left, all := h.left(); left < all/10 {
-		cfg.logger.Warn("uid: less than a tenth of the worker IDs is left; plan for a layout with more worker bits",
+		cfg.log.Log(slog.LevelWarn, "uid: less than a tenth of the worker IDs is left; plan for a layout with more worker bits",
 			"worker_id", h.workerID, "left", left, "layout", cfg.format.layout.String())
 	}
 	return cfg, k, h, nil

@@ -3,6 +3,8 @@ package uid
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +31,11 @@ type keeper struct {
 
 	assigning errand
 	next      atomic.Pointer[tenure] // taken in advance, not used yet
+	brief     atomic.Int64           // how many leases in a row were lost soon after they were taken
 }
+
+// lossPause is how long a lease has to be good so that its loss is not the assigner's failure.
+const lossPause = time.Minute
 
 func newKeeper(cfg config, t *timeline, a workerassign.Assigner) *keeper {
 	k := &keeper{cfg: cfg, time: t, assigner: a, ahead: int64(cfg.reserve / t.format.unit), changed: func() {}}
@@ -51,11 +57,22 @@ func (k *keeper) acquire(ctx context.Context) (*tenure, error) {
 		}
 		return retryMax
 	}
-	if err := h.reserve(ctx, max(k.time.unit(), h.floor), k.ahead, false); err != nil {
-		k.giveBack(h)
+	unit := k.time.unit()
+	if err := h.reserve(ctx, max(unit, h.floor), k.ahead, h.floor <= unit); err != nil {
+		k.giveBack(h, h.floor)
 		return nil, err
 	}
 	return h, nil
+}
+
+// noteLoss notes that a lease was lost which was taken into use so long ago. Where one lease after
+// the other is lost, the pause before the next is taken grows: each may spend a worker ID.
+func (k *keeper) noteLoss(after time.Duration) {
+	if after >= lossPause {
+		k.brief.Store(0)
+		return
+	}
+	k.brief.Add(1)
 }
 
 // extend has a lease extended beyond a unit that is about to be stamped, if that is due. It
@@ -64,7 +81,7 @@ func (k *keeper) extend(h *tenure, unit int64) error {
 	if unit < h.askAt.Load() || h.granted.Load() > h.format.layout.MaxDelta() {
 		return nil
 	}
-	return k.run(h.ctx, &h.extending, "extend the lease", func(ctx context.Context) (bool, error) {
+	return k.run(h.ctx, &h.extending, "extend the lease", 0, func(ctx context.Context) (bool, error) {
 		err := h.reserve(ctx, unit, k.ahead, unit <= k.time.unit())
 		return unit < h.granted.Load(), err
 	})
@@ -76,60 +93,52 @@ func (k *keeper) prepare() error {
 	if k.next.Load() != nil {
 		return nil
 	}
-	return k.run(k.ctx, &k.assigning, "take the next lease", func(ctx context.Context) (bool, error) {
+	return k.run(k.ctx, &k.assigning, "take the next lease", retryPause(k.brief.Load()), func(ctx context.Context) (bool, error) {
 		h, err := k.acquire(ctx)
 		switch {
 		case err == nil:
 			k.next.Store(h)
 		case !errors.Is(err, ErrLease) || errors.Is(err, ErrTimeExhausted):
-			err = leaseError("no other can be had", hidden{err})
+			err = fmt.Errorf("%w: no other can be had: %w", ErrLease, maskedError{err: err, visible: ErrWorkerID})
 		}
 		return true, err
 	})
 }
 
-// retire gives back, in the background, a lease that was changed for another.
-func (k *keeper) retire(h *tenure) {
-	k.spawn(func() { k.giveBack(h) })
+// retire gives back, in the background, a lease that was changed for another; used is the unit
+// after the last one that was stamped with it.
+func (k *keeper) retire(h *tenure, used int64) {
+	k.spawn(func() { k.giveBack(h, used) })
 }
 
 // giveBack ends what is under way for a lease and gives it back. When that fails it logs it:
 // the worker ID is lost, no more.
-func (k *keeper) giveBack(h *tenure) error {
+func (k *keeper) giveBack(h *tenure, used int64) error {
 	h.cancel()
 	h.extending.finish()
 	_, err := k.attempt(context.Background(), closeTimeout, func(ctx context.Context) (bool, error) {
-		return true, h.release(ctx, time.Time{})
+		return true, h.release(ctx, used)
 	})
 	if err != nil {
-		k.cfg.logger.Warn("uid: a lease was not given back", "err", err)
+		k.cfg.log.Log(slog.LevelWarn, "uid: a lease was not given back", "err", err)
 	}
 	return err
 }
 
-// close stops what is under way and gives back the lease in use and the next one. Nothing
-// may be asked of the keeper any more.
-func (k *keeper) close(h *tenure) (err error) {
+// close stops what is under way and gives back the lease in use and the next one; used is the
+// unit after the last one that was stamped. Nothing may be asked of the keeper any more.
+func (k *keeper) close(h *tenure, used int64) (err error) {
 	k.cancel()
 	var all sync.WaitGroup
-	all.Go(func() { err = k.giveBack(h) })
+	all.Go(func() { err = k.giveBack(h, used) })
 	all.Go(func() {
 		k.assigning.finish()
 		if next := k.next.Swap(nil); next != nil {
-			k.giveBack(next)
+			k.giveBack(next, next.floor)
 		}
 	})
 	all.Wait()
 	k.running.Wait()
+	k.cfg.log.Flush(time.Second)
 	return err
 }
-
-// hidden is an error about the next lease that is not to be taken for the end of time, of which
-// the lease in use knows nothing.
-type hidden struct{ err error }
-
-// Error implements error.
-func (h hidden) Error() string { return h.err.Error() }
-
-// Is finds ErrWorkerID alone.
-func (h hidden) Is(target error) bool { return target == ErrWorkerID && errors.Is(h.err, ErrWorkerID) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
@@ -64,6 +65,7 @@ type config struct {
 	take         TakePolicy
 	put          PutPolicy
 	logger       *slog.Logger
+	log          *safelog.Queue // writes to logger, where that must not be called
 	clock        Clock
 	err          error // the first that is wrong
 }
@@ -89,7 +91,6 @@ func newConfig(opts []Option) (config, error) {
 		rollback:   RideOut(),
 		take:       CallerPads,
 		put:        Discard,
-		logger:     slog.New(slog.DiscardHandler),
 		clock:      systemClock{},
 	}
 	for _, opt := range opts {
@@ -104,6 +105,8 @@ func newConfig(opts []Option) (config, error) {
 	}
 	c.checkStaleness()
 	c.checkBorrow()
+	c.logger = safelog.Wrap(c.logger)
+	c.log = safelog.NewQueue(c.logger)
 	return c, c.err
 }
 
@@ -317,8 +320,10 @@ func WithPutPolicy(p PutPolicy) Option {
 	}
 }
 
-// WithLogger makes the generator log its failures, its rollovers and the approach of its
-// end: nothing per UID, and a failure once an episode. The default is silence.
+// WithLogger sets where the generator logs its failures, its rollovers and the approach of its
+// end: nothing per UID, and a failure once an episode. The assigner logs there too, unless it was
+// given a logger of its own. The default is slog.Default(); slog.New(slog.DiscardHandler) is
+// silence. The handler may take UIDs, block or panic: it runs in a goroutine of its own.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -73,7 +74,7 @@ func (d *Default) noteStep(behind time.Duration) {
 func (d *Default) report(behind time.Duration) {
 	d.rollbacks.Add(1)
 	cfg := d.keeper.cfg
-	cfg.logger.Warn("uid: the wall clock was set back", "behind", behind, "policy", cfg.rollback.name)
+	cfg.log.Log(slog.LevelWarn, "uid: the wall clock was set back", "behind", behind, "policy", cfg.rollback.name)
 }
 
 // clockBack is called when the wall clock is behind the last UID's time. It waits, and the

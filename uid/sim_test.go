@@ -196,7 +196,7 @@ func newSimulation(seed uint64, broken int) *simulation {
 		unit = max(unit, time.Second)
 		epoch = noon.Add(-time.Duration(7000+s.rng.IntN(1100)) * time.Second).Truncate(time.Second)
 	}
-	s.opts = []Option{WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
+	s.opts = []Option{silent(), WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
 		WithMaxBorrow(time.Duration(2+s.rng.IntN(40)) * unit), WithReserveAhead(time.Duration(1+s.rng.IntN(20)) * unit),
 		WithRollover(s.rng.IntN(3) > 0), WithTakePolicy(Fail)}
 	if s.rng.IntN(4) == 0 {
@@ -413,6 +413,7 @@ func (s *simulation) take(l *simLife, n int) {
 
 // pad puts a run into a process's ring.
 func (s *simulation) pad(l *simLife) bool {
+	l.stamper.readClock()
 	run, err := l.stamper.NextRun(context.Background())
 	if errors.Is(err, ErrTimeExhausted) {
 		s.exhausted++

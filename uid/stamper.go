@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,10 @@ type stamper struct {
 	borrow int64 // how many units ahead of now may be stamped
 	soon   int64 // how many units ahead of now the next lease is asked for
 
+	// seen is the farthest that the clock was read, since its start. The clock may be the user's,
+	// so it is read before the ring takes its locks, by readClock, and not in NextRun.
+	seen atomic.Int64
+
 	hold      *tenure
 	last      int64     // the last unit stamped with hold; below its floor before the first
 	since     time.Time // when hold was taken into use
@@ -56,17 +61,46 @@ func newStamper(cfg config, t *timeline, k *keeper, h *tenure) *stamper {
 		borrow: int64(cfg.borrow / t.format.unit),
 		hold:   h,
 		last:   h.floor - 1,
-		since:  t.now(),
 	}
+	s.readClock()
+	s.since = s.clock()
 	s.reported = s.since
 	s.soon = (s.borrow + int64(1)<<cfg.boostPower) / 2
 	s.current.Store(h)
 	return s
 }
 
-// NextRun stamps the next run. It does not block.
+// readClock reads the clock for the next call of NextRun. It may be called by any number of
+// goroutines concurrently.
+func (s *stamper) readClock() {
+	elapsed := int64(s.time.elapsed())
+	for {
+		seen := s.seen.Load()
+		if elapsed <= seen || s.seen.CompareAndSwap(seen, elapsed) {
+			return
+		}
+	}
+}
+
+// elapsed returns the time since the clock's start, as it was last read.
+func (s *stamper) elapsed() time.Duration { return time.Duration(s.seen.Load()) }
+
+// clock returns the time as it was last read.
+func (s *stamper) clock() time.Time { return s.time.start.Round(0).Add(s.elapsed()) }
+
+// now returns the unit of the time as it was last read.
+func (s *stamper) now() int64 { return s.time.unitAt(s.elapsed()) }
+
+// until returns how long it is until a unit begins; 0 when it has begun.
+func (s *stamper) until(unit int64) time.Duration {
+	return min(max(s.time.away(unit, s.elapsed()), 0), math.MaxInt64-1)
+}
+
+// NextRun stamps the next run, at the time that readClock saw last. It does not block, and calls
+// nothing of the user's.
 func (s *stamper) NextRun(context.Context) (ringbuffer.Run, error) {
-	now := s.time.unit()
+	s.readClock() // to go with the ring's hook
+	now := s.now()
 	unit := max(s.last+1, now)
 	if unit > now+s.borrow {
 		if err := s.atBound(now, unit); err != nil {
@@ -106,7 +140,7 @@ func (s *stamper) begun() bool { return s.last >= s.hold.floor }
 // atBound is called when the next unit lies beyond the bound on borrowing. It changes to the
 // next lease, which starts at now again, or says what to wait for.
 func (s *stamper) atBound(now, unit int64) error {
-	wait := &ringbuffer.NotYetError{After: s.time.until(unit-s.borrow) + 1, Reason: errClockBehind}
+	wait := &ringbuffer.NotYetError{After: s.until(unit-s.borrow) + 1, Reason: errClockBehind}
 	if !s.cfg.rollover || !s.begun() {
 		return wait
 	}
@@ -129,7 +163,7 @@ func (s *stamper) atBound(now, unit int64) error {
 	s.changeTo(next)
 	s.report()
 	if first > now+s.borrow {
-		return &ringbuffer.NotYetError{After: s.time.until(first-s.borrow) + 1, Reason: errClockBehind}
+		return &ringbuffer.NotYetError{After: s.until(first-s.borrow) + 1, Reason: errClockBehind}
 	}
 	return nil
 }
@@ -140,7 +174,7 @@ func (s *stamper) atBound(now, unit int64) error {
 func (s *stamper) atEnd(now, unit int64, err error) error {
 	wait := &ringbuffer.NotYetError{After: askAgain, Reason: errNoGrantYet}
 	if unit > now {
-		wait = &ringbuffer.NotYetError{After: s.time.until(unit) + 1, Reason: errClockBehind}
+		wait = &ringbuffer.NotYetError{After: s.until(unit) + 1, Reason: errClockBehind}
 		if s.hold.granted.Load() > now+1 { // more of the future may be had before that
 			wait.After = min(wait.After, askAgain)
 		}
@@ -149,8 +183,9 @@ func (s *stamper) atEnd(now, unit int64, err error) error {
 	// another is at hand, if it does not grant what has not.
 	refused, atHand := s.hold.refused.Load(), s.keeper.next.Load() != nil
 	lost := err != nil || s.hold.denied.Load() || atHand && refused != 0 && refused <= unit+1
-	if lost && s.cfg.rollover && (atHand || s.untilDue() <= 0) {
+	if lost {
 		if next, _ := s.ready(now); next != nil && max(s.lastOf(next)+1, now) <= now+s.borrow {
+			s.keeper.noteLoss(s.clock().Sub(s.since))
 			s.changeTo(next)
 			s.reportLost(err)
 			return nil
@@ -177,14 +212,18 @@ func (s *stamper) ready(now int64) (*tenure, error) {
 	}
 	if err != nil || next.denied.Load() {
 		s.keeper.next.Store(nil)
-		s.keeper.retire(next)
+		s.keeper.noteLoss(0)
+		s.keeper.retire(next, next.floor)
 		return nil, s.keeper.prepare()
 	}
 	return nil, nil
 }
 
 // untilDue returns how long it is until the lease may be changed for another.
-func (s *stamper) untilDue() time.Duration { return s.cfg.everyLease - s.time.now().Sub(s.since) }
+func (s *stamper) untilDue() time.Duration { return s.cfg.everyLease - s.clock().Sub(s.since) }
+
+// used returns the unit after the last one that was stamped with the lease in use.
+func (s *stamper) used() int64 { return max(s.last+1, s.hold.floor) }
 
 // lastOf returns the last unit that may not be stamped with a lease: an assigner that forgets
 // its grants makes no duplicates here.
@@ -198,9 +237,9 @@ func (s *stamper) lastOf(next *tenure) int64 {
 // changeTo changes to the next lease.
 func (s *stamper) changeTo(next *tenure) {
 	s.keeper.next.Store(nil)
+	s.keeper.retire(s.hold, s.used())
 	s.last = s.lastOf(next)
-	s.keeper.retire(s.hold)
-	s.hold, s.since = next, s.time.now()
+	s.hold, s.since = next, s.clock()
 	s.current.Store(next)
 	s.rollovers.Add(1)
 }
@@ -225,7 +264,7 @@ func (s *stamper) report() {
 		}
 		args = append(args, "left", left, "all_last", lasts.Round(time.Second))
 	}
-	s.cfg.logger.Warn("uid: UID time reached its bound and went on with another worker ID: "+
+	s.cfg.log.Log(slog.LevelWarn, "uid: UID time reached its bound and went on with another worker ID: "+
 		"the load is more than the layout holds; a wider sequence spends none", args...)
 	s.reported, s.reportedN = now, rollovers
 }
@@ -236,7 +275,7 @@ func (s *stamper) reportLost(err error) {
 		return
 	}
 	s.lostAt = s.since
-	s.cfg.logger.Warn("uid: a lease was not extended; went on with another", "worker_id", s.hold.workerID,
+	s.cfg.log.Log(slog.LevelWarn, "uid: a lease was not extended; went on with another", "worker_id", s.hold.workerID,
 		"rollovers", s.rollovers.Load(), "err", err)
 }
 

@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -99,9 +100,12 @@ func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
 	return l
 }
 
+// silent keeps a test's generators from logging what the test brings about.
+func silent() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
+
 func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 	tb.Helper()
-	c, err := NewCached(context.Background(), a, opts...)
+	c, err := NewCached(context.Background(), a, append([]Option{silent()}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -111,12 +115,20 @@ func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 
 func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default {
 	tb.Helper()
-	d, err := NewDefault(context.Background(), a, opts...)
+	d, err := NewDefault(context.Background(), a, append([]Option{silent()}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { d.Close() })
 	return d
+}
+
+// flush waits until what a Cached generator logged has been written.
+func flush(tb testing.TB, c *Cached) {
+	tb.Helper()
+	if !c.keeper.cfg.log.Flush(time.Minute) {
+		tb.Fatal("the log is not written within a minute")
+	}
 }
 
 // next takes a UID and fails the test if there is none.
@@ -135,14 +147,14 @@ var modes = []struct {
 	make func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error)
 }{
 	{"Cached", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		c, err := NewCached(ctx, a, opts...)
+		c, err := NewCached(ctx, a, append([]Option{silent()}, opts...)...)
 		if err != nil {
 			return nil, err
 		}
 		return c, nil
 	}},
 	{"Default", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		d, err := NewDefault(ctx, a, opts...)
+		d, err := NewDefault(ctx, a, append([]Option{silent()}, opts...)...)
 		if err != nil {
 			return nil, err
 		}

@@ -45,6 +45,9 @@ func (t *timeline) request(cfg config) workerassign.Request {
 func assign(ctx context.Context, a workerassign.Assigner, t *timeline, cfg config) (*tenure, error) {
 	lease, err := a.Assign(ctx, t.request(cfg))
 	if err != nil {
+		if errors.Is(err, workerassign.ErrWidth) { // the next worker ID would be greater still
+			return nil, fmt.Errorf("%w: %w", ErrWorkerID, maskedError{err: err})
+		}
 		return nil, leaseError("no worker ID was assigned", err)
 	}
 	if lease == nil {
@@ -55,14 +58,14 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline, cfg confi
 		err := fmt.Errorf("%w: %d is not from 0 to %d, what the %d worker bits of layout %v hold; "+
 			"nothing was issued; a layout with more worker bits is needed, at an epoch that keeps old UIDs apart",
 			ErrWorkerID, h.workerID, layout.MaxWorkerID(), layout.WorkerBits(), layout)
-		return nil, errors.Join(err, h.release(ctx, time.Time{}))
+		return nil, errors.Join(err, h.release(ctx, h.floor))
 	}
 	if floor := lease.NotBefore(); !floor.IsZero() {
 		h.floor = t.format.ceil(floor)
 		if h.floor > t.format.layout.MaxDelta() {
-			err := leaseError(fmt.Sprintf("worker ID %d may not be used before %s", h.workerID, floor.Format(time.RFC3339Nano)),
+			err := fmt.Errorf("%w: worker ID %d may not be used before %s: %w", ErrLease, h.workerID, floor.Format(time.RFC3339Nano),
 				&timeExhaustedError{format: t.format, delta: h.floor})
-			return nil, errors.Join(err, h.release(ctx, time.Time{}))
+			return nil, errors.Join(err, h.release(ctx, h.floor))
 		}
 	}
 	return h, nil
@@ -77,10 +80,13 @@ func (h *tenure) left() (n, all int64) {
 	return max(n, 0), all
 }
 
-// reserve asks that units from one on may be stamped, which may have begun, half as many again as
-// are to be held ahead of need. The grant may be less. More is to be asked for when a quarter of
-// it is used: where the whole was granted, that leaves what is to be held ahead, and an eighth of
-// that for the pause before a try that comes when the store is up again.
+// reserve asks that units from one on may be stamped, half as many again as are to be held ahead
+// of need. The grant may be less. More is to be asked for when a quarter of it is used: where the
+// whole was granted, that leaves what is to be held ahead, and an eighth of that for the pause
+// before a try that comes when the store is up again.
+//
+// That the unit is not granted is a failure if it has begun: the store's clock is behind this
+// host's, or the lease is another's. Else the clock is to be waited for.
 func (h *tenure) reserve(ctx context.Context, unit, ahead int64, begun bool) error {
 	end := min(unit+ahead+(ahead+1)/2, h.format.layout.MaxDelta()) + 1
 	until, err := h.lease.Reserve(ctx, h.format.time(end))
@@ -91,10 +97,15 @@ func (h *tenure) reserve(ctx context.Context, unit, ahead int64, begun bool) err
 	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
 	h.refused.Store(0)
 	h.denied.Store(unit >= granted && begun)
-	if unit >= granted {
-		h.refused.Store(unit + 1)
+	if unit < granted {
+		return nil
 	}
-	return nil
+	h.refused.Store(unit + 1)
+	if !begun {
+		return nil
+	}
+	return fmt.Errorf("%w: worker ID %d may be used only up to %s, and it is %s already: is this host's clock ahead of the store's, or the lease lost?",
+		ErrLease, h.workerID, until.UTC().Format(time.RFC3339Nano), h.format.time(unit).Format(time.RFC3339Nano))
 }
 
 // grant notes up to where units may be stamped, which is never less than it was.
@@ -119,9 +130,14 @@ func (h *tenure) seal() {
 	h.granted.Store(0)
 }
 
-// release gives the lease back.
-func (h *tenure) release(ctx context.Context, used time.Time) error {
-	if err := h.lease.Release(ctx, used); err != nil {
+// release gives the lease back; used is the unit after the last one that was stamped, or the
+// floor where none was.
+func (h *tenure) release(ctx context.Context, used int64) error {
+	var until time.Time // nothing was stamped
+	if used > h.floor {
+		until = h.format.time(used)
+	}
+	if err := h.lease.Release(ctx, until); err != nil {
 		return leaseError(fmt.Sprintf("worker ID %d was not given back", h.workerID), err)
 	}
 	return nil

@@ -1,0 +1,44 @@
+package uid
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+)
+
+// maskedError is an error of the user's code. errors.Is and errors.As find in it what they find
+// in the error itself, but for what has a meaning to a generator or a ring: an assigner that
+// returns ringbuffer.ErrExhausted, say, must not end the generator.
+type maskedError struct {
+	err     error
+	visible error // one of the sentinels that may be found all the same; nil for none
+}
+
+// Error implements error.
+func (e maskedError) Error() string { return e.err.Error() }
+
+// Is implements what errors.Is looks for.
+func (e maskedError) Is(target error) bool {
+	if target == nil || slices.Contains(ownErrors(), target) && target != e.visible {
+		return false
+	}
+	return errors.Is(e.err, target)
+}
+
+// As implements what errors.As looks for.
+func (e maskedError) As(target any) bool {
+	switch target.(type) {
+	case **ringbuffer.NotYetError, **ringbuffer.EmptyError, **ringbuffer.PanicError, **timeExhaustedError:
+		return false
+	}
+	return errors.As(e.err, target)
+}
+
+// ownErrors are the sentinels of generators and rings.
+func ownErrors() []error {
+	return []error{
+		ErrOption, ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID, ErrClosed, ErrLease, ErrRange, ErrClockBack, ErrMove, ErrBusy,
+		ringbuffer.ErrConfig, ringbuffer.ErrRun, ringbuffer.ErrEmpty, ringbuffer.ErrFull, ringbuffer.ErrClosed, ringbuffer.ErrExhausted,
+	}
+}
