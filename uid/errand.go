@@ -44,7 +44,7 @@ func (k *keeper) run(ctx context.Context, e *errand, what string, delay time.Dur
 	if !e.running && !e.stopped {
 		e.running = true
 		k.spawn(func() {
-			if delay > 0 && !k.pause(ctx, delay) {
+			if delay > 0 && !k.delay(ctx, delay) {
 				e.end(nil)
 				return
 			}

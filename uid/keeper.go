@@ -27,7 +27,8 @@ type keeper struct {
 
 	// How errands run beside the generator, and how they pause. A simulation has its own ways.
 	spawn func(func())
-	pause func(context.Context, time.Duration) bool
+	pause func(context.Context, time.Duration) bool // after a try that failed
+	delay func(context.Context, time.Duration) bool // before the first try
 
 	assigning errand
 	next      atomic.Pointer[tenure] // taken in advance, not used yet
@@ -40,7 +41,7 @@ const lossPause = time.Minute
 func newKeeper(cfg config, t *timeline, a workerassign.Assigner) *keeper {
 	k := &keeper{cfg: cfg, time: t, assigner: a, ahead: int64(cfg.reserve / t.format.unit), changed: func() {}}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
-	k.spawn, k.pause = k.running.Go, sleep
+	k.spawn, k.pause, k.delay = k.running.Go, sleep, sleep
 	return k
 }
 
@@ -82,7 +83,8 @@ func (k *keeper) extend(h *tenure, unit int64) error {
 		return nil
 	}
 	return k.run(h.ctx, &h.extending, "extend the lease", 0, func(ctx context.Context) (bool, error) {
-		err := h.reserve(ctx, unit, k.ahead, unit <= k.time.unit())
+		now := k.time.unit() // a unit that has passed while tries failed is of no use any more
+		err := h.reserve(ctx, max(unit, now), k.ahead, unit <= now)
 		return unit < h.granted.Load(), err
 	})
 }
