@@ -83,7 +83,10 @@ func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(c
 		e.failed(err)
 		pause := retryPause(failures + 1)
 		if e.longest != nil {
-			pause = min(pause, e.longest())
+			k.attempt(ctx, 0, func(context.Context) (bool, error) { // it reads the clock, which may be the user's
+				pause = min(pause, e.longest())
+				return false, nil
+			})
 		}
 		// Not all hosts of a fleet at once.
 		if !k.pause(ctx, pause/2+rand.N(pause/2+1)) {

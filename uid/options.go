@@ -266,7 +266,7 @@ func WithMaxBorrow(d time.Duration) Option {
 }
 
 // WithRollover says whether a Cached generator at its bound on borrowing takes another
-// lease. The default is true.
+// lease. The default is true. A lease that was lost is replaced by another one in any case.
 func WithRollover(on bool) Option {
 	return func(c *config) { c.rollover = on }
 }
