@@ -2,61 +2,182 @@
 -- which may share it.
 --
 -- This script may be run again at any time: it creates the table if there is none, and
--- changes and drops nothing. Run it in the database that the services' DSN names:
+-- changes and drops nothing. Run it in the database that the services' DSN names, here ids:
 --
---     mysql ids < schema.sql
+--       $ mysql ids < schema.sql
+--
+-- The statements in these comments are for an administrator, in the order in which they work.
+-- Replace what stands in <angle brackets>, and the names ids and 'service'@'%'.
 --
 -- SERVERS
---   MySQL 5.7 and 8, MariaDB 10.6 and later: as it stands, in strict mode too, because both
---   TIMESTAMP columns have defaults of their own.
---   TiDB: as it stands. Without AUTO_ID_CACHE=1, which the comment in the last line is to TiDB
---   (6.4 and later) and to nobody else, each TiDB server takes 30,000 keys at a time, and
---   every restart of one wastes what is left of them.
+--   MySQL 5.6, 5.7 and 8, MariaDB 10.6 and later: as it stands, also in strict mode.
+--   TiDB: as it stands. Without AUTO_ID_CACHE=1, which the comment in the last line sets on TiDB
+--   (6.4 and later) and nowhere else, each TiDB server takes 30,000 keys at a time, and every
+--   restart of one wastes what is left of them.
 --   Do not make ID an AUTO_RANDOM column, nor a UUID: a worker ID has to be small.
+--   The table is utf8mb4. One that Baidu's script or an earlier version of this one created has
+--   the character set of its database. If that is latin1, inserts from a host whose name is not
+--   Latin, such as 主机-1, always fail. This converts it, and blocks inserts while it runs. The
+--   first statement is for tables of Baidu's script, whose CREATED has a default of zero:
+--
+--       SET SESSION sql_mode = '';
+--       ALTER TABLE WORKER_NODE CONVERT TO CHARACTER SET utf8mb4;
+--
+-- DURABILITY
+--   A service uses its worker ID as soon as the server has acknowledged the insert. If the
+--   server forgets an acknowledged insert, it grants the same ID again, and all UIDs of that
+--   worker ID can exist twice. These two must be 1, here and in the server's configuration file:
+--
+--       SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog;
+--       SET GLOBAL innodb_flush_log_at_trx_commit = 1;
+--       SET GLOBAL sync_binlog = 1;
+--
+--   * innodb_flush_log_at_trx_commit = 2 survives a server process that is killed, but not the
+--     loss of the machine (power, kernel). 0 survives neither.
+--   * sync_binlog matters where a binary log is written, for replicas or backups: after the
+--     loss of the machine, the server rolls back what the binary log does not have. The
+--     default of MariaDB and of MySQL before 5.7.7 is 0.
+--   * The disk must keep what was flushed to it.
+--   * An asynchronous replica lacks the last inserts when the primary is lost. Where a replica is
+--     to take over, use semi-synchronous replication with a timeout so long that it never falls
+--     back to asynchronous, and promote the replica that has received most. The status must be ON:
+--
+--       SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status';
+--
+--     Without that, each failover requires the procedure AFTER A FAILOVER below.
 --
 -- PRIVILEGES
 --   A service inserts one row when it starts, and one whenever it changes to another worker ID
---   under sustained load. It reads, creates, changes and deletes nothing:
+--   under sustained load. It reads, creates, changes and deletes nothing, and it must not choose
+--   an ID: a single row with the greatest ID would use up the supply. So it may set all columns
+--   but ID. The table must exist before the grant. (TiDB before 8.5.6 has no privileges on
+--   columns. There, grant INSERT on the table.)
 --
---     GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%';
+--       CREATE USER 'service'@'%' IDENTIFIED BY '<password>';
+--       GRANT INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
+--          ON ids.WORKER_NODE TO 'service'@'%';
+--
+--   An account that already may insert into all columns loses that by these two, in this order:
+--
+--       REVOKE INSERT ON ids.WORKER_NODE FROM 'service'@'%';
+--       GRANT INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
+--          ON ids.WORKER_NODE TO 'service'@'%';
 --
 -- WHAT A ROW MEANS
 --   One start of one generator, or its change to another worker ID under sustained load. Its
---   ID is the worker ID in every UID that this generator made: a row is the only record of
---   who made a UID. Nothing reads the other columns.
+--   ID is the worker ID in every UID of this generator: a row is the only record of which
+--   generator a UID came from. Nothing reads the other columns.
 --
 -- WHEN ROWS MAY BE DELETED
---   An ID that comes a second time makes UIDs that exist already. Keys do not come again as
+--   An ID that comes a second time leads to UIDs that exist already. Keys do not come again as
 --   long as the table's counter never goes back. So:
---   * Old rows may be deleted, by DELETE, at any time, if nobody wants the record:
+--   * Old rows may be deleted at any time, if nobody wants the record. Delete them in pieces,
+--     and repeat the second statement until it deletes nothing. One DELETE of a million rows
+--     holds up replicas. At the default isolation level, REPEATABLE READ, a DELETE blocks all
+--     inserts while it runs:
+--
+--       SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
 --       DELETE FROM WORKER_NODE
 --        WHERE CREATED < NOW() - INTERVAL 1 YEAR
---          AND ID < (SELECT ID FROM (SELECT MAX(ID) AS ID FROM WORKER_NODE) AS newest);
+--          AND ID < (SELECT ID FROM (SELECT MAX(ID) AS ID FROM WORKER_NODE) AS newest)
+--        ORDER BY ID LIMIT 10000;
+--
+--     A server whose binlog_format is STATEMENT (the default of MySQL before 5.7.7) refuses that
+--     with error 1665. There, leave out the first statement and delete 1000 rows at a time.
 --   * Never delete the row with the greatest ID. MySQL before 8.0 and MariaDB before 10.2.4
 --     keep the counter in memory only, and a restart sets it to the greatest ID that is there.
 --   * Never TRUNCATE the table, never drop and create it, never lower its AUTO_INCREMENT: each
 --     of them sets the counter back.
---   * After restoring a backup, or failing over to a replica that had not received everything,
---     raise the counter beyond all IDs that can have been granted, before any service starts:
---       ALTER TABLE WORKER_NODE AUTO_INCREMENT = <greatest ID ever granted, and then some>;
---   * Two tables are two counters: a fleet that shares a layout and an epoch needs one table,
+--   * Two tables are two counters: a fleet that shares a layout and an epoch requires one table,
 --     or one for each prefix where it uses workerassign.Prefix.
 --
+-- AFTER A FAILOVER OR A RESTORED BACKUP
+--   A replica that was promoted without the primary's last rows, or a server restored from a
+--   backup, grants those rows' IDs again. Raise its counter beyond every ID that can have been
+--   granted, before it accepts the first write: services that are running insert too, when they
+--   change to another worker ID. Until step 5 the server must be read-only, or reachable by
+--   nobody else. A tool that makes replicas writable by itself must run steps 1 to 4 first, or
+--   requires semi-synchronous replication. On Galera, the same applies after a bootstrap from a
+--   node that is not the most advanced one. If, after steps 1 and 2, both servers show the same
+--   MAX(ID) in step 3, skip step 4.
+--
+--   1. Fence the old primary: started again, it grants IDs too, which the new one does not know.
+--      Put read_only = 1 into its configuration file, and keep the services away from it. It may
+--      become a replica only as a new copy of the new primary. While it still runs:
+--
+--       SET GLOBAL read_only = 1;
+--
+--   2. On the replica, which must be read-only: apply all that it has received. Repeat the third
+--      statement until Exec_Master_Log_Pos equals Read_Master_Log_Pos and Relay_Master_Log_File
+--      equals Master_Log_File (Source instead of Master on MySQL 8), and only then run the last
+--      two, which discard the relay log. MySQL before 8.0.22 and MariaDB before 10.5 have SLAVE
+--      instead of REPLICA. After restoring a backup, apply the binary logs instead.
+--
+--       SET GLOBAL read_only = 1;
+--       STOP REPLICA IO_THREAD;
+--       SHOW REPLICA STATUS;
+--       STOP REPLICA;
+--       RESET REPLICA ALL;
+--
+--   3. Find the greatest ID that is known to have been granted: the greatest of what the first
+--      statement shows here, what it shows on the old primary if its data can still be read (then
+--      that is the answer), the worker IDs in the services' logs, and those in the UIDs that the
+--      services have stored. The second statement finds these, in each table that has a column
+--      of UIDs. Its figures are of the default layout 1-28-22-13 and epoch: 13 bits of sequence,
+--      22 of worker ID, 35 of both, 1767225600 the Unix time of 2026-01-01. It looks at UIDs of
+--      the last 7 days: look further back if the newest row here is older. If the time unit is a
+--      part of a second, multiply the time in brackets by the units in a second. If
+--      workerassign.Prefix or Divide use some worker bits, take the others only.
+--
+--       SELECT MAX(ID), MAX(CREATED) FROM WORKER_NODE;
+--       SELECT MAX((<uid> >> 13) & ((1 << 22) - 1)) AS worker_id
+--         FROM <table>
+--        WHERE <uid> >= ((UNIX_TIMESTAMP() - 7 * 86400 - 1767225600) << 35);
+--
+--   4. Insert a row whose ID lies beyond that by a margin. The margin covers IDs that left no
+--      trace, such as those of services that have stored no UID yet. It must exceed the number
+--      of IDs granted between the newest row here and the fencing of the old primary. Ten times
+--      per_day (below), and at least 10,000, is good: that is a quarter of a percent of 22 bits.
+--      Too large a margin costs worker IDs, too small a one uniqueness. The second statement
+--      must show this row. If it does not, the ID was too small: start again at step 3.
+--      Where super_read_only refuses the insert (MySQL), set that to 0, but leave read_only at 1.
+--
+--       INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
+--       VALUES (<next ID>, 'counter raised', '', 3, CURRENT_DATE, NOW(), NOW());
+--       SELECT ID, HOST_NAME FROM WORKER_NODE ORDER BY ID DESC LIMIT 1;
+--
+--      Setting the table's AUTO_INCREMENT by ALTER TABLE is no substitute: a value that is too
+--      small is ignored without an error, and servers that keep the counter in memory forget it
+--      at a restart.
+--
+--   5. Only now let the server accept writes, and the services reach it:
+--
+--       SET GLOBAL read_only = 0;
+--
 -- HOW MANY ARE LEFT
---   The layout's worker bits bound the ID: 2^bits - 1, which is 4,194,303 for the default 22
---   bits (1-28-22-13); where workerassign.Prefix or Divide take some of these bits for
---   themselves, those that are left do. Beyond that services refuse to start; nothing wraps.
---   At the rate of the last 30 days, or of all of them where the table is younger:
---     SELECT MAX(ID) AS used, 4194303 AS supply, 100 * MAX(ID) / 4194303 AS percent,
---            (4194303 - MAX(ID))
---              * TIMESTAMPDIFF(SECOND, MIN(CASE WHEN CREATED > NOW() - INTERVAL 30 DAY THEN CREATED END), NOW()) / 86400
---              / NULLIF(MAX(ID) - MIN(CASE WHEN CREATED > NOW() - INTERVAL 30 DAY THEN ID END), 0)
---              AS days_left
---       FROM WORKER_NODE;
---   Rows that were deleted still count: the greatest ID does, not the number of rows.
+--   The layout's worker bits bound the ID: 2^bits - 1, which is 4194303 for the default 22
+--   bits (1-28-22-13). If workerassign.Prefix or Divide use some of these bits, the others bound
+--   it. Beyond that services refuse to start. Nothing wraps. At the rate of the last 30 days, or
+--   of all days where the table is younger:
+--
+--       SELECT used, supply, 100 * used / supply AS percent, per_day,
+--              GREATEST(supply - used, 0) / per_day AS days_left
+--         FROM (SELECT MAX(ID) AS used, 4194303 AS supply FROM WORKER_NODE) AS total,
+--              (SELECT 86400 * NULLIF(SUM(last_id - first_id + 1) - 1, 0)
+--                        / CASE WHEN MIN(since) <= NOW() - INTERVAL 1 HOUR
+--                               THEN TIMESTAMPDIFF(SECOND, MIN(since), NOW()) END AS per_day
+--                 FROM (SELECT MIN(ID) AS first_id, MAX(ID) AS last_id, MIN(CREATED) AS since
+--                         FROM WORKER_NODE
+--                        WHERE CREATED > NOW() - INTERVAL 30 DAY
+--                        GROUP BY ID DIV 1000) AS thousands) AS recent;
+--
+--   per_day and days_left are NULL when all rows are younger than an hour, or none or only one
+--   is younger than 30 days. IDs are counted in each thousand from its first row to its last: so
+--   keys without a row count, but not what the counter was raised by.
+--   Rows that were deleted still count: used is the greatest ID, not the number of rows.
 --   auto_increment_increment, where it is n, hands out every n-th key only, and so divides the
---   supply by n. Galera sets it to the number of nodes by itself (wsrep_auto_increment_control);
---   so do some setups with two primaries. Inserts that fail or are rolled back use keys up too.
+--   supply by n. Galera sets it to the number of nodes by itself (wsrep_auto_increment_control),
+--   as do some setups with two primaries. Inserts that fail or are rolled back use keys up too.
 
 CREATE TABLE IF NOT EXISTS WORKER_NODE (
   ID          BIGINT      NOT NULL AUTO_INCREMENT COMMENT 'the worker ID; never used twice',
@@ -67,4 +188,4 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
   MODIFIED    TIMESTAMP   NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
   CREATED     TIMESTAMP   NOT NULL DEFAULT CURRENT_TIMESTAMP,
   PRIMARY KEY (ID)
-) ENGINE = InnoDB COMMENT = 'worker IDs of UID generators' /*T![auto_id_cache] AUTO_ID_CACHE=1 */;
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COMMENT = 'worker IDs of UID generators' /*T![auto_id_cache] AUTO_ID_CACHE=1 */;

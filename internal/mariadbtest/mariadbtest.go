@@ -1,5 +1,6 @@
 // Package mariadbtest gives a test a MariaDB server of its own: in a temporary folder, on a
-// free port of the loopback interface, gone with the test.
+// free port of the loopback interface, gone with the test. Replica adds an asynchronous
+// replica, and StartMySQL56 is the same for Oracle's MySQL 5.6.
 package mariadbtest
 
 import (
@@ -29,14 +30,24 @@ const DSNEnv = "RINGUID_TEST_DSN"
 // startTimeout is how long a server may take until it answers.
 const startTimeout = 60 * time.Second
 
-// Server is a MariaDB server. Its methods are for one goroutine at a time.
+// Server is a MariaDB server, or MySQL's. Its methods are for one goroutine at a time.
 type Server struct {
-	tb     testing.TB
-	folder string
-	port   int
-	flags  []string
-	exited chan struct{} // closed when the process that runs now is gone
-	cmd    *exec.Cmd
+	tb      testing.TB
+	kind    kind
+	folder  string
+	port    int
+	flags   []string
+	started []string      // further flags of the process that runs now: see RestartWith
+	exited  chan struct{} // closed when the process that runs now is gone
+	cmd     *exec.Cmd
+}
+
+// kind is what differs between MariaDB and MySQL.
+type kind struct {
+	program string              // the path of the server
+	flags   []string            // what it requires, before all other flags
+	env     []string            // what its environment requires
+	install func(*Server) error // makes the system tables, in the folder data
 }
 
 // Start starts a server that ends with the test, with flags behind its own. Where there is
@@ -50,12 +61,22 @@ func Start(tb testing.TB, flags ...string) *Server {
 			needs.Missing(tb, name, " was not found: install MariaDB's server (Debian's package mariadb-server), or run make test, which does")
 		}
 	}
+	program, err := find("mariadbd")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return start(tb, kind{program: program, install: installMariaDB}, flags)
+}
+
+// start starts a server of a kind that ends with the test.
+func start(tb testing.TB, k kind, flags []string) *Server {
+	tb.Helper()
 	// Not in the test's own folder, whose name can be longer than a socket's may be.
 	folder, err := os.MkdirTemp("", "ringuid-db")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, folder: folder, flags: flags}
+	s := &Server{tb: tb, kind: k, folder: folder, flags: flags}
 	tb.Cleanup(func() {
 		s.Stop()
 		if tb.Failed() {
@@ -63,7 +84,9 @@ func Start(tb testing.TB, flags ...string) *Server {
 		}
 		os.RemoveAll(folder)
 	})
-	s.install()
+	if err := k.install(s); err != nil {
+		tb.Fatal(err)
+	}
 	var failure error
 	for range 5 { // somebody else may take the port before the server has it
 		var err error
@@ -78,13 +101,12 @@ func Start(tb testing.TB, flags ...string) *Server {
 	return nil
 }
 
-// install makes the server's system tables. The program that does so starts a server, which
-// was seen to crash in making a temporary table; so there is another try.
-func (s *Server) install() {
-	s.tb.Helper()
+// installMariaDB makes the server's system tables. The program that does so starts a server,
+// which was seen to crash in making a temporary table; so there is another try.
+func installMariaDB(s *Server) error {
 	program, err := find("mariadb-install-db")
 	if err != nil {
-		s.tb.Fatal(err)
+		return err
 	}
 	var out []byte
 	for range 3 {
@@ -93,10 +115,10 @@ func (s *Server) install() {
 			"--auth-root-authentication-method=normal", "--skip-test-db"}, asRoot()...)...)
 		cmd.Env = s.environ()
 		if out, err = cmd.CombinedOutput(); err == nil {
-			return
+			return nil
 		}
 	}
-	s.tb.Fatalf("mariadb-install-db: %v\n%s", err, out)
+	return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
 }
 
 // environ is the environment of the server's processes: their temporary files lie in the
@@ -106,7 +128,7 @@ func (s *Server) environ() []string {
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		s.tb.Fatal(err)
 	}
-	return append(os.Environ(), "TMPDIR="+tmp)
+	return append(append(os.Environ(), "TMPDIR="+tmp), s.kind.env...)
 }
 
 // find finds a program, also where the paths of users who are not root do not lead.
@@ -144,16 +166,14 @@ func (s *Server) file(name string) string { return filepath.Join(s.folder, name)
 
 // start starts the process and waits until the server answers.
 func (s *Server) start() error {
-	program, err := find("mariadbd")
-	if err != nil {
-		return err
-	}
 	args := append([]string{"--no-defaults"}, asRoot()...)
+	args = append(args, s.kind.flags...)
 	args = append(args,
-		"--datadir="+s.file("data"), "--socket="+s.file("sock"), "--pid-file="+s.file("pid"), "--log-error="+s.file("log"),
+		"--datadir="+s.file("data"), "--socket="+s.file("sock"), "--pid-file="+s.file("pid"), "--log-error="+s.file("log.err"),
 		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.port), "--skip-name-resolve",
 		"--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--performance-schema=OFF", "--max-connections=300")
-	s.cmd = exec.Command(program, append(args, s.flags...)...)
+	args = append(args, s.flags...)
+	s.cmd = exec.Command(s.kind.program, append(args, s.started...)...)
 	s.cmd.Env = s.environ()
 	s.exited = make(chan struct{})
 	if err := run(s.cmd, s.exited); err != nil {
@@ -221,10 +241,17 @@ func (s *Server) Stop() {
 }
 
 // Restart starts the server again after Kill or Stop, with the same data, on the same port.
-// Another process may have that for a while, as the near end of a connection, so it tries for
-// some seconds.
 func (s *Server) Restart() {
 	s.tb.Helper()
+	s.RestartWith()
+}
+
+// RestartWith is Restart with further flags, which the next Restart drops. Another process
+// may have the port for a while, as the near end of a connection, so it tries for some
+// seconds.
+func (s *Server) RestartWith(flags ...string) {
+	s.tb.Helper()
+	s.started = flags
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(200 * time.Millisecond) {
 		err := s.start()
 		if err == nil {
@@ -238,7 +265,7 @@ func (s *Server) Restart() {
 
 // Log returns the end of the server's log.
 func (s *Server) Log() string {
-	text, err := os.ReadFile(s.file("log"))
+	text, err := os.ReadFile(s.file("log.err")) // MySQL adds .err to other names
 	if err != nil {
 		return err.Error()
 	}

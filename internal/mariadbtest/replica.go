@@ -1,0 +1,100 @@
+package mariadbtest
+
+import (
+	"database/sql"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// PrimaryFlags are the flags of a server that has replicas.
+func PrimaryFlags() []string {
+	return []string{"--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay"}
+}
+
+// Replica starts a server of the same kind as s that replicates all of s, asynchronously, and
+// is read-only, also after a restart. The primary s must run with PrimaryFlags, and must never
+// have deleted a binary log. The replica starts with the flags of s, except the server ID, and
+// then with those given.
+func (s *Server) Replica(flags ...string) *Server {
+	s.tb.Helper()
+	r := start(s.tb, s.kind, append(append(append([]string(nil), s.flags...), "--server-id=2", "--read-only"), flags...))
+	admin := r.Admin()
+	// Without a position it begins with the primary's first binary log.
+	admin.MustExec("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + strconv.Itoa(s.port) +
+		", MASTER_USER='root', MASTER_PASSWORD='', MASTER_CONNECT_RETRY=1")
+	admin.MustExec("START SLAVE")
+	r.CatchUp(s)
+	return r
+}
+
+// Admin returns a connection as root without a database, until the end of the test.
+func (s *Server) Admin() *sqlx.DB {
+	s.tb.Helper()
+	return Open(s.tb, s.DSN("root", "", ""))
+}
+
+// CatchUp waits until the replica s has applied all that is in the primary's binary log now.
+func (s *Server) CatchUp(primary *Server) {
+	s.tb.Helper()
+	file, position := primary.position()
+	var events sql.NullInt64
+	err := s.Admin().Get(&events, "SELECT MASTER_POS_WAIT(?, ?, ?)", file, position, int(startTimeout.Seconds()))
+	if err != nil || events.Int64 < 0 || !events.Valid { // -1 is a timeout, NULL a replica that does not run
+		s.tb.Fatalf("the replica does not reach %s %d: %v, %v; its state is %v", file, position, events, err, s.ReplicaStatus())
+	}
+}
+
+// Receive waits until the replica s has received all that is in the primary's binary log now,
+// applied or not.
+func (s *Server) Receive(primary *Server) {
+	s.tb.Helper()
+	file, position := primary.position()
+	want := fmt.Sprint(file, " ", position)
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
+		status := s.ReplicaStatus()
+		if status["Master_Log_File"]+" "+status["Read_Master_Log_Pos"] == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.tb.Fatalf("the replica does not receive %s; its state is %v", want, status)
+		}
+	}
+}
+
+// position is the end of the server's binary log.
+func (s *Server) position() (file string, position int64) {
+	s.tb.Helper()
+	columns := map[string]any{}
+	if err := s.Admin().QueryRowx("SHOW MASTER STATUS").MapScan(columns); err != nil {
+		s.tb.Fatal(err)
+	}
+	position, err := strconv.ParseInt(text(columns["Position"]), 10, 64)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return text(columns["File"]), position
+}
+
+// ReplicaStatus returns the columns of SHOW SLAVE STATUS, none where the server is no replica.
+func (s *Server) ReplicaStatus() map[string]string {
+	s.tb.Helper()
+	columns, status := map[string]any{}, map[string]string{}
+	if err := s.Admin().QueryRowx("SHOW SLAVE STATUS").MapScan(columns); err != nil && err != sql.ErrNoRows {
+		s.tb.Fatal(err)
+	}
+	for name, value := range columns {
+		status[name] = text(value)
+	}
+	return status
+}
+
+// text is a column's value as the server sent it.
+func text(value any) string {
+	if b, ok := value.([]byte); ok {
+		return string(b)
+	}
+	return fmt.Sprint(value)
+}
