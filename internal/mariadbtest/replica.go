@@ -2,6 +2,7 @@ package mariadbtest
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -67,34 +68,33 @@ func (s *Server) Receive(primary *Server) {
 // position is the end of the server's binary log.
 func (s *Server) position() (file string, position int64) {
 	s.tb.Helper()
-	columns := map[string]any{}
-	if err := s.Admin().QueryRowx("SHOW MASTER STATUS").MapScan(columns); err != nil {
-		s.tb.Fatal(err)
-	}
-	position, err := strconv.ParseInt(text(columns["Position"]), 10, 64)
+	status := s.Row("SHOW MASTER STATUS")
+	position, err := strconv.ParseInt(status["Position"], 10, 64)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	return text(columns["File"]), position
+	return status["File"], position
 }
 
 // ReplicaStatus returns the columns of SHOW SLAVE STATUS, none where the server is no replica.
 func (s *Server) ReplicaStatus() map[string]string {
 	s.tb.Helper()
-	columns, status := map[string]any{}, map[string]string{}
-	if err := s.Admin().QueryRowx("SHOW SLAVE STATUS").MapScan(columns); err != nil && err != sql.ErrNoRows {
-		s.tb.Fatal(err)
-	}
-	for name, value := range columns {
-		status[name] = text(value)
-	}
-	return status
+	return s.Row("SHOW SLAVE STATUS")
 }
 
-// text is a column's value as the server sent it.
-func text(value any) string {
-	if b, ok := value.([]byte); ok {
-		return string(b)
+// Row returns the columns of the first row of a query as root, as text: none where there is
+// no row.
+func (s *Server) Row(query string) map[string]string {
+	s.tb.Helper()
+	columns, row := map[string]any{}, map[string]string{}
+	if err := s.Admin().QueryRowx(query).MapScan(columns); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		s.tb.Fatalf("%v\nin: %s", err, query)
 	}
-	return fmt.Sprint(value)
+	for name, value := range columns {
+		if b, ok := value.([]byte); ok {
+			value = string(b)
+		}
+		row[name] = fmt.Sprint(value)
+	}
+	return row
 }

@@ -1,0 +1,339 @@
+package workerassign_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+)
+
+// failover is a primary that is lost, and its replica, which has received some of the last
+// rows but not applied them, and has not received others.
+type failover struct {
+	primary, replica *mariadbtest.Server
+	granted          map[int64]bool // the worker IDs that the primary granted
+	applied          int64          // the greatest of those whose rows the replica has applied,
+	received         int64          // of those it has received,
+	stored           int64          // of those of which a UID was stored,
+	last             int64          // and of all
+	apply            func()         // ends what makes the replica lag behind
+}
+
+// asService returns a connection to a server as the service's account.
+func asService(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
+	t.Helper()
+	return mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
+}
+
+// newFailover makes a primary with a replica, and grants worker IDs until the primary is lost.
+// The UIDs are stored in a table on the replica's server, which stands for a server of its own.
+func newFailover(t *testing.T, start begin) *failover {
+	t.Helper()
+	f := &failover{primary: start(t, mariadbtest.PrimaryFlags()...), granted: map[int64]bool{}}
+	db := ids(t, f.primary)
+	mariadbtest.Script(t, db, schema(t))
+	account := newSection(t, "PRIVILEGES", "<password>", "secret")
+	db.MustExec(account.next("CREATE USER"))
+	db.MustExec(account.next("GRANT INSERT ("))
+	account.left = nil // how another account loses a privilege
+	f.replica = f.primary.Replica()
+	admin := f.replica.Admin()
+	admin.MustExec("CREATE DATABASE shop")
+	admin.MustExec("CREATE TABLE shop.orders (id BIGINT NOT NULL PRIMARY KEY) ENGINE = InnoDB")
+
+	service := asService(t, f.primary)
+	start5 := func(store bool) int64 {
+		t.Helper()
+		for range 5 {
+			id, worker, err := grant(t.Context(), service)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.granted[worker] {
+				t.Fatalf("worker ID %d is granted twice", worker)
+			}
+			f.granted[worker], f.last = true, worker
+			if store {
+				admin.MustExec("INSERT INTO shop.orders VALUES (?)", int64(id))
+			}
+		}
+		return f.last
+	}
+	f.applied = start5(true)
+	f.replica.CatchUp(f.primary)
+	// The replica lags behind, because somebody's lock holds up the thread that applies.
+	locker, err := admin.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locker.ExecContext(t.Context(), "LOCK TABLES ids.WORKER_NODE READ"); err != nil {
+		t.Fatal(err)
+	}
+	f.apply = sync.OnceFunc(func() {
+		locker.ExecContext(context.Background(), "UNLOCK TABLES") // an error is that of a server that is gone
+		locker.Close()
+	})
+	t.Cleanup(f.apply)
+	f.received = start5(true)
+	f.replica.Receive(f.primary)
+	admin.MustExec("STOP SLAVE IO_THREAD") // the network is cut
+	f.stored = start5(true)
+	start5(false)
+	return f
+}
+
+// greatest is the greatest ID in the server's table.
+func greatest(t *testing.T, s *mariadbtest.Server) (id int64) {
+	t.Helper()
+	if err := s.Admin().Get(&id, "SELECT MAX(ID) FROM ids.WORKER_NODE"); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// insertRow inserts a row as a service does, once, and returns the server's error.
+func insertRow(db *sqlx.DB) error {
+	_, err := db.Exec(`INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
+		VALUES ('h', 'p', 3, CURRENT_DATE, NOW(), NOW())`)
+	return err
+}
+
+// A replica is promoted without the primary's last rows. Without schema.sql's procedure it
+// grants worker IDs again, also some whose rows it has received; with it, none, not even to a
+// service that has been trying to insert all along, nor after a restart.
+func TestSchemaFailover(t *testing.T) {
+	const heading, readOnly = "AFTER A FAILOVER OR A RESTORED BACKUP", 1290
+	onEachServer(t, func(t *testing.T, start begin) {
+		t.Run("without the procedure", func(t *testing.T) {
+			f := newFailover(t, start)
+			f.primary.Kill()
+			f.replica.Kill() // so that it does not apply the rest of what it has received
+			f.replica.RestartWith("--skip-slave-start")
+			admin := f.replica.Admin()
+			admin.MustExec("RESET SLAVE ALL")
+			admin.MustExec("SET GLOBAL read_only = 0")
+			service, again := asService(t, f.replica), 0
+			for range 5 {
+				if f.granted[mustGrant(t, service)] {
+					again++
+				}
+			}
+			if again != 5 {
+				t.Errorf("%d of 5 worker IDs come again, want all: this test would not find what the procedure prevents", again)
+			}
+			f.primary.Restart() // and nobody has fenced it
+			before := f.last
+			if id := mustGrant(t, asService(t, f.primary)); id <= before || greatest(t, f.replica) >= id {
+				t.Errorf("the old primary grants %d after %d, want one that the new one does not know", id, before)
+			}
+		})
+
+		t.Run("by the procedure", func(t *testing.T) {
+			f := newFailover(t, start)
+			next := f.stored + 10_000
+			pairs := []string{"<uid>", "id", "<table>", "shop.orders", "<next ID>", strconv.FormatInt(next, 10)}
+			if strings.Contains(t.Name(), "5.6") {
+				pairs = append(pairs, "REPLICA", "SLAVE") // as the text says
+			}
+			statements := newSection(t, heading, pairs...)
+
+			// A service that runs, and has to change to another worker ID.
+			var (
+				running, stop = context.WithCancel(t.Context())
+				done          sync.WaitGroup
+				rolled        []int64
+				restarting    sync.Mutex // the server is down while the test holds it
+				rolling       = asService(t, f.replica)
+			)
+			defer done.Wait()
+			defer stop()
+			done.Go(func() {
+				for running.Err() == nil {
+					ctx, cancel := context.WithTimeout(running, 100*time.Millisecond)
+					restarting.Lock()
+					_, id, err := grant(ctx, rolling)
+					restarting.Unlock()
+					cancel()
+					if err == nil {
+						rolled = append(rolled, id)
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			})
+
+			// Step 1.
+			f.primary.Admin().MustExec(statements.next("SET GLOBAL read_only = 1"))
+			wantNumber(t, insertRow(asService(t, f.primary)), "an insert on the old primary", readOnly)
+			f.primary.Kill()
+			f.primary.RestartWith("--read-only") // as its configuration file says by now
+			wantNumber(t, insertRow(asService(t, f.primary)), "an insert on the old primary, started again", readOnly)
+			f.primary.Kill()
+
+			// Step 2.
+			admin := mustOpenIDs(t, f.replica)
+			admin.MustExec(statements.next("SET GLOBAL read_only = 1"))
+			admin.MustExec(statements.next("STOP "))
+			f.apply()
+			status := statements.next("SHOW ")
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+				columns := f.replica.Row(status)
+				for _, name := range []string{"Exec_Master_Log_Pos", "Read_Master_Log_Pos", "Relay_Master_Log_File", "Master_Log_File"} {
+					if columns[name] == "" {
+						t.Fatalf("%s shows no %s: %v", status, name, columns)
+					}
+				}
+				if columns["Exec_Master_Log_Pos"] == columns["Read_Master_Log_Pos"] && columns["Relay_Master_Log_File"] == columns["Master_Log_File"] {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the replica does not apply what it has received")
+				}
+			}
+			admin.MustExec(statements.next("STOP "))
+			admin.MustExec(statements.next("RESET "))
+
+			// Step 3.
+			var here, used int64
+			var newest string
+			if err := admin.QueryRow(statements.next("SELECT MAX(ID), MAX(CREATED)")).Scan(&here, &newest); err != nil || here != f.received {
+				t.Errorf("the greatest ID is %d, %v; want %d, whose row was received", here, err, f.received)
+			}
+			if err := admin.Get(&used, statements.next("SELECT MAX((<uid> >> 13)")); err != nil || used != f.stored {
+				t.Errorf("the greatest worker ID in UIDs is %d, %v; want %d", used, err, f.stored)
+			}
+
+			// Step 4. An ID that is there fails, and one that is too small shows.
+			insert, verify := statements.next("INSERT INTO WORKER_NODE (ID,"), statements.next("SELECT ID, HOST_NAME")
+			raised := func() int64 {
+				t.Helper()
+				var id int64
+				var name string
+				if err := admin.QueryRow(verify).Scan(&id, &name); err != nil {
+					t.Fatal(err)
+				}
+				if name != "counter raised" {
+					return 0
+				}
+				return id
+			}
+			number := strconv.FormatInt(next, 10)
+			_, err := admin.Exec(strings.Replace(insert, number, strconv.FormatInt(here, 10), 1))
+			wantNumber(t, err, "an ID that is there", 1062)
+			tooSmall := strings.Replace(insert, number, strconv.FormatInt(here-1, 10), 1)
+			admin.MustExec("DELETE FROM WORKER_NODE WHERE ID = ?", here-1) // an old row, so that there is a gap
+			admin.MustExec(tooSmall)
+			if id := raised(); id != 0 {
+				t.Errorf("the statement that verifies shows %d, though the ID was too small", id)
+			}
+			admin.MustExec(insert)
+			if id := raised(); id != next {
+				t.Errorf("the statement that verifies shows %d, want %d", id, next)
+			}
+			restarting.Lock()
+			f.replica.Stop()
+			f.replica.Restart() // as a promoted server may be; it is read-only still
+			restarting.Unlock()
+			wantNumber(t, insertRow(asService(t, f.replica)), "an insert before step 5", readOnly)
+
+			// Step 5.
+			if n := greatest(t, f.replica); n != next {
+				t.Errorf("before the server takes writes the greatest ID is %d, want %d", n, next)
+			}
+			f.replica.Admin().MustExec(statements.next("SET GLOBAL read_only = 0"))
+			service := asService(t, f.replica)
+			var after []int64
+			for range 5 {
+				after = append(after, mustGrant(t, service))
+			}
+			for deadline := time.Now().Add(time.Minute); greatest(t, f.replica) < next+10; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the running service gets no worker ID")
+				}
+			}
+			stop()
+			done.Wait()
+			seen := map[int64]bool{}
+			for _, id := range append(after, rolled...) {
+				if id <= next || f.granted[id] || seen[id] {
+					t.Errorf("worker ID %d was granted before, or is not beyond %d", id, next)
+				}
+				seen[id] = true
+			}
+			if len(rolled) == 0 {
+				t.Error("the running service was granted nothing")
+			}
+		})
+	})
+}
+
+// mustOpenIDs returns a connection to the database as root.
+func mustOpenIDs(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
+	t.Helper()
+	return mariadbtest.Open(t, s.DSN("root", "", "ids"))
+}
+
+// With a semi-synchronous replica, and a timeout that never ends, an insert is not
+// acknowledged before the replica has received it: so a promoted replica that applies what it
+// has received grants nothing again, without more ado. (MySQL 5.6 has it as a plugin, which
+// its package lacks.)
+func TestSemiSynchronousReplica(t *testing.T) {
+	primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--rpl-semi-sync-slave-enabled=ON")...)
+	db := ids(t, primary)
+	mariadbtest.Script(t, db, schema(t))
+	replica := primary.Replica()
+	db.MustExec("SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
+	db.MustExec("SET GLOBAL rpl_semi_sync_master_enabled = ON")
+	statements := newSection(t, "DURABILITY")
+	statements.left = statements.left[len(statements.left)-1:]
+	show := statements.next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		of := func(s *mariadbtest.Server, name string) string {
+			rows := []struct {
+				Name  string `db:"Variable_name"`
+				Value string `db:"Value"`
+			}{}
+			if err := s.Admin().Select(&rows, show); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				if r.Name == name {
+					return r.Value
+				}
+			}
+			return "missing"
+		}
+		if of(primary, "Rpl_semi_sync_master_status") == "ON" && of(replica, "Rpl_semi_sync_slave_status") == "ON" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the replica is not semi-synchronous")
+		}
+	}
+
+	last := int64(0)
+	for range 5 {
+		last = max(last, mustGrant(t, db))
+	}
+	admin := replica.Admin()
+	admin.MustExec("STOP SLAVE IO_THREAD") // the network is cut
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, id, err := grant(ctx, db); err == nil {
+		t.Errorf("worker ID %d is granted, which the replica has not received", id)
+	}
+	primary.Kill()
+	status := replica.ReplicaStatus()
+	admin.MustExec("DO MASTER_POS_WAIT('" + status["Master_Log_File"] + "', " + status["Read_Master_Log_Pos"] + ", 60)") // apply all of it
+	admin.MustExec("STOP SLAVE")
+	admin.MustExec("RESET SLAVE ALL")
+	admin.MustExec("SET GLOBAL read_only = 0")
+	if id := mustGrant(t, mustOpenIDs(t, replica)); id <= last {
+		t.Errorf("the promoted replica grants %d again", id)
+	}
+}
