@@ -111,9 +111,10 @@
 --      statement until Exec_Master_Log_Pos equals Read_Master_Log_Pos and Relay_Master_Log_File
 --      equals Master_Log_File (Source instead of Master on MySQL 8), and only then run the last
 --      two, which discard the relay log. Until then do not restart the server, and do not stop
---      its SQL thread: MariaDB with GTIDs, its default, discards the relay log when both threads
---      start again. MySQL before 8.0.22 and MariaDB before 10.5 have SLAVE instead of REPLICA.
---      After restoring a backup, apply the binary logs instead.
+--      its SQL thread: MariaDB with GTIDs, its default since 10.10, discards the relay log when
+--      replication starts after both threads were stopped. MySQL before 8.0.22 and MariaDB
+--      before 10.5 have SLAVE instead of REPLICA. After restoring a backup, apply the binary
+--      logs instead.
 --
 --       SET GLOBAL read_only = 1;
 --       STOP REPLICA IO_THREAD;

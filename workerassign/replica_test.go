@@ -176,7 +176,7 @@ func TestSchemaFailover(t *testing.T) {
 			f.primary.Kill()
 
 			// Step 2.
-			admin := mustOpenIDs(t, f.replica)
+			admin := mariadbtest.Open(t, f.replica.DSN("root", "", "ids"))
 			admin.MustExec(statements.next("SET GLOBAL read_only = 1"))
 			admin.MustExec(statements.next("STOP "))
 			f.apply()
@@ -270,70 +270,4 @@ func TestSchemaFailover(t *testing.T) {
 			}
 		})
 	})
-}
-
-// mustOpenIDs returns a connection to the database as root.
-func mustOpenIDs(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
-	t.Helper()
-	return mariadbtest.Open(t, s.DSN("root", "", "ids"))
-}
-
-// With a semi-synchronous replica, and a timeout that never ends, an insert is not
-// acknowledged before the replica has received it: so a promoted replica that applies what it
-// has received grants nothing again, without more ado. (MySQL 5.6 has it as a plugin, which
-// its package lacks.)
-func TestSemiSynchronousReplica(t *testing.T) {
-	primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--rpl-semi-sync-slave-enabled=ON")...)
-	db := ids(t, primary)
-	mariadbtest.Script(t, db, schema(t))
-	replica := primary.Replica()
-	db.MustExec("SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
-	db.MustExec("SET GLOBAL rpl_semi_sync_master_enabled = ON")
-	statements := newSection(t, "DURABILITY")
-	statements.left = statements.left[len(statements.left)-1:]
-	show := statements.next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		of := func(s *mariadbtest.Server, name string) string {
-			rows := []struct {
-				Name  string `db:"Variable_name"`
-				Value string `db:"Value"`
-			}{}
-			if err := s.Admin().Select(&rows, show); err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range rows {
-				if r.Name == name {
-					return r.Value
-				}
-			}
-			return "missing"
-		}
-		if of(primary, "Rpl_semi_sync_master_status") == "ON" && of(replica, "Rpl_semi_sync_slave_status") == "ON" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the replica is not semi-synchronous")
-		}
-	}
-
-	last := int64(0)
-	for range 5 {
-		last = max(last, mustGrant(t, db))
-	}
-	admin := replica.Admin()
-	admin.MustExec("STOP SLAVE IO_THREAD") // the network is cut
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, id, err := grant(ctx, db); err == nil {
-		t.Errorf("worker ID %d is granted, which the replica has not received", id)
-	}
-	primary.Kill()
-	status := replica.ReplicaStatus()
-	admin.MustExec("DO MASTER_POS_WAIT('" + status["Master_Log_File"] + "', " + status["Read_Master_Log_Pos"] + ", 60)") // apply all of it
-	admin.MustExec("STOP SLAVE")
-	admin.MustExec("RESET SLAVE ALL")
-	admin.MustExec("SET GLOBAL read_only = 0")
-	if id := mustGrant(t, mustOpenIDs(t, replica)); id <= last {
-		t.Errorf("the promoted replica grants %d again", id)
-	}
 }

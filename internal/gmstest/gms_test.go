@@ -56,6 +56,7 @@ func TestSecondServer(t *testing.T) {
 	}
 	mariadbtest.Script(t, root, string(script))
 	root.MustExec("CREATE USER 'service'@'%' IDENTIFIED BY 'secret'")
+	// Not schema.sql's grant: this server has no privileges on columns.
 	root.MustExec("GRANT INSERT, SELECT ON ids.WORKER_NODE TO 'service'@'%'")
 	service := mariadbtest.Open(t, fmt.Sprintf("service:secret@tcp(%s)/ids", address))
 

@@ -1,0 +1,302 @@
+package workerassign_test
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// The script runs through the client as the comment says, over and over; and the table takes
+// any host name, whatever the database's character set. A table without that gets it by the
+// statement, and keeps its counter.
+func TestSchemaServers(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start begin) {
+		var client string
+		for _, name := range []string{"mariadb", "mysql"} {
+			if path, err := exec.LookPath(name); err == nil {
+				client = path
+				break
+			}
+		}
+		if client == "" {
+			needs.Missing(t, "the program mariadb was not found: install MariaDB's client (Debian's package mariadb-client)")
+		}
+		s := start(t)
+		db := ids(t, s)
+		cfg, err := mysql.ParseDSN(s.DSN("root", "", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, port, _ := strings.Cut(cfg.Addr, ":")
+		chinese := workerassign.WithNode(workerassign.Node{HostName: "主机-1", Port: "8080", Type: workerassign.Actual})
+		for run := range int64(3) {
+			script, err := os.Open("../schema.sql")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer script.Close()
+			cmd := exec.Command(client, "--no-defaults", "--protocol=tcp", "--host="+host, "--port="+port, "--user=root", "ids")
+			cmd.Stdin = script
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if id := mustGrant(t, db, chinese); id != run+1 {
+				t.Errorf("after run %d worker ID %d is granted, want %d", run+1, id, run+1)
+			}
+		}
+
+		db.MustExec("DROP TABLE WORKER_NODE")
+		// As Baidu's script makes it, on a server that is not strict; and so inserts work on one that is.
+		mariadbtest.Script(t, mariadbtest.Open(t, s.DSN("root", "", "ids")+"?sql_mode="+url.QueryEscape("''")), original)
+		last := mustGrant(t, db)
+		_, _, err = grant(t.Context(), db, chinese)
+		wantNumber(t, err, "a Chinese host name in latin1", 1366)
+		statements, admin := newSection(t, "SERVERS"), mariadbtest.Open(t, s.DSN("root", "", "ids"))
+		admin.SetMaxOpenConns(1) // so that the statements share a session
+		admin.MustExec(statements.next("SET SESSION sql_mode"))
+		admin.MustExec(statements.next("ALTER TABLE WORKER_NODE CONVERT"))
+		if id := mustGrant(t, db, chinese); id <= last {
+			t.Errorf("worker ID %d comes after %d", id, last)
+		}
+		var names int
+		if err := db.Get(&names, "SELECT COUNT(*) FROM WORKER_NODE WHERE HOST_NAME = '主机-1'"); err != nil || names != 1 {
+			t.Errorf("%d rows of the host, %v; want 1", names, err)
+		}
+	})
+}
+
+// The accounts that the statements make insert rows, and cannot choose an ID or do anything
+// else; in the order of the comments, on a server that has neither.
+func TestSchemaPrivileges(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start begin) {
+		s := start(t)
+		db := ids(t, s)
+		statements := newSection(t, "PRIVILEGES", "<password>", "secret")
+		create, columns := statements.next("CREATE USER"), statements.next("GRANT INSERT (")
+		if _, err := db.Exec(columns); err == nil {
+			t.Error("the grant succeeds before the table and the account exist")
+		}
+		mariadbtest.Script(t, db, schema(t))
+		db.MustExec(create)
+
+		limited := func() {
+			t.Helper()
+			service := mariadbtest.Open(t, s.DSN("service", "secret", "ids")) // privileges are those of the next statement
+			last := mustGrant(t, service)
+			for _, forbidden := range []string{
+				"INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (9223372036854775806, 'h', 'p', 3, CURRENT_DATE)",
+				"INSERT INTO WORKER_NODE VALUES (9223372036854775806, 'h', 'p', 3, CURRENT_DATE, NOW(), NOW())",
+				"SELECT ID FROM WORKER_NODE", "DELETE FROM WORKER_NODE", "UPDATE WORKER_NODE SET ID = 7", "UPDATE WORKER_NODE SET TYPE = 1",
+				"TRUNCATE TABLE WORKER_NODE", "DROP TABLE WORKER_NODE", "ALTER TABLE WORKER_NODE AUTO_INCREMENT = 1", "CREATE TABLE t (n INT)",
+			} {
+				_, err := service.Exec(forbidden)
+				wantNumber(t, err, "as the service: "+forbidden, 1142, 1143)
+			}
+			if id := mustGrant(t, service); id != last+1 {
+				t.Errorf("worker ID %d comes after %d", id, last)
+			}
+		}
+		db.MustExec(columns)
+		limited()
+
+		db.MustExec("GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%'") // as schema.sql had it once
+		addRows(t, mariadbtest.Open(t, s.DSN("service", "secret", "ids")), created{1000, 0})
+		db.MustExec(statements.next("REVOKE INSERT"))
+		db.MustExec(statements.next("GRANT INSERT ("))
+		limited()
+	})
+}
+
+// The DELETE deletes old rows, and neither the newest nor young ones, in pieces; also with
+// sql_safe_updates. While one piece runs, others insert.
+func TestSchemaDeletion(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start begin) {
+		s := start(t, mariadbtest.PrimaryFlags()...)
+		db := ids(t, s)
+		mariadbtest.Script(t, db, schema(t))
+		const old, piece = 25_000, 10_000
+		const day = 86_400
+		var rows []created
+		for id := range int64(old) {
+			rows = append(rows, created{id + 1, 2 * 366 * day})
+		}
+		addRows(t, db, rows...)
+		addRows(t, db, created{old + 1, 364 * day}, created{old + 2, 0}, created{old + 3, 2 * 366 * day}) // the last is the newest by its ID
+
+		ctx := t.Context()
+		conn, err := db.Connx(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		run := func(statement string) (int64, error) {
+			t.Helper()
+			result, err := conn.ExecContext(ctx, statement)
+			if err != nil {
+				return 0, err
+			}
+			return result.RowsAffected()
+		}
+		must := func(statement string) int64 {
+			t.Helper()
+			n, err := run(statement)
+			if err != nil {
+				t.Fatalf("%v\nin: %s", err, statement)
+			}
+			return n
+		}
+		must("SET SESSION sql_safe_updates = 1")
+		other := mariadbtest.Open(t, s.DSN("root", "", "ids")+"?innodb_lock_wait_timeout=1")
+		insert := func() error {
+			_, err := other.Exec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES ('h', 'p', 3, CURRENT_DATE)")
+			return err
+		}
+		statements := newSection(t, "WHEN ROWS MAY BE DELETED")
+		isolation, remove := statements.next("SET SESSION TRANSACTION ISOLATION LEVEL"), statements.next("DELETE FROM WORKER_NODE")
+
+		// Why the isolation level: an open transaction stands for a DELETE that runs.
+		must("BEGIN")
+		must(remove)
+		wantNumber(t, insert(), "an insert beside the DELETE at the default isolation level", 1205)
+		must("ROLLBACK")
+		must(isolation)
+		must("BEGIN")
+		if n := must(remove); n != piece {
+			t.Errorf("the first piece is %d rows, want %d", n, piece)
+		}
+		if err := insert(); err != nil {
+			t.Errorf("an insert beside the DELETE: %v", err)
+		}
+		must("COMMIT")
+
+		must("SET SESSION binlog_format = 'STATEMENT'")
+		_, err = run(remove)
+		wantNumber(t, err, "the DELETE with a binary log of statements", 1665)
+		must("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+		if n := must(strings.Replace(remove, "LIMIT 10000", "LIMIT 1000", 1)); n != 1000 {
+			t.Errorf("a smaller piece is %d rows, want 1000", n)
+		}
+		must("SET SESSION binlog_format = 'ROW'")
+		must(isolation)
+		for range 5 {
+			must(remove)
+		}
+		if n := must(remove); n != 0 {
+			t.Errorf("a piece after the last has %d rows", n)
+		}
+		var left []int64
+		if err := db.Select(&left, "SELECT ID FROM WORKER_NODE WHERE ID <= ? ORDER BY ID", old+3); err != nil {
+			t.Fatal(err)
+		}
+		// Once others are newer, the row that was the newest may go.
+		if want := []int64{old + 1, old + 2}; !slices.Equal(left, want) {
+			t.Errorf("the rows that are left are %d, want %d", left, want)
+		}
+		db.MustExec("DELETE FROM WORKER_NODE")
+		addRows(t, db, created{50_000, 2 * 366 * day})
+		if n := must(remove); n != 0 {
+			t.Error("the row with the greatest ID is deleted")
+		}
+	})
+}
+
+// The query is right on tables that are empty, new, of long ago, or with a counter that was
+// raised, and never says 0 days where there are many.
+func TestSchemaHowManyAreLeft(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start begin) {
+		db := ids(t, start(t))
+		mariadbtest.Script(t, db, schema(t))
+		query := newSection(t, "HOW MANY ARE LEFT").next("SELECT used, supply")
+		const day, supply = 86_400, 1<<22 - 1
+		daily := []created{{1000, 10 * day}, {1030, 9 * day}, {1060, 8 * day}, {1090, 7 * day}, {1120, 6 * day}, {1150, 5 * day},
+			{1180, 4 * day}, {1210, 3 * day}, {1240, 2 * day}, {1270, day}, {1300, 0}}
+		var dense []created // 100 a day
+		for i := range int64(2001) {
+			dense = append(dense, created{500 + i, 20*day - i*864})
+		}
+		for _, tt := range []struct {
+			name   string
+			rows   []created
+			used   int64   // 0: NULL
+			perDay float64 // 0: NULL, as days_left
+		}{
+			{"an empty table", nil, 0, 0},
+			{"one row", []created{{7, 5 * day}}, 7, 0},
+			{"rows of one second", []created{{1, 0}, {2, 0}, {3, 0}}, 3, 0},
+			{"rows of one second, two days ago", []created{{1, 2 * day}, {2, 2 * day}, {3, 2 * day}}, 3, 1},
+			{"rows of minutes", []created{{1, 600}, {2, 300}, {3, 0}}, 3, 0},
+			{"no young rows", []created{{1, 40 * day}, {2, 35 * day}}, 2, 0},
+			{"keys without rows", daily, 1300, 30},
+			{"old rows, which do not count", append([]created{{1, 300 * day}, {900, 31 * day}}, daily...), 1300, 30},
+			{"thousands", dense, 2500, 100},
+			{"a raised counter", append([]created{{1_000_000, 0}}, daily...), 1_000_000, 30.1},
+			{"a raised counter, and rows beyond", append([]created{{1_000_000, 3600}, {1_000_001, 60}, {1_000_002, 0}}, dense...), 1_000_002, 100.15},
+			{"nothing left", append([]created{{supply, 60}, {supply + 1, 0}}, daily...), supply + 1, 30.2},
+		} {
+			db.MustExec("DELETE FROM WORKER_NODE")
+			addRows(t, db, tt.rows...)
+			var got struct {
+				Used    *int64   `db:"used"`
+				Supply  int64    `db:"supply"`
+				Percent *float64 `db:"percent"`
+				PerDay  *float64 `db:"per_day"`
+				Days    *float64 `db:"days_left"`
+			}
+			if err := db.Get(&got, query); err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("%s: used %s, percent %s, per day %s, days left %s", tt.name,
+				orNull(got.Used), orNull(got.Percent), orNull(got.PerDay), orNull(got.Days))
+			if got.Supply != supply || (got.Used == nil) != (tt.used == 0) || (got.PerDay == nil) != (tt.perDay == 0) || (got.Days == nil) != (tt.perDay == 0) {
+				t.Errorf("%s; want %d used, %v per day", text, tt.used, tt.perDay)
+				continue
+			}
+			if got.Used != nil && (*got.Used != tt.used || math.Abs(*got.Percent-100*float64(tt.used)/supply) > 0.01) {
+				t.Errorf("%s; want %d used", text, tt.used)
+			}
+			if got.PerDay == nil {
+				continue
+			}
+			days := max(0, float64(supply-tt.used)) / tt.perDay
+			// Rows are inserted one after the other, so a slow machine shifts the rate a little.
+			if math.Abs(*got.PerDay-tt.perDay) > 0.005*tt.perDay || math.Abs(*got.Days-days) > 0.005*days {
+				t.Errorf("%s; want %v per day, %v days left", text, tt.perDay, days)
+			}
+		}
+	})
+}
+
+// orNull is a value that may be NULL, as text.
+func orNull[T any](v *T) string {
+	if v == nil {
+		return "NULL"
+	}
+	return fmt.Sprint(*v)
+}
+
+// The table is created on a strict server with either kind of TIMESTAMP defaults; on MariaDB
+// TestD12SchemaMayRunAgain has more modes.
+func TestSchemaStrictModes(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start begin) {
+		s := start(t, "--explicit-defaults-for-timestamp=ON", "--sql-mode=TRADITIONAL")
+		db := ids(t, s)
+		mariadbtest.Script(t, db, schema(t))
+		mustGrant(t, db)
+		var left int
+		if err := db.Get(&left, `SELECT COUNT(*) FROM WORKER_NODE WHERE CREATED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW()
+			AND MODIFIED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW()`); err != nil || left != 1 {
+			t.Errorf("%d rows have the right times, %v; want 1", left, err)
+		}
+	})
+}
