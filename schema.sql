@@ -107,14 +107,15 @@
 --
 --       SET GLOBAL read_only = 1;
 --
---   2. On the replica, which must be read-only: apply all that it has received. Repeat the third
---      statement until Exec_Master_Log_Pos equals Read_Master_Log_Pos and Relay_Master_Log_File
---      equals Master_Log_File (Source instead of Master on MySQL 8), and only then run the last
---      two, which discard the relay log. Until then do not restart the server, and do not stop
---      its SQL thread: MariaDB with GTIDs, its default since 10.10, discards the relay log when
---      replication starts after both threads were stopped. MySQL before 8.0.22 and MariaDB
---      before 10.5 have SLAVE instead of REPLICA. After restoring a backup, apply the binary
---      logs instead.
+--   2. On the replica, which must be read-only, also by its configuration file: apply all that
+--      it has received. If the old primary still runs, first wait until Read_Master_Log_Pos
+--      grows no more. Repeat the third statement until Exec_Master_Log_Pos equals
+--      Read_Master_Log_Pos and Relay_Master_Log_File equals Master_Log_File (Source instead of
+--      Master on MySQL 8), and only then run the last two, which discard the relay log. Until
+--      then do not restart the server, and do not stop its SQL thread: MariaDB with GTIDs, its
+--      default since 10.10, discards the relay log when replication starts after both threads
+--      were stopped. MySQL before 8.0.22 and MariaDB before 10.5 have SLAVE instead of REPLICA.
+--      After restoring a backup, apply the binary logs instead.
 --
 --       SET GLOBAL read_only = 1;
 --       STOP REPLICA IO_THREAD;
