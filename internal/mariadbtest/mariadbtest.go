@@ -1,6 +1,7 @@
 // Package mariadbtest gives a test a MariaDB server of its own: in a temporary folder, on a
 // free port of the loopback interface, gone with the test. Replica adds an asynchronous
-// replica, and StartMySQL56 is the same for Oracle's MySQL 5.6.
+// replica, StartGalera starts a cluster, and StartMySQL56 is the same as Start for Oracle's
+// MySQL 5.6.
 package mariadbtest
 
 import (
@@ -36,6 +37,7 @@ type Server struct {
 	kind    kind
 	folder  string
 	port    int
+	account []string // the flag that names the account to run as, where one must
 	flags   []string
 	started []string      // further flags of the process that runs now: see RestartWith
 	exited  chan struct{} // closed when the process that runs now is gone
@@ -76,7 +78,7 @@ func start(tb testing.TB, k kind, flags []string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, kind: k, folder: folder, flags: flags}
+	s := &Server{tb: tb, kind: k, folder: folder, account: asRoot(), flags: flags}
 	tb.Cleanup(func() {
 		s.Stop()
 		if tb.Failed() {
@@ -166,7 +168,7 @@ func (s *Server) file(name string) string { return filepath.Join(s.folder, name)
 
 // start starts the process and waits until the server answers.
 func (s *Server) start() error {
-	args := append([]string{"--no-defaults"}, asRoot()...)
+	args := append([]string{"--no-defaults"}, s.account...)
 	args = append(args, s.kind.flags...)
 	args = append(args,
 		"--datadir="+s.file("data"), "--socket="+s.file("sock"), "--pid-file="+s.file("pid"), "--log-error="+s.file("log.err"),

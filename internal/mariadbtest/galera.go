@@ -1,0 +1,246 @@
+package mariadbtest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/needs"
+)
+
+// A Cluster is a Galera cluster of MariaDB servers on the loopback interface. Its methods, and
+// those of its nodes, are for one goroutine at a time.
+type Cluster struct {
+	tb    testing.TB
+	nodes []*Server
+}
+
+// StartGalera starts a cluster of n nodes that ends with the test, each with flags behind its
+// own. The test is skipped where there is no MariaDB server or Galera library, as by Start.
+func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
+	tb.Helper()
+	needs.Time(tb, "it starts a cluster")
+	library, err := galera()
+	if err != nil {
+		needs.Missing(tb, err, ": install it (Debian's packages galera-4 and rsync), or run make test, which does")
+	}
+	c := &Cluster{tb: tb}
+	// Somebody else may take a port before its node has it.
+	for try := 1; ; try++ {
+		err := c.start(library, n, flags)
+		if err == nil {
+			return c
+		}
+		for _, node := range c.nodes {
+			err = fmt.Errorf("%w\n%s", err, node.Log())
+			node.Stop()
+			endTransfer(node)
+		}
+		if try == 3 {
+			tb.Fatalf("the cluster does not start: %v", err)
+		}
+		c.nodes = nil
+	}
+}
+
+// galera returns the path of the Galera library, if there is all that a cluster uses.
+func galera() (string, error) {
+	for _, program := range []string{"mariadbd", "mariadb-install-db", "wsrep_sst_rsync", "rsync"} {
+		if _, err := find(program); err != nil {
+			return "", err
+		}
+	}
+	for _, pattern := range []string{"/usr/lib/galera/libgalera_smm.so", "/usr/lib*/galera*/libgalera_smm.so", "/usr/lib/*/galera*/libgalera_smm.so"} {
+		if paths, _ := filepath.Glob(pattern); len(paths) > 0 {
+			return paths[0], nil
+		}
+	}
+	return "", errors.New("libgalera_smm.so was not found")
+}
+
+// start starts all nodes, one after the other.
+func (c *Cluster) start(library string, n int, flags []string) error {
+	program, err := find("mariadbd")
+	if err != nil {
+		return err
+	}
+	var addresses []string
+	for range n {
+		ports, err := freePorts(4)
+		if err != nil {
+			return err
+		}
+		folder, err := os.MkdirTemp("", "ringuid-db")
+		if err != nil {
+			return err
+		}
+		address := "127.0.0.1:" + strconv.Itoa(ports[1])
+		s := &Server{tb: c.tb, kind: kind{program: program, install: installMariaDB}, folder: folder, port: ports[0]}
+		c.tb.Cleanup(func() {
+			s.Stop()
+			endTransfer(s)
+			if c.tb.Failed() {
+				c.tb.Logf("the log of the node at %s ends with:\n%s", address, s.Log())
+			}
+			os.RemoveAll(folder)
+		})
+		// A node that is gone is found out within two seconds or so, not within fifteen.
+		provider := fmt.Sprintf("gmcast.listen_addr=tcp://%s;ist.recv_addr=127.0.0.1:%d;gcache.size=8M;"+
+			"evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT1S;evs.inactive_timeout=PT3S",
+			address, ports[2])
+		s.flags = append([]string{
+			"--wsrep-on=ON", "--wsrep-provider=" + library, "--wsrep-cluster-name=ringuid",
+			"--wsrep-node-address=" + address, "--wsrep-provider-options=" + provider,
+			"--wsrep-sst-method=rsync", "--wsrep-sst-receive-address=127.0.0.1:" + strconv.Itoa(ports[3]),
+			"--binlog-format=ROW", "--default-storage-engine=InnoDB", "--innodb-autoinc-lock-mode=2",
+		}, flags...)
+		c.nodes = append(c.nodes, s)
+		addresses = append(addresses, address)
+	}
+	for i, node := range c.nodes {
+		node.flags = append([]string{"--wsrep-cluster-address=gcomm://" + strings.Join(addresses, ",")}, node.flags...)
+		if err := node.kind.install(node); err != nil {
+			return err
+		}
+		if err := node.giveAway(); err != nil {
+			return err
+		}
+		if i == 0 {
+			node.started = []string{"--wsrep-new-cluster"}
+		}
+		err := node.start()
+		node.started = nil // a restart joins the others
+		if err != nil {
+			return fmt.Errorf("node %d: %w", i, err)
+		}
+	}
+	return c.wait(n)
+}
+
+// giveAway gives the files of a node to the account of Debian's package where this process is
+// root, and has it run as that: rsync, by which a node gets the others' data, does not write as
+// root.
+func (s *Server) giveAway() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	account, err := user.Lookup("mysql")
+	if err != nil {
+		return err
+	}
+	uid, err1 := strconv.Atoi(account.Uid)
+	gid, err2 := strconv.Atoi(account.Gid)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	s.account = []string{"--user=" + account.Username}
+	return filepath.WalkDir(s.folder, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, uid, gid))
+	})
+}
+
+// endTransfer ends the rsync daemon of a node that ended while it got the others' data.
+func endTransfer(s *Server) {
+	text, err := os.ReadFile(s.file("data/rsync_sst.pid"))
+	if err != nil {
+		return // the usual case: the file goes with the daemon
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid > 1 {
+		if p, err := os.FindProcess(pid); err == nil {
+			p.Kill()
+		}
+	}
+}
+
+// wait waits until the nodes that run form one cluster of that size.
+func (c *Cluster) wait(size int) error {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(50 * time.Millisecond) {
+		ready := 0
+		for _, node := range c.nodes {
+			if node.running() && node.status("wsrep_cluster_size") == strconv.Itoa(size) && node.status("wsrep_ready") == "ON" &&
+				node.status("wsrep_local_state_comment") == "Synced" {
+				ready++
+			}
+		}
+		if ready == size {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d of %d nodes are ready after %v", ready, size, startTimeout)
+		}
+	}
+}
+
+// status returns a status variable, "" where the node does not answer.
+func (s *Server) status(name string) string {
+	db, err := open(s.DSN("root", "", ""))
+	if err != nil {
+		return ""
+	}
+	defer db.Close()
+	var row struct {
+		Name  string `db:"Variable_name"`
+		Value string `db:"Value"`
+	}
+	if err := db.Get(&row, "SHOW GLOBAL STATUS LIKE '"+name+"'"); err != nil {
+		return ""
+	}
+	return row.Value
+}
+
+// running reports whether the process of the node runs.
+func (s *Server) running() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// Node returns node i, counted from 0.
+func (c *Cluster) Node(i int) *Server { return c.nodes[i] }
+
+// Size returns the number of nodes, whether they run or not.
+func (c *Cluster) Size() int { return len(c.nodes) }
+
+// WaitFor waits until all nodes that run form one cluster of that size.
+func (c *Cluster) WaitFor(size int) {
+	c.tb.Helper()
+	if err := c.wait(size); err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// Database makes a database of a name of its own on all nodes, and returns its name and a
+// connection to it as root, on node 0.
+func (c *Cluster) Database() (string, *sqlx.DB) { return c.nodes[0].Database() }
+
+// Address returns host and port of node i.
+func (c *Cluster) Address(i int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.nodes[i].port))
+}
+
+// freePorts returns n ports that are free, and differ.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // when all are found
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
