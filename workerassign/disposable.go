@@ -2,22 +2,34 @@ package workerassign
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"sync/atomic"
 	"time"
 
-	"github.com/jmoiron/sqlx"
+	"github.com/ringuid/ringuid/internal/safelog"
 )
+
+// A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods.
+type DB interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+	Stats() sql.DBStats
+}
 
 // Disposable assigns worker IDs that are used once: each Assign inserts a row into a table,
 // and the key that the database generates for it is the worker ID. The table is that of
 // Baidu's UidGenerator, so that services in Go and Java may share it; schema.sql makes it.
 // The database is needed to assign, and for nothing after that. It is safe for concurrent
-// use.
+// use. NewDisposable makes one; Assign of the zero value returns an error.
 type Disposable struct {
-	db  *sqlx.DB
-	cfg disposableConfig
+	db        DB
+	server    string // its address, where that is known
+	cfg       disposableConfig
+	highWater *highWater  // nil without WithHighWaterFile
+	inspected atomic.Bool // the settings that durability depends on were looked at
 }
 
 type disposableConfig struct {
@@ -26,23 +38,36 @@ type disposableConfig struct {
 	node          func() Node
 	attempt       time.Duration
 	backoff       backoff
+	least         int64
+	highWater     string
 }
 
 var _ Assigner = (*Disposable)(nil)
 
-// NewDisposable returns an assigner that uses a table of the database. It does not touch the
-// database, and leaves closing it to the caller. What is wrong with its arguments, Assign
-// tells.
-func NewDisposable(db *sqlx.DB, opts ...DisposableOption) *Disposable {
+const (
+	// notFoundTries is how many tries in a row may find that the host name does not exist. The
+	// name of a server that is about to start may be missing for a moment.
+	notFoundTries = 5
+	// patience is how long a try may wait before that is logged.
+	patience = time.Second
+	// flushTimeout is how long Assign waits for the logger at its end.
+	flushTimeout = time.Second
+)
+
+// NewDisposable returns an assigner that uses a table of the database: a *sql.DB or *sqlx.DB of
+// go-sql-driver/mysql. It does not touch the database, and leaves closing it to the caller. What
+// is wrong with its arguments, Assign reports.
+func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
 		config:  newConfig(),
 		table:   DefaultTable,
 		quoted:  "`" + DefaultTable + "`",
-		node:    FindNode,
-		attempt: 5 * time.Second,
+		node:    DetectNode,
+		attempt: 10 * time.Second,
 		backoff: backoff{first: 100 * time.Millisecond, longest: 3 * time.Second},
+		least:   1,
 	}
-	if db == nil {
+	if isNil(db) {
 		cfg.fail("the database is nil")
 	}
 	for _, o := range opts {
@@ -52,79 +77,108 @@ func NewDisposable(db *sqlx.DB, opts ...DisposableOption) *Disposable {
 		}
 		o.disposable(&cfg)
 	}
-	return &Disposable{db: db, cfg: cfg}
+	d := &Disposable{db: db, cfg: cfg}
+	if cfg.err == nil {
+		d.server = addressOf(db)
+		if cfg.highWater != "" {
+			d.highWater, d.cfg.err = newHighWater(cfg.highWater)
+		}
+	}
+	return d
 }
 
-// Assign inserts a row and returns a lease on its key: without a floor, without an end, with
-// nothing to give back. It blocks until that is done or ctx ends; without a deadline,
-// WithTimeout bounds it.
+// Assign inserts a row in a transaction of its own, commits it, and returns a lease on its key:
+// unbounded, with nothing to give back. It blocks until that is done or ctx ends; without a
+// deadline, WithTimeout bounds it. It leaves no transaction open in the pool, whatever the
+// session's autocommit is.
 //
-// Faults that may pass are tried again until then: a lost connection, a server that is
-// starting, a deadlock; the error of giving up is a *GaveUpError. Where it is not known
-// whether a row was inserted, another one is: the first one's key is a gap. Faults that do
-// not pass are a *DatabaseError at once: no table, no privilege, a wrong password, a
-// read-only server. An insert that returns no key, or one that is not positive, is
-// ErrNoKey.
+// Faults that may pass are tried again until then, and logged: a lost connection, a server that is
+// starting or read-only, a deadlock; the error of giving up is a *GaveUpError. Where it is not
+// known whether a row was committed, another one is inserted: the first one's key is a gap. Faults
+// that do not pass are a *DatabaseError at once: no table, no privilege, a wrong password; and
+// after a few tries, a host name that does not exist. An insert that returns no key, or one that is
+// not positive, is ErrNoKey; one that is less than it must be is ErrTooLow.
+//
+// After the first insert Assign reads, once, what the server's settings promise of committed rows,
+// and logs a warning where they may be lost; schema.sql says more about that.
 func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
+	if d == nil || d.db == nil && d.cfg.err == nil {
+		return nil, fmt.Errorf("%w: a Disposable must be made by NewDisposable", ErrOption)
+	}
 	if d.cfg.err != nil {
 		return nil, d.cfg.err
 	}
 	ctx, cancel := bound(ctx, d.cfg.timeout)
 	defer cancel()
-	node, begin := d.cfg.node(), time.Now()
-	var last error
+	// A queue, because other goroutines may wait for this one: a handler of theirs, too.
+	logger := d.cfg.log(r)
+	log := safelog.NewQueue(logger)
+	defer log.Flush(flushTimeout)
+	t := &try{d: d, log: log, logger: logger, node: d.cfg.node()}
+
+	var (
+		begin    = time.Now()
+		last     *fault
+		notFound = 0
+		pauses   = 0
+		spare    = -1 // how many idle connections may be like the one that failed; -1: not looked at
+	)
 	for tries := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return nil, d.gaveUp(tries, begin, err, last)
 		}
 		tries++
-		key, err := d.insert(ctx, node)
-		if err == nil {
+		key, failed := t.run(ctx)
+		if failed == nil {
 			return disposableLease(key), nil
 		}
-		if errors.Is(err, ErrNoKey) {
-			return nil, err // a row was inserted, and another try would insert another
-		}
-		// The context's own end is no fault of the database, and tells less than the last
-		// fault before it.
-		if ctx.Err() == nil || last == nil {
-			last = err
-		}
-		if ctx.Err() == nil {
-			transient, advice := classify(err)
-			if !transient {
-				return nil, &DatabaseError{Table: d.cfg.table, Advice: advice, Err: err}
+		// The end of the context is no fault of the database, and says less than the last fault
+		// before it.
+		if ctx.Err() != nil {
+			if last == nil {
+				last = failed
 			}
-			d.cfg.logger.LogAttrs(ctx, slog.LevelWarn, "workerassign: the insert failed, trying again",
-				slog.String("table", d.cfg.table), slog.Int("tries", tries), slog.Any("err", err))
-			sleep(ctx, d.cfg.backoff.pause(tries)) // the loop looks at the context
+			continue
 		}
+		last = failed
+		if isNotFound(failed.err) {
+			notFound++
+		} else {
+			notFound = 0
+		}
+		if failed.own {
+			return nil, failed.err
+		}
+		if failed.action == stop || notFound == notFoundTries {
+			return nil, &DatabaseError{Table: d.cfg.table, Server: d.server, Advice: failed.advice, Err: failed.err}
+		}
+		if failed.action == elsewhere {
+			// The pool may hold more connections to the server that failed, and one to another.
+			if spare < 0 {
+				spare = d.db.Stats().Idle
+			}
+			if spare > 0 {
+				spare--
+				continue
+			}
+		}
+		log.Log(slog.LevelWarn, "workerassign: the insert failed, trying again", "table", d.cfg.table, "server", d.server,
+			"tries", tries, "err", failed.err, "advice", failed.advice)
+		pauses++
+		sleep(ctx, d.cfg.backoff.pause(pauses)) // the loop looks at the context
 	}
 }
 
-// insert inserts a row and returns its key, if that can be a worker ID.
-func (d *Disposable) insert(ctx context.Context, node Node) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.attempt)
-	defer cancel()
-	result, err := d.db.ExecContext(ctx, insertInto(d.cfg.quoted), column(node.HostName), column(node.Port), int(node.Type))
-	if err != nil {
-		if over := ctx.Err(); over != nil {
-			return 0, fmt.Errorf("%w: %w", over, err) // whatever the driver makes of it
-		}
-		return 0, err
+func (d *Disposable) gaveUp(tries int, begin time.Time, cause error, last *fault) error {
+	e := &GaveUpError{What: "inserting a row into " + at(d.cfg.table, d.server), Attempts: tries, Took: time.Since(begin), Cause: cause}
+	if last != nil {
+		e.Last, e.Advice = last.err, last.advice
 	}
-	key, err := result.LastInsertId()
-	switch {
-	case err != nil:
-		return 0, &DatabaseError{Table: d.cfg.table, Advice: "use a driver that returns generated keys, such as go-sql-driver/mysql",
-			Err: fmt.Errorf("%w: %w", ErrNoKey, err)}
-	case key <= 0:
-		return 0, &DatabaseError{Table: d.cfg.table, Advice: "its column ID must be BIGINT AUTO_INCREMENT, as schema.sql makes it",
-			Err: fmt.Errorf("%w: it is %d, at least 1 is needed", ErrNoKey, key)}
-	}
-	return key, nil
+	return e
 }
 
-func (d *Disposable) gaveUp(tries int, begin time.Time, cause, last error) error {
-	return &GaveUpError{What: "inserting a row into " + d.cfg.table, Attempts: tries, Took: time.Since(begin), Cause: cause, Last: last}
+// isNotFound reports whether a host name was found not to exist.
+func isNotFound(err error) bool {
+	var name *net.DNSError
+	return errors.As(err, &name) && name.IsNotFound
 }

@@ -1,21 +1,13 @@
 package workerassign
 
 import (
-	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"math/big"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,10 +21,15 @@ import (
 
 var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}
 
-// mock returns an assigner on a mock of a database, to be used in a synctest bubble.
+// mock returns an assigner on a mock of a database, to be used in a synctest bubble. It logs
+// nothing, and does not look at the server's settings.
 func mock(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
 	t.Helper()
 	db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := db.Conn(context.Background()) // without any connection the mock ends
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,24 +38,56 @@ func mock(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock)
 			t.Error(err)
 		}
 		m.ExpectClose()
+		kept.Close()
 		db.Close()
 	})
-	return NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode)}, opts...)...), m
+	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	d.inspected.Store(true)
+	return d, m
 }
 
 // statement is the insert, to the letter: the original's columns and no others.
 const statement = "INSERT INTO `WORKER_NODE` (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
 	" VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)"
 
+func expectBegin(m sqlmock.Sqlmock) {
+	m.ExpectExec("START TRANSACTION").WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+func expectCommit(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
+	return m.ExpectExec("COMMIT").WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+func expectRollback(m sqlmock.Sqlmock) {
+	m.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+// expect expects a transaction up to its insert.
 func expect(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
+	expectBegin(m)
 	return m.ExpectExec(statement).WithArgs("host-1", "8080", 2)
+}
+
+// expectKey expects a transaction that succeeds.
+func expectKey(m sqlmock.Sqlmock, key int64) {
+	expect(m).WillReturnResult(sqlmock.NewResult(key, 1))
+	expectCommit(m)
+}
+
+// expectFailure expects a transaction whose insert fails. It is rolled back unless the connection
+// is dropped.
+func expectFailure(m sqlmock.Sqlmock, err error) {
+	expect(m).WillReturnError(err)
+	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && classify(err).action != elsewhere {
+		expectRollback(m)
+	}
 }
 
 func TestAssignUsesTheGeneratedKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := mock(t)
 		for _, key := range []int64{1, 2, 1 << 40} {
-			expect(m).WillReturnResult(sqlmock.NewResult(key, 1))
+			expectKey(m, key)
 			l, err := d.Assign(context.Background(), Request{})
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +101,7 @@ func TestAssignUsesTheGeneratedKey(t *testing.T) {
 }
 
 // D14: a key that the driver did not return becomes worker ID 0 everywhere. Here it is an
-// error, which another insert would not mend.
+// error, which another insert would not fix.
 func TestD14NoKey(t *testing.T) {
 	for name, result := range map[string]driver.Result{
 		"zero":     sqlmock.NewResult(0, 1),
@@ -83,11 +112,12 @@ func TestD14NoKey(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, m := mock(t)
 				expect(m).WillReturnResult(result) // once
+				expectRollback(m)
 				l, err := d.Assign(context.Background(), Request{})
 				if l != nil || !errors.Is(err, ErrNoKey) || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "table WORKER_NODE") {
 					t.Errorf("Assign() = %v, %v; want ErrNoKey with the table", l, err)
 				}
-				if name == "negative" && !strings.Contains(err.Error(), "it is -5, at least 1") {
+				if name == "negative" && !strings.Contains(err.Error(), "it is -5, must be at least 1") {
 					t.Errorf("the error does not name the key and the bound: %v", err)
 				}
 			})
@@ -95,153 +125,13 @@ func TestD14NoKey(t *testing.T) {
 	}
 }
 
-// What may pass is tried again, and then there is a lease.
-func TestTransientFaultsAreTriedAgain(t *testing.T) {
-	faults := []error{
-		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrBusyBuffer,
-		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded, os.ErrDeadlineExceeded,
-		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE,
-		&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED},
-		&net.OpError{Op: "dial", Net: "unix", Err: syscall.ENOENT},
-		&net.DNSError{Err: "no such host", Name: "db", IsNotFound: true},
-		fmt.Errorf("wrapped: %w", mysql.ErrInvalidConn),
-	}
-	for _, number := range transientNumbers() {
-		faults = append(faults, &mysql.MySQLError{Number: number, Message: "transient"})
-	}
-	for _, fault := range faults {
-		t.Run(fault.Error(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var log bytes.Buffer
-				d, m := mock(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				expect(m).WillReturnError(fault)
-				expect(m).WillReturnError(fault)
-				expect(m).WillReturnResult(sqlmock.NewResult(7, 1))
-				l, err := d.Assign(context.Background(), Request{})
-				if err != nil || l.WorkerID() != 7 {
-					t.Fatalf("Assign() = %v, %v", l, err)
-				}
-				if n := strings.Count(log.String(), "trying again"); n != 2 {
-					t.Errorf("%d tries were logged, want 2", n)
-				}
-			})
-		})
-	}
-}
-
-// database/sql meets this one itself, so a mock cannot show it.
-func TestBadConnIsTransient(t *testing.T) {
-	if transient, _ := classify(driver.ErrBadConn); !transient {
-		t.Error("driver.ErrBadConn is taken for permanent")
-	}
-}
-
-// What does not pass fails at once and says what to do.
-func TestPermanentFaultsFailAtOnce(t *testing.T) {
-	number := func(n uint16) error { return &mysql.MySQLError{Number: n, Message: "permanent"} }
-	for _, tt := range []struct {
-		fault error
-		want  string
-	}{
-		{number(1146), "apply schema.sql"},
-		{number(1049), "name an existing one in the DSN"},
-		{number(1044), "grant it INSERT on the table"}, {number(1142), "grant it INSERT on the table"}, {number(1143), "grant it INSERT on the table"},
-		{number(1045), "check user, password and host"}, {number(1698), "check user, password and host"},
-		{number(1129), "does not let this host in"}, {number(1130), "does not let this host in"},
-		{number(1290), "point the DSN at the primary"}, {number(1792), "point the DSN at the primary"}, {number(1836), "point the DSN at the primary"},
-		{number(1054), "compare its columns with schema.sql"}, {number(1364), "compare its columns with schema.sql"}, {number(1406), "compare its columns with schema.sql"},
-		{number(1062), "AUTO_INCREMENT is exhausted"}, {number(1467), "AUTO_INCREMENT is exhausted"}, {number(167), "AUTO_INCREMENT is exhausted"},
-		{number(1064), "mend it and start again"},
-		{number(1227), "grant it INSERT on the table"},
-		{number(1251), "check user, password and host"}, {number(1524), "check user, password and host"},
-		{number(1820), "check user, password and host"}, {number(1862), "check user, password and host"},
-		{number(1136), "compare its columns with schema.sql"}, {number(1265), "compare its columns with schema.sql"}, {number(1366), "compare its columns with schema.sql"},
-		{number(1264), "AUTO_INCREMENT is exhausted"}, {number(1690), "AUTO_INCREMENT is exhausted"},
-		{tls.RecordHeaderError{Msg: "no TLS"}, "check tls in the DSN"},
-		{mysql.ErrNoTLS, "check tls in the DSN"},
-		{x509.UnknownAuthorityError{}, "check tls in the DSN"}, {x509.HostnameError{Certificate: new(x509.Certificate), Host: "h"}, "check tls in the DSN"},
-		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "check tls in the DSN"},
-		{mysql.ErrNativePassword, "way of authentication"}, {mysql.ErrUnknownPlugin, "way of authentication"},
-		{&net.OpError{Op: "dial", Net: "unix", Err: syscall.EACCES}, "does not let this process reach"},
-		{errors.New("nobody knows this"), "mend it and start again"},
-	} {
-		t.Run(tt.fault.Error(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, m := mock(t)
-				expect(m).WillReturnError(tt.fault) // once
-				begin := time.Now()
-				l, err := d.Assign(context.Background(), Request{})
-				var e *DatabaseError
-				if l != nil || !errors.Is(err, ErrPermanent) || !errors.As(err, &e) || e.Table != "WORKER_NODE" || !errors.Is(err, tt.fault) {
-					t.Fatalf("Assign() = %v, %v; want a DatabaseError of %v", l, err, tt.fault)
-				}
-				if !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "workerassign: permanent database error: table WORKER_NODE: ") {
-					t.Errorf("the error does not advise %q: %v", tt.want, err)
-				}
-				if took := time.Since(begin); took != 0 {
-					t.Errorf("it took %v", took)
-				}
-			})
-		})
-	}
-}
-
-// A server that refuses the client's TLS does so for ever. The refusal comes from a real
-// handshake, because package tls does not document what it is.
-func TestTLSAlertsArePermanent(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificates := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
-	for name, configs := range map[string]struct{ server, client *tls.Config }{
-		"a version that the server does not take": {
-			&tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS13},
-			&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}},
-		"no client certificate": {
-			&tls.Config{Certificates: certificates, MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert},
-			&tls.Config{InsecureSkipVerify: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			near, far := net.Pipe()
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				tls.Server(far, configs.server).Handshake() // it fails, and says so to the client
-			}()
-			err := tls.Client(near, configs.client).Handshake()
-			near.Close()
-			far.Close()
-			<-done
-			if transient, advice := classify(err); err == nil || transient || !strings.Contains(advice, "check tls in the DSN") {
-				t.Errorf("classify(%v) = %v, %q; want TLS advice", err, transient, advice)
-			}
-		})
-	}
-}
-
-// No number is on both lists of what to do.
-func TestFaultListsAreDisjoint(t *testing.T) {
-	for _, n := range transientNumbers() {
-		if advice(n) != advice(0) {
-			t.Errorf("%d is transient and has advice for a permanent fault: %s", n, advice(n))
-		}
-	}
-}
-
 func TestGivingUpSaysWhatWasTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := mock(t, WithBackoff(time.Second, time.Second))
-		m.MatchExpectationsInOrder(false)
 		fault := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		const enough = 20
 		for range enough {
-			expect(m).WillReturnError(fault)
+			expectFailure(m, fault)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -257,14 +147,25 @@ func TestGivingUpSaysWhatWasTried(t *testing.T) {
 		if e.Attempts < 10 || e.Attempts >= enough {
 			t.Errorf("%d tries in 10 s with a pause of half a second to one", e.Attempts)
 		}
-		want := fmt.Sprintf("workerassign: gave up: inserting a row into WORKER_NODE: tried %d times in 10s: context deadline exceeded; the last try: dial tcp: connection refused", e.Attempts)
+		want := fmt.Sprintf("workerassign: gave up: inserting a row into WORKER_NODE: tried %d times in 10s: context deadline exceeded; "+
+			"the last try: dial tcp: connection refused; check host and port in the DSN, and that the server runs and listens there", e.Attempts)
 		if err.Error() != want {
 			t.Errorf("the error is %q,\nwant %q", err, want)
 		}
 		for range enough - e.Attempts { // what was expected too much
-			d.db.Exec(statement, "host-1", "8080", 2)
+			d.transactOnce()
 		}
 	})
+}
+
+// transactOnce is a try without anything around it.
+func (d *Disposable) transactOnce() {
+	conn, err := d.db.Conn(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	(&try{d: d, node: testNode}).transact(context.Background(), time.Now(), conn, 0)
 }
 
 func TestAssignEndsWithItsContext(t *testing.T) {
@@ -295,7 +196,7 @@ func TestTimeouts(t *testing.T) {
 		// One try that hangs is given up for another one.
 		d, m := mock(t, WithAttemptTimeout(2*time.Second))
 		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
-		expect(m).WillReturnResult(sqlmock.NewResult(2, 1))
+		expectKey(m, 2)
 		begin := time.Now()
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 2 {
 			t.Errorf("Assign() = %v, %v", l, err)
@@ -322,32 +223,6 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-func TestTableNames(t *testing.T) {
-	for name, want := range map[string]string{
-		"t":                     "`t`",
-		"ids.WORKER_NODE":       "`ids`.`WORKER_NODE`",
-		"a`b":                   "`a``b`",
-		"drop table x; --.`":    "`drop table x; --`.````",
-		strings.Repeat("é", 64): "`" + strings.Repeat("é", 64) + "`",
-	} {
-		if got, err := quoteTable(name); err != nil || got != want {
-			t.Errorf("quoteTable(%q) = %s, %v; want %s", name, got, err, want)
-		}
-	}
-	for _, bad := range []string{"", ".", "a.", ".b", "a.b.c", "a\x00b", "a ", "bad\xff", strings.Repeat("x", 65)} {
-		if got, err := quoteTable(bad); err == nil {
-			t.Errorf("quoteTable(%q) = %s", bad, got)
-		}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t, WithTable("ids.nodes"))
-		m.ExpectExec(strings.Replace(statement, "`WORKER_NODE`", "`ids`.`nodes`", 1)).WithArgs("host-1", "8080", 2).WillReturnError(&mysql.MySQLError{Number: 1146})
-		if _, err := d.Assign(context.Background(), Request{}); err == nil || !strings.Contains(err.Error(), "table ids.nodes") {
-			t.Errorf("Assign() = %v, want the table's name", err)
-		}
-	})
-}
-
 // D11: what cannot be used is refused by name, before anything is inserted.
 func TestD11DisposableOptions(t *testing.T) {
 	for _, tt := range []struct {
@@ -366,6 +241,8 @@ func TestD11DisposableOptions(t *testing.T) {
 		{WithBackoff(0, time.Second), "backoff from 0s to 1s"},
 		{WithBackoff(time.Second, time.Millisecond), "backoff from 1s to 1ms"},
 		{WithLogger(nil), "the logger is nil"},
+		{WithMinWorkerID(0), "the least worker ID is 0, must be at least 1"},
+		{WithHighWaterFile(""), "the path of the high-water file is empty"},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -377,25 +254,226 @@ func TestD11DisposableOptions(t *testing.T) {
 			})
 		})
 	}
-	if _, err := NewDisposable(nil).Assign(context.Background(), Request{}); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "the database is nil") {
-		t.Errorf("Assign() without a database = %v", err)
+	for name, db := range map[string]DB{
+		"nil": nil, "a nil *sql.DB": (*sql.DB)(nil), "a nil *sqlx.DB": (*sqlx.DB)(nil), "a *sqlx.DB of nothing": new(sqlx.DB),
+	} {
+		if _, err := NewDisposable(db).Assign(context.Background(), Request{}); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "the database is nil") {
+			t.Errorf("Assign() with %s = %v", name, err)
+		}
 	}
 }
 
-func TestBackoff(t *testing.T) {
-	b := backoff{first: 100 * time.Millisecond, longest: 3 * time.Second}
-	for tries := 1; tries < 200; tries++ {
-		whole := b.longest
-		if tries <= 5 {
-			whole = b.first << (tries - 1)
+// Row 7: a Disposable that NewDisposable has not made says so.
+func TestZeroDisposable(t *testing.T) {
+	for name, d := range map[string]*Disposable{"nil": nil, "zero": new(Disposable)} {
+		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "NewDisposable") {
+			t.Errorf("Assign() of the %s Disposable = %v, %v", name, l, err)
 		}
-		for range 50 {
-			if d := b.pause(tries); d < whole/2 || d > whole {
-				t.Fatalf("the pause after %d tries is %v, want %v to %v", tries, d, whole/2, whole)
-			}
-		}
-	}
-	if d := (backoff{first: time.Hour, longest: 200 * 365 * 24 * time.Hour}).pause(39); d <= 0 {
-		t.Errorf("a long pause overflowed to %v", d)
 	}
 }
+
+// Both kinds of pool will do.
+func TestEitherPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m := mock(t)
+		expectKey(m, 7)
+		d.db = d.db.(*sqlx.DB).DB
+		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 7 {
+			t.Errorf("Assign() on a *sql.DB = %v, %v", l, err)
+		}
+	})
+}
+
+// Row 1: where it is not known whether the commit was made, another row is inserted, and the
+// first one's key is not used; the connection is not used again.
+func TestAmbiguousCommit(t *testing.T) {
+	for _, fault := range []error{mysql.ErrInvalidConn, driver.ErrBadConn, &mysql.MySQLError{Number: 2013}, &mysql.MySQLError{Number: 1053}} {
+		synctest.Test(t, func(t *testing.T) {
+			d, m := mock(t)
+			expect(m).WillReturnResult(sqlmock.NewResult(5, 1))
+			expectCommit(m).WillReturnError(fault)
+			expectKey(m, 6)
+			if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 6 {
+				t.Errorf("after %v at the commit Assign() = %v, %v; want 6", fault, l, err)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // a commit that hangs ends with its try
+		d, m := mock(t, WithAttemptTimeout(time.Second))
+		expect(m).WillReturnResult(sqlmock.NewResult(5, 1))
+		expectCommit(m).WillDelayFor(time.Hour)
+		expectKey(m, 6)
+		begin := time.Now()
+		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 6 || time.Since(begin) > 2*time.Second {
+			t.Errorf("after a commit that hangs Assign() = %v, %v after %v; want 6", l, err, time.Since(begin))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // a commit that the server refuses is rolled back
+		d, m := mock(t)
+		expect(m).WillReturnResult(sqlmock.NewResult(5, 1))
+		expectCommit(m).WillReturnError(&mysql.MySQLError{Number: 1213})
+		expectRollback(m)
+		expectKey(m, 6)
+		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 6 {
+			t.Errorf("after a commit that conflicts Assign() = %v, %v; want 6", l, err)
+		}
+	})
+}
+
+// Row 21: a connection to a node that cannot write is dropped, and where the pool has more of
+// them, so are these, without a pause between.
+func TestConnectionsToOtherNodesAreTried(t *testing.T) {
+	for _, number := range []uint16{1047, 1290, 1792, 1836} {
+		synctest.Test(t, func(t *testing.T) {
+			d, m := mock(t)
+			pool := d.db.(*sqlx.DB)
+			pool.SetMaxIdleConns(10)
+			var conns []*sql.Conn
+			for range 4 {
+				conn, err := pool.Conn(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				conns = append(conns, conn)
+			}
+			for _, conn := range conns {
+				conn.Close()
+			}
+			for range 4 {
+				m.ExpectExec("START TRANSACTION").WillReturnError(&mysql.MySQLError{Number: number})
+			}
+			expectKey(m, 7)
+			begin := time.Now()
+			l, err := d.Assign(context.Background(), Request{})
+			if err != nil || l.WorkerID() != 7 || time.Since(begin) > 200*time.Millisecond {
+				t.Errorf("Assign() = %v, %v after %v; want 7 after a pause at most", l, err, time.Since(begin))
+			}
+			if s := pool.Stats(); s.Idle != 1 {
+				t.Errorf("%d connections are idle, want the last one", s.Idle)
+			}
+		})
+	}
+}
+
+// Row 21: a server that stays read-only is waited for, and the error at the end says what to do.
+func TestReadOnlyServer(t *testing.T) {
+	for _, number := range []uint16{1290, 1792, 1836} {
+		synctest.Test(t, func(t *testing.T) {
+			d, m := mock(t, WithBackoff(time.Second, time.Second), WithTimeout(1200*time.Millisecond))
+			for range 5 { // more than there are
+				expectFailure(m, &mysql.MySQLError{Number: number})
+			}
+			_, err := d.Assign(context.Background(), Request{})
+			if !errors.Is(err, ErrGaveUp) || !strings.Contains(err.Error(), "point the DSN at the primary") || !strings.Contains(err.Error(), "rejectReadOnly=true") {
+				t.Errorf("Assign() = %v", err)
+			}
+			for m.ExpectationsWereMet() != nil {
+				d.transactOnce()
+			}
+		})
+	}
+}
+
+// Row 21: one try takes longer than a failover of a cluster.
+func TestAttemptTimeoutByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m := mock(t)
+		expect(m).WillDelayFor(9 * time.Second).WillReturnResult(sqlmock.NewResult(1, 1))
+		expectCommit(m)
+		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 1 {
+			t.Errorf("Assign() = %v, %v; want the key of the first try", l, err)
+		}
+	})
+}
+
+// Row 22: a key below the least one is rolled back, and not used.
+func TestMinWorkerID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m := mock(t, WithMinWorkerID(1000))
+		expect(m).WillReturnResult(sqlmock.NewResult(999, 1))
+		expectRollback(m)
+		l, err := d.Assign(context.Background(), Request{})
+		if l != nil || !errors.Is(err, ErrTooLow) || errors.Is(err, ErrWidth) || !strings.Contains(err.Error(), "it is 999, must be at least 1000") ||
+			!strings.Contains(err.Error(), "as schema.sql describes") {
+			t.Errorf("Assign() = %v, %v; want ErrTooLow", l, err)
+		}
+		expectKey(m, 1000)
+		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 1000 {
+			t.Errorf("Assign() = %v, %v; want 1000", l, err)
+		}
+	})
+}
+
+// Row 20: a host name that does not exist fails after a few tries, as long as it is nothing else
+// that fails.
+func TestHostNameThatDoesNotExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m := mock(t)
+		unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "bd.example.com", IsNotFound: true}}
+		for range 4 {
+			expectFailure(m, unknown)
+		}
+		expectFailure(m, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
+		for range notFoundTries {
+			expectFailure(m, unknown)
+		}
+		begin := time.Now()
+		l, err := d.Assign(context.Background(), Request{})
+		if l != nil || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "lookup bd.example.com: no such host; the host name does not exist: check the host in the DSN") {
+			t.Errorf("Assign() = %v, %v", l, err)
+		}
+		if took := time.Since(begin); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Row 20: what is waited for, where, and what to check; once.
+func TestNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m := mock(t, WithAttemptTimeout(4*time.Second), WithTimeout(12*time.Second))
+		d.server = "db:3306"
+		for range 3 {
+			expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+		}
+		_, err := d.Assign(context.Background(), Request{})
+		want := "workerassign: gave up: inserting a row into WORKER_NODE at db:3306: tried 3 times in 12s: context deadline exceeded; " +
+			"the last try: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + adviceSilent
+		if err == nil || err.Error() != want {
+			t.Errorf("Assign() = %v,\nwant %s", err, want)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // all connections are in use
+		d, _ := mock(t, WithTimeout(time.Second))
+		d.db.(*sqlx.DB).SetMaxOpenConns(1) // the one that is kept
+		_, err := d.Assign(context.Background(), Request{})
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 1s while waiting for a connection; all connections of the pool are in use") {
+			t.Errorf("Assign() = %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // the deadline of a try is none of the caller's
+		d, m := mock(t, WithAttemptTimeout(time.Second))
+		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(1010*time.Millisecond, cancel)
+		_, err := d.Assign(ctx, Request{})
+		if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Assign() = %v; want Canceled alone", err)
+		}
+	})
+}
+
+// Row 14: a panic of the driver, or of what it calls, is an error.
+func TestPanicOfTheDriver(t *testing.T) {
+	db := sql.OpenDB(panicking{})
+	defer db.Close()
+	l, err := NewDisposable(db, WithLogger(slog.New(slog.DiscardHandler))).Assign(context.Background(), Request{})
+	if l != nil || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "panicked: the dialer's") {
+		t.Errorf("Assign() = %v, %v", l, err)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Connect(context.Context) (driver.Conn, error) { panic("the dialer's") }
+func (panicking) Driver() driver.Driver                        { return new(mysql.MySQLDriver) }

@@ -1,6 +1,7 @@
 package workerassign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -19,8 +20,13 @@ var (
 	// one that is not positive.
 	ErrNoKey = errors.New("workerassign: the insert returned no usable key")
 
+	// ErrTooLow is returned by the disposable assigner for a key below WithMinWorkerID, or not
+	// above what WithHighWaterFile remembers: the table's counter went back. The key is not
+	// used, and its row is rolled back.
+	ErrTooLow = errors.New("workerassign: worker ID too low")
+
 	// ErrPermanent is what errors.Is finds in a *DatabaseError: a fault that another try
-	// does not mend.
+	// does not fix.
 	ErrPermanent = errors.New("workerassign: permanent database error")
 
 	// ErrGaveUp is what errors.Is finds in a *GaveUpError: the time was over before a try
@@ -36,22 +42,24 @@ var (
 	ErrFile = errors.New("workerassign: worker file")
 )
 
-// DatabaseError reports a fault that another try does not mend, and what does.
+// DatabaseError reports a fault that another try does not fix, and what does. A generator may ask
+// again all the same, after a pause: somebody may have fixed it.
 type DatabaseError struct {
 	Table  string // the table that the insert was for
+	Server string // host and port of the server; "" where they are not known
 	Advice string // what to do about it
-	Err    error  // what the driver said
+	Err    error  // what the driver returned
 }
 
 // Error implements error.
 func (e *DatabaseError) Error() string {
-	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, e.Table, e.Err, e.Advice)
+	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, at(e.Table, e.Server), e.Err, e.Advice)
 }
 
-// Is tells that every DatabaseError is ErrPermanent.
+// Is reports that every DatabaseError is ErrPermanent.
 func (e *DatabaseError) Is(target error) bool { return target == ErrPermanent }
 
-// Unwrap returns what the driver said.
+// Unwrap returns what the driver returned.
 func (e *DatabaseError) Unwrap() error { return e.Err }
 
 // GaveUpError reports that the time for assigning a worker ID was over. errors.Is finds
@@ -61,19 +69,27 @@ type GaveUpError struct {
 	Attempts int           // how many tries there were
 	Took     time.Duration // how long it took
 	Cause    error         // the error of the context
-	Last     error         // what the last try failed of; nil if none came to an end
+	Last     error         // what the last try failed of; nil if there was none
+	Advice   string        // what to check; "" if there is nothing to say
 }
 
 // Error implements error.
 func (e *GaveUpError) Error() string {
-	s := fmt.Sprintf("%v: %s: tried %d times in %v: %v", ErrGaveUp, e.What, e.Attempts, e.Took.Round(time.Millisecond), e.Cause)
+	tries := fmt.Sprintf("tried %d times", e.Attempts)
+	if e.Attempts == 1 {
+		tries = "tried once"
+	}
+	s := fmt.Sprintf("%v: %s: %s in %v: %v", ErrGaveUp, e.What, tries, e.Took.Round(time.Millisecond), e.Cause)
 	if e.Last != nil {
 		s += fmt.Sprintf("; the last try: %v", e.Last)
+	}
+	if e.Advice != "" {
+		s += "; " + e.Advice
 	}
 	return s
 }
 
-// Is tells that every GaveUpError is ErrGaveUp.
+// Is reports that every GaveUpError is ErrGaveUp.
 func (e *GaveUpError) Is(target error) bool { return target == ErrGaveUp }
 
 // Unwrap returns the error of the context and what the last try failed of.
@@ -82,4 +98,37 @@ func (e *GaveUpError) Unwrap() []error {
 		return []error{e.Cause}
 	}
 	return []error{e.Cause, e.Last}
+}
+
+// at returns what is at a server, with the server where it is known.
+func at(what, server string) string {
+	if server == "" {
+		return what
+	}
+	return what + " at " + server
+}
+
+// A noAnswerError reports that a try was over before the server answered. It hides the errors of
+// contexts: that of the try is none of the caller's.
+type noAnswerError struct {
+	waitedFor phase
+	after     time.Duration
+	err       error // what the driver made of it
+}
+
+// Error implements error.
+func (e *noAnswerError) Error() string {
+	s := fmt.Sprintf("no answer within %v while waiting for %v", e.after.Round(time.Millisecond), e.waitedFor)
+	if e.Unwrap() != nil {
+		s += fmt.Sprintf(" (%v)", e.err)
+	}
+	return s
+}
+
+// Unwrap returns what the driver made of it, if that is more than the end of the context.
+func (e *noAnswerError) Unwrap() error {
+	if isAny(e.err, context.DeadlineExceeded, context.Canceled) {
+		return nil
+	}
+	return e.err
 }

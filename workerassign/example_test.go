@@ -8,20 +8,21 @@ import (
 	"path/filepath"
 
 	"github.com/DATA-DOG/go-sqlmock"
-	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // A worker ID from the table of schema.sql. A mock stands in for the database here; a service
-// opens it by sqlx.Open("mysql", dsn).
+// opens it by sql.Open("mysql", dsn), or
+// by sqlx.Open.
 func ExampleNewDisposable() {
-	mock, expected, err := sqlmock.New()
+	db, expected, err := sqlmock.New()
 	if err != nil {
 		log.Fatal(err)
 	}
+	expected.ExpectExec("START TRANSACTION").WillReturnResult(sqlmock.NewResult(0, 0))
 	expected.ExpectExec("INSERT INTO `WORKER_NODE`").WillReturnResult(sqlmock.NewResult(4711, 1))
-	db := sqlx.NewDb(mock, "mysql")
+	expected.ExpectExec("COMMIT").WillReturnResult(sqlmock.NewResult(0, 0))
 
 	lease, err := workerassign.NewDisposable(db).Assign(context.Background(), workerassign.Request{})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,9 +26,10 @@ import (
 // made anew each time, by way of a file with ".tmp" behind its name. Where the system has no
 // file locks that Go knows of (plan9, js, wasip1 and the like), Assign says so.
 type File struct {
-	path string
-	cfg  fileConfig
-	step func(step) error // for tests: called after each step; an error ends it there
+	path   string
+	header string // of the file's text
+	cfg    fileConfig
+	step   func(step) error // for tests: called after each step; an error ends it there
 }
 
 type fileConfig struct{ config }
@@ -59,7 +61,7 @@ const marker = "ringuid-worker-lock v1: do not delete\n"
 // first Assign, in a folder that exists. NewFile itself touches nothing; what is wrong with
 // its arguments, Assign tells.
 func NewFile(path string, opts ...FileOption) *File {
-	f := &File{cfg: fileConfig{newConfig()}, step: func(step) error { return nil }}
+	f := &File{header: workerHeader, cfg: fileConfig{newConfig()}, step: func(step) error { return nil }}
 	for _, o := range opts {
 		if o == nil {
 			f.cfg.fail("an option is nil")
@@ -96,12 +98,12 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	if err != nil {
 		return nil, f.failed(err)
 	}
-	lock, err := f.lock(ctx, path+".lock")
+	lock, err := f.lock(ctx, path+".lock", f.cfg.log(r))
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close() // which unlocks it
-	n, err := f.count(path, lock)
+	n, err := f.count(path, lock, func(last int64) int64 { return last + 1 })
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +129,7 @@ func resolve(path string) (string, error) {
 }
 
 // lock opens the lock file and waits until it is this one's alone.
-func (f *File) lock(ctx context.Context, path string) (*os.File, error) {
+func (f *File) lock(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
 	begin, told := time.Now(), false
 	for tries := 1; ; tries++ {
 		if err := ctx.Err(); err != nil {
@@ -157,7 +159,7 @@ func (f *File) lock(ctx context.Context, path string) (*os.File, error) {
 		file.Close()
 		if took := time.Since(begin); took > time.Second && !told {
 			told = true
-			f.cfg.logger.Warn("workerassign: still waiting for a lock that another process holds", "lock", path, "for", took)
+			log.Warn("workerassign: still waiting for a lock that another process holds", "lock", path, "for", took)
 		}
 		if !locked {
 			sleep(ctx, backoff{first: lockPause, longest: 20 * lockPause}.pause(tries)) // the loop looks at the context
@@ -184,12 +186,12 @@ func (f *File) held(lock *os.File) error {
 	return fmt.Errorf("%s was deleted or replaced while it was locked: leave it where it is, and try again", lock.Name())
 }
 
-// count reads the counter, adds 1 and writes it back, and returns it. The lock is held. The
+// count reads the counter, replaces it by the next number, and returns that. The lock is held. The
 // order of its steps is what keeps a number from being returned twice, wherever a crash
 // comes: the new counter is on disk under its name before it is returned, and it is marked
 // as begun only when it is. Where the lock file goes meanwhile, the number is not returned:
 // whoever locks a new one after the last look at the old one finds the new counter.
-func (f *File) count(path string, lock *os.File) (int64, error) {
+func (f *File) count(path string, lock *os.File, next func(last int64) int64) (int64, error) {
 	info, err := lock.Stat()
 	if err != nil {
 		return 0, f.failed(err)
@@ -208,7 +210,8 @@ func (f *File) count(path string, lock *os.File) (int64, error) {
 	if err := f.step(stepRead); err != nil {
 		return 0, err
 	}
-	if err := f.write(path, lock, last+1); err != nil {
+	n := next(last)
+	if err := f.write(path, lock, n); err != nil {
 		return 0, f.failed(err)
 	}
 	if !begun {
@@ -225,7 +228,7 @@ func (f *File) count(path string, lock *os.File) (int64, error) {
 	if err := f.held(lock); err != nil {
 		return 0, f.failed(err)
 	}
-	return last + 1, nil
+	return n, nil
 }
 
 // read returns the last number that was counted, 0 where there is no counter yet.
@@ -233,16 +236,16 @@ func (f *File) read(path string, begun bool) (int64, error) {
 	text, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if begun {
-			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: "+repair, ErrDamaged, f.path, formatCounter(1000))
+			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: "+repair, ErrDamaged, f.path, formatNumber(f.header, 1000))
 		}
 		return 0, nil
 	}
 	if err != nil {
 		return 0, f.failed(err)
 	}
-	last, err := parseCounter(text)
+	last, err := parseNumber(f.header, text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w: "+repair, ErrDamaged, f.path, err, formatCounter(1000))
+		return 0, fmt.Errorf("%w: %s: %w: "+repair, ErrDamaged, f.path, err, formatNumber(f.header, 1000))
 	}
 	return last, nil
 }
@@ -271,7 +274,7 @@ func (f *File) write(path string, lock *os.File, n int64) error {
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // what a crash left behind cannot be cleared away
 	}
-	if err := writeSynced(temporary, formatCounter(n)); err != nil {
+	if err := writeSynced(temporary, formatNumber(f.header, n)); err != nil {
 		os.Remove(temporary)
 		return err
 	}

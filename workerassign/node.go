@@ -45,7 +45,7 @@ func (n Node) check() error {
 	return nil
 }
 
-// FindNode finds out what can be said of this node. In this order:
+// DetectNode finds out what can be said of this node. In this order:
 //
 //   - JPAAS_HOST with JPAAS_HTTP_PORT or else JPAAS_HOST_PORT_8080, as the original does: a
 //     container of that host and port;
@@ -54,7 +54,7 @@ func (n Node) check() error {
 //   - else a machine, with its first address that is not a loopback one, or its host name.
 //
 // Where there is no port, it is "<milliseconds>-<random below 100000>", as the original's.
-func FindNode() Node { return systemEnvironment().find() }
+func DetectNode() Node { return systemEnvironment().find() }
 
 // environment is what a node is found out from.
 type environment struct {

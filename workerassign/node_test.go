@@ -36,7 +36,7 @@ func testEnvironment(vars map[string]string, dockerenv bool, name string, addrs 
 	}
 }
 
-func TestFindNode(t *testing.T) {
+func TestDetectNode(t *testing.T) {
 	const found = "1700000000123-42"
 	for _, tt := range []struct {
 		name string
@@ -85,8 +85,8 @@ func TestD13HalfAnEnvironment(t *testing.T) {
 	}
 }
 
-func TestFindNodeOnThisSystem(t *testing.T) {
-	n := FindNode()
+func TestDetectNodeOnThisSystem(t *testing.T) {
+	n := DetectNode()
 	if err := n.check(); err != nil {
 		t.Error(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // DefaultTimeout bounds Assign where its context has no deadline.
@@ -26,12 +28,21 @@ type Option interface {
 // config is what both assigners have.
 type config struct {
 	timeout time.Duration
-	logger  *slog.Logger
-	err     error // the first that is wrong
+	logger  *slog.Logger // nil: the generator's
+	err     error        // the first that is wrong
 }
 
 func newConfig() config {
-	return config{timeout: DefaultTimeout, logger: slog.New(slog.DiscardHandler)}
+	return config{timeout: DefaultTimeout}
+}
+
+// log returns the logger for a request: the assigner's own if it was given one, else the
+// generator's, else slog.Default(). A panic of its handler ends nothing.
+func (c *config) log(r Request) *slog.Logger {
+	if c.logger != nil {
+		return safelog.Wrap(c.logger)
+	}
+	return safelog.Wrap(r.Logger)
 }
 
 // fail notes what is wrong with an option.
@@ -62,8 +73,9 @@ func WithTimeout(d time.Duration) Option {
 	})
 }
 
-// WithLogger makes the assigner log what it tries again, or what it waits for when that takes
-// more than a second. The default is silence.
+// WithLogger sets the logger of the assigner, which logs what it tries again, and what it waits
+// for when that takes more than a second. The default is the generator's logger (Request.Logger),
+// and slog.Default() where there is none.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) {
 		if l == nil {
@@ -88,7 +100,7 @@ func WithTable(name string) DisposableOption {
 	})
 }
 
-// WithNode says what the row tells of this node. By default it is found out: see FindNode.
+// WithNode says what the row tells of this node. By default it is found out: see DetectNode.
 func WithNode(n Node) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if err := n.check(); err != nil {
@@ -100,7 +112,8 @@ func WithNode(n Node) DisposableOption {
 }
 
 // WithAttemptTimeout bounds one try to insert, so that a server that does not answer is
-// tried again. The default is 5 s.
+// tried again. The default is 10 s,
+// which is longer than a failover usually takes: a try that is given up may spend a worker ID.
 func WithAttemptTimeout(d time.Duration) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if d <= 0 {
@@ -108,6 +121,40 @@ func WithAttemptTimeout(d time.Duration) DisposableOption {
 			return
 		}
 		c.attempt = d
+	})
+}
+
+// WithMinWorkerID sets the least worker ID that is accepted. A lower key is rolled back, and an
+// error that wraps ErrTooLow: the table's counter went back, as after a failover to a replica that
+// had not received the last rows, and worker IDs would come a second time. The error is not
+// final: a generator asks again after a pause, and goes on when the counter was raised as
+// schema.sql describes. The default is 1.
+func WithMinWorkerID(n int64) DisposableOption {
+	return disposableOption(func(c *disposableConfig) {
+		if n < 1 {
+			c.fail("the least worker ID is %d, must be at least 1", n)
+			return
+		}
+		c.least = n
+	})
+}
+
+// WithHighWaterFile makes the assigner remember the greatest worker ID that it was granted in the
+// file of that path, and refuse keys that are not greater, as WithMinWorkerID does: after a
+// failover that lost rows a host so notices that worker IDs would come a second time. The file is
+// on disk before a worker ID is used. Any number of processes on one host may share it; the rules
+// of NewFile for its file and the lock file next to it apply, and so do its errors.
+//
+// It is for databases whose keys only grow: one primary, or TiDB with AUTO_ID_CACHE=1. The nodes
+// of a Galera cluster that are written to concurrently give out keys in no strict order, so that
+// a key may be refused although nothing was lost.
+func WithHighWaterFile(path string) DisposableOption {
+	return disposableOption(func(c *disposableConfig) {
+		if path == "" {
+			c.fail("the path of the high-water file is empty")
+			return
+		}
+		c.highWater = path
 	})
 }
 

@@ -1,9 +1,12 @@
 package workerassign_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -153,7 +156,7 @@ func TestServerKilledDuringAssignment(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
 	mariadbtest.Script(t, db, schema(t))
-	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond))
+	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond), quiet())
 	var (
 		mu       sync.Mutex
 		seen     = map[int64]bool{}
@@ -178,7 +181,7 @@ func TestServerKilledDuringAssignment(t *testing.T) {
 				l, err := a.Assign(ctx, workerassign.Request{})
 				cancel()
 				if err != nil {
-					if !errors.Is(err, workerassign.ErrGaveUp) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "inserting a row into WORKER_NODE: tried ") || n >= 2 {
+					if !errors.Is(err, workerassign.ErrGaveUp) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "inserting a row into WORKER_NODE at 127.0.0.1:") || n >= 2 {
 						t.Errorf("Assign() = %v", err)
 					}
 					gaveUp.Add(1)
@@ -227,7 +230,7 @@ func TestServerDownAtStart(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
 	mariadbtest.Script(t, db, schema(t))
-	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)))
+	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), quiet())
 	s.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -270,6 +273,7 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 	}{
 		{"no table", s.DSN("root", "", database), "none", workerassign.ErrPermanent, "apply schema.sql"},
 		{"no database", s.DSN("root", "", "nowhere"), "WORKER_NODE", workerassign.ErrPermanent, "name an existing one in the DSN"},
+		{"a mistyped database", s.DSN("nobody", "secret", database+"x"), "WORKER_NODE", workerassign.ErrPermanent, "check the database's name in the DSN"},
 		{"no privilege", s.DSN("nobody", "secret", database), "WORKER_NODE", workerassign.ErrPermanent, "grant it INSERT on the table"},
 		{"a wrong password", s.DSN("nobody", "wrong", database), "WORKER_NODE", workerassign.ErrPermanent, "check user, password and host"},
 		{"an unknown account", s.DSN("unknown", "", database), "WORKER_NODE", workerassign.ErrPermanent, "check user, password and host"},
@@ -280,8 +284,8 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := time.Now()
-			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table)).Assign(context.Background(), workerassign.Request{})
-			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table) {
+			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), quiet()).Assign(context.Background(), workerassign.Request{})
+			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table+" at "+s.Address()) {
 				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)
 			}
 			if took := time.Since(begin); took > 5*time.Second {
@@ -289,15 +293,123 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a read-only server", func(t *testing.T) {
-		dsn := service(t, s, db, database)
-		db.MustExec("SET GLOBAL read_only = ON")
-		defer db.MustExec("SET GLOBAL read_only = OFF")
-		l, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn)).Assign(context.Background(), workerassign.Request{})
-		if l != nil || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "point the DSN at the primary") {
-			t.Errorf("Assign() = %v, %v", l, err)
+	t.Run("no such host", func(t *testing.T) {
+		begin := time.Now()
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp(nosuchhost.invalid:3306)/ids"), quiet()).Assign(context.Background(), workerassign.Request{})
+		if l != nil || err == nil || !strings.Contains(err.Error(), "WORKER_NODE at nosuchhost.invalid:3306") {
+			t.Errorf("Assign() = %v, %v; want the host", l, err)
+		}
+		var name *net.DNSError
+		if errors.As(err, &name) && !name.IsNotFound {
+			t.Skipf("this machine's name server cannot say that a name does not exist: %v", name)
+		}
+		if took := time.Since(begin); !errors.Is(err, workerassign.ErrPermanent) || took > 15*time.Second {
+			t.Errorf("Assign() = %v after %v; want it after a few tries", err, took)
 		}
 	})
+}
+
+// quiet keeps what a test provokes out of its output.
+func quiet() workerassign.Option { return workerassign.WithLogger(slog.New(slog.DiscardHandler)) }
+
+// Row 21: a server that is read-only is waited for, as during a failover.
+func TestReadOnlyServerBecomesWritable(t *testing.T) {
+	s := mariadbtest.Start(t)
+	database, db := s.Database()
+	mariadbtest.Script(t, db, schema(t))
+	dsn := service(t, s, db, database)
+	db.MustExec("SET GLOBAL read_only = ON")
+	for _, parameter := range []string{"", "?rejectReadOnly=true"} {
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		defer cancel()
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn+parameter), quiet()).Assign(ctx, workerassign.Request{})
+		if l != nil || !errors.Is(err, workerassign.ErrGaveUp) || !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("with %q Assign() = %v, %v", parameter, l, err)
+		}
+		got := make(chan error)
+		go func() {
+			_, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn+parameter), quiet()).Assign(context.Background(), workerassign.Request{})
+			got <- err
+		}()
+		time.Sleep(300 * time.Millisecond)
+		db.MustExec("SET GLOBAL read_only = OFF")
+		if err := <-got; err != nil {
+			t.Errorf("with %q Assign() = %v after the server became writable", parameter, err)
+		}
+		db.MustExec("SET GLOBAL read_only = ON")
+	}
+}
+
+// Row 20: a server that accepts connections and is silent, as one that is paused.
+func TestSilentServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var log lockedBuffer
+	a := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp("+listener.Addr().String()+")/ids"),
+		workerassign.WithTimeout(1500*time.Millisecond), workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	l, err := a.Assign(context.Background(), workerassign.Request{})
+	if l != nil || !errors.Is(err, workerassign.ErrGaveUp) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Assign() = %v, %v", l, err)
+	}
+	for _, want := range []string{"WORKER_NODE at " + listener.Addr().String() + ": tried once in 1.5", ": context deadline exceeded; the last try: no answer within 1.5",
+		"while waiting for a connection; check host and port in the DSN"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+	if n := strings.Count(err.Error(), "context deadline exceeded"); n != 1 {
+		t.Errorf("the error says %d times that the deadline is exceeded: %v", n, err)
+	}
+	if want := `"waiting for"="a connection"`; !strings.Contains(log.String(), want) || !strings.Contains(log.String(), listener.Addr().String()) {
+		t.Errorf("the log is %q, want %q", log.String(), want)
+	}
+}
+
+// lockedBuffer is a bytes.Buffer for a logger.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// Row 2: a server that may forget what it granted is warned of, by an account that may do no more
+// than insert; and once.
+func TestDurabilityOfAServer(t *testing.T) {
+	s := mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--sync-binlog=0")
+	database, db := s.Database()
+	mariadbtest.Script(t, db, schema(t))
+	var log lockedBuffer
+	a := workerassign.NewDisposable(mariadbtest.Open(t, service(t, s, db, database)), workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	for range 3 {
+		if _, err := a.Assign(context.Background(), workerassign.Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"setting=innodb_flush_log_at_trx_commit value=0", "setting=sync_binlog value=0"} {
+		if n := strings.Count(log.String(), want); n != 1 {
+			t.Errorf("%q is logged %d times: %s", want, n, log.String())
+		}
+	}
+	db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1, sync_binlog = 1")
+	log = lockedBuffer{}
+	b := workerassign.NewDisposable(db, workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	if _, err := b.Assign(context.Background(), workerassign.Request{}); err != nil || log.String() != "" {
+		t.Errorf("on a durable server %v, and the log is %q", err, log.String())
+	}
 }
 
 // A row that somebody locks, a connection that somebody kills: tried again.
@@ -317,7 +429,7 @@ func TestTransientFaultsOfAServer(t *testing.T) {
 	}
 	got := make(chan error)
 	go func() {
-		_, err := workerassign.NewDisposable(db).Assign(ctx, workerassign.Request{})
+		_, err := workerassign.NewDisposable(db, quiet()).Assign(ctx, workerassign.Request{})
 		got <- err
 	}()
 	time.Sleep(1500 * time.Millisecond) // the first try has failed by now

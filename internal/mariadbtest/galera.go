@@ -226,11 +226,6 @@ func (c *Cluster) WaitFor(size int) {
 // connection to it as root, on node 0.
 func (c *Cluster) Database() (string, *sqlx.DB) { return c.nodes[0].Database() }
 
-// Address returns host and port of node i.
-func (c *Cluster) Address(i int) string {
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.nodes[i].port))
-}
-
 // freePorts returns n ports that are free, and differ.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)

@@ -213,9 +213,12 @@ func (s *Server) ping(ctx context.Context) bool {
 func (s *Server) DSN(user, password, database string) string {
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Passwd, cfg.DBName = user, password, database
-	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+	cfg.Net, cfg.Addr = "tcp", s.Address()
 	return cfg.FormatDSN()
 }
+
+// Address returns host and port of the server.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
 // PID returns the number of the server's process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }

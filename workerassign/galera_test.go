@@ -1,0 +1,176 @@
+package workerassign_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// balanced opens a pool whose connections go to the nodes of a cluster in turn, as behind a load
+// balancer that does not look at their health.
+func balanced(t *testing.T, c *mariadbtest.Cluster, database string) *sql.DB {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(c.Node(0).DSN("root", "", database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var turn atomic.Int64
+	cfg.Logger = &mysql.NopLogger{}
+	cfg.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, c.Node(int(turn.Add(1))%c.Size()).Address())
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// Many assign on all nodes of a cluster at once while one of them is killed, with keys that
+// differ by node (wsrep_auto_increment_control) and with keys that collide: every assignment
+// succeeds, each key is a committed row, and none comes twice.
+func TestInvariant1Galera(t *testing.T) {
+	c := mariadbtest.StartGalera(t, 3)
+	for _, control := range []string{"ON", "OFF"} {
+		t.Run("wsrep_auto_increment_control="+control, func(t *testing.T) {
+			for i := range c.Size() {
+				mariadbtest.Open(t, c.Node(i).DSN("root", "", "")).MustExec("SET GLOBAL wsrep_auto_increment_control=" + control)
+			}
+			name, db := c.Database()
+			mariadbtest.Script(t, db, schema(t))
+			a := workerassign.NewDisposable(balanced(t, c, name), quiet())
+			const assigners, before, after = 12, 40, 100
+			var (
+				mu       sync.Mutex
+				seen     = map[int64]bool{}
+				all      sync.WaitGroup
+				halfWay  sync.WaitGroup
+				assigned = func(n int) {
+					for range n {
+						l, err := a.Assign(context.Background(), workerassign.Request{})
+						if err != nil {
+							t.Errorf("Assign() = %v", err)
+							continue
+						}
+						mu.Lock()
+						if id := l.WorkerID(); id < 1 || seen[id] {
+							t.Errorf("worker ID %d was assigned twice, or is none", id)
+						}
+						seen[l.WorkerID()] = true
+						mu.Unlock()
+					}
+				}
+			)
+			halfWay.Add(assigners)
+			for range assigners {
+				all.Go(func() {
+					assigned(before)
+					halfWay.Done()
+					assigned(after)
+				})
+			}
+			halfWay.Wait()
+			c.Node(2).Kill()
+			killed := time.Now()
+			all.Wait()
+			took := time.Since(killed)
+			var ids []int64
+			if err := mariadbtest.Open(t, c.Node(0).DSN("root", "", name)+"?wsrep_sync_wait=1").Select(&ids, "SELECT ID FROM WORKER_NODE"); err != nil {
+				t.Fatal(err)
+			}
+			rows := map[int64]bool{}
+			for _, id := range ids {
+				rows[id] = true
+			}
+			for id := range seen {
+				if !rows[id] {
+					t.Errorf("worker ID %d is not in the table", id)
+				}
+			}
+			if want := assigners * (before + after); len(seen) != want && !t.Failed() {
+				t.Errorf("%d worker IDs, want %d", len(seen), want)
+			}
+			t.Logf("%d worker IDs, %d rows, %v from the kill to the last", len(seen), len(ids), took)
+			c.Node(2).Restart()
+			c.WaitFor(3)
+		})
+	}
+}
+
+// Row 21: connections to a node that left the cluster (1047) are dropped, so that the next try
+// reaches another node.
+func TestGaleraNodeOutsideItsCluster(t *testing.T) {
+	c := mariadbtest.StartGalera(t, 3)
+	name, db := c.Database()
+	mariadbtest.Script(t, db, schema(t))
+	outside := mariadbtest.Open(t, c.Node(2).DSN("root", "", name))
+	outside.MustExec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
+	defer outside.Exec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		_, err := outside.Exec("DELETE FROM WORKER_NODE WHERE ID < 0")
+		if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && server.Number == 1047 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the node is still in the cluster: %v", err)
+		}
+	}
+	pool := balanced(t, c, name)
+	var conns []*sql.Conn
+	for range 12 {
+		conn, err := pool.Conn(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	// The pool gives out the connection that came back last: one of those to the node outside,
+	// which lets anybody in.
+	var toOutside []*sql.Conn
+	for _, conn := range conns {
+		var port int
+		if err := conn.QueryRowContext(context.Background(), "SELECT @@port").Scan(&port); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(c.Node(2).Address(), fmt.Sprintf(":%d", port)) {
+			toOutside = append(toOutside, conn)
+		} else {
+			conn.Close()
+		}
+	}
+	for _, conn := range toOutside {
+		conn.Close()
+	}
+	if n := len(toOutside); n != 4 {
+		t.Fatalf("%d connections to the node outside, want 4", n)
+	}
+	a := workerassign.NewDisposable(pool, workerassign.WithTimeout(10*time.Second), quiet())
+	seen := map[int64]bool{}
+	for range 12 {
+		l, err := a.Assign(context.Background(), workerassign.Request{})
+		if err != nil {
+			t.Errorf("Assign() = %v", err)
+			continue
+		}
+		if seen[l.WorkerID()] {
+			t.Errorf("worker ID %d was assigned twice", l.WorkerID())
+		}
+		seen[l.WorkerID()] = true
+	}
+}

@@ -1,0 +1,89 @@
+package workerassign
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/DATA-DOG/go-sqlmock"
+)
+
+const settingsQuery = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin')"
+
+// Row 2: settings with which a server forgets what it granted are warned of, once.
+func TestSettingsOfTheServer(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		flush, binlog, on string
+		want              []string
+	}{
+		{"durable", "1", "1", "ON", nil},
+		{"no binlog", "1", "0", "OFF", nil},
+		{"not flushed", "0", "1", "ON", []string{"setting=innodb_flush_log_at_trx_commit value=0"}},
+		{"flushed each second", "2", "0", "0", []string{"setting=innodb_flush_log_at_trx_commit value=2"}},
+		{"binlog", "1", "0", "1", []string{"setting=sync_binlog value=0"}},
+		{"both", "0", "1000", "ON", []string{"setting=innodb_flush_log_at_trx_commit value=0", "setting=sync_binlog value=1000"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				d, m := mock(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				d.inspected.Store(false)
+				expectKey(m, 1)
+				m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"Variable_name", "Value"}).
+					AddRow("innodb_flush_log_at_trx_commit", tt.flush).AddRow("sync_binlog", tt.binlog).AddRow("LOG_BIN", tt.on))
+				expectRollback(m)
+				for key := int64(1); key <= 3; key++ {
+					if key > 1 {
+						expectKey(m, key)
+					}
+					if _, err := d.Assign(context.Background(), Request{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n := strings.Count(log.String(), "\n"); n != len(tt.want) {
+					t.Errorf("%d lines are logged, want %d: %s", n, len(tt.want), log.String())
+				}
+				for _, want := range tt.want {
+					if !strings.Contains(log.String(), want) {
+						t.Errorf("the log is %s, want %q", log.String(), want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An account that may not look, or a server that has no such settings, is no fault.
+func TestSettingsThatAreNotThere(t *testing.T) {
+	for name, prepare := range map[string]func(sqlmock.Sqlmock){
+		"refused": func(m sqlmock.Sqlmock) { m.ExpectQuery(settingsQuery).WillReturnError(errors.New("denied")) },
+		"none": func(m sqlmock.Sqlmock) {
+			m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"Variable_name", "Value"}))
+		},
+		"another form": func(m sqlmock.Sqlmock) {
+			m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"a"}).AddRow(1))
+		},
+		"broken": func(m sqlmock.Sqlmock) {
+			m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"a", "b"}).AddRow("x", "y").RowError(0, errors.New("broken")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				d, m := mock(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				d.inspected.Store(false)
+				expectKey(m, 7)
+				prepare(m)
+				expectRollback(m)
+				if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 7 || log.Len() > 0 {
+					t.Errorf("Assign() = %v, %v; the log is %q", l, err, log.String())
+				}
+			})
+		})
+	}
+}
