@@ -26,7 +26,8 @@
 -- DURABILITY
 --   A service uses its worker ID as soon as the server has acknowledged the insert. If the
 --   server forgets an acknowledged insert, it grants the same ID again, and all UIDs of that
---   worker ID can exist twice. These two must be 1, here and in the server's configuration file:
+--   worker ID can exist twice. Services log a warning where they see that. These two must be 1,
+--   here and in the server's configuration file:
 --
 --       SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog;
 --       SET GLOBAL innodb_flush_log_at_trx_commit = 1;
@@ -98,7 +99,9 @@
 --   change to another worker ID. Until step 5 the server must be read-only, or reachable by
 --   nobody else. A tool that makes replicas writable by itself must run steps 1 to 4 first, or
 --   requires semi-synchronous replication. On Galera, the same applies after a bootstrap from a
---   node that is not the most advanced one. If, after steps 1 and 2, both servers show the same
+--   node that is not the most advanced one. Services can be told to refuse such IDs: all that are
+--   too low (workerassign.WithMinWorkerID), or all that are not above the greatest one that their
+--   host was granted (workerassign.WithHighWaterFile). If, after steps 1 and 2, both servers show the same
 --   MAX(ID) in step 3, skip step 4.
 --
 --   1. Fence the old primary: started again, it grants IDs too, which the new one does not know.

@@ -178,7 +178,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// Row 14: an error of the driver, or of what the user plugged into it, is not taken for one of
+// An error of the driver, or of what the user plugged into it, is not taken for one of
 // this package's, whatever it wraps.
 func TestErrorsOfTheDriverAreForeign(t *testing.T) {
 	for _, ours := range []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrDamaged, ErrFile} {

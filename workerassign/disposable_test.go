@@ -263,7 +263,7 @@ func TestD11DisposableOptions(t *testing.T) {
 	}
 }
 
-// Row 7: a Disposable that NewDisposable has not made says so.
+// A Disposable that NewDisposable has not made says so.
 func TestZeroDisposable(t *testing.T) {
 	for name, d := range map[string]*Disposable{"nil": nil, "zero": new(Disposable)} {
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "NewDisposable") {
@@ -284,7 +284,7 @@ func TestEitherPool(t *testing.T) {
 	})
 }
 
-// Row 1: where it is not known whether the commit was made, another row is inserted, and the
+// Where it is not known whether the commit was made, another row is inserted, and the
 // first one's key is not used; the connection is not used again.
 func TestAmbiguousCommit(t *testing.T) {
 	for _, fault := range []error{mysql.ErrInvalidConn, driver.ErrBadConn, &mysql.MySQLError{Number: 2013}, &mysql.MySQLError{Number: 1053}} {
@@ -320,7 +320,7 @@ func TestAmbiguousCommit(t *testing.T) {
 	})
 }
 
-// Row 21: a connection to a node that cannot write is dropped, and where the pool has more of
+// A connection to a node that cannot write is dropped, and where the pool has more of
 // them, so are these, without a pause between.
 func TestConnectionsToOtherNodesAreTried(t *testing.T) {
 	for _, number := range []uint16{1047, 1290, 1792, 1836} {
@@ -355,7 +355,7 @@ func TestConnectionsToOtherNodesAreTried(t *testing.T) {
 	}
 }
 
-// Row 21: a server that stays read-only is waited for, and the error at the end says what to do.
+// A server that stays read-only is waited for, and the error at the end says what to do.
 func TestReadOnlyServer(t *testing.T) {
 	for _, number := range []uint16{1290, 1792, 1836} {
 		synctest.Test(t, func(t *testing.T) {
@@ -374,7 +374,7 @@ func TestReadOnlyServer(t *testing.T) {
 	}
 }
 
-// Row 21: one try takes longer than a failover of a cluster.
+// One try takes longer than a failover of a cluster.
 func TestAttemptTimeoutByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := mock(t)
@@ -386,7 +386,7 @@ func TestAttemptTimeoutByDefault(t *testing.T) {
 	})
 }
 
-// Row 22: a key below the least one is rolled back, and not used.
+// A key below the least one is rolled back, and not used.
 func TestMinWorkerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := mock(t, WithMinWorkerID(1000))
@@ -404,7 +404,7 @@ func TestMinWorkerID(t *testing.T) {
 	})
 }
 
-// Row 20: a host name that does not exist fails after a few tries, as long as it is nothing else
+// A host name that does not exist fails after a few tries, as long as it is nothing else
 // that fails.
 func TestHostNameThatDoesNotExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -428,7 +428,7 @@ func TestHostNameThatDoesNotExist(t *testing.T) {
 	})
 }
 
-// Row 20: what is waited for, where, and what to check; once.
+// What is waited for, where, and what to check; once.
 func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := mock(t, WithAttemptTimeout(4*time.Second), WithTimeout(12*time.Second))
@@ -463,7 +463,7 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
-// Row 14: a panic of the driver, or of what it calls, is an error.
+// A panic of the driver, or of what it calls, is an error.
 func TestPanicOfTheDriver(t *testing.T) {
 	db := sql.OpenDB(panicking{})
 	defer db.Close()

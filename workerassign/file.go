@@ -98,7 +98,7 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	if err != nil {
 		return nil, f.failed(err)
 	}
-	lock, err := f.lock(ctx, path+".lock", f.cfg.log(r))
+	lock, err := f.lock(ctx, f.cfg.log(r), path+".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func resolve(path string) (string, error) {
 }
 
 // lock opens the lock file and waits until it is this one's alone.
-func (f *File) lock(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
+func (f *File) lock(ctx context.Context, log *slog.Logger, path string) (*os.File, error) {
 	begin, told := time.Now(), false
 	for tries := 1; ; tries++ {
 		if err := ctx.Err(); err != nil {

@@ -198,7 +198,7 @@ func TestFileWaitsForTheLock(t *testing.T) {
 	leaktest.Check(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	f := NewFile(path)
-	lock, err := f.lock(context.Background(), path+".lock", slog.Default())
+	lock, err := f.lock(context.Background(), slog.Default(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestLockFileIsReplaced(t *testing.T) {
 		}
 		return nil
 	}
-	lock, err := f.lock(context.Background(), path+".lock", slog.Default())
+	lock, err := f.lock(context.Background(), slog.Default(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestLockFileIsReplaced(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if other, err := NewFile(path).lock(ctx, path+".lock", slog.Default()); err == nil {
+	if other, err := NewFile(path).lock(ctx, slog.Default(), path+".lock"); err == nil {
 		other.Close()
 		t.Error("two hold the lock")
 	}
@@ -255,7 +255,7 @@ func TestFileLogsAWait(t *testing.T) {
 	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "worker")
 	f := NewFile(path, WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithTimeout(1500*time.Millisecond))
-	lock, err := NewFile(path).lock(context.Background(), path+".lock", slog.Default())
+	lock, err := NewFile(path).lock(context.Background(), slog.Default(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}

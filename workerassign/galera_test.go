@@ -42,81 +42,84 @@ func balanced(t *testing.T, c *mariadbtest.Cluster, database string) *sql.DB {
 	return db
 }
 
-// Many assign on all nodes of a cluster at once while one of them is killed, with keys that
-// differ by node (wsrep_auto_increment_control) and with keys that collide: every assignment
-// succeeds, each key is a committed row, and none comes twice.
+// The subtests share a cluster, because that takes long to start.
 func TestInvariant1Galera(t *testing.T) {
 	c := mariadbtest.StartGalera(t, 3)
-	for _, control := range []string{"ON", "OFF"} {
-		t.Run("wsrep_auto_increment_control="+control, func(t *testing.T) {
-			for i := range c.Size() {
-				mariadbtest.Open(t, c.Node(i).DSN("root", "", "")).MustExec("SET GLOBAL wsrep_auto_increment_control=" + control)
-			}
-			name, db := c.Database()
-			mariadbtest.Script(t, db, schema(t))
-			a := workerassign.NewDisposable(balanced(t, c, name), quiet())
-			const assigners, before, after = 12, 40, 100
-			var (
-				mu       sync.Mutex
-				seen     = map[int64]bool{}
-				all      sync.WaitGroup
-				halfWay  sync.WaitGroup
-				assigned = func(n int) {
-					for range n {
-						l, err := a.Assign(context.Background(), workerassign.Request{})
-						if err != nil {
-							t.Errorf("Assign() = %v", err)
-							continue
-						}
-						mu.Lock()
-						if id := l.WorkerID(); id < 1 || seen[id] {
-							t.Errorf("worker ID %d was assigned twice, or is none", id)
-						}
-						seen[l.WorkerID()] = true
-						mu.Unlock()
-					}
-				}
-			)
-			halfWay.Add(assigners)
-			for range assigners {
-				all.Go(func() {
-					assigned(before)
-					halfWay.Done()
-					assigned(after)
-				})
-			}
-			halfWay.Wait()
-			c.Node(2).Kill()
-			killed := time.Now()
-			all.Wait()
-			took := time.Since(killed)
-			var ids []int64
-			if err := mariadbtest.Open(t, c.Node(0).DSN("root", "", name)+"?wsrep_sync_wait=1").Select(&ids, "SELECT ID FROM WORKER_NODE"); err != nil {
-				t.Fatal(err)
-			}
-			rows := map[int64]bool{}
-			for _, id := range ids {
-				rows[id] = true
-			}
-			for id := range seen {
-				if !rows[id] {
-					t.Errorf("worker ID %d is not in the table", id)
-				}
-			}
-			if want := assigners * (before + after); len(seen) != want && !t.Failed() {
-				t.Errorf("%d worker IDs, want %d", len(seen), want)
-			}
-			t.Logf("%d worker IDs, %d rows, %v from the kill to the last", len(seen), len(ids), took)
-			c.Node(2).Restart()
-			c.WaitFor(3)
-		})
-	}
+	t.Run("a node outside", func(t *testing.T) { testNodeOutside(t, c) })
+	c.WaitFor(3)
+	t.Run("a node killed, wsrep_auto_increment_control=ON", func(t *testing.T) { testNodeKilled(t, c, "ON") })
+	c.Node(2).Restart()
+	c.WaitFor(3)
+	t.Run("a node killed, wsrep_auto_increment_control=OFF", func(t *testing.T) { testNodeKilled(t, c, "OFF") })
 }
 
-// Row 21: connections to a node that left the cluster (1047) are dropped, so that the next try
+// testNodeKilled: many assign on all nodes of a cluster at once while one of them is killed, with keys that
+// differ by node (wsrep_auto_increment_control) and with keys that collide: every assignment
+// succeeds, each key is a committed row, and none comes twice.
+func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
+	for i := range c.Size() {
+		mariadbtest.Open(t, c.Node(i).DSN("root", "", "")).MustExec("SET GLOBAL wsrep_auto_increment_control=" + control)
+	}
+	name, db := c.Database()
+	mariadbtest.Script(t, db, schema(t))
+	a := workerassign.NewDisposable(balanced(t, c, name), quiet())
+	const assigners, before, after = 12, 40, 100
+	var (
+		mu       sync.Mutex
+		seen     = map[int64]bool{}
+		all      sync.WaitGroup
+		halfWay  sync.WaitGroup
+		assigned = func(n int) {
+			for range n {
+				l, err := a.Assign(context.Background(), workerassign.Request{})
+				if err != nil {
+					t.Errorf("Assign() = %v", err)
+					continue
+				}
+				mu.Lock()
+				if id := l.WorkerID(); id < 1 || seen[id] {
+					t.Errorf("worker ID %d was assigned twice, or is none", id)
+				}
+				seen[l.WorkerID()] = true
+				mu.Unlock()
+			}
+		}
+	)
+	halfWay.Add(assigners)
+	for range assigners {
+		all.Go(func() {
+			assigned(before)
+			halfWay.Done()
+			assigned(after)
+		})
+	}
+	halfWay.Wait()
+	c.Node(2).Kill()
+	killed := time.Now()
+	all.Wait()
+	took := time.Since(killed)
+	var ids []int64
+	if err := mariadbtest.Open(t, c.Node(0).DSN("root", "", name)+"?wsrep_sync_wait=1").Select(&ids, "SELECT ID FROM WORKER_NODE"); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[int64]bool{}
+	for _, id := range ids {
+		rows[id] = true
+	}
+	for id := range seen {
+		if !rows[id] {
+			t.Errorf("worker ID %d is not in the table", id)
+		}
+	}
+	if want := assigners * (before + after); len(seen) != want && !t.Failed() {
+		t.Errorf("%d worker IDs, want %d", len(seen), want)
+	}
+	t.Logf("%d worker IDs, %d rows, %v from the kill to the last", len(seen), len(ids), took)
+}
+
+// testNodeOutside: connections to a node that left the cluster (1047) are dropped, so that the next try
 // reaches another node.
-func TestGaleraNodeOutsideItsCluster(t *testing.T) {
-	c := mariadbtest.StartGalera(t, 3)
+func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
 	name, db := c.Database()
 	mariadbtest.Script(t, db, schema(t))
 	outside := mariadbtest.Open(t, c.Node(2).DSN("root", "", name))

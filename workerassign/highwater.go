@@ -33,7 +33,7 @@ func (h *highWater) raise(ctx context.Context, log *slog.Logger, n int64) error 
 	if err != nil {
 		return h.file.failed(err)
 	}
-	lock, err := h.file.lock(ctx, path+".lock", log)
+	lock, err := h.file.lock(ctx, log, path+".lock")
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 )
 
-// Row 22: a host remembers the greatest worker ID that it was granted, and refuses a lower one,
+// A host remembers the greatest worker ID that it was granted, and refuses a lower one,
 // or the same.
 func TestHighWaterFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")

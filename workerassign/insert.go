@@ -111,7 +111,7 @@ func (t *try) transact(ctx context.Context, begin time.Time, conn *sql.Conn, mar
 
 // adviceTooLow is what to do about a key that came, or may have come, before.
 const adviceTooLow = "the table's counter went back, as after a failover that lost rows or a restored backup: " +
-	"raise it beyond all worker IDs that were granted, as schema.sql describes"
+	"raise it beyond all worker IDs that were granted, as schema.sql describes under AFTER A FAILOVER OR A RESTORED BACKUP"
 
 // mark returns the greatest worker ID that this host was granted so far; 0 without a file.
 func (t *try) mark(ctx context.Context) (int64, error) {

@@ -14,7 +14,7 @@ import (
 
 const settingsQuery = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin')"
 
-// Row 2: settings with which a server forgets what it granted are warned of, once.
+// Settings with which a server forgets what it granted are warned of, once.
 func TestSettingsOfTheServer(t *testing.T) {
 	for _, tt := range []struct {
 		name              string

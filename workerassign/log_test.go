@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Row 20: what goes wrong is logged within two seconds: to the assigner's own logger, else to the
+// What goes wrong is logged within two seconds: to the assigner's own logger, else to the
 // generator's, else to slog.Default().
 func TestLoggers(t *testing.T) {
 	var own, generators, standard bytes.Buffer
@@ -77,7 +77,7 @@ func (h hookHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// Row 8: a handler that panics ends nothing, and one that waits for the assignment holds it up for
+// A handler that panics ends nothing, and one that waits for the assignment holds it up for
 // a bounded time.
 func TestLogHandlers(t *testing.T) {
 	assign := func(t *testing.T, hook func()) {

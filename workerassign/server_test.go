@@ -312,7 +312,7 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 // quiet keeps what a test provokes out of its output.
 func quiet() workerassign.Option { return workerassign.WithLogger(slog.New(slog.DiscardHandler)) }
 
-// Row 21: a server that is read-only is waited for, as during a failover.
+// A server that is read-only is waited for, as during a failover.
 func TestReadOnlyServerBecomesWritable(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
@@ -340,7 +340,7 @@ func TestReadOnlyServerBecomesWritable(t *testing.T) {
 	}
 }
 
-// Row 20: a server that accepts connections and is silent, as one that is paused.
+// A server that accepts connections and is silent, as one that is paused.
 func TestSilentServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts for it
 	if err != nil {
@@ -386,7 +386,7 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// Row 2: a server that may forget what it granted is warned of, by an account that may do no more
+// A server that may forget what it granted is warned of, by an account that may do no more
 // than insert; and once.
 func TestDurabilityOfAServer(t *testing.T) {
 	s := mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--sync-binlog=0")

@@ -1,0 +1,59 @@
+package workerassign
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+)
+
+// A release of Go or of the driver that lays its private fields out differently fails this test,
+// and only makes errors lack the address.
+func TestAddressOf(t *testing.T) {
+	open := func(dsn string) *sql.DB {
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr = "tcp", "db.example.com:3307"
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := sql.OpenDB(connector)
+	defer connected.Close()
+	mocked, _, err := sqlmock.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		db   DB
+		want string
+	}{
+		{"*sql.DB", open("user:secret@tcp(db:3306)/ids"), "db:3306"},
+		{"*sqlx.DB", sqlx.NewDb(open("user:secret@tcp(db)/ids"), "mysql"), "db:3306"},
+		{"a socket", open("user:secret@unix(/run/db.sock)/ids"), "/run/db.sock"},
+		{"a connector", connected, "db.example.com:3307"},
+		{"another driver", mocked, ""},
+		{"another DB", otherDB{}, ""},
+		{"nothing", (*sqlx.DB)(nil), ""},
+	} {
+		if got := addressOf(tt.db); got != tt.want {
+			t.Errorf("addressOf(%s) = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// otherDB is a DB of the user's own.
+type otherDB struct{}
+
+func (otherDB) Conn(context.Context) (*sql.Conn, error) { return nil, sql.ErrConnDone }
+func (otherDB) Stats() sql.DBStats                      { return sql.DBStats{} }
