@@ -3,6 +3,7 @@ package workerassign_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -562,4 +563,41 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			t.Errorf("schema.sql has a statement that is not the one: %s", statement)
 		}
 	}
+}
+
+// A limit that others use up for a while: of prepared statements (1461), and of connections (1040).
+func TestLimitsOfAServer(t *testing.T) {
+	s := mariadbtest.Start(t, "--max-prepared-stmt-count=1", "--max-connections=10")
+	database, db := s.Database()
+	mariadbtest.Script(t, db, schema(t))
+	assign := func(what string, free func()) {
+		t.Helper()
+		time.AfterFunc(500*time.Millisecond, free)
+		begin := time.Now()
+		_, err := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), quiet()).Assign(context.Background(), workerassign.Request{})
+		if took := time.Since(begin); err != nil || took < 400*time.Millisecond {
+			t.Errorf("with no %s left for a while Assign() = %v after %v", what, err, took)
+		}
+	}
+	statement, err := db.Prepare("SELECT 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	assign("prepared statement", func() { statement.Close() })
+
+	others := mariadbtest.Open(t, s.DSN("root", "", database))
+	var conns []*sql.Conn
+	for {
+		conn, err := others.Conn(context.Background())
+		if err != nil {
+			break // there are no more
+		}
+		conns = append(conns, conn)
+	}
+	assign("connection", func() {
+		for _, conn := range conns {
+			conn.Close()
+		}
+		others.Close()
+	})
 }
