@@ -9,12 +9,21 @@ import (
 
 var (
 	// ErrOption is returned by Assign of an assigner that was made with arguments or options
-	// that cannot be used. Nothing has been assigned then.
+	// that cannot be used, or that cannot serve the generator that asks. Nothing has been
+	// assigned then.
 	ErrOption = errors.New("workerassign: bad option")
 
 	// ErrWidth is returned by Assign of Prefix and Divide for a worker ID of the assigner beneath that
 	// does not fit in the bits that are left to it.
 	ErrWidth = errors.New("workerassign: worker ID too wide")
+
+	// ErrInUse is returned by Assign of Static while the worker ID is leased: it is assigned
+	// again after that lease is released.
+	ErrInUse = errors.New("workerassign: worker ID in use")
+
+	// ErrReleased is returned by Reserve of a lease that was released: nothing more is granted
+	// with it.
+	ErrReleased = errors.New("workerassign: lease was released")
 
 	// ErrNoKey is returned by the disposable assigner when the insert returned no key, or
 	// one that is not positive.

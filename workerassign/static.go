@@ -3,47 +3,122 @@ package workerassign
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// Static returns an assigner of the one worker ID that it is told. Who uses it sees to it
-// that no two processes, and no two generators in one, use the same ID at the same time.
+// Static returns an assigner of one worker ID, which the caller chooses.
 //
-// Because a restart uses the ID again, its leases begin after the instant of Assign and grant
-// no future: UIDs get no time before the start and none ahead of the generator's clock. After a
-// restart that is safe as long as the wall clock does not show an earlier time than the last
-// UID's: a step back that the last process rode out must be over by then.
+// The assigner leases it to one generator at a time: Assign returns an error that wraps
+// ErrInUse until the lease is released. It knows nothing of other processes, nor of other values
+// that Static returns for the same number: the caller must not let two of them use the same worker ID
+// at the same time.
+//
+// A worker ID that is used again after a restart relies on the clock, so a lease begins after
+// the instant of Assign and is granted no future: no UID has a time before the start or ahead of
+// the generator's clock. After a restart that is safe as long as the clock does not show an
+// earlier time than the last UID's: a process that rode out a step back of the wall clock must not
+// be restarted before the wall clock has made up for it, nor one whose clock ran ahead of the wall
+// clock before that has caught up. Within the process the assigner remembers: a lease begins
+// no earlier than any lease of the same assigner was granted or used, and the generator waits for its
+// clock to reach that time.
 //
 // A negative worker ID is an error of Assign, which wraps ErrOption. Assign never blocks.
-func Static(workerID int64) Assigner { return static(workerID) }
+func Static(workerID int64) Assigner { return &static{id: workerID} }
 
-type static int64
+type static struct {
+	id int64
+
+	mu   sync.Mutex
+	held *staticLease // the one that is not released; nil if there is none
+	mark time.Time    // the end of all that was granted or used
+}
+
+// aheadWarning is how far ahead of the clock a lease may begin without a word in the log.
+const aheadWarning = time.Second
 
 // Assign implements Assigner.
-func (s static) Assign(_ context.Context, r Request) (Lease, error) {
-	if s < 0 {
-		return nil, fmt.Errorf("%w: static worker ID %d is below 0", ErrOption, int64(s))
+func (s *static) Assign(_ context.Context, r Request) (Lease, error) {
+	if s.id < 0 {
+		return nil, fmt.Errorf("%w: static worker ID %d is below 0, must be at least 0", ErrOption, s.id)
 	}
-	return &staticLease{id: int64(s), begin: r.now(), now: r.now}, nil
+	now := wall(r) // before the lock: the clock is the user's
+	l, err := s.lease(r, now)
+	if err != nil {
+		return nil, err
+	}
+	if ahead := l.begin.Sub(now); ahead > aheadWarning {
+		safelog.Wrap(r.Logger).Warn("workerassign: a static worker ID was used up to a time that the clock has not reached; was the clock set back?",
+			"worker_id", s.id, "used", l.begin, "ahead", ahead)
+	}
+	return l, nil
 }
 
-// staticLease is the span after its beginning up to now, whenever that is. A unit that begins
-// at that very instant is the last process's, which may have stamped it, and one that begins
-// now is this one's; so both ends lie a nanosecond later.
+// lease returns a lease that begins after now and after all leases before it.
+func (s *static) lease(r Request, now time.Time) (*staticLease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != nil {
+		return nil, fmt.Errorf("%w: static worker ID %d is leased to another generator of this process since %s: "+
+			"close that one first, or give each generator a worker ID of its own",
+			ErrInUse, s.id, s.held.since.Format(time.RFC3339))
+	}
+	// A unit that begins at this very instant is the last process's, which may have stamped it.
+	l := &staticLease{static: s, since: now, begin: latest(now.Add(1), s.mark), request: r}
+	s.held = l
+	return l, nil
+}
+
+// staticLease is the span from its beginning up to now, whenever that is. Its times have no
+// monotonic reading, which would hide that the wall clock was set back.
 type staticLease struct {
-	id    int64
-	begin time.Time
-	now   func() time.Time
+	static  *static
+	since   time.Time // when it was assigned
+	begin   time.Time
+	request Request
 }
 
-func (l *staticLease) WorkerID() int64      { return l.id }
-func (l *staticLease) NotBefore() time.Time { return l.begin.Add(1) }
+func (l *staticLease) WorkerID() int64      { return l.static.id }
+func (l *staticLease) NotBefore() time.Time { return l.begin }
 
+// Reserve grants what has begun. That includes a unit that begins just now, so the end lies a
+// nanosecond later.
 func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
-	if now := l.now().Add(1); now.Before(until) {
-		return now, nil
+	granted := wall(l.request).Add(1)
+	if until = until.Round(0); until.Before(granted) {
+		granted = until
 	}
-	return until, nil
+	s := l.static
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != l {
+		return time.Time{}, fmt.Errorf("%w: static worker ID %d may be another's", ErrReleased, s.id)
+	}
+	s.mark = latest(s.mark, granted)
+	return granted, nil
 }
 
-func (l *staticLease) Release(context.Context, time.Time) error { return nil }
+// Release frees the worker ID. What was granted counts as used, so that no unit comes twice even
+// if a caller leaves used at zero by mistake.
+func (l *staticLease) Release(_ context.Context, used time.Time) error {
+	s := l.static
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == l {
+		s.held, s.mark = nil, latest(s.mark, used.Round(0))
+	}
+	return nil
+}
+
+// wall returns the time on the request's clock, without a monotonic reading.
+func wall(r Request) time.Time { return r.now().Round(0) }
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -5,17 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
+
+// ctx is for calls that nothing bounds.
+var ctx = context.Background()
+
+// noon is where the clocks of these tests begin.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// at is the request of a generator whose clock shows a time.
+func at(now time.Time) workerassign.Request {
+	return workerassign.Request{Now: func() time.Time { return now }}
+}
 
 // D11: a worker ID below 0 is refused.
 func TestD11StaticBelowZero(t *testing.T) {
 	for _, id := range []int64{-1, math.MinInt64} {
-		lease, err := workerassign.Static(id).Assign(context.Background(), workerassign.Request{})
+		lease, err := workerassign.Static(id).Assign(ctx, workerassign.Request{})
 		if lease != nil || !errors.Is(err, workerassign.ErrOption) || !strings.Contains(err.Error(), fmt.Sprint(id)) {
 			t.Errorf("Assign() of %d = %v, %v; want ErrOption with the value", id, lease, err)
 		}
@@ -25,12 +40,12 @@ func TestD11StaticBelowZero(t *testing.T) {
 // Invariant 1, of an ID that is used again after a restart: the span of a lease lies wholly
 // after those of the leases before it, on whatever clock.
 func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	now := noon
 	clock := func() time.Time { return now }
 	a := workerassign.Static(0)
 	end := now
 	for range 5 {
-		l, err := a.Assign(context.Background(), workerassign.Request{Now: clock})
+		l, err := a.Assign(ctx, workerassign.Request{Now: clock})
 		if err != nil || l.WorkerID() != 0 {
 			t.Fatal(l, err)
 		}
@@ -39,7 +54,7 @@ func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 		}
 		for _, ahead := range []time.Duration{time.Hour, time.Second, 0, -time.Millisecond} {
 			now = now.Add(time.Second)
-			granted, err := l.Reserve(context.Background(), now.Add(ahead))
+			granted, err := l.Reserve(ctx, now.Add(ahead))
 			want := now.Add(min(ahead, 0))
 			if ahead > 0 {
 				want = want.Add(1) // with what begins just now
@@ -52,17 +67,220 @@ func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if err := l.Release(context.Background(), time.Time{}); err != nil {
+			if err := l.Release(ctx, time.Time{}); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 }
 
+// The clock may not tick between two readings, as on Windows, where it does so every
+// half a millisecond at best; a lease begins a nanosecond after what it shows.
 func TestStaticByTheSystemsClock(t *testing.T) {
 	before := time.Now()
-	l, err := workerassign.Static(9).Assign(context.Background(), workerassign.Request{})
-	if err != nil || l.NotBefore().Before(before) || l.NotBefore().After(time.Now()) {
+	l, err := workerassign.Static(9).Assign(ctx, workerassign.Request{})
+	if err != nil || !l.NotBefore().After(before.Round(0)) || l.NotBefore().After(time.Now().Round(0).Add(1)) {
 		t.Errorf("Assign() = %v, %v", l, err)
+	}
+	if begin := l.NotBefore(); begin != begin.Round(0) {
+		t.Errorf("the lease begins at %v: a monotonic reading hides that the wall clock was set back", begin)
+	}
+}
+
+// Invariant 1: a value has one lease at a time, however many ask, and what asks for a second
+// one is told so.
+func TestInvariant1StaticIsLeasedOnce(t *testing.T) {
+	for name, a := range map[string]workerassign.Assigner{
+		"static":               workerassign.Static(3),
+		"beneath a prefix":     workerassign.Prefix(workerassign.Static(3), 1, 2),
+		"divided, last part":   workerassign.Divide(workerassign.Static(3), 1),
+		"divided, four parts":  workerassign.Divide(workerassign.Static(3), 2),
+		"divided, of a prefix": workerassign.Divide(workerassign.Prefix(workerassign.Static(3), 1, 2), 1),
+	} {
+		parts := map[string]int{"divided, last part": 2, "divided, four parts": 4, "divided, of a prefix": 2}[name]
+		for round := range 3 {
+			var (
+				all    sync.WaitGroup
+				mu     sync.Mutex
+				leases = map[int64]workerassign.Lease{}
+				inUse  atomic.Int64
+			)
+			for range 32 {
+				all.Go(func() {
+					l, err := a.Assign(ctx, workerassign.Request{MaxWorkerID: 1023})
+					if err != nil {
+						if l != nil || !errors.Is(err, workerassign.ErrInUse) || !strings.Contains(err.Error(), "worker ID 3 ") {
+							t.Errorf("%s: Assign() = %v, %v; want ErrInUse with the worker ID", name, l, err)
+						}
+						inUse.Add(1)
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if leases[l.WorkerID()] != nil {
+						t.Errorf("%s: worker ID %d was leased twice", name, l.WorkerID())
+					}
+					leases[l.WorkerID()] = l
+				})
+			}
+			all.Wait()
+			if want := max(parts, 1); len(leases) != want || inUse.Load() != int64(32-want) {
+				t.Fatalf("%s, round %d: %d leases, %d refusals; want %d", name, round, len(leases), inUse.Load(), want)
+			}
+			// Only the last one that is given back frees the worker ID.
+			left := len(leases)
+			for _, l := range leases {
+				if _, err := a.Assign(ctx, workerassign.Request{MaxWorkerID: 1023}); !errors.Is(err, workerassign.ErrInUse) {
+					t.Fatalf("%s: with %d leases out: %v", name, left, err)
+				}
+				if err := l.Release(ctx, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				left--
+			}
+		}
+	}
+}
+
+// Two values of one number are two: a process that makes both must not use them at a time.
+func TestStaticValuesKnowNothingOfEachOther(t *testing.T) {
+	for range 2 {
+		if l, err := workerassign.Static(3).Assign(ctx, at(noon)); err != nil || l.WorkerID() != 3 {
+			t.Fatal(l, err)
+		}
+	}
+}
+
+// Invariant 1, where the clock was set back in the meantime: a value begins beyond what its
+// leases were granted and what they used.
+func TestInvariant1StaticRemembers(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		granted, used  time.Duration // beyond noon; less than 0 for none
+		next, notEarly time.Duration // the clock of the next lease; where that begins at the earliest
+	}{
+		{"nothing used", -1, -1, -time.Hour, -time.Hour + 1},
+		{"used, and the clock set back", 10 * time.Second, 9 * time.Second, -time.Hour, 9 * time.Second},
+		{"used beyond what was granted: the unit that began before", 9500 * time.Millisecond, 10 * time.Second, -time.Hour, 10 * time.Second},
+		{"granted, and not a word of what was used", 10 * time.Second, -1, -time.Hour, 10*time.Second + 1},
+		{"the clock is beyond", 10 * time.Second, 9 * time.Second, time.Minute, time.Minute + 1},
+	} {
+		a, now := workerassign.Static(3), noon
+		l, err := a.Assign(ctx, workerassign.Request{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.granted >= 0 {
+			now = noon.Add(tt.granted)
+			if granted, err := l.Reserve(ctx, now.Add(time.Hour)); err != nil || !granted.Equal(now.Add(1)) {
+				t.Fatalf("%s: granted %v, %v", tt.name, granted, err)
+			}
+		}
+		var used time.Time
+		if tt.used >= 0 {
+			used = noon.Add(tt.used)
+		}
+		if err := l.Release(ctx, used); err != nil {
+			t.Fatal(err)
+		}
+		next, err := a.Assign(ctx, at(noon.Add(tt.next)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if begin := next.NotBefore(); begin.Before(noon.Add(tt.notEarly)) || begin.After(noon.Add(max(tt.granted+1, tt.used, tt.next+1))) {
+			t.Errorf("%s: the next lease begins %v after noon, want %v", tt.name, begin.Sub(noon), tt.notEarly)
+		}
+		// And it grants no earlier time, even where nothing of it was granted yet.
+		if granted, err := next.Reserve(ctx, noon.Add(24*time.Hour)); err != nil || !granted.Equal(noon.Add(tt.next+1)) {
+			t.Errorf("%s: the next lease is granted up to %v, %v", tt.name, granted, err)
+		}
+	}
+}
+
+// A lease that was given back grants nothing: its worker ID may be another's.
+func TestReleasedStaticGrantsNothing(t *testing.T) {
+	a := workerassign.Static(3)
+	l, err := a.Assign(ctx, at(noon))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := l.Release(ctx, noon); err != nil {
+			t.Fatal(err)
+		}
+		if granted, err := l.Reserve(ctx, noon.Add(time.Hour)); !errors.Is(err, workerassign.ErrReleased) || !granted.IsZero() {
+			t.Errorf("granted %v, %v; want ErrReleased", granted, err)
+		}
+	}
+	if _, err := a.Assign(ctx, at(noon)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(ctx, noon); err != nil { // again, which must not free the other's
+		t.Fatal(err)
+	}
+	if _, err := a.Assign(ctx, at(noon)); !errors.Is(err, workerassign.ErrInUse) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The user's clock runs under no lock: one that asks the same assigner does not hang.
+func TestStaticsClockRunsUnderNoLock(t *testing.T) {
+	a := workerassign.Static(3)
+	var inner workerassign.Lease
+	l, err := a.Assign(ctx, workerassign.Request{Now: func() time.Time {
+		if inner == nil {
+			inner, _ = a.Assign(ctx, at(noon))
+		}
+		return noon
+	}})
+	if inner == nil || l != nil || !errors.Is(err, workerassign.ErrInUse) {
+		t.Errorf("%v and %v, %v; want one lease, and ErrInUse", inner, l, err)
+	}
+}
+
+// Invariant 1, seen from outside: generators on one static worker ID share no UID, one after
+// the other and at once, whole and divided.
+func TestInvariant1GeneratorsOnOneStatic(t *testing.T) {
+	for name, a := range map[string]workerassign.Assigner{
+		"static":  workerassign.Static(3),
+		"divided": workerassign.Divide(workerassign.Static(3), 1),
+	} {
+		seen, gens, refused := map[uid.ID]bool{}, []uid.Generator{}, 0
+		for range 40 {
+			g, err := uid.NewDefault(ctx, a, uid.WithTwitterLayout())
+			if err != nil {
+				if !errors.Is(err, workerassign.ErrInUse) {
+					t.Fatal(err)
+				}
+				refused++
+				i := rand.IntN(len(gens))
+				if err := gens[i].Close(); err != nil {
+					t.Fatal(err)
+				}
+				gens = append(gens[:i], gens[i+1:]...)
+				continue
+			}
+			gens = append(gens, g)
+			for _, g := range gens {
+				for range 100 {
+					id, err := g.Next()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if seen[id] {
+						t.Fatalf("%s: UID %d came twice", name, id)
+					}
+					seen[id] = true
+				}
+			}
+		}
+		for _, g := range gens {
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if refused < 10 {
+			t.Errorf("%s: %d refusals", name, refused)
+		}
 	}
 }
