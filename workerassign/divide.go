@@ -3,24 +3,49 @@ package workerassign
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// Divide returns an assigner that makes 2^bits worker IDs of each one of another. So a generator
-// that rolls over spends the other's worker IDs, and asks its store, that much more seldom. What
-// it costs: each process takes a whole worker ID of the other at its start, and what is not used
-// of it by the end is lost.
+// Divide returns an assigner that leases each worker ID of another assigner as 2^bits worker IDs.
+// A generator that rolls over then asks the other assigner, and uses up its worker IDs, that
+// much less often. In return each process takes a whole worker ID of the other at its start, and
+// what it has not used of it by its end is lost.
 //
-// The upper bits of a worker ID, at least 1 and fewer than the layout has, count from 0 to
-// 2^bits-1; the rest hold the other's worker ID, so part 0 is the other's worker ID itself. The
-// layout is known by Request.MaxWorkerID, so a Request without it is an error. Make one Divide
-// in a process, and give it to all of its generators: it is safe for concurrent use. A worker ID
-// of the other is released when all that were made of it were. When one part of it cannot be
-// extended, the next lease is a part of another.
+// The upper bits of a worker ID, at least 1 and fewer than the layout has, are the number of the
+// part, from 0 to 2^bits-1. The lower bits hold the other's worker ID, so part 0 is the other's
+// worker ID itself. Request.MaxWorkerID says how many bits there are; a Request without it is an
+// error.
 //
-// Errors of Assign are the other's; one that wraps ErrOption, where the bits do not fit,
+// Make one Divide in a process and give it to all of its generators: it is safe for
+// concurrent use. Their layouts must have the same number of worker bits; a Request with another
+// number is an error. Generators of different formats get parts of different worker IDs, so that the
+// other assigner is asked with each format and may refuse one.
+//
+// # Several processes on one store
+//
+// Processes that take worker IDs from one store may divide them by different numbers of bits, or not at
+// all. They never share a worker ID as long as the store's numbers stay below 2^rest, where rest
+// is the smallest number of lower bits that one of them leaves: 2^20 for a layout of 22 worker bits
+// and Divide(a, 2) next to Divide(a, 1) and the store itself. A divided generator refuses a greater
+// number than fits in its own rest. A generator that does not divide, or by fewer bits, does not know of
+// the others' rest and accepts it, and its worker ID may be a part of an old one. To bound
+// it, give it the same rest: Prefix(a, 0, bits), with the greatest number of bits that is taken anywhere.
+//
+// # Leases
+//
+// The other's lease is released when all parts of it were given out and released, as used up to the
+// latest time of any part. A part that was not given out counts as not used. A failure of that
+// release is returned to the generator that releases the last part. An idle Divide keeps the
+// lease for generators to come; it does not extend it, so a store whose leases expire takes it
+// back, and the part that is given out next fails to be extended and the one after it is of another lease.
+//
+// When a part cannot be extended, because Reserve fails or grants nothing up to the present, the
+// next part is one of another lease, and the lost one is released with its last part that is out.
+// An error of a Reserve whose own context has ended does not count.
+//
+// Errors of Assign are the other's; one that wraps ErrOption, where the bits do not fit the layout,
 // before the other is asked; and one that wraps ErrWidth, where the other's worker ID is too
 // great to be divided, and then its lease is released.
 func Divide(a Assigner, bits int) Assigner {
@@ -29,6 +54,7 @@ func Divide(a Assigner, bits int) Assigner {
 		bits:     bits,
 		err:      checkNested(a, bits, "divided"),
 		asking:   make(chan struct{}, 1),
+		parents:  make(map[string]*parent),
 	}
 }
 
@@ -37,116 +63,68 @@ type divided struct {
 	bits     int
 	err      error // what is wrong with the arguments
 
-	asking chan struct{} // held, by a send, by who changes whole
-	whole  *whole        // what the next lease is a part of; nil before the first
-	next   int64         // how many parts of it were given out
+	asking  chan struct{}      // a lock, held by a send, on what follows
+	rest    int                // the bits of a parent's worker ID; 0 before the first lease
+	parents map[string]*parent // by format: what the next lease is a part of
 }
 
-// whole is a lease that is divided.
-type whole struct {
-	lease Lease
-	id    int64
-	rest  int // the bits that hold id
-
-	lost      atomic.Bool   // the last try to extend it failed
-	reserving chan struct{} // held, by a send, by who reserves: a lease need not bear two at a time
-
-	mu   sync.Mutex
-	held int64     // parts that may still be given out, or were and are not back
-	used time.Time // the greatest of all parts'
-}
+// releaseTimeout bounds the release of a lost lease on the way to the next one.
+const releaseTimeout = 2 * time.Second
 
 // Assign implements Assigner.
 func (d *divided) Assign(ctx context.Context, r Request) (Lease, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	rest, inner, err := nest(r, d.bits, fmt.Sprintf("divided by %d bits", d.bits))
+	what := fmt.Sprintf("divided by %d bits", d.bits)
+	rest, inner, err := nest(r, d.bits, what)
 	if err != nil {
 		return nil, err
 	}
+	c, lost, err := d.take(ctx, inner, rest)
+	if lost != nil { // under no lock: the logger is the user's
+		safelog.Wrap(r.Logger).Warn("workerassign: a lost lease was not released; its worker ID may be unavailable until the store frees it", "err", lost)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// take returns a part of the current parent, or of a new one. lost is why a parent that was
+// lost was not released.
+func (d *divided) take(ctx context.Context, inner Request, rest int) (c *child, lost, err error) {
 	select {
 	case d.asking <- struct{}{}:
 		defer func() { <-d.asking }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("workerassign: gave up waiting for another who asks: %w", context.Cause(ctx))
+		return nil, nil, fmt.Errorf("workerassign: gave up waiting for another generator's Assign: %w", context.Cause(ctx))
 	}
-	parts := int64(1) << d.bits
-	if d.whole != nil && d.next < parts && d.whole.lost.Load() {
+	if d.rest != 0 && d.rest != rest {
+		return nil, nil, fmt.Errorf("%w: divided by %d bits: the layout has %d worker bits, that of the first generator %d; make one Divide for each layout",
+			ErrOption, d.bits, rest+d.bits, d.rest+d.bits)
+	}
+	p := d.parents[inner.Format]
+	if p != nil && p.lost.Load() {
 		// What could not be extended as one of its parts cannot be as another.
-		if err := d.whole.giveBack(ctx, parts-d.next, time.Time{}); err != nil {
-			return nil, err
-		}
-		d.next = parts
+		delete(d.parents, inner.Format)
+		p, lost = nil, p.abandon(ctx)
 	}
-	if d.whole == nil || d.next == parts {
+	if p == nil {
 		lease, err := d.assigner.Assign(ctx, inner)
 		if err != nil {
-			return nil, err
+			return nil, lost, err
 		}
 		id, err := fit(ctx, lease, rest)
 		if err != nil {
-			return nil, err
+			return nil, lost, err
 		}
-		d.whole, d.next = &whole{lease: lease, id: id, rest: rest, held: parts, reserving: make(chan struct{}, 1)}, 0
+		p = newParent(lease, id, d.bits, rest)
+		d.rest, d.parents[inner.Format] = rest, p
 	}
-	p := &part{whole: d.whole, id: d.next<<d.whole.rest | d.whole.id, bits: d.bits}
-	d.next++
-	return p, nil
-}
-
-// part is the lease of one of the worker IDs that were made of one.
-type part struct {
-	*whole
-	id   int64
-	bits int
-	once sync.Once
-}
-
-func (p *part) WorkerID() int64      { return p.id }
-func (p *part) NotBefore() time.Time { return p.lease.NotBefore() }
-
-func (p *part) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
-	select {
-	case p.reserving <- struct{}{}:
-		defer func() { <-p.reserving }()
-	case <-ctx.Done():
-		return time.Time{}, fmt.Errorf("workerassign: gave up waiting for another who reserves: %w", context.Cause(ctx))
+	c = p.child(inner.Now)
+	if p.next == p.parts {
+		delete(d.parents, inner.Format)
 	}
-	granted, err := p.lease.Reserve(ctx, until)
-	p.lost.Store(err != nil)
-	return granted, err
-}
-
-// Release gives the whole back if this was its last part. A failure is that of the whole.
-func (p *part) Release(ctx context.Context, used time.Time) (err error) {
-	p.once.Do(func() {
-		err = p.giveBack(ctx, 1, used)
-	})
-	return err
-}
-
-// giveBack counts parts that are not held any more, and gives the whole back after the last.
-func (w *whole) giveBack(ctx context.Context, parts int64, used time.Time) error {
-	w.mu.Lock()
-	w.held -= parts
-	if used.After(w.used) {
-		w.used = used
-	}
-	last := w.held == 0
-	w.mu.Unlock()
-	if !last {
-		return nil
-	}
-	return w.lease.Release(ctx, w.used)
-}
-
-// Remaining implements CountingLease.
-func (p *part) Remaining(int64) (n, all int64) {
-	n, all = remaining(p.lease, int64(1)<<p.rest-1)
-	parts := int64(1) << p.bits
-	if all > 0 {
-		n, all = n*parts+parts-1-p.id>>p.rest, (all+1)*parts-1
-	}
-	return n, all
+	return c, lost, nil
 }

@@ -3,6 +3,7 @@ package workerassign
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -52,45 +53,6 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// A worker ID that cannot be extended any more is not divided further, and is given back when its
-// parts are.
-func TestDivideALostLease(t *testing.T) {
-	ctx, gone := context.Background(), errors.New("gone")
-	inner := from(1)
-	a := Divide(assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
-		l, err := inner.Assign(ctx, Request{})
-		if l.WorkerID() == 1 {
-			return failing{Lease: l, err: gone}, err
-		}
-		return l, err
-	}), 2)
-	lost, err := a.Assign(ctx, of10Bits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lost.Reserve(ctx, time.Now()); !errors.Is(err, gone) {
-		t.Fatal(err)
-	}
-	next, err := a.Assign(ctx, of10Bits)
-	if err != nil || next.WorkerID() != 2 {
-		t.Fatalf("%v, %v; want a part of another", next, err)
-	}
-	if _, err := next.Reserve(ctx, time.Now()); err != nil || inner.released.Load() != 0 {
-		t.Errorf("%v; %d were given back", err, inner.released.Load())
-	}
-	if err := lost.Release(ctx, time.Time{}); err != nil || inner.released.Load() != 1 {
-		t.Errorf("%v; %d were given back", err, inner.released.Load())
-	}
-}
-
-// failing is a lease that cannot be extended.
-type failing struct {
-	Lease
-	err error
-}
-
-func (l failing) Reserve(context.Context, time.Time) (time.Time, error) { return time.Time{}, l.err }
-
 // Invariant 1: however many ask at a time, no worker ID is given out twice.
 func TestInvariant1Divide(t *testing.T) {
 	a := Prefix(Divide(Divide(from(0), 3), 2), 1, 8)
@@ -129,5 +91,54 @@ func TestDivideWaitsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := a.Assign(ctx, of10Bits); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// The parts of one Divide are worker IDs of one width. Another width is refused: part 0 of a
+// greater one may be a part of the smaller.
+func TestInvariant1DivideOfTwoWidths(t *testing.T) {
+	ctx := context.Background()
+	inner := from(255)
+	a := Divide(inner, 2)
+	seen := map[int64]bool{}
+	widths := []int64{1023, 4095, 1023, 511, 1023, 1 << 40, 1023}
+	for range 4 {
+		for _, most := range widths {
+			l, err := a.Assign(ctx, Request{MaxWorkerID: most})
+			if err != nil {
+				if most == widths[0] && !errors.Is(err, ErrWidth) || most != widths[0] && !errors.Is(err, ErrOption) {
+					t.Errorf("of %d: %v", most, err)
+				}
+				continue
+			}
+			if id := l.WorkerID(); seen[id] || id > most || id < 0 {
+				t.Errorf("of %d: worker ID %d was given out twice, or does not fit", most, id)
+			}
+			seen[l.WorkerID()] = true
+		}
+	}
+	if len(seen) != 4 || inner.assigned.Load() != 13 { // one that fits, and one for each of the 12 that did not
+		t.Errorf("%d worker IDs of %d", len(seen), inner.assigned.Load())
+	}
+}
+
+// A store is asked once for each format, so that it can refuse the second one; the parts are
+// apart all the same.
+func TestDivideAsksForEachFormat(t *testing.T) {
+	ctx := context.Background()
+	inner, formats := from(1), []string{}
+	a := Divide(assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
+		formats = append(formats, r.Format)
+		return inner.Assign(ctx, r)
+	}), 1)
+	for i, want := range []int64{1, 2, 513, 514, 3, 4} {
+		l, err := a.Assign(ctx, Request{MaxWorkerID: 1023, Format: []string{"a", "b"}[i%2]})
+		if err != nil || l.WorkerID() != want {
+			t.Errorf("%v, %v; want %d", l, err, want)
+		}
+	}
+	const x, y = "a; divided by 1 bits", "b; divided by 1 bits"
+	if want := []string{x, y, x, y}; !slices.Equal(formats, want) {
+		t.Errorf("asked for %q, want %q", formats, want)
 	}
 }
