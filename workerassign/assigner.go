@@ -13,28 +13,35 @@ type Assigner interface {
 	// ctx bounds it, and cancelling it leaves at most a worker ID that nobody uses.
 	//
 	// An error that wraps ErrWidth is final: a generator does not ask again. After any other
-	// one it does, with growing pauses.
+	// error it does, with growing pauses.
 	Assign(ctx context.Context, r Request) (Lease, error)
 }
 
 // A Request is what a generator says of itself when it asks for a lease. The zero value says
-// nothing, and is good enough for most assigners.
+// nothing, and is enough for the assigners of this package but Prefix and Divide.
 type Request struct {
 	// Now is the generator's clock, so that assigner and generator agree on the time. It is
 	// safe for concurrent use and never goes back. nil means time.Now.
 	Now func() time.Time
 
 	// MaxWorkerID is the greatest worker ID that the generator's layout holds; 0 if it is not
-	// known.
+	// known. Prefix and Divide ask the inner assigner with the greatest that fits in the bits
+	// that they leave to it.
 	MaxWorkerID int64
 
-	// Format is the generator's layout, epoch and time unit as text, and how worker IDs are
-	// made by wrappers such as Divide. Generators that share a store must have the same one.
-	// "" if it is not known.
+	// Format is the generator's layout, epoch and time unit as text; "" if it is not known.
+	// Each wrapper appends what it does to worker IDs: "; divided by 2 bits" and "; prefix 5
+	// in 3 bits" are Divide's and Prefix's words, the outermost first.
+	//
+	// Generators that share a store must have the same Format, except where Divide and Prefix
+	// say that two may be mixed: else equal UIDs may have different meanings. A store can
+	// remember the first Format and refuse another one. It must compare the whole text and
+	// not take it apart.
 	Format string
 
 	// Logger is the generator's. An assigner that was given a logger of its own uses that. nil
-	// means slog.Default().
+	// means slog.Default(). An assigner must not call it under a lock: its handler may take
+	// UIDs.
 	Logger *slog.Logger
 }
 
@@ -76,7 +83,7 @@ type Lease interface {
 }
 
 // A CountingLease is a Lease of an assigner that counts worker IDs up and never uses one
-// again, so that they come to an end. A generator warns of that.
+// again, so that they run out. A generator warns of that in advance.
 type CountingLease interface {
 	Lease
 
