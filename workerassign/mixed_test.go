@@ -1,0 +1,221 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A wrapping makes what one process puts around the store.
+type wrapping struct {
+	name string
+	bits int // that it takes
+	of   func(Assigner) Assigner
+}
+
+// wrappings are the mixtures of Divide and Prefix 0 that take fewer bits than there are.
+func wrappings(workerBits int) []wrapping {
+	all := []wrapping{
+		{"plain", 0, func(a Assigner) Assigner { return a }},
+		{"divided by 1", 1, func(a Assigner) Assigner { return Divide(a, 1) }},
+		{"divided by 2", 2, func(a Assigner) Assigner { return Divide(a, 2) }},
+		{"divided by 3", 3, func(a Assigner) Assigner { return Divide(a, 3) }},
+		{"divided by 1 and 2", 3, func(a Assigner) Assigner { return Divide(Divide(a, 1), 2) }},
+		{"divided by 2 and 1", 3, func(a Assigner) Assigner { return Divide(Divide(a, 2), 1) }},
+		{"bounded by 3", 3, func(a Assigner) Assigner { return Prefix(a, 0, 3) }},
+		{"bounded by 2, divided by 1", 3, func(a Assigner) Assigner { return Divide(Prefix(a, 0, 2), 1) }},
+		{"divided by 2, bounded by 1", 3, func(a Assigner) Assigner { return Prefix(Divide(a, 2), 0, 1) }},
+	}
+	fit := all[:0]
+	for _, w := range all {
+		if w.bits < workerBits {
+			fit = append(fit, w)
+		}
+	}
+	return fit
+}
+
+// starts lets processes of some wrappings start on one store, each taking some leases, until
+// all of them are refused. It returns the worker IDs that came twice.
+func starts(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping, most int64) (twice int) {
+	seen, refused := map[int64]bool{}, map[string]bool{}
+	for len(refused) < len(use) {
+		w := use[rng.IntN(len(use))]
+		a := w.of(store)
+		for range 1 + rng.IntN(12) {
+			l, err := a.Assign(context.Background(), Request{MaxWorkerID: most})
+			if err != nil {
+				if !errors.Is(err, errStoreIsEmpty) && !errors.Is(err, ErrWidth) {
+					t.Fatalf("%s: %v", w.name, err)
+				}
+				refused[w.name] = true
+				break
+			}
+			if id := l.WorkerID(); id < 0 || id > most {
+				t.Fatalf("%s: worker ID %d, the greatest is %d", w.name, id, most)
+			}
+			if seen[l.WorkerID()] {
+				twice++
+			}
+			seen[l.WorkerID()] = true
+		}
+	}
+	return twice
+}
+
+var errStoreIsEmpty = errors.New("the store has no more numbers")
+
+// upTo ends a store at a number.
+func upTo(a *counted, end int64) Assigner {
+	return assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
+		if a.next.Load() >= end {
+			return nil, errStoreIsEmpty
+		}
+		return a.Assign(ctx, r)
+	})
+}
+
+// Invariant 1: processes that divide the numbers of one store by different widths, or not at
+// all, share no worker ID while its numbers stay below 2^rest, with the least rest among them.
+// Where each leaves the same rest, as Prefix 0 sees to it, they never do.
+func TestInvariant1WidthsOnOneStore(t *testing.T) {
+	for workerBits := 2; workerBits <= 9; workerBits++ {
+		most, all := int64(1)<<workerBits-1, wrappings(workerBits)
+		for seed := range uint64(60) {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			use := []wrapping{}
+			for _, i := range rng.Perm(len(all))[:1+rng.IntN(len(all))] {
+				use = append(use, all[i])
+			}
+			taken := 0
+			for _, w := range use {
+				taken = max(taken, w.bits)
+			}
+			if n := starts(t, rng, upTo(from(0), 1<<(workerBits-taken)), use, most); n > 0 {
+				t.Errorf("%d worker bits, seed %d: %d worker IDs came twice", workerBits, seed, n)
+			}
+			use = nil
+			for _, w := range all {
+				if w.bits == 3 {
+					use = append(use, w)
+				}
+			}
+			if len(use) == 0 {
+				continue
+			}
+			if n := starts(t, rng, from(0), use, most); n > 0 {
+				t.Errorf("%d worker bits, seed %d: %d worker IDs came twice where all leave the same bits", workerBits, seed, n)
+			}
+		}
+	}
+}
+
+// What the documentation says may not be mixed does collide, and where it says.
+func TestMixturesThatCollide(t *testing.T) {
+	ids := func(a Assigner, n int) map[int64]int {
+		m := map[int64]int{}
+		for i := range n {
+			m[mustAssign(t, a).WorkerID()] = i
+		}
+		return m
+	}
+	first := func(a, b map[int64]int) int { // the place among a's, of the first that b has too
+		at := -1
+		for id, i := range a {
+			if _, ok := b[id]; ok && (at < 0 || i < at) {
+				at = i
+			}
+		}
+		return at
+	}
+	for _, tt := range []struct {
+		name string
+		a, b Assigner
+		at   int
+	}{
+		{"plain, and a prefix with another store", from(0), Prefix(from(0), 2, 2), 2 << 8},
+		{"divided, and a prefix with another store", Divide(from(0), 2), Prefix(from(0), 2, 2), 2},
+		{"two prefixes, each with its own store", Prefix(from(0), 1, 2), Prefix(from(0), 2, 2), -1},
+		{"the same, divided below it", Prefix(Divide(from(0), 1), 1, 2), Prefix(Divide(from(0), 2), 2, 2), -1},
+		{"the same, divided above it", Divide(Prefix(from(0), 1, 2), 1), Divide(Prefix(from(0), 2, 2), 1), -1},
+	} {
+		n := 256
+		if tt.at >= n {
+			n = 1024
+		}
+		if at := first(ids(tt.a, n), ids(tt.b, 256)); at != tt.at {
+			t.Errorf("%s: collide at lease %d, want %d", tt.name, at, tt.at)
+		}
+	}
+	// Beyond 2^rest a generator that does not divide takes numbers that are old parts; one that
+	// is bounded does not.
+	store := from(255)
+	divided := Divide(store, 2)
+	part := []int64{mustAssign(t, divided).WorkerID(), mustAssign(t, divided).WorkerID()}[1]
+	if got := mustAssign(t, from(part)).WorkerID(); got != part {
+		t.Errorf("a plain generator has %d", got)
+	}
+	if _, err := Prefix(from(part), 0, 2).Assign(context.Background(), of10Bits); !errors.Is(err, ErrWidth) {
+		t.Errorf("a bounded generator has %v", err)
+	}
+}
+
+// Invariant 1: the same with real processes on one file, each with a Divide of its own.
+func TestInvariant1WidthsOfProcesses(t *testing.T) {
+	all := wrappings(10)
+	if path := os.Getenv("RINGUID_TEST_MIXED"); path != "" {
+		n, err := strconv.Atoi(os.Getenv("RINGUID_TEST_WRAPPING"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// All processes together take fewer than 127 of the file's numbers, the most that three
+		// bits for the part leave.
+		a := all[n].of(NewFile(path))
+		for range 12 {
+			fmt.Println("id", mustAssign(t, a).WorkerID())
+		}
+		return
+	}
+	path := filepath.Join(t.TempDir(), "worker")
+	var (
+		wait    sync.WaitGroup
+		outputs = make([]strings.Builder, len(all))
+	)
+	for n := range all {
+		wait.Go(func() {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1WidthsOfProcesses$", "-test.count=1")
+			cmd.Env = append(os.Environ(), "RINGUID_TEST_MIXED="+path, "RINGUID_TEST_WRAPPING="+strconv.Itoa(n))
+			cmd.Stdout = &outputs[n]
+			if err := cmd.Run(); err != nil {
+				t.Errorf("%s: %v\n%s", all[n].name, err, outputs[n].String())
+			}
+		})
+	}
+	wait.Wait()
+	seen := map[string]string{}
+	for n := range outputs {
+		count := 0
+		for line := range strings.Lines(outputs[n].String()) {
+			id, ok := strings.CutPrefix(line, "id ")
+			if !ok {
+				continue
+			}
+			if other, ok := seen[id]; ok {
+				t.Errorf("worker ID %s is of %s and of %s", strings.TrimSpace(id), other, all[n].name)
+			}
+			seen[id] = all[n].name
+			count++
+		}
+		if count != 12 {
+			t.Errorf("%s: %d worker IDs, want 12", all[n].name, count)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/uniq"
+)
+
+// spanStore is a store of worker IDs that are used again: the next lease of one begins where the
+// time of the one before it ended. It takes leases away from their holders too.
+type spanStore struct {
+	rng   *rand.Rand
+	slots []*slot
+	most  int // how many slots there may be
+}
+
+// slot is one worker ID of a spanStore.
+type slot struct {
+	id     int64
+	until  int64 // the end of all that was granted, in units
+	holder *spanLease
+}
+
+type spanLease struct {
+	store *spanStore
+	slot  *slot
+	from  int64
+}
+
+var errTaken = errors.New("another has the worker ID")
+
+// unit is the time at which a unit begins.
+func unit(n int64) time.Time { return time.Unix(n, 0) }
+
+func (s *spanStore) Assign(context.Context, Request) (Lease, error) {
+	var free []*slot
+	for _, c := range s.slots {
+		if c.holder == nil || s.rng.IntN(8) == 0 { // or its holder is taken for dead
+			free = append(free, c)
+		}
+	}
+	if len(s.slots) < s.most && (len(free) == 0 || s.rng.IntN(4) == 0) {
+		s.slots = append(s.slots, &slot{id: int64(len(s.slots)), until: 1})
+		free = s.slots[len(s.slots)-1:]
+	}
+	if len(free) == 0 {
+		return nil, errStoreIsEmpty
+	}
+	c := free[s.rng.IntN(len(free))]
+	c.holder = &spanLease{store: s, slot: c, from: c.until}
+	return c.holder, nil
+}
+
+func (l *spanLease) WorkerID() int64      { return l.slot.id }
+func (l *spanLease) NotBefore() time.Time { return unit(l.from) }
+
+func (l *spanLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+	if l.slot.holder != l {
+		return time.Time{}, errTaken
+	}
+	if l.store.rng.IntN(8) > 0 { // or it grants no more than it has
+		l.slot.until = max(l.slot.until, until.Unix())
+	}
+	return unit(l.slot.until), nil
+}
+
+func (l *spanLease) Release(_ context.Context, used time.Time) error {
+	if l.slot.holder != l {
+		return errTaken
+	}
+	l.slot.holder = nil
+	l.slot.until = l.from
+	if !used.IsZero() {
+		l.slot.until = max(l.from, used.Unix())
+	}
+	return nil
+}
+
+// stamping is a generator: its lease, and the units that it may stamp next.
+type stamping struct {
+	lease   Lease
+	next    int64 // no unit before it may be stamped
+	granted int64
+	stamped bool
+}
+
+// Invariant 1: a worker ID and a unit belong to one lease, whatever mixture of Divide and
+// Prefix 0 the processes have, whatever part of its lease each uses, in whatever order parts
+// come back, and whoever loses the lease that they are of.
+func TestInvariant1NestedSpans(t *testing.T) {
+	const workerBits = 8
+	ctx, all := context.Background(), wrappings(workerBits)
+	silent := slog.New(slog.DiscardHandler)
+	var stamped int64
+	for seed := range uint64(1_500) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		store := &spanStore{rng: rng, most: 1 + rng.IntN(1<<(workerBits-3))}
+		if rng.IntN(2) == 0 {
+			store.most = 1 + rng.IntN(4)
+		}
+		processes, generators := []Assigner{}, []*stamping{}
+		var set uniq.Set
+		seen := set.Writer()
+		for range 300 {
+			switch n := rng.IntN(10); {
+			case n == 0 || len(processes) == 0:
+				processes = append(processes, all[rng.IntN(len(all))].of(store))
+			case n <= 3:
+				now := int64(rng.IntN(100)) // which may lie before what others stamped
+				l, err := processes[rng.IntN(len(processes))].Assign(ctx, Request{
+					MaxWorkerID: 1<<workerBits - 1, Logger: silent, Now: func() time.Time { return unit(now) }})
+				if err == nil {
+					generators = append(generators, &stamping{lease: l, next: max(now, l.NotBefore().Unix())})
+				}
+			case len(generators) == 0:
+			case n <= 7:
+				g := generators[rng.IntN(len(generators))]
+				if until, err := g.lease.Reserve(ctx, unit(g.next+int64(rng.IntN(20)))); err == nil {
+					g.granted = max(g.granted, until.Unix())
+				}
+				for ; g.next < g.granted && rng.IntN(6) > 0; g.next++ {
+					if !seen.Add(g.lease.WorkerID()<<32 | g.next) {
+						t.Fatalf("seed %d: worker ID %d and unit %d were used twice", seed, g.lease.WorkerID(), g.next)
+					}
+					g.stamped = true
+					stamped++
+				}
+			default:
+				i := rng.IntN(len(generators))
+				var used time.Time
+				if generators[i].stamped {
+					used = unit(generators[i].next)
+				}
+				if err := generators[i].lease.Release(ctx, used); err != nil && !errors.Is(err, errTaken) {
+					t.Fatal(err)
+				}
+				generators = slices.Delete(generators, i, i+1)
+			}
+		}
+	}
+	if stamped < 100_000 {
+		t.Errorf("%d units were stamped", stamped)
+	}
+}
