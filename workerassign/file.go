@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // File assigns worker IDs that are used once, from a counter in a file: for one host, with
 // any number of processes, and no database. It is safe for concurrent use, and so is any
-// number of Files of one path.
+// number of Files of one path. NewFile makes one; Assign of the zero File is an error.
 //
 // Beside the counter lies a lock file, of the same name with ".lock" behind it, which stays.
 // Both belong where they last: if they are lost together, worker IDs begin at 1 again, and
@@ -50,9 +48,6 @@ const (
 	steps
 )
 
-// lockPause is how long a process waits before it tries for the lock again.
-const lockPause = time.Millisecond
-
 // marker is what a lock file holds once there is a counter: from then on a counter that is
 // not there has been lost.
 const marker = "ringuid-worker-lock v1: do not delete\n"
@@ -81,14 +76,18 @@ func NewFile(path string, opts ...FileOption) *File {
 	return f
 }
 
-// Assign counts on and returns a lease on the new number: without a floor, without an end,
-// with nothing to give back. The number is on disk before it is returned. It blocks while
-// others count, until ctx ends; without a deadline, WithTimeout bounds it.
+// Assign increments the counter and returns a lease on the new number: unbounded, with nothing
+// to release. The number is on disk before it is returned. Assign blocks while others hold the
+// lock, until ctx ends; without a deadline, WithTimeout bounds it. After a second of that it
+// logs a warning, once: to the logger of WithLogger, else to the request's.
 //
 // Errors wrap ErrOption; ErrDamaged, for a file that is not what was written to it; ErrFile,
 // for one that cannot be read, locked or written; or are a *GaveUpError. With an error, a
 // number may have been lost, which is a gap.
 func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
+	if f == nil || f.step == nil {
+		return nil, fmt.Errorf("%w: a File must be made by NewFile", ErrOption)
+	}
 	if f.cfg.err != nil {
 		return nil, f.cfg.err
 	}
@@ -126,64 +125,6 @@ func resolve(path string) (string, error) {
 	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	return filepath.Join(folder, filepath.Base(path)), err
-}
-
-// lock opens the lock file and waits until it is this one's alone.
-func (f *File) lock(ctx context.Context, log *slog.Logger, path string) (*os.File, error) {
-	begin, told := time.Now(), false
-	for tries := 1; ; tries++ {
-		if err := ctx.Err(); err != nil {
-			return nil, &GaveUpError{What: "waiting for the lock " + path, Attempts: tries - 1, Took: time.Since(begin), Cause: err}
-		}
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, f.failed(err)
-		}
-		if err := f.step(stepOpened); err != nil {
-			file.Close()
-			return nil, err
-		}
-		locked, err := tryLock(file)
-		if err != nil {
-			file.Close()
-			return nil, f.failed(fmt.Errorf("locking %s: %w", path, err))
-		}
-		// A lock on a file that was deleted meanwhile keeps nobody out.
-		if locked && sameFile(file, path) {
-			if err := f.step(stepLocked); err != nil {
-				file.Close()
-				return nil, err
-			}
-			return file, nil
-		}
-		file.Close()
-		if took := time.Since(begin); took > time.Second && !told {
-			told = true
-			log.Warn("workerassign: still waiting for a lock that another process holds", "lock", path, "for", took)
-		}
-		if !locked {
-			sleep(ctx, backoff{first: lockPause, longest: 20 * lockPause}.pause(tries)) // the loop looks at the context
-		}
-	}
-}
-
-// sameFile tells whether an open file is the one that a path names.
-func sameFile(file *os.File, path string) bool {
-	a, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
-}
-
-// held fails once the lock file is not the one of its name any more: somebody deleted it,
-// and others may count by a new one.
-func (f *File) held(lock *os.File) error {
-	if sameFile(lock, lock.Name()) {
-		return nil
-	}
-	return fmt.Errorf("%s was deleted or replaced while it was locked: leave it where it is, and try again", lock.Name())
 }
 
 // count reads the counter, replaces it by the next number, and returns that. The lock is held. The
