@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -59,7 +60,7 @@ func TestFileLogsAWait(t *testing.T) {
 		{"no logger", nil, nil, &fallback},
 		{"the generator's", nil, to(&generators), &generators},
 		{"its own", []FileOption{WithLogger(to(&own))}, to(&generators), &own},
-		{"one that panics", nil, slog.New(reentrant{slog.DiscardHandler, func() { panic("logger") }}), nil},
+		{"one that panics", nil, slog.New(reentrant{slog.NewTextHandler(io.Discard, nil), func() { panic("logger") }}), nil},
 	} {
 		folder := t.TempDir()
 		t.Run(tt.name, func(t *testing.T) {
