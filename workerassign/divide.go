@@ -8,46 +8,51 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// Divide returns an assigner that leases each worker ID of another assigner as 2^bits worker IDs.
-// A generator that rolls over then asks the other assigner, and uses up its worker IDs, that
-// much less often. In return each process takes a whole worker ID of the other at its start, and
-// what it has not used of it by its end is lost.
+// Divide returns an assigner that leases each worker ID of another assigner as 2^bits worker
+// IDs. A generator that rolls over then asks the other assigner, and uses up its worker IDs,
+// that much less often. In return each process takes a whole worker ID of the other at its
+// start, and what it has not used of it by its end is lost.
 //
 // The upper bits of a worker ID, at least 1 and fewer than the layout has, are the number of the
 // part, from 0 to 2^bits-1. The lower bits hold the other's worker ID, so part 0 is the other's
 // worker ID itself. Request.MaxWorkerID says how many bits there are; a Request without it is an
 // error.
 //
-// Make one Divide in a process and give it to all of its generators: it is safe for
-// concurrent use. Their layouts must have the same number of worker bits; a Request with another
-// number is an error. Generators of different formats get parts of different worker IDs, so that the
-// other assigner is asked with each format and may refuse one.
+// Make one Divide in a process and give it to all of its generators: it is safe for concurrent
+// use. Their layouts must have the same number of worker bits; a Request with another number is
+// an error. Generators of different formats get parts of different worker IDs, so that the other
+// assigner is asked with each format and may refuse one.
 //
 // # Several processes on one store
 //
-// Processes that take worker IDs from one store may divide them by different numbers of bits, or not at
-// all. They never share a worker ID as long as the store's numbers stay below 2^rest, where rest
-// is the smallest number of lower bits that one of them leaves: 2^20 for a layout of 22 worker bits
-// and Divide(a, 2) next to Divide(a, 1) and the store itself. A divided generator refuses a greater
-// number than fits in its own rest. A generator that does not divide, or by fewer bits, does not know of
-// the others' rest and accepts it, and its worker ID may be a part of an old one. To bound
-// it, give it the same rest: Prefix(a, 0, bits), with the greatest number of bits that is taken anywhere.
+// Processes that take worker IDs from one store may divide them by different numbers of bits, or
+// not at all. They never share a worker ID as long as the store's numbers stay below 2^rest,
+// where rest is the smallest number of lower bits that any of them leaves. For example, with 22
+// worker bits and Divide(a, 2) next to Divide(a, 1) and a itself, that is 2^20.
+//
+// A divided generator refuses a number that does not fit in its own rest. A generator that does
+// not divide, or divides by fewer bits, does not know the others' rest: it accepts the number,
+// and its worker ID may be a part that another process has. Give such a generator the same rest:
+// Prefix(a, 0, 2) instead of a, and Divide(Prefix(a, 0, 1), 1) instead of Divide(a, 1).
 //
 // # Leases
 //
-// The other's lease is released when all parts of it were given out and released, as used up to the
-// latest time of any part. A part that was not given out counts as not used. A failure of that
-// release is returned to the generator that releases the last part. An idle Divide keeps the
-// lease for generators to come; it does not extend it, so a store whose leases expire takes it
-// back, and the part that is given out next fails to be extended and the one after it is of another lease.
+// The other's lease is released when all parts of it were given out and released. It is released
+// as used up to the latest time that any part was used; a part that was not given out counts as
+// not used. If that release fails, the generator that released the last part gets the error, and
+// no other.
 //
-// When a part cannot be extended, because Reserve fails or grants nothing up to the present, the
-// next part is one of another lease, and the lost one is released with its last part that is out.
-// An error of a Reserve whose own context has ended does not count.
+// An idle Divide keeps the lease for generators to come, and does not extend it. If the store
+// lets leases expire, the next part may not be extended; the one after it is of another lease.
 //
-// Errors of Assign are the other's; one that wraps ErrOption, where the bits do not fit the layout,
-// before the other is asked; and one that wraps ErrWidth, where the other's worker ID is too
-// great to be divided, and then its lease is released.
+// When a part cannot be extended, because Reserve fails or does not grant the present, the next
+// part is one of another lease, and the lost one is released after its last part that was given
+// out. A Reserve that fails because its own context has ended does not count. If the lost lease
+// cannot be released on the way to the next one, that is logged.
+//
+// Errors of Assign are the other's; one that wraps ErrOption, where the bits do not fit the
+// layout, before the other is asked; and one that wraps ErrWidth, where the other's worker ID is
+// too great to be divided, and then its lease is released.
 func Divide(a Assigner, bits int) Assigner {
 	return &divided{
 		assigner: a,

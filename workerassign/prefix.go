@@ -6,21 +6,24 @@ import (
 )
 
 // Prefix returns an assigner that puts a fixed number into the upper bits of another assigner's
-// worker IDs: the number of a data centre, for example, so that each can have a store of its own.
+// worker IDs: the number of a data centre, for example, so that each can have a store of its
+// own.
 //
 // The upper prefixBits of the layout's worker bits, at least 1 and fewer than all, hold the
-// prefix, from 0 to 2^prefixBits-1. The rest hold the other's worker ID. Request.MaxWorkerID says how
-// many bits there are; a Request without it is an error. It is safe for concurrent use.
+// prefix, from 0 to 2^prefixBits-1. The rest hold the other's worker ID. Request.MaxWorkerID
+// says how many bits there are; a Request without it is an error. Prefix is safe for concurrent
+// use.
 //
-// Generators with different prefixes of one width never share a worker ID, though each prefix has a
-// store of its own. Nothing else may be mixed with a prefix other than 0 that has another store: a
-// generator without a prefix collides with it once its store's numbers reach prefix<<rest, and a
-// generator with Divide alone does so at once, since its parts fill the upper bits. What may be mixed on one
-// store, see Divide. Prefix 0 changes no worker ID and only bounds it.
+// Generators with different prefixes of one width never share a worker ID, even if each prefix
+// has a store of its own. Nothing else may be mixed with a prefix other than 0 that has its own
+// store: a generator without a prefix collides with it once its own store's numbers reach
+// prefix<<rest, and one with Divide alone does so at once, since its parts fill the upper bits.
+// Prefix 0 changes no worker ID and only bounds it. For what may be mixed on one store, see
+// Divide.
 //
 // Errors of Assign are the other's; one that wraps ErrOption, where the bits or the prefix do
-// not fit the layout, before the other is asked; and one that wraps ErrWidth, where the other's worker ID
-// does not fit below the prefix, and then its lease is released.
+// not fit the layout, before the other is asked; and one that wraps ErrWidth, where the other's
+// worker ID does not fit below the prefix, and then its lease is released.
 func Prefix(a Assigner, prefix int64, prefixBits int) Assigner {
 	p := &prefixed{assigner: a, prefix: prefix, bits: prefixBits, err: checkNested(a, prefixBits, "prefix")}
 	if most := int64(1)<<max(prefixBits, 0) - 1; p.err == nil && (prefix < 0 || prefix > most) {

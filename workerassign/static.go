@@ -11,19 +11,21 @@ import (
 
 // Static returns an assigner of one worker ID, which the caller chooses.
 //
-// The assigner leases it to one generator at a time: Assign returns an error that wraps
-// ErrInUse until the lease is released. It knows nothing of other processes, nor of other values
-// that Static returns for the same number: the caller must not let two of them use the same worker ID
-// at the same time.
+// The assigner leases it to one generator at a time: until the lease is released, Assign returns
+// an error that wraps ErrInUse. It knows nothing of other processes, nor of other values that
+// Static returned for the same number: the caller must not let two of them use the same worker
+// ID at the same time.
 //
-// A worker ID that is used again after a restart relies on the clock, so a lease begins after
+// A worker ID that is used again after a restart relies on the clock. So a lease begins after
 // the instant of Assign and is granted no future: no UID has a time before the start or ahead of
-// the generator's clock. After a restart that is safe as long as the clock does not show an
-// earlier time than the last UID's: a process that rode out a step back of the wall clock must not
-// be restarted before the wall clock has made up for it, nor one whose clock ran ahead of the wall
-// clock before that has caught up. Within the process the assigner remembers: a lease begins
-// no earlier than any lease of the same assigner was granted or used, and the generator waits for its
-// clock to reach that time.
+// the generator's clock. That is safe as long as the clock, after a restart, does not show an
+// earlier time than the last UID's. The generator's clock may be ahead of the wall clock,
+// because the wall clock was set back or the monotonic clock is faster; then the process must
+// not be restarted before the wall clock has caught up.
+//
+// Within the process the assigner remembers: a lease begins no earlier than the time that
+// earlier leases of the same assigner were granted or used, and the generator waits for its
+// clock to reach that. A wait of more than a second is logged.
 //
 // A negative worker ID is an error of Assign, which wraps ErrOption. Assign never blocks.
 func Static(workerID int64) Assigner { return &static{id: workerID} }
