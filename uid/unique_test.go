@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,8 +15,11 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// many is how many UIDs the great uniqueness tests take.
+// many is how many UIDs the great uniqueness tests take; RINGUID_UIDS says another number.
 func many() int64 {
+	if n, err := strconv.ParseInt(os.Getenv("RINGUID_UIDS"), 10, 64); err == nil {
+		return n
+	}
 	switch {
 	case testing.Short():
 		return 1_000_000
