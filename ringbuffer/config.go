@@ -9,12 +9,13 @@ import (
 
 // A Provider makes the runs that a ring is padded with.
 //
-// NextRun returns the next run. It is never called twice at a time, nor after Close has
-// returned. It may block while it honours ctx, but takers of an empty ring wait for it. Its
-// runs should be disjoint: what is in two runs is handed out twice. It tells what hinders it
-// by its error: a *NotYetError (ask again later), one that wraps ErrExhausted (never again),
-// or any other, which is counted, logged once an episode, and followed by another try. A
-// panic counts as an error.
+// NextRun returns the next run. It is never called by two goroutines at once, nor after Close
+// has returned, unless Close returned ErrBusy. It may block while it honours ctx, which Close
+// cancels; takers of an empty ring wait for it, Put does not. It must not take from its own ring,
+// which would wait for it. Its runs should be disjoint: what is in two runs is handed out twice.
+// Its error says what hinders it: a *NotYetError (ask again later), one that wraps ErrExhausted
+// (never again), or any other, which is counted, logged once an episode, and followed by another
+// try. A panic counts as an error.
 type Provider interface {
 	NextRun(ctx context.Context) (Run, error)
 }
@@ -47,13 +48,22 @@ type Config struct {
 	// Stale tells of a run, by its first integer, whether it has grown too old to be handed
 	// out; a greater one must not be stale where a lesser one is not. Scheduled padding drops
 	// runs that are stale, and what lies before them; without Stale, nothing is dropped. It is
-	// called by one goroutine at a time.
+	// called by one goroutine at a time, the padder, and outside every lock.
 	Stale func(first int64) bool
 
 	// OnSchedule is called when a scheduled padding begins, before anything is dropped: for
 	// those who keep what they claimed, and must not keep it for longer than the ring does.
-	// It is called by one goroutine at a time, and must not block.
+	// It is called by the padder, outside every lock, and must not block.
 	OnSchedule func()
+
+	// BeforeRun is called before each call of the provider, by the goroutine that is about to
+	// call it and outside every lock: for what a provider needs of other code, such as a reading
+	// of the user's clock. Several goroutines may call it at once, and a call of the provider
+	// need not follow: another goroutine may have put a run meanwhile. It must not block. nil
+	// means nothing is called.
+	//
+	// A panic of BeforeRun, Stale or OnSchedule counts as a failure of the provider.
+	BeforeRun func()
 
 	// Assist says that the provider neither blocks nor takes long, so that takers may call
 	// it: for a while after the padder was woken, a taker that finds the fill level below
@@ -67,8 +77,9 @@ type Config struct {
 	// PutPolicy says what Put does when the ring is full. nil means Discard.
 	PutPolicy PutPolicy
 
-	// Logger is told of failures: once an episode, and of one episode a minute at most. nil
-	// means silence.
+	// Logger gets a record of failures: one an episode, and of one episode a minute at most. Its
+	// handler runs in a goroutine of its own, so it may use the ring, and what it does, panics
+	// included, delays nobody but Close. nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -85,9 +96,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.PutPolicy == nil {
 		c.PutPolicy = Discard
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	switch {
 	case c.Capacity < 1 || c.Capacity > MaxCapacity || c.Capacity&(c.Capacity-1) != 0:

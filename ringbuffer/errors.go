@@ -1,13 +1,16 @@
 package ringbuffer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 )
 
 var (
-	// ErrConfig is returned by New for a Config that cannot be used.
+	// ErrConfig is returned by New for a Config that cannot be used, and by the methods of a
+	// Ring that New did not make.
 	ErrConfig = errors.New("ringbuffer: bad configuration")
 
 	// ErrRun is returned by Put for a run that is not one, and reported of a Provider that
@@ -27,7 +30,13 @@ var (
 	// ErrExhausted marks the error of a Provider that will never have another run: a
 	// provider wraps it, and once the ring is empty every take returns that error.
 	ErrExhausted = errors.New("ringbuffer: the provider is exhausted")
+
+	// ErrBusy is returned by Close when code of the user's was still running after CloseTimeout.
+	ErrBusy = errors.New("ringbuffer: still running after Close")
 )
+
+// errNotMade is the error of the methods of a nil or a zero Ring.
+var errNotMade = fmt.Errorf("%w: the ring is nil or the zero value; New makes one", ErrConfig)
 
 // NotYetError is what a Provider returns when it has no run now but will have one later.
 // It is not a failure: the padder asks again after the given time, and takers that wait go
@@ -39,22 +48,21 @@ type NotYetError struct {
 
 // Error implements error.
 func (e *NotYetError) Error() string {
-	if e.Reason == nil {
+	switch {
+	case e == nil:
+		return "ringbuffer: no run yet"
+	case e.Reason == nil:
 		return fmt.Sprintf("ringbuffer: no run for another %v", e.After)
 	}
 	return fmt.Sprintf("ringbuffer: no run for another %v: %v", e.After, e.Reason)
 }
 
 // Unwrap returns the reason.
-func (e *NotYetError) Unwrap() error { return e.Reason }
-
-// isNotYet tells whether err is, or wraps, a *NotYetError.
-func isNotYet(err error) bool {
-	if err == nil {
-		return false
+func (e *NotYetError) Unwrap() error {
+	if e == nil {
+		return nil
 	}
-	var notYet *NotYetError
-	return errors.As(err, &notYet)
+	return e.Reason
 }
 
 // EmptyError is the error of a take that found the ring empty. errors.Is finds ErrEmpty in
@@ -65,7 +73,7 @@ type EmptyError struct {
 
 // Error implements error.
 func (e *EmptyError) Error() string {
-	if e.Cause == nil {
+	if e.Unwrap() == nil {
 		return "ringbuffer: empty: takers are ahead of the padder; a greater boost power or another take policy helps"
 	}
 	return fmt.Sprintf("ringbuffer: empty: %v", e.Cause)
@@ -75,17 +83,33 @@ func (e *EmptyError) Error() string {
 func (e *EmptyError) Is(target error) bool { return target == ErrEmpty }
 
 // Unwrap returns the cause.
-func (e *EmptyError) Unwrap() error { return e.Cause }
+func (e *EmptyError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Cause
+}
 
-// PanicError reports a Provider that panicked.
+// PanicError reports that a Provider, a policy or a hook of the Config panicked.
 type PanicError struct {
 	Value any    // what it panicked with
 	Stack []byte // where
+	In    string // what panicked: "the provider", "the take policy", "BeforeRun", …
 }
 
 // Error implements error.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("ringbuffer: the provider panicked: %v", e.Value)
+	if e == nil {
+		e = new(PanicError)
+	}
+	return fmt.Sprintf("ringbuffer: %s panicked: %v", cmp.Or(e.In, "code of the user's"), e.Value)
+}
+
+// catch makes an error of a panic. It must be deferred.
+func catch(in string, err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Value: v, Stack: debug.Stack(), In: in}
+	}
 }
 
 // waitError is the error of a wait whose context ended.

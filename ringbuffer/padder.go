@@ -46,6 +46,9 @@ const (
 // Kick asks the padder to fill the ring now, even if it is waiting to ask its provider
 // again: a provider calls it when what hindered it has passed. It never blocks.
 func (r *Ring) Kick() {
+	if r == nil {
+		return
+	}
 	select {
 	case r.kick <- struct{}{}:
 	default: // one is under way
@@ -64,6 +67,7 @@ func (r *Ring) wakePadder() {
 // pad is the padder: it fills the ring when it is woken, when the interval is over, and
 // when the time of a retry has come, until the ring closes. No failure ends it.
 func (r *Ring) pad(wait time.Duration) {
+	defer close(r.padderDone)
 	var tick <-chan time.Time
 	if r.cfg.Interval > 0 {
 		ticker := time.NewTicker(r.cfg.Interval)
@@ -92,10 +96,8 @@ func (r *Ring) pad(wait time.Duration) {
 		case <-tick:
 			trigger = Scheduled
 			needed = false
-			if r.cfg.OnSchedule != nil {
-				r.cfg.OnSchedule()
-			}
-			r.dropStale()
+			r.hookFailed(r.onSchedule())
+			r.hookFailed(r.dropStale())
 		case <-retry.C: // of what the trigger was
 			needed = r.tail.Load() != r.rested
 		}
@@ -121,17 +123,19 @@ func (r *Ring) pad(wait time.Duration) {
 func (r *Ring) lowered(run uint64) {
 	if !r.resting.Load() {
 		r.wakePadder()
-		if !r.cfg.Assist || r.tail.Load() != run {
+		if !r.cfg.Assist || int64(r.tail.Load()-run) > 0 {
 			return
 		}
 	}
-	select {
-	case r.putLock <- struct{}{}:
-		if r.padOne(r.ctx) == nil {
+	if r.token.held.Load() || r.idle().outcome != wasPut {
+		return // another is at it, or there is nothing to do
+	}
+	before := r.beforeRun()
+	if r.token.try() {
+		defer r.token.free()
+		if r.padOne(r.ctx, before).outcome == wasPut {
 			r.counts.paddings[Immediate].Add(1)
 		}
-		<-r.putLock
-	default: // another is at it
 	}
 }
 
@@ -140,30 +144,35 @@ func (r *Ring) lowered(run uint64) {
 // *NotYetError.
 func (r *Ring) fill(ctx context.Context, trigger Trigger) (time.Duration, error) {
 	for first := true; ; first = false {
-		select {
-		case r.putLock <- struct{}{}:
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
-		err := r.padOne(ctx)
-		<-r.putLock // so that a taker who pads has its turn between two runs
-		if err == nil {
+		switch p := r.fillOne(ctx); p.outcome {
+		case wasPut:
 			if first {
 				r.counts.paddings[trigger].Add(1)
 			}
-			continue
-		}
-		if err == errNoRoom {
+		case noRoom:
 			return 0, nil
+		case notYet:
+			return p.after, nil
+		case hasFailed:
+			return r.retryAfter(), p.err
+		default:
+			return 0, p.err
 		}
-		if notYet := (*NotYetError)(nil); errors.As(err, &notYet) {
-			return min(max(notYet.After, minRetry), maxRetry), nil
-		}
-		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrClosed) {
-			return 0, err
-		}
-		return r.retryAfter(), err
 	}
+}
+
+// fillOne puts one run. It holds the token for no more than that, so that a taker who pads has
+// its turn.
+func (r *Ring) fillOne(ctx context.Context) padding {
+	if p := r.idle(); p.outcome != wasPut {
+		return p
+	}
+	before := r.beforeRun()
+	if err := r.token.take(ctx); err != nil {
+		return padding{outcome: stopped, err: err}
+	}
+	defer r.token.free()
+	return r.padOne(ctx, before)
 }
 
 // retryAfter is how long to wait after as many failures as there were in this episode.
@@ -172,87 +181,73 @@ func (r *Ring) retryAfter() time.Duration {
 	return min(failBase<<min(max(n-1, 0), 16), failMax)
 }
 
-// failed keeps what the provider said. The caller holds the put lock.
-func (r *Ring) failed(err error) {
-	if errors.Is(err, ErrExhausted) {
-		r.ended.Store(&err)
-		r.empty.Store(&EmptyError{Cause: err})
+// failed keeps why the provider made no run. The caller holds the token.
+func (r *Ring) failed(p padding) {
+	r.empty.Store(&EmptyError{Cause: p.err})
+	switch p.outcome {
+	case exhausted:
+		r.ended.Store(&p.err)
 		r.fresh.broadcast() // who waits has nothing more to wait for
-		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelError, "ringbuffer: the provider is exhausted", slog.Any("err", err))
-		return
+		if !r.refused() {
+			r.log.Log(slog.LevelError, "ringbuffer: the provider is exhausted", "err", p.err)
+		}
+	case hasFailed:
+		if r.ctx.Err() != nil {
+			return // closing, which is no failure
+		}
+		r.counts.failedPaddings.Add(1)
+		r.fresh.broadcast() // who waits within Pad returns the error
+		if r.counts.episode.Add(1) == 1 {
+			r.logged = false
+		}
+		r.logFailure(p.err)
 	}
-	r.empty.Store(&EmptyError{Cause: err})
-	if isNotYet(err) {
-		return
-	}
-	if r.ctx.Err() != nil {
-		return // closing, which is no failure
-	}
-	r.counts.failedPaddings.Add(1)
-	r.fresh.broadcast() // who waits within Pad returns the error
-	if r.counts.episode.Add(1) == 1 {
-		r.logged = false
-	}
-	// A provider that fails and works by turns is not logged each time.
+}
+
+// refused reports whether New is about to return an error, which needs no log record.
+func (r *Ring) refused() bool { return r.starting && !r.hasRun() }
+
+// logFailure logs a failure, unless that was done in this episode. A provider that fails and works
+// by turns is not logged each time.
+func (r *Ring) logFailure(err error) {
 	now := time.Now()
-	if r.logged || now.Sub(r.loggedAt) < logPause {
+	if r.logged || r.refused() || now.Sub(r.loggedAt) < logPause {
 		return
 	}
 	r.logged, r.loggedAt = true, now
-	attrs := []slog.Attr{slog.Any("err", err)}
-	if p := (*PanicError)(nil); errors.As(err, &p) {
-		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	args := []any{"err", err}
+	if p := (*PanicError)(nil); errors.As(err, &p) && p != nil {
+		args = append(args, "stack", string(p.Stack))
 	}
-	r.cfg.Logger.LogAttrs(r.ctx, slog.LevelWarn, "ringbuffer: padding failed, trying again", attrs...)
+	r.log.Log(slog.LevelWarn, "ringbuffer: padding failed, trying again", args...)
 }
 
-// worked ends an episode of failures. The caller holds the put lock.
+// worked ends an episode of failures. The caller holds the token.
 func (r *Ring) worked() {
 	if r.emptyError().Cause == nil {
 		return
 	}
 	r.empty.Store(new(EmptyError))
 	if n := r.counts.episode.Swap(0); n > 0 && r.logged {
-		r.cfg.Logger.LogAttrs(r.ctx, slog.LevelInfo, "ringbuffer: padding works again", slog.Int64("failures", n))
+		r.log.Log(slog.LevelInfo, "ringbuffer: padding works again", "failures", n)
 	}
 }
 
-// dropStale drops runs from the front of the ring, for as long as they or some behind them are
-// stale. It is a taker like any other, one that takes all that is left of a run, so it needs no
-// lock.
-func (r *Ring) dropStale() {
-	if r.cfg.Stale == nil {
+// hookFailed counts the panic of a hook, if there was one, as a failure of the provider.
+func (r *Ring) hookFailed(err error) {
+	if err == nil || r.token.take(r.ctx) != nil {
 		return
 	}
-	for stale := r.current.Load().number; ; { // all before it are dropped
-		s := r.current.Load()
-		if !s.spent() {
-			if int64(stale-s.number) <= 0 && !r.cfg.Stale(s.first) {
-				if stale = r.lastStale(s); stale == s.number {
-					return
-				}
-			}
-			r.counts.dropped.Add(s.drain())
-		}
-		if !r.advance(s) {
-			return
-		}
-	}
+	r.failed(padding{outcome: hasFailed, err: err})
+	r.token.free()
 }
 
-// lastStale returns the number of a stale run behind the run s, or that of s. Where runs rise
-// there is none unless s is stale itself; but a provider may have set back, and then the first
-// after that may be.
-func (r *Ring) lastStale(s *slot) uint64 {
-	stale, before := s.number, s.first
-	for n := s.number + 1; ; n++ {
-		next := r.slots[n&r.mask].Load()
-		if next == nil || next.number != n {
-			return stale // the end, or takers have come far meanwhile
-		}
-		if next.first < before && r.cfg.Stale(next.first) {
-			stale = n
-		}
-		before = next.first
+// onSchedule calls the hook of that name.
+func (r *Ring) onSchedule() (err error) {
+	if r.cfg.OnSchedule == nil {
+		return nil
 	}
+	defer catch("OnSchedule", &err)
+	r.cfg.OnSchedule()
+	return nil
 }

@@ -125,6 +125,7 @@ func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
 					if st := r.Stats(); st.FillRuns != 2 || st.LastError != nil {
 						t.Errorf("Stats() = %+v, want a full ring", st)
 					}
+					flush(t, r)
 					if n := uint64(strings.Count(log.String(), "padding failed")); n != episode {
 						t.Errorf("%d failures were logged in %d episodes", n, episode)
 					}
@@ -376,6 +377,7 @@ func TestDiscardLogsWhatItDiscards(t *testing.T) {
 	if err := r.Put(context.Background(), Run{First: 17, Length: 2}); !errors.Is(err, ErrFull) {
 		t.Errorf("Put() = %v, want ErrFull", err)
 	}
+	flush(t, r)
 	if !strings.Contains(log.String(), "first=17 length=2") {
 		t.Errorf("the log says %q", log.String())
 	}

@@ -10,16 +10,31 @@ import (
 // handler). OnEmpty is called outside every lock, by many takers at a time. When it returns
 // nil the take looks again, and calls it again if there is still nothing; when it returns an
 // error the take returns that error. It cannot make a take return anything but an integer
-// of a run that was put. A policy of one's own builds on the ring's Wait and Pad.
+// of a run that was put. A panic is returned as a *PanicError. While the ring is open, errors.Is
+// finds neither ErrClosed nor ErrExhausted in what the take returns, whatever the policy's error
+// wraps. A policy of one's own builds on the ring's Wait and Pad.
 type TakePolicy interface {
 	OnEmpty(ctx context.Context, r *Ring) error
 }
 
 // A PutPolicy says what Put does when the ring is full (the original's rejected-put
 // handler). OnFull is called outside every lock; the run has not been put, and Put returns
-// what OnFull returns. Padding asks for a run only when there is room, so it rejects none.
+// what OnFull returns, or its panic as a *PanicError. Padding asks for a run only when there is
+// room, so it rejects none.
 type PutPolicy interface {
 	OnFull(ctx context.Context, r *Ring, run Run) error
+}
+
+// askTakePolicy calls the take policy.
+func (r *Ring) askTakePolicy(ctx context.Context) (err error) {
+	defer catch("the take policy", &err)
+	return r.cfg.TakePolicy.OnEmpty(ctx, r)
+}
+
+// askPutPolicy calls the put policy.
+func (r *Ring) askPutPolicy(ctx context.Context, run Run) (err error) {
+	defer catch("the put policy", &err)
+	return r.cfg.PutPolicy.OnFull(ctx, r, run)
 }
 
 // builtinTake is the type of the take policies that come with the package.
@@ -46,6 +61,9 @@ func (p builtinTake) OnEmpty(ctx context.Context, r *Ring) error {
 	case Wait:
 		return r.Wait(ctx)
 	case Fail:
+		if !r.made() {
+			return errNotMade
+		}
 		return r.emptyError()
 	}
 	return fmt.Errorf("%w: there is no take policy %d", ErrConfig, int(p))
@@ -71,9 +89,12 @@ type builtinPut int
 const Discard builtinPut = 0
 
 // OnFull implements PutPolicy.
-func (p builtinPut) OnFull(ctx context.Context, r *Ring, run Run) error {
-	r.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "ringbuffer: discarded a run, the ring is full",
-		slog.Int64("first", run.First), slog.Int64("length", run.Length), slog.Int("capacity_runs", r.cfg.Capacity))
+func (p builtinPut) OnFull(_ context.Context, r *Ring, run Run) error {
+	if !r.made() {
+		return errNotMade
+	}
+	r.log.Log(slog.LevelWarn, "ringbuffer: discarded a run, the ring is full",
+		"first", run.First, "length", run.Length, "capacity_runs", r.cfg.Capacity)
 	return ErrFull
 }
 

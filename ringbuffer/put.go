@@ -1,150 +1,88 @@
 package ringbuffer
 
-import (
-	"context"
-	"errors"
-	"runtime/debug"
-)
-
-// errNoRoom says within the package that there is no room for another run.
-var errNoRoom = errors.New("ringbuffer: no room")
+import "context"
 
 // Put puts a run behind those in the ring. When the ring is full the put policy decides;
-// without one the run is discarded and Put returns ErrFull. It waits for others that put.
+// without one the run is discarded and Put returns ErrFull. A run that the provider is being
+// asked for has its place already, so it counts. Put waits for others that put, for no longer
+// than it takes to store a run, and never for a provider.
 func (r *Ring) Put(ctx context.Context, run Run) error {
+	if !r.made() {
+		return errNotMade
+	}
 	if err := run.check(); err != nil {
 		return err
 	}
-	select {
-	case r.putLock <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	room := r.hasRoom()
-	closed := r.closed.Load()
-	if room && !closed {
-		r.publish(run)
-	}
-	<-r.putLock
-	switch {
-	case closed:
+	if r.closed.Load() {
 		return ErrClosed
-	case !room:
+	}
+	if !r.reserve() {
 		r.counts.rejectedPuts.Add(1)
-		return r.cfg.PutPolicy.OnFull(ctx, r, run)
+		return r.onFull(ctx, run)
 	}
-	return nil
-}
-
-// Pad puts one run of the provider's, in the caller's goroutine, if the ring is empty.
-// Where another goroutine is at it, Pad waits for that one; where no run may be put yet, it
-// waits as Wait does. What the provider fails with is returned.
-func (r *Ring) Pad(ctx context.Context) error {
-	select {
-	case r.putLock <- struct{}{}: // the common case: there is nobody to wait for
-		if done, err := r.padLocked(ctx); done {
-			return err
-		}
-	default:
-	}
-	for {
-		fresh := r.fresh.next()
-		if r.closed.Load() {
-			return ErrClosed
-		}
-		if r.hasRun() {
-			return nil
-		}
-		select {
-		case r.putLock <- struct{}{}:
-		case <-fresh:
-			return nil
-		case <-ctx.Done():
-			return waitError(context.Cause(ctx), r.emptyError())
-		case <-r.ctx.Done():
-			return ErrClosed
-		}
-		if done, err := r.padLocked(ctx); done {
-			return err
-		}
-		// A failure wakes it as well, and then the next try returns that.
-		if err := r.sleep(ctx, fresh); err != nil {
-			return err
-		}
-	}
-}
-
-// padLocked is called with the put lock held, and gives it back. It returns false if no run
-// may be put yet.
-func (r *Ring) padLocked(ctx context.Context) (done bool, err error) {
-	if r.closed.Load() {
-		err = ErrClosed
-	} else if !r.hasRun() { // else another put one while this waited
-		if err = r.padOne(ctx); err == nil {
-			r.counts.paddings[Caller].Add(1)
-		}
-	}
-	<-r.putLock
-	return err != errNoRoom && !isNotYet(err), err
-}
-
-// padOne gets a run from the provider and puts it, if there is room. The caller holds the
-// put lock.
-func (r *Ring) padOne(ctx context.Context) error {
-	if r.closed.Load() {
-		return ErrClosed
-	}
-	if end := r.ended.Load(); end != nil {
-		return *end
-	}
-	if !r.hasRoom() || r.cfg.Provider == nil {
-		return errNoRoom
-	}
-	run, err := r.nextRun(ctx)
-	if err == nil {
-		err = run.check()
-	}
-	if err != nil {
-		r.failed(err)
+	if err := r.putLock.take(ctx); err != nil {
+		r.unreserve()
 		return err
 	}
-	r.publish(run)
-	r.worked()
+	closed := r.closed.Load()
+	if !closed {
+		r.publish(run)
+	}
+	r.putLock.free()
+	if closed {
+		return ErrClosed
+	}
 	return nil
 }
 
-// nextRun calls the provider, with a context that Close cancels too.
-func (r *Ring) nextRun(ctx context.Context) (run Run, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	if ctx.Done() == nil {
-		ctx = r.ctx
-	} else if ctx != r.ctx {
-		both, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(r.ctx, cancel)()
-		ctx = both
+// onFull asks the policy what to do with a run that has no place.
+func (r *Ring) onFull(ctx context.Context, run Run) error {
+	if r.closed.Load() {
+		return ErrClosed
 	}
-	return r.cfg.Provider.NextRun(ctx)
+	err := r.askPutPolicy(ctx, run)
+	if r.closed.Load() {
+		return err
+	}
+	return mask(err)
 }
 
-// hasRoom tells whether another run may be put. The caller holds the put lock, so the
-// answer yes stays true.
-func (r *Ring) hasRoom() bool {
-	s := r.current.Load()
-	used := r.tail.Load() - s.number
+// reserve reserves a place for one more run, unless the ring is full. Takers only free places,
+// so the place is there until a run was published or unreserve was called.
+func (r *Ring) reserve() bool {
+	for {
+		promised, room := r.room()
+		if !room {
+			return false
+		}
+		if r.promised.CompareAndSwap(promised, promised+1) {
+			return true
+		}
+	}
+}
+
+// room reports whether there is a place for one more run than were promised one.
+func (r *Ring) room() (promised uint64, room bool) {
+	s := r.current.Load() // before promised, which so is not less than its number
+	promised = r.promised.Load()
+	used := promised - s.number
 	if !s.spent() {
 		used++
 	}
-	return used <= r.mask
+	return promised, used <= r.mask
 }
 
-// publish puts a run. The caller holds the put lock and has seen that there is room: the
-// place belongs to a run that takers have left, and if a slow one still looks at it for a
-// successor, it sees a number that is not the one it looks for.
+// unreserve gives a place back.
+func (r *Ring) unreserve() { r.promised.Add(^uint64(0)) }
+
+// publish puts a run. The caller holds the put lock and has reserved a place: it belongs to a run
+// that takers have left, and if a slow one still looks at it for a successor, it sees a number
+// that is not the one it looks for.
+//
+// The order of the stores: slot, tail, broadcast. The run is published by the first. Takers look
+// at slots alone, so it makes no difference to them when the tail follows: one that has emptied
+// the run before finds no successor, and waits for a broadcast, of which at least one is to come.
+// The tail is for those who put, for the threshold and for the padder's rest.
 func (r *Ring) publish(run Run) {
 	number := r.tail.Load() + 1
 	r.slots[number&r.mask].Store(&slot{
@@ -153,7 +91,10 @@ func (r *Ring) publish(run Run) {
 		first:  run.First,
 		length: uint64(run.Length),
 	})
+	if r.betweenStores != nil {
+		r.betweenStores()
+	}
 	r.total += uint64(run.Length)
-	r.tail.Store(number) // from here on takers may move to it
+	r.tail.Store(number)
 	r.fresh.broadcast()
 }

@@ -2,15 +2,17 @@ package ringbuffer
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // Ring is a bounded ring of runs. All its methods may be called by any number of goroutines
-// at a time.
+// at a time. New makes one; the methods of a nil or a zero Ring return an error that wraps
+// ErrConfig, or nothing.
 type Ring struct {
 	// current is the run that takers are at: read by every take, written once a run, by the
 	// taker that finds it spent. It is alone on its line, so that takers keep the line in
@@ -20,29 +22,41 @@ type Ring struct {
 	_       cpu.CacheLinePad
 
 	// Written by New and Close only.
-	cfg     Config
-	mask    uint64
-	low     uint64 // the padder is woken when so many runs are left, or fewer
-	ctx     context.Context
-	cancel  context.CancelFunc
-	padding sync.WaitGroup // the padder's goroutine
-	closed  atomic.Bool
-	last    atomic.Pointer[slot] // what current was when Close came; for Stats
+	cfg    Config
+	mask   uint64
+	low    uint64 // the padder is woken when so many runs are left, or fewer
+	ctx    context.Context
+	cancel context.CancelFunc
+	closed atomic.Bool
+	log    *safelog.Queue
+
+	padderDone chan struct{} // closed when the padder has ended; nil where there is none
+
+	betweenStores func() // a test's, called by publish; nil otherwise
 
 	// slots keeps run k at k & mask. A slot is written under the put lock and read by takers
 	// that look for a successor; they know it by its number.
 	slots []atomic.Pointer[slot]
 	_     cpu.CacheLinePad
 
-	// putLock is held by who puts: a send takes it, a receive gives it back. A channel, so
-	// that a taker can wait for it and for other things at the same time.
-	putLock chan struct{}
+	// token is held by who calls the provider and puts what it returns, for as long as the provider
+	// takes: nobody waits for it who has not asked for a run, but Close, for a while.
+	token    lock
+	starting bool        // within New; under the token, as the next four
+	loggedAt time.Time   // when an episode of failures was last logged
+	logged   bool        // whether this one was
+	waiting  Run         // made by the provider and not put yet, if pending
+	pending  atomic.Bool // written under the token
+
+	// putLock is held for the few stores of publish, and no code of the user's runs under it.
+	putLock lock
 	tail    atomic.Uint64 // number of the run that was put last; written under the put lock
 	total   uint64        // how many integers were put, modulo 2^64; under the put lock
 	fresh   signal        // a run was put, or cannot be
 
-	loggedAt time.Time // when an episode of failures was last logged; under the put lock
-	logged   bool      // whether this one was
+	// promised is tail and how many runs have a place reserved: by the provider's next one, and
+	// by each that is being put.
+	promised atomic.Uint64
 
 	wake    chan struct{}              // asks the padder to fill the ring; holds at most one
 	kick    chan struct{}              // the same, and not to wait for a retry's time to come
@@ -66,14 +80,22 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	if cfg.Provider == nil {
 		return r, nil
 	}
+	r.starting = true
 	wait, err := r.fill(ctx, Initial)
 	if err != nil && !r.hasRun() {
 		r.cancel()
 		return nil, err
 	}
+	r.starting = false
 	r.advance(r.current.Load()) // so that the first take too finds a run
-	r.padding.Go(func() { r.pad(wait) })
+	r.startPadder(wait)
 	return r, nil
+}
+
+// startPadder starts the padder, which first pads after a while; 0 for when it is asked to.
+func (r *Ring) startPadder(wait time.Duration) {
+	r.padderDone = make(chan struct{})
+	go r.pad(wait)
 }
 
 // newRing makes a ring without a padder, whose first run has the number after start.
@@ -83,33 +105,21 @@ func newRing(cfg Config, start uint64) (*Ring, error) {
 		return nil, err
 	}
 	r := &Ring{
-		cfg:     cfg,
-		mask:    uint64(cfg.Capacity - 1),
-		low:     cfg.threshold(),
-		slots:   make([]atomic.Pointer[slot], cfg.Capacity),
-		putLock: make(chan struct{}, 1),
-		wake:    make(chan struct{}, 1),
-		kick:    make(chan struct{}, 1),
+		cfg:   cfg,
+		mask:  uint64(cfg.Capacity - 1),
+		low:   cfg.threshold(),
+		slots: make([]atomic.Pointer[slot], cfg.Capacity),
+		log:   safelog.NewQueue(cfg.Logger),
+		wake:  make(chan struct{}, 1),
+		kick:  make(chan struct{}, 1),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.tail.Store(start)
+	r.promised.Store(start)
 	r.empty.Store(new(EmptyError))
 	r.current.Store(&slot{number: start})
 	return r, nil
 }
 
-// Close ends the ring: takes and puts return ErrClosed, waiting ones wake, the padder ends.
-// It returns when no provider is being called any more. What was not taken is lost. Closing
-// twice is harmless.
-func (r *Ring) Close() error {
-	if r.closed.CompareAndSwap(false, true) {
-		// A taker that runs into the spent run looks at closed before it does anything else.
-		r.last.Store(r.current.Swap(&slot{}))
-		r.cancel()
-		r.fresh.broadcast()
-	}
-	r.padding.Wait()
-	r.putLock <- struct{}{} // whoever is putting is the last one
-	<-r.putLock
-	return nil
-}
+// made reports whether New made the ring.
+func (r *Ring) made() bool { return r != nil && r.current.Load() != nil }

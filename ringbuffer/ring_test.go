@@ -193,7 +193,7 @@ func TestCacheLines(t *testing.T) {
 	if got := unsafe.Offsetof(r.cfg); got < line {
 		t.Errorf("the field after current is at offset %d, want at least %d", got, line)
 	}
-	if got := unsafe.Offsetof(r.putLock) - unsafe.Offsetof(r.slots); got < line {
+	if got := unsafe.Offsetof(r.token) - unsafe.Offsetof(r.slots); got < line {
 		t.Errorf("what putters write begins %d bytes after what takers read, want at least %d", got, line)
 	}
 }

@@ -42,10 +42,11 @@ const (
 // its own. With both on one line every take would wait for the line to come back from
 // whoever took last, before it could even read the bounds (BenchmarkPadding shows it).
 type slot struct {
-	number uint64 // the how-manieth run this is; it may wrap, only differences are used
+	number uint64 // the run's index; it may wrap, only differences are used
 	before uint64 // how many integers all runs before this one held, modulo 2^64
 	first  int64
 	length uint64 // at most 2^63-1
+	closed *slot  // not nil in the one that Close puts in the place of the current run: that run
 
 	_     cpu.CacheLinePad
 	taken atomic.Uint64 // how many were claimed; beyond length once the run is spent
@@ -74,19 +75,6 @@ func (s *slot) spent() bool {
 		s.taken.Store(spentFloor) // still beyond any length: the run stays spent
 	}
 	return t >= s.length
-}
-
-// drain claims all that is left and returns how many that was.
-func (s *slot) drain() uint64 {
-	for {
-		t := s.taken.Load()
-		if t >= s.length {
-			return 0
-		}
-		if s.taken.CompareAndSwap(t, s.length) {
-			return s.length - t
-		}
-	}
 }
 
 // claimed is how many integers of this run and all before it were claimed.

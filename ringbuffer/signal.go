@@ -1,30 +1,34 @@
 package ringbuffer
 
-import "sync"
+import "sync/atomic"
 
 // signal wakes all who wait for an event. To miss none, a waiter gets the channel first,
-// then looks whether the event is still to come, and only then waits.
+// then looks whether the event is still to come, and only then waits. Neither side waits for the
+// other: a goroutine that is suspended in between delays nobody.
 type signal struct {
-	mu sync.Mutex
-	ch chan struct{} // nil while nobody waits
+	ch atomic.Pointer[chan struct{}] // nil while nobody waits
 }
 
 // next returns the channel that the next broadcast closes.
 func (s *signal) next() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ch == nil {
-		s.ch = make(chan struct{})
+	for {
+		if ch := s.ch.Load(); ch != nil {
+			return *ch
+		}
+		ch := make(chan struct{})
+		if s.ch.CompareAndSwap(nil, &ch) {
+			return ch
+		}
 	}
-	return s.ch
 }
 
 // broadcast wakes all who called next before.
 func (s *signal) broadcast() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ch != nil {
-		close(s.ch)
-		s.ch = nil
+	// Who stores a channel after this look sees the event when it looks for it.
+	if s.ch.Load() == nil {
+		return
+	}
+	if ch := s.ch.Swap(nil); ch != nil {
+		close(*ch)
 	}
 }

@@ -11,20 +11,59 @@ type counts struct {
 	rejectedTakes  atomic.Uint64
 	rejectedPuts   atomic.Uint64
 	dropped        atomic.Uint64
+	dropping       atomic.Uint64 // dropped, and what is about to be
+	taken          atomic.Uint64 // the most that Stats returned as taken
 	paddings       [triggers]atomic.Uint64
 	failedPaddings atomic.Uint64
 	episode        atomic.Int64 // failures since a padding last worked; written under the put lock
 }
 
-// Stats is a snapshot of a ring's counters. Each is exact; they are not taken at the same
-// instant.
+// drop claims all that is left of a run that is or was the current one. One goroutine calls it at a
+// time, the padder.
+func (c *counts) drop(s *slot) {
+	dropped := c.dropped.Load()
+	for {
+		t := s.taken.Load()
+		if t >= s.length {
+			c.dropping.Store(dropped)
+			return
+		}
+		// Before the claim, so that what it claims is at no time counted as taken; and for that
+		// time what was taken is noted.
+		c.takenOf(s.claimed())
+		c.dropping.Store(dropped + s.length - t)
+		if s.taken.CompareAndSwap(t, s.length) {
+			c.dropped.Store(dropped + s.length - t)
+			return
+		}
+	}
+}
+
+// takenOf returns how many integers were taken, where so many were claimed of the ring. What is
+// being dropped makes the difference too small at times, never too great, so the greatest that was
+// seen is the best that is known, and it never falls.
+func (c *counts) takenOf(claimed uint64) uint64 {
+	taken := claimed - c.dropping.Load()
+	for {
+		most := c.taken.Load()
+		if int64(taken-most) <= 0 { // they may wrap
+			return most
+		}
+		if c.taken.CompareAndSwap(most, taken) {
+			return taken
+		}
+	}
+}
+
+// Stats is a snapshot of a ring's counters. Each is exact when nobody uses the ring; they are not
+// taken at the same instant. A counter never falls.
 type Stats struct {
 	Taken          uint64    // integers handed out
 	Dropped        uint64    // integers dropped because their run was stale
 	RejectedTakes  uint64    // how often a take found the ring empty and asked the take policy
 	RejectedPuts   uint64    // how often Put found the ring full
 	Paddings       [4]uint64 // paddings that put something, by Trigger
-	FailedPaddings uint64    // failures and panics of the provider
+	FailedPaddings uint64    // failures and panics of the provider and the hooks
 	Fill           uint64    // integers that are ready to be taken
 	FillRuns       int       // runs that are, one in use included
 	CapacityRuns   int       // how many runs the ring holds
@@ -34,6 +73,9 @@ type Stats struct {
 
 // Stats returns a snapshot. It does not hinder takers.
 func (r *Ring) Stats() Stats {
+	if !r.made() {
+		return Stats{Oldest: -1, Newest: -1, LastError: errNotMade}
+	}
 	st := Stats{
 		Dropped:        r.counts.dropped.Load(),
 		RejectedTakes:  r.counts.rejectedTakes.Load(),
@@ -48,26 +90,21 @@ func (r *Ring) Stats() Stats {
 		st.Paddings[t] = r.counts.paddings[t].Load()
 	}
 	s := r.current.Load()
-	if last := r.last.Load(); last != nil {
-		s = last
-	}
-	// Both only grow, the subtrahend was read first, and it is a part of the other.
-	st.Taken = s.claimed() - st.Dropped
-	if r.closed.Load() {
+	if s.closed != nil {
+		st.Taken = r.counts.takenOf(s.closed.claimed())
 		return st
 	}
+	st.Taken = r.counts.takenOf(s.claimed())
 	if !s.spent() {
 		st.add(s, s.length-min(s.taken.Load(), s.length))
 	}
-	for number, tail := s.number, r.tail.Load(); number != tail; {
-		number++
+	for number := s.number + 1; ; number++ {
 		next := r.slots[number&r.mask].Load()
 		if next == nil || next.number != number {
-			break // takers have moved on meanwhile
+			return st // the end, or takers have moved on meanwhile
 		}
 		st.add(next, next.length)
 	}
-	return st
 }
 
 // add counts a run of which so many integers are left, which comes after those counted.

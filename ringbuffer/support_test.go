@@ -2,6 +2,7 @@ package ringbuffer
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,9 +32,15 @@ type providerFunc func(ctx context.Context) (Run, error)
 
 func (f providerFunc) NextRun(ctx context.Context) (Run, error) { return f(ctx) }
 
-// start makes a ring that is closed at the end of the test.
+// silent is a logger that writes nothing.
+func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// start makes a ring that is closed at the end of the test. Without a logger it is silent.
 func start(tb testing.TB, cfg Config) *Ring {
 	tb.Helper()
+	if cfg.Logger == nil {
+		cfg.Logger = silent()
+	}
 	r, err := New(context.Background(), cfg)
 	if err != nil {
 		tb.Fatal(err)
@@ -45,7 +52,7 @@ func start(tb testing.TB, cfg Config) *Ring {
 // bare makes a ring without a provider whose run numbers begin after first.
 func bare(tb testing.TB, capacity int, first uint64) *Ring {
 	tb.Helper()
-	r, err := newRing(Config{Capacity: capacity, TakePolicy: Fail}, first)
+	r, err := newRing(Config{Capacity: capacity, TakePolicy: Fail, Logger: silent()}, first)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -77,5 +84,13 @@ func eventually(tb testing.TB, what string, cond func() bool) {
 		if time.Now().After(deadline) {
 			tb.Fatalf("waited 20 s in vain until %s", what)
 		}
+	}
+}
+
+// flush waits until what the ring logs is written.
+func flush(tb testing.TB, r *Ring) {
+	tb.Helper()
+	if !r.log.Flush(time.Minute) {
+		tb.Fatal("the log was not written within a minute")
 	}
 }

@@ -6,9 +6,13 @@ import "context"
 // one load, one atomic add and one comparison, so that it can be inlined: false says only
 // that the current run is spent, and Take is to be called.
 func (r *Ring) TryTake() (int64, bool) {
-	s := r.current.Load()
-	n := s.taken.Add(1) - 1
-	return s.first + int64(n), n < s.length
+	if r != nil {
+		if s := r.current.Load(); s != nil {
+			n := s.taken.Add(1) - 1
+			return s.first + int64(n), n < s.length
+		}
+	}
+	return 0, false
 }
 
 // Take takes one integer. When the ring is empty the take policy decides; ctx is for a
@@ -27,6 +31,9 @@ func (r *Ring) Take(ctx context.Context) (int64, error) {
 func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error) {
 	if n < 1 {
 		return 0, 0, nil
+	}
+	if !r.made() {
+		return 0, 0, errNotMade
 	}
 	for {
 		s := r.current.Load()
@@ -62,10 +69,16 @@ func (r *Ring) advance(s *slot) bool {
 	return true
 }
 
-// hasRun tells whether a take would find something.
+// hasRun tells whether a take would find something. As advance does, it looks for the slot of the
+// next run and not at the tail, which may be behind it or ahead of what this taker sees: see
+// publish.
 func (r *Ring) hasRun() bool {
 	s := r.current.Load()
-	return !s.spent() || r.tail.Load() != s.number
+	if !s.spent() {
+		return true
+	}
+	next := r.slots[(s.number+1)&r.mask].Load()
+	return next != nil && next.number == s.number+1 || r.current.Load() != s
 }
 
 // onEmpty asks the policy what a take shall do, unless there is nothing to ask about. It
@@ -83,19 +96,25 @@ func (r *Ring) onEmpty(ctx context.Context) error {
 	}
 	r.counts.rejectedTakes.Add(1)
 	r.wakePadder()
-	err := r.cfg.TakePolicy.OnEmpty(ctx, r)
-	if err != nil && r.ended.Load() != nil && !r.closed.Load() {
+	err := r.askTakePolicy(ctx)
+	switch {
+	case err == nil || r.closed.Load():
+		return err
+	case r.ended.Load() != nil:
 		// The end came meanwhile, and its error is final: before it is returned, what was
 		// put before it has to be taken.
 		return nil
 	}
-	return err
+	return mask(err) // the ring is neither closed nor exhausted, whatever the policy returned
 }
 
 // Wait waits until there is something to take, and returns nil; ErrClosed when the ring
 // closes first; the provider's error when it is exhausted; and an error that wraps that of
 // ctx, ErrEmpty and what ails the padding when ctx ends first.
 func (r *Ring) Wait(ctx context.Context) error {
+	if !r.made() {
+		return errNotMade
+	}
 	for {
 		fresh := r.fresh.next()
 		if r.closed.Load() {

@@ -52,7 +52,7 @@ func hammer(t *testing.T, cfg Config, length, total int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.padding.Go(func() { r.pad(wait) })
+	r.startPadder(wait)
 
 	var (
 		seen  uniq.Set

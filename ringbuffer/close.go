@@ -1,0 +1,61 @@
+package ringbuffer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// CloseTimeout is how long Close waits for code of the user's that is still running.
+const CloseTimeout = 5 * time.Second
+
+// Close ends the ring: takes and puts return ErrClosed, waiting ones wake, the context of a
+// provider's call is cancelled, the padder ends. What was not taken is lost.
+//
+// It returns nil when no provider, no scheduled hook and no log handler is running any more. It
+// waits for them for CloseTimeout in all; then it returns an error that wraps ErrBusy and names
+// what still runs: code that ignores its context, or that has called Close itself and so waits for
+// its own end. That code is not called again once it returns. Policies run in takers' goroutines,
+// and are not waited for.
+//
+// Closing twice is harmless: a later Close waits again, and so may an error of the first be over.
+func (r *Ring) Close() error {
+	if !r.made() {
+		return nil
+	}
+	if r.closed.CompareAndSwap(false, true) {
+		// A taker that runs into the spent run looks at closed before it does anything else.
+		for {
+			s := r.current.Load()
+			if r.current.CompareAndSwap(s, &slot{number: s.number, closed: s}) {
+				break
+			}
+		}
+		r.cancel()
+		r.fresh.broadcast()
+	}
+	deadline := time.Now().Add(CloseTimeout)
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	var busy []string
+	if r.token.take(ctx) != nil {
+		busy = append(busy, "the provider")
+	} else {
+		r.token.free() // whoever was padding was the last one
+		if r.padderDone != nil {
+			select {
+			case <-r.padderDone:
+			case <-ctx.Done():
+				busy = append(busy, "a hook")
+			}
+		}
+	}
+	if !r.log.Flush(time.Until(deadline)) {
+		busy = append(busy, "the log handler")
+	}
+	if len(busy) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, strings.Join(busy, " and "), CloseTimeout)
+}

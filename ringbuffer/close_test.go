@@ -1,0 +1,232 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// handlerFunc is a log handler that is a function.
+type handlerFunc func(r slog.Record)
+
+func (f handlerFunc) Enabled(context.Context, slog.Level) bool      { return true }
+func (f handlerFunc) Handle(_ context.Context, r slog.Record) error { f(r); return nil }
+func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler            { return f }
+func (f handlerFunc) WithGroup(string) slog.Handler                 { return f }
+
+// Close may be called from within any code of the user's. Where it would wait for that code, it
+// returns ErrBusy after CloseTimeout; and once that code has returned, Close does so at once.
+func TestCloseFromWithin(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		busy bool // Close waits for the code that calls it
+		cfg  func(act func()) Config
+	}{
+		{"a provider in the padder", true, func(act func()) Config {
+			return Config{TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
+				act()
+				return Run{Length: 1}, nil
+			})}
+		}},
+		{"a provider in a taker", true, func(act func()) Config {
+			return Config{Capacity: 1, Provider: providerFunc(func(context.Context) (Run, error) {
+				act()
+				return Run{Length: 1}, nil
+			})}
+		}},
+		{"an assisting provider", true, func(act func()) Config {
+			return Config{Assist: true, Provider: providerFunc(func(context.Context) (Run, error) {
+				act()
+				return Run{Length: 1}, nil
+			})}
+		}},
+		{"OnSchedule", true, func(act func()) Config {
+			return Config{TakePolicy: Wait, Provider: &counting{length: 1}, Interval: time.Second, OnSchedule: act}
+		}},
+		{"Stale", true, func(act func()) Config {
+			return Config{TakePolicy: Wait, Provider: &counting{length: 1}, Interval: time.Second,
+				Stale: func(int64) bool { act(); return false }}
+		}},
+		{"a take policy", false, func(act func()) Config {
+			return Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error {
+				act()
+				return nil
+			})}
+		}},
+		{"a log handler", true, func(act func()) Config {
+			good := &counting{length: 1}
+			return Config{Capacity: 1, Logger: slog.New(handlerFunc(func(slog.Record) { act() })),
+				Provider: providerFunc(func(ctx context.Context) (Run, error) {
+					if good.calls.Load() == 1 {
+						return Run{}, errors.New("boom")
+					}
+					return good.NextRun(ctx)
+				})}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r *Ring
+				var armed atomic.Bool
+				closed := make(chan error, 1)
+				act := func() {
+					if armed.CompareAndSwap(true, false) {
+						closed <- r.Close()
+					}
+				}
+				cfg := tt.cfg(act)
+				if cfg.Logger == nil {
+					cfg.Logger = silent()
+				}
+				r, err := newRing(cfg, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := r.fill(context.Background(), Initial); err != nil {
+					t.Fatal(err)
+				}
+				r.startPadder(0)
+				armed.Store(true)
+				var taker sync.WaitGroup
+				taker.Go(func() {
+					for {
+						if _, err := r.Take(context.Background()); errors.Is(err, ErrClosed) {
+							return
+						}
+						time.Sleep(time.Millisecond)
+					}
+				})
+				begin := time.Now()
+				err = <-closed
+				if took := time.Since(begin); took > CloseTimeout+10*time.Second {
+					t.Errorf("Close took %v", took)
+				}
+				if tt.busy != errors.Is(err, ErrBusy) || !tt.busy && err != nil {
+					t.Errorf("Close() = %v", err)
+				}
+				taker.Wait()
+				synctest.Wait() // the code that called Close returns
+				begin = time.Now()
+				if err := r.Close(); err != nil || time.Since(begin) != 0 {
+					t.Errorf("Close() = %v after %v, when nothing runs any more", err, time.Since(begin))
+				}
+			})
+		})
+	}
+}
+
+// blocking is a provider whose calls after the first few block until they are released, whatever
+// their context says.
+type blocking struct {
+	counting
+	free    int64 // how many calls do not block
+	blocked atomic.Bool
+	release chan struct{}
+}
+
+func (p *blocking) NextRun(ctx context.Context) (Run, error) {
+	if p.calls.Load() >= p.free {
+		p.blocked.Store(true)
+		<-p.release
+		p.blocked.Store(false)
+	}
+	return p.counting.NextRun(ctx)
+}
+
+// A provider that ignores its context delays Close for CloseTimeout, a taker for as long as its
+// own context lasts, and Put not at all. Its run is not put once the ring is closed, and it is not
+// called again.
+func TestBlockedProvider(t *testing.T) {
+	for _, policy := range []TakePolicy{CallerPads, Wait} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &blocking{counting: counting{length: 1}, free: 1, release: make(chan struct{})}
+			r, err := newRing(Config{Capacity: 4, TakePolicy: policy, Provider: p, Logger: silent()}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := r.padOne(context.Background(), nil); p.err != nil {
+				t.Fatal(p.err)
+			}
+			r.startPadder(0)
+			take(t, r, 0)
+			r.wakePadder()
+			synctest.Wait()
+			if !p.blocked.Load() {
+				t.Fatal("the provider does not block")
+			}
+
+			begin := time.Now()
+			for v := range int64(3) { // beside the place that the provider's run has
+				put(t, r, 1000+v, 1)
+			}
+			if err := r.Put(context.Background(), Run{First: 1, Length: 1}); !errors.Is(err, ErrFull) {
+				t.Errorf("Put() = %v, with one place left for the provider", err)
+			}
+			for v := range int64(3) {
+				take(t, r, 1000+v)
+			}
+			if took := time.Since(begin); took != 0 {
+				t.Errorf("Put and Take took %v beside a provider that blocks", took)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if _, err := r.Take(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
+				t.Errorf("Take() = %v after %v", err, time.Since(begin))
+			}
+			waiting := make(chan error)
+			go func() {
+				_, err := r.Take(context.Background())
+				waiting <- err
+			}()
+			synctest.Wait()
+
+			begin = time.Now()
+			if err := r.Close(); !errors.Is(err, ErrBusy) || time.Since(begin) != CloseTimeout {
+				t.Errorf("Close() = %v after %v", err, time.Since(begin))
+			}
+			if err := <-waiting; err != ErrClosed {
+				t.Errorf("Take() = %v, want ErrClosed", err)
+			}
+			close(p.release)
+			if err := r.Close(); err != nil {
+				t.Errorf("Close() = %v once the provider has returned", err)
+			}
+			if n, st := p.calls.Load(), r.Stats(); n != 2 || st.Taken != 4 {
+				t.Errorf("the provider was called %d times, Stats() = %+v", n, st)
+			}
+		})
+	}
+}
+
+// Closes at the same time all return when the ring has ended.
+func TestCloseByMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if calls.Add(1) == 1 {
+				return Run{Length: 1}, nil
+			}
+			<-ctx.Done()
+			time.Sleep(time.Second) // it takes its time
+			return Run{}, ctx.Err()
+		})})
+		take(t, r, 0)
+		r.wakePadder()
+		synctest.Wait()
+		begin := time.Now()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if err := r.Close(); err != nil || time.Since(begin) != time.Second {
+					t.Errorf("Close() = %v after %v", err, time.Since(begin))
+				}
+			})
+		}
+		all.Wait()
+	})
+}

@@ -1,0 +1,193 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// BeforeRun precedes each call of the provider, whoever makes it, and no lock is held meanwhile.
+func TestBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *Ring
+		var hooks, runs atomic.Int64
+		r, err := newRing(Config{Capacity: 2, Assist: true, Logger: silent(), Interval: time.Second,
+			BeforeRun: func() {
+				hooks.Add(1)
+				if r.token.held.Load() || r.putLock.held.Load() {
+					t.Error("a lock is held")
+				}
+			},
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if n := runs.Add(1); n > hooks.Load() {
+					t.Errorf("the provider's call %d comes after %d of the hook", n, hooks.Load())
+				}
+				return Run{First: 10 * runs.Load(), Length: 2}, nil
+			})}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.fill(context.Background(), Initial); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 { // takers pad: there is no padder yet
+			if _, err := r.Take(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.startPadder(0)
+		for range 100 {
+			if _, err := r.Take(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			time.Sleep(100 * time.Millisecond)
+		}
+		r.Close()
+		if n, most := hooks.Load(), 2*runs.Load(); n > most {
+			t.Errorf("the hook was called %d times for %d runs", n, runs.Load())
+		}
+	})
+}
+
+// A hook that panics is a failure of the provider: counted, kept as the last error, and over when
+// the hook works again. Nothing is left locked.
+func TestHooksThatPanic(t *testing.T) {
+	for name, cfg := range map[string]func(f func()) Config{
+		"BeforeRun":  func(f func()) Config { return Config{BeforeRun: f} },
+		"OnSchedule": func(f func()) Config { return Config{OnSchedule: f} },
+		"Stale":      func(f func()) Config { return Config{Stale: func(int64) bool { f(); return false }} },
+	} {
+		for _, assist := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var broken atomic.Bool
+					c := cfg(func() {
+						if broken.Load() {
+							panic("boom")
+						}
+					})
+					c.Capacity, c.Interval, c.Assist, c.Provider = 2, time.Second, assist, &counting{length: 2}
+					r := start(t, c)
+					broken.Store(true)
+					var err error
+					for range 10 {
+						if _, e := r.Take(context.Background()); e != nil {
+							err = e
+						}
+					}
+					time.Sleep(5 * time.Second)
+					synctest.Wait()
+					last := r.Stats().LastError
+					if name == "BeforeRun" {
+						last = err
+					}
+					var p *PanicError
+					if !errors.As(last, &p) || p.In != name || p.Value != "boom" || len(p.Stack) == 0 {
+						t.Errorf("the error is %v", last)
+					}
+					if st := r.Stats(); st.FailedPaddings == 0 {
+						t.Errorf("Stats() = %+v", st)
+					}
+					broken.Store(false)
+					for range 10 {
+						time.Sleep(failMax)
+						if _, err := r.Take(context.Background()); err != nil {
+							t.Errorf("Take() = %v", err)
+						}
+					}
+					if st := r.Stats(); st.LastError != nil {
+						t.Errorf("Stats() = %+v", st)
+					}
+					if err := r.Close(); err != nil {
+						t.Errorf("Close() = %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A policy that panics makes its caller's error.
+func TestPoliciesThatPanic(t *testing.T) {
+	var p *PanicError
+	r := start(t, Config{Capacity: 1,
+		TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { panic("take") }),
+		PutPolicy:  putPolicyFunc(func(context.Context, *Ring, Run) error { panic("put") }),
+	})
+	if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "take" || p.In != "the take policy" {
+		t.Errorf("Take() = %v", err)
+	}
+	put(t, r, 1, 1)
+	if err := r.Put(context.Background(), Run{First: 2, Length: 1}); !errors.As(err, &p) || p.Value != "put" || p.In != "the put policy" {
+		t.Errorf("Put() = %v", err)
+	}
+	take(t, r, 1)
+}
+
+// What a provider returns may have methods that panic.
+type hostileError struct{}
+
+func (hostileError) Error() string   { return "hostile" }
+func (hostileError) Is(error) bool   { panic("Is") }
+func (hostileError) Unwrap() []error { panic("Unwrap") }
+
+// Odd errors of a provider are failures, and end nothing: a nil *NotYetError, an error that
+// panics when it is looked at.
+func TestOddErrorsOfAProvider(t *testing.T) {
+	for name, bad := range map[string]error{
+		"a nil pointer":      (*NotYetError)(nil),
+		"a nil EmptyError":   (*EmptyError)(nil),
+		"a nil PanicError":   (*PanicError)(nil),
+		"methods that panic": hostileError{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var broken atomic.Bool
+				good := &counting{length: 1}
+				r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+					if broken.Load() {
+						return Run{}, bad
+					}
+					return good.NextRun(ctx)
+				})})
+				broken.Store(true)
+				take(t, r, 0)
+				time.AfterFunc(time.Minute, func() { broken.Store(false) })
+				take(t, r, 1)
+				if st := r.Stats(); st.FailedPaddings < 10 {
+					t.Errorf("Stats() = %+v", st)
+				}
+			})
+		})
+	}
+}
+
+// A provider that ends the goroutine that calls it leaves nothing locked or reserved.
+func TestProviderEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ends atomic.Bool
+		good := &counting{length: 1}
+		r := start(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if ends.Load() {
+				runtime.Goexit()
+			}
+			return good.NextRun(ctx)
+		})})
+		take(t, r, 0)
+		ends.Store(true)
+		for range 2 { // takers, and perhaps the padder
+			go r.Take(context.Background())
+			synctest.Wait()
+		}
+		ends.Store(false)
+		take(t, r, 1)
+		if err := r.Close(); err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+	})
+}

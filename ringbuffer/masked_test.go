@@ -1,0 +1,103 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// An error of the user's that wraps one of the package's, perhaps of another ring's, does not
+// read as this ring's.
+func TestForeignErrorsAreNotOurs(t *testing.T) {
+	mine := errors.New("mine")
+	foreign := fmt.Errorf("another ring: %w: %w and %w", mine, ErrClosed, ErrExhausted)
+	closed := fmt.Errorf("another ring: %w: %w", mine, ErrClosed)
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+	}{
+		{"a take policy", Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { return foreign })}},
+		{"a take policy's bare error", Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error {
+			return errors.Join(mine, ErrClosed)
+		})}},
+		{"a provider that fails", Config{Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, closed })}},
+		{"why there is no run yet", Config{TakePolicy: Fail, Provider: providerFunc(func(context.Context) (Run, error) {
+			return Run{}, &NotYetError{After: time.Second, Reason: foreign}
+		})}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.cfg.Logger = silent()
+				r, err := newRing(tt.cfg, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wait, _ := r.fill(context.Background(), Initial)
+				if wait == 0 && tt.cfg.Provider != nil {
+					t.Error("the padder does not try again")
+				}
+				for range 3 {
+					_, err := r.Take(context.Background())
+					if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrExhausted) || !errors.Is(err, mine) ||
+						!strings.Contains(err.Error(), "mine") {
+						t.Errorf("Take() = %v", err)
+					}
+				}
+				r.Close()
+				if _, err := r.Take(context.Background()); err != ErrClosed {
+					t.Errorf("Take() = %v after Close", err)
+				}
+			})
+		})
+	}
+	t.Run("a put policy", func(t *testing.T) {
+		r := start(t, Config{Capacity: 1, PutPolicy: putPolicyFunc(func(context.Context, *Ring, Run) error { return foreign })})
+		put(t, r, 0, 1)
+		if err := r.Put(context.Background(), Run{Length: 1}); !errors.Is(err, mine) || errors.Is(err, ErrClosed) {
+			t.Errorf("Put() = %v", err)
+		}
+	})
+	t.Run("an exhausted provider", func(t *testing.T) {
+		r, err := newRing(Config{Logger: silent(), Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, foreign })}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := r.Take(context.Background()); !errors.Is(err, ErrExhausted) || errors.Is(err, ErrClosed) || !errors.Is(err, mine) {
+			t.Errorf("Take() = %v", err)
+		}
+	})
+}
+
+// A provider whose call Close cancels fails nobody: who waited for it was waiting for a ring that
+// is closed.
+func TestCloseIsNoFailureOfTheProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		r := start(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if calls++; calls == 1 {
+				return Run{Length: 1}, nil
+			}
+			<-ctx.Done()
+			return Run{}, ctx.Err()
+		})})
+		take(t, r, 0)
+		done := make(chan error)
+		go func() {
+			_, err := r.Take(context.Background())
+			done <- err
+		}()
+		synctest.Wait()
+		r.Close()
+		if err := <-done; err != ErrClosed {
+			t.Errorf("Take() = %v, want ErrClosed", err)
+		}
+		if st := r.Stats(); st.FailedPaddings != 0 {
+			t.Errorf("Stats() = %+v", st)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A putter is suspended between its stores, once the run can be taken: takers that have emptied it
+// neither spin nor miss their context's end, nor the next run.
+func TestPutterSuspendedWithinPublish(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		cfg    Config
+		takers int
+	}{
+		{"Wait", Config{Capacity: 4, TakePolicy: Wait}, 3},
+		{"CallerPads", Config{Capacity: 4}, 3},
+		{"CallerPads with a provider", Config{Capacity: 4, Provider: &counting{length: 2}}, 3},
+		{"one run", Config{Capacity: 1, TakePolicy: Wait}, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.cfg.Logger = silent()
+				r, err := newRing(tt.cfg, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				suspended := true
+				r.betweenStores = func() {
+					if suspended {
+						suspended = false
+						time.Sleep(time.Second)
+					}
+				}
+				go r.Put(context.Background(), Run{First: 10, Length: 2})
+				synctest.Wait()
+				take(t, r, 10)
+				take(t, r, 11)
+				late := make(chan error, 10)
+				if tt.cfg.Capacity > 1 { // woken when the putter goes on, and given what comes next
+					for range tt.takers {
+						go func() {
+							ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+							defer cancel()
+							_, err := r.Take(ctx)
+							late <- err
+						}()
+					}
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+				defer cancel()
+				begin := time.Now()
+				_, err = r.Take(ctx)
+				if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != 50*time.Millisecond {
+					t.Errorf("Take() = %v after %v", err, took)
+				}
+				if n := r.Stats().RejectedTakes; n > 10 {
+					t.Errorf("the policy was asked %d times", n)
+				}
+				time.Sleep(time.Second)
+				if tt.cfg.Capacity > 1 {
+					if tt.cfg.Provider == nil {
+						put(t, r, 20, int64(tt.takers))
+					}
+					for range tt.takers {
+						if err := <-late; err != nil {
+							t.Errorf("Take() = %v", err)
+						}
+					}
+					if took := time.Since(begin); took > 2*time.Second {
+						t.Errorf("takers were woken after %v", took)
+					}
+				}
+				r.Close()
+			})
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package ringbuffer
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Taken never falls, and is never more than what was taken, while runs are dropped and while the
+// ring is closed.
+func TestTakenNeverFalls(t *testing.T) {
+	rounds := 5_000
+	if testing.Short() {
+		rounds = 500
+	}
+	var dropping atomic.Bool
+	r, err := newRing(Config{Capacity: 8, TakePolicy: Fail, Logger: silent(), Stale: func(int64) bool { return dropping.Load() }}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		readers      sync.WaitGroup
+		stop         atomic.Bool
+		least, taken atomic.Uint64 // what was taken, and what was or is about to be
+	)
+	for range 2 {
+		readers.Go(func() {
+			last := uint64(0)
+			for !stop.Load() && !t.Failed() {
+				low := max(last, least.Load())
+				st := r.Stats()
+				if most := taken.Load(); st.Taken < low || st.Taken > most {
+					t.Errorf("Taken = %d, and %d to %d were taken", st.Taken, low, most)
+				}
+				last = st.Taken
+			}
+		})
+	}
+	for range rounds {
+		for v := range int64(8) {
+			put(t, r, 100*v, 100)
+		}
+		for v := range int64(5) {
+			taken.Add(1)
+			take(t, r, v)
+			least.Add(1)
+		}
+		dropping.Store(true)
+		r.dropStale()
+		dropping.Store(false)
+	}
+	r.Close()
+	stop.Store(true)
+	readers.Wait()
+	if st := r.Stats(); st.Taken != least.Load() || st.Dropped != uint64(rounds*795) {
+		t.Fatalf("%d were taken, Stats() = %+v", taken.Load(), st)
+	}
+}
+
+// The same while a ring that nobody uses is closed.
+func TestTakenDuringClose(t *testing.T) {
+	rounds := 5_000
+	if testing.Short() {
+		rounds = 500
+	}
+	for range rounds {
+		r := bare(t, 2, 0)
+		put(t, r, 0, 100)
+		take(t, r, 0)
+		var reader sync.WaitGroup
+		var stop atomic.Bool
+		reader.Go(func() {
+			for !stop.Load() {
+				if st := r.Stats(); st.Taken != 1 {
+					t.Errorf("Taken = %d, want 1", st.Taken)
+					return
+				}
+			}
+		})
+		runtime.Gosched()
+		r.Close()
+		stop.Store(true)
+		reader.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// The methods of a nil and of a zero Ring return an error or nothing; none faults or waits.
+func TestZeroRing(t *testing.T) {
+	for name, r := range map[string]*Ring{"nil": nil, "zero": new(Ring)} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if v, ok := r.TryTake(); ok || v != 0 {
+				t.Errorf("TryTake() = %d, %v", v, ok)
+			}
+			for what, f := range map[string]func() error{
+				"Take":           func() error { _, err := r.Take(ctx); return err },
+				"Claim":          func() error { _, _, err := r.Claim(ctx, 3); return err },
+				"Put":            func() error { return r.Put(ctx, Run{Length: 1}) },
+				"Pad":            func() error { return r.Pad(ctx) },
+				"Wait":           func() error { return r.Wait(ctx) },
+				"Stats":          func() error { return r.Stats().LastError },
+				"CallerPads":     func() error { return CallerPads.OnEmpty(ctx, r) },
+				"policy Wait":    func() error { return Wait.OnEmpty(ctx, r) },
+				"policy Fail":    func() error { return Fail.OnEmpty(ctx, r) },
+				"policy Discard": func() error { return Discard.OnFull(ctx, r, Run{Length: 1}) },
+			} {
+				if err := f(); !errors.Is(err, ErrConfig) {
+					t.Errorf("%s: %v, want ErrConfig", what, err)
+				}
+			}
+			r.Kick()
+			if err := r.Close(); err != nil {
+				t.Errorf("Close() = %v", err)
+			}
+		})
+	}
+}
+
+// The other types: a zero Config makes a ring, a zero Run is refused, errors that are nil pointers
+// have a text.
+func TestZeroValues(t *testing.T) {
+	r := start(t, Config{})
+	if err := r.Put(context.Background(), Run{}); !errors.Is(err, ErrRun) {
+		t.Errorf("Put() = %v", err)
+	}
+	if s := Trigger(-1).String() + Trigger(99).String(); s != "unknownunknown" {
+		t.Error(s)
+	}
+	for _, err := range []error{
+		new(NotYetError), (*NotYetError)(nil), new(EmptyError), (*EmptyError)(nil), new(PanicError), (*PanicError)(nil),
+	} {
+		if err.Error() == "" || errors.Unwrap(err) != nil || errors.Is(err, ErrClosed) {
+			t.Errorf("%T: %v", err, err)
+		}
+	}
+	var typed *counting // a Provider that is a nil pointer
+	if _, err := New(context.Background(), Config{Provider: typed}); !errors.As(err, new(*PanicError)) {
+		t.Errorf("New() = %v", err)
+	}
+	if err := builtinTake(-1).OnEmpty(context.Background(), r); !errors.Is(err, ErrConfig) {
+		t.Errorf("an unknown policy: %v", err)
+	}
+}
