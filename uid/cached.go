@@ -87,8 +87,10 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 // wrap ErrClosed, ErrTimeExhausted (for ever), ErrEmpty or, where a rollover or a
 // reservation fails, ErrLease (with ErrWorkerID when the layout has no more worker IDs).
 func (c *Cached) Next() (ID, error) {
-	if v, ok := c.ring.TryTake(); ok {
-		return ID(v), nil
+	if c != nil {
+		if v, ok := c.ring.TryTake(); ok {
+			return ID(v), nil
+		}
 	}
 	return c.next(context.Background())
 }
@@ -97,14 +99,19 @@ func (c *Cached) Next() (ID, error) {
 // error and says what was waited for, and no UID is used up. While the ring has a UID, ctx
 // is not looked at.
 func (c *Cached) NextContext(ctx context.Context) (ID, error) {
-	if v, ok := c.ring.TryTake(); ok {
-		return ID(v), nil
+	if c != nil {
+		if v, ok := c.ring.TryTake(); ok {
+			return ID(v), nil
+		}
 	}
 	return c.next(ctx)
 }
 
 // next is the rest of Next, apart so that the fast path stays small.
 func (c *Cached) next(ctx context.Context) (ID, error) {
+	if !c.made() {
+		return 0, errNotMade
+	}
 	v, _, err := c.ring.Claim(ctx, 1)
 	if err != nil {
 		return 0, translate(err)
@@ -118,6 +125,9 @@ func (c *Cached) NextN(dst []ID) (int, error) { return c.NextNContext(context.Ba
 
 // NextNContext is NextN with a bound on waiting.
 func (c *Cached) NextNContext(ctx context.Context, dst []ID) (int, error) {
+	if !c.made() {
+		return 0, errNotMade
+	}
 	n := 0
 	for n < len(dst) {
 		first, got, err := c.ring.Claim(ctx, int64(len(dst)-n))
@@ -133,24 +143,44 @@ func (c *Cached) NextNContext(ctx context.Context, dst []ID) (int, error) {
 	return n, nil
 }
 
-// translate gives the ring's errors the generator's names.
+// translate gives the ring's errors the generator's names. The ring lets neither its ErrClosed nor
+// its ErrExhausted be found in what a take policy of the user's returns; what such a one returned
+// of another generator's end is masked here.
 func translate(err error) error {
-	if errors.Is(err, ringbuffer.ErrClosed) {
+	switch {
+	case errors.Is(err, ringbuffer.ErrClosed):
 		return ErrClosed
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrTimeExhausted) && !errors.Is(err, ringbuffer.ErrExhausted):
+		return maskedError{err: err}
 	}
 	return err
 }
 
 // Parse takes a UID apart.
-func (c *Cached) Parse(id ID) Parts { return c.time.format.Parse(id) }
+func (c *Cached) Parse(id ID) Parts {
+	if !c.made() {
+		return Parts{ID: id}
+	}
+	return c.time.format.Parse(id)
+}
 
 // Format returns the layout, epoch and time unit of the generator's UIDs.
-func (c *Cached) Format() Format { return c.time.format }
+func (c *Cached) Format() Format {
+	if !c.made() {
+		return Format{}
+	}
+	return c.time.format
+}
 
 // Close ends the generator: see Generator. UIDs that are in the ring are lost, which is a
 // gap. It waits for what runs in the background, and for a few seconds at most for the
 // lease to be given back; the error says that this failed, or wraps ErrBusy.
-func (c *Cached) Close() error { return c.closing.run(c.end) }
+func (c *Cached) Close() error {
+	if !c.made() {
+		return nil
+	}
+	return c.closing.run(c.end)
+}
 
 // end is what Close does.
 func (c *Cached) end() error {

@@ -92,6 +92,9 @@ func (d *Default) Next() (ID, error) { return d.NextContext(context.Background()
 // NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its
 // error, and no UID is used up. While there is a UID, ctx is not looked at.
 func (d *Default) NextContext(ctx context.Context) (ID, error) {
+	if !d.made() {
+		return 0, errNotMade
+	}
 	for {
 		last := d.last.Load()
 		elapsed, behind := d.time.read()
@@ -248,11 +251,26 @@ func (d *Default) isClosed() bool {
 }
 
 // Parse takes a UID apart.
-func (d *Default) Parse(id ID) Parts { return d.time.format.Parse(id) }
+func (d *Default) Parse(id ID) Parts {
+	if !d.made() {
+		return Parts{ID: id}
+	}
+	return d.time.format.Parse(id)
+}
 
 // Format returns the layout, epoch and time unit of the generator's UIDs.
-func (d *Default) Format() Format { return d.time.format }
+func (d *Default) Format() Format {
+	if !d.made() {
+		return Format{}
+	}
+	return d.time.format
+}
 
 // Close ends the generator: see Generator. It waits for a few seconds at most for the lease
 // to be given back; the error says that this failed.
-func (d *Default) Close() error { return d.close() }
+func (d *Default) Close() error {
+	if !d.made() {
+		return nil
+	}
+	return d.close()
+}

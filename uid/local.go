@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"sync/atomic"
 )
 
 // Local takes UIDs for one goroutine, at a fraction of the cost of Next: from spans that it
@@ -16,8 +15,11 @@ import (
 // (WithScheduleInterval). But those of several Locals and of Next interleave: a UID of a Local may
 // be less than any that others took since its span was claimed, which is a schedule interval ago
 // at most.
+//
+// The zero value, and a nil *Local, has no generator: its Next returns an error that wraps
+// ErrOption.
 type Local struct {
-	span Span
+	span Span // which go vet does not let copy
 	from *Cached
 }
 
@@ -27,16 +29,28 @@ func (c *Cached) Local() *Local { return &Local{from: c} }
 // Next returns a UID. When the span is spent it claims another, and then waits for what the
 // generator's Next waits for and returns its errors.
 func (l *Local) Next() (ID, error) {
-	if id, ok := l.span.Next(); ok {
-		return id, nil
+	if l != nil {
+		if id, ok := l.span.Next(); ok {
+			return id, nil
+		}
 	}
-	return l.from.refill(context.Background(), &l.span)
+	return l.refill(context.Background())
 }
 
 // NextContext is Next with a bound on waiting. While there is a UID, ctx is not looked at.
 func (l *Local) NextContext(ctx context.Context) (ID, error) {
-	if id, ok := l.span.Next(); ok {
-		return id, nil
+	if l != nil {
+		if id, ok := l.span.Next(); ok {
+			return id, nil
+		}
+	}
+	return l.refill(ctx)
+}
+
+// refill is the rest of Next.
+func (l *Local) refill(ctx context.Context) (ID, error) {
+	if l == nil {
+		return 0, errNotMade
 	}
 	return l.from.refill(ctx, &l.span)
 }
@@ -48,7 +62,7 @@ func (c *Cached) refill(ctx context.Context, s *Span) (ID, error) {
 		if err != nil {
 			return 0, err
 		}
-		*s = next
+		s.replace(&next)
 		if id, ok := s.Next(); ok {
 			return id, nil
 		}
@@ -58,37 +72,43 @@ func (c *Cached) refill(ctx context.Context, s *Span) (ID, error) {
 // All returns an iterator over the generator's UIDs. It does not end by itself: the loop
 // breaks out of it, or it yields an error as its last, which is one of Next's, or ctx's soon
 // after ctx ended. It claims UIDs as a Local does, and orders them so. The iterator may be
-// used again, by other goroutines too.
+// used again, by other goroutines too, and leaves nothing behind when the loop's body panics.
+//
+// ctx is looked at before each UID of a loop that takes few, and at least once in maxUnlooked UIDs
+// of one that takes many.
 func (c *Cached) All(ctx context.Context) iter.Seq2[ID, error] {
 	// With one call of yield, and without a defer, the compiler can inline this loop into its
-	// user's function, and the user's body into the loop: a third of the cost.
+	// user's function, and the user's body into the loop: a third of the cost. Without a defer
+	// nothing can be undone when the body panics, so nothing is registered with ctx.
 	return func(yield func(ID, error) bool) {
 		var span Span
-		ended, stop := watch(ctx)
+		unlooked := 0 // how many UIDs may be yielded before the next look at ctx
 		for {
 			id, ok := span.Next()
 			var err error
-			if !ok || ended.Load() {
-				id, err = c.refillUntil(ctx, &span)
+			if unlooked--; !ok || unlooked < 0 {
+				id, unlooked, err = c.look(ctx, &span, id)
 			}
 			if !yield(id, err) || err != nil {
-				stop()
 				return
 			}
 		}
 	}
 }
 
-// watch returns what becomes true when ctx ends: a look at it costs less than one at ctx.
-func watch(ctx context.Context) (ended *atomic.Bool, stop func() bool) {
-	ended = new(atomic.Bool)
-	return ended, context.AfterFunc(ctx, func() { ended.Store(true) })
-}
+// maxUnlooked bounds how many UIDs an iterator yields between two looks at its context.
+const maxUnlooked = 64
 
-// refillUntil is refill unless ctx has ended, even if the ring has UIDs.
-func (c *Cached) refillUntil(ctx context.Context, s *Span) (ID, error) {
+// look looks whether ctx has ended, even if the ring has UIDs. It returns the UID that was taken,
+// or where that is 0, because the span is spent, one of another span; and how many UIDs may be
+// yielded before the next look: a sixteenth of the span, which a slow loop has small ones of.
+func (c *Cached) look(ctx context.Context, s *Span, id ID) (ID, int, error) {
 	if ctx.Err() != nil {
-		return 0, fmt.Errorf("uid: the iteration was ended: %w", context.Cause(ctx))
+		return 0, 0, fmt.Errorf("uid: the iteration was ended: %w", context.Cause(ctx))
 	}
-	return c.refill(ctx, s)
+	var err error
+	if id == 0 {
+		id, err = c.refill(ctx, s)
+	}
+	return id, min((s.size-1)/16, maxUnlooked), err
 }

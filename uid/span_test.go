@@ -21,12 +21,12 @@ func TestSpanIsSpent(t *testing.T) {
 	if id, ok := zero.Next(); ok || id != 0 || zero.Len() != 0 {
 		t.Errorf("the zero Span gives %d, %v, and has %d", id, ok, zero.Len())
 	}
-	claim := func() Span {
+	claim := func() *Span {
 		s, err := c.Claim(context.Background(), 3)
 		if err != nil || s.Len() != 3 {
 			t.Fatalf("Claim(3) has %d, %v", s.Len(), err)
 		}
-		return s
+		return &s
 	}
 	used := claim()
 	for want := range 3 {
@@ -57,7 +57,7 @@ func TestClaimRefusesNothing(t *testing.T) {
 	c := newCached(t, new(numbers))
 	for _, n := range []int{0, -1, math.MinInt} {
 		if s, err := c.Claim(context.Background(), n); !errors.Is(err, ErrOption) || s.Len() != 0 {
-			t.Errorf("Claim(%d) = %v, %v", n, s, err)
+			t.Errorf("Claim(%d) has %d, %v", n, s.Len(), err)
 		}
 	}
 }
@@ -162,6 +162,101 @@ func TestFreshAfterIdleness(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		})
+	}
+}
+
+// The size after a span of any size is in range, also where twice that does not fit an int, as it
+// does not on 32 bits from 2^30 on.
+func TestNextSizeOfLongSpans(t *testing.T) {
+	for _, tt := range []struct{ size, want int }{
+		{0, MinSpan}, {1, 2}, {3, 6}, {MaxSpan / 2, MaxSpan}, {MaxSpan/2 + 1, MaxSpan}, {MaxSpan, MaxSpan},
+		{1 << 30, MaxSpan}, {math.MaxInt/2 + 1, MaxSpan}, {math.MaxInt, MaxSpan},
+	} {
+		s := Span{taken: 5, last: 5, size: tt.size}
+		if got := s.NextSize(); got != tt.want {
+			t.Errorf("after a span of %d comes one of %d, want %d", tt.size, got, tt.want)
+		}
+	}
+}
+
+// A span that is moved goes on where it was, and leaves nothing.
+func TestSpanMoves(t *testing.T) {
+	c := newCached(t, new(numbers), WithScheduleInterval(0))
+	s, err := c.Claim(context.Background(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := s.Next()
+	moved := s.Move()
+	if id, ok := s.Next(); ok || s.Len() != 0 || moved.Len() != 2 {
+		t.Errorf("a span that was moved away gave %d, and has %d; the other one has %d", id, s.Len(), moved.Len())
+	}
+	if id, ok := moved.Next(); !ok || id != first+1 {
+		t.Errorf("the moved span gives %d, %v after %d", id, ok, first)
+	}
+	if moved.NextSize() != MinSpan || s.NextSize() != 6 {
+		t.Errorf("then come spans of %d and %d", moved.NextSize(), s.NextSize())
+	}
+}
+
+// counted is a context that counts what is registered with it and not taken back.
+type counted struct {
+	context.Context
+	done chan struct{}
+	left int
+}
+
+func (c *counted) Done() <-chan struct{} { return c.done }
+
+func (c *counted) AfterFunc(func()) func() bool {
+	c.left++
+	return func() bool { c.left--; return true }
+}
+
+// A loop's body that panics, is broken out of or ends leaves nothing registered with the context.
+func TestAllLeavesNothing(t *testing.T) {
+	c := newCached(t, new(numbers))
+	ctx := &counted{Context: context.Background(), done: make(chan struct{})}
+	for range 1_000 {
+		func() {
+			defer func() { recover() }()
+			for range c.All(ctx) {
+				panic("in the loop's body")
+			}
+		}()
+		for range c.All(ctx) {
+			break
+		}
+	}
+	if ctx.left != 0 {
+		t.Errorf("%d functions are registered with the context", ctx.left)
+	}
+}
+
+// The context's end ends a loop before the next UID where it takes few, and within maxUnlooked UIDs
+// where it takes many.
+func TestAllEndsSoon(t *testing.T) {
+	c := newCached(t, new(numbers), WithScheduleInterval(0))
+	for _, before := range []int{1, 2, 10, 16, 17, 100, 1_000, 5_000} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		after, n := 0, 0
+		for _, err := range c.All(ctx) {
+			if err != nil {
+				if !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				continue
+			}
+			if n++; n == before {
+				cancel()
+			} else if n > before {
+				after++
+			}
+		}
+		if after > maxUnlooked || before <= 17 && after > 0 {
+			t.Errorf("%d UIDs came after the context's end, which came after %d", after, before)
+		}
 	}
 }
 

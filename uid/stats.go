@@ -45,6 +45,9 @@ type Paddings struct {
 
 // Stats returns a snapshot. It does not hinder takers.
 func (c *Cached) Stats() Stats {
+	if !c.made() {
+		return Stats{LastError: errNotMade}
+	}
 	ring, f := c.ring.Stats(), c.time.format
 	st := Stats{
 		WorkerID:      c.stamper.current.Load().workerID,
@@ -75,6 +78,9 @@ func (c *Cached) Stats() Stats {
 // Stats returns a snapshot. It does not hinder takers. After Close it is that of the last
 // moment.
 func (d *Default) Stats() Stats {
+	if !d.made() {
+		return Stats{LastError: errNotMade}
+	}
 	f, last := d.time.format, d.lastIssued()
 	st := Stats{
 		WorkerID:      d.hold.workerID,

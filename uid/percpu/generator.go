@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 
@@ -15,13 +16,17 @@ import (
 // ErrOption says that an option cannot be used.
 var ErrOption = errors.New("percpu: bad option")
 
-// Generator is a front on a uid.Cached: a uid.Generator, safe for concurrent use.
+// Generator is a front on a uid.Cached: a uid.Generator, safe for concurrent use. New makes one; the
+// calls of a nil or a zero Generator return an error that wraps ErrOption, or nothing.
 type Generator struct {
-	// shards has one for each P. It is only written when GOMAXPROCS has grown: replaced by a
-	// longer one, and the old one's spans become gaps.
-	_      cpu.CacheLinePad
-	shards atomic.Pointer[[]shard]
-	_      cpu.CacheLinePad
+	// The shards, one for each P. They are only written when GOMAXPROCS has grown: replaced by
+	// more of them, and the old ones' spans become gaps. The first is stored before their count,
+	// and loaded after it, so there are at least as many as the count says. A zero Generator has
+	// a count of 0, so the look whether there is a shard finds it out too.
+	_     cpu.CacheLinePad
+	count atomic.Int64
+	first atomic.Pointer[shard] // of an array
+	_     cpu.CacheLinePad
 
 	from    *uid.Cached
 	maxSpan int
@@ -70,17 +75,22 @@ func New(c *uid.Cached, opts ...Option) *Generator {
 	if c == nil {
 		g.err = fmt.Errorf("%w: the generator is nil", ErrOption)
 	}
-	g.shards.Store(new([]shard))
 	g.grow()
 	return g
 }
 
+// errNotMade is the error of the calls of a Generator that New did not make.
+var errNotMade = fmt.Errorf("%w: the front is nil or the zero value; New must make it", ErrOption)
+
 // Next returns a UID. It neither allocates nor blocks while the P has a span; else it claims
 // one, and then does and returns what uid.Cached.Next does.
 func (g *Generator) Next() (uid.ID, error) {
+	if g == nil {
+		return 0, errNotMade // not while pinned: nothing recovers from a fault there
+	}
 	p := g.pins.pin()
-	if all := *g.shards.Load(); uint(p) < uint(len(all)) {
-		if id, ok := all[p].span.Next(); ok {
+	if s := g.shard(p); s != nil {
+		if id, ok := s.span.Next(); ok {
 			g.pins.unpin(p)
 			return id, nil
 		}
@@ -92,6 +102,9 @@ func (g *Generator) Next() (uid.ID, error) {
 // NextContext is Next with a bound on waiting for the ring. While the P has a span, ctx is
 // not looked at.
 func (g *Generator) NextContext(ctx context.Context) (uid.ID, error) {
+	if g == nil {
+		return 0, errNotMade
+	}
 	p := g.pins.pin()
 	id, ok := g.take(p)
 	g.pins.unpin(p)
@@ -101,10 +114,18 @@ func (g *Generator) NextContext(ctx context.Context) (uid.ID, error) {
 	return g.next(ctx, p)
 }
 
+// shard returns the shard of P p, nil if there is none.
+func (g *Generator) shard(p int) *shard {
+	if uint64(p) >= uint64(g.count.Load()) {
+		return nil
+	}
+	return (*shard)(unsafe.Add(unsafe.Pointer(g.first.Load()), uintptr(p)*unsafe.Sizeof(shard{})))
+}
+
 // take takes a UID from the span of P p, to which the goroutine is pinned.
 func (g *Generator) take(p int) (uid.ID, bool) {
-	if all := *g.shards.Load(); p < len(all) {
-		return all[p].span.Next()
+	if s := g.shard(p); s != nil {
+		return s.span.Next()
 	}
 	return 0, false
 }
@@ -114,11 +135,16 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 	if g.err != nil {
 		return 0, g.err
 	}
-	if p >= len(*g.shards.Load()) {
+	if g.from == nil {
+		return 0, errNotMade
+	}
+	s := g.shard(p)
+	if s == nil {
 		g.grow()
 		p = 0 // the P's number may lie beyond GOMAXPROCS by now
+		s = g.shard(p)
 	}
-	filling := (*g.shards.Load())[p].filling
+	filling := s.filling
 	select {
 	case filling <- struct{}{}:
 	default: // apart, because this select is cheaper without it
@@ -134,8 +160,8 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 		now := g.pins.repin(p)
 		id, ok := g.take(now)
 		size := uid.MinSpan
-		if all := *g.shards.Load(); now < len(all) {
-			size = min(all[now].span.NextSize(), g.maxSpan)
+		if s := g.shard(now); s != nil {
+			size = min(s.span.NextSize(), g.maxSpan)
 		}
 		g.pins.unpin(now)
 		if ok {
@@ -151,8 +177,8 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 		// If the P has been given another meanwhile, what is left of that is a gap: there
 		// are no more who claim at a time than Ps, so it is seldom and little.
 		now = g.pins.repin(p)
-		if all := *g.shards.Load(); now < len(all) {
-			all[now].span = span
+		if s := g.shard(now); s != nil {
+			s.span = span.Move()
 		}
 		g.pins.unpin(now)
 		return id, nil
@@ -164,19 +190,23 @@ func (g *Generator) grow() {
 	g.growing.Lock()
 	defer g.growing.Unlock()
 	n := g.pins.count()
-	if n <= len(*g.shards.Load()) {
+	if int64(n) <= g.count.Load() {
 		return
 	}
 	all := make([]shard, n)
 	for p := range all {
 		all[p].filling = make(chan struct{}, 1)
 	}
-	g.shards.Store(&all)
+	g.first.Store(&all[0])
+	g.count.Store(int64(n))
 }
 
 // NextN fills dst from the front, as uid.Cached.NextN does: a batch needs no span.
 func (g *Generator) NextN(dst []uid.ID) (int, error) {
-	if g.err != nil {
+	switch {
+	case g == nil || g.err == nil && g.from == nil:
+		return 0, errNotMade
+	case g.err != nil:
 		return 0, g.err
 	}
 	return g.from.NextN(dst)
@@ -184,7 +214,7 @@ func (g *Generator) NextN(dst []uid.ID) (int, error) {
 
 // Parse takes a UID apart. Without a Cached generator there are no parts but the UID.
 func (g *Generator) Parse(id uid.ID) uid.Parts {
-	if g.from == nil {
+	if g == nil || g.from == nil {
 		return uid.Parts{ID: id}
 	}
 	return g.from.Parse(id)
@@ -192,7 +222,7 @@ func (g *Generator) Parse(id uid.ID) uid.Parts {
 
 // Close closes the Cached generator, and with it ends all spans.
 func (g *Generator) Close() error {
-	if g.from == nil {
+	if g == nil || g.from == nil {
 		return nil
 	}
 	return g.from.Close()
