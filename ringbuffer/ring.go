@@ -2,6 +2,7 @@ package ringbuffer
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // Ring is a bounded ring of runs. All its methods may be called by any number of goroutines
-// at a time. New makes one; the methods of a nil or a zero Ring return an error that wraps
-// ErrConfig, or nothing.
+// at a time. New or Init makes one; the methods of a nil or a zero Ring return an error that wraps
+// ErrConfig, or nothing. It must not be copied.
 type Ring struct {
 	// current is the run that takers are at: read by every take, written once a run, by the
 	// taker that finds it spent. It is alone on its line, so that takers keep the line in
@@ -73,23 +74,36 @@ type Ring struct {
 // fails before it has made a single run is an error. ctx bounds the first padding, not the ring's life:
 // Close ends that.
 func New(ctx context.Context, cfg Config) (*Ring, error) {
-	r, err := newRing(cfg, 0)
-	if err != nil {
+	r := new(Ring)
+	if err := r.Init(ctx, cfg); err != nil {
 		return nil, err
 	}
+	return r, nil
+}
+
+// Init makes a zero Ring what New returns: for a ring that is a field of another struct, which saves
+// each take the way through a pointer. It must be called once, before anything else. With an error
+// the ring is closed, or still the zero value.
+func (r *Ring) Init(ctx context.Context, cfg Config) error {
+	if r == nil || r.made() {
+		return fmt.Errorf("%w: Init of a ring that is nil, or was made before", ErrConfig)
+	}
+	if err := r.init(cfg, 0); err != nil {
+		return err
+	}
 	if cfg.Provider == nil {
-		return r, nil
+		return nil
 	}
 	r.starting = true
 	wait, err := r.fill(ctx, Initial)
 	if err != nil && !r.hasRun() {
-		r.cancel()
-		return nil, err
+		r.Close()
+		return err
 	}
 	r.starting = false
 	r.advance(r.current.Load()) // so that the first take too finds a run
 	r.startPadder(wait)
-	return r, nil
+	return nil
 }
 
 // startPadder starts the padder, which first pads after a while; 0 for when it is asked to.
@@ -100,25 +114,29 @@ func (r *Ring) startPadder(wait time.Duration) {
 
 // newRing makes a ring without a padder, whose first run has the number after start.
 func newRing(cfg Config, start uint64) (*Ring, error) {
+	r := new(Ring)
+	return r, r.init(cfg, start)
+}
+
+// init is newRing for a zero ring.
+func (r *Ring) init(cfg Config, start uint64) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &Ring{
-		cfg:   cfg,
-		mask:  uint64(cfg.Capacity - 1),
-		low:   cfg.threshold(),
-		slots: make([]atomic.Pointer[slot], cfg.Capacity),
-		log:   safelog.NewQueue(cfg.Logger),
-		wake:  make(chan struct{}, 1),
-		kick:  make(chan struct{}, 1),
-	}
+	r.cfg = cfg
+	r.mask = uint64(cfg.Capacity - 1)
+	r.low = cfg.threshold()
+	r.slots = make([]atomic.Pointer[slot], cfg.Capacity)
+	r.log = safelog.NewQueue(cfg.Logger)
+	r.wake = make(chan struct{}, 1)
+	r.kick = make(chan struct{}, 1)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.tail.Store(start)
 	r.promised.Store(start)
 	r.empty.Store(new(EmptyError))
 	r.current.Store(&slot{number: start})
-	return r, nil
+	return nil
 }
 
 // made reports whether New made the ring.

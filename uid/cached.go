@@ -16,11 +16,13 @@ import (
 // atomic add, and a burst is served with time units that the clock has not reached yet, up
 // to the bound of WithMaxBorrow. It is safe for concurrent use.
 type Cached struct {
-	// ring is read by every take, and era by every take from a span: the padding keeps what
-	// lies beside the generator in memory, and is written, off their line.
+	// The ring's first line is read by every take, and era by every take from a span: the padding
+	// keeps what lies beside them in memory, and is written, off their lines. The ring is a
+	// field, not a pointer, so that a take of a zero Cached finds a zero ring.
 	_    cpu.CacheLinePad
-	ring *ringbuffer.Ring
 	era  atomic.Uint64 // of the spans that are good; a new one begins with each scheduled padding, and with Close
+	_    cpu.CacheLinePad
+	ring ringbuffer.Ring
 	_    cpu.CacheLinePad
 
 	time    *timeline
@@ -59,7 +61,7 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		case <-keeper.ctx.Done():
 		}
 	}
-	c.ring, err = ringbuffer.New(ctx, ringbuffer.Config{
+	err = c.ring.Init(ctx, ringbuffer.Config{
 		Provider:      c.stamper,
 		Capacity:      1 << cfg.boostPower,
 		PaddingFactor: cfg.factor,

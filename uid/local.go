@@ -82,12 +82,13 @@ func (c *Cached) All(ctx context.Context) iter.Seq2[ID, error] {
 	// nothing can be undone when the body panics, so nothing is registered with ctx.
 	return func(yield func(ID, error) bool) {
 		var span Span
-		unlooked := 0 // how many UIDs may be yielded before the next look at ctx
+		var id, last ID // what was yielded last, and what may be before the next look at ctx
 		for {
-			id, ok := span.Next()
 			var err error
-			if unlooked--; !ok || unlooked < 0 {
-				id, unlooked, err = c.look(ctx, &span, id)
+			if id < last && span.era == c.era.Load() {
+				id++
+			} else {
+				id, last, err = c.look(ctx, &span, id)
 			}
 			if !yield(id, err) || err != nil {
 				return
@@ -99,16 +100,19 @@ func (c *Cached) All(ctx context.Context) iter.Seq2[ID, error] {
 // maxUnlooked bounds how many UIDs an iterator yields between two looks at its context.
 const maxUnlooked = 64
 
-// look looks whether ctx has ended, even if the ring has UIDs. It returns the UID that was taken,
-// or where that is 0, because the span is spent, one of another span; and how many UIDs may be
-// yielded before the next look: a sixteenth of the span, which a slow loop has small ones of.
-func (c *Cached) look(ctx context.Context, s *Span, id ID) (ID, int, error) {
+// look looks whether ctx has ended, even if there are UIDs. It returns the next UID of a span from
+// which the UIDs up to one were taken, or of another span; and the last UID to be taken before the next
+// look, which comes after a sixteenth of the span: a slow loop has small spans.
+func (c *Cached) look(ctx context.Context, s *Span, taken ID) (next, last ID, err error) {
 	if ctx.Err() != nil {
 		return 0, 0, fmt.Errorf("uid: the iteration was ended: %w", context.Cause(ctx))
 	}
-	var err error
-	if id == 0 {
-		id, err = c.refill(ctx, s)
+	s.taken = taken
+	next, ok := s.Next()
+	if !ok {
+		if next, err = c.refill(ctx, s); err != nil {
+			return 0, 0, err
+		}
 	}
-	return id, min((s.size-1)/16, maxUnlooked), err
+	return next, min(s.last, next+ID(min((s.size-1)/16, maxUnlooked-1))), nil
 }

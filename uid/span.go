@@ -28,11 +28,11 @@ type Span struct {
 
 // Next takes the next UID of the span; false says that the span is spent. It never blocks.
 func (s *Span) Next() (ID, bool) {
-	if s != nil && s.taken < s.last && s.era == s.from.era.Load() {
-		s.taken++
-		return s.taken, true
+	if s == nil || s.taken >= s.last || s.era != s.from.era.Load() {
+		return 0, false
 	}
-	return 0, false
+	s.taken++
+	return s.taken, true
 }
 
 // Move returns a span of what is left, and leaves this one spent.
