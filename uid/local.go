@@ -48,6 +48,8 @@ func (l *Local) NextContext(ctx context.Context) (ID, error) {
 }
 
 // refill is the rest of Next.
+//
+//go:noinline
 func (l *Local) refill(ctx context.Context) (ID, error) {
 	if l == nil {
 		return 0, errNotMade

@@ -28,11 +28,16 @@ type Span struct {
 
 // Next takes the next UID of the span; false says that the span is spent. It never blocks.
 func (s *Span) Next() (ID, bool) {
-	if s == nil || s.taken >= s.last || s.era != s.from.era.Load() {
-		return 0, false
+	if s != nil {
+		// Nested, and read once: in this form the compiler emits the fewest instructions.
+		if id := s.taken; id < s.last {
+			if s.era == s.from.era.Load() {
+				s.taken = id + 1
+				return id + 1, true
+			}
+		}
 	}
-	s.taken++
-	return s.taken, true
+	return 0, false
 }
 
 // Move returns a span of what is left, and leaves this one spent.
