@@ -27,6 +27,9 @@ type RangeError struct {
 
 // Error implements error.
 func (e *RangeError) Error() string {
+	if e == nil {
+		return ErrRange.Error()
+	}
 	return fmt.Sprintf("%v: %s %d is not from 0 to %d (layout %v)", ErrRange, e.Field, e.Value, e.Max, e.Layout)
 }
 

@@ -51,6 +51,9 @@ func (l Layout) MarshalText() ([]byte, error) {
 // UnmarshalText implements encoding.TextUnmarshaler: it takes what ParseLayout takes, and
 // leaves the layout as it was when that fails.
 func (l *Layout) UnmarshalText(text []byte) error {
+	if l == nil {
+		return fmt.Errorf("%w: there is no layout to unmarshal %q into, the pointer is nil", ErrLayout, text)
+	}
 	parsed, err := ParseLayout(string(text))
 	if err != nil {
 		return err
