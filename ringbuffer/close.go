@@ -3,21 +3,25 @@ package ringbuffer
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 )
 
-// CloseTimeout is how long Close waits for code of the user's that is still running.
-const CloseTimeout = 5 * time.Second
+const (
+	// CloseTimeout is how long Close waits for code of the user's that is still running.
+	CloseTimeout = 5 * time.Second
+
+	// logTimeout is how much of that it waits for log records to be written.
+	logTimeout = time.Second
+)
 
 // Close ends the ring: takes and puts return ErrClosed, waiting ones wake, the context of a
 // provider's call is cancelled, the padder ends. What was not taken is lost.
 //
-// It returns nil when no provider, no scheduled hook and no log handler is running any more. It
-// waits for them for CloseTimeout in all; then it returns an error that wraps ErrBusy and names
-// what still runs: code that ignores its context, or that has called Close itself and so waits for
-// its own end. That code is not called again once it returns. Policies run in takers' goroutines,
-// and are not waited for.
+// It returns nil when neither the provider nor a scheduled hook is running any more. It waits for
+// them for CloseTimeout; then it returns an error that wraps ErrBusy and names what still runs: code
+// that ignores its context, or that has called Close itself and so waits for its own end. That code
+// is not called again once it returns. Policies run in takers' goroutines, and are not waited for. Log
+// records that a handler does not write within a second may be written later.
 //
 // Closing twice is harmless: a later Close waits again, and so may an error of the first be over.
 func (r *Ring) Close() error {
@@ -38,24 +42,22 @@ func (r *Ring) Close() error {
 	deadline := time.Now().Add(CloseTimeout)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	var busy []string
+	var busy string
 	if r.token.take(ctx) != nil {
-		busy = append(busy, "the provider")
+		busy = "the provider"
 	} else {
 		r.token.free() // whoever was padding was the last one
 		if r.padderDone != nil {
 			select {
 			case <-r.padderDone:
 			case <-ctx.Done():
-				busy = append(busy, "a hook")
+				busy = "OnSchedule or Stale"
 			}
 		}
 	}
-	if !r.log.Flush(time.Until(deadline)) {
-		busy = append(busy, "the log handler")
-	}
-	if len(busy) == 0 {
+	r.log.Flush(min(logTimeout, time.Until(deadline)))
+	if busy == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, strings.Join(busy, " and "), CloseTimeout)
+	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, busy, CloseTimeout)
 }

@@ -58,7 +58,7 @@ func TestCloseFromWithin(t *testing.T) {
 				return nil
 			})}
 		}},
-		{"a log handler", true, func(act func()) Config {
+		{"a log handler", false, func(act func()) Config {
 			good := &counting{length: 1}
 			return Config{Capacity: 1, Logger: slog.New(handlerFunc(func(slog.Record) { act() })),
 				Provider: providerFunc(func(ctx context.Context) (Run, error) {

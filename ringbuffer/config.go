@@ -79,7 +79,7 @@ type Config struct {
 
 	// Logger gets a record of failures: one an episode, and of one episode a minute at most. Its
 	// handler runs in a goroutine of its own, so it may use the ring, and what it does, panics
-	// included, delays nobody but Close. nil means slog.Default().
+	// included, delays nobody but Close, for a second. nil means slog.Default().
 	Logger *slog.Logger
 }
 

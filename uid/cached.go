@@ -71,6 +71,7 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 			c.era.Add(1)
 			keeper.time.warn(cfg)
 		},
+		BeforeRun:  c.stamper.readClock,
 		Assist:     true,
 		TakePolicy: cfg.take,
 		PutPolicy:  cfg.put,

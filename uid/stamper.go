@@ -25,7 +25,7 @@ var (
 )
 
 // stamper makes the runs of a Cached generator: it is the ring's provider, so that its
-// fields belong to who holds the ring's put lock. A run is a whole time unit of one worker
+// fields belong to who holds the ring's token. A run is a whole time unit of one worker
 // ID, which is invariant 2; its unit is
 //
 //	max(last + 1, now, the lease's floor)
@@ -99,7 +99,6 @@ func (s *stamper) until(unit int64) time.Duration {
 // NextRun stamps the next run, at the time that readClock saw last. It does not block, and calls
 // nothing of the user's.
 func (s *stamper) NextRun(context.Context) (ringbuffer.Run, error) {
-	s.readClock() // to go with the ring's hook
 	now := s.now()
 	unit := max(s.last+1, now)
 	if unit > now+s.borrow {
