@@ -20,8 +20,8 @@
 //
 // The numbers are those of doc/design.md, section 4; tests name the number they check.
 //
-//  2. Runs are put one at a time under the put lock, so a provider whose runs are disjoint
-//     makes a ring whose runs are disjoint.
+//  2. The provider is called by one goroutine at a time, and each of its runs is put once, so a
+//     provider whose runs are disjoint makes a ring whose runs are disjoint.
 //  3. Within a run each integer is handed out at most once, whatever the interleaving of
 //     takers, padder and lapping: it is the result of one atomic add, a run is a fresh
 //     object, its bounds never change, and its counter is never set back below its length.
@@ -32,4 +32,11 @@
 // which returns before the other starts, the second comes from the same run at a greater
 // offset or from a later run; and a take returns either an integer of a run that was put
 // or an error, whatever a policy does.
+//
+// # The user's code
+//
+// Providers, policies, hooks and log handlers may take their time, panic or call Close: no lock is
+// held while they run, but for the token that keeps two calls of the provider apart. A panic is an
+// error or a failure of the provider, and an error of theirs that wraps ErrClosed, say, is not taken
+// for the ring's own.
 package ringbuffer

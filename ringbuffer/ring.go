@@ -17,12 +17,12 @@ import (
 type Ring struct {
 	// current is the run that takers are at: read by every take, written once a run, by the
 	// taker that finds it spent. It is alone on its line, so that takers keep the line in
-	// their caches for as long as a run lasts. It never is nil: a new ring starts at a run
+	// their caches for as long as a run lasts. It is nil in a zero Ring only: a new one starts at a run
 	// of no length.
 	current atomic.Pointer[slot]
 	_       cpu.CacheLinePad
 
-	// Written by New and Close only.
+	// Written by Init and Close only.
 	cfg    Config
 	mask   uint64
 	low    uint64 // the padder is woken when so many runs are left, or fewer
@@ -43,7 +43,7 @@ type Ring struct {
 	// token is held by who calls the provider and puts what it returns, for as long as the provider
 	// takes: nobody waits for it who has not asked for a run, but Close, for a while.
 	token    lock
-	starting bool        // within New; under the token, as the next four
+	starting bool        // within Init; under the token, as the next four
 	loggedAt time.Time   // when an episode of failures was last logged
 	logged   bool        // whether this one was
 	waiting  Run         // made by the provider and not put yet, if pending

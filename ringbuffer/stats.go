@@ -15,7 +15,7 @@ type counts struct {
 	taken          atomic.Uint64 // the most that Stats returned as taken
 	paddings       [triggers]atomic.Uint64
 	failedPaddings atomic.Uint64
-	episode        atomic.Int64 // failures since a padding last worked; written under the put lock
+	episode        atomic.Int64 // failures since a padding last worked; written under the token
 }
 
 // drop claims all that is left of a run that is or was the current one. One goroutine calls it at a
