@@ -96,6 +96,9 @@ func (k *keeper) prepare() error {
 		return nil
 	}
 	return k.run(k.ctx, &k.assigning, "take the next lease", retryPause(k.brief.Load()), func(ctx context.Context) (bool, error) {
+		if k.next.Load() != nil { // the errand before this one has taken it, after it was looked for above
+			return true, nil
+		}
 		h, err := k.acquire(ctx)
 		switch {
 		case err == nil:
