@@ -68,7 +68,7 @@ func Serial() []Subject {
 				}
 			}
 		}},
-		{Name: "Default.Next/" + Wide, Limit: Now, AtMost: 1.4, Bench: func(b *testing.B) {
+		{Name: "Default.Next/" + Wide, Limit: Now, AtMost: 0.85, Bench: func(b *testing.B) {
 			g := newDefault(b, Wide)
 			for b.Loop() {
 				if _, err := g.Next(); err != nil {

@@ -3,105 +3,167 @@ package uid
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/cpu"
 
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // Default stamps each UID with the time of the call, and makes callers wait for the next
 // time unit when the sequence of one is used up. It is the original's default mode without
-// its defects: it neither locks nor spins, and rides out a clock that steps back. It is safe
-// for concurrent use.
+// its defects: it neither spins nor holds a lock while it waits, and rides out a clock that steps
+// back. It is safe for concurrent use.
+//
+// A step of the wall clock is noticed when the time unit is over: until then Next reads the
+// monotonic clock alone. With WaitOut and Refuse it reads the wall clock at each call.
 type Default struct {
-	time    *timeline
-	keeper  *keeper
-	hold    *tenure
-	rides   bool // steps back of the wall clock
+	// Read by every take, and written when the lease changes: the padding keeps what is written
+	// off their line.
+	_       cpu.CacheLinePad
+	lease   atomic.Pointer[defaultLease] // in use
+	start   time.Time                    // of the clock, with its monotonic reading, where byMono
+	byMono  bool                         // the fast path goes by the system's monotonic clock
 	seqBits int
 	seqMask int64
-	done    chan struct{} // closed by Close
-	close   func() error
+	_       cpu.CacheLinePad
 
-	// last is the last UID without its worker ID: its unit above the sequence bits, its
-	// sequence in them. It only grows, by compare-and-swap, so each value is one caller's:
-	// invariants 2 to 4 in one word. Close sets it to its greatest value.
-	last  atomic.Int64
-	final atomic.Int64 // what last was when Close came
-	spent atomic.Bool  // the time bits are
+	cfg    config
+	time   *timeline
+	keeper *keeper
+	rides  bool // steps back of the wall clock
+
+	// changing is held while the lease is sealed and another takes its place. Nothing of the
+	// user's runs under it.
+	changing sync.Mutex
+	lostAt   time.Time     // when it was last logged that a lease was lost
+	spent    atomic.Bool   // the time bits are
+	done     chan struct{} // closed when Close begins
+	closing  *closing
 
 	rollbacks atomic.Uint64 // steps back of the wall clock
 	counted   atomic.Int64  // how far behind it was when the last was counted
 	isBack    atomic.Bool   // it is being waited for, or refused
 
-	past          atomic.Int64 // how many UIDs were issued in units before the last one's
+	past          atomic.Int64  // how many UIDs were issued but for those in the unit of the lease's last one
+	reported      atomic.Uint64 // the most UIDs that Stats has said are issued
 	rejectedTakes atomic.Uint64
+	rollovers     atomic.Uint64
 }
 
 var _ Generator = (*Default)(nil)
-
-// askPause is how long a Default generator waits before it asks again for what was not granted.
-const askPause = 5 * time.Millisecond
-
-// closedLast is the value of last after Close: its sequence is used up, and its unit never
-// comes.
-const closedLast = math.MaxInt64
 
 // NewDefault makes a Default generator: it checks the options and takes a lease of the
 // assigner. ctx bounds that, and has no part in the generator's life: Close ends it.
 //
 // Errors wrap ErrOption (nothing was assigned), ErrBeforeEpoch, ErrTimeExhausted,
-// ErrWorkerID or ErrLease.
+// ErrWorkerID, ErrLease or ErrClock.
 func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Default, error) {
 	cfg, keeper, hold, err := begin(ctx, a, opts)
 	if err != nil {
 		return nil, err
 	}
+	return newDefaultOn(cfg, keeper, hold), nil
+}
+
+// newDefaultOn makes a Default generator of what begin returned.
+func newDefaultOn(cfg config, keeper *keeper, hold *tenure) *Default {
 	layout := keeper.time.format.layout
 	d := &Default{
-		time:    keeper.time,
-		keeper:  keeper,
-		hold:    hold,
-		rides:   cfg.rollback.ride,
+		start:   keeper.time.start,
+		byMono:  keeper.time.system && cfg.rollback.ride,
 		seqBits: layout.SequenceBits(),
 		seqMask: layout.MaxSequence(),
+		cfg:     cfg,
+		time:    keeper.time,
+		keeper:  keeper,
+		rides:   cfg.rollback.ride,
 		done:    make(chan struct{}),
+		closing: newClosing(),
 	}
-	d.last.Store(hold.floor<<d.seqBits - 1) // the last of the unit before the first
-	d.past.Store(-(d.seqMask + 1))          // of which none was issued
-	if hold.floor == 0 && hold.workerID == 0 {
-		d.last.Store(0) // which is no UID: they are positive
-		d.past.Store(-1)
-	}
-	d.close = sync.OnceValue(func() error {
-		close(d.done)
-		d.final.Store(d.last.Swap(closedLast))
-		return keeper.close(hold, max(d.final.Load()>>d.seqBits+1, hold.floor))
-	})
-	return d, nil
+	d.lease.Store(newDefaultLease(hold, hold.floor, keeper.time.elapsed()))
+	return d
 }
 
 // Next returns a UID whose time is now's. Where the unit's sequence is used up it waits for
 // the next unit; where the lease has an end that was not extended in time, for the assigner; and
 // with WaitOut, for the wall clock. NextContext bounds these. Its errors wrap ErrClosed,
-// ErrTimeExhausted (for ever), ErrLease or, where WithRollback says so, ErrClockBack.
-func (d *Default) Next() (ID, error) { return d.NextContext(context.Background()) }
+// ErrTimeExhausted (permanently), ErrLease, ErrClock or, where WithRollback says so,
+// ErrClockBack.
+//
+// A lease that was lost is replaced by another one. Then UIDs have another worker ID, and may be
+// less than those before.
+func (d *Default) Next() (ID, error) {
+	if id, ok := d.take(); ok {
+		return id, nil
+	}
+	return d.next(context.Background())
+}
 
 // NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its
 // error, and no UID is used up. While there is a UID, ctx is not looked at.
 func (d *Default) NextContext(ctx context.Context) (ID, error) {
+	if id, ok := d.take(); ok {
+		return id, nil
+	}
+	return d.next(ctx)
+}
+
+// take is the fast path: the next sequence of the last UID's unit, while that is not over. It
+// reads the monotonic clock alone.
+func (d *Default) take() (ID, bool) {
+	if d == nil {
+		return 0, false
+	}
+	l := d.lease.Load()
+	if l == nil {
+		return 0, false
+	}
+	// Before last, so that the unit of which this is the end is not after last's.
+	until := l.until.Load()
+	if until == 0 || time.Since(d.start) >= time.Duration(until) {
+		return 0, false
+	}
+	for {
+		last := l.last.Load()
+		if last&d.seqMask == d.seqMask {
+			return 0, false
+		}
+		if l.last.CompareAndSwap(last, last+1) {
+			return l.compose(last + 1), true
+		}
+	}
+}
+
+// next is the rest of Next: it looks at the wall clock, begins units, waits, and changes leases.
+func (d *Default) next(ctx context.Context) (ID, error) {
 	if !d.made() {
 		return 0, errNotMade
 	}
 	for {
-		last := d.last.Load()
-		elapsed, behind := d.time.read()
+		l := d.lease.Load()
+		// Before the clock, so that a time before last's is one that the clock has gone back to.
+		last := l.last.Load()
+		if last == sealedLast {
+			if err := d.whySealed(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		r, err := d.time.read()
+		if err != nil {
+			if d.isClosed() {
+				return 0, ErrClosed
+			}
+			return 0, err
+		}
+		elapsed := r.elapsed
 		if !d.rides {
-			elapsed -= behind // the wall clock's time
-		} else if behind >= d.time.format.unit || d.counted.Load() != 0 {
-			d.noteStep(behind)
+			elapsed = min(elapsed, r.wall)
+		} else if r.behind >= d.time.format.unit || d.counted.Load() != 0 {
+			d.noteStep(r.behind)
 		}
 		now, unit := d.time.unitAt(elapsed), last>>d.seqBits
 		switch {
@@ -110,8 +172,8 @@ func (d *Default) NextContext(ctx context.Context) (ID, error) {
 			if d.isBack.Load() {
 				d.isBack.Store(false) // it has caught up
 			}
-		case now < unit && !d.rides && unit >= d.hold.floor:
-			if err := d.clockBack(ctx, d.time.away(unit, elapsed)); err != nil {
+		case now < unit && !d.rides && unit >= l.begin:
+			if err := d.clockBack(ctx, unit); err != nil {
 				return 0, err
 			}
 			continue
@@ -123,32 +185,31 @@ func (d *Default) NextContext(ctx context.Context) (ID, error) {
 		}
 		// Invariant 5: what was granted ends where the time bits do, so the shift below does
 		// not lose any.
-		if unit >= d.hold.granted.Load() {
-			if err := d.extend(ctx, unit); err != nil {
+		if unit >= l.hold.granted.Load() {
+			if err := d.extend(ctx, l, unit); err != nil {
 				return 0, err
 			}
 			continue
 		}
 		next := max(last+1, unit<<d.seqBits)
-		if d.last.CompareAndSwap(last, next) {
-			if next&d.seqMask == 0 {
-				d.begun(last, next)
-			}
-			return d.compose(next), nil
+		if !l.last.CompareAndSwap(last, next) {
+			continue
 		}
+		if d.byMono {
+			l.ends(r.passed + d.time.left(elapsed))
+		}
+		if unit > last>>d.seqBits {
+			d.begun(l, last, unit)
+		}
+		return l.compose(next), nil
 	}
 }
 
 // begun is called once a unit, by who has its first UID.
-func (d *Default) begun(last, next int64) {
-	d.past.Add(last&d.seqMask + 1)
-	d.keeper.extend(d.hold, next>>d.seqBits) // a failure of it matters when the grant is over
-	d.time.warn(d.keeper.cfg)
-}
-
-// compose puts the worker ID between the time and the sequence. Each was checked.
-func (d *Default) compose(v int64) ID {
-	return ID(d.time.format.layout.AllocateUnchecked(v>>d.seqBits, d.hold.workerID, v&d.seqMask))
+func (d *Default) begun(l *defaultLease, last, unit int64) {
+	d.past.Add(l.issuedInUnitOf(last))
+	d.keeper.extend(l.hold, unit) // a failure of it matters when the grant is over
+	d.time.warn(d.cfg)
 }
 
 // NextN fills dst from the front. Where a unit's sequence is used up it waits for the next,
@@ -181,43 +242,6 @@ func (d *Default) waitFor(ctx context.Context, unit int64, away time.Duration) e
 	return d.sleep(ctx, min(max(away, 0)+1, time.Second))
 }
 
-// exhausted notes that the time bits are spent, for ever, and returns the error that says so.
-func (d *Default) exhausted(unit int64) error {
-	d.spent.Store(true)
-	d.hold.seal() // so that each call comes here, should the wall clock go back
-	return &timeExhaustedError{format: d.time.format, delta: unit}
-}
-
-// extend waits until the lease is extended to a unit that the clock has reached, or an error
-// says why not. The caller looks again.
-func (d *Default) extend(ctx context.Context, unit int64) error {
-	if d.isClosed() {
-		return ErrClosed
-	}
-	if most := d.time.format.layout.MaxDelta(); unit > most || d.spent.Load() {
-		return d.exhausted(max(unit, most+1))
-	}
-	tried := d.hold.extending.next()
-	if err := d.keeper.extend(d.hold, unit); err != nil {
-		return err
-	}
-	if unit < d.hold.granted.Load() {
-		return nil
-	}
-	d.rejectedTakes.Add(1)
-	select {
-	case <-tried:
-	case <-ctx.Done():
-		return fmt.Errorf("uid: gave up waiting for the lease to be extended: %w", context.Cause(ctx))
-	case <-d.done:
-		return ErrClosed
-	}
-	if d.hold.refused.Load() > 0 {
-		return d.sleep(ctx, askPause) // granted, but not enough: do not ask in a loop
-	}
-	return nil
-}
-
 // sleep waits for a while, or for ctx or the generator to end, which is an error.
 func (d *Default) sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
@@ -232,15 +256,7 @@ func (d *Default) sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// lastIssued is last, unless Close has changed it.
-func (d *Default) lastIssued() int64 {
-	if last := d.last.Load(); last != closedLast {
-		return last
-	}
-	return d.final.Load()
-}
-
-// isClosed tells whether Close was called.
+// isClosed reports whether Close was called.
 func (d *Default) isClosed() bool {
 	select {
 	case <-d.done:
@@ -266,11 +282,22 @@ func (d *Default) Format() Format {
 	return d.time.format
 }
 
-// Close ends the generator: see Generator. It waits for a few seconds at most for the lease
-// to be given back; the error says that this failed.
+// Close ends the generator: see Generator. It waits for what runs in the background, and for a
+// few seconds at most for the lease to be given back; the error says that this failed, or wraps
+// ErrBusy.
 func (d *Default) Close() error {
 	if !d.made() {
 		return nil
 	}
-	return d.close()
+	return d.closing.run(d.end)
+}
+
+// end is what Close does.
+func (d *Default) end() error {
+	close(d.done)
+	d.changing.Lock()
+	l := d.lease.Load()
+	used := d.seal(l)
+	d.changing.Unlock()
+	return d.keeper.close(l.hold, used)
 }

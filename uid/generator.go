@@ -102,7 +102,11 @@ func begin(ctx context.Context, a workerassign.Assigner, opts []Option) (config,
 	if a == nil {
 		return cfg, nil, nil, fmt.Errorf("%w: the assigner is nil", ErrOption)
 	}
-	t := newTimeline(newSteadyClock(cfg.clock), cfg.format)
+	clock, err := newSteadyClock(cfg.clock)
+	if err != nil {
+		return cfg, nil, nil, err
+	}
+	t := newTimeline(clock, cfg.format)
 	if err := t.check(cfg); err != nil {
 		return cfg, nil, nil, err
 	}

@@ -418,7 +418,8 @@ func (s *simulation) take(l *simLife, n int) {
 	for n > 0 && s.err == nil {
 		if l.plain != nil {
 			d, clock := l.plain, l.node.clock
-			now, last := d.time.unit(), d.last.Load()
+			lease := d.lease.Load()
+			now, last := d.time.unit(), lease.last.Load()
 			if !d.rides {
 				now = s.f.delta(clock.Now())
 			}
@@ -426,7 +427,7 @@ func (s *simulation) take(l *simLife, n int) {
 			used := last&d.seqMask == d.seqMask
 			id, err := d.NextContext(s.ended) // where it would wait, this ends it
 			switch {
-			case errors.Is(err, context.Canceled) && used && now <= unit && (now == unit || d.rides || unit < d.hold.floor):
+			case errors.Is(err, context.Canceled) && used && now <= unit && (now == unit || d.rides || unit < lease.begin):
 				return
 			case errors.Is(err, ErrTimeExhausted) && (l.spent || now > s.f.layout.MaxDelta() || used && unit == s.f.layout.MaxDelta()):
 				l.spent = true

@@ -23,13 +23,14 @@ type Stats struct {
 	// to an earlier time unit.
 	Rollbacks uint64
 
+	Rollovers uint64 // changes to another lease
+
 	// What follows is a Cached generator's.
 
 	RejectedPuts   uint64   // runs that found the ring full
 	Paddings       Paddings // paddings that put something
 	FailedPaddings uint64   // tries to pad that failed
 	Dropped        uint64   // UIDs that were dropped because they had grown old
-	Rollovers      uint64   // changes to another lease
 	Fill           uint64   // UIDs that are ready
 	FillLevel      float64  // runs that are ready, as a part of the ring: 0 to 1
 	LastError      error    // what hinders the padding; nil when nothing does
@@ -76,19 +77,39 @@ func (c *Cached) Stats() Stats {
 }
 
 // Stats returns a snapshot. It does not hinder takers. After Close it is that of the last
-// moment.
+// moment. Issued never falls.
 func (d *Default) Stats() Stats {
 	if !d.made() {
 		return Stats{LastError: errNotMade}
 	}
-	f, last := d.time.format, d.lastIssued()
+	f := d.time.format
+	// In this order a change of unit or lease in between makes the sum less, never more than was
+	// issued.
+	past := d.past.Load()
+	l := d.lease.Load()
+	last := l.last.Load()
+	issued := uint64(past + l.issuedInUnitOf(last))
+	for {
+		most := d.reported.Load()
+		if issued <= most {
+			issued = most
+			break
+		}
+		if d.reported.CompareAndSwap(most, issued) {
+			break
+		}
+	}
+	if last == sealedLast {
+		last = l.final.Load()
+	}
 	st := Stats{
-		WorkerID:      d.hold.workerID,
+		WorkerID:      l.workerID,
 		Format:        f,
 		End:           f.End(),
-		Issued:        uint64(max(d.past.Load()+last&d.seqMask+1, 0)),
+		Issued:        issued,
 		RejectedTakes: d.rejectedTakes.Load(),
 		Rollbacks:     d.rollbacks.Load(),
+		Rollovers:     d.rollovers.Load(),
 	}
 	if st.Issued > 0 {
 		// A unit that has begun is neither ahead nor behind: the next UID is now's.
