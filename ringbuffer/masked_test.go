@@ -47,6 +47,9 @@ func TestForeignErrorsAreNotOurs(t *testing.T) {
 						t.Errorf("Take() = %v", err)
 					}
 				}
+				if err := r.Stats().LastError; errors.Is(err, ErrClosed) || errors.Is(err, ErrExhausted) {
+					t.Errorf("LastError is %v", err)
+				}
 				r.Close()
 				if _, err := r.Take(context.Background()); err != ErrClosed {
 					t.Errorf("Take() = %v after Close", err)
