@@ -56,3 +56,27 @@ func TestInvariant1AutocommitOff(t *testing.T) {
 		})
 	}
 }
+
+// Where the session's completion_type begins another transaction after each, or ends the
+// connection, the pool's other statements are committed all the same.
+func TestCompletionType(t *testing.T) {
+	s := mariadbtest.Start(t)
+	database, db := s.Database()
+	mariadbtest.Script(t, db, schema(t))
+	for name, value := range map[string]string{"chain": "1", "release": "2"} {
+		t.Run(name, func(t *testing.T) {
+			pool := mariadbtest.Open(t, s.DSN("root", "", database)+"?completion_type="+value)
+			pool.SetMaxOpenConns(1)
+			for range 3 {
+				// The second is rolled back.
+				workerassign.NewDisposable(pool, quiet()).Assign(context.Background(), workerassign.Request{})
+				workerassign.NewDisposable(pool, quiet(), workerassign.WithMinWorkerID(1<<40)).Assign(context.Background(), workerassign.Request{})
+			}
+			pool.MustExec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (?, '', 3, CURRENT_DATE)", name)
+			var rows int
+			if err := db.Get(&rows, "SELECT COUNT(*) FROM WORKER_NODE WHERE HOST_NAME = ?", name); err != nil || rows != 1 {
+				t.Errorf("%d rows of the pool's own statement are committed, %v; want 1", rows, err)
+			}
+		})
+	}
+}

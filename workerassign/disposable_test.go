@@ -55,11 +55,11 @@ func expectBegin(m sqlmock.Sqlmock) {
 }
 
 func expectCommit(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
-	return m.ExpectExec("COMMIT").WillReturnResult(sqlmock.NewResult(0, 0))
+	return m.ExpectExec(commit).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 func expectRollback(m sqlmock.Sqlmock) {
-	m.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
+	m.ExpectExec(rollback).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 // expect expects a transaction up to its insert.

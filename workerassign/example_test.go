@@ -22,7 +22,7 @@ func ExampleNewDisposable() {
 	}
 	expected.ExpectExec("START TRANSACTION").WillReturnResult(sqlmock.NewResult(0, 0))
 	expected.ExpectExec("INSERT INTO `WORKER_NODE`").WillReturnResult(sqlmock.NewResult(4711, 1))
-	expected.ExpectExec("COMMIT").WillReturnResult(sqlmock.NewResult(0, 0))
+	expected.ExpectExec("COMMIT AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
 
 	lease, err := workerassign.NewDisposable(db).Assign(context.Background(), workerassign.Request{})
 	if err != nil {

@@ -77,6 +77,13 @@ func (t *try) run(ctx context.Context) (key int64, failed *fault) {
 	return key, nil
 }
 
+// The ends of a transaction. Without the additions the session's completion_type decides: CHAIN
+// begins another transaction, which would stay open in the pool, and RELEASE ends the connection.
+const (
+	commit   = "COMMIT AND NO CHAIN NO RELEASE"
+	rollback = "ROLLBACK AND NO CHAIN NO RELEASE"
+)
+
 // transact inserts a row in a transaction. The statements of the transaction are executed as any
 // others, because a commit by sql.Tx has no context.
 func (t *try) transact(ctx context.Context, begin time.Time, conn *sql.Conn, mark int64) (int64, *fault) {
@@ -103,7 +110,7 @@ func (t *try) transact(ctx context.Context, begin time.Time, conn *sql.Conn, mar
 			ErrTooLow, key, mark, t.d.cfg.highWater), adviceTooLow)
 	}
 	t.enter(committing)
-	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+	if _, err := conn.ExecContext(ctx, commit); err != nil {
 		return 0, t.fault(ctx, begin, err)
 	}
 	return key, nil
@@ -164,7 +171,7 @@ func giveBack(ctx context.Context, conn *sql.Conn, failed *fault) {
 
 // rollBack ends a transaction, with the connection if need be.
 func rollBack(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+	if _, err := conn.ExecContext(ctx, rollback); err != nil {
 		drop(conn)
 	}
 }
