@@ -142,8 +142,15 @@ func WithMinWorkerID(n int64) DisposableOption {
 // WithHighWaterFile makes the assigner remember the greatest worker ID that it was granted in the
 // file of that path, and refuse keys that are not greater, as WithMinWorkerID does: after a
 // failover that lost rows a host so notices that worker IDs would come a second time. The file is
-// on disk before a worker ID is used. Any number of processes on one host may share it; the rules
-// of NewFile for its file and the lock file next to it apply, and so do its errors.
+// on disk before a worker ID is used. Any number of processes on one host may share it if they use
+// one table; the rules of NewFile for its file and the lock file next to it apply, and so do its
+// errors. A file that cannot be written is an error before anything is inserted.
+//
+// It gives notice, and does not protect for long: a row that is rolled back moves the table's
+// counter all the same. So a host that tries again is granted a key as soon as the counter is past
+// its own mark, and another host, whose mark was greater, may have been granted that key before.
+// At the first refusal raise the counter as schema.sql describes, or set WithMinWorkerID beyond
+// all worker IDs that were granted, on all hosts.
 //
 // It is for databases whose keys only grow: one primary, or TiDB with AUTO_ID_CACHE=1. The nodes
 // of a Galera cluster that are written to concurrently give out keys in no strict order, so that
