@@ -111,10 +111,9 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 	ctx, cancel := bound(ctx, d.cfg.timeout)
 	defer cancel()
 	// A queue, because other goroutines may wait for this one: a handler of theirs, too.
-	logger := d.cfg.log(r)
-	log := safelog.NewQueue(logger)
+	log := safelog.NewQueue(d.cfg.log(r))
 	defer log.Flush(flushTimeout)
-	t := &try{d: d, log: log, logger: logger, node: d.cfg.node()}
+	t := &try{d: d, log: log, node: d.cfg.node()}
 
 	var (
 		begin    = time.Now()

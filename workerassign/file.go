@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // File assigns worker IDs that are used once, from a counter in a file: for one host, with
@@ -93,11 +95,14 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	}
 	ctx, cancel := bound(ctx, f.cfg.timeout)
 	defer cancel()
+	// A queue, because this goroutine may hold a lock of Divide's, which a handler may wait for.
+	log := safelog.NewQueue(f.cfg.log(r))
+	defer log.Flush(flushTimeout)
 	path, err := resolve(f.path)
 	if err != nil {
 		return nil, f.failed(err)
 	}
-	lock, err := f.lock(ctx, f.cfg.log(r), path+".lock")
+	lock, err := f.lock(ctx, log, path+".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -211,12 +216,8 @@ func readRegular(path string) ([]byte, error) {
 
 // write puts a number in the place of the counter, all of it or nothing, and on disk.
 func (f *File) write(path string, lock *os.File, n int64) error {
-	temporary := path + ".tmp" // one is enough: the lock is held
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // what a crash left behind cannot be cleared away
-	}
-	if err := writeSynced(temporary, formatNumber(f.header, n)); err != nil {
-		os.Remove(temporary)
+	temporary, err := f.prepare(path, n)
+	if err != nil {
 		return err
 	}
 	if err := f.step(stepWritten); err != nil {
@@ -237,6 +238,19 @@ func (f *File) write(path string, lock *os.File, n int64) error {
 		return err
 	}
 	return f.step(stepSynced)
+}
+
+// prepare puts a number on disk, beside the counter, and returns the path of its file.
+func (f *File) prepare(path string, n int64) (temporary string, err error) {
+	temporary = path + ".tmp" // one is enough: the lock is held
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err // what a crash left behind cannot be cleared away
+	}
+	if err := writeSynced(temporary, formatNumber(f.header, n)); err != nil {
+		os.Remove(temporary)
+		return "", err
+	}
+	return temporary, nil
 }
 
 // writeSynced writes a file that is not there yet, nor a link or a pipe that somebody put in

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"math"
 	"os"
 	"os/exec"
@@ -199,7 +198,7 @@ func TestFileWaitsForTheLock(t *testing.T) {
 	leaktest.Check(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	f := NewFile(path)
-	lock, err := f.lock(context.Background(), slog.Default(), path+".lock")
+	lock, err := f.lock(context.Background(), quietQueue(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +248,7 @@ func TestLockFileIsReplaced(t *testing.T) {
 		}
 		return nil
 	}
-	lock, err := f.lock(context.Background(), slog.Default(), path+".lock")
+	lock, err := f.lock(context.Background(), quietQueue(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +258,7 @@ func TestLockFileIsReplaced(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if other, err := NewFile(path).lock(ctx, slog.Default(), path+".lock"); err == nil {
+	if other, err := NewFile(path).lock(ctx, quietQueue(), path+".lock"); err == nil {
 		other.Close()
 		t.Error("two hold the lock")
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // While somebody replaces the lock file again and again, Assign tries at a bounded rate, and
@@ -69,11 +71,12 @@ func TestFileLogsAWait(t *testing.T) {
 				generators.Reset()
 				own.Reset()
 				path := filepath.Join(folder, "worker")
-				lock, err := NewFile(path).lock(context.Background(), slog.Default(), path+".lock")
+				lock, err := NewFile(path).lock(context.Background(), quietQueue(), path+".lock")
 				if err != nil {
 					t.Fatal(err)
 				}
 				time.AfterFunc(2*time.Second, func() {
+					synctest.Wait() // the record is written
 					for _, b := range []*bytes.Buffer{&fallback, &generators, &own} {
 						n := strings.Count(b.String(), "still waiting for a lock")
 						if (n == 1) != (b == tt.want) || n > 1 || n == 1 && !strings.Contains(b.String(), path+".lock") {
@@ -93,6 +96,9 @@ func TestFileLogsAWait(t *testing.T) {
 		})
 	}
 }
+
+// quietQueue is a log that nobody reads.
+func quietQueue() *safelog.Queue { return safelog.NewQueue(slog.New(slog.DiscardHandler)) }
 
 // A File that NewFile did not make is an error, not a fault.
 func TestZeroFile(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 const (
@@ -22,7 +24,7 @@ var (
 
 // lock opens the lock file and waits until it is this one's alone. It pauses after each try, whether
 // another holds the lock or the file is not the one of its name: that may go on too.
-func (f *File) lock(ctx context.Context, logger *slog.Logger, path string) (*os.File, error) {
+func (f *File) lock(ctx context.Context, log *safelog.Queue, path string) (*os.File, error) {
 	begin, logged := time.Now(), false
 	var last error // why the last try failed
 	for tries := 1; ; tries++ {
@@ -55,8 +57,8 @@ func (f *File) lock(ctx context.Context, logger *slog.Logger, path string) (*os.
 			last = errLockReplaced
 		}
 		if took := time.Since(begin); took > lockWarning && !logged {
-			logged = true // no lock is held here
-			logger.Warn("workerassign: still waiting for a lock", "lock", path, "for", took.Round(time.Millisecond), "err", last)
+			logged = true
+			log.Log(slog.LevelWarn, "workerassign: still waiting for a lock", "lock", path, "for", took.Round(time.Millisecond), "err", last)
 		}
 		sleep(ctx, backoff{first: lockPause, longest: 20 * lockPause}.pause(tries)) // the loop looks at the context
 	}

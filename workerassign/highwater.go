@@ -2,8 +2,10 @@ package workerassign
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"os"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // highWater is a file with the greatest worker ID that this host was granted. It is written as a
@@ -16,19 +18,48 @@ func newHighWater(path string) (*highWater, error) {
 	return &highWater{f}, f.cfg.err
 }
 
-// read returns the number in the file, 0 where there is none yet. It takes no lock: the file is
-// replaced as a whole, and the lock file says that it exists only after it does.
-func (h *highWater) read() (int64, error) {
-	path, err := resolve(h.file.path)
-	if err != nil {
-		return 0, h.file.failed(err)
-	}
-	lock, err := os.Stat(path + ".lock")
-	return h.file.read(path, err == nil && lock.Size() > 0)
+// check returns the number in the file, 0 where there is none yet. It fails where a greater one
+// could not be written either: a key that was inserted in vain would be spent.
+func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, err error) {
+	err = h.locked(ctx, log, func(path string, lock *os.File) error {
+		info, err := lock.Stat()
+		if err != nil {
+			return h.file.failed(err)
+		}
+		if mark, err = h.file.read(path, info.Size() > 0); err != nil {
+			return err
+		}
+		temporary, err := h.file.prepare(path, max(mark, 1))
+		if err == nil {
+			err = os.Remove(temporary)
+		}
+		if err != nil {
+			return h.file.failed(err)
+		}
+		return nil
+	})
+	return mark, err
 }
 
 // raise puts n into the file unless that has a greater number, and returns when it is on disk.
-func (h *highWater) raise(ctx context.Context, log *slog.Logger, n int64) error {
+// Another process may have been granted more than n meanwhile, but n itself only where the keys
+// went back.
+func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) error {
+	return h.locked(ctx, log, func(path string, lock *os.File) error {
+		var before int64
+		_, err := h.file.count(path, lock, func(last int64) int64 {
+			before = last
+			return max(last, n)
+		})
+		if err == nil && before == n {
+			err = fmt.Errorf("%w: it is %d, which this host was granted meanwhile (%s)", ErrTooLow, n, h.file.path)
+		}
+		return err
+	})
+}
+
+// locked calls f with the path of the file, links resolved, and its lock.
+func (h *highWater) locked(ctx context.Context, log *safelog.Queue, f func(path string, lock *os.File) error) error {
 	path, err := resolve(h.file.path)
 	if err != nil {
 		return h.file.failed(err)
@@ -38,6 +69,5 @@ func (h *highWater) raise(ctx context.Context, log *slog.Logger, n int64) error 
 		return err
 	}
 	defer lock.Close() // which unlocks it
-	_, err = h.file.count(path, lock, func(last int64) int64 { return max(last, n) })
-	return err
+	return f(path, lock)
 }

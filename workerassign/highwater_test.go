@@ -2,8 +2,8 @@ package workerassign
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,6 +94,7 @@ func TestHighWaterFileThatCannotBeWritten(t *testing.T) {
 func TestHighWaterFileIsShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	const holders, each = 8, 25
+	log := quietQueue()
 	var (
 		all  sync.WaitGroup
 		mu   sync.Mutex
@@ -107,7 +108,7 @@ func TestHighWaterFileIsShared(t *testing.T) {
 				return
 			}
 			for range each {
-				mark, err := h.read()
+				mark, err := h.check(context.Background(), log)
 				if err != nil {
 					t.Error(err)
 					return
@@ -119,11 +120,11 @@ func TestHighWaterFileIsShared(t *testing.T) {
 				if key <= mark {
 					t.Errorf("key %d would be refused, the mark was %d", key, mark)
 				}
-				if err := h.raise(context.Background(), slog.Default(), key); err != nil {
+				if err := h.raise(context.Background(), log, key); err != nil {
 					t.Error(err)
 					return
 				}
-				if mark, err := h.read(); err != nil || mark < key {
+				if mark, err := h.check(context.Background(), log); err != nil || mark < key {
 					t.Errorf("after %d the mark is %d, %v", key, mark, err)
 				}
 			}
@@ -131,7 +132,81 @@ func TestHighWaterFileIsShared(t *testing.T) {
 	}
 	all.Wait()
 	h, _ := newHighWater(path)
-	if mark, err := h.read(); err != nil || mark != holders*each {
+	if mark, err := h.check(context.Background(), log); err != nil || mark != holders*each {
 		t.Errorf("the mark is %d, %v; want %d", mark, err, holders*each)
 	}
+}
+
+// Where the file cannot be written, nothing is inserted: each try would spend a key.
+func TestHighWaterFileIsCheckedBeforeTheInsert(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "granted")
+	if err := os.MkdirAll(path+".tmp/in the way", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := mock(t, WithHighWaterFile(path))
+		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrFile) {
+			t.Errorf("Assign() = %v, %v; want ErrFile", l, err)
+		}
+	})
+}
+
+// during is a pool of which a connection is waited for until a function has returned.
+type during struct {
+	DB
+	f func()
+}
+
+func (d during) Conn(ctx context.Context) (*sql.Conn, error) {
+	d.f()
+	return d.DB.Conn(ctx)
+}
+
+// What other processes of the host are granted while this one waits for a connection counts: the
+// connection may be to the successor of the server that granted it.
+func TestHighWaterFileDuringAFailover(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "granted")
+	synctest.Test(t, func(t *testing.T) {
+		d, m := mock(t, WithHighWaterFile(path))
+		other, err := newHighWater(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.db = during{d.db, func() {
+			if err := other.raise(context.Background(), quietQueue(), 12); err != nil {
+				t.Error(err)
+			}
+		}}
+		expect(m).WillReturnResult(sqlmock.NewResult(11, 1))
+		expectRollback(m)
+		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrTooLow) {
+			t.Errorf("Assign() = %v, %v; want ErrTooLow, 12 was granted meanwhile", l, err)
+		}
+	})
+}
+
+// A key that another process of the host was granted between the insert and the look at the file
+// came a second time.
+func TestHighWaterFileOfTwoServers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "granted")
+	synctest.Test(t, func(t *testing.T) {
+		d, m := mock(t, WithHighWaterFile(path))
+		other, err := newHighWater(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectKey(m, 11)
+		opened := 0
+		d.highWater.file.step = func(s step) error {
+			if s == stepOpened {
+				if opened++; opened == 2 { // by raise
+					return other.raise(context.Background(), quietQueue(), 11)
+				}
+			}
+			return nil
+		}
+		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "as schema.sql describes") {
+			t.Errorf("Assign() = %v, %v; want ErrTooLow", l, err)
+		}
+	})
 }

@@ -23,20 +23,20 @@ const (
 	beginning
 	inserting
 	committing
+	remembering
 )
 
 // String names a phase in errors and records.
 func (p phase) String() string {
-	return [...]string{"a connection", "the beginning of a transaction", "the insert", "the commit"}[p]
+	return [...]string{"a connection", "the beginning of a transaction", "the insert", "the commit", "the high-water file"}[p]
 }
 
 // try is what the tries of one Assign share. They run one after the other.
 type try struct {
-	d      *Disposable
-	log    *safelog.Queue
-	logger *slog.Logger // beneath log
-	node   Node
-	phase  atomic.Int32 // of the try that runs; written by it, read by its timer
+	d     *Disposable
+	log   *safelog.Queue
+	node  Node
+	phase atomic.Int32 // of the try that runs; written by it, read by its timer
 }
 
 // run inserts a row and returns its key: in a transaction that is committed, on a connection that
@@ -54,22 +54,27 @@ func (t *try) run(ctx context.Context) (key int64, failed *fault) {
 	t.enter(connecting)
 	defer t.watch()()
 
-	mark, err := t.mark(limited)
-	if err != nil {
-		return 0, &fault{err: err, own: true}
-	}
 	conn, err := t.d.db.Conn(limited)
 	if err != nil {
 		return 0, t.fault(limited, begin, err)
 	}
 	defer conn.Close()
+	// Only now: while the connection was waited for, another process may have been granted keys by
+	// a server that is lost since, and this connection may be to its successor.
+	mark, err := t.mark(ctx)
+	if err != nil {
+		return 0, &fault{err: err, own: true}
+	}
 	key, failed = t.transact(limited, begin, conn, mark)
 	if failed != nil {
 		giveBack(limited, conn, failed)
 		return 0, failed
 	}
 	if t.d.highWater != nil {
-		if err := t.d.highWater.raise(ctx, t.logger, key); err != nil {
+		t.enter(remembering)
+		if err := t.d.highWater.raise(ctx, t.log, key); errors.Is(err, ErrTooLow) {
+			return 0, t.refused(err, adviceTooLow)
+		} else if err != nil {
 			return 0, &fault{err: err, own: true}
 		}
 	}
@@ -125,7 +130,8 @@ func (t *try) mark(ctx context.Context) (int64, error) {
 	if t.d.highWater == nil {
 		return 0, nil
 	}
-	return t.d.highWater.read()
+	t.enter(remembering)
+	return t.d.highWater.check(ctx, t.log)
 }
 
 func (t *try) enter(p phase) { t.phase.Store(int32(p)) }
