@@ -3,6 +3,7 @@ package workerassign
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
@@ -87,8 +88,10 @@ func (d *divided) Assign(ctx context.Context, r Request) (Lease, error) {
 		return nil, err
 	}
 	c, lost, err := d.take(ctx, inner, rest)
-	if lost != nil { // under no lock: the logger is the user's
-		safelog.Wrap(r.Logger).Warn("workerassign: a lost lease was not released; its worker ID may be unavailable until the store frees it", "err", lost)
+	if lost != nil { // by a queue: another Divide around this one holds its lock
+		log := safelog.NewQueue(r.Logger)
+		defer log.Flush(flushTimeout)
+		log.Log(slog.LevelWarn, "workerassign: a lost lease was not released; its worker ID may be unavailable until the store frees it", "err", lost)
 	}
 	if err != nil {
 		return nil, err

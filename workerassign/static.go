@@ -3,6 +3,7 @@ package workerassign
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -52,7 +53,8 @@ func (s *static) Assign(_ context.Context, r Request) (Lease, error) {
 		return nil, err
 	}
 	if ahead := l.begin.Sub(now); ahead > aheadWarning {
-		safelog.Wrap(r.Logger).Warn("workerassign: a static worker ID was used up to a time that the clock has not reached; was the clock set back?",
+		// A queue: the handler may block, or wait for a lock of Divide's that this goroutine holds.
+		safelog.NewQueue(r.Logger).Log(slog.LevelWarn, "workerassign: a static worker ID was used up to a time that the clock has not reached; was the clock set back?",
 			"worker_id", s.id, "used", l.begin, "ahead", ahead)
 	}
 	return l, nil

@@ -1,0 +1,79 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What an assigner logs while Divide asks it is logged under no lock that the handler may wait
+// for: one that takes a worker ID of the same Divide holds Assign up for a bounded time.
+func TestDividedAssignersLogUnderNoLock(t *testing.T) {
+	folder := t.TempDir()
+	for name, inner := range map[string]func(t *testing.T) Assigner{
+		"a file whose lock is waited for": func(t *testing.T) Assigner {
+			path := filepath.Join(folder, "worker")
+			lock, err := NewFile(path).lock(context.Background(), quietQueue(), path+".lock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(1500*time.Millisecond, func() { lock.Close() })
+			return NewFile(path)
+		},
+		"a static one that was used ahead of the clock": func(t *testing.T) Assigner {
+			a := Static(1)
+			l := mustAssign(t, a)
+			mustRelease(t, l, time.Now().Add(time.Hour))
+			return a
+		},
+		"a division that lost its lease": func(t *testing.T) Assigner {
+			store, _ := scriptedFrom(scripted{
+				reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errGone },
+				release: func(context.Context, time.Time) error { return errGone },
+			})
+			a := Divide(store, 1)
+			r := of10Bits
+			r.MaxWorkerID = 1<<9 - 1 // as of the outer one
+			l, err := a.Assign(context.Background(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Reserve(context.Background(), time.Now().Add(time.Hour))
+			mustRelease(t, l, time.Time{})
+			return a
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, logged := Divide(inner(t), 1), make(chan error, 1)
+				r := of10Bits
+				r.Logger = slog.New(reentrant{slog.NewTextHandler(io.Discard, nil), func() {
+					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+					defer cancel()
+					_, err := a.Assign(ctx, of10Bits)
+					logged <- err
+				}})
+				begin := time.Now()
+				if _, err := a.Assign(context.Background(), r); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begin); took > 4*time.Second {
+					t.Errorf("Assign took %v", took)
+				}
+				select {
+				case err := <-logged:
+					if err != nil && !errors.Is(err, ErrInUse) {
+						t.Errorf("the handler's Assign() = %v", err)
+					}
+				case <-time.After(time.Minute):
+					t.Error("nothing was logged")
+				}
+			})
+		})
+	}
+}
