@@ -119,9 +119,9 @@ func begin(ctx context.Context, a workerassign.Assigner, opts []Option) (config,
 		k.cancel()
 		return cfg, nil, nil, err
 	}
-	if left, all := h.left(); left < all/10 {
+	if h.left < h.all/10 {
 		cfg.log.Log(slog.LevelWarn, "uid: less than a tenth of the worker IDs is left; plan for a layout with more worker bits",
-			"worker_id", h.workerID, "left", left, "layout", cfg.format.layout.String())
+			"worker_id", h.workerID, "left", h.left, "layout", cfg.format.layout.String())
 	}
 	return cfg, k, h, nil
 }

@@ -380,6 +380,21 @@ func TestBadAssigners(t *testing.T) {
 	})
 }
 
+// uncountable is a lease that panics when it is asked how many are left.
+type uncountable struct{ made }
+
+func (*uncountable) Remaining(int64) (remaining, all int64) { panic("boom") }
+
+// A lease that cannot say how many worker IDs are left does not panic into a constructor, nor into
+// what puts runs.
+func TestLeaseThatCannotCount(t *testing.T) {
+	for _, mode := range modes {
+		refused(t, mode.name, mode.make, &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &uncountable{made{id: n}}, nil
+		}}, ErrLease, "panicked: boom")
+	}
+}
+
 func panicking(context.Context, time.Time) (time.Time, error) { panic("boom") }
 
 // Times of a lease that lie however far off are no wrapped numbers.

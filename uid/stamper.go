@@ -256,7 +256,7 @@ func (s *stamper) report() {
 	}
 	each := since / time.Duration(rollovers-s.reportedN) // a lease's life
 	args := []any{"worker_id", s.hold.workerID, "bound", s.cfg.borrow, "rollovers", rollovers, "each_lasts", each.Round(time.Millisecond)}
-	if left, all := s.hold.left(); all > 0 {
+	if left := s.hold.left; s.hold.all > 0 {
 		lasts := time.Duration(math.MaxInt64)
 		if each < lasts/time.Duration(left+1) {
 			lasts = each * time.Duration(left)

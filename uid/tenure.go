@@ -18,6 +18,8 @@ type tenure struct {
 	format   Format
 	workerID int64
 	floor    int64 // the first unit that the lease allows
+	left     int64 // how many worker IDs the assigner had left when it granted this one,
+	all      int64 // of how many in all; 0 where that is not known
 
 	granted atomic.Int64 // the first unit that may not be stamped; it only grows
 	askAt   atomic.Int64 // the unit from which on more is to be asked for
@@ -68,16 +70,12 @@ func assign(ctx context.Context, a workerassign.Assigner, t *timeline, cfg confi
 			return nil, errors.Join(err, h.release(ctx, h.floor))
 		}
 	}
-	return h, nil
-}
-
-// left returns how many worker IDs the assigner has left, of how many in all, which is 0 where
-// that is not known.
-func (h *tenure) left() (n, all int64) {
-	if l, ok := h.lease.(workerassign.CountingLease); ok {
-		n, all = l.Remaining(h.format.layout.MaxWorkerID())
+	// Now, because a generator asks no lease of the user's for it under a lock.
+	if l, ok := lease.(workerassign.CountingLease); ok {
+		left, all := l.Remaining(t.format.layout.MaxWorkerID())
+		h.left, h.all = max(left, 0), all
 	}
-	return max(n, 0), all
+	return h, nil
 }
 
 // reserve asks that units from one on may be stamped, half as many again as are to be held ahead
