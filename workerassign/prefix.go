@@ -15,7 +15,9 @@ import (
 // use.
 //
 // Generators with different prefixes of one width never share a worker ID, even if each prefix
-// has a store of its own. Nothing else may be mixed with a prefix other than 0 that has its own
+// has a store of its own, as long as Prefix is the outermost wrapper in all of them:
+// Prefix(Divide(a, 2), 5, 3) and not Divide(Prefix(a, 5, 3), 2), whose parts lie above the prefix,
+// where the others have theirs. Nothing else may be mixed with a prefix other than 0 that has its own
 // store: a generator without a prefix collides with it once its own store's numbers reach
 // prefix<<rest, and one with Divide alone does so at once, since its parts fill the upper bits.
 // Prefix 0 changes no worker ID and only bounds it. For what may be mixed on one store, see

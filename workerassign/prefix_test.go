@@ -27,3 +27,49 @@ func TestPrefix(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Prefixes of one width keep stores apart whatever is divided beneath them, but not where a Divide
+// is around one: its parts lie above the prefix.
+func TestPrefixesKeepStoresApart(t *testing.T) {
+	ids := func(a Assigner) map[int64]bool {
+		got := map[int64]bool{}
+		for {
+			l, err := a.Assign(context.Background(), of10Bits)
+			if errors.Is(err, ErrWidth) {
+				return got
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[l.WorkerID()] = true
+		}
+	}
+	divide := func(a Assigner, bits int) Assigner {
+		if bits == 0 {
+			return a
+		}
+		return Divide(a, bits)
+	}
+	for bits := range 4 {
+		for others := range 4 {
+			mine := ids(Prefix(divide(from(0), bits), 0, 3))
+			if len(mine) != 128 {
+				t.Fatalf("%d worker IDs, want all 128 of the prefix", len(mine))
+			}
+			for id := range ids(Prefix(divide(from(0), others), 2, 3)) {
+				if mine[id] {
+					t.Fatalf("divided by %d and %d bits: worker ID %d of both stores", bits, others, id)
+				}
+			}
+		}
+	}
+	mine, twice := ids(Divide(Prefix(from(0), 0, 3), 2)), 0
+	for id := range ids(Prefix(from(0), 2, 3)) {
+		if mine[id] {
+			twice++
+		}
+	}
+	if twice == 0 {
+		t.Error("a Divide around one of the prefixes does no harm; correct the documentation of Prefix")
+	}
+}
