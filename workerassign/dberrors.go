@@ -52,6 +52,7 @@ const (
 	adviceDropped  = "the driver dropped the connection: the server closed it, or is read-only and the DSN has rejectReadOnly=true"
 	adviceTiDB     = "if this lasts, check the state of TiDB, PD and TiKV"
 	adviceSilent   = "check host and port in the DSN, that no firewall drops the packets, and that the server is not overloaded or paused"
+	adviceLocked   = "check what locks the table (SHOW FULL PROCESSLIST), and that the server, the network and what lies between are not overloaded or paused"
 	advicePool     = "all connections of the pool are in use: give them back sooner, or raise SetMaxOpenConns"
 	adviceRefused  = "check host and port in the DSN, and that the server runs and listens there"
 	adviceName     = "the host name does not exist: check the host in the DSN, and the name server"

@@ -438,7 +438,7 @@ func TestNoAnswer(t *testing.T) {
 		}
 		_, err := d.Assign(context.Background(), Request{})
 		want := "workerassign: gave up: inserting a row into WORKER_NODE at db:3306: tried 3 times in 12s: context deadline exceeded; " +
-			"the last try: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + adviceSilent
+			"the last try: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + adviceLocked
 		if err == nil || err.Error() != want {
 			t.Errorf("Assign() = %v,\nwant %s", err, want)
 		}

@@ -158,6 +158,9 @@ func (t *try) fault(ctx context.Context, begin time.Time, err error) *fault {
 	}
 	// Whatever the driver makes of it, the time of the try is over.
 	waitedFor, advice := phase(t.phase.Load()), adviceSilent
+	if waitedFor >= inserting { // what came before was answered
+		advice = adviceLocked
+	}
 	if s := t.d.db.Stats(); waitedFor == connecting && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		advice = advicePool
 	}
