@@ -23,8 +23,9 @@ import (
 // reverted snapshot of the machine, and the lock file must not be deleted while a service
 // may start. The folder must not be on a network file system that other hosts write to.
 // All processes run as one user: the files are made for their owner only, and the counter is
-// made anew each time, by way of a file with ".tmp" behind its name. Where the system has no
-// file locks that Go knows of (plan9, js, wasip1 and the like), Assign says so.
+// made anew each time, by way of a file with ".tmp" and a number behind its name, which a crash
+// may leave behind. Where the system has no file locks that Go knows of (plan9, js, wasip1 and
+// the like), Assign says so.
 type File struct {
 	path   string
 	header string // of the file's text
@@ -216,7 +217,7 @@ func readRegular(path string) ([]byte, error) {
 
 // write puts a number in the place of the counter, all of it or nothing, and on disk.
 func (f *File) write(path string, lock *os.File, n int64) error {
-	temporary, err := f.prepare(path, n)
+	temporary, err := prepare(path, formatNumber(f.header, n))
 	if err != nil {
 		return err
 	}
@@ -225,6 +226,7 @@ func (f *File) write(path string, lock *os.File, n int64) error {
 	}
 	// Without the lock others may have counted on, and this would set the counter back.
 	if err := f.held(lock); err != nil {
+		os.Remove(temporary)
 		return err
 	}
 	if err := replace(temporary, path); err != nil {
@@ -240,29 +242,20 @@ func (f *File) write(path string, lock *os.File, n int64) error {
 	return f.step(stepSynced)
 }
 
-// prepare puts a number on disk, beside the counter, and returns the path of its file.
-func (f *File) prepare(path string, n int64) (temporary string, err error) {
-	temporary = path + ".tmp" // one is enough: the lock is held
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err // what a crash left behind cannot be cleared away
-	}
-	if err := writeSynced(temporary, formatNumber(f.header, n)); err != nil {
-		os.Remove(temporary)
-		return "", err
-	}
-	return temporary, nil
-}
-
-// writeSynced writes a file that is not there yet, nor a link or a pipe that somebody put in
-// its place, and sees it on disk.
-func writeSynced(path, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// prepare puts a number on disk, beside the counter, and returns the path of its file: a new one each
+// time, because one without the lock, whose file was deleted, may write at the same time.
+func prepare(path, text string) (temporary string, err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = file.WriteString(text)
 	if err == nil {
 		err = file.Sync()
 	}
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		os.Remove(file.Name())
+		return "", err
+	}
+	return file.Name(), nil
 }

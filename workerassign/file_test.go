@@ -326,24 +326,6 @@ func TestInvariant1LockFileIsDeletedMidway(t *testing.T) {
 	}
 }
 
-// A link that somebody put where the temporary file goes is not written through.
-func TestTemporaryFileIsNotFollowed(t *testing.T) {
-	folder := t.TempDir()
-	path, victim := filepath.Join(folder, "worker"), filepath.Join(folder, "victim")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(victim, path+".tmp"); err != nil {
-		needs.Missing(t, "this system has no links: ", err)
-	}
-	if got := assign(t, NewFile(path)); got != 1 {
-		t.Errorf("worker ID %d, want 1", got)
-	}
-	if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
-		t.Errorf("the file that the link names became %q, %v", text, err)
-	}
-}
-
 var errCrash = errors.New("crash")
 
 // A crash after any step, over and over: no worker ID is given twice, none is a false alarm.
@@ -479,4 +461,65 @@ func FuzzParseCounter(f *testing.F) {
 			t.Errorf("parseCounter(%q) = %d, %v", text, n, err)
 		}
 	})
+}
+
+// A process that was paused, whose lock file was deleted meanwhile, does not set back what others
+// count: neither by its own rename nor by what it leaves for another's.
+func TestInvariant1LockFileDeletedDuringAPause(t *testing.T) {
+	needsDeletesOfOpenFiles(t)
+	path := filepath.Join(t.TempDir(), "worker")
+	ctx := context.Background()
+	assign := func(f *File) int64 {
+		l, err := f.Assign(ctx, Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.WorkerID()
+	}
+	for range 5 {
+		assign(NewFile(path))
+	}
+	var (
+		greatest      int64
+		paused, other = NewFile(path), NewFile(path)
+		otherWrites   = make(chan struct{})
+		pausedWrote   = make(chan struct{})
+		ended         = make(chan error, 1)
+	)
+	other.step = func(s step) error {
+		if s == stepWritten {
+			close(otherWrites)
+			<-pausedWrote
+		}
+		return nil
+	}
+	paused.step = func(s step) error {
+		switch s {
+		case stepRead:
+			if err := os.Remove(path + ".lock"); err != nil {
+				return err
+			}
+			for range 4 {
+				greatest = assign(NewFile(path))
+			}
+			go func() {
+				l, err := other.Assign(ctx, Request{})
+				if err == nil {
+					greatest = l.WorkerID()
+				}
+				ended <- err
+			}()
+			<-otherWrites
+		case stepWritten:
+			close(pausedWrote)
+			<-ended
+		}
+		return nil
+	}
+	if l, err := paused.Assign(ctx, Request{}); err == nil {
+		t.Errorf("worker ID %d without a lock", l.WorkerID())
+	}
+	if id := assign(NewFile(path)); id <= greatest {
+		t.Errorf("worker ID %d comes again, up to %d were assigned", id, greatest)
+	}
 }

@@ -29,7 +29,7 @@ func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, 
 		if mark, err = h.file.read(path, info.Size() > 0); err != nil {
 			return err
 		}
-		temporary, err := h.file.prepare(path, max(mark, 1))
+		temporary, err := prepare(path, formatNumber(h.file.header, max(mark, 1)))
 		if err == nil {
 			err = os.Remove(temporary)
 		}
