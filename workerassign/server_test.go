@@ -97,9 +97,11 @@ func TestInvariant1Processes(t *testing.T) {
 				all.Go(func() {
 					cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1Processes$", "-test.count=1")
 					cmd.Env = append(os.Environ(), "RINGUID_TEST_PROCESS="+dsn, "RINGUID_TEST_BEGIN="+begin, "RINGUID_TEST_NUMBER="+strconv.Itoa(n))
-					out, err := cmd.CombinedOutput()
+					var log strings.Builder // on a busy machine the wait for the server is logged
+					cmd.Stderr = &log
+					out, err := cmd.Output()
 					if err != nil {
-						t.Errorf("process %d: %v\n%s", n, err, out)
+						t.Errorf("process %d: %v\n%s%s", n, err, out, log.String())
 						return
 					}
 					if _, err := fmt.Sscanf(string(out), "worker ID %d\n", &ids[n]); err != nil {
