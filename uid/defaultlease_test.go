@@ -468,7 +468,9 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					continue
 				}
-				d.keeper.delay = func(context.Context, time.Duration) bool { return true } // leases are lost all the time
+				// Leases are lost all the time.
+				d.keeper.delay = func(context.Context, time.Duration) bool { return true }
+				d.keeper.pause = func(ctx context.Context, _ time.Duration) bool { return sleep(ctx, time.Millisecond) }
 				var takers sync.WaitGroup
 				for n := range 4 {
 					takers.Go(func() {
@@ -704,7 +706,7 @@ func TestDefaultUnitsEnd(t *testing.T) {
 					time.Sleep(time.Until(unit.Add(time.Millisecond - 1)))
 				}
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 		}
 		if n := d.Stats().Issued; n != 6_000 {
 			t.Errorf("%d were issued, want 6000", n)
