@@ -205,7 +205,7 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			for d.lease.Load() == l {
 				d.extend(context.Background(), l, d.time.unit())
 			}
-			clock.step = -13 * time.Second
+			clock.set(-13 * time.Second)
 			for range 3 {
 				if id, err := d.Next(); err == nil && seen[id] {
 					t.Fatalf("%v came again with the next lease", d.Parse(id))
@@ -213,7 +213,7 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 					seen[id] = true
 				}
 			}
-			clock.step = 0
+			clock.set(0)
 		}
 	})
 }
@@ -676,7 +676,7 @@ func TestDefaultLogHandlerThatTakes(t *testing.T) {
 		a := expiring(false)
 		d = newDefault(t, a, small(t, WithClock(clock), WithLayout(layout(t, 25, 20, 4)), WithLogger(slog.New(handler)))...)
 		next(t, d)
-		clock.step = -time.Hour
+		clock.set(-time.Hour)
 		time.Sleep(2 * time.Second)
 		next(t, d)
 		time.Sleep(30 * 24 * time.Hour) // the lease is lost, and the end is a year ahead

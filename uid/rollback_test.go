@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,9 +15,12 @@ import (
 )
 
 // bubbleClock is the clock of a synctest bubble, with a wall clock that is off by a step.
-type bubbleClock struct{ step time.Duration }
+type bubbleClock struct{ step atomic.Int64 }
 
-func (c *bubbleClock) Now() time.Time { return time.Now().Round(0).Add(c.step) }
+func (c *bubbleClock) set(step time.Duration) { c.step.Store(int64(step)) }
+func (c *bubbleClock) Now() time.Time {
+	return time.Now().Round(0).Add(time.Duration(c.step.Load()))
+}
 func (c *bubbleClock) Monotonic() time.Duration {
 	return time.Since(bubbleEpoch)
 }
@@ -44,7 +48,7 @@ func TestRollbackPolicies(t *testing.T) {
 					WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				time.Sleep(999 * time.Millisecond) // into a unit
 				before := next(t, d)
-				clock.step = -tt.back
+				clock.set(-tt.back)
 				begin := time.Now()
 				for range 3 { // one episode
 					id, err := d.Next()
@@ -61,7 +65,7 @@ func TestRollbackPolicies(t *testing.T) {
 					t.Errorf("it took %v, want %v", took, tt.takes)
 				}
 				time.Sleep(tt.back + time.Second) // until the wall clock is where it was
-				clock.step = 0
+				clock.set(0)
 				if id := next(t, d); id <= before {
 					t.Errorf("%d after %d", id, before)
 				}
@@ -72,13 +76,14 @@ func TestRollbackPolicies(t *testing.T) {
 				if n := d.Stats().Rollbacks; n != episodes {
 					t.Errorf("%d episodes, want %d", n, episodes)
 				}
+				synctest.Wait() // until it is written
 				if n := strings.Count(log.String(), "was set back"); n != int(episodes) {
 					t.Errorf("logged %d times:\n%s", n, log.String())
 				}
 				if episodes == 0 {
 					return
 				}
-				clock.step = -tt.back
+				clock.set(-tt.back)
 				d.Next()
 				if n := d.Stats().Rollbacks; n != 2*episodes {
 					t.Errorf("%d episodes after a second step, want %d", n, 2*episodes)
