@@ -36,6 +36,17 @@ func Parallel() []Subject {
 				}
 			})
 		}},
+		{Name: Call, Bench: func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				p := new(plain)
+				for pb.Next() {
+					if _, err := p.add(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
 		{Name: "Cached.Next", Limit: Add, AtMost: 1.35, Bench: func(b *testing.B) {
 			g := newCached(b, Standard)
 			b.RunParallel(func(pb *testing.PB) {
@@ -47,7 +58,7 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "percpu.Next", Limit: Add, AtMost: 0.30, Bench: func(b *testing.B) {
+		{Name: "percpu.Next", Limit: Call, AtMost: 5.0, Bench: func(b *testing.B) {
 			g := percpu.New(newCached(b, Standard))
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
@@ -58,7 +69,7 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "Local.Next", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "Local.Next", Limit: Call, Bench: func(b *testing.B) {
 			c := newCached(b, Standard)
 			b.RunParallel(func(pb *testing.PB) {
 				g := c.Local()
