@@ -15,10 +15,11 @@ func TestBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *Ring
 		var hooks, runs atomic.Int64
+		var padder atomic.Bool // which may hold a lock of its own
 		r, err := newRing(Config{Capacity: 2, Assist: true, Logger: silent(), Interval: time.Second,
 			BeforeRun: func() {
 				hooks.Add(1)
-				if r.token.held.Load() || r.putLock.held.Load() {
+				if !padder.Load() && (r.token.held.Load() || r.putLock.held.Load()) {
 					t.Error("a lock is held")
 				}
 			},
@@ -39,6 +40,7 @@ func TestBeforeRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		padder.Store(true)
 		r.startPadder(0)
 		for range 100 {
 			if _, err := r.Take(context.Background()); err != nil {

@@ -34,6 +34,7 @@ func TestTakenNeverFalls(t *testing.T) {
 					t.Errorf("Taken = %d, and %d to %d were taken", st.Taken, low, most)
 				}
 				last = st.Taken
+				runtime.Gosched()
 			}
 		})
 	}
@@ -76,6 +77,7 @@ func TestTakenDuringClose(t *testing.T) {
 					t.Errorf("Taken = %d, want 1", st.Taken)
 					return
 				}
+				runtime.Gosched()
 			}
 		})
 		runtime.Gosched()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,6 +92,7 @@ func TestIssuedNeverFalls(t *testing.T) {
 						t.Errorf("Issued = %d after %d, and at most %d were", st.Issued, last, most)
 					}
 					last = st.Issued
+					runtime.Gosched()
 				}
 			})
 		}
