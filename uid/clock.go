@@ -308,8 +308,3 @@ func (t *timeline) left(elapsed time.Duration) time.Duration {
 func (t *timeline) away(unit int64, elapsed time.Duration) time.Duration {
 	return t.format.time(unit).Sub(t.start.Add(elapsed))
 }
-
-// until returns how long it is until a unit begins; 0 when it has begun.
-func (t *timeline) until(unit int64) time.Duration {
-	return min(max(t.format.time(unit).Sub(t.now()), 0), math.MaxInt64-1)
-}

@@ -186,7 +186,7 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 		// Invariant 5: what was granted ends where the time bits do, so the shift below does
 		// not lose any.
 		if unit >= l.hold.granted.Load() {
-			if err := d.extend(ctx, l, unit); err != nil {
+			if err := d.extend(ctx, l, unit, elapsed); err != nil {
 				return 0, err
 			}
 			continue

@@ -121,9 +121,10 @@ func (d *Default) exhausted(unit int64) error {
 }
 
 // extend waits until a unit that the clock has reached may be stamped, because the lease was
-// extended or another took its place, or returns an error that says why not. The caller looks
-// again. However many callers wait, the assigner is asked one thing at a time.
-func (d *Default) extend(ctx context.Context, l *defaultLease, unit int64) error {
+// extended or another took its place, or returns an error that says why not. elapsed is the time
+// that UIDs are stamped with, since the clock's start. The caller looks again. However many callers
+// wait, the assigner is asked one thing at a time.
+func (d *Default) extend(ctx context.Context, l *defaultLease, unit int64, elapsed time.Duration) error {
 	if d.isClosed() {
 		return ErrClosed
 	}
@@ -138,7 +139,7 @@ func (d *Default) extend(ctx context.Context, l *defaultLease, unit int64) error
 	}
 	var next nextLease
 	if err != nil || l.hold.denied.Load() {
-		if next = d.change(l, unit, err); next.inUse {
+		if next = d.change(l, unit, elapsed, err); next.inUse {
 			return nil
 		}
 		switch {
@@ -177,8 +178,8 @@ type nextLease struct {
 }
 
 // change changes a lease that is lost, why being the reason, if that is known, for the next one, if
-// that is ready.
-func (d *Default) change(l *defaultLease, now int64, why error) nextLease {
+// that is ready. stamped is the time that UIDs are stamped with, and lies in the unit now.
+func (d *Default) change(l *defaultLease, now int64, stamped time.Duration, why error) nextLease {
 	elapsed := d.time.elapsed() // not under the lock: it may call the user's clock
 	d.changing.Lock()
 	if d.lease.Load() != l || l.last.Load() == sealedLast {
@@ -192,7 +193,9 @@ func (d *Default) change(l *defaultLease, now int64, why error) nextLease {
 	}
 	if begin := l.beginOf(next); begin > now {
 		d.changing.Unlock()
-		return nextLease{begins: max(d.time.until(begin), 1)}
+		// Not by the generator's own clock, which may have reached it where UIDs have the wall
+		// clock's time.
+		return nextLease{begins: max(d.time.away(begin, stamped), 1)}
 	}
 	d.keeper.next.Store(nil)
 	used := d.seal(l)

@@ -199,11 +199,11 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			lost.Add(1)
 			time.Sleep(10 * time.Second)
 			l := d.lease.Load()
-			if err := d.extend(context.Background(), l, d.time.unit()); err != nil && !errors.Is(err, errEnded) {
+			if err := d.extend(context.Background(), l, d.time.unit(), d.time.elapsed()); err != nil && !errors.Is(err, errEnded) {
 				t.Fatal(err)
 			}
 			for d.lease.Load() == l {
-				d.extend(context.Background(), l, d.time.unit())
+				d.extend(context.Background(), l, d.time.unit(), d.time.elapsed())
 			}
 			clock.set(-13 * time.Second)
 			for range 3 {
@@ -216,6 +216,47 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			clock.set(0)
 		}
 	})
+}
+
+// A next lease is waited for by the clock that UIDs are stamped with: the wall clock under WaitOut and Refuse,
+// which may be set back to before it when the generator's own clock has reached it.
+func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
+	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Second), Refuse()} {
+		synctest.Test(t, func(t *testing.T) {
+			granted := time.Now().Add(time.Minute)
+			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				if n > 1 {
+					return &made{id: n, from: time.Now(), reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+						return until, nil
+					}}, nil
+				}
+				return &made{id: n, reserve: func(context.Context, time.Time) (time.Time, error) { return granted, nil }}, nil
+			}}
+			clock := new(bubbleClock)
+			d := newDefault(t, a, small(t, WithClock(clock), WithRollback(policy))...)
+			next(t, d)
+			time.Sleep(time.Hour)
+			clock.step = -30 * time.Second
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			done := make(chan struct{})
+			go func() { // in time that only passes when all sleep
+				defer close(done)
+				time.Sleep(time.Microsecond)
+				if n := d.Stats().RejectedTakes; n > 10 {
+					t.Errorf("%v: a take looked %d times within a microsecond", policy, n)
+					cancel()
+				}
+			}()
+			if _, err := d.NextContext(ctx); err != nil {
+				t.Errorf("%v: Next() = %v", policy, err)
+			}
+			<-done
+			if n := d.Stats().RejectedTakes; n > 100 {
+				t.Errorf("%v: a take looked %d times", policy, n)
+			}
+		})
+	}
 }
 
 // A next lease that begins an hour later does not take the place of one that could not be extended for a
