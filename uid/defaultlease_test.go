@@ -236,7 +236,7 @@ func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
 			d := newDefault(t, a, small(t, WithClock(clock), WithRollback(policy))...)
 			next(t, d)
 			time.Sleep(time.Hour)
-			clock.step = -30 * time.Second
+			clock.set(-30 * time.Second)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			done := make(chan struct{})
