@@ -101,9 +101,9 @@
 --   requires semi-synchronous replication. On Galera, the same applies after a bootstrap from a
 --   node that is not the most advanced one. Services can be told to refuse such IDs: all that are
 --   too low (workerassign.WithMinWorkerID), or all that are not above the greatest one that their
---   host was granted (workerassign.WithHighWaterFile). The second gives notice only: each refusal
---   moves the counter on, to IDs that other hosts were granted. If, after steps 1 and 2, both servers show the same
---   MAX(ID) in step 3, skip step 4.
+--   host was granted (workerassign.WithHighWaterFile). The second stops a host at the first such
+--   ID, until its file "….refused" is deleted, but not a host that was granted nothing lately. If,
+--   after steps 1 and 2, both servers show the same MAX(ID) in step 3, skip step 4.
 --
 --   1. Fence the old primary: started again, it grants IDs too, which the new one does not know.
 --      Put read_only = 1 into its configuration file, and keep the services away from it. It may

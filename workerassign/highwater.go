@@ -2,8 +2,12 @@ package workerassign
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/ringuid/ringuid/internal/safelog"
 )
@@ -18,10 +22,21 @@ func newHighWater(path string) (*highWater, error) {
 	return &highWater{f}, f.cfg.err
 }
 
-// check returns the number in the file, 0 where there is none yet. It fails where a greater one
-// could not be written either: a key that was inserted in vain would be spent.
+// refusedSuffix is what the name of the file ends with that says that a key was refused.
+const refusedSuffix = ".refused"
+
+// check returns the number in the file, 0 where there is none yet. It fails where a key was refused
+// before, and where a greater number could not be written: a key that was inserted in vain would
+// be spent.
 func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, err error) {
 	err = h.locked(ctx, log, func(path string, lock *os.File) error {
+		switch text, err := readRegular(path + refusedSuffix); {
+		case err == nil:
+			return fmt.Errorf("%w: one was refused before, as %s says (%q): delete that file when the counter is raised",
+				ErrTooLow, path+refusedSuffix, strings.TrimSpace(string(text)))
+		case !errors.Is(err, fs.ErrNotExist):
+			return h.file.failed(err)
+		}
 		info, err := lock.Stat()
 		if err != nil {
 			return h.file.failed(err)
@@ -55,6 +70,24 @@ func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) erro
 			err = fmt.Errorf("%w: it is %d, which this host was granted meanwhile (%s)", ErrTooLow, n, h.file.path)
 		}
 		return err
+	})
+}
+
+// refuse notes that a key was refused, and why, so that this host inserts no other one: each would
+// move the table's counter, until it is beyond this host's own number and not beyond others'.
+func (h *highWater) refuse(ctx context.Context, log *safelog.Queue, why error) error {
+	return h.locked(ctx, log, func(path string, _ *os.File) error {
+		temporary, err := prepare(path, why.Error()+"\n")
+		if err == nil {
+			err = replace(temporary, path+refusedSuffix)
+		}
+		if err == nil {
+			err = syncFolder(filepath.Dir(path))
+		}
+		if err != nil {
+			return h.file.failed(err)
+		}
+		return nil
 	})
 }
 

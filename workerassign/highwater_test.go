@@ -18,10 +18,18 @@ import (
 // or the same.
 func TestHighWaterFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
+	const stopped = -1 // nothing is inserted any more
 	assign := func(t *testing.T, key, want int64) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			d, m := mock(t, WithHighWaterFile(path)) // another process, each time
+			if want == stopped {
+				l, err := d.Assign(context.Background(), Request{})
+				if l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "one was refused before") || !strings.Contains(err.Error(), path+".refused") {
+					t.Errorf("Assign() = %v, %v; want ErrTooLow and no insert", l, err)
+				}
+				return
+			}
 			expect(m).WillReturnResult(sqlmock.NewResult(key, 1))
 			if want > 0 {
 				expectCommit(m)
@@ -39,6 +47,12 @@ func TestHighWaterFile(t *testing.T) {
 	}
 	for _, step := range []struct{ key, want int64 }{{10, 10}, {9, 0}, {10, 0}, {11, 11}, {1, 0}, {500, 500}, {499, 0}} {
 		assign(t, step.key, step.want)
+		if step.want == 0 {
+			assign(t, 1_000, stopped) // whatever it would be
+			if err := os.Remove(path + ".refused"); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != formatNumber(highWaterHeader, 500) {
 		t.Errorf("the file is %q, %v", text, err)

@@ -62,7 +62,9 @@ func (t *try) run(ctx context.Context) (key int64, failed *fault) {
 	// Only now: while the connection was waited for, another process may have been granted keys by
 	// a server that is lost since, and this connection may be to its successor.
 	mark, err := t.mark(ctx)
-	if err != nil {
+	if errors.Is(err, ErrTooLow) {
+		return 0, t.refused(err, adviceTooLow)
+	} else if err != nil {
 		return 0, &fault{err: err, own: true}
 	}
 	key, failed = t.transact(limited, begin, conn, mark)
@@ -73,7 +75,7 @@ func (t *try) run(ctx context.Context) (key int64, failed *fault) {
 	if t.d.highWater != nil {
 		t.enter(remembering)
 		if err := t.d.highWater.raise(ctx, t.log, key); errors.Is(err, ErrTooLow) {
-			return 0, t.refused(err, adviceTooLow)
+			return 0, t.refused(t.remember(ctx, err), adviceTooLow)
 		} else if err != nil {
 			return 0, &fault{err: err, own: true}
 		}
@@ -111,8 +113,8 @@ func (t *try) transact(ctx context.Context, begin time.Time, conn *sql.Conn, mar
 	case key < t.d.cfg.least:
 		return 0, t.refused(fmt.Errorf("%w: it is %d, must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.least), adviceTooLow)
 	case key <= mark:
-		return 0, t.refused(fmt.Errorf("%w: it is %d, must be greater than %d, which this host was granted before (%s)",
-			ErrTooLow, key, mark, t.d.cfg.highWater), adviceTooLow)
+		return 0, t.refused(t.remember(ctx, fmt.Errorf("%w: it is %d, must be greater than %d, which this host was granted before (%s)",
+			ErrTooLow, key, mark, t.d.cfg.highWater)), adviceTooLow)
 	}
 	t.enter(committing)
 	if _, err := conn.ExecContext(ctx, commit); err != nil {
@@ -132,6 +134,14 @@ func (t *try) mark(ctx context.Context) (int64, error) {
 	}
 	t.enter(remembering)
 	return t.d.highWater.check(ctx, t.log)
+}
+
+// remember has the high-water file refuse all keys from now on, and returns why.
+func (t *try) remember(ctx context.Context, why error) error {
+	if err := t.d.highWater.refuse(ctx, t.log, why); err != nil {
+		return fmt.Errorf("%w (and that could not be noted: %w)", why, err)
+	}
+	return why
 }
 
 func (t *try) enter(p phase) { t.phase.Store(int32(p)) }

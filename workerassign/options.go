@@ -146,11 +146,12 @@ func WithMinWorkerID(n int64) DisposableOption {
 // one table; the rules of NewFile for its file and the lock file next to it apply, and so do its
 // errors. A file that cannot be written is an error before anything is inserted.
 //
-// It gives notice, and does not protect for long: a row that is rolled back moves the table's
-// counter all the same. So a host that tries again is granted a key as soon as the counter is past
-// its own mark, and another host, whose mark was greater, may have been granted that key before.
-// At the first refusal raise the counter as schema.sql describes, or set WithMinWorkerID beyond
-// all worker IDs that were granted, on all hosts.
+// A key that is refused moves the table's counter all the same, and soon it would be beyond this
+// host's own mark, while another host, whose mark is greater, may have been granted those keys. So
+// the first refusal stops this host: it is written to a file of the same name with ".refused"
+// behind it, and while that is there Assign returns ErrTooLow without an insert. Raise the counter
+// as schema.sql describes, then delete that file on each host that has it. A host that was granted
+// nothing beyond what the server kept notices nothing: WithMinWorkerID protects that one.
 //
 // It is for databases whose keys only grow: one primary, or TiDB with AUTO_ID_CACHE=1. The nodes
 // of a Galera cluster that are written to concurrently give out keys in no strict order, so that

@@ -1,0 +1,54 @@
+package workerassign_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Invariant 1, of a server that has lost its last rows: a host that was granted some of them is
+// refused their keys, and its tries do not move the counter on until it is granted those of
+// another host whose mark is greater.
+func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
+	db, dsn := mariadbtest.Connect(t)
+	mariadbtest.Script(t, db, schema(t))
+	pool, folder := mariadbtest.Open(t, dsn), t.TempDir()
+	host := func(name string) *workerassign.Disposable {
+		return workerassign.NewDisposable(pool, workerassign.WithHighWaterFile(filepath.Join(folder, name)),
+			workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+	}
+	seen := make(map[int64]bool)
+	assign := func(d *workerassign.Disposable) error {
+		l, err := d.Assign(context.Background(), workerassign.Request{})
+		if err != nil {
+			return err
+		}
+		if seen[l.WorkerID()] {
+			t.Errorf("worker ID %d is granted a second time", l.WorkerID())
+		}
+		seen[l.WorkerID()] = true
+		return nil
+	}
+	for name, n := range map[string]int{"a": 3, "b": 6} {
+		for range n {
+			if err := assign(host(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	db.MustExec("DELETE FROM WORKER_NODE WHERE ID >= 2")
+	db.MustExec("ALTER TABLE WORKER_NODE AUTO_INCREMENT = 2")
+	for _, name := range []string{"a", "b", "a", "b", "a", "b", "a", "b", "a", "b"} {
+		if err := assign(host(name)); !errors.Is(err, workerassign.ErrTooLow) {
+			t.Errorf("%s: Assign() = %v, want ErrTooLow", name, err)
+		}
+	}
+	if len(seen) != 9 {
+		t.Errorf("%d worker IDs were granted, want 9", len(seen))
+	}
+}
