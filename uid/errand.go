@@ -1,6 +1,7 @@
 package uid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type errand struct {
 	mu      sync.Mutex
 	running bool
 	stopped bool
+	limit   time.Duration        // how long one try may take; 0 for tryTimeout
 	longest func() time.Duration // the longest pause between two tries; nil for retryMax
 	err     error                // why the last try failed, while the errand runs or after that stopped it
 	tried   chan struct{}        // closed after the next try; nil where nobody waits
@@ -60,7 +62,7 @@ func (k *keeper) run(ctx context.Context, e *errand, what string, delay time.Dur
 // it work. It logs the first failure, and that it is over.
 func (k *keeper) persist(ctx context.Context, e *errand, what string, try func(context.Context) (bool, error)) bool {
 	for failures := int64(0); ; failures++ {
-		changed, err := k.attempt(ctx, tryTimeout, try)
+		changed, err := k.attempt(ctx, cmp.Or(e.limit, tryTimeout), try)
 		switch {
 		case ctx.Err() != nil:
 			e.end(nil)

@@ -40,6 +40,7 @@ const lossPause = time.Minute
 
 func newKeeper(cfg config, t *timeline, a workerassign.Assigner) *keeper {
 	k := &keeper{cfg: cfg, time: t, assigner: a, ahead: int64(cfg.reserve / t.format.unit), changed: func() {}}
+	k.assigning.limit = workerassign.DefaultTimeout // an assigner may need several tries of its own
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	k.spawn, k.pause, k.delay = k.running.Go, sleep, sleep
 	return k
