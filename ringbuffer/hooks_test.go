@@ -193,3 +193,76 @@ func TestProviderEndsItsGoroutine(t *testing.T) {
 		}
 	})
 }
+
+// A provider or a hook that ends the padder's goroutine does not end the padding.
+func TestPadderOutlivesGoexit(t *testing.T) {
+	for _, where := range []string{"the provider", "BeforeRun", "Stale", "OnSchedule"} {
+		synctest.Test(t, func(t *testing.T) {
+			var ends, ended atomic.Int64
+			hook := func(here string) {
+				if here == where && ends.Add(-1) >= 0 {
+					ended.Add(1)
+					runtime.Goexit()
+				}
+			}
+			good := &counting{length: 1}
+			r := start(t, Config{Capacity: 2, Interval: time.Second, TakePolicy: Wait,
+				Provider: providerFunc(func(ctx context.Context) (Run, error) {
+					hook("the provider")
+					return good.NextRun(ctx)
+				}),
+				BeforeRun:  func() { hook("BeforeRun") },
+				Stale:      func(int64) bool { hook("Stale"); return false },
+				OnSchedule: func() { hook("OnSchedule") },
+			})
+			ends.Store(3)
+			for want := range int64(10) {
+				time.Sleep(1500 * time.Millisecond)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				if got, err := r.Take(ctx); err != nil || got != want {
+					t.Fatalf("%s: Take() = %d, %v; want %d", where, got, err, want)
+				}
+				cancel()
+			}
+			if n := ended.Load(); n != 3 {
+				t.Errorf("%s ended %d goroutines, want 3", where, n)
+			}
+			if n := r.Stats().FailedPaddings; where == "the provider" && n != 3 {
+				t.Errorf("%d failures were counted, want 3", n)
+			}
+			if err := r.Close(); err != nil {
+				t.Errorf("Close() = %v", err)
+			}
+		})
+	}
+}
+
+// asLater is an error whose method As panics from its second call on.
+type asLater struct{ calls *atomic.Int64 }
+
+func (asLater) Error() string { return "hostile later" }
+func (e asLater) As(any) bool {
+	if e.calls.Add(1) > 1 {
+		panic("As")
+	}
+	return false
+}
+
+// What a provider returned is not looked into by the padder's goroutine, where a panic would end the
+// process.
+func TestErrorThatPanicsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		good := &counting{length: 1}
+		r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if broken.Load() {
+				return Run{}, asLater{new(atomic.Int64)}
+			}
+			return good.NextRun(ctx)
+		})})
+		broken.Store(true)
+		take(t, r, 0)
+		time.AfterFunc(time.Minute, func() { broken.Store(false) })
+		take(t, r, 1)
+	})
+}

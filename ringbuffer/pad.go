@@ -163,15 +163,19 @@ func (r *Ring) padOne(ctx context.Context, before error) padding {
 // too. Unless there is a run, it gives the place back.
 func (r *Ring) nextRun(ctx context.Context, before error) (run Run, p padding) {
 	p = padding{outcome: hasFailed, err: before}
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			p = padding{outcome: hasFailed, err: &PanicError{Value: v, Stack: debug.Stack(), In: "the provider"}}
+		} else if !returned { // and so the callers do not
+			r.failed(padding{outcome: hasFailed, err: errEndedGoroutine})
 		}
-		if p.outcome != wasPut { // or the provider ended its goroutine
+		if p.outcome != wasPut {
 			r.unreserve()
 		}
 	}()
 	if before != nil {
+		returned = true
 		return run, p
 	}
 	if ctx.Done() == nil {
@@ -187,6 +191,7 @@ func (r *Ring) nextRun(ctx context.Context, before error) (run Run, p padding) {
 		err = run.check()
 	}
 	p = judge(err)
+	returned = true
 	return run, p
 }
 

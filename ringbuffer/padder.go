@@ -2,7 +2,6 @@ package ringbuffer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 )
@@ -67,7 +66,14 @@ func (r *Ring) wakePadder() {
 // pad is the padder: it fills the ring when it is woken, when the interval is over, and
 // when the time of a retry has come, until the ring closes. No failure ends it.
 func (r *Ring) pad(wait time.Duration) {
-	defer close(r.padderDone)
+	ended := false
+	defer func() {
+		if ended {
+			close(r.padderDone)
+		} else { // the provider or a hook has called runtime.Goexit
+			go r.pad(r.retryAfter())
+		}
+	}()
 	var tick <-chan time.Time
 	if r.cfg.Interval > 0 {
 		ticker := time.NewTicker(r.cfg.Interval)
@@ -88,6 +94,7 @@ func (r *Ring) pad(wait time.Duration) {
 		needed := true
 		select {
 		case <-r.ctx.Done():
+			ended = true
 			return
 		case <-wake:
 			trigger = Immediate
@@ -216,7 +223,7 @@ func (r *Ring) logFailure(err error) {
 	}
 	r.logged, r.loggedAt = true, now
 	args := []any{"err", err}
-	if p := (*PanicError)(nil); errors.As(err, &p) && p != nil {
+	if p, ok := err.(*PanicError); ok && p != nil { // not by errors.As: what a provider returned may have methods
 		args = append(args, "stack", string(p.Stack))
 	}
 	r.log.Log(slog.LevelWarn, "ringbuffer: padding failed, trying again", args...)
