@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -234,4 +235,105 @@ func TestCloseFromWithin(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An assigner that calls runtime.Goexit, as a mock does that fails its test, has failed that try: the next
+// one follows, and Close waits for nothing.
+func TestAssignerEndsItsGoroutine(t *testing.T) {
+	for _, mode := range modes {
+		synctest.Test(t, func(t *testing.T) {
+			var ends, ended atomic.Int64
+			exit := func() {
+				if ends.Add(-1) >= 0 {
+					ended.Add(1)
+					runtime.Goexit()
+				}
+			}
+			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				exit()
+				return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+					exit()
+					if n == 1 && ended.Load() >= 3 {
+						return time.Time{}, errEnded
+					}
+					return until, nil
+				}}, nil
+			}}
+			g, err := mode.make(context.Background(), a, small(t, WithReserveAhead(time.Second))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := g.Parse(next(t, g))
+			ends.Store(6) // of Reserve, and then of Assign too
+			for deadline := time.Now().Add(time.Minute); g.Parse(first.ID).WorkerID == first.WorkerID; time.Sleep(time.Second) {
+				id, err := g.Next()
+				if err == nil && g.Parse(id).WorkerID != first.WorkerID {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%s: after %d ended goroutines Next() = %v", mode.name, ended.Load(), err)
+				}
+			}
+			ends.Store(1)
+			time.Sleep(time.Minute)
+			if err := g.Close(); err != nil {
+				t.Errorf("%s: Close() = %v", mode.name, err)
+			}
+		})
+	}
+}
+
+// counter is an assigner whose leases call a function when they are asked how many are left.
+type counter struct {
+	numbers
+	remaining func()
+}
+
+func (a *counter) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
+	l, err := a.numbers.Assign(ctx, r)
+	return countedLease{l, a.remaining}, err
+}
+
+type countedLease struct {
+	workerassign.Lease
+	remaining func()
+}
+
+func (l countedLease) Remaining(int64) (n, all int64) {
+	l.remaining()
+	return 1000, 1000
+}
+
+// Remaining of a lease is called where it may take UIDs, and where its panic is an error.
+func TestRemainingIsTheUsersCode(t *testing.T) {
+	for _, mode := range modes {
+		g, err := mode.make(context.Background(), &counter{remaining: func() { panic("boom") }})
+		if !errors.Is(err, ErrLease) || g != nil {
+			t.Errorf("%s: a lease whose Remaining panics: %v, want ErrLease", mode.name, err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var g atomic.Pointer[Cached]
+		var taken atomic.Int64
+		c := newCached(t, &counter{remaining: func() {
+			if c := g.Load(); c != nil {
+				for range 100 { // more than the ring holds
+					if _, err := c.Next(); err == nil {
+						taken.Add(1)
+					}
+				}
+			}
+		}}, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 3)), WithMaxBorrow(time.Minute))
+		g.Store(c)
+		for range 2000 {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+			if _, err := c.NextContext(ctx); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+		}
+		if taken.Load() == 0 {
+			t.Error("Remaining was not called")
+		}
+	})
 }

@@ -45,18 +45,35 @@ func (k *keeper) run(ctx context.Context, e *errand, what string, delay time.Dur
 	defer e.mu.Unlock()
 	if !e.running && !e.stopped {
 		e.running = true
-		k.spawn(func() {
-			if delay > 0 && !k.delay(ctx, delay) {
-				e.end(nil)
-				return
-			}
-			if k.persist(ctx, e, what, try) {
-				k.changed()
-			}
-		})
+		k.start(ctx, e, what, delay, try)
 	}
 	return e.err
 }
+
+// start runs what run has found due. An assigner may end the goroutine, by runtime.Goexit: that is a
+// failed try, and another goroutine goes on.
+func (k *keeper) start(ctx context.Context, e *errand, what string, delay time.Duration, try func(context.Context) (bool, error)) {
+	k.spawn(func() {
+		ended := false
+		defer func() {
+			if !ended {
+				k.cfg.log.Log(slog.LevelError, "uid: the assigner ended the goroutine that called it", "to", what)
+				e.failed(leaseError("a try to "+what+" failed", errEndedGoroutine))
+				k.start(ctx, e, what, min(max(2*delay, retryBase), retryMax), try)
+			}
+		}()
+		switch {
+		case delay > 0 && !k.delay(ctx, delay):
+			e.end(nil)
+		case k.persist(ctx, e, what, try):
+			k.changed()
+		}
+		ended = true
+	})
+}
+
+// errEndedGoroutine is what an assigner has done that has called runtime.Goexit.
+var errEndedGoroutine = errors.New("the assigner ended the goroutine that called it")
 
 // persist tries until it works, with growing pauses, or until ctx ends or nothing can make
 // it work. It logs the first failure, and that it is over.
