@@ -48,6 +48,12 @@ func (q *Queue) Log(level slog.Level, msg string, args ...any) {
 
 // write writes what waits until there is nothing.
 func (q *Queue) write() {
+	ended := false
+	defer func() {
+		if !ended { // the handler has called runtime.Goexit; what it was given with that record is lost
+			go q.write()
+		}
+	}()
 	for {
 		q.mu.Lock()
 		records, dropped := q.waiting, q.dropped
@@ -56,6 +62,7 @@ func (q *Queue) write() {
 			close(q.idle)
 			q.idle = nil
 			q.mu.Unlock()
+			ended = true
 			return
 		}
 		q.mu.Unlock()

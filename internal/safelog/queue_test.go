@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -71,6 +72,28 @@ func TestQueueOfABadHandler(t *testing.T) {
 		}
 		if want := 1 + queueLimit + 1; written != want { // the handler's own found no place; one line reports the dropped ones
 			t.Errorf("%d records were written, want %d", written, want)
+		}
+	})
+}
+
+// A handler that ends its goroutine loses records, but not all that come later.
+func TestQueueOfAHandlerThatExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var written []string
+		q := NewQueue(slog.New(calling{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
+			if r.Message == "first" {
+				runtime.Goexit()
+			}
+			written = append(written, r.Message)
+		}}))
+		for _, msg := range []string{"first", "second"} {
+			q.Log(slog.LevelInfo, msg)
+			if !q.Flush(time.Second) {
+				t.Fatalf("%q: not written within a second", msg)
+			}
+		}
+		if len(written) != 1 || written[0] != "second" {
+			t.Errorf("%q were written", written)
 		}
 	})
 }
