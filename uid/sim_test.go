@@ -335,6 +335,9 @@ func (s *simulation) stop(n *simNode) {
 	n.least = l.keeper.time.now().Add(time.Nanosecond)
 	l.ring.Close()
 	s.rollovers += int64(l.stamper.rollovers.Load())
+	if next := l.keeper.next.Swap(nil); next != nil { // not at once with the other, so that a seed has one outcome
+		l.keeper.giveBack(next, next.floor)
+	}
 	l.keeper.close(l.stamper.hold, l.stamper.used())
 	n.life = nil
 }
