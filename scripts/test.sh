@@ -48,12 +48,12 @@ export RINGUID_REQUIRE_SERVER=1
 all=$(modules)
 for module in $all; do
 	step "tests with the race detector in $module"
-	(cd "$module" && go test -race -count=1 -timeout 6m ./...)
+	(cd "$module" && go test -race -count=1 -timeout 10m ./...)
 done
 
 # RINGUID_FULL marks the pass in which the tests of uniqueness take their full size.
 step "tests without the race detector, which are larger"
-RINGUID_FULL=1 go test -count=1 -timeout 6m ./bitsalloc ./ringbuffer ./uid/...
+RINGUID_FULL=1 go test -count=1 -timeout 10m ./bitsalloc ./ringbuffer ./uid/...
 
 step "the portable form of percpu"
 go test -count=1 -timeout 6m -tags ringuid_portable ./uid/percpu

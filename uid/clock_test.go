@@ -192,14 +192,14 @@ func TestDriftIsWorkedOff(t *testing.T) {
 	}
 }
 
-// The same where the clock is looked at each second, in both directions of the drift.
+// The same where the clock is looked at every 10 s, in both directions of the drift.
 func TestDriftInSmallSteps(t *testing.T) {
 	for _, ppm := range []time.Duration{50, -50} {
 		fake := fakeclock.New(noon)
 		c := steady(t, fake)
-		for range 30 * 24 * 3600 {
-			fake.Advance(time.Second)
-			fake.Step(-time.Second * ppm / 1_000_000)
+		for range 30 * 24 * 360 {
+			fake.Advance(10 * time.Second)
+			fake.Step(-10 * time.Second * ppm / 1_000_000)
 			c.now()
 		}
 		if lead := c.now().Sub(fake.Now()); lead < 0 || lead > time.Millisecond {

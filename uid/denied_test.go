@@ -83,7 +83,7 @@ func TestDeniedLeasesDoNotSpendWorkerIDs(t *testing.T) {
 							NextContext(context.Context) (ID, error)
 						}).NextContext(ctx)
 						cancel()
-						time.Sleep(10 * time.Millisecond)
+						time.Sleep(100 * time.Millisecond)
 					}
 					// A pause is 5 to 10 s once it has grown.
 					if n := a.asked.Load(); n > 800 {
@@ -128,7 +128,7 @@ func TestWaitersShareATry(t *testing.T) {
 						g.(interface {
 							NextContext(context.Context) (ID, error)
 						}).NextContext(ctx)
-						time.Sleep(time.Millisecond)
+						time.Sleep(20 * time.Millisecond)
 					}
 				})
 			}
@@ -152,9 +152,9 @@ func TestWidthIsFinal(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := new(numbers)
 				c := newCached(t, wrap(a), small(t, WithLayout(layout(t, 31, 3, 4)))...)
-				live(t, c, 10*time.Minute)
+				live(t, c, 3*time.Minute)
 				before := a.next.Load()
-				live(t, c, 10*time.Minute)
+				live(t, c, 3*time.Minute)
 				time.Sleep(24 * time.Hour)
 				if now := a.next.Load(); now != before || before > 8 {
 					t.Errorf("the assigner has given out %d worker IDs, and %d a day later", before, now)
