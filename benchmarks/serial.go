@@ -48,7 +48,7 @@ func Serial() []Subject {
 				}
 			}
 		}},
-		{Name: "percpu.Next", Limit: Call, AtMost: 3.3, Bench: func(b *testing.B) {
+		{Name: "percpu.Next", Limit: Call, AtMost: 4.0, Bench: func(b *testing.B) {
 			g := percpu.New(newCached(b, Standard))
 			for b.Loop() {
 				if _, err := g.Next(); err != nil {
