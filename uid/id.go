@@ -10,6 +10,9 @@ import (
 // 64-bit integer (BIGINT).
 type ID int64
 
+// errNilID is the error of unmarshalling into a nil pointer.
+var errNilID = fmt.Errorf("%w: the ID to unmarshal into is nil", ErrOption)
+
 // String returns the ID in decimal.
 func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
 
@@ -32,6 +35,9 @@ func (id ID) AppendText(b []byte) ([]byte, error) { return strconv.AppendInt(b, 
 // UnmarshalText implements encoding.TextUnmarshaler. It takes what ParseID takes, and
 // leaves the ID as it was when that fails.
 func (id *ID) UnmarshalText(text []byte) error {
+	if id == nil {
+		return errNilID
+	}
 	v, err := ParseID(string(text))
 	if err != nil {
 		return err
@@ -43,6 +49,9 @@ func (id *ID) UnmarshalText(text []byte) error {
 // UnmarshalJSON takes a JSON string, as MarshalText makes it, and a JSON number too. As is usual,
 // null leaves the ID as it was.
 func (id *ID) UnmarshalJSON(data []byte) error {
+	if id == nil {
+		return errNilID
+	}
 	if string(data) == "null" {
 		return nil
 	}

@@ -119,6 +119,12 @@ func TestZeroFormats(t *testing.T) {
 	if _, err := m.Check(); err == nil {
 		t.Error("the zero Move is fine")
 	}
+	var none *ID
+	for what, err := range map[string]error{"text": none.UnmarshalText([]byte("7")), "JSON": none.UnmarshalJSON([]byte("7")), "null": none.UnmarshalJSON([]byte("null"))} {
+		if !errors.Is(err, ErrOption) {
+			t.Errorf("%s into a nil ID: %v", what, err)
+		}
+	}
 	if id, err := ParseID(""); err == nil {
 		t.Errorf("ParseID() = %d", id)
 	}

@@ -62,6 +62,9 @@ type DatabaseError struct {
 
 // Error implements error.
 func (e *DatabaseError) Error() string {
+	if e == nil {
+		return ErrPermanent.Error()
+	}
 	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, at(e.Table, e.Server), e.Err, e.Advice)
 }
 
@@ -69,7 +72,12 @@ func (e *DatabaseError) Error() string {
 func (e *DatabaseError) Is(target error) bool { return target == ErrPermanent }
 
 // Unwrap returns what the driver returned.
-func (e *DatabaseError) Unwrap() error { return e.Err }
+func (e *DatabaseError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // GaveUpError reports that the time for assigning a worker ID was over. errors.Is finds
 // ErrGaveUp, the error of the context, and what the last try failed of.
@@ -84,6 +92,9 @@ type GaveUpError struct {
 
 // Error implements error.
 func (e *GaveUpError) Error() string {
+	if e == nil {
+		return ErrGaveUp.Error()
+	}
 	tries := fmt.Sprintf("tried %d times", e.Attempts)
 	if e.Attempts == 1 {
 		tries = "tried once"
@@ -102,11 +113,16 @@ func (e *GaveUpError) Error() string {
 func (e *GaveUpError) Is(target error) bool { return target == ErrGaveUp }
 
 // Unwrap returns the error of the context and what the last try failed of.
-func (e *GaveUpError) Unwrap() []error {
-	if e.Last == nil {
-		return []error{e.Cause}
+func (e *GaveUpError) Unwrap() (causes []error) {
+	if e == nil {
+		return nil
 	}
-	return []error{e.Cause, e.Last}
+	for _, cause := range []error{e.Cause, e.Last} {
+		if cause != nil {
+			causes = append(causes, cause)
+		}
+	}
+	return causes
 }
 
 // at returns what is at a server, with the server where it is known.
