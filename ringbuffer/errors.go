@@ -38,7 +38,7 @@ var (
 // errNotMade is the error of the methods of a nil or a zero Ring.
 var errNotMade = fmt.Errorf("%w: the ring is nil or the zero value; New makes one", ErrConfig)
 
-// errEndedGoroutine is what ails the padding when the provider has called runtime.Goexit.
+// errEndedGoroutine is the padding error of a provider that called runtime.Goexit.
 var errEndedGoroutine = errors.New("ringbuffer: the provider ended its goroutine")
 
 // NotYetError is what a Provider returns when it has no run now but will have one later.

@@ -110,7 +110,7 @@ func (r *Ring) onEmpty(ctx context.Context) error {
 
 // Wait waits until there is something to take, and returns nil; ErrClosed when the ring
 // closes first; the provider's error when it is exhausted; and an error that wraps that of
-// ctx, ErrEmpty and what ails the padding when ctx ends first.
+// ctx, ErrEmpty and the last padding error when ctx ends first.
 func (r *Ring) Wait(ctx context.Context) error {
 	if !r.made() {
 		return errNotMade

@@ -623,19 +623,6 @@ func TestD2WarnsWhileRunning(t *testing.T) {
 	}
 }
 
-// An extension that is under way when the end comes does not bring UIDs after it.
-func TestD2TheEndSealsTheLease(t *testing.T) {
-	h := &tenure{format: Format{layout: layout(t, 31, 20, 4), epoch: bubbleEpoch, unit: time.Second}}
-	if got := h.grant(100); got != 100 || h.granted.Load() != 100 {
-		t.Errorf("granted up to %d, %d", got, h.granted.Load())
-	}
-	h.seal()
-	h.grant(200)
-	if n := h.granted.Load(); n != 0 {
-		t.Errorf("granted up to %d after the end", n)
-	}
-}
-
 // UIDs are positive: worker ID 0 in the first unit of the epoch has one fewer.
 func TestInvariant5NoUIDIsZero(t *testing.T) {
 	for _, mode := range modes {

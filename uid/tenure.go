@@ -25,7 +25,6 @@ type tenure struct {
 	askAt   atomic.Int64 // the unit from which on more is to be asked for
 	refused atomic.Int64 // if not 0, the unit after the last that was asked for and not granted
 	denied  atomic.Bool  // a unit that had begun was asked for and not granted
-	sealed  atomic.Bool  // nothing more may be stamped
 
 	extending errand
 	ctx       context.Context // ends with the tenure
@@ -114,18 +113,9 @@ func (h *tenure) grant(first int64) int64 {
 			return old
 		}
 		if h.granted.CompareAndSwap(old, first) {
-			if h.sealed.Load() {
-				h.granted.Store(0)
-			}
 			return first
 		}
 	}
-}
-
-// seal takes back what was granted, for ever.
-func (h *tenure) seal() {
-	h.sealed.Store(true)
-	h.granted.Store(0)
 }
 
 // release gives the lease back; used is the unit after the last one that was stamped, or the
