@@ -34,11 +34,11 @@ func ExampleLayout_Allocate() {
 	uid, err := layout.Allocate(116679320, 601735, 3382)
 	fmt.Println(uid, err)
 
-	_, err = layout.Allocate(1<<28, 1, 0) // the time bits are spent
+	_, err = layout.Allocate(1<<28, 1, 0) // beyond the time bits
 	fmt.Println(err)
 	// Output:
 	// 4009070913085566262 <nil>
-	// bitsalloc: out of range: delta 268435456 is not from 0 to 268435455 (layout 1-28-22-13)
+	// bitsalloc: out of range: delta is 268435456, must be 0 to 268435455 (layout 1-28-22-13)
 }
 
 func ExampleLayout_Split() {
@@ -48,16 +48,22 @@ func ExampleLayout_Split() {
 }
 
 func ExampleLayout_End() {
-	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	fmt.Println(bitsalloc.Default().End(epoch, time.Second))
+	base, err := bitsalloc.NewTimeBase(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(bitsalloc.Default().End(base))
 	// Output: 2034-07-04 21:24:16 +0000 UTC
 }
 
 func ExampleLayout_Capacity() {
-	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	fmt.Println(bitsalloc.Default().Capacity(epoch, time.Second))
+	base, err := bitsalloc.NewTimeBase(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(bitsalloc.Default().Capacity(base))
 	// Output:
-	// from 2026-01-01T00:00:00Z to 2034-07-04T21:24:16Z, 4194303 worker starts, 8192 UIDs a second and worker <nil>
+	// from 2026-01-01T00:00:00Z to 2034-07-04T21:24:16Z, 4194303 worker starts, 8192 UIDs per second and worker <nil>
 }
 
 // Which layouts carry 200 nodes that are restarted twice a day, for 20 years?
@@ -72,4 +78,14 @@ func ExamplePlan() {
 	// Output:
 	// 1-31-23-9: time × 3.40, workers × 2.87, rate × 2.05, at the peak × 0.05
 	// 1-30-23-10: time × 1.70, workers × 2.87, rate × 4.10, at the peak × 0.10
+}
+
+func ExampleTimeBase() {
+	base, err := bitsalloc.NewTimeBase(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 100*time.Millisecond)
+	if err != nil {
+		log.Fatal(err)
+	}
+	delta := base.Delta(time.Date(2026, 1, 1, 0, 0, 1, 250_000_000, time.UTC))
+	fmt.Println(delta, base.Time(delta))
+	// Output: 12 2026-01-01 00:00:01.2 +0000 UTC
 }

@@ -17,12 +17,12 @@ expect() {
 
 expect ringbuffer/take.go 'can inline (*Ring).TryTake'
 expect uid/cached.go 'inlining call to ringbuffer.(*Ring).TryTake'
-expect uid/span.go 'can inline (*Span).Next'
-expect uid/local.go 'inlining call to (*Span).Next'
+expect uid/block.go 'can inline (*Block).Next'
+expect uid/local.go 'inlining call to (*Block).Next'
 expect uid/local.go 'can inline (*Cached).All'
 expect uid/local.go 'can inline (*Cached).All.func1' # its loop, into its user's function
 expect uid/percpu/generator.go 'inlining call to (*pins).pin'
 expect uid/percpu/generator.go 'inlining call to (*pins).unpin'
-expect uid/percpu/generator.go 'inlining call to uid.(*Span).Next'
+expect uid/percpu/generator.go 'inlining call to uid.(*Block).Next'
 [ "$missing" = 0 ] || exit 1
 echo "all of them"

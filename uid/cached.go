@@ -12,83 +12,81 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Cached takes UIDs from a ring of them that a padding goroutine keeps full. A take is one
-// atomic add, and a burst is served with time units that the clock has not reached yet, up
-// to the bound of WithMaxBorrow. It is safe for concurrent use.
+// Cached takes UIDs from a ring that a padding goroutine keeps full. A take is one atomic add. A
+// burst is served with time units that the clock has not reached yet, up to the limit of
+// WithMaxBorrow. It is safe for concurrent use.
 type Cached struct {
-	// The ring's first line is read by every take, and era by every take from a span: the padding
-	// keeps what lies beside them in memory, and is written, off their lines. The ring is a
-	// field, not a pointer, so that a take of a zero Cached finds a zero ring.
-	_    cpu.CacheLinePad
-	era  atomic.Uint64 // of the spans that are good; a new one begins with each scheduled padding, and with Close
-	_    cpu.CacheLinePad
-	ring ringbuffer.Ring
-	_    cpu.CacheLinePad
+	// Every take reads the ring's first line, and every take from a block reads generation. The
+	// padding keeps fields that are written off these lines. The ring is a field and not a pointer, so
+	// that a take of a zero Cached finds a zero ring.
+	_          cpu.CacheLinePad
+	generation atomic.Uint64 // of the valid blocks: each scheduled padding, and Close, begins a new one
+	_          cpu.CacheLinePad
+	ring       ringbuffer.Ring
+	_          cpu.CacheLinePad
 
-	time    *timeline
-	stamper *stamper
-	keeper  *keeper
+	*core
+	runs    *runProvider
 	closing *closing
 }
 
 var _ Generator = (*Cached)(nil)
 
-// NewCached makes a Cached generator: it checks the options, takes a lease of the assigner
-// and fills the ring. ctx bounds that, and has no part in the generator's life: Close ends
-// it. A static lease grants nothing before the next time unit begins, so its ring starts
-// empty, and first takers wait for that.
+// NewCached returns a Cached generator: it checks the options, takes a lease from the assigner and
+// fills the ring. ctx limits how long that takes. It has no effect on the generator afterwards: Close
+// ends the generator. A static lease grants nothing before the next time unit starts, so its ring is
+// empty at first, and the first takers wait for that.
 //
-// Errors wrap ErrOption (nothing was assigned), ErrBeforeEpoch, ErrTimeExhausted,
-// ErrWorkerID or ErrLease; or, where ctx ends during the first padding, its error.
+// Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
+// ErrLease or ErrClock; or the error of ctx, if it ends during the first padding.
 func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
-	cfg, keeper, hold, err := begin(ctx, a, opts)
+	core, err := newCore(ctx, a, opts)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cached{
-		time:    keeper.time,
-		keeper:  keeper,
-		closing: newClosing(),
-		stamper: newStamper(cfg, keeper.time, keeper, hold),
-	}
-	// The first padding may send the keeper on an errand, so it must know whom to tell; but
-	// there is no ring before it is padded.
-	ready := make(chan struct{})
-	keeper.changed = func() {
+	cfg, leases := core.cfg, core.leases
+	c := &Cached{core: core, closing: newClosing(), runs: newRunProvider(core)}
+	// The first padding may start a task of the lease manager, so OnChange comes first. But the ring
+	// must not be used before Init returns.
+	initialized := make(chan struct{})
+	leases.OnChange(func() {
 		select {
-		case <-ready:
+		case <-initialized:
 			c.ring.Kick()
-		case <-keeper.ctx.Done():
+		case <-leases.Done():
 		}
-	}
+	})
 	err = c.ring.Init(ctx, ringbuffer.Config{
-		Provider:      c.stamper,
+		Provider:      c.runs,
 		Capacity:      1 << cfg.boostPower,
 		PaddingFactor: cfg.factor,
 		Interval:      cfg.interval,
-		Stale:         c.stamper.stale,
+		Stale:         c.runs.isStale,
 		OnSchedule: func() {
-			c.era.Add(1)
-			keeper.time.warn(cfg)
+			c.generation.Add(1)
+			core.end.warn()
 		},
-		BeforeRun:  c.stamper.readClock,
+		BeforeRun:  c.runs.readClock,
 		Assist:     true,
 		TakePolicy: cfg.take,
 		PutPolicy:  cfg.put,
 		Logger:     cfg.logger,
 	})
 	if err != nil {
-		keeper.close(c.stamper.hold, c.stamper.used())
+		leases.Close(c.runs.held, c.runs.used())
 		return nil, fmt.Errorf("uid: the first padding failed: %w", err)
 	}
-	close(ready)
+	close(initialized)
 	return c, nil
 }
 
-// Next returns a UID. It neither allocates nor blocks while the ring has one; when it is
-// empty, the take policy decides, with no bound on waiting (NextContext has one). Its errors
-// wrap ErrClosed, ErrTimeExhausted (for ever), ErrEmpty or, where a rollover or a
-// reservation fails, ErrLease (with ErrWorkerID when the layout has no more worker IDs).
+// isConstructed reports whether NewCached returned the generator.
+func (c *Cached) isConstructed() bool { return c != nil && c.core != nil }
+
+// Next returns a UID. While the ring has one, it neither allocates nor blocks. When the ring is empty,
+// the take policy decides, and waiting is unbounded (NextContext limits it). Its errors wrap
+// ErrClosed, ErrTimeExhausted (permanently), ErrEmpty, or, if a lease cannot be taken or extended,
+// ErrLease (with ErrWorkerID if the layout has no more worker IDs).
 func (c *Cached) Next() (ID, error) {
 	if c != nil {
 		if v, ok := c.ring.TryTake(); ok {
@@ -98,9 +96,8 @@ func (c *Cached) Next() (ID, error) {
 	return c.next(context.Background())
 }
 
-// NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its
-// error and says what was waited for, and no UID is used up. While the ring has a UID, ctx
-// is not looked at.
+// NextContext is like Next, but waits no longer than until ctx ends: then the error wraps that of ctx
+// and says what was waited for, and no UID is used up. While the ring has a UID, ctx is not checked.
 func (c *Cached) NextContext(ctx context.Context) (ID, error) {
 	if c != nil {
 		if v, ok := c.ring.TryTake(); ok {
@@ -110,9 +107,9 @@ func (c *Cached) NextContext(ctx context.Context) (ID, error) {
 	return c.next(ctx)
 }
 
-// next is the rest of Next, apart so that the fast path stays small.
+// next is the slow path of Next, separate so that the fast path stays small.
 func (c *Cached) next(ctx context.Context) (ID, error) {
-	if !c.made() {
+	if !c.isConstructed() {
 		return 0, errNotMade
 	}
 	v, _, err := c.ring.Claim(ctx, 1)
@@ -122,13 +119,13 @@ func (c *Cached) next(ctx context.Context) (ID, error) {
 	return ID(v), nil
 }
 
-// NextN fills dst from the front, at one atomic add for each run that it takes from. When
-// the ring is empty the take policy decides, as with Next.
+// NextN fills dst from the front, at one atomic add for each run that it takes from. When the ring is
+// empty, the take policy decides, as with Next.
 func (c *Cached) NextN(dst []ID) (int, error) { return c.NextNContext(context.Background(), dst) }
 
-// NextNContext is NextN with a bound on waiting.
+// NextNContext is like NextN, but waits no longer than until ctx ends.
 func (c *Cached) NextNContext(ctx context.Context, dst []ID) (int, error) {
-	if !c.made() {
+	if !c.isConstructed() {
 		return 0, errNotMade
 	}
 	n := 0
@@ -146,49 +143,49 @@ func (c *Cached) NextNContext(ctx context.Context, dst []ID) (int, error) {
 	return n, nil
 }
 
-// translate gives the ring's errors the generator's names. The ring lets neither its ErrClosed nor
-// its ErrExhausted be found in what a take policy of the user's returns; what such a one returned
-// of another generator's end is masked here.
+// translate returns the generator's error for an error of the ring. The ring hides its ErrClosed and
+// ErrExhausted in errors of a user's take policy. If such a policy returned the end of another
+// generator, that is hidden here.
 func translate(err error) error {
 	switch {
 	case errors.Is(err, ringbuffer.ErrClosed):
 		return ErrClosed
 	case errors.Is(err, ErrClosed), errors.Is(err, ErrTimeExhausted) && !errors.Is(err, ringbuffer.ErrExhausted):
-		return maskedError{err: err}
+		return mask(err)
 	}
 	return err
 }
 
-// Parse takes a UID apart.
+// Parse splits a UID into its parts.
 func (c *Cached) Parse(id ID) Parts {
-	if !c.made() {
+	if !c.isConstructed() {
 		return Parts{ID: id}
 	}
-	return c.time.format.Parse(id)
+	return c.cfg.format.Parse(id)
 }
 
 // Format returns the layout, epoch and time unit of the generator's UIDs.
 func (c *Cached) Format() Format {
-	if !c.made() {
+	if !c.isConstructed() {
 		return Format{}
 	}
-	return c.time.format
+	return c.cfg.format
 }
 
-// Close ends the generator: see Generator. UIDs that are in the ring are lost, which is a
-// gap. It waits for what runs in the background, and for a few seconds at most for the
-// lease to be given back; the error says that this failed, or wraps ErrBusy.
+// Close ends the generator: see Generator. The UIDs in the ring are lost, which is a gap. Close waits
+// for background work, and for a few seconds at most until the lease is released. The error says that
+// the release failed, or wraps ErrBusy.
 func (c *Cached) Close() error {
-	if !c.made() {
+	if !c.isConstructed() {
 		return nil
 	}
-	return c.closing.run(c.end)
+	return c.closing.run(c.endWork)
 }
 
-// end is what Close does.
-func (c *Cached) end() error {
-	err := c.ring.Close() // after which the stamper is not called any more
-	// After the ring, so that a span of the last era was claimed before.
-	c.era.Add(1)
-	return errors.Join(err, c.keeper.close(c.stamper.hold, c.stamper.used()))
+// endWork does the work of Close.
+func (c *Cached) endWork() error {
+	err := c.ring.Close() // after which the run provider is not called any more
+	// After the ring, so that every block of the last generation was claimed before.
+	c.generation.Add(1)
+	return errors.Join(err, c.leases.Close(c.runs.held, c.runs.used()))
 }

@@ -210,7 +210,7 @@ func TestRolloverWithTheAssignerDown(t *testing.T) {
 			t.Errorf("Stats() = %+v", st)
 		}
 		c.Close() // after which nobody writes to the log
-		for _, want := range []string{"the store is down", "uid: recovered", "went on with another worker ID"} {
+		for _, want := range []string{"the store is down", "uid: recovered", "changed to another worker ID"} {
 			if n := strings.Count(log.String(), want); n == 0 || n > 3 {
 				t.Errorf("the log says %q %d times", want, n)
 			}
@@ -372,7 +372,7 @@ func TestCloseReportsTheLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := g.Close(); !errors.Is(err, ErrLease) || !strings.Contains(fmt.Sprint(err), "worker ID 3 was not given back") {
+			if err := g.Close(); !errors.Is(err, ErrLease) || !strings.Contains(fmt.Sprint(err), "worker ID 3 was not released") {
 				t.Errorf("%s: Close() = %v", mode.name, err)
 			}
 		}
@@ -410,17 +410,17 @@ func TestRolloversAreReported(t *testing.T) {
 	}
 	fake.Advance(20 * time.Second) // the first lease lasts so long
 	spend(2)
-	const first = "worker_id=1002 bound=10s rollovers=1 each_lasts=20s left=1045 all_last=5h48m20s"
+	const first = "worker_id=1002 borrow_limit=10s rollovers=1 per_lease=20s remaining=1045 remaining_last=5h48m20s"
 	if got := log.String(); !strings.Contains(got, first) {
 		t.Errorf("logged %q, want %q", got, first)
 	}
 	spend(10)
-	if n := strings.Count(log.String(), "reached its bound"); n != 1 {
+	if n := strings.Count(log.String(), "reached the borrow limit"); n != 1 {
 		t.Errorf("logged %d times within a minute", n)
 	}
 	fake.Advance(time.Minute)
 	spend(3)
-	if n := strings.Count(log.String(), "reached its bound"); n != 2 {
+	if n := strings.Count(log.String(), "reached the borrow limit"); n != 2 {
 		t.Errorf("logged %d times in two minutes:\n%s", n, log.String())
 	}
 }

@@ -2,8 +2,6 @@ package uid
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,89 +10,76 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Default stamps each UID with the time of the call, and makes callers wait for the next
-// time unit when the sequence of one is used up. It is the original's default mode without
-// its defects: it neither spins nor holds a lock while it waits, and rides out a clock that steps
-// back. It is safe for concurrent use.
+// Default stamps each UID with the time of the call. When the sequence of a time unit is used up,
+// callers wait for the next one. It is the original's default mode without its defects: it neither
+// spins nor holds a lock while it waits, and it tolerates a clock that steps back. It is safe for
+// concurrent use.
 //
-// A step of the wall clock is noticed when the time unit is over: until then Next reads the
-// monotonic clock alone. With WaitOut and Refuse it reads the wall clock at each call.
+// A step of the wall clock is noticed when the time unit is over: until then Next reads only the
+// monotonic clock. With WaitOut and Refuse it reads the wall clock at each call.
 type Default struct {
-	// Read by every take, and written when the lease changes: the padding keeps what is written
-	// off their line.
-	_       cpu.CacheLinePad
-	lease   atomic.Pointer[defaultLease] // in use
-	start   time.Time                    // of the clock, with its monotonic reading, where byMono
-	byMono  bool                         // the fast path goes by the system's monotonic clock
-	seqBits int
-	seqMask int64
-	_       cpu.CacheLinePad
+	// Every take reads these fields, and only a change of the lease writes them. The padding keeps
+	// fields that are written off their cache line.
+	_            cpu.CacheLinePad
+	lease        atomic.Pointer[defaultLease] // in use
+	start        time.Time                    // the clock's start, with its monotonic reading if useMonotonic
+	useMonotonic bool                         // the fast path reads the system's monotonic clock
+	seqBits      int
+	seqMask      int64
+	_            cpu.CacheLinePad
 
-	cfg    config
-	time   *timeline
-	keeper *keeper
-	rides  bool // steps back of the wall clock
-
-	// changing is held while the lease is sealed and another takes its place. Nothing of the
-	// user's runs under it.
-	changing sync.Mutex
-	lostAt   time.Time     // when it was last logged that a lease was lost
-	spent    atomic.Bool   // the time bits are
-	done     chan struct{} // closed when Close begins
-	closing  *closing
-
-	rollbacks atomic.Uint64 // steps back of the wall clock
-	counted   atomic.Int64  // how far behind it was when the last was counted
-	isBack    atomic.Bool   // it is being waited for, or refused
-
-	past          atomic.Int64  // how many UIDs were issued but for those in the unit of the lease's last one
-	reported      atomic.Uint64 // the most UIDs that Stats has said are issued
-	rejectedTakes atomic.Uint64
-	rollovers     atomic.Uint64
+	*core
+	leaseChanger leaseChanger
+	rollback     rollbackWatch
+	waiter       waiter
+	closing      *closing
+	reported     atomic.Uint64 // the greatest Stats.Issued so far
 }
 
 var _ Generator = (*Default)(nil)
 
-// NewDefault makes a Default generator: it checks the options and takes a lease of the
-// assigner. ctx bounds that, and has no part in the generator's life: Close ends it.
+// NewDefault returns a Default generator: it checks the options and takes a lease from the assigner.
+// ctx limits how long that takes. It has no effect on the generator afterwards: Close ends the
+// generator.
 //
-// Errors wrap ErrOption (nothing was assigned), ErrBeforeEpoch, ErrTimeExhausted,
-// ErrWorkerID, ErrLease or ErrClock.
+// Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
+// ErrLease or ErrClock.
 func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Default, error) {
-	cfg, keeper, hold, err := begin(ctx, a, opts)
+	core, err := newCore(ctx, a, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newDefaultOn(cfg, keeper, hold), nil
+	return newDefaultOn(core), nil
 }
 
-// newDefaultOn makes a Default generator of what begin returned.
-func newDefaultOn(cfg config, keeper *keeper, hold *tenure) *Default {
-	layout := keeper.time.format.layout
+// newDefaultOn returns a Default generator for a core.
+func newDefaultOn(c *core) *Default {
+	layout := c.cfg.format.layout
 	d := &Default{
-		start:   keeper.time.start,
-		byMono:  keeper.time.system && cfg.rollback.ride,
-		seqBits: layout.SequenceBits(),
-		seqMask: layout.MaxSequence(),
-		cfg:     cfg,
-		time:    keeper.time,
-		keeper:  keeper,
-		rides:   cfg.rollback.ride,
-		done:    make(chan struct{}),
-		closing: newClosing(),
+		start:        c.clock.Start(),
+		useMonotonic: c.clock.IsSystem() && c.cfg.rollback.ride,
+		seqBits:      layout.SequenceBits(),
+		seqMask:      layout.MaxSequence(),
+		core:         c,
+		closing:      newClosing(),
+		waiter:       waiter{closed: make(chan struct{})},
 	}
-	d.lease.Store(newDefaultLease(hold, hold.floor, keeper.time.elapsed()))
+	d.rollback = rollbackWatch{policy: c.cfg.rollback, clock: c.clock, waiter: &d.waiter, log: c.cfg.log}
+	d.leaseChanger = leaseChanger{core: c, waiter: &d.waiter, lease: &d.lease}
+	d.lease.Store(newDefaultLease(layout, c.first, c.first.First(), c.clock.Elapsed()))
 	return d
 }
 
-// Next returns a UID whose time is now's. Where the unit's sequence is used up it waits for
-// the next unit; where the lease has an end that was not extended in time, for the assigner; and
-// with WaitOut, for the wall clock. NextContext bounds these. Its errors wrap ErrClosed,
-// ErrTimeExhausted (permanently), ErrLease, ErrClock or, where WithRollback says so,
-// ErrClockBack.
+// isConstructed reports whether NewDefault returned the generator.
+func (d *Default) isConstructed() bool { return d != nil && d.core != nil }
+
+// Next returns a UID with the current time. When the unit's sequence is used up, it waits for the next
+// unit; when the lease was not extended in time, for the assigner; and with WaitOut, for the wall
+// clock. NextContext limits the wait. Its errors wrap ErrClosed, ErrTimeExhausted (permanently),
+// ErrLease, ErrClock or, depending on WithRollback, ErrClockBack.
 //
-// A lease that was lost is replaced by another one. Then UIDs have another worker ID, and may be
-// less than those before.
+// A lease that is lost is replaced by another one. UIDs then have another worker ID, and may be less
+// than earlier ones.
 func (d *Default) Next() (ID, error) {
 	if id, ok := d.take(); ok {
 		return id, nil
@@ -102,8 +87,8 @@ func (d *Default) Next() (ID, error) {
 	return d.next(context.Background())
 }
 
-// NextContext is Next with a bound on waiting: when ctx ends first, the error wraps its
-// error, and no UID is used up. While there is a UID, ctx is not looked at.
+// NextContext is like Next, but waits no longer than until ctx ends: then the error wraps that of ctx,
+// and no UID is used up. While there is a UID, ctx is not checked.
 func (d *Default) NextContext(ctx context.Context) (ID, error) {
 	if id, ok := d.take(); ok {
 		return id, nil
@@ -111,8 +96,8 @@ func (d *Default) NextContext(ctx context.Context) (ID, error) {
 	return d.next(ctx)
 }
 
-// take is the fast path: the next sequence of the last UID's unit, while that is not over. It
-// reads the monotonic clock alone.
+// take is the fast path: the next sequence of the last UID's unit, while that is not over. It reads
+// only the monotonic clock.
 func (d *Default) take() (ID, bool) {
 	if d == nil {
 		return 0, false
@@ -121,9 +106,9 @@ func (d *Default) take() (ID, bool) {
 	if l == nil {
 		return 0, false
 	}
-	// Before last, so that the unit of which this is the end is not after last's.
-	until := l.until.Load()
-	if until == 0 || time.Since(d.start) >= time.Duration(until) {
+	// Read before last, so that the unit that ends then is not after last's.
+	unitEnd := l.unitEnd.Load()
+	if unitEnd == 0 || time.Since(d.start) >= time.Duration(unitEnd) {
 		return 0, false
 	}
 	for {
@@ -137,56 +122,53 @@ func (d *Default) take() (ID, bool) {
 	}
 }
 
-// next is the rest of Next: it looks at the wall clock, begins units, waits, and changes leases.
+// next is the slow path of Next: it reads the wall clock, begins units, waits, and changes leases.
 func (d *Default) next(ctx context.Context) (ID, error) {
-	if !d.made() {
+	if !d.isConstructed() {
 		return 0, errNotMade
 	}
 	for {
 		l := d.lease.Load()
-		// Before the clock, so that a time before last's is one that the clock has gone back to.
+		// Read before the clock, so that a time before last's means that the clock went back.
 		last := l.last.Load()
-		if last == sealedLast {
-			if err := d.whySealed(); err != nil {
+		if last == sealed {
+			if err := d.leaseChanger.whySealed(); err != nil {
 				return 0, err
 			}
 			continue
 		}
-		r, err := d.time.read()
+		r, err := d.clock.Read()
 		if err != nil {
-			if d.isClosed() {
+			if d.waiter.isClosed() {
 				return 0, ErrClosed
 			}
 			return 0, err
 		}
-		elapsed := r.elapsed
-		if !d.rides {
-			elapsed = min(elapsed, r.wall)
-		} else if r.behind >= d.time.format.unit || d.counted.Load() != 0 {
-			d.noteStep(r.behind)
+		elapsed, rides := r.Elapsed, d.cfg.rollback.ride
+		if !rides {
+			elapsed = min(elapsed, r.Wall)
+		} else if r.Behind >= d.cfg.format.Unit() || d.rollback.counted.Load() != 0 {
+			d.rollback.note(r.Behind)
 		}
-		now, unit := d.time.unitAt(elapsed), last>>d.seqBits
+		now, unit := d.clock.UnitAt(elapsed), last>>d.seqBits
 		switch {
 		case now > unit:
 			unit = now
-			if d.isBack.Load() {
-				d.isBack.Store(false) // it has caught up
-			}
-		case now < unit && !d.rides && unit >= l.begin:
-			if err := d.clockBack(ctx, unit); err != nil {
+			d.rollback.caughtUp()
+		case now < unit && !rides && unit >= l.firstUnit:
+			if err := d.rollback.wait(ctx, unit); err != nil {
 				return 0, err
 			}
 			continue
 		case last&d.seqMask == d.seqMask:
-			if err := d.waitFor(ctx, unit+1, d.time.away(unit+1, elapsed)); err != nil {
+			if err := d.waitForUnit(ctx, unit+1, elapsed); err != nil {
 				return 0, err
 			}
 			continue
 		}
-		// Invariant 5: what was granted ends where the time bits do, so the shift below does
-		// not lose any.
-		if unit >= l.hold.granted.Load() {
-			if err := d.extend(ctx, l, unit, elapsed); err != nil {
+		// Invariant 5: no grant goes beyond the time bits, so the shift below loses no bits.
+		if unit >= l.held.Granted() {
+			if err := d.leaseChanger.extend(ctx, l, unit, elapsed); err != nil {
 				return 0, err
 			}
 			continue
@@ -195,28 +177,41 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 		if !l.last.CompareAndSwap(last, next) {
 			continue
 		}
-		if d.byMono {
-			l.ends(r.passed + d.time.left(elapsed))
+		if d.useMonotonic {
+			l.setUnitEnd(r.Monotonic + d.clock.UntilUnitEnds(elapsed))
 		}
 		if unit > last>>d.seqBits {
-			d.begun(l, last, unit)
+			d.onNewUnit(l, last, unit)
 		}
 		return l.compose(next), nil
 	}
 }
 
-// begun is called once a unit, by who has its first UID.
-func (d *Default) begun(l *defaultLease, last, unit int64) {
-	d.past.Add(l.issuedInUnitOf(last))
-	d.keeper.extend(l.hold, unit) // a failure of it matters when the grant is over
-	d.time.warn(d.cfg)
+// onNewUnit is called once in a unit, by the caller that has its first UID. last is the value of
+// l.last before it.
+func (d *Default) onNewUnit(l *defaultLease, last, unit int64) {
+	d.leaseChanger.past.Add(l.issuedInUnitOf(last))
+	d.leases.Extend(l.held, unit) // an error of it matters at the end of the grant
+	d.end.warn()
 }
 
-// NextN fills dst from the front. Where a unit's sequence is used up it waits for the next,
-// so that many UIDs take long.
+// waitForUnit waits until a unit may have started. The caller tries again. No lock is held.
+func (d *Default) waitForUnit(ctx context.Context, unit int64, elapsed time.Duration) error {
+	if d.waiter.isClosed() {
+		return ErrClosed
+	}
+	if unit > d.cfg.format.layout.MaxDelta() {
+		return d.leaseChanger.timeExhausted(unit)
+	}
+	// At most a second, because the clock may step forward.
+	return d.waiter.sleep(ctx, min(max(d.clock.Until(unit, elapsed), 0)+1, time.Second))
+}
+
+// NextN fills dst from the front. When a unit's sequence is used up, it waits for the next unit, so
+// many UIDs take a long time.
 func (d *Default) NextN(dst []ID) (int, error) { return d.NextNContext(context.Background(), dst) }
 
-// NextNContext is NextN with a bound on waiting.
+// NextNContext is like NextN, but waits no longer than until ctx ends.
 func (d *Default) NextNContext(ctx context.Context, dst []ID) (int, error) {
 	for n := range dst {
 		id, err := d.NextContext(ctx)
@@ -228,76 +223,34 @@ func (d *Default) NextNContext(ctx context.Context, dst []ID) (int, error) {
 	return len(dst), nil
 }
 
-// waitFor waits until a unit that is so far away may have begun; the caller looks again. No
-// lock is held.
-func (d *Default) waitFor(ctx context.Context, unit int64, away time.Duration) error {
-	if d.isClosed() {
-		return ErrClosed
-	}
-	if unit > d.time.format.layout.MaxDelta() {
-		return d.exhausted(unit)
-	}
-	d.rejectedTakes.Add(1)
-	// Not longer than a second: the clock may step on.
-	return d.sleep(ctx, min(max(away, 0)+1, time.Second))
-}
-
-// sleep waits for a while, or for ctx or the generator to end, which is an error.
-func (d *Default) sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("uid: gave up waiting for the next time unit: %w", context.Cause(ctx))
-	case <-d.done:
-		return ErrClosed
-	}
-}
-
-// isClosed reports whether Close was called.
-func (d *Default) isClosed() bool {
-	select {
-	case <-d.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// Parse takes a UID apart.
+// Parse splits a UID into its parts.
 func (d *Default) Parse(id ID) Parts {
-	if !d.made() {
+	if !d.isConstructed() {
 		return Parts{ID: id}
 	}
-	return d.time.format.Parse(id)
+	return d.cfg.format.Parse(id)
 }
 
 // Format returns the layout, epoch and time unit of the generator's UIDs.
 func (d *Default) Format() Format {
-	if !d.made() {
+	if !d.isConstructed() {
 		return Format{}
 	}
-	return d.time.format
+	return d.cfg.format
 }
 
-// Close ends the generator: see Generator. It waits for what runs in the background, and for a
-// few seconds at most for the lease to be given back; the error says that this failed, or wraps
-// ErrBusy.
+// Close ends the generator: see Generator. It waits for background work, and for a few seconds at most
+// until the lease is released. The error says that the release failed, or wraps ErrBusy.
 func (d *Default) Close() error {
-	if !d.made() {
+	if !d.isConstructed() {
 		return nil
 	}
-	return d.closing.run(d.end)
+	return d.closing.run(d.endWork)
 }
 
-// end is what Close does.
-func (d *Default) end() error {
-	close(d.done)
-	d.changing.Lock()
-	l := d.lease.Load()
-	used := d.seal(l)
-	d.changing.Unlock()
-	return d.keeper.close(l.hold, used)
+// endWork does the work of Close.
+func (d *Default) endWork() error {
+	close(d.waiter.closed)
+	l := d.leaseChanger.seal()
+	return d.leases.Close(l.held, l.used())
 }

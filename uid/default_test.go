@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -75,7 +76,7 @@ func TestD9WaitHoldsNothing(t *testing.T) {
 
 // D9: a time before the epoch is refused, and cannot come later: the clock never goes back.
 func TestD9BeforeTheEpoch(t *testing.T) {
-	refuses(t, new(numbers), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, the epoch is 2026-11-21T12:00:01Z", 0,
+	refuses(t, new(numbers), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, and the epoch is 2026-11-21T12:00:01Z", 0,
 		WithClock(fakeclock.New(noon)), WithEpoch(noon.Truncate(time.Second).Add(time.Second)))
 	fake := fakeclock.New(noon)
 	for _, mode := range modes {
@@ -161,7 +162,7 @@ func TestDefaultHonoursTheLease(t *testing.T) {
 		}
 		a.mu.Unlock()
 		a.breakStore(nil)
-		time.Sleep(retryMax)
+		time.Sleep(leasing.MaxRetryPause)
 		next(t, d)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -88,7 +89,7 @@ func TestDefaultReplacesALostLease(t *testing.T) {
 			if want := last.Time.Add(time.Second); !used[1].Equal(want) {
 				t.Errorf("silently %v: the lost lease was given back as used up to %v, want %v", silently, used[1], want)
 			}
-			if n := strings.Count(log.String(), "went on with another"); n != 1 {
+			if n := strings.Count(log.String(), "changed to another one"); n != 1 {
 				t.Errorf("silently %v: logged %d times: %s", silently, n, log.String())
 			}
 		})
@@ -199,11 +200,11 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			lost.Add(1)
 			time.Sleep(10 * time.Second)
 			l := d.lease.Load()
-			if err := d.extend(context.Background(), l, d.time.unit(), d.time.elapsed()); err != nil && !errors.Is(err, errEnded) {
+			if err := d.leaseChanger.extend(context.Background(), l, d.clock.Unit(), d.clock.Elapsed()); err != nil && !errors.Is(err, errEnded) {
 				t.Fatal(err)
 			}
 			for d.lease.Load() == l {
-				d.extend(context.Background(), l, d.time.unit(), d.time.elapsed())
+				d.leaseChanger.extend(context.Background(), l, d.clock.Unit(), d.clock.Elapsed())
 			}
 			clock.set(-13 * time.Second)
 			for range 3 {
@@ -283,7 +284,7 @@ func TestDefaultKeepsALeaseThatRecovers(t *testing.T) {
 		time.AfterFunc(5*time.Second, func() { down.Store(false) })
 		begin := time.Now()
 		p := d.Parse(next(t, d))
-		if took := time.Since(begin); p.WorkerID != 1 || took < 5*time.Second || took > 5*time.Second+retryMax {
+		if took := time.Since(begin); p.WorkerID != 1 || took < 5*time.Second || took > 5*time.Second+leasing.MaxRetryPause {
 			t.Errorf("%v, after %v", p, took)
 		}
 		// If it does not, the next one's time comes.
@@ -344,7 +345,7 @@ func TestDefaultWaitersShareATry(t *testing.T) {
 				t.Errorf("%d takers: the store was asked %d times in 10 s, %d times more than two things at once", takers, n, together.Load())
 			}
 			granting.Store(true)
-			time.Sleep(retryMax + time.Second)
+			time.Sleep(leasing.MaxRetryPause + time.Second)
 			next(t, d)
 		})
 	}
@@ -510,8 +511,10 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 					continue
 				}
 				// Leases are lost all the time.
-				d.keeper.delay = func(context.Context, time.Duration) bool { return true }
-				d.keeper.pause = func(ctx context.Context, _ time.Duration) bool { return sleep(ctx, time.Millisecond) }
+				d.leases.SetHooks(leasing.Hooks{
+					Delay: func(context.Context, time.Duration) bool { return true },
+					Pause: func(ctx context.Context, _ time.Duration) bool { return leasing.Sleep(ctx, time.Millisecond) },
+				})
 				var takers sync.WaitGroup
 				for n := range 4 {
 					takers.Go(func() {
@@ -578,7 +581,7 @@ func TestDefaultIssuedNeverFalls(t *testing.T) {
 			d, err = NewDefault(context.Background(), store, silent(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
 				WithReserveAhead(3*time.Millisecond))
 		}
-		d.keeper.delay = func(context.Context, time.Duration) bool { return true }
+		d.leases.SetHooks(leasing.Hooks{Delay: func(context.Context, time.Duration) bool { return true }})
 		var begun, got atomic.Uint64 // calls that were begun, and UIDs that were had
 		var all, readers sync.WaitGroup
 		stop := make(chan struct{})
@@ -722,7 +725,7 @@ func TestDefaultLogHandlerThatTakes(t *testing.T) {
 		next(t, d)
 		time.Sleep(30 * 24 * time.Hour) // the lease is lost, and the end is a year ahead
 		next(t, d)
-		d.keeper.cfg.log.Flush(time.Minute)
+		d.cfg.log.Flush(time.Minute)
 		if taken.Load() < 3 || d.Stats().Rollbacks != 1 || d.Stats().Rollovers != 1 {
 			t.Errorf("%d records, %d UIDs were taken by the handler; %+v", records.Load(), taken.Load(), d.Stats())
 		}
@@ -734,7 +737,7 @@ func TestDefaultUnitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(123456789)
 		d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithTwitterLayout())
-		if !d.byMono {
+		if !d.useMonotonic {
 			t.Fatal("the fast path is not used")
 		}
 		for range 2_000 {
@@ -757,7 +760,7 @@ func TestDefaultUnitsEnd(t *testing.T) {
 
 // A lease that is sealed gives no UID any more, and says what was used of it.
 func TestSealedDefaultLease(t *testing.T) {
-	f := Format{layout: layout(t, 31, 20, 4), epoch: bubbleEpoch, unit: time.Second}
+	layout := layout(t, 31, 20, 4)
 	for _, tt := range []struct{ worker, begin, last, used, issued int64 }{
 		{1, 5, 0, 5, 0},                // nothing was stamped
 		{1, 0, 0, 0, 0},                // from the first unit on
@@ -768,16 +771,17 @@ func TestSealedDefaultLease(t *testing.T) {
 		{0, 0, 1 << 4, 2, 1},           // the unit after it
 		{1, 5, 1<<35 - 1, 1 << 31, 16}, // the last of all
 	} {
-		l := newDefaultLease(&tenure{format: f, workerID: tt.worker}, tt.begin, 0)
+		l := newDefaultLease(layout, leasing.NewHeldLease(tt.worker, tt.begin), tt.begin, 0)
 		if tt.last != 0 {
 			l.last.Store(tt.last)
 		}
-		d := &Default{seqMask: f.layout.MaxSequence()}
+		d := &Default{seqMask: layout.MaxSequence()}
 		d.lease.Store(l)
-		l.until.Store(1 << 62)
+		d.leaseChanger.lease = &d.lease
+		l.unitEnd.Store(1 << 62)
 		for range 2 {
-			if used := d.seal(l); used != tt.used || d.past.Load() != tt.issued {
-				t.Errorf("%+v: used up to %d, %d issued", tt, used, d.past.Load())
+			if used, past := d.leaseChanger.seal().used(), d.leaseChanger.past.Load(); used != tt.used || past != tt.issued {
+				t.Errorf("%+v: used up to %d, %d issued", tt, used, past)
 			}
 		}
 		if id, ok := d.take(); ok {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/quick"
 	"time"
 )
 
@@ -116,21 +115,6 @@ func TestComposeRefusesWhatDoesNotFit(t *testing.T) {
 	last, err := f.Compose(f.End().Add(-1), 1<<22-1, 1<<13-1)
 	if err != nil || last != math.MaxInt64 {
 		t.Errorf("the last UID is %d, %v; want %d", last, err, int64(math.MaxInt64))
-	}
-}
-
-// Times of any delta that any layout holds are right, whatever the unit.
-func TestTimeOfADelta(t *testing.T) {
-	for _, unit := range []time.Duration{time.Second, 10 * time.Millisecond, time.Millisecond} {
-		f := Format{layout: layout(t, 41, 9, 13), epoch: DefaultEpoch(), unit: unit}
-		if err := quick.Check(func(n int64) bool {
-			delta := n & (1<<40 - 1)
-			at := f.time(delta)
-			return f.delta(at) == delta && f.delta(at.Add(unit-1)) == delta && f.delta(at.Add(unit)) == delta+1 &&
-				f.ceil(at) == delta && f.ceil(at.Add(1)) == delta+1
-		}, nil); err != nil {
-			t.Errorf("unit %v: %v", unit, err)
-		}
 	}
 }
 

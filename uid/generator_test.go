@@ -54,27 +54,27 @@ func TestD11BadOptions(t *testing.T) {
 	}{
 		{nil, "an option is nil"},
 		{WithLayout(bitsalloc.Layout{}), "the layout is the zero value"},
-		{WithEpoch(time.Time{}), "the epoch is the zero time"},
-		{WithEpoch(time.Unix(-1<<60, 0)), "is not in the years 1 to 9999"},
-		{WithEpoch(time.Unix(1, 5)), "epoch 1970-01-01T00:00:01.000000005Z is not a whole second"},
-		{WithBoostPower(-1), "boost power is -1, 0 to 16"},
-		{WithBoostPower(17), "boost power is 17, 0 to 16"},
+		{WithEpoch(time.Time{}), "it is the zero time"},
+		{WithEpoch(time.Unix(-1<<60, 0)), "must be 1 to 9999"},
+		{WithEpoch(time.Unix(1, 5)), "1970-01-01T00:00:01.000000005Z must be a whole second"},
+		{WithBoostPower(-1), "boost power is -1, must be 0 to 16"},
+		{WithBoostPower(17), "boost power is 17, must be 0 to 16"},
 		{WithBoostPower(math.MaxInt), "boost power is"},
-		{WithPaddingFactor(0), "padding factor is 0 %, 1 to 99"},
+		{WithPaddingFactor(0), "padding factor is 0 %, must be 1 to 99"},
 		{WithPaddingFactor(-3), "padding factor is -3 %"},
 		{WithPaddingFactor(100), "padding factor is 100 %"},
 		{WithScheduleInterval(-time.Second), "schedule interval is -1s"},
-		{WithMaxStaleness(0), "staleness bound 0s is below 3s"},
-		{WithMaxStaleness(-1), "staleness bound -1ns is below 3s"},
-		{WithMaxBorrow(-time.Second), "borrow bound is -1s"},
+		{WithMaxStaleness(0), "staleness bound is 0s, must be at least 3s"},
+		{WithMaxStaleness(-1), "staleness bound is -1ns, must be at least 3s"},
+		{WithMaxBorrow(-time.Second), "borrow limit is -1s"},
 		{WithRolloverInterval(-time.Second), "rollover interval is -1s"},
-		{WithMaxBorrow(time.Second), "borrow bound 1s is below 16s"},
-		{WithReserveAhead(0), "reserving ahead by 0s is less than the time unit, 1s"},
-		{WithTimeUnit(0), "time unit is 0s"},
-		{WithTimeUnit(-time.Second), "time unit is -1s"},
-		{WithTimeUnit(time.Microsecond), "time unit is 1µs"},
-		{WithTimeUnit(3 * time.Millisecond), "time unit is 3ms, a second or a part of one that divides it"},
-		{WithTimeUnit(2 * time.Second), "time unit is 2s"},
+		{WithMaxBorrow(time.Second), "borrow limit is 1s, must be at least 16s"},
+		{WithReserveAhead(0), "time to reserve ahead is 0s, must be at least the time unit, 1s"},
+		{WithTimeUnit(0), "bad time unit: 0s must be"},
+		{WithTimeUnit(-time.Second), "bad time unit: -1s must be"},
+		{WithTimeUnit(time.Microsecond), "bad time unit: 1µs must be"},
+		{WithTimeUnit(3 * time.Millisecond), "bad time unit: 3ms must be a second, or divide a second"},
+		{WithTimeUnit(2 * time.Second), "bad time unit: 2s must be"},
 		{WithTakePolicy(nil), "the take policy is nil"},
 		{WithPutPolicy(nil), "the put policy is nil"},
 		{WithLogger(nil), "the logger is nil"},
@@ -83,7 +83,7 @@ func TestD11BadOptions(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) { refuses(t, new(numbers), ErrOption, tt.want, 0, tt.option) })
 	}
 	t.Run("staleness without a schedule", func(t *testing.T) {
-		refuses(t, new(numbers), ErrOption, "needs scheduled padding", 0, WithScheduleInterval(0), WithMaxStaleness(time.Minute))
+		refuses(t, new(numbers), ErrOption, "turns off the scheduled padding", 0, WithScheduleInterval(0), WithMaxStaleness(time.Minute))
 	})
 	t.Run("no assigner", func(t *testing.T) {
 		for _, mode := range modes {
@@ -139,13 +139,13 @@ func TestSection9(t *testing.T) {
 		a := new(numbers)
 		a.next.Store(3)
 		a.released.Store(3)
-		refuses(t, a, ErrWorkerID, "is not from 0 to 3, what the 2 worker bits of layout 1-31-2-13 hold", 1, WithLayout(layout(t, 31, 2, 13)))
+		refuses(t, a, ErrWorkerID, "must be 0 to 3 for the 2 worker bits of layout 1-31-2-13", 1, WithLayout(layout(t, 31, 2, 13)))
 	})
 	t.Run("worker ID below 0", func(t *testing.T) {
 		a := new(numbers)
 		a.next.Store(-9)
 		a.released.Store(-9)
-		refuses(t, a, ErrWorkerID, ": -", 1)
+		refuses(t, a, ErrWorkerID, "worker ID is -", 1)
 	})
 	t.Run("epoch in the future", func(t *testing.T) {
 		epoch := time.Now().Add(time.Hour).Truncate(time.Second)
@@ -273,7 +273,7 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 				}
 				g.Close()
 			}
-			if got := strings.Contains(log.String(), "less than a tenth of the worker IDs is left"); got != tt.warned {
+			if got := strings.Contains(log.String(), "less than a tenth of the worker IDs remains"); got != tt.warned {
 				t.Errorf("%s: worker ID %d: the log says %q", mode.name, tt.id, log.String())
 			}
 		}
@@ -337,7 +337,7 @@ func timeEnds(t *testing.T, after int) {
 			}
 			for range 3 {
 				id, err := g.Next()
-				if !errors.Is(err, ErrTimeExhausted) || id != 0 || !strings.Contains(err.Error(), " is beyond 268435455") {
+				if !errors.Is(err, ErrTimeExhausted) || id != 0 || !strings.Contains(err.Error(), " must be 0 to 268435455") {
 					t.Errorf("%s/%v: Next() = %d, %v; want ErrTimeExhausted with the values", mode.name, policy, id, err)
 				}
 				if n, err := g.NextN(make([]ID, 2)); n != 0 || !errors.Is(err, ErrTimeExhausted) {

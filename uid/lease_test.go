@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -362,7 +363,7 @@ func TestBadAssigners(t *testing.T) {
 					t.Errorf("%d failed, the last: %v", failed, err)
 				}
 				mended.Store(true)
-				time.Sleep(retryMax)
+				time.Sleep(leasing.MaxRetryPause)
 				if _, failed, err := live(t, c, 10*time.Second); failed != 0 || c.Stats().Rollovers == 0 {
 					t.Errorf("%d failed, %v", failed, err)
 				}
@@ -416,7 +417,7 @@ func TestInvariant5FarLeases(t *testing.T) {
 				}
 				refused(t, mode.name, mode.make, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
 					return &made{id: 1, from: at}, nil
-				}}, ErrTimeExhausted, "may not be used before", opts...)
+				}}, ErrTimeExhausted, "must not be used before", opts...)
 			}
 		}
 	}
@@ -463,7 +464,7 @@ func TestStoreThatHangs(t *testing.T) {
 				t.Errorf("%s: Next() = %v", mode.name, err)
 			}
 			hangs.Store(false)
-			time.Sleep(tryTimeout + retryMax)
+			time.Sleep(leasing.TryTimeout + leasing.MaxRetryPause)
 			next(t, g)
 		})
 	}
@@ -560,12 +561,12 @@ func TestCloseTakesNotLong(t *testing.T) {
 				return ctx.Err()
 			}}, nil
 		}}, small(t)...)
-		for c.Stats().Rollovers == 0 || c.keeper.next.Load() == nil {
+		for c.Stats().Rollovers == 0 || c.leases.Next() == nil {
 			next(t, c)
 			synctest.Wait()
 		}
 		begin := time.Now()
-		if err := c.Close(); !errors.Is(err, ErrLease) || time.Since(begin) > closeTimeout {
+		if err := c.Close(); !errors.Is(err, ErrLease) || time.Since(begin) > leasing.ReleaseTimeout {
 			t.Errorf("Close() = %v, after %v", err, time.Since(begin))
 		}
 	})

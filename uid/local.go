@@ -6,91 +6,92 @@ import (
 	"iter"
 )
 
-// Local takes UIDs for one goroutine, at a fraction of the cost of Next: from spans that it
-// claims of a Cached generator, without an atomic operation for each UID. It is not safe for
-// concurrent use, and must not be copied. It needs no closing; when it is dropped, what is left
-// of its span is a gap of at most MaxSpan UIDs.
+// Local takes UIDs for one goroutine, at a fraction of the cost of Next: from blocks that it claims
+// from a Cached generator, without an atomic operation for each UID. It is not safe for concurrent
+// use, and must not be copied. It need not be closed. When it is no longer used, the rest of its block
+// is a gap of at most MaxBlock UIDs.
 //
-// Its UIDs rise as the generator's do, and are no older where there is a schedule
-// (WithScheduleInterval). But those of several Locals and of Next interleave: a UID of a Local may
-// be less than any that others took since its span was claimed, which is a schedule interval ago
-// at most.
+// Its UIDs increase as the generator's do, and are no older if there is scheduled padding
+// (WithScheduleInterval). But the UIDs of several Locals and of Next interleave: a UID of a Local may be
+// less than UIDs that others took since its block was claimed, which was at most a schedule interval
+// ago.
 //
-// The zero value, and a nil *Local, has no generator: its Next returns an error that wraps
-// ErrOption.
+// The zero value, and a nil *Local, has no generator: its Next returns an error that wraps ErrOption.
 type Local struct {
-	span Span // which go vet does not let copy
-	from *Cached
+	block Block // which go vet does not let copy
+	from  *Cached
 }
 
 // Local returns a handle for one goroutine.
 func (c *Cached) Local() *Local { return &Local{from: c} }
 
-// Next returns a UID. When the span is spent it claims another, and then waits for what the
-// generator's Next waits for and returns its errors.
+// Next returns a UID. When the block is used up, it claims another one. It then waits for what the
+// generator's Next waits for, and returns its errors.
 func (l *Local) Next() (ID, error) {
 	if l != nil {
-		if id, ok := l.span.Next(); ok {
+		if id, ok := l.block.Next(); ok {
 			return id, nil
 		}
 	}
 	return l.refill(context.Background())
 }
 
-// NextContext is Next with a bound on waiting. While there is a UID, ctx is not looked at.
+// NextContext is like Next, but waits no longer than until ctx ends. While the block has a UID, ctx is
+// not checked.
 func (l *Local) NextContext(ctx context.Context) (ID, error) {
 	if l != nil {
-		if id, ok := l.span.Next(); ok {
+		if id, ok := l.block.Next(); ok {
 			return id, nil
 		}
 	}
 	return l.refill(ctx)
 }
 
-// refill is the rest of Next.
+// refill is the slow path of Next.
 //
 //go:noinline
 func (l *Local) refill(ctx context.Context) (ID, error) {
 	if l == nil {
 		return 0, errNotMade
 	}
-	return l.from.refill(ctx, &l.span)
+	return l.from.refill(ctx, &l.block)
 }
 
-// refill puts another span in the place of one that is spent, and takes from it.
-func (c *Cached) refill(ctx context.Context, s *Span) (ID, error) {
+// refill replaces a block that is used up, and takes a UID from the new one.
+func (c *Cached) refill(ctx context.Context, b *Block) (ID, error) {
 	for {
-		next, err := c.Claim(ctx, s.NextSize())
+		next, err := c.Claim(ctx, b.NextSize())
 		if err != nil {
 			return 0, err
 		}
-		s.replace(&next)
-		if id, ok := s.Next(); ok {
+		b.replace(&next)
+		if id, ok := b.Next(); ok {
 			return id, nil
 		}
 	}
 }
 
-// All returns an iterator over the generator's UIDs. It does not end by itself: the loop
-// breaks out of it, or it yields an error as its last, which is one of Next's, or ctx's soon
-// after ctx ended. It claims UIDs as a Local does, and orders them so. The iterator may be
-// used again, by other goroutines too, and leaves nothing behind when the loop's body panics.
+// All returns an iterator over the generator's UIDs. It does not end by itself: the loop must break, or
+// the iterator yields an error as its last element, which is an error of Next, or that of ctx soon
+// after ctx ended. It claims UIDs as a Local does, and its UIDs are ordered as a Local's. The
+// iterator may be used again, also by other goroutines. It needs no cleanup when the loop's body
+// panics.
 //
-// ctx is looked at before each UID of a loop that takes few, and at least once in maxUnlooked UIDs
-// of one that takes many.
+// A loop that takes few UIDs checks ctx before each UID. One that takes many checks it at least once in
+// maxUnchecked UIDs.
 func (c *Cached) All(ctx context.Context) iter.Seq2[ID, error] {
-	// With one call of yield, and without a defer, the compiler can inline this loop into its
-	// user's function, and the user's body into the loop: a third of the cost. Without a defer
-	// nothing can be undone when the body panics, so nothing is registered with ctx.
+	// With one call of yield, and without a defer, the compiler can inline this loop into the caller's
+	// function, and the caller's loop body into this loop: that saves a third of the cost. Without a
+	// defer nothing can be undone when the body panics, so nothing is registered with ctx.
 	return func(yield func(ID, error) bool) {
-		var span Span
-		var id, last ID // what was yielded last, and what may be before the next look at ctx
+		var block Block
+		var id, last ID // the last UID that was yielded, and the last one before the next check of ctx
 		for {
 			var err error
-			if id < last && span.era == c.era.Load() {
+			if id < last && block.generation == c.generation.Load() {
 				id++
 			} else {
-				id, last, err = c.look(ctx, &span, id)
+				id, last, err = c.check(ctx, &block, id)
 			}
 			if !yield(id, err) || err != nil {
 				return
@@ -99,22 +100,22 @@ func (c *Cached) All(ctx context.Context) iter.Seq2[ID, error] {
 	}
 }
 
-// maxUnlooked bounds how many UIDs an iterator yields between two looks at its context.
-const maxUnlooked = 64
+// maxUnchecked is how many UIDs an iterator yields at most between two checks of its context.
+const maxUnchecked = 64
 
-// look looks whether ctx has ended, even if there are UIDs. It returns the next UID of a span from
-// which the UIDs up to one were taken, or of another span; and the last UID to be taken before the next
-// look, which comes after a sixteenth of the span: a slow loop has small spans.
-func (c *Cached) look(ctx context.Context, s *Span, taken ID) (next, last ID, err error) {
+// check checks whether ctx has ended, even if there are UIDs. b is a block from which the UIDs up to
+// taken were taken. check returns the next UID, of b or of a new block, and the last UID before the next
+// check, which comes after a sixteenth of the block: a slow loop has small blocks.
+func (c *Cached) check(ctx context.Context, b *Block, taken ID) (next, last ID, err error) {
 	if ctx.Err() != nil {
 		return 0, 0, fmt.Errorf("uid: the iteration was ended: %w", context.Cause(ctx))
 	}
-	s.taken = taken
-	next, ok := s.Next()
+	b.taken = taken
+	next, ok := b.Next()
 	if !ok {
-		if next, err = c.refill(ctx, s); err != nil {
+		if next, err = c.refill(ctx, b); err != nil {
 			return 0, 0, err
 		}
 	}
-	return next, min(s.last, next+ID(min((s.size-1)/16, maxUnlooked-1))), nil
+	return next, min(b.last, next+ID(min((b.size-1)/16, maxUnchecked-1))), nil
 }

@@ -7,23 +7,22 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// maskedError is an error of the user's code. errors.Is and errors.As find in it what they find
-// in the error itself, but for what has a meaning to a generator or a ring: an assigner that
-// returns ringbuffer.ErrExhausted, say, must not end the generator.
+// maskedError is an error of user code. errors.Is and errors.As find in it what they find in the
+// error itself, except for the errors that have a meaning to a generator or a ring: an assigner that
+// returns ringbuffer.ErrExhausted, for example, must not end the generator.
 type maskedError struct {
-	err     error
-	visible error // one of the sentinels that may be found all the same; nil for none
+	err error
 }
+
+// mask returns err as a maskedError.
+func mask(err error) error { return maskedError{err} }
 
 // Error implements error.
 func (e maskedError) Error() string { return e.err.Error() }
 
 // Is implements what errors.Is looks for.
 func (e maskedError) Is(target error) bool {
-	if target == nil || slices.Contains(ownErrors(), target) && target != e.visible {
-		return false
-	}
-	return errors.Is(e.err, target)
+	return target != nil && !slices.Contains(ownErrors(), target) && errors.Is(e.err, target)
 }
 
 // As implements what errors.As looks for.
@@ -35,7 +34,7 @@ func (e maskedError) As(target any) bool {
 	return errors.As(e.err, target)
 }
 
-// ownErrors are the sentinels of generators and rings.
+// ownErrors returns the sentinel errors of generators and rings.
 func ownErrors() []error {
 	return []error{
 		ErrOption, ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID, ErrClosed, ErrLease, ErrRange, ErrClock, ErrClockBack, ErrMove, ErrBusy,

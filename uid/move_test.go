@@ -70,7 +70,7 @@ func TestMoveReports(t *testing.T) {
 			worker := 1 + rng.IntN(total-timeBits-1)
 			f := format(t, fmt.Sprintf("1-%d-%d-%d", timeBits, worker, total-timeBits-worker),
 				day(from, 1, 1).AddDate(0, 0, rng.IntN(3000)), units[rng.IntN(len(units))])
-			if f.epoch.Before(cut.AddDate(0, 0, -1)) && f.End().After(cut.AddDate(0, 0, 1)) {
+			if f.Epoch().Before(cut.AddDate(0, 0, -1)) && f.End().After(cut.AddDate(0, 0, 1)) {
 				return f
 			}
 		}
@@ -96,9 +96,7 @@ func TestMoveReports(t *testing.T) {
 			return r.Safe
 		}
 		at := func(epoch time.Time) Format {
-			f := m.New
-			f.epoch = epoch
-			return f
+			return mustFormat(t, WithLayout(m.New.Layout()), WithEpoch(epoch), WithTimeUnit(m.New.Unit()))
 		}
 		if !r.LatestEpoch.IsZero() {
 			offeredEpoch++

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -173,7 +174,7 @@ func TestStoreOutage(t *testing.T) {
 				t.Errorf("%s: %d of 60 in an outage of a minute, %v", mode.name, got, err)
 			}
 			down(false)
-			time.Sleep(retryMax)
+			time.Sleep(leasing.MaxRetryPause)
 			if got, err := live(60); got != 60 {
 				t.Errorf("%s: %d of 60 after the long one, %v", mode.name, got, err)
 			}

@@ -112,5 +112,5 @@ func TestWaitingForTheClockEnds(t *testing.T) {
 
 func TestD11RollbackOptions(t *testing.T) {
 	refuses(t, new(numbers), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
-	refuses(t, new(numbers), ErrOption, "waiting for the clock by at most -1s", 0, WithRollback(WaitOut(-time.Second)))
+	refuses(t, new(numbers), ErrOption, "the bound of WaitOut is -1s", 0, WithRollback(WaitOut(-time.Second)))
 }

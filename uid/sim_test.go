@@ -12,6 +12,8 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -53,14 +55,15 @@ type simNode struct {
 
 // simLife is a process.
 type simLife struct {
-	node    *simNode
-	keeper  *keeper
-	stamper *stamper         // of a Cached generator
-	ring    *ringbuffer.Ring // which it fills
-	plain   *Default         // or a Default generator
-	spent   bool             // it said that the time bits are
-	errands []func()         // what its keeper wants to have done
-	last    ID               // the last UID
+	node   *simNode
+	clock  *unitclock.Clock
+	leases *leasing.Manager
+	runs   *runProvider     // of a Cached generator
+	ring   *ringbuffer.Ring // which it fills
+	plain  *Default         // or a Default generator
+	spent  bool             // it said that the time bits are
+	tasks  []func()         // what its lease manager started in the background
+	last   ID               // the last UID
 }
 
 // fail notes what was found.
@@ -150,7 +153,7 @@ func (l *simLease) Release(_ context.Context, used time.Time) error {
 		return nil
 	}
 	if l.store.s.broken == 6 {
-		used = used.Add(-l.store.s.f.unit) // the generator says that it used one unit less
+		used = used.Add(-l.store.s.f.Unit()) // the generator says that it used one unit less
 	}
 	if used.Before(l.from) {
 		used = l.from
@@ -263,15 +266,17 @@ func (s *simulation) start(n *simNode) {
 		}
 		assigner = workerassign.Static(s.staticID(n))
 	}
-	cfg, keeper, hold, err := begin(context.Background(), assigner, opts)
+	core, err := newCore(context.Background(), assigner, opts)
 	if err != nil {
 		s.note(n, "does not start: %v", err)
 		return
 	}
-	keeper.spawn = func(errand func()) { life.errands = append(life.errands, errand) }
-	keeper.pause = func(context.Context, time.Duration) bool { return false }
-	keeper.delay = func(context.Context, time.Duration) bool { return true }
-	life.keeper, s.f = keeper, cfg.format
+	core.leases.SetHooks(leasing.Hooks{
+		Go:    func(task func()) { life.tasks = append(life.tasks, task) },
+		Pause: func(context.Context, time.Duration) bool { return false },
+		Delay: func(context.Context, time.Duration) bool { return true },
+	})
+	life.clock, life.leases, s.f = core.clock, core.leases, core.cfg.format
 	if !s.store.spans && !static && s.rng.IntN(3) == 0 {
 		// A generator of the default mode has no part of its own to simulate but its word.
 		d, err := NewDefault(context.Background(), s.store, opts...)
@@ -280,13 +285,13 @@ func (s *simulation) start(n *simNode) {
 		}
 		life.plain = d
 	} else {
-		life.stamper = newStamper(cfg, keeper.time, keeper, hold)
+		life.runs = newRunProvider(core)
 		if life.ring, err = ringbuffer.New(context.Background(), ringbuffer.Config{Capacity: 2, TakePolicy: Fail}); err != nil {
 			panic(err)
 		}
 	}
 	n.life = life
-	s.note(n, "starts with worker ID %d, not before %v", hold.workerID, hold.floor)
+	s.note(n, "starts with worker ID %d, not before %v", core.first.WorkerID(), core.first.First())
 }
 
 func (s *simulation) staticID(n *simNode) int64 {
@@ -310,12 +315,12 @@ func (s *simulation) pass(n *simNode, d time.Duration) {
 // crash ends a process where it stands: nothing is given back, what it meant to do is not done.
 func (s *simulation) crash(n *simNode) {
 	s.note(n, "crashes")
-	n.least = n.life.keeper.time.now().Add(time.Nanosecond)
+	n.least = n.life.clock.Now().Add(time.Nanosecond)
 	if n.life.ring != nil {
 		n.life.ring.Close()
-		s.rollovers += int64(n.life.stamper.rollovers.Load())
+		s.rollovers += int64(n.life.runs.changes.Load())
 	}
-	n.life.keeper.cancel()
+	n.life.leases.Cancel()
 	n.life = nil
 }
 
@@ -327,19 +332,26 @@ func (s *simulation) stop(n *simNode) {
 	}
 	s.note(n, "stops")
 	l := n.life
-	for len(l.errands) > 0 {
-		do := l.errands[0]
-		l.errands = l.errands[1:]
+	l.runAllTasks()
+	n.least = l.clock.Now().Add(time.Nanosecond)
+	l.ring.Close()
+	s.rollovers += int64(l.runs.changes.Load())
+	if next := l.leases.Next(); next != nil { // not concurrently with the other one, so that a seed has one outcome
+		l.leases.Use()
+		l.leases.Retire(next, next.First())
+		l.runAllTasks()
+	}
+	l.leases.Close(l.runs.held, l.runs.used())
+	n.life = nil
+}
+
+// runAllTasks runs all background tasks of a process.
+func (l *simLife) runAllTasks() {
+	for len(l.tasks) > 0 {
+		do := l.tasks[0]
+		l.tasks = l.tasks[1:]
 		do()
 	}
-	n.least = l.keeper.time.now().Add(time.Nanosecond)
-	l.ring.Close()
-	s.rollovers += int64(l.stamper.rollovers.Load())
-	if next := l.keeper.next.Swap(nil); next != nil { // not at once with the other, so that a seed has one outcome
-		l.keeper.giveBack(next, next.floor)
-	}
-	l.keeper.close(l.stamper.hold, l.stamper.used())
-	n.life = nil
 }
 
 // event lets one thing happen to a node.
@@ -373,15 +385,15 @@ func (s *simulation) event(n *simNode) {
 		}
 		s.note(n, "clock steps by %v", back)
 		n.clock.Step(back)
-		if l := n.life.stamper; s.broken == 4 && l != nil {
-			l.last = max(l.last-1-int64(-back/s.f.unit), l.hold.floor-1) // as the original's
+		if l := n.life.runs; s.broken == 4 && l != nil {
+			l.last = max(l.last-1-int64(-back/s.f.Unit()), l.held.First()-1) // as the original's
 		}
 	case k < 32:
 		on := time.Duration(s.rng.IntN(20_000)) * time.Millisecond
 		s.note(n, "clock steps by %v", on)
 		n.clock.Step(on)
 	case k < 37:
-		s.errands(n.life)
+		s.runTasks(n.life)
 	case k < 38:
 		s.crash(n)
 	case k < 39:
@@ -404,14 +416,14 @@ func (s *simulation) event(n *simNode) {
 	}
 }
 
-// errands does what a process's keeper has waited for, or some of it: the store is slow.
-func (s *simulation) errands(l *simLife) {
+// runTasks runs some of the background tasks of a process: the store is slow.
+func (s *simulation) runTasks(l *simLife) {
 	for range s.rng.IntN(3) {
-		if len(l.errands) == 0 {
+		if len(l.tasks) == 0 {
 			return
 		}
-		do := l.errands[0]
-		l.errands = l.errands[1:]
+		do := l.tasks[0]
+		l.tasks = l.tasks[1:]
 		do()
 	}
 }
@@ -422,15 +434,15 @@ func (s *simulation) take(l *simLife, n int) {
 		if l.plain != nil {
 			d, clock := l.plain, l.node.clock
 			lease := d.lease.Load()
-			now, last := d.time.unit(), lease.last.Load()
-			if !d.rides {
-				now = s.f.delta(clock.Now())
+			now, last := d.clock.Unit(), lease.last.Load()
+			if !d.cfg.rollback.ride {
+				now = s.f.base.Delta(clock.Now())
 			}
 			unit := last >> d.seqBits
 			used := last&d.seqMask == d.seqMask
 			id, err := d.NextContext(s.ended) // where it would wait, this ends it
 			switch {
-			case errors.Is(err, context.Canceled) && used && now <= unit && (now == unit || d.rides || unit < lease.begin):
+			case errors.Is(err, context.Canceled) && used && now <= unit && (now == unit || d.cfg.rollback.ride || unit < lease.firstUnit):
 				return
 			case errors.Is(err, ErrTimeExhausted) && (l.spent || now > s.f.layout.MaxDelta() || used && unit == s.f.layout.MaxDelta()):
 				l.spent = true
@@ -439,14 +451,14 @@ func (s *simulation) take(l *simLife, n int) {
 			case l.spent:
 				s.fail(6, "Default is over its end: %v, %v", id, err)
 				return
-			case errors.Is(err, ErrClockBack) && !d.rides && now < unit:
+			case errors.Is(err, ErrClockBack) && !d.cfg.rollback.ride && now < unit:
 				s.refused++
 				return
 			case err != nil:
 				s.fail(6, "Default: %v", err)
 				return
 			}
-			if at := s.f.Parse(id).Time; !d.rides && at.After(clock.Now()) {
+			if at := s.f.Parse(id).Time; !d.cfg.rollback.ride && at.After(clock.Now()) {
 				s.fail(4, "a UID's time is %v, a Default generator that refuses is at %v", at, clock.Now())
 			}
 			s.check(l, id, 1)
@@ -474,35 +486,35 @@ func (s *simulation) take(l *simLife, n int) {
 
 // pad puts a run into a process's ring.
 func (s *simulation) pad(l *simLife) bool {
-	l.stamper.readClock()
-	run, err := l.stamper.NextRun(context.Background())
+	l.runs.readClock()
+	run, err := l.runs.NextRun(context.Background())
 	if errors.Is(err, ErrTimeExhausted) {
 		s.exhausted++
 		if s.broken != 5 {
 			return false
 		}
 		layout := s.f.layout // as the original's
-		unit := max(l.stamper.last+1, l.stamper.time.unit())
-		l.stamper.last = unit
-		run, err = ringbuffer.Run{First: layout.AllocateUnchecked(unit, l.stamper.hold.workerID, 0), Length: layout.MaxSequence() + 1}, nil
+		unit := max(l.runs.last+1, l.runs.clock.Unit())
+		l.runs.last = unit
+		run, err = ringbuffer.Run{First: layout.AllocateUnchecked(unit, l.runs.held.WorkerID(), 0), Length: layout.MaxSequence() + 1}, nil
 	}
 	if err != nil {
 		return false
 	}
 	if s.broken == 2 && s.rng.IntN(20) == 0 {
-		l.stamper.last--
+		l.runs.last--
 	}
-	now := l.stamper.time.unit()
+	now := l.runs.clock.Unit()
 	delta, workerID, sequence := s.f.layout.Split(run.First)
 	switch {
 	case run.First < 0 || run.First > s.f.layout.MaxUID()-run.Length+1:
 		s.fail(5, "a run from %d on does not fit", run.First)
 		return false
-	case sequence != 0 || run.Length != s.f.layout.MaxSequence()+1 || workerID != l.stamper.hold.workerID:
-		s.fail(5, "a run of %d from %d on is not one of worker ID %d", run.Length, run.First, l.stamper.hold.workerID)
+	case sequence != 0 || run.Length != s.f.layout.MaxSequence()+1 || workerID != l.runs.held.WorkerID():
+		s.fail(5, "a run of %d from %d on is not one of worker ID %d", run.Length, run.First, l.runs.held.WorkerID())
 		return false
-	case delta > now+l.stamper.borrow && delta > l.stamper.hold.floor:
-		s.fail(4, "unit %d is stamped at %d, the bound is %d ahead", delta, now, l.stamper.borrow)
+	case delta > now+l.runs.borrowLimit && delta > l.runs.held.First():
+		s.fail(4, "unit %d is stamped at %d, the bound is %d ahead", delta, now, l.runs.borrowLimit)
 		return false
 	}
 	if other := s.owners[[2]int64{delta, workerID}]; other != nil {

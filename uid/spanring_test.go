@@ -24,7 +24,7 @@ func (f policyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { ret
 func TestPolicysErrorsAreNotOurs(t *testing.T) {
 	mine := errors.New("mine")
 	for _, foreign := range []error{ringbuffer.ErrClosed, ringbuffer.ErrExhausted, ErrClosed, ErrTimeExhausted,
-		&timeExhaustedError{format: Format{layout: layout(t, 28, 22, 13), unit: time.Second}}} {
+		&timeExhaustedError{format: mustFormat(t, WithLayout(layout(t, 28, 22, 13)))}} {
 		for _, err := range []error{foreign, fmt.Errorf("%w: the next generator too: %w", mine, foreign)} {
 			c := newCached(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithClock(fakeclock.New(DefaultEpoch().Add(time.Hour))),
 				WithMaxBorrow(0), WithRollover(false), WithBoostPower(0), WithScheduleInterval(0),

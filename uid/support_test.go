@@ -100,6 +100,16 @@ func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
 	return l
 }
 
+// mustFormat returns the format of options that must be valid.
+func mustFormat(tb testing.TB, opts ...Option) Format {
+	tb.Helper()
+	f, err := NewFormat(opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
 // silent keeps a test's generators from logging what the test brings about.
 func silent() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
 
@@ -126,7 +136,7 @@ func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default
 // flush waits until what a Cached generator logged has been written.
 func flush(tb testing.TB, c *Cached) {
 	tb.Helper()
-	if !c.keeper.cfg.log.Flush(time.Minute) {
+	if !c.cfg.log.Flush(time.Minute) {
 		tb.Fatal("the log is not written within a minute")
 	}
 }

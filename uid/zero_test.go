@@ -83,11 +83,11 @@ func TestZeroGenerators(t *testing.T) {
 		_, err = l.NextContext(ctx)
 		bad(name+".NextContext", err)
 	}
-	for name, s := range map[string]*Span{"nil Span": nil, "zero Span": new(Span)} {
+	for name, s := range map[string]*Block{"nil Block": nil, "zero Block": new(Block)} {
 		if id, ok := s.Next(); ok || id != 0 {
 			t.Errorf("%s.Next: %d, %v", name, id, ok)
 		}
-		if s.Len() != 0 || s.NextSize() != MinSpan {
+		if s.Len() != 0 || s.NextSize() != MinBlock {
 			t.Errorf("%s has %d, and the next %d", name, s.Len(), s.NextSize())
 		}
 		if moved := s.Move(); moved.Len() != 0 {
@@ -141,7 +141,7 @@ func TestVetFindsCopies(t *testing.T) {
 	if errors.Is(err, exec.ErrNotFound) {
 		needs.Missing(t, "the go command was not found, and go vet with it")
 	}
-	for _, name := range []string{"Local", "Span", "Cached", "Default"} {
+	for _, name := range []string{"Local", "Block", "Cached", "Default"} {
 		if want := "copies lock value to " + strings.ToLower(name); err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("go vet does not say that %s %s: %v\n%s", name, want, err, out)
 		}

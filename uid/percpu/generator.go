@@ -28,19 +28,19 @@ type Generator struct {
 	first atomic.Pointer[shard] // of an array
 	_     cpu.CacheLinePad
 
-	from    *uid.Cached
-	maxSpan int
-	err     error // what is wrong with the options
-	growing sync.Mutex
-	pins    pins
+	from     *uid.Cached
+	maxBlock int
+	err      error // what is wrong with the options
+	growing  sync.Mutex
+	pins     pins
 }
 
 var _ uid.Generator = (*Generator)(nil)
 
 // shard is what one P has, on cache lines of its own.
 type shard struct {
-	_    cpu.CacheLinePad
-	span uid.Span // belongs to the goroutine that is pinned to the P
+	_     cpu.CacheLinePad
+	block uid.Block // belongs to the goroutine that is pinned to the P
 	// filling is held by who claims the next span, by a send: of many goroutines that find
 	// the span spent, and perhaps wait for the ring, one claims.
 	filling chan struct{}
@@ -50,21 +50,21 @@ type shard struct {
 // An Option sets one thing about a Generator.
 type Option func(*Generator)
 
-// WithMaxSpan bounds the spans that a P claims: 1 to uid.MaxSpan, which is the default. A
+// WithMaxBlock bounds the spans that a P claims: 1 to uid.MaxBlock, which is the default. A
 // lower bound narrows the interleaving and the gaps, and makes Ps share more often.
-func WithMaxSpan(n int) Option {
+func WithMaxBlock(n int) Option {
 	return func(g *Generator) {
-		if g.err == nil && (n < 1 || n > uid.MaxSpan) {
-			g.err = fmt.Errorf("%w: spans of at most %d UIDs, 1 to %d is needed", ErrOption, n, uid.MaxSpan)
+		if g.err == nil && (n < 1 || n > uid.MaxBlock) {
+			g.err = fmt.Errorf("%w: spans of at most %d UIDs, 1 to %d is needed", ErrOption, n, uid.MaxBlock)
 		}
-		g.maxSpan = n
+		g.maxBlock = n
 	}
 }
 
 // New makes a front on c, which may be used beside it. With an option that cannot be used,
 // or without c, each call returns an error that wraps ErrOption.
 func New(c *uid.Cached, opts ...Option) *Generator {
-	g := &Generator{from: c, maxSpan: uid.MaxSpan}
+	g := &Generator{from: c, maxBlock: uid.MaxBlock}
 	for _, opt := range opts {
 		if opt == nil {
 			g.err = fmt.Errorf("%w: an option is nil", ErrOption)
@@ -90,7 +90,7 @@ func (g *Generator) Next() (uid.ID, error) {
 	}
 	p := g.pins.pin()
 	if s := g.shard(p); s != nil {
-		if id, ok := s.span.Next(); ok {
+		if id, ok := s.block.Next(); ok {
 			g.pins.unpin(p)
 			return id, nil
 		}
@@ -125,7 +125,7 @@ func (g *Generator) shard(p int) *shard {
 // take takes a UID from the span of P p, to which the goroutine is pinned.
 func (g *Generator) take(p int) (uid.ID, bool) {
 	if s := g.shard(p); s != nil {
-		return s.span.Next()
+		return s.block.Next()
 	}
 	return 0, false
 }
@@ -159,9 +159,9 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 		// Who held filling before may have claimed one; and this may be another P by now.
 		now := g.pins.repin(p)
 		id, ok := g.take(now)
-		size := uid.MinSpan
+		size := uid.MinBlock
 		if s := g.shard(now); s != nil {
-			size = min(s.span.NextSize(), g.maxSpan)
+			size = min(s.block.NextSize(), g.maxBlock)
 		}
 		g.pins.unpin(now)
 		if ok {
@@ -178,7 +178,7 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 		// are no more who claim at a time than Ps, so it is seldom and little.
 		now = g.pins.repin(p)
 		if s := g.shard(now); s != nil {
-			s.span = span.Move()
+			s.block = span.Move()
 		}
 		g.pins.unpin(now)
 		return id, nil

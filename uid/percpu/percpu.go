@@ -6,7 +6,7 @@
 // that other Ps took since its span was claimed, which is a schedule interval ago at most; and a
 // goroutine that is moved to another P may get a UID less than its last. What it costs is
 // gaps: what is left of a span when the generator's schedule comes round (a second), at most
-// uid.MaxSpan UIDs a P, and no more than were taken. UIDs are no older than the Cached
+// uid.MaxBlock UIDs a P, and no more than were taken. UIDs are no older than the Cached
 // generator's where there is a schedule, and no less unique. When the time bits end, or a take
 // policy returns an error, one P may have UIDs left when another has none.
 //

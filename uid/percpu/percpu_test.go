@@ -117,7 +117,7 @@ func TestInvariant3TinyRings(t *testing.T) {
 						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 						c := cached(t, fmt.Sprintf("1-40-%d-%d", 63-40-bits, bits), uid.WithBoostPower(power),
 							uid.WithTakePolicy(policy), uid.WithMaxBorrow(100*365*24*time.Hour))
-						hammer(t, New(c, WithMaxSpan(4)), c, 16, total)
+						hammer(t, New(c, WithMaxBlock(4)), c, 16, total)
 					})
 				}
 			}
@@ -314,11 +314,11 @@ func TestD2TimeBitsEnd(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	c := cached(t, "1-28-22-13")
 	for name, g := range map[string]*Generator{
-		"0":     New(c, WithMaxSpan(0)),
-		"2000":  New(c, WithMaxSpan(2000)),
+		"0":     New(c, WithMaxBlock(0)),
+		"2000":  New(c, WithMaxBlock(2000)),
 		"nil":   New(nil),
 		"no":    New(c, nil),
-		"first": New(c, WithMaxSpan(-1), WithMaxSpan(8)),
+		"first": New(c, WithMaxBlock(-1), WithMaxBlock(8)),
 	} {
 		if id, err := g.Next(); !errors.Is(err, ErrOption) || id != 0 {
 			t.Errorf("%s: Next() = %d, %v", name, id, err)

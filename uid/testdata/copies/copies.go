@@ -4,10 +4,10 @@ package copies
 import "github.com/ringuid/ringuid/uid"
 
 // Copies copies.
-func Copies(c *uid.Cached, d *uid.Default, l *uid.Local, s *uid.Span) {
+func Copies(c *uid.Cached, d *uid.Default, l *uid.Local, s *uid.Block) {
 	cached := *c
 	default_ := *d
 	local := *l
-	span := *s
-	_, _, _, _ = &cached, &default_, &local, &span
+	block := *s
+	_, _, _, _ = &cached, &default_, &local, &block
 }

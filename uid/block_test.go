@@ -17,11 +17,11 @@ import (
 // A span is spent when it is used up, when the schedule comes round, and after Close.
 func TestSpanIsSpent(t *testing.T) {
 	c := newCached(t, new(numbers), WithScheduleInterval(0))
-	var zero Span
+	var zero Block
 	if id, ok := zero.Next(); ok || id != 0 || zero.Len() != 0 {
-		t.Errorf("the zero Span gives %d, %v, and has %d", id, ok, zero.Len())
+		t.Errorf("the zero Block gives %d, %v, and has %d", id, ok, zero.Len())
 	}
-	claim := func() *Span {
+	claim := func() *Block {
 		s, err := c.Claim(context.Background(), 3)
 		if err != nil || s.Len() != 3 {
 			t.Fatalf("Claim(3) has %d, %v", s.Len(), err)
@@ -39,7 +39,7 @@ func TestSpanIsSpent(t *testing.T) {
 		t.Errorf("a span of 3 gave a fourth, %d", id)
 	}
 	old := claim()
-	c.era.Add(1) // what the schedule does
+	c.generation.Add(1) // what the schedule does
 	if id, ok := old.Next(); ok || id != 0 {
 		t.Errorf("a span gave %d when the schedule had come round", id)
 	}
@@ -71,7 +71,7 @@ func TestSpanAtTheEndOfTime(t *testing.T) {
 	var last ID
 	var err error
 	for err == nil {
-		var s Span
+		var s Block
 		if s, err = c.Claim(context.Background(), 1<<30); err != nil {
 			break
 		}
@@ -95,27 +95,27 @@ func TestSpansFollowTheRate(t *testing.T) {
 	l := c.Local()
 	var sizes []int
 	for range 5_000 {
-		spent := l.span.Len() == 0
+		spent := l.block.Len() == 0
 		if _, err := l.Next(); err != nil {
 			t.Fatal(err)
 		}
 		if spent {
-			sizes = append(sizes, l.span.size)
+			sizes = append(sizes, l.block.size)
 		}
 	}
 	if want := []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024, 1024}; !slices.Equal(sizes, want) {
 		t.Errorf("spans of %v, want %v", sizes, want)
 	}
-	c.era.Add(1)
-	if _, err := l.Next(); err != nil || l.span.size != MinSpan {
-		t.Errorf("after one that grew old, a span of %d, %v", l.span.size, err)
+	c.generation.Add(1)
+	if _, err := l.Next(); err != nil || l.block.size != MinBlock {
+		t.Errorf("after one that grew old, a span of %d, %v", l.block.size, err)
 	}
 	// However many UIDs are taken each time that the schedule comes round: there are no more
 	// gaps than UIDs.
 	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 9, 100, 511, 512, 513, 1023, 1024, 5000} {
 		l, before := c.Local(), c.Stats().Issued
 		for range 50 {
-			c.era.Add(1)
+			c.generation.Add(1)
 			for range n {
 				if _, err := l.Next(); err != nil {
 					t.Fatal(err)
@@ -169,10 +169,10 @@ func TestFreshAfterIdleness(t *testing.T) {
 // does not on 32 bits from 2^30 on.
 func TestNextSizeOfLongSpans(t *testing.T) {
 	for _, tt := range []struct{ size, want int }{
-		{0, MinSpan}, {1, 2}, {3, 6}, {MaxSpan / 2, MaxSpan}, {MaxSpan/2 + 1, MaxSpan}, {MaxSpan, MaxSpan},
-		{1 << 30, MaxSpan}, {math.MaxInt/2 + 1, MaxSpan}, {math.MaxInt, MaxSpan},
+		{0, MinBlock}, {1, 2}, {3, 6}, {MaxBlock / 2, MaxBlock}, {MaxBlock/2 + 1, MaxBlock}, {MaxBlock, MaxBlock},
+		{1 << 30, MaxBlock}, {math.MaxInt/2 + 1, MaxBlock}, {math.MaxInt, MaxBlock},
 	} {
-		s := Span{taken: 5, last: 5, size: tt.size}
+		s := Block{taken: 5, last: 5, size: tt.size}
 		if got := s.NextSize(); got != tt.want {
 			t.Errorf("after a span of %d comes one of %d, want %d", tt.size, got, tt.want)
 		}
@@ -194,7 +194,7 @@ func TestSpanMoves(t *testing.T) {
 	if id, ok := moved.Next(); !ok || id != first+1 {
 		t.Errorf("the moved span gives %d, %v after %d", id, ok, first)
 	}
-	if moved.NextSize() != MinSpan || s.NextSize() != 6 {
+	if moved.NextSize() != MinBlock || s.NextSize() != 6 {
 		t.Errorf("then come spans of %d and %d", moved.NextSize(), s.NextSize())
 	}
 }
@@ -233,7 +233,7 @@ func TestAllLeavesNothing(t *testing.T) {
 	}
 }
 
-// The context's end ends a loop before the next UID where it takes few, and within maxUnlooked UIDs
+// The context's end ends a loop before the next UID where it takes few, and within maxUnchecked UIDs
 // where it takes many.
 func TestAllEndsSoon(t *testing.T) {
 	c := newCached(t, new(numbers), WithScheduleInterval(0))
@@ -254,7 +254,7 @@ func TestAllEndsSoon(t *testing.T) {
 				after++
 			}
 		}
-		if after > maxUnlooked || before <= 17 && after > 0 {
+		if after > maxUnchecked || before <= 17 && after > 0 {
 			t.Errorf("%d UIDs came after the context's end, which came after %d", after, before)
 		}
 	}
@@ -277,7 +277,7 @@ func TestAllEnds(t *testing.T) {
 			t.Errorf("the last is %d, %v", id, err)
 		}
 	}
-	if n < 11 || n > 10+MaxSpan+1 || ends != 1 {
+	if n < 11 || n > 10+MaxBlock+1 || ends != 1 {
 		t.Errorf("%d UIDs and %d errors", n-ends, ends)
 	}
 	for id, err := range c.All(ctx) {

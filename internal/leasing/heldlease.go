@@ -1,0 +1,185 @@
+package leasing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// HeldLease is a lease that a generator holds, counted in time units. The assigner keeps invariant 1.
+// The generator's part of it is to stamp no unit before First, none that is not granted, and none
+// twice. All methods are safe for concurrent use.
+type HeldLease struct {
+	lease    workerassign.Lease
+	manager  *Manager
+	workerID int64
+	first    int64 // the first unit that the lease allows
+
+	// How many worker IDs the assigner had left when it granted this one, of how many; 0 if that is
+	// not known.
+	remaining, total int64
+
+	granted atomic.Int64 // the first unit that is not granted; it never decreases
+	askAt   atomic.Int64 // the unit from which on more time must be reserved
+	refused atomic.Int64 // if not 0, the unit after the last one that was requested and not granted
+	denied  atomic.Bool  // a unit that had started was requested and not granted
+
+	extending retryTask
+	ctx       context.Context // ends when the lease is released
+	cancel    context.CancelFunc
+}
+
+// NewHeldLease returns a lease that no assigner granted, for tests.
+func NewHeldLease(workerID, first int64) *HeldLease {
+	return &HeldLease{workerID: workerID, first: first}
+}
+
+// WorkerID returns the worker ID.
+func (h *HeldLease) WorkerID() int64 { return h.workerID }
+
+// First returns the first unit that may be stamped.
+func (h *HeldLease) First() int64 { return h.first }
+
+// Granted returns the first unit that is not granted. It never decreases.
+func (h *HeldLease) Granted() int64 { return h.granted.Load() }
+
+// Denied reports whether the assigner did not grant a unit that had started: the lease is lost, or the
+// store's clock is behind.
+func (h *HeldLease) Denied() bool { return h.denied.Load() }
+
+// IsRefused reports whether a unit up to and including the given one was requested and not granted.
+func (h *HeldLease) IsRefused(unit int64) bool {
+	refused := h.refused.Load()
+	return refused != 0 && refused <= unit+1
+}
+
+// Remaining returns how many worker IDs the assigner had left when it granted this one, of how many.
+// A total of 0 means that this is not known.
+func (h *HeldLease) Remaining() (remaining, total int64) { return h.remaining, h.total }
+
+// NextTry returns a channel that is closed after the next try to extend the lease.
+func (h *HeldLease) NextTry() <-chan struct{} { return h.extending.nextTry() }
+
+// request returns what a generator says about itself when it takes a lease.
+func (m *Manager) request() workerassign.Request {
+	return workerassign.Request{
+		Now:         m.clock.Now,
+		MaxWorkerID: m.cfg.Layout.MaxWorkerID(),
+		Format:      m.cfg.Format,
+		Logger:      m.cfg.Logger,
+	}
+}
+
+// assign takes a lease and checks it against the layout. A lease that does not fit is released.
+func (m *Manager) assign(ctx context.Context) (*HeldLease, error) {
+	lease, err := m.assigner.Assign(ctx, m.request())
+	if err != nil {
+		if errors.Is(err, workerassign.ErrWidth) { // the next worker ID would be even greater
+			return nil, fmt.Errorf("%w: %w", ErrWorkerID, m.cfg.Mask(err))
+		}
+		return nil, m.leaseError("no worker ID was assigned", err)
+	}
+	if lease == nil {
+		return nil, m.leaseError("no worker ID was assigned", errors.New("the assigner returned neither a lease nor an error"))
+	}
+	h := &HeldLease{lease: lease, manager: m, workerID: lease.WorkerID()}
+	layout := m.cfg.Layout
+	if h.workerID < 0 || h.workerID > layout.MaxWorkerID() {
+		err := fmt.Errorf("%w: worker ID is %d, must be 0 to %d for the %d worker bits of layout %v; no UID was issued; "+
+			"choose a layout with more worker bits, and an epoch that keeps its UIDs apart from old ones",
+			ErrWorkerID, h.workerID, layout.MaxWorkerID(), layout.WorkerBits(), layout)
+		return nil, errors.Join(err, h.release(ctx, h.first))
+	}
+	if notBefore := lease.NotBefore(); !notBefore.IsZero() {
+		h.first = m.clock.TimeBase().FirstDelta(notBefore, layout.MaxDelta())
+		if h.first > layout.MaxDelta() {
+			err := &tooLateError{workerID: h.workerID, notBefore: notBefore, layout: layout, base: m.clock.TimeBase()}
+			return nil, errors.Join(err, h.release(ctx, h.first))
+		}
+	}
+	// Here, because a generator must not call the user's lease for it under a lock.
+	if l, ok := lease.(workerassign.CountingLease); ok {
+		remaining, total := l.Remaining(layout.MaxWorkerID())
+		h.remaining, h.total = max(remaining, 0), total
+	}
+	return h, nil
+}
+
+// tooLateError reports a lease that begins after the end of the time bits. It is ErrLease and
+// ErrTimeExhausted.
+type tooLateError struct {
+	workerID  int64
+	notBefore time.Time
+	layout    bitsalloc.Layout
+	base      bitsalloc.TimeBase
+}
+
+// Error implements error.
+func (e *tooLateError) Error() string {
+	return fmt.Sprintf("%v: worker ID %d must not be used before %s: %v: layout %v ends at %s", ErrLease, e.workerID,
+		e.notBefore.UTC().Format(time.RFC3339Nano), ErrTimeExhausted, e.layout, e.layout.End(e.base).Format(time.RFC3339))
+}
+
+// Is implements what errors.Is looks for.
+func (e *tooLateError) Is(target error) bool { return target == ErrLease || target == ErrTimeExhausted }
+
+// reserve requests that units from the given one on may be stamped: one and a half times as many as are
+// to be reserved ahead of need. The grant may be less. More is requested when a quarter of the grant
+// is used. If everything was granted, what then remains is the time to reserve ahead, and an eighth of
+// it more for the pause before a try that succeeds when the store is up again.
+//
+// It is a failure if the unit is not granted although it has started: the store's clock is behind this
+// host's, or another process holds the lease. Otherwise the generator waits for the clock.
+func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) error {
+	m := h.manager
+	base, ahead := m.clock.TimeBase(), m.unitsAhead
+	end := min(unit+ahead+(ahead+1)/2, m.cfg.Layout.MaxDelta()) + 1
+	until, err := h.lease.Reserve(ctx, base.Time(end))
+	if err != nil {
+		return m.leaseError(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, base.Time(end).Format(time.RFC3339Nano)), err)
+	}
+	granted := h.extendGrant(base.FirstDelta(until, m.cfg.Layout.MaxDelta()))
+	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
+	h.refused.Store(0)
+	h.denied.Store(unit >= granted && hasStarted)
+	if unit < granted {
+		return nil
+	}
+	h.refused.Store(unit + 1)
+	if !hasStarted {
+		return nil
+	}
+	return fmt.Errorf("%w: worker ID %d is granted only up to %s, and it is %s already: check whether this host's clock is ahead of the store's, "+
+		"and whether the lease was lost", ErrLease, h.workerID, until.UTC().Format(time.RFC3339Nano), base.Time(unit).Format(time.RFC3339Nano))
+}
+
+// extendGrant records the first unit that is not granted, which never decreases, and returns it.
+func (h *HeldLease) extendGrant(first int64) int64 {
+	for {
+		old := h.granted.Load()
+		if first <= old {
+			return old
+		}
+		if h.granted.CompareAndSwap(old, first) {
+			return first
+		}
+	}
+}
+
+// release releases the lease. used is the unit after the last one that was stamped, or First if none
+// was.
+func (h *HeldLease) release(ctx context.Context, used int64) error {
+	var until time.Time // nothing was stamped
+	if used > h.first {
+		until = h.manager.clock.TimeBase().Time(used)
+	}
+	if err := h.lease.Release(ctx, until); err != nil {
+		return h.manager.leaseError(fmt.Sprintf("worker ID %d was not released", h.workerID), err)
+	}
+	return nil
+}

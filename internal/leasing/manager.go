@@ -1,0 +1,254 @@
+// Package leasing is what a generator does about its leases: it takes them, extends them ahead of
+// need, has the next one ready, and releases them. Calls of the assigner, which may block on a store,
+// run in the background and are tried again when they fail. The package knows neither rings nor UIDs.
+package leasing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/unitclock"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Config is what a Manager needs to know about its generator. All fields but Hooks must be set.
+type Config struct {
+	Layout       bitsalloc.Layout
+	Format       string        // layout, epoch and unit as text, for the assigner
+	ReserveAhead time.Duration // how far ahead of need time is reserved
+	Logger       *slog.Logger  // given to the assigner
+	Log          *safelog.Queue
+
+	// Mask returns an error in which errors.Is and errors.As find what they find in err, except for
+	// the generator's own errors: an assigner may return one of those, which then has no meaning.
+	Mask func(err error) error
+
+	Hooks Hooks
+}
+
+// Hooks are how a Manager starts goroutines and pauses. A simulation replaces them.
+type Hooks struct {
+	Go    func(func())                                    // nil: a goroutine that Close waits for
+	Pause func(ctx context.Context, d time.Duration) bool // after a try that failed; nil: Sleep
+	Delay func(ctx context.Context, d time.Duration) bool // before the first try; nil: Sleep
+}
+
+// Manager holds the leases of one generator: the one in use and the next one. It makes one call for
+// each lease at a time. Its methods are safe for concurrent use.
+type Manager struct {
+	cfg        Config
+	clock      *unitclock.Clock
+	assigner   workerassign.Assigner
+	unitsAhead int64 // ReserveAhead in units
+	notify     func()
+	ctx        context.Context
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
+
+	assigning   retryTask
+	next        atomic.Pointer[HeldLease] // taken in advance, not used yet
+	shortLeases atomic.Int64              // the number of leases in a row that were lost soon after they were taken into use
+}
+
+// minHealthy is how long a lease must be held so that its loss does not count as the assigner's
+// failure.
+const minHealthy = time.Minute
+
+// NewManager returns a manager that has no lease yet.
+func NewManager(cfg Config, clock *unitclock.Clock, a workerassign.Assigner) *Manager {
+	m := &Manager{
+		cfg:        cfg,
+		clock:      clock,
+		assigner:   a,
+		unitsAhead: int64(cfg.ReserveAhead / clock.TimeBase().Unit()),
+		notify:     func() {},
+	}
+	m.assigning.timeout = workerassign.DefaultTimeout // an assigner may make several tries of its own
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.SetHooks(cfg.Hooks)
+	return m
+}
+
+// SetHooks replaces the hooks. No task may be running.
+func (m *Manager) SetHooks(h Hooks) {
+	if h.Go == nil {
+		h.Go = m.running.Go
+	}
+	if h.Pause == nil {
+		h.Pause = Sleep
+	}
+	if h.Delay == nil {
+		h.Delay = Sleep
+	}
+	m.cfg.Hooks = h
+}
+
+// OnChange sets a function that is called when a background task has changed something. It must be
+// set before the first task starts.
+func (m *Manager) OnChange(f func()) { m.notify = f }
+
+// Done returns a channel that is closed when Close begins.
+func (m *Manager) Done() <-chan struct{} { return m.ctx.Done() }
+
+// Cancel ends a manager that holds no lease.
+func (m *Manager) Cancel() { m.cancel() }
+
+// Acquire takes a lease and reserves what a generator needs of it at first. It blocks until that is
+// done or failed, or ctx ends. A panic of the assigner is an error.
+func (m *Manager) Acquire(ctx context.Context) (h *HeldLease, err error) {
+	_, err = m.attempt(ctx, 0, func(ctx context.Context) (_ bool, err error) {
+		h, err = m.acquire(ctx)
+		return true, err
+	})
+	return h, err
+}
+
+func (m *Manager) acquire(ctx context.Context) (*HeldLease, error) {
+	h, err := m.assign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.ctx, h.cancel = context.WithCancel(m.ctx)
+	h.extending.maxPause = func() time.Duration {
+		if m.clock.Unit() < h.granted.Load() {
+			return max(m.cfg.ReserveAhead/8, time.Millisecond) // see HeldLease.reserve
+		}
+		return MaxRetryPause
+	}
+	unit := m.clock.Unit()
+	if err := h.reserve(ctx, max(unit, h.first), h.first <= unit); err != nil {
+		m.release(h, h.first)
+		return nil, err
+	}
+	return h, nil
+}
+
+// RecordLoss records that a lease was lost, and how long it had been in use. If one lease after the
+// other is lost, the pause before the next one is taken grows, because each may use up a worker ID.
+func (m *Manager) RecordLoss(inUse time.Duration) {
+	if inUse >= minHealthy {
+		m.shortLeases.Store(0)
+		return
+	}
+	m.shortLeases.Add(1)
+}
+
+// Extend starts to extend a lease beyond a unit that is about to be stamped, if that is due. It does
+// not block. It returns the error of the last try, if a task is running.
+func (m *Manager) Extend(h *HeldLease, unit int64) error {
+	if unit < h.askAt.Load() || h.granted.Load() > m.cfg.Layout.MaxDelta() {
+		return nil
+	}
+	return m.run(h.ctx, &h.extending, "extend the lease", 0, func(ctx context.Context) (bool, error) {
+		now := m.clock.Unit() // a unit that ended while tries failed is of no use any more
+		err := h.reserve(ctx, max(unit, now), unit <= now)
+		return unit < h.granted.Load(), err
+	})
+}
+
+// prepare starts to take the next lease, unless there is one. It returns the error of the last try, if
+// a task is running or failed permanently.
+func (m *Manager) prepare() error {
+	if m.next.Load() != nil {
+		return nil
+	}
+	return m.run(m.ctx, &m.assigning, "take the next lease", retryPause(m.shortLeases.Load()), func(ctx context.Context) (bool, error) {
+		if m.next.Load() != nil { // the task before this one took it after the check above
+			return true, nil
+		}
+		h, err := m.acquire(ctx)
+		switch {
+		case err == nil:
+			m.next.Store(h)
+		case errors.Is(err, ErrTimeExhausted): // the end of a lease, not of the generator
+			err = fmt.Errorf("%w: no next lease: %w", ErrLease, m.cfg.Mask(err))
+		case !errors.Is(err, ErrLease):
+			err = fmt.Errorf("%w: no next lease: %w", ErrLease, err)
+		}
+		return true, err
+	})
+}
+
+// Next returns the next lease, or nil. Its first unit may not be granted yet.
+func (m *Manager) Next() *HeldLease { return m.next.Load() }
+
+// NextTry returns a channel that is closed after the next try to take a lease.
+func (m *Manager) NextTry() <-chan struct{} { return m.assigning.nextTry() }
+
+// Ready returns the next lease if the first unit to be stamped with it is granted; firstOf returns
+// that unit. Otherwise it starts to take a lease, or to extend the one that was taken, and returns
+// nil. It does not block. A next lease that is lost is released, and another one is taken.
+//
+// The error says why there is no lease. If a lease was taken and is being extended, tried is closed
+// after the next try.
+func (m *Manager) Ready(firstOf func(*HeldLease) int64) (h *HeldLease, tried <-chan struct{}, err error) {
+	next := m.next.Load()
+	if next == nil {
+		return nil, nil, m.prepare()
+	}
+	first := firstOf(next)
+	tried = next.NextTry()
+	err = m.Extend(next, first)
+	if first < next.granted.Load() {
+		return next, nil, nil
+	}
+	if err != nil || next.denied.Load() {
+		m.next.Store(nil)
+		m.RecordLoss(0)
+		m.Retire(next, next.first)
+		return nil, nil, m.prepare()
+	}
+	return nil, tried, nil
+}
+
+// Use takes the next lease into use. Retire must be called for the one before.
+func (m *Manager) Use() { m.next.Store(nil) }
+
+// Retire releases, in the background, a lease that was replaced by another. used is the unit after the
+// last one that was stamped with it.
+func (m *Manager) Retire(h *HeldLease, used int64) {
+	m.cfg.Hooks.Go(func() { m.release(h, used) })
+}
+
+// ReleaseTimeout is the longest time for which Close waits for a lease to be released.
+const ReleaseTimeout = 5 * time.Second
+
+// release ends the task of a lease and releases it. It logs a failure: the only consequence is a worker ID
+// that is not used again.
+func (m *Manager) release(h *HeldLease, used int64) error {
+	h.cancel()
+	h.extending.stopAndWait()
+	_, err := m.attempt(context.Background(), ReleaseTimeout, func(ctx context.Context) (bool, error) {
+		return true, h.release(ctx, used)
+	})
+	if err != nil {
+		m.cfg.Log.Log(slog.LevelWarn, "uid: a lease was not released", "err", err)
+	}
+	return err
+}
+
+// Close stops all tasks and releases the lease in use and the next one. used is the unit after the
+// last one that was stamped with h. No other method may be called any more. The error is that of
+// releasing h.
+func (m *Manager) Close(h *HeldLease, used int64) (err error) {
+	m.cancel()
+	var all sync.WaitGroup
+	all.Go(func() { err = m.release(h, used) })
+	all.Go(func() {
+		m.assigning.stopAndWait()
+		if next := m.next.Swap(nil); next != nil {
+			m.release(next, next.first)
+		}
+	})
+	all.Wait()
+	m.running.Wait()
+	m.cfg.Log.Flush(time.Second)
+	return err
+}

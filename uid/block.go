@@ -1,0 +1,73 @@
+package uid
+
+import "sync/atomic"
+
+// Sizes of the blocks that Local, All and package percpu claim one after the other.
+const (
+	MinBlock = 1
+	MaxBlock = 1024
+)
+
+// A Block is a number of consecutive UIDs that was claimed from a Cached generator, at one atomic add
+// for all of them. Taking from it requires no further atomic add, so it belongs to one goroutine at a
+// time. It is valid until the generator's next scheduled padding or its Close. Then it is used up: its
+// remaining UIDs would become stale, and are a gap.
+//
+// A copy of a Block would return the same UIDs again, so it must not be copied: Move transfers it, and
+// go vet finds copies. The zero value, and a nil *Block, is used up.
+type Block struct {
+	_ noCopy
+	// The last UID that was taken, and the last one that may be. The end is not stored, because it may
+	// not fit, nor the length, because this is faster.
+	taken, last ID
+	generation  uint64
+	size        int            // the number of UIDs that were claimed
+	current     *atomic.Uint64 // the generator's generation
+}
+
+// Next takes the next UID of the block. It returns false if the block is used up. It never blocks.
+func (b *Block) Next() (ID, bool) {
+	if b != nil {
+		// Nested, and read once: in this form the compiler emits the fewest instructions.
+		if id := b.taken; id < b.last {
+			if b.generation == b.current.Load() {
+				b.taken = id + 1
+				return id + 1, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// Move returns a block of the remaining UIDs, and leaves this one used up.
+func (b *Block) Move() Block {
+	if b == nil {
+		return Block{}
+	}
+	taken := b.taken
+	b.taken = b.last
+	return Block{taken: taken, last: b.last, generation: b.generation, size: b.size, current: b.current}
+}
+
+// replace moves the remaining UIDs of another block into this one, which is used up.
+func (b *Block) replace(by *Block) {
+	b.taken, b.last, b.generation, b.size, b.current = by.taken, by.last, by.generation, by.size, by.current
+}
+
+// Len returns the number of remaining UIDs, which can be taken while the block is valid.
+func (b *Block) Len() int {
+	if b == nil {
+		return 0
+	}
+	return int(b.last - b.taken)
+}
+
+// NextSize returns how many UIDs to claim after this block: twice as many, up to MaxBlock, if all its
+// UIDs were taken; MinBlock if it became invalid before that. So a consumer, fast or slow, leaves
+// gaps of no more UIDs than it takes.
+func (b *Block) NextSize() int {
+	if b.Len() > 0 || b == nil || b.size == 0 {
+		return MinBlock
+	}
+	return 2 * min(b.size, MaxBlock/2) // in this order, because twice the size may not fit in an int
+}

@@ -1,0 +1,40 @@
+package uid
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+)
+
+// closeWait is how long Close waits at most. It does not wait longer for user code that hangs, or
+// that called Close itself.
+const closeWait = leasing.ReleaseTimeout + time.Second
+
+// closing runs the work of Close once, and any number of callers can wait for it.
+type closing struct {
+	once sync.Once
+	done chan struct{}
+	err  error
+}
+
+func newClosing() *closing { return &closing{done: make(chan struct{})} }
+
+// run starts work, unless it was started before, and waits until it is done, for closeWait at most.
+func (c *closing) run(work func() error) error {
+	c.once.Do(func() {
+		go func() {
+			defer close(c.done)
+			c.err = work()
+		}()
+	})
+	timer := time.NewTimer(closeWait)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.err
+	case <-timer.C:
+		return fmt.Errorf("%w after %v: it hangs, or it called Close itself", ErrBusy, closeWait)
+	}
+}

@@ -1,0 +1,163 @@
+package uid
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/unitclock"
+	"github.com/ringuid/ringuid/ringbuffer"
+)
+
+// The defaults of the options.
+const (
+	DefaultBoostPower       = 3
+	DefaultPaddingFactor    = ringbuffer.DefaultPaddingFactor
+	DefaultScheduleInterval = time.Second
+	DefaultMaxStaleness     = 3 * time.Second
+	DefaultMaxBorrow        = time.Hour
+	DefaultReserveAhead     = 30 * time.Second
+)
+
+// MaxBoostPower is the greatest boost power.
+const MaxBoostPower = 16
+
+// DefaultEpoch returns the default epoch, 2026-01-01T00:00:00Z.
+func DefaultEpoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// The policies of a Cached generator. Package ringbuffer describes them. Other values of these types
+// are policies of the user.
+type (
+	TakePolicy = ringbuffer.TakePolicy
+	PutPolicy  = ringbuffer.PutPolicy
+)
+
+// The policies of the library.
+const (
+	CallerPads = ringbuffer.CallerPads // the taker pads the ring itself; the default
+	Wait       = ringbuffer.Wait       // the taker sleeps until the ring is padded
+	Fail       = ringbuffer.Fail       // the taker gets ErrEmpty
+	Discard    = ringbuffer.Discard    // a run that finds the ring full is logged and dropped
+)
+
+// An Option sets one property of a generator. The constructors check all options before they take a
+// lease. For an invalid one, the error wraps ErrOption and names the value and the bound. NewDefault also
+// checks the options about the ring, the schedule and borrowing, although it does not use them, so that
+// both generators accept the same options.
+type Option func(*config)
+
+// config is the result of the options.
+type config struct {
+	format              Format
+	boostPower          int
+	factor              int
+	interval            time.Duration
+	staleness           time.Duration
+	stalenessSet        bool
+	borrow              time.Duration
+	borrowSet           bool
+	rollover            bool
+	minRolloverInterval time.Duration
+	reserve             time.Duration
+	rollback            RollbackPolicy
+	take                TakePolicy
+	put                 PutPolicy
+	logger              *slog.Logger
+	log                 *safelog.Queue // writes to logger in a goroutine, because a handler may block or call the generator
+	clock               Clock
+	err                 error // of the first invalid option
+}
+
+// fail records that an option is invalid.
+func (c *config) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
+	}
+}
+
+// setTimeBase sets the epoch and the unit, if they are valid.
+func (c *config) setTimeBase(epoch time.Time, unit time.Duration) {
+	base, err := bitsalloc.NewTimeBase(epoch, unit)
+	if err != nil {
+		c.fail("%w", err)
+		return
+	}
+	c.format.base = base
+}
+
+// newConfig applies the options to the defaults and checks the result.
+func newConfig(opts []Option) (config, error) {
+	c := config{
+		format:     Format{layout: bitsalloc.Default()},
+		boostPower: DefaultBoostPower,
+		factor:     DefaultPaddingFactor,
+		interval:   DefaultScheduleInterval,
+		staleness:  DefaultMaxStaleness,
+		borrow:     DefaultMaxBorrow,
+		rollover:   true,
+		reserve:    DefaultReserveAhead,
+		rollback:   RideOut(),
+		take:       CallerPads,
+		put:        Discard,
+		clock:      unitclock.System{},
+	}
+	if c.format.base, c.err = bitsalloc.NewTimeBase(DefaultEpoch(), time.Second); c.err != nil {
+		return c, c.err
+	}
+	for _, opt := range opts {
+		if opt == nil {
+			c.fail("an option is nil")
+			continue
+		}
+		opt(&c)
+	}
+	if c.reserve < c.format.Unit() {
+		c.fail("the time to reserve ahead is %v, must be at least the time unit, %v", c.reserve, c.format.Unit())
+	}
+	c.checkStaleness()
+	c.checkBorrow()
+	c.logger = safelog.Wrap(c.logger)
+	c.log = safelog.NewQueue(c.logger)
+	return c, c.err
+}
+
+// checkStaleness checks the staleness bound against the interval of the scheduled padding, which
+// enforces it.
+func (c *config) checkStaleness() {
+	// A run that is generated now, for a unit that started up to a unit ago, must outlast the interval.
+	least := c.interval + 2*c.format.Unit()
+	switch {
+	case !c.stalenessSet:
+		c.staleness = max(c.staleness, least)
+	case c.interval == 0:
+		c.fail("staleness bound is %v, but WithScheduleInterval(0) turns off the scheduled padding that enforces it", c.staleness)
+	case c.staleness < least:
+		c.fail("staleness bound is %v, must be at least %v, the schedule interval and two time units", c.staleness, least)
+	}
+}
+
+// checkBorrow checks the borrow limit against the size of the ring: a full ring has borrowed time, and
+// an idle generator must never reach the limit.
+func (c *config) checkBorrow() {
+	least := 2 * c.ringTime()
+	switch {
+	case !c.borrowSet:
+		c.borrow = max(c.borrow, least)
+	case c.rollover && c.borrow < least:
+		c.fail("borrow limit is %v, must be at least %v, twice the time of a full ring at boost power %d: "+
+			"otherwise one rollover would follow the other; raise it, reduce the boost power, or use WithRollover(false)",
+			c.borrow, least, c.boostPower)
+	}
+}
+
+// ringTime returns the time of a full ring.
+func (c *config) ringTime() time.Duration { return c.format.Unit() << c.boostPower }
+
+// NewFormat returns the format of generators with the same options, for programs that read UIDs and
+// generate none. Other options are checked and otherwise ignored.
+func NewFormat(opts ...Option) (Format, error) {
+	cfg, err := newConfig(opts)
+	return cfg.format, err
+}

@@ -1,0 +1,176 @@
+package uid
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+)
+
+// leaseChanger extends the lease of a Default generator, and replaces it by another one when it is
+// lost.
+type leaseChanger struct {
+	*core
+	waiter *waiter
+	lease  *atomic.Pointer[defaultLease] // in use
+
+	// mu is held while the lease is sealed and replaced. No user code runs under it.
+	mu        sync.Mutex
+	lostAt    time.Time   // when a lost lease was last logged
+	exhausted atomic.Bool // the time bits are
+
+	past    atomic.Int64 // the number of issued UIDs, without those in the unit of the lease's last one
+	changes atomic.Uint64
+}
+
+// sealCurrent seals the lease in use and returns it. The caller holds mu.
+func (c *leaseChanger) sealCurrent() *defaultLease {
+	l := c.lease.Load()
+	c.past.Add(l.seal())
+	return l
+}
+
+// seal seals the lease in use, permanently, and returns it.
+func (c *leaseChanger) seal() *defaultLease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sealCurrent()
+}
+
+// whySealed is called when the lease is sealed. It returns an error, or nil if another lease has
+// replaced it.
+func (c *leaseChanger) whySealed() error {
+	if c.waiter.isClosed() {
+		return ErrClosed
+	}
+	if c.exhausted.Load() {
+		return c.timeExhausted(c.cfg.format.layout.MaxDelta() + 1)
+	}
+	c.mu.Lock() // until the replacement is complete
+	defer c.mu.Unlock()
+	return nil
+}
+
+// timeExhausted records that the time bits are exhausted, permanently, and returns the error.
+func (c *leaseChanger) timeExhausted(unit int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.waiter.isClosed() && !c.exhausted.Swap(true) {
+		c.sealCurrent() // so that no call returns a UID if the wall clock goes back
+	}
+	return &timeExhaustedError{format: c.cfg.format, delta: unit}
+}
+
+// extend waits until a unit that has started may be stamped, because the lease was extended or
+// replaced, or returns an error that says why not. elapsed is the time that UIDs are stamped with,
+// since the clock's start. The caller tries again. However many callers wait, there is one call of
+// the assigner for each lease at a time.
+func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, elapsed time.Duration) error {
+	if c.waiter.isClosed() {
+		return ErrClosed
+	}
+	if unit > c.cfg.format.layout.MaxDelta() {
+		return c.timeExhausted(unit)
+	}
+	// The channels come first, so that no result is missed.
+	tried, assigned := l.held.NextTry(), c.leases.NextTry()
+	err := c.leases.Extend(l.held, unit)
+	if unit < l.held.Granted() {
+		return nil
+	}
+	var next nextLease
+	if err != nil || l.held.Denied() {
+		if next = c.change(l, unit, elapsed, err); next.inUse {
+			return nil
+		}
+		switch {
+		case next.err != nil && err != nil:
+			return fmt.Errorf("%w; and no other lease: %w", err, next.err)
+		case next.err != nil:
+			return next.err
+		}
+	}
+	c.waiter.rejectedTakes.Add(1)
+	var begins <-chan time.Time
+	if next.begins > 0 {
+		timer := time.NewTimer(min(next.begins, time.Second)) // the clock may step forward
+		defer timer.Stop()
+		begins = timer.C
+	}
+	select {
+	case <-tried:
+	case <-assigned:
+	case <-next.tried:
+	case <-begins:
+	case <-ctx.Done():
+		return fmt.Errorf("uid: gave up waiting for the lease to be extended: %w", context.Cause(ctx))
+	case <-c.waiter.closed:
+		return ErrClosed
+	}
+	return nil
+}
+
+// nextLease is the state of the lease that replaces a lost one.
+type nextLease struct {
+	inUse  bool            // it has replaced the lost one
+	err    error           // why there is none
+	tried  <-chan struct{} // closed after the next try to extend it; nil if it is not being extended
+	begins time.Duration   // the time until its first unit; 0 if it does not wait for that
+}
+
+// change replaces a lease that is lost, if the next one is ready. err is the reason, if it is known.
+// elapsed is the time that UIDs are stamped with, and lies in the unit now.
+func (c *leaseChanger) change(l *defaultLease, now int64, elapsed time.Duration, err error) nextLease {
+	clockNow := c.clock.Elapsed() // not under the lock, because it may call the user's clock
+	c.mu.Lock()
+	if c.lease.Load() != l || l.last.Load() == sealed {
+		c.mu.Unlock()
+		return nextLease{inUse: true}
+	}
+	next, state := c.ready(l, now)
+	if next == nil {
+		c.mu.Unlock()
+		return state
+	}
+	firstUnit := l.firstUnitOf(next)
+	if firstUnit > now {
+		c.mu.Unlock()
+		// Not by the generator's clock, which may have reached the unit if UIDs have the wall
+		// clock's time.
+		return nextLease{begins: max(c.clock.Until(firstUnit, elapsed), 1)}
+	}
+	c.leases.Use()
+	c.sealCurrent()
+	used := l.used()
+	c.leases.RecordLoss(clockNow - l.since)
+	c.lease.Store(newDefaultLease(c.cfg.format.layout, next, l.firstUnitOf(next), clockNow))
+	c.leases.Retire(l.held, used)
+	c.changes.Add(1)
+	c.mu.Unlock()
+	c.logLost(next.WorkerID(), err)
+	return nextLease{inUse: true}
+}
+
+// ready returns the next lease if its first unit is granted. Otherwise it has it taken or extended, and
+// returns its state. The caller holds mu.
+func (c *leaseChanger) ready(l *defaultLease, now int64) (*leasing.HeldLease, nextLease) {
+	next, tried, err := c.leases.Ready(func(next *leasing.HeldLease) int64 { return max(l.firstUnitOf(next), now) })
+	return next, nextLease{err: err, tried: tried}
+}
+
+// logLost logs that a lease was replaced because it was lost, at most once in logInterval.
+func (c *leaseChanger) logLost(workerID int64, err error) {
+	now := c.clock.Now()
+	c.mu.Lock()
+	if now.Sub(c.lostAt) < logInterval && !c.lostAt.IsZero() {
+		c.mu.Unlock()
+		return
+	}
+	c.lostAt = now
+	c.mu.Unlock()
+	c.cfg.log.Log(slog.LevelWarn, msgLeaseLost, "worker_id", workerID, "rollovers", c.changes.Load(), "err", err)
+}

@@ -1,0 +1,54 @@
+package uid
+
+import (
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+)
+
+// logInterval is the least time between two log records about the same kind of lease change.
+const logInterval = time.Minute
+
+// msgLeaseLost is the log message of both kinds of generator for a lost lease.
+const msgLeaseLost = "uid: a lease was not extended; changed to another one"
+
+// rolloverLog logs the lease changes of a Cached generator. It belongs to its run provider.
+type rolloverLog struct {
+	cfg        config
+	rolloverAt time.Time // when a rollover was last logged; at first, when the generator was constructed
+	changes    uint64    // the number of lease changes at that time
+	lostAt     time.Time // when a lost lease was last logged
+}
+
+// rolledOver logs a rollover to a lease, with how often rollovers occur and how long the worker IDs
+// last at this rate: a load above the layout's rate uses them up, and must not do so unnoticed.
+func (l *rolloverLog) rolledOver(to *leasing.HeldLease, now time.Time, changes uint64) {
+	elapsed := now.Sub(l.rolloverAt)
+	if elapsed < logInterval && l.changes > 0 {
+		return
+	}
+	perLease := elapsed / time.Duration(changes-l.changes)
+	args := []any{"worker_id", to.WorkerID(), "borrow_limit", l.cfg.borrow, "rollovers", changes, "per_lease", perLease.Round(time.Millisecond)}
+	if remaining, total := to.Remaining(); total > 0 {
+		last := time.Duration(math.MaxInt64)
+		if perLease < last/time.Duration(remaining+1) {
+			last = perLease * time.Duration(remaining)
+		}
+		args = append(args, "remaining", remaining, "remaining_last", last.Round(time.Second))
+	}
+	l.cfg.log.Log(slog.LevelWarn, "uid: UID time reached the borrow limit; changed to another worker ID: "+
+		"the load is above the layout's rate; a layout with more sequence bits uses up no worker IDs", args...)
+	l.rolloverAt, l.changes = now, changes
+}
+
+// lost logs that a lease was replaced because it was not extended.
+func (l *rolloverLog) lost(by *leasing.HeldLease, now time.Time, changes uint64, err error) {
+	if now.Sub(l.lostAt) < logInterval && !l.lostAt.IsZero() {
+		return
+	}
+	l.lostAt = now
+	l.cfg.log.Log(slog.LevelWarn, msgLeaseLost, "worker_id", by.WorkerID(),
+		"rollovers", changes, "err", err)
+}

@@ -1,0 +1,232 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/unitclock"
+	"github.com/ringuid/ringuid/ringbuffer"
+)
+
+// pollInterval is when the padder tries again while the lease manager is busy. The manager wakes it
+// earlier when it has changed something.
+const pollInterval = 50 * time.Millisecond
+
+// Reasons why there is no run yet.
+var (
+	errClockBehind = errors.New("uid: the clock must reach the next time unit first")
+	errTooSoon     = errors.New("uid: UID time is at the borrow limit, and the rollover interval is not over")
+	errNoLeaseYet  = errors.New("uid: UID time is at the borrow limit, and the next lease is not assigned yet")
+	errNoGrantYet  = errors.New("uid: the lease is not extended yet")
+	errNoGain      = errors.New("uid: UID time is at the borrow limit, and the next lease begins no earlier")
+)
+
+// runProvider generates the runs of a Cached generator. It is the ring's Provider, so the fields
+// without a lock belong to the goroutine that holds the ring's provider token. A run is one whole time
+// unit of one worker ID, which is invariant 2. Its unit is
+//
+//	max(last + 1, now, first unit of the lease)
+//
+// so units only increase within a lease, which is invariant 4, and idle units are skipped.
+type runProvider struct {
+	cfg          config
+	clock        *unitclock.Clock
+	leases       *leasing.Manager
+	borrowLimit  int64 // how many units ahead of now may be stamped
+	prefetchLead int64 // how many units ahead of now the next lease is taken
+
+	// elapsed is the latest time that was read from the clock, since its start. The clock may be user
+	// code, so readClock reads it before the ring takes its locks, and NextRun does not.
+	elapsed atomic.Int64
+
+	held  *leasing.HeldLease
+	last  int64     // the last unit stamped with held; held.First() - 1 before the first one
+	since time.Time // when held was taken into use
+
+	log     rolloverLog
+	current atomic.Pointer[leasing.HeldLease] // held, for Stats
+	changes atomic.Uint64                     // of the lease
+}
+
+func newRunProvider(c *core) *runProvider {
+	p := &runProvider{
+		cfg:         c.cfg,
+		clock:       c.clock,
+		leases:      c.leases,
+		borrowLimit: int64(c.cfg.borrow / c.clock.TimeBase().Unit()),
+		held:        c.first,
+		last:        c.first.First() - 1,
+	}
+	p.readClock()
+	p.since = p.now()
+	p.log = rolloverLog{cfg: c.cfg, rolloverAt: p.since}
+	p.prefetchLead = (p.borrowLimit + int64(1)<<c.cfg.boostPower) / 2
+	p.current.Store(c.first)
+	return p
+}
+
+// readClock reads the clock for the next call of NextRun. It is safe for concurrent use.
+func (p *runProvider) readClock() {
+	elapsed := int64(p.clock.Elapsed())
+	for {
+		latest := p.elapsed.Load()
+		if elapsed <= latest || p.elapsed.CompareAndSwap(latest, elapsed) {
+			return
+		}
+	}
+}
+
+// now returns the time that was read last.
+func (p *runProvider) now() time.Time { return p.clock.TimeAt(time.Duration(p.elapsed.Load())) }
+
+// nowUnit returns the unit of the time that was read last.
+func (p *runProvider) nowUnit() int64 { return p.clock.UnitAt(time.Duration(p.elapsed.Load())) }
+
+// until returns the time until a unit starts; 0 if it has started.
+func (p *runProvider) until(unit int64) time.Duration {
+	return min(max(p.clock.Until(unit, time.Duration(p.elapsed.Load())), 0), math.MaxInt64-1)
+}
+
+// NextRun returns the next run, for the time that readClock read last. It does not block, and calls
+// no user code.
+func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
+	now := p.nowUnit()
+	unit := max(p.last+1, now)
+	if unit > now+p.borrowLimit {
+		if err := p.onBorrowLimit(now, unit); err != nil {
+			return ringbuffer.Run{}, err
+		}
+		unit = max(p.last+1, now)
+	} else if p.cfg.rollover && unit > now+p.prefetchLead && p.hasStamped() {
+		p.nextLease(now) // an error of it matters at the borrow limit
+	}
+	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
+	// and the time is checked here.
+	layout := p.cfg.format.layout
+	if unit > layout.MaxDelta() {
+		return ringbuffer.Run{}, &timeExhaustedError{format: p.cfg.format, delta: unit}
+	}
+	if err := p.leases.Extend(p.held, unit); unit >= p.held.Granted() {
+		if err = p.onGrantEnd(now, unit, err); err != nil {
+			return ringbuffer.Run{}, err
+		}
+		unit = max(p.last+1, now)
+	}
+	p.last = unit
+	run := ringbuffer.Run{
+		First:  layout.AllocateUnchecked(unit, p.held.WorkerID(), 0),
+		Length: layout.MaxSequence() + 1,
+	}
+	if run.First == 0 { // 0 is not a UID: UIDs are positive
+		run = ringbuffer.Run{First: 1, Length: run.Length - 1}
+	}
+	return run, nil
+}
+
+// hasStamped reports whether a unit was stamped with the lease in use. If it begins so late that none
+// was, the generator waits for it, and does not replace it.
+func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
+
+// onBorrowLimit is called when the next unit lies beyond the borrow limit. It changes to the next
+// lease, which starts at the current time again, or returns what to wait for.
+func (p *runProvider) onBorrowLimit(now, unit int64) error {
+	wait := &ringbuffer.NotYetError{After: p.until(unit-p.borrowLimit) + 1, Reason: errClockBehind}
+	if !p.cfg.rollover || !p.hasStamped() {
+		return wait
+	}
+	if left := p.cfg.minRolloverInterval - p.now().Sub(p.since); left > 0 {
+		wait.After, wait.Reason = min(wait.After, left), errTooSoon
+		return wait
+	}
+	if next := p.leases.Next(); next != nil && p.firstUnitOf(next, now) >= unit {
+		wait.Reason = errNoGain
+		return wait
+	}
+	next, err := p.nextLease(now)
+	if next == nil {
+		if err != nil {
+			return err
+		}
+		return &ringbuffer.NotYetError{After: pollInterval, Reason: errNoLeaseYet}
+	}
+	first := p.firstUnitOf(next, now)
+	p.changeTo(next)
+	p.log.rolledOver(p.held, p.since, p.changes.Load())
+	if first > now+p.borrowLimit {
+		return &ringbuffer.NotYetError{After: p.until(first-p.borrowLimit) + 1, Reason: errClockBehind}
+	}
+	return nil
+}
+
+// onGrantEnd is called when the next unit is not granted. err is the reason, if it is known. If the
+// lease cannot be extended and another one is ready, it changes to that. Otherwise it returns what to
+// wait for.
+func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
+	wait := &ringbuffer.NotYetError{After: pollInterval, Reason: errNoGrantYet}
+	if unit > now {
+		wait = &ringbuffer.NotYetError{After: p.until(unit) + 1, Reason: errClockBehind}
+		if p.held.Granted() > now+1 { // more time may be granted before that
+			wait.After = min(wait.After, pollInterval)
+		}
+	}
+	// The lease is lost if it cannot be extended, or does not grant a unit that has started. If another
+	// lease is at hand, it is also replaced if it does not grant a unit that has not started.
+	if err != nil || p.held.Denied() || p.leases.Next() != nil && p.held.IsRefused(unit) {
+		if next, _ := p.nextLease(now); next != nil && p.firstUnitOf(next, now) <= now+p.borrowLimit {
+			p.leases.RecordLoss(p.now().Sub(p.since))
+			p.changeTo(next)
+			p.log.lost(p.held, p.since, p.changes.Load(), err)
+			return nil
+		}
+		wait.After = min(wait.After, pollInterval)
+	}
+	if err != nil {
+		return err
+	}
+	return wait
+}
+
+// nextLease returns the next lease if its first unit is granted. Otherwise it has it taken or extended.
+// The error says why there is none.
+func (p *runProvider) nextLease(now int64) (*leasing.HeldLease, error) {
+	next, _, err := p.leases.Ready(func(next *leasing.HeldLease) int64 { return p.firstUnitOf(next, now) })
+	return next, err
+}
+
+// used returns the unit after the last one that was stamped with the lease in use.
+func (p *runProvider) used() int64 { return max(p.last+1, p.held.First()) }
+
+// lastBefore returns the last unit that must not be stamped with the next lease: an assigner that
+// forgets what it granted causes no duplicates here.
+func (p *runProvider) lastBefore(next *leasing.HeldLease) int64 {
+	if next.WorkerID() == p.held.WorkerID() {
+		return max(next.First()-1, p.last)
+	}
+	return next.First() - 1
+}
+
+// firstUnitOf returns the first unit that would be stamped with the next lease.
+func (p *runProvider) firstUnitOf(next *leasing.HeldLease, now int64) int64 {
+	return max(p.lastBefore(next)+1, now)
+}
+
+// changeTo changes to the next lease.
+func (p *runProvider) changeTo(next *leasing.HeldLease) {
+	p.leases.Use()
+	p.leases.Retire(p.held, p.used())
+	p.last = p.lastBefore(next)
+	p.held, p.since = next, p.now()
+	p.current.Store(next)
+	p.changes.Add(1)
+}
+
+// isStale reports whether a run would be older than the staleness bound at the next scheduled padding.
+func (p *runProvider) isStale(first int64) bool {
+	delta, _, _ := p.cfg.format.layout.Split(first)
+	behind := p.clock.Now().Sub(p.cfg.format.base.Time(delta))
+	return behind+p.cfg.interval > p.cfg.staleness
+}
