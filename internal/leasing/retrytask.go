@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	TryTimeout = 10 * time.Second      // the longest time for one try, so that a dead connection is not waited for permanently
-	retryBase  = 50 * time.Millisecond // the pause after the first failure; it doubles with each further one
-	MaxRetryPause   = 10 * time.Second      // the longest pause
+	TryTimeout    = 10 * time.Second      // the longest time for one try, so that a dead connection is not waited for permanently
+	retryBase     = 50 * time.Millisecond // the pause after the first failure; it doubles with each further one
+	MaxRetryPause = 10 * time.Second      // the longest pause
 )
 
 // retryTask is a task that a Manager runs in the background, in one goroutine, until a try succeeds
