@@ -1,6 +1,7 @@
 package arrows
 
 import (
+	"errors"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -9,10 +10,13 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ringuid/ringuid/internal/needs"
 )
 
 // tiers are the files of package uid: values below options, options below generators.
@@ -53,17 +57,30 @@ func TestFilesOfUID(t *testing.T) {
 // something that it uses there.
 func fileUses(t *testing.T, name string) map[string]map[string]string {
 	t.Helper()
+	dir := filepath.Join("../..", name)
+	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", module+name).Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		needs.Missing(t, "the go command was not found")
+	}
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
 	exports := map[string]string{}
-	var pkg listed
-	for _, p := range list(t, "-export", "-deps", "../../"+name) {
-		if exports[p.ImportPath] = p.Export; p.ImportPath == module+name {
-			pkg = p
-		}
+	for line := range strings.Lines(string(out)) {
+		pkg, export, _ := strings.Cut(strings.TrimSpace(line), "=")
+		exports[pkg] = export
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	fset := token.NewFileSet()
 	var files []*ast.File
-	for _, file := range pkg.GoFiles {
-		f, err := parser.ParseFile(fset, filepath.Join(pkg.Dir, file), nil, parser.SkipObjectResolution)
+	for _, file := range names {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +89,7 @@ func fileUses(t *testing.T, name string) map[string]map[string]string {
 	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", lookup)}
-	checked, err := config.Check(pkg.ImportPath, fset, files, &info)
+	checked, err := config.Check(module+name, fset, files, &info)
 	if err != nil {
 		t.Fatal(err)
 	}
