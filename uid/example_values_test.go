@@ -1,0 +1,58 @@
+package uid_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log"
+	"slices"
+
+	"github.com/ringuid/ringuid/uid"
+)
+
+// An ID is a number in Go and in a database, and a string in JSON.
+func ExampleID() {
+	type order struct {
+		ID     uid.ID `json:"id"`
+		Parent uid.ID `json:"parent,omitzero"` // 0 is not an ID: it stands for no parent
+	}
+	text, err := json.Marshal(order{ID: 962392666547429376})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(text))
+
+	var back order
+	if err := json.Unmarshal(text, &back); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(back.ID, back.Parent.IsZero())
+	fmt.Printf("%d %x\n", back.ID, back.ID)
+	// Output:
+	// {"id":"962392666547429376"}
+	// 962392666547429376 true
+	// 962392666547429376 d5b1b0800002000
+}
+
+func ExampleID_Compare() {
+	ids := []uid.ID{30, 10, 20}
+	slices.SortFunc(ids, uid.ID.Compare)
+	fmt.Println(ids)
+	// Output: [10 20 30]
+}
+
+// Input that is not exactly what String returns is an error that names it.
+func ExampleParseID() {
+	id, err := uid.ParseID("962392666547429376")
+	fmt.Println(id, err)
+	_, err = uid.ParseID("007")
+	fmt.Println(err)
+	// Output:
+	// 962392666547429376 <nil>
+	// uid: out of range: "007" must be a decimal number from 0 to 2^63-1, without leading zeros, sign or spaces
+}
+
+func ExampleMustParse() {
+	var firstOrder = uid.MustParse("962392666547429376") // a constant of a test
+	fmt.Println(firstOrder)
+	// Output: 962392666547429376
+}
