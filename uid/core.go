@@ -44,7 +44,7 @@ func newCore(ctx context.Context, a workerassign.Assigner, opts []Option) (*core
 		end:   &endWarning{format: cfg.format, clock: clock, log: cfg.log},
 		leases: leasing.NewManager(leasing.Config{
 			Layout:       cfg.format.layout,
-			Format:       fmt.Sprintf("%v %s %v", cfg.format.layout, cfg.format.Epoch().Format(time.RFC3339), cfg.format.Unit()),
+			Format:       cfg.format.String(),
 			ReserveAhead: cfg.reserve,
 			Logger:       cfg.logger,
 			Log:          cfg.log,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"slices"
+	"time"
 
 	"github.com/ringuid/ringuid/uid"
 )
@@ -55,4 +56,23 @@ func ExampleMustParse() {
 	var firstOrder = uid.MustParse("962392666547429376") // a constant of a test
 	fmt.Println(firstOrder)
 	// Output: 962392666547429376
+}
+
+// The text of a format fits into a configuration that the services of a fleet share.
+func ExampleParseFormat() {
+	f, err := uid.ParseFormat("1-41-10-12 2026-01-01T00:00:00Z 1ms")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(f.Layout(), f.Unit(), f.End().Format(time.DateOnly))
+
+	same, err := uid.NewFormat(uid.WithTwitterLayout())
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := json.Marshal(same)
+	fmt.Println(same == f, string(text), err)
+	// Output:
+	// 1-41-10-12 1ms 2095-09-07
+	// true "1-41-10-12 2026-01-01T00:00:00Z 1ms" <nil>
 }
