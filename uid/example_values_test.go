@@ -76,3 +76,27 @@ func ExampleParseFormat() {
 	// 1-41-10-12 1ms 2095-09-07
 	// true "1-41-10-12 2026-01-01T00:00:00Z 1ms" <nil>
 }
+
+// Parts read their own JSON back. What is not in it, the format finds in the ID.
+func ExampleParts() {
+	f, err := uid.NewFormat()
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := json.Marshal(f.Parse(962392666547429376))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(text))
+
+	var back uid.Parts
+	if err := json.Unmarshal(text, &back); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(back.Time, back.WorkerID, back.Sequence)
+	fmt.Println(back.Delta, f.Parse(back.ID).Delta)
+	// Output:
+	// {"UID":"962392666547429376","timestamp":"2026-11-21 04:21:53","workerId":"1","sequence":"0"}
+	// 2026-11-21 04:21:53 +0000 UTC 1 0
+	// 0 28009313
+}
