@@ -1,13 +1,17 @@
 package uid_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log"
+	"log/slog"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // An ID is a number in Go and in a database, and a string in JSON.
@@ -99,4 +103,26 @@ func ExampleParts() {
 	// {"UID":"962392666547429376","timestamp":"2026-11-21 04:21:53","workerId":"1","sequence":"0"}
 	// 2026-11-21 04:21:53 +0000 UTC 1 0
 	// 0 28009313
+}
+
+// Statistics are a group in a log.
+func ExampleStats_LogValue() {
+	var clock wallClock
+	clock.set(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	g, err := uid.NewDefault(context.Background(), workerassign.Static(7), uid.WithClock(&clock))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr { // a few of them, for a short example
+			if slices.Contains([]string{"worker_id", "layout", "issued", "ahead"}, a.Key) {
+				return a
+			}
+			return slog.Attr{}
+		},
+	}))
+	logger.Info("", "uid", g.Stats())
+	// Output: uid.worker_id=7 uid.format.layout=1-28-22-13 uid.issued=0 uid.ahead=0s
 }

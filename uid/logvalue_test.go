@@ -1,0 +1,142 @@
+package uid
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	_ slog.LogValuer = ID(0)
+	_ slog.LogValuer = Parts{}
+	_ slog.LogValuer = Format{}
+	_ slog.LogValuer = Stats{}
+)
+
+// logged returns what slog's handlers write of a value: as JSON, and as text.
+func logged(t *testing.T, value any) (fields map[string]any, text string) {
+	t.Helper()
+	drop := func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
+			return slog.Attr{}
+		}
+		return a
+	}
+	var asJSON, asText bytes.Buffer
+	slog.New(slog.NewJSONHandler(&asJSON, &slog.HandlerOptions{ReplaceAttr: drop})).Info("", "v", value)
+	slog.New(slog.NewTextHandler(&asText, &slog.HandlerOptions{ReplaceAttr: drop})).Info("", "v", value)
+	if err := json.Unmarshal(asJSON.Bytes(), &fields); err != nil {
+		t.Fatalf("%s: %v", asJSON.Bytes(), err)
+	}
+	return fields, strings.TrimSpace(asText.String())
+}
+
+// In a log an ID is what it is in JSON.
+func TestLogID(t *testing.T) {
+	const id = ID(962392666547429376)
+	fields, text := logged(t, id)
+	if fields["v"] != id.String() || text != "v=962392666547429376" {
+		t.Errorf("the ID is logged as %v and as %s", fields, text)
+	}
+	if v := slog.AnyValue(id).Resolve(); v.Kind() != slog.KindString {
+		t.Errorf("a handler gets a %v", v.Kind())
+	}
+	if fields, _ = logged(t, (*ID)(nil)); fields["v"] == "0" { // slog recovers from the nil pointer
+		t.Errorf("a nil pointer is logged as %v", fields)
+	}
+}
+
+func TestLogParts(t *testing.T) {
+	_, text := logged(t, newFormat(t).Parse(962392666547429376))
+	if want := "v.id=962392666547429376 v.time=2026-11-21T04:21:53.000Z v.worker_id=1 v.sequence=0 v.delta=28009313"; text != want {
+		t.Errorf("the parts are logged as\n%s, want\n%s", text, want)
+	}
+	if _, text = logged(t, Parts{}); !strings.Contains(text, "v.id=0 ") {
+		t.Errorf("the zero Parts are logged as %s", text)
+	}
+}
+
+func TestLogFormat(t *testing.T) {
+	_, text := logged(t, newFormat(t, WithTwitterLayout()))
+	if want := "v.layout=1-41-10-12 v.epoch=2026-01-01T00:00:00.000Z v.unit=1ms"; text != want {
+		t.Errorf("the format is logged as\n%s, want\n%s", text, want)
+	}
+	if fields, text := logged(t, Format{}); len(fields) != 0 || text != "" {
+		t.Errorf("the zero Format is logged as %v and as %s; want nothing", fields, text)
+	}
+}
+
+// filled returns Stats without a field that is zero.
+func filled(t *testing.T) Stats {
+	t.Helper()
+	st := Stats{Format: newFormat(t, WithTwitterLayout()), Ahead: 1500 * time.Millisecond, FillLevel: 0.25, LastError: errors.New("no database")}
+	st.End = st.Format.End()
+	n := uint64(10)
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		for i := range v.NumField() {
+			n++
+			switch f := v.Field(i); {
+			case f.Type() == reflect.TypeFor[Paddings]():
+				fill(f)
+			case !f.IsZero():
+			case f.CanInt():
+				f.SetInt(int64(n))
+			case f.CanUint():
+				f.SetUint(n)
+			default:
+				t.Fatalf("Stats has a field %s, of a type that this test does not know", v.Type().Field(i).Name)
+			}
+		}
+	}
+	fill(reflect.ValueOf(&st).Elem())
+	return st
+}
+
+func TestLogStats(t *testing.T) {
+	st := filled(t)
+	_, text := logged(t, st)
+	want := "v.worker_id=11 v.format.layout=1-41-10-12 v.format.epoch=2026-01-01T00:00:00.000Z v.format.unit=1ms v.end=2095-09-07T15:47:35.552Z " +
+		"v.issued=14 v.rejected_takes=15 v.ahead=1.5s v.rollbacks=17 v.rollovers=18 v.rejected_puts=19 " +
+		"v.paddings.initial=21 v.paddings.immediate=22 v.paddings.scheduled=23 v.paddings.caller=24 " +
+		`v.failed_paddings=25 v.dropped=26 v.fill=27 v.fill_level=0.25 v.last_error="no database"`
+	if text != want {
+		t.Errorf("the statistics are logged as\n%s, want\n%s", text, want)
+	}
+	fields, text := logged(t, Stats{})
+	if v, ok := fields["v"].(map[string]any); !ok || v["issued"] != 0.0 || strings.Contains(text, "last_error") || strings.Contains(text, "format") {
+		t.Errorf("the zero Stats are logged as %v and as %s", fields, text)
+	}
+	if _, text := logged(t, (*Cached)(nil).Stats()); !strings.Contains(text, "v.last_error=") {
+		t.Errorf("those of no generator are logged as %s", text)
+	}
+}
+
+// What is logged of statistics and what is in their JSON have the same names, one for each field.
+func TestLogAndJSONHaveAllStats(t *testing.T) {
+	st := filled(t)
+	fields, _ := logged(t, st)
+	text, err := json.Marshal(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asJSON map[string]any
+	if err := json.Unmarshal(text, &asJSON); err != nil {
+		t.Fatal(err)
+	}
+	inLog := fields["v"].(map[string]any)
+	if a, b := slices.Sorted(maps.Keys(inLog)), slices.Sorted(maps.Keys(asJSON)); !slices.Equal(a, b) || len(a) != reflect.TypeFor[Stats]().NumField() {
+		t.Errorf("the log has %v,\nthe JSON %v,\nand there are %d fields", a, b, reflect.TypeFor[Stats]().NumField())
+	}
+	paddings := reflect.TypeFor[Paddings]().NumField()
+	if a, b := inLog["paddings"], asJSON["paddings"]; !reflect.DeepEqual(a, b) || len(b.(map[string]any)) != paddings {
+		t.Errorf("the log has %v, the JSON %v, and there are %d kinds of paddings", a, b, paddings)
+	}
+}

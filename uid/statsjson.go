@@ -1,0 +1,107 @@
+package uid
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// errNilStats is the error of unmarshalling into a nil pointer.
+var errNilStats = fmt.Errorf("%w: the Stats to unmarshal into are nil", ErrOption)
+
+// statsJSON is the form of Stats as JSON. Its names are those of the log; see Stats.LogValue.
+type statsJSON struct {
+	WorkerID       int64         `json:"worker_id"`
+	Format         Format        `json:"format,omitzero"`
+	End            string        `json:"end,omitempty"` // a time.Time of a year beyond 9999 has no JSON
+	Issued         uint64        `json:"issued"`
+	RejectedTakes  uint64        `json:"rejected_takes"`
+	Ahead          time.Duration `json:"ahead"`
+	Rollbacks      uint64        `json:"rollbacks"`
+	Rollovers      uint64        `json:"rollovers"`
+	RejectedPuts   uint64        `json:"rejected_puts"`
+	Paddings       paddingsJSON  `json:"paddings"`
+	FailedPaddings uint64        `json:"failed_paddings"`
+	Dropped        uint64        `json:"dropped"`
+	Fill           uint64        `json:"fill"`
+	FillLevel      float64       `json:"fill_level"`
+	LastError      *string       `json:"last_error,omitempty"`
+}
+
+// paddingsJSON has the fields of Paddings, in the same order.
+type paddingsJSON struct {
+	Initial   uint64 `json:"initial"`
+	Immediate uint64 `json:"immediate"`
+	Scheduled uint64 `json:"scheduled"`
+	Caller    uint64 `json:"caller"`
+}
+
+// MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case, as in a
+// log (worker_id, rejected_takes, fill_level). The format is its text, ahead a number of nanoseconds,
+// end a time as in RFC 3339 (with more digits of the year if it has more than four), and last_error
+// the error's text. Without a format or an error the key is left out.
+func (st Stats) MarshalJSON() ([]byte, error) {
+	out := statsJSON{
+		WorkerID:       st.WorkerID,
+		Format:         st.Format,
+		Issued:         st.Issued,
+		RejectedTakes:  st.RejectedTakes,
+		Ahead:          st.Ahead,
+		Rollbacks:      st.Rollbacks,
+		Rollovers:      st.Rollovers,
+		RejectedPuts:   st.RejectedPuts,
+		Paddings:       paddingsJSON(st.Paddings),
+		FailedPaddings: st.FailedPaddings,
+		Dropped:        st.Dropped,
+		Fill:           st.Fill,
+		FillLevel:      st.FillLevel,
+	}
+	if !st.End.IsZero() {
+		out.End = st.End.Format(time.RFC3339Nano)
+	}
+	if st.LastError != nil {
+		text := st.LastError.Error()
+		out.LastError = &text
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It reads what MarshalJSON returns, for programs that
+// collect statistics. LastError becomes an error that has the text and nothing else: errors.Is and
+// errors.As find nothing in it. End is not read but calculated from the format. A field that is
+// missing becomes zero. With an error, or for null, the Stats are unchanged.
+func (st *Stats) UnmarshalJSON(data []byte) error {
+	if st == nil {
+		return errNilStats
+	}
+	if string(data) == "null" {
+		return nil
+	}
+	var in statsJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("uid: statistics: %w", err)
+	}
+	*st = Stats{
+		WorkerID:       in.WorkerID,
+		Format:         in.Format,
+		Issued:         in.Issued,
+		RejectedTakes:  in.RejectedTakes,
+		Ahead:          in.Ahead,
+		Rollbacks:      in.Rollbacks,
+		Rollovers:      in.Rollovers,
+		RejectedPuts:   in.RejectedPuts,
+		Paddings:       Paddings(in.Paddings),
+		FailedPaddings: in.FailedPaddings,
+		Dropped:        in.Dropped,
+		Fill:           in.Fill,
+		FillLevel:      in.FillLevel,
+	}
+	if !in.Format.Layout().IsZero() {
+		st.End = in.Format.End()
+	}
+	if in.LastError != nil {
+		st.LastError = errors.New(*in.LastError)
+	}
+	return nil
+}
