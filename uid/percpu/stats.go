@@ -1,0 +1,34 @@
+package percpu
+
+import "github.com/ringuid/ringuid/uid"
+
+// Stats returns the snapshot of the Cached generator: of all that it issued, by this Generator and
+// by other ways. Issued counts a UID when it is claimed for a span: so it includes the UIDs that Ps
+// hold in their spans and those that have become gaps, and may exceed the number of UIDs that Next
+// returned. If no call can succeed, LastError is the error that Next returns, which wraps ErrOption.
+// Stats does not delay Next.
+func (g *Generator) Stats() uid.Stats {
+	if g == nil {
+		return uid.Stats{LastError: errNotMade}
+	}
+	var st uid.Stats
+	if g.from != nil {
+		st = g.from.Stats()
+	}
+	switch {
+	case g.err != nil:
+		st.LastError = g.err
+	case g.from == nil:
+		st.LastError = errNotMade
+	}
+	return st
+}
+
+// Format returns the layout, the epoch and the time unit of the Cached generator's UIDs; the zero
+// Format if there is none.
+func (g *Generator) Format() uid.Format {
+	if g == nil {
+		return uid.Format{}
+	}
+	return g.from.Format() // of a nil one, the zero Format
+}
