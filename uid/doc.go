@@ -29,6 +29,14 @@
 // [NewFormat] reads UIDs without a generator, and [Move] judges a change of layout, epoch or time
 // unit of a live fleet before it is made.
 //
+// # Values as text
+//
+// An [ID] is a string of decimal digits in JSON and in logs, and a 64-bit integer in a database, which
+// package database/sql handles without help; its documentation says how to scan NULL. A [Format] is
+// one line of text, "1-28-22-13 2026-01-01T00:00:00Z 1s", which [ParseFormat] reads: a fleet can keep
+// it in its configuration. [Parts] are written to JSON as the original writes them, and [Stats] with
+// the names that they have in a log. All of these can be read back; text of another form is an error.
+//
 // # What makes UIDs unique
 //
 // The invariants, numbered as in doc/design.md; the code that keeps one and the tests that

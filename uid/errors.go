@@ -12,7 +12,8 @@ import (
 var (
 	// ErrOption is returned by the constructors, and by NewFormat, for an invalid option and for
 	// options that contradict each other. No worker ID has been assigned then. Claim and Move.Check
-	// return it for invalid arguments.
+	// return it for invalid arguments, ParseFormat for a text that is not a format, and the methods of
+	// nil and zero values for calls that require a valid one.
 	ErrOption = errors.New("uid: bad option")
 
 	// ErrBeforeEpoch is returned by the constructors when the clock is before the epoch.
@@ -43,8 +44,8 @@ var (
 	// generator is closed nevertheless.
 	ErrBusy = errors.New("uid: closed, but a callback is still running")
 
-	// ErrRange is returned by Compose for a field that does not fit the layout, and by ParseID for a
-	// text that is not a UID.
+	// ErrRange is returned by Compose for a field that does not fit the layout, by ParseID for a text
+	// that is not a UID, and for JSON of an ID or of Parts that is not valid.
 	ErrRange = errors.New("uid: out of range")
 
 	// ErrClock is returned by the constructors and by Default.Next when the Clock panics.

@@ -9,14 +9,14 @@ import (
 // ID is a UID. The IDs that generators return are positive. Those of one format sort by the time that
 // they were stamped with, then by worker ID, then by sequence.
 //
-// Outside of Go code an ID is one of these:
+// Elsewhere an ID is represented as follows:
 //
 //   - As text, and so in JSON, it is a string of decimal digits, because JavaScript rounds numbers
 //     beyond 2^53. A JSON field with the option omitzero leaves out an ID of 0.
-//   - In a database it is a 64-bit integer (BIGINT). package database/sql passes an ID to a driver
-//     as an int64, and scans an integer column into an *ID. A column that can be NULL must be
-//     scanned into a *sql.Null[ID] or a **ID, because an ID has no value for NULL: Scan returns an
-//     error for a NULL into an *ID. Both can be arguments too.
+//   - In a database it is a 64-bit integer (BIGINT). Package database/sql passes an ID to a driver
+//     as an int64, and scans an integer column into a variable of type ID. If the column can be
+//     NULL, use a variable of type sql.Null[ID] or *ID and pass its address to Scan: a NULL into an
+//     ID is an error. Variables of these types can be query arguments too.
 //   - In package fmt the verbs for integers (%d, %x, %X, %o, %O, %b, %c, %U) format the number,
 //     and %s, %q and %v the decimal text.
 type ID int64

@@ -14,6 +14,9 @@
 // nothing for those who take UIDs from one goroutine (uid.Cached.Local is faster there), in
 // batches (NextN), or seldom.
 //
+// A Generator is a uid.Generator. Its Stats and Format are those of the Cached generator, and so are
+// the UIDs of NextN, which need no span.
+//
 // The P is asked of the runtime by its function procPin, which the runtime keeps for such
 // users. Under the race detector, with the build tag ringuid_portable, and with compilers
 // other than gc, spans are kept under locks instead: the same results, more slowly.
