@@ -56,11 +56,11 @@ func ParseFormat(s string) (Format, error) {
 		return Format{}, fmt.Errorf("%w: format %q must be as in %q: time unit %q must be a duration as time.Duration prints it",
 			ErrOption, s, formatExample, parts[2])
 	}
-	f, err := NewFormat(WithLayout(layout), WithEpoch(epoch), WithTimeUnit(unit))
+	base, err := bitsalloc.NewTimeBase(epoch, unit)
 	if err != nil {
-		return Format{}, fmt.Errorf("%w (in format %q; the form is %q)", err, s, formatExample)
+		return Format{}, fmt.Errorf("%w: format %q must be as in %q: %w", ErrOption, s, formatExample, err)
 	}
-	return f, nil
+	return Format{layout: layout, base: base}, nil
 }
 
 // AppendText implements encoding.TextAppender: it appends what String returns. For the zero Format

@@ -57,7 +57,7 @@ func TestStatsWithoutAGenerator(t *testing.T) {
 		}
 	}
 	c := cached(t, "1-28-22-13")
-	g := New(c, WithMaxSpan(0))
+	g := New(c, WithMaxBlock(0))
 	_, err := g.Next()
 	if st := g.Stats(); err == nil || st.LastError != err || st.WorkerID != c.Stats().WorkerID {
 		t.Errorf("with a bad option: Stats() = %+v, want the error %v", st, err)
