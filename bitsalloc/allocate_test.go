@@ -12,13 +12,13 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 )
 
-// vector is a row of testdata/allocate.csv: what the original makes of parts.
+// vector is a row of testdata/allocate.csv: parts, and the UID that the original allocates for them.
 type vector struct {
 	layout                       bitsalloc.Layout
 	delta, worker, sequence, uid int64
 }
 
-// vectors reads all rows, which are of 15 layouts.
+// vectors reads all rows, for 15 layouts.
 func vectors(tb testing.TB) []vector {
 	tb.Helper()
 	file, err := os.Open("testdata/allocate.csv")
@@ -68,7 +68,7 @@ func TestAllocateAgreesWithTheOriginal(t *testing.T) {
 	}
 }
 
-// Invariant 5: what does not fit is an error that names the field, the value and the bound.
+// Invariant 5: a part that does not fit is an error that names the field, the value and the bound.
 func TestInvariant5OutOfRange(t *testing.T) {
 	for _, l := range []bitsalloc.Layout{bitsalloc.Default(), mustNew(t, 1, 1, 1), mustNew(t, 61, 1, 1), mustNew(t, 1, 61, 1), mustNew(t, 1, 1, 61), mustNew(t, 10, 9, 8)} {
 		top := [3]int64{l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence()}
@@ -99,7 +99,7 @@ func TestInvariant5OutOfRange(t *testing.T) {
 	}
 }
 
-// Invariant 5, of small layouts wholly: each UID comes from just one set of parts.
+// Invariant 5, exhaustively for small layouts: each UID has exactly one set of parts.
 func TestInvariant5Bijection(t *testing.T) {
 	for _, w := range [][3]int{{1, 1, 1}, {3, 2, 1}, {1, 2, 3}, {4, 4, 4}} {
 		l := mustNew(t, w[0], w[1], w[2])
@@ -122,7 +122,7 @@ func TestInvariant5Bijection(t *testing.T) {
 	}
 }
 
-// D2: past the end of the time bits, where the original's UIDs turn negative, is an error.
+// D2: a time after the end of the time bits, where the original's UIDs become negative, is an error.
 func TestD2DeltaPastTheEnd(t *testing.T) {
 	for _, l := range []bitsalloc.Layout{bitsalloc.Default(), mustNew(t, 29, 21, 13), mustNew(t, 20, 20, 12)} {
 		last := l.MaxDelta()
@@ -145,7 +145,7 @@ func TestD11WorkerIDBelowZero(t *testing.T) {
 	}
 }
 
-// Of what is no UID of the layout, Split gives what the fields hold, and Contains tells.
+// For a number that is not a UID of the layout, Split returns what the fields contain, and Contains reports false.
 func TestSplitOfForeignNumbers(t *testing.T) {
 	l := mustNew(t, 20, 20, 12)
 	for _, uid := range []int64{-1, math.MinInt64, 1 << 52, 1<<52 | 7, math.MaxInt64} {

@@ -16,7 +16,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// 1-31-23-9 <nil>
-	// bitsalloc: bad layout: 31 time, 23 worker and 10 sequence bits come to 64, at most 63 fit beside the sign
+	// bitsalloc: bad layout: 31 time, 23 worker and 10 sequence bits are 64 in all, must be at most 63 next to the sign bit
 }
 
 func ExampleParseLayout() {

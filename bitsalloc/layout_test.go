@@ -61,10 +61,10 @@ func TestD11WidthsBelowOne(t *testing.T) {
 			}
 		}
 	}
-	wantNoLayout(t, [3]int{28, -22, 57}) // comes to 63
+	wantNoLayout(t, [3]int{28, -22, 57}) // the sum is 63
 }
 
-// D8: great widths are neither cut to a byte nor summed to one that fits.
+// D8: large widths are neither truncated to a byte, nor is their sum.
 func TestD8WidthsDoNotOverflow(t *testing.T) {
 	for _, w := range [][3]int{
 		{28, 22, 14}, {62, 1, 1}, {1, 1, 62}, {64, 1, 1}, {256 + 28, 22, 13},

@@ -10,19 +10,18 @@ import (
 
 // The two configurations that the original's users publish, with the figures that they give.
 //
-// They hold for time and restarts: 31 bits of seconds are 68 years, 30 are 34. For the rate
-// they hold only nearly: a second of 28 nodes with 9 bits of sequence has 28 × 512 = 14,336
-// UIDs, and not 14,400; one of 37 nodes with 6 bits has 37 × 64 = 2,368, and not 2,400. A
-// cached generator serves the difference from seconds to come, so that as a peak the figures
-// are right; sustained for all those years, UID time would run half a percent, and 1.4 percent,
-// faster than the clock, and the time bits would end months before, unless rollovers, which
-// spend worker IDs, bring it back.
+// The figures are correct for time and restarts: 31 bits of seconds are 68 years, 30 bits are 34 years.
+// For the rate they are only nearly correct: in a second, 28 nodes with 9 sequence bits have 28 × 512 =
+// 14,336 UIDs, not 14,400, and 37 nodes with 6 bits have 37 × 64 = 2,368, not 2,400. A Cached generator
+// borrows the difference from later seconds, so the figures are correct for a peak. Sustained for all
+// those years, UID time would run 0.5 percent, or 1.4 percent, faster than the clock, and the time bits
+// would end months earlier, unless rollovers, which use up worker IDs, reset it.
 func TestPublishedConfigurations(t *testing.T) {
 	for _, tt := range []struct {
 		layout   string
 		needs    Needs
 		rate     float64
-		restarts float64 // a day and node, that its worker bits carry for so long
+		restarts float64 // per day and node, for which the worker bits last that long
 	}{
 		{"1-31-23-9", Needs{Nodes: 28, Sustained: 14_400, Years: 68}, 14_336. / 14_400, 12},
 		{"1-30-27-6", Needs{Nodes: 37, Sustained: 2_400, Years: 34}, 2_368. / 2_400, 292},
@@ -103,10 +102,10 @@ func TestPlan(t *testing.T) {
 
 func TestPlanThatCannotBeMet(t *testing.T) {
 	_, err := Plan(Needs{Nodes: 1_000_000, RestartsPerDay: 100, Sustained: 1e10, Years: 100})
-	if !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), "32 bits for the time, 42 for") || !strings.Contains(err.Error(), "14 for the sequence come to 88") {
+	if !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), "32 bits for the time, 42 for") || !strings.Contains(err.Error(), "14 for the sequence are 88") {
 		t.Errorf("%v", err)
 	}
-	// In milliseconds the same years take ten bits more.
+	// In milliseconds the same years require ten more bits.
 	if _, err := Plan(Needs{Nodes: 100, RestartsPerDay: 1, Sustained: 100, Years: 30, Unit: time.Millisecond}); err != nil {
 		t.Error(err)
 	}
@@ -115,17 +114,17 @@ func TestPlanThatCannotBeMet(t *testing.T) {
 func TestD11Needs(t *testing.T) {
 	good := Needs{Nodes: 1, Sustained: 1, Years: 1}
 	for name, change := range map[string]func(*Needs){
-		"0 nodes":            func(n *Needs) { n.Nodes = 0 },
-		"0 years":            func(n *Needs) { n.Years = 0 },
-		"NaN years":          func(n *Needs) { n.Years = math.NaN() },
-		"+Inf years":         func(n *Needs) { n.Years = math.Inf(1) },
-		"0 UIDs":             func(n *Needs) { n.Sustained = 0 },
-		"-1 restarts":        func(n *Needs) { n.RestartsPerDay = -1 },
-		"a peak of -5":       func(n *Needs) { n.Peak = -5 },
-		"1µs is less than":   func(n *Needs) { n.Unit = time.Microsecond },
-		"-1s is less than":   func(n *Needs) { n.Unit = -time.Second },
-		"a peak of NaN UIDs": func(n *Needs) { n.Peak = math.NaN() },
-		"beyond any numbers": func(n *Needs) { n.Years = 1e308 },
+		"nodes is 0":                  func(n *Needs) { n.Nodes = 0 },
+		"years is 0":                  func(n *Needs) { n.Years = 0 },
+		"years is NaN":                func(n *Needs) { n.Years = math.NaN() },
+		"years is +Inf":               func(n *Needs) { n.Years = math.Inf(1) },
+		"rate is 0 UIDs":              func(n *Needs) { n.Sustained = 0 },
+		"restarts per day is -1":      func(n *Needs) { n.RestartsPerDay = -1 },
+		"peak rate is -5":             func(n *Needs) { n.Peak = -5 },
+		"it is 1µs":                   func(n *Needs) { n.Unit = time.Microsecond },
+		"it is -1s":                   func(n *Needs) { n.Unit = -time.Second },
+		"peak rate is NaN UIDs":       func(n *Needs) { n.Peak = math.NaN() },
+		"too large to calculate with": func(n *Needs) { n.Years = 1e308 },
 	} {
 		n := good
 		change(&n)

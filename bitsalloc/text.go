@@ -12,18 +12,18 @@ func (l Layout) String() string {
 	return string(text)
 }
 
-// ParseLayout is the inverse of String, and takes just what String makes. The error wraps
-// ErrLayout and names the text.
+// ParseLayout is the inverse of String, and accepts only what String returns. The error wraps ErrLayout
+// and names the text.
 func ParseLayout(s string) (Layout, error) {
 	fields := strings.Split(s, "-")
 	if len(fields) != 4 || fields[0] != "1" {
-		return Layout{}, fmt.Errorf("%w: %q: the form is 1-time-worker-sequence, such as 1-28-22-13", ErrLayout, s)
+		return Layout{}, fmt.Errorf("%w: %q: must be 1-time-worker-sequence, for example 1-28-22-13", ErrLayout, s)
 	}
 	var widths [3]int
 	for i, field := range fields[1:] {
 		n, err := strconv.ParseUint(field, 10, 8)
 		if err != nil || strconv.FormatUint(n, 10) != field {
-			return Layout{}, fmt.Errorf("%w: %q: %q is not a width from 1 to %d", ErrLayout, s, field, maxBits-2)
+			return Layout{}, fmt.Errorf("%w: %q: width %q must be a number from 1 to %d", ErrLayout, s, field, maxBits-2)
 		}
 		widths[i] = int(n)
 	}
@@ -34,13 +34,13 @@ func ParseLayout(s string) (Layout, error) {
 	return l, nil
 }
 
-// AppendText implements encoding.TextAppender. It does not fail.
+// AppendText implements encoding.TextAppender. Its error is always nil.
 func (l Layout) AppendText(b []byte) ([]byte, error) {
 	return fmt.Appendf(b, "1-%d-%d-%d", l.timeBits, l.workerBits, l.sequenceBits), nil
 }
 
-// MarshalText implements encoding.TextMarshaler, so that a layout can stand in a
-// configuration file. The error of the zero Layout is ErrLayout.
+// MarshalText implements encoding.TextMarshaler, for example for a configuration file. For the zero
+// Layout the error is ErrLayout.
 func (l Layout) MarshalText() ([]byte, error) {
 	if l.IsZero() {
 		return nil, ErrLayout
@@ -48,11 +48,11 @@ func (l Layout) MarshalText() ([]byte, error) {
 	return l.AppendText(nil)
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it takes what ParseLayout takes, and
-// leaves the layout as it was when that fails.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts what ParseLayout accepts. If that
+// fails, it does not change the layout.
 func (l *Layout) UnmarshalText(text []byte) error {
 	if l == nil {
-		return fmt.Errorf("%w: there is no layout to unmarshal %q into, the pointer is nil", ErrLayout, text)
+		return fmt.Errorf("%w: the *Layout to unmarshal %q into is nil", ErrLayout, text)
 	}
 	parsed, err := ParseLayout(string(text))
 	if err != nil {

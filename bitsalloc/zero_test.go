@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The zero values and nil pointers of the exported types fault nowhere, and return an error where
-// they can.
+// The methods of zero values and nil pointers of the exported types do not panic, and those that can
+// return an error do.
 func TestZeroValues(t *testing.T) {
 	var l Layout
 	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

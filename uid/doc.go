@@ -1,33 +1,31 @@
-// Package uid makes unique IDs: 64-bit, positive, roughly time-ordered, without a network
-// call per ID.
+// Package uid generates unique IDs: 64-bit, positive, roughly time-ordered, without a network call per
+// ID.
 //
-// A UID is cut into fields by a layout, from the top: a sign bit that is always 0, the time
-// in units (seconds, unless said otherwise) since an epoch, the ID of the worker that made
-// it, and a sequence within that unit. The default layout is 1-28-22-13:
+// A layout divides a UID into fields. From the top: a sign bit that is always 0, the time in units
+// (seconds by default) since an epoch, the ID of the worker that generated it, and a sequence number
+// within that unit. The default layout is 1-28-22-13:
 //
 //	 63 62                          35 34                    13 12           0
 //	┌──┬──────────────────────────────┬────────────────────────┬──────────────┐
 //	│0 │ time: 28 bits, to 2034-07-04 │ worker: 22 bits        │ seq: 13 bits │
 //	└──┴──────────────────────────────┴────────────────────────┴──────────────┘
 //
-// The worker ID comes from a [workerassign.Assigner] at start-up, and seldom after it: from a counter in a
-// file ([workerassign.NewFile]), from an insert into a table ([workerassign.NewDisposable]),
-// or from the caller ([workerassign.Static]).
+// A generator takes its worker ID from a [workerassign.Assigner] when it is constructed, and seldom
+// after that: from an insert into a table ([workerassign.NewDisposable]), from a counter in a file on one
+// host ([workerassign.NewFile]), or from the caller ([workerassign.Static]).
 //
-// There are two generators. [Cached] takes UIDs from a ring that a padding goroutine keeps
-// full of them: a take is one atomic add, and bursts are served with time units that the
-// clock has not reached yet. [Default] stamps each UID with the time of the call, and makes
-// callers wait when a unit's sequence is used up.
+// There are two generators. [Cached] takes UIDs from a ring that a padding goroutine keeps full: a take
+// is one atomic add, and bursts are served with time units that the clock has not reached yet.
+// [Default] stamps each UID with the time of the call. When a unit's sequence is used up, callers wait.
 //
 // # Which call
 //
-// Next of a generator is for every goroutine, and keeps the order promised below. Who takes
-// many UIDs takes them cheaper by NextN into a slice, from a [Local] of the goroutine's own, or by
-// the iterator [Cached.All]; package percpu has a front for many goroutines on many CPUs. Where
-// a take may have to wait, NextContext bounds it.
+// Next may be called by every goroutine, and keeps the order that is promised below. For bulk use,
+// prefer NextN into a slice, a [Local] for one goroutine, or the iterator [Cached.All]. For many
+// goroutines on many CPUs there is package percpu. NextContext limits how long a call waits.
 //
-// [NewFormat] reads UIDs without a generator, and [Move] judges a change of layout, epoch or time
-// unit of a live fleet before it is made.
+// [NewFormat] returns a [Format], which reads UIDs without a generator. [Move] checks a change of
+// layout, epoch or time unit of a live fleet before it is made.
 //
 // # Values as text
 //
@@ -39,19 +37,19 @@
 //
 // # What makes UIDs unique
 //
-// The invariants, numbered as in doc/design.md; the code that keeps one and the tests that
-// check one name its number.
+// These invariants have the same numbers in doc/design.md. The code that keeps an invariant, and the
+// tests that check it, name its number.
 //
-//  1. A worker ID and a time unit belong to one lease at most.
+//  1. A worker ID and a time unit belong to at most one lease.
 //  2. Within a lease, each (time unit, sequence) is put in at most one run, and runs are
 //     disjoint.
-//  3. Within a run, each UID is handed out at most once.
-//  4. Time units only go up within a lease, whatever the wall clock does.
-//  5. A UID is never negative and never spills from one field into the next; out of range
-//     is an error, never a wrapped number.
-//  6. Nothing is handed out twice to hide a failure; a lost UID (a gap) is always allowed.
+//  3. Within a run, each UID is returned at most once.
+//  4. Time units only increase within a lease, whatever the wall clock does.
+//  5. A UID is never negative, and no field overflows into the next one. A value out of range is an
+//     error, never a wrapped number.
+//  6. No UID is returned twice to hide a failure. A lost UID (a gap) is always allowed.
 //
-// Not promised: no gaps, global order across workers, or that a UID's time is the instant of
-// its taking. Promised, of one generator: if one call of Next returns before another starts,
-// the second UID is greater, until the generator changes to another lease.
+// Not promised: no gaps, a global order across workers, or that a UID's time is the instant at which
+// it was taken. Promised for one generator: if one call of Next returns before another one starts, the
+// second UID is greater, until the generator changes to another lease.
 package uid
