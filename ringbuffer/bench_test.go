@@ -11,8 +11,8 @@ import (
 )
 
 // endless is a provider whose one run outlasts every benchmark.
-func endless(b *testing.B) *Ring {
-	return start(b, Config{Provider: providerFunc(func(context.Context) (Run, error) {
+func newEndlessRing(b *testing.B) *Ring {
+	return newTestRing(b, Config{Provider: providerFunc(func(context.Context) (Run, error) {
 		return Run{Length: math.MaxInt64}, nil
 	})})
 }
@@ -23,7 +23,7 @@ func BenchmarkTake(b *testing.B) {
 		length int64
 	}{{"run=1", 1}, {"run=64", 64}, {"run=8192", 8192}, {"run=2^20", 1 << 20}} {
 		b.Run(bb.name, func(b *testing.B) {
-			r := start(b, Config{Provider: &counting{length: bb.length}})
+			r := newTestRing(b, Config{Provider: &countingProvider{length: bb.length}})
 			for b.Loop() {
 				if _, err := r.Take(context.Background()); err != nil {
 					b.Fatal(err)
@@ -34,7 +34,7 @@ func BenchmarkTake(b *testing.B) {
 }
 
 func BenchmarkTakeParallel(b *testing.B) {
-	r := start(b, Config{Provider: &counting{length: 8192}})
+	r := newTestRing(b, Config{Provider: &countingProvider{length: 8192}})
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			if _, err := r.Take(context.Background()); err != nil {
@@ -46,21 +46,21 @@ func BenchmarkTakeParallel(b *testing.B) {
 }
 
 // lined is an atomic counter alone on its lines: the limit of any take.
-type lined struct {
+type paddedCounter struct {
 	_ cpu.CacheLinePad
 	n atomic.Int64
 	_ cpu.CacheLinePad
 }
 
 func BenchmarkLimit(b *testing.B) {
-	var c lined
+	var c paddedCounter
 	for b.Loop() {
 		c.n.Add(1)
 	}
 }
 
 func BenchmarkLimitParallel(b *testing.B) {
-	var c lined
+	var c paddedCounter
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			c.n.Add(1)
@@ -72,7 +72,7 @@ func BenchmarkLimitParallel(b *testing.B) {
 // counter on lines of its own, and on the line of the bounds that every take reads.
 func BenchmarkPadding(b *testing.B) {
 	b.Run("padded", func(b *testing.B) {
-		r := endless(b)
+		r := newEndlessRing(b)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				if _, ok := r.TryTake(); !ok {

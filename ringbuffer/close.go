@@ -25,28 +25,28 @@ const (
 //
 // Closing twice is harmless: a later Close waits again, and so may an error of the first be over.
 func (r *Ring) Close() error {
-	if !r.made() {
+	if !r.initialized() {
 		return nil
 	}
 	if r.closed.CompareAndSwap(false, true) {
 		// A taker that runs into the spent run looks at closed before it does anything else.
 		for {
 			s := r.current.Load()
-			if r.current.CompareAndSwap(s, &slot{number: s.number, closed: s}) {
+			if r.current.CompareAndSwap(s, &runState{index: s.index, lastBeforeClose: s}) {
 				break
 			}
 		}
 		r.cancel()
-		r.fresh.broadcast()
+		r.runAvailable.broadcast()
 	}
 	deadline := time.Now().Add(CloseTimeout)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	var busy string
-	if r.token.take(ctx) != nil {
+	if r.providerLock.acquire(ctx) != nil {
 		busy = "the provider"
 	} else {
-		r.token.free() // whoever was padding was the last one
+		r.providerLock.release() // whoever was padding was the last one
 		if r.padderDone != nil {
 			select {
 			case <-r.padderDone:

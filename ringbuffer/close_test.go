@@ -46,10 +46,10 @@ func TestCloseFromWithin(t *testing.T) {
 			})}
 		}},
 		{"OnSchedule", true, func(act func()) Config {
-			return Config{TakePolicy: Wait, Provider: &counting{length: 1}, Interval: time.Second, OnSchedule: act}
+			return Config{TakePolicy: Wait, Provider: &countingProvider{length: 1}, Interval: time.Second, OnSchedule: act}
 		}},
 		{"Stale", true, func(act func()) Config {
-			return Config{TakePolicy: Wait, Provider: &counting{length: 1}, Interval: time.Second,
+			return Config{TakePolicy: Wait, Provider: &countingProvider{length: 1}, Interval: time.Second,
 				Stale: func(int64) bool { act(); return false }}
 		}},
 		{"a take policy", false, func(act func()) Config {
@@ -59,7 +59,7 @@ func TestCloseFromWithin(t *testing.T) {
 			})}
 		}},
 		{"a log handler", false, func(act func()) Config {
-			good := &counting{length: 1}
+			good := &countingProvider{length: 1}
 			return Config{Capacity: 1, Logger: slog.New(handlerFunc(func(slog.Record) { act() })),
 				Provider: providerFunc(func(ctx context.Context) (Run, error) {
 					if good.calls.Load() == 1 {
@@ -81,7 +81,7 @@ func TestCloseFromWithin(t *testing.T) {
 				}
 				cfg := tt.cfg(act)
 				if cfg.Logger == nil {
-					cfg.Logger = silent()
+					cfg.Logger = discardLogger()
 				}
 				r, err := newRing(cfg, 0)
 				if err != nil {
@@ -122,20 +122,20 @@ func TestCloseFromWithin(t *testing.T) {
 
 // blocking is a provider whose calls after the first few block until they are released, whatever
 // their context says.
-type blocking struct {
-	counting
-	free    int64 // how many calls do not block
-	blocked atomic.Bool
-	release chan struct{}
+type blockingProvider struct {
+	countingProvider
+	nonBlockingCalls int64 // how many calls do not block
+	blocked          atomic.Bool
+	release          chan struct{}
 }
 
-func (p *blocking) NextRun(ctx context.Context) (Run, error) {
-	if p.calls.Load() >= p.free {
+func (p *blockingProvider) NextRun(ctx context.Context) (Run, error) {
+	if p.calls.Load() >= p.nonBlockingCalls {
 		p.blocked.Store(true)
 		<-p.release
 		p.blocked.Store(false)
 	}
-	return p.counting.NextRun(ctx)
+	return p.countingProvider.NextRun(ctx)
 }
 
 // A provider that ignores its context delays Close for CloseTimeout, a taker for as long as its
@@ -144,8 +144,8 @@ func (p *blocking) NextRun(ctx context.Context) (Run, error) {
 func TestBlockedProvider(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &blocking{counting: counting{length: 1}, free: 1, release: make(chan struct{})}
-			r, err := newRing(Config{Capacity: 4, TakePolicy: policy, Provider: p, Logger: silent()}, 0)
+			p := &blockingProvider{countingProvider: countingProvider{length: 1}, nonBlockingCalls: 1, release: make(chan struct{})}
+			r, err := newRing(Config{Capacity: 4, TakePolicy: policy, Provider: p, Logger: discardLogger()}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestBlockedProvider(t *testing.T) {
 				t.Fatal(p.err)
 			}
 			r.startPadder(0)
-			take(t, r, 0)
+			mustTake(t, r, 0)
 			r.wakePadder()
 			synctest.Wait()
 			if !p.blocked.Load() {
@@ -162,13 +162,13 @@ func TestBlockedProvider(t *testing.T) {
 
 			begin := time.Now()
 			for v := range int64(3) { // beside the place that the provider's run has
-				put(t, r, 1000+v, 1)
+				mustPut(t, r, 1000+v, 1)
 			}
 			if err := r.Put(context.Background(), Run{First: 1, Length: 1}); !errors.Is(err, ErrFull) {
 				t.Errorf("Put() = %v, with one place left for the provider", err)
 			}
 			for v := range int64(3) {
-				take(t, r, 1000+v)
+				mustTake(t, r, 1000+v)
 			}
 			if took := time.Since(begin); took != 0 {
 				t.Errorf("Put and Take took %v beside a provider that blocks", took)
@@ -207,7 +207,7 @@ func TestBlockedProvider(t *testing.T) {
 func TestCloseByMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
-		r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
 			if calls.Add(1) == 1 {
 				return Run{Length: 1}, nil
 			}
@@ -215,7 +215,7 @@ func TestCloseByMany(t *testing.T) {
 			time.Sleep(time.Second) // it takes its time
 			return Run{}, ctx.Err()
 		})})
-		take(t, r, 0)
+		mustTake(t, r, 0)
 		r.wakePadder()
 		synctest.Wait()
 		begin := time.Now()

@@ -110,6 +110,6 @@ func (c Config) withDefaults() (Config, error) {
 
 // threshold is the padding factor in runs, rounded up, so that a small ring has one too; a
 // full ring is never at it.
-func (c Config) threshold() uint64 {
+func (c Config) lowWatermark() uint64 {
 	return uint64(min((c.Capacity*c.PaddingFactor+99)/100, c.Capacity-1))
 }

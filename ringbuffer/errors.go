@@ -36,10 +36,10 @@ var (
 )
 
 // errNotMade is the error of the methods of a nil or a zero Ring.
-var errNotMade = fmt.Errorf("%w: the ring is nil or the zero value; New makes one", ErrConfig)
+var errNotInitialized = fmt.Errorf("%w: the ring is nil or the zero value; New makes one", ErrConfig)
 
 // errEndedGoroutine is the padding error of a provider that called runtime.Goexit.
-var errEndedGoroutine = errors.New("ringbuffer: the provider ended its goroutine")
+var errProviderGoexit = errors.New("ringbuffer: the provider ended its goroutine")
 
 // NotYetError is what a Provider returns when it has no run now but will have one later.
 // It is not a failure: the padder asks again after the given time, and takers that wait go
@@ -109,7 +109,7 @@ func (e *PanicError) Error() string {
 }
 
 // catch makes an error of a panic. It must be deferred.
-func catch(in string, err *error) {
+func recoverPanic(in string, err *error) {
 	if v := recover(); v != nil {
 		*err = &PanicError{Value: v, Stack: debug.Stack(), In: in}
 	}

@@ -16,10 +16,10 @@ func TestBeforeRun(t *testing.T) {
 		var r *Ring
 		var hooks, runs atomic.Int64
 		var padder atomic.Bool // which may hold a lock of its own
-		r, err := newRing(Config{Capacity: 2, Assist: true, Logger: silent(), Interval: time.Second,
+		r, err := newRing(Config{Capacity: 2, Assist: true, Logger: discardLogger(), Interval: time.Second,
 			BeforeRun: func() {
 				hooks.Add(1)
-				if !padder.Load() && (r.token.held.Load() || r.putLock.held.Load()) {
+				if !padder.Load() && (r.providerLock.held.Load() || r.putLock.held.Load()) {
 					t.Error("a lock is held")
 				}
 			},
@@ -73,8 +73,8 @@ func TestHooksThatPanic(t *testing.T) {
 							panic("boom")
 						}
 					})
-					c.Capacity, c.Interval, c.Assist, c.Provider = 2, time.Second, assist, &counting{length: 2}
-					r := start(t, c)
+					c.Capacity, c.Interval, c.Assist, c.Provider = 2, time.Second, assist, &countingProvider{length: 2}
+					r := newTestRing(t, c)
 					broken.Store(true)
 					var err error
 					for range 10 {
@@ -97,7 +97,7 @@ func TestHooksThatPanic(t *testing.T) {
 					}
 					broken.Store(false)
 					for range 10 {
-						time.Sleep(failMax)
+						time.Sleep(maxFailureDelay)
 						if _, err := r.Take(context.Background()); err != nil {
 							t.Errorf("Take() = %v", err)
 						}
@@ -117,26 +117,26 @@ func TestHooksThatPanic(t *testing.T) {
 // A policy that panics makes its caller's error.
 func TestPoliciesThatPanic(t *testing.T) {
 	var p *PanicError
-	r := start(t, Config{Capacity: 1,
+	r := newTestRing(t, Config{Capacity: 1,
 		TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { panic("take") }),
 		PutPolicy:  putPolicyFunc(func(context.Context, *Ring, Run) error { panic("put") }),
 	})
 	if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "take" || p.In != "the take policy" {
 		t.Errorf("Take() = %v", err)
 	}
-	put(t, r, 1, 1)
+	mustPut(t, r, 1, 1)
 	if err := r.Put(context.Background(), Run{First: 2, Length: 1}); !errors.As(err, &p) || p.Value != "put" || p.In != "the put policy" {
 		t.Errorf("Put() = %v", err)
 	}
-	take(t, r, 1)
+	mustTake(t, r, 1)
 }
 
 // What a provider returns may have methods that panic.
-type hostileError struct{}
+type panickingError struct{}
 
-func (hostileError) Error() string   { return "hostile" }
-func (hostileError) Is(error) bool   { panic("Is") }
-func (hostileError) Unwrap() []error { panic("Unwrap") }
+func (panickingError) Error() string   { return "hostile" }
+func (panickingError) Is(error) bool   { panic("Is") }
+func (panickingError) Unwrap() []error { panic("Unwrap") }
 
 // Odd errors of a provider are failures, and end nothing: a nil *NotYetError, an error that
 // panics when it is looked at.
@@ -145,22 +145,22 @@ func TestOddErrorsOfAProvider(t *testing.T) {
 		"a nil pointer":      (*NotYetError)(nil),
 		"a nil EmptyError":   (*EmptyError)(nil),
 		"a nil PanicError":   (*PanicError)(nil),
-		"methods that panic": hostileError{},
+		"methods that panic": panickingError{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var broken atomic.Bool
-				good := &counting{length: 1}
-				r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+				good := &countingProvider{length: 1}
+				r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
 					if broken.Load() {
 						return Run{}, bad
 					}
 					return good.NextRun(ctx)
 				})})
 				broken.Store(true)
-				take(t, r, 0)
+				mustTake(t, r, 0)
 				time.AfterFunc(time.Minute, func() { broken.Store(false) })
-				take(t, r, 1)
+				mustTake(t, r, 1)
 				if st := r.Stats(); st.FailedPaddings < 10 {
 					t.Errorf("Stats() = %+v", st)
 				}
@@ -173,21 +173,21 @@ func TestOddErrorsOfAProvider(t *testing.T) {
 func TestProviderEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ends atomic.Bool
-		good := &counting{length: 1}
-		r := start(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+		good := &countingProvider{length: 1}
+		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
 			if ends.Load() {
 				runtime.Goexit()
 			}
 			return good.NextRun(ctx)
 		})})
-		take(t, r, 0)
+		mustTake(t, r, 0)
 		ends.Store(true)
 		for range 2 { // takers, and perhaps the padder
 			go r.Take(context.Background())
 			synctest.Wait()
 		}
 		ends.Store(false)
-		take(t, r, 1)
+		mustTake(t, r, 1)
 		if err := r.Close(); err != nil {
 			t.Errorf("Close() = %v", err)
 		}
@@ -205,8 +205,8 @@ func TestPadderOutlivesGoexit(t *testing.T) {
 					runtime.Goexit()
 				}
 			}
-			good := &counting{length: 1}
-			r := start(t, Config{Capacity: 2, Interval: time.Second, TakePolicy: Wait,
+			good := &countingProvider{length: 1}
+			r := newTestRing(t, Config{Capacity: 2, Interval: time.Second, TakePolicy: Wait,
 				Provider: providerFunc(func(ctx context.Context) (Run, error) {
 					hook("the provider")
 					return good.NextRun(ctx)
@@ -238,10 +238,10 @@ func TestPadderOutlivesGoexit(t *testing.T) {
 }
 
 // asLater is an error whose method As panics from its second call on.
-type asLater struct{ calls *atomic.Int64 }
+type laterPanickingError struct{ calls *atomic.Int64 }
 
-func (asLater) Error() string { return "hostile later" }
-func (e asLater) As(any) bool {
+func (laterPanickingError) Error() string { return "hostile later" }
+func (e laterPanickingError) As(any) bool {
 	if e.calls.Add(1) > 1 {
 		panic("As")
 	}
@@ -253,16 +253,16 @@ func (e asLater) As(any) bool {
 func TestErrorThatPanicsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
-		good := &counting{length: 1}
-		r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+		good := &countingProvider{length: 1}
+		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
 			if broken.Load() {
-				return Run{}, asLater{new(atomic.Int64)}
+				return Run{}, laterPanickingError{new(atomic.Int64)}
 			}
 			return good.NextRun(ctx)
 		})})
 		broken.Store(true)
-		take(t, r, 0)
+		mustTake(t, r, 0)
 		time.AfterFunc(time.Minute, func() { broken.Store(false) })
-		take(t, r, 1)
+		mustTake(t, r, 1)
 	})
 }

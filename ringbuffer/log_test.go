@@ -13,16 +13,16 @@ import (
 )
 
 // failing is a provider that works until it is told to fail.
-type failing struct {
-	counting
-	broken atomic.Bool
+type failingProvider struct {
+	countingProvider
+	fails atomic.Bool
 }
 
-func (p *failing) NextRun(ctx context.Context) (Run, error) {
-	if p.broken.Load() {
+func (p *failingProvider) NextRun(ctx context.Context) (Run, error) {
+	if p.fails.Load() {
 		return Run{}, errors.New("boom")
 	}
-	return p.counting.NextRun(ctx)
+	return p.countingProvider.NextRun(ctx)
 }
 
 // A log handler may take from the ring that logs, block or panic: takes, puts and padding go on,
@@ -39,7 +39,7 @@ func TestLogHandlerDisturbsNothing(t *testing.T) {
 					var r *Ring
 					var handled atomic.Int64
 					release := make(chan struct{})
-					p := &failing{counting: counting{length: 10}}
+					p := &failingProvider{countingProvider: countingProvider{length: 10}}
 					r, err := newRing(Config{Capacity: 1, TakePolicy: policy, Provider: p,
 						Logger: slog.New(handlerFunc(func(slog.Record) {
 							handled.Add(1)
@@ -52,7 +52,7 @@ func TestLogHandlerDisturbsNothing(t *testing.T) {
 						t.Fatal(err)
 					}
 					r.startPadder(0)
-					p.broken.Store(true)
+					p.fails.Store(true)
 					for range 11 {
 						_, err = r.Take(context.Background())
 					}
@@ -63,8 +63,8 @@ func TestLogHandlerDisturbsNothing(t *testing.T) {
 					if handled.Load() == 0 {
 						t.Fatal("nothing was logged")
 					}
-					p.broken.Store(false)
-					time.Sleep(2 * failMax)
+					p.fails.Store(false)
+					time.Sleep(2 * maxFailureDelay)
 					if _, err := r.Take(context.Background()); err != nil {
 						t.Errorf("Take() = %v", err)
 					}
@@ -94,12 +94,12 @@ func TestFailuresAreLoggedByDefault(t *testing.T) {
 	})}); err == nil {
 		t.Fatal("New() succeeded")
 	}
-	p := &failing{counting: counting{length: 1}}
+	p := &failingProvider{countingProvider: countingProvider{length: 1}}
 	r, err := New(context.Background(), Config{Capacity: 1, Provider: p})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.broken.Store(true)
+	p.fails.Store(true)
 	r.Take(context.Background())
 	r.Take(context.Background())
 	r.Close()

@@ -6,12 +6,12 @@ import "errors"
 // of another ring, and so would be taken for what this ring reports. errors.Is does not find them;
 // the text and all else stay.
 type maskedError struct {
-	err       error
-	exhausted bool // ErrExhausted is meant
+	err           error
+	showExhausted bool // ErrExhausted is meant
 }
 
 // mask hides ErrClosed and ErrExhausted in an error. It returns err itself, where it wraps neither.
-func mask(err error) error {
+func maskRingErrors(err error) error {
 	if errors.Is(err, ErrClosed) || errors.Is(err, ErrExhausted) {
 		return &maskedError{err: err}
 	}
@@ -21,7 +21,7 @@ func mask(err error) error {
 // maskClosed hides ErrClosed alone.
 func maskClosed(err error) error {
 	if errors.Is(err, ErrClosed) {
-		return &maskedError{err: err, exhausted: true}
+		return &maskedError{err: err, showExhausted: true}
 	}
 	return err
 }
@@ -31,7 +31,7 @@ func (e *maskedError) Error() string { return e.err.Error() }
 
 // Is finds what errors.Is finds in the error, but for what is hidden.
 func (e *maskedError) Is(target error) bool {
-	if target == ErrClosed || target == ErrExhausted && !e.exhausted {
+	if target == ErrClosed || target == ErrExhausted && !e.showExhausted {
 		return false
 	}
 	return errors.Is(e.err, target)

@@ -31,7 +31,7 @@ func TestForeignErrorsAreNotOurs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.cfg.Logger = silent()
+				tt.cfg.Logger = discardLogger()
 				r, err := newRing(tt.cfg, 0)
 				if err != nil {
 					t.Fatal(err)
@@ -58,14 +58,14 @@ func TestForeignErrorsAreNotOurs(t *testing.T) {
 		})
 	}
 	t.Run("a put policy", func(t *testing.T) {
-		r := start(t, Config{Capacity: 1, PutPolicy: putPolicyFunc(func(context.Context, *Ring, Run) error { return foreign })})
-		put(t, r, 0, 1)
+		r := newTestRing(t, Config{Capacity: 1, PutPolicy: putPolicyFunc(func(context.Context, *Ring, Run) error { return foreign })})
+		mustPut(t, r, 0, 1)
 		if err := r.Put(context.Background(), Run{Length: 1}); !errors.Is(err, mine) || errors.Is(err, ErrClosed) {
 			t.Errorf("Put() = %v", err)
 		}
 	})
 	t.Run("an exhausted provider", func(t *testing.T) {
-		r, err := newRing(Config{Logger: silent(), Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, foreign })}, 0)
+		r, err := newRing(Config{Logger: discardLogger(), Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, foreign })}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,14 +81,14 @@ func TestForeignErrorsAreNotOurs(t *testing.T) {
 func TestCloseIsNoFailureOfTheProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		r := start(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
 			if calls++; calls == 1 {
 				return Run{Length: 1}, nil
 			}
 			<-ctx.Done()
 			return Run{}, ctx.Err()
 		})})
-		take(t, r, 0)
+		mustTake(t, r, 0)
 		done := make(chan error)
 		go func() {
 			_, err := r.Take(context.Background())

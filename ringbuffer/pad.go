@@ -8,51 +8,51 @@ import (
 )
 
 // outcome is how a try to pad ended.
-type outcome int
+type padOutcome int
 
 const (
-	wasPut    outcome = iota // a run was put
-	noRoom                   // the ring is full, or has no provider
-	notYet                   // the provider has no run yet
-	exhausted                // and never will
-	hasFailed                // the provider failed
-	stopped                  // the ring was closed, or the caller's context ended
+	outcomePut       padOutcome = iota // a run was put
+	outcomeNoRoom                      // the ring is full, or has no provider
+	outcomeNotYet                      // the provider has no run yet
+	outcomeExhausted                   // and never will
+	outcomeFailed                      // the provider failed
+	outcomeStopped                     // the ring was closed, or the caller's context ended
 )
 
 // padding is a try to put a run of the provider's.
-type padding struct {
-	outcome outcome
-	err     error         // why no run was put, unless there was no room
-	after   time.Duration // notYet: when to ask again
+type padResult struct {
+	outcome    padOutcome
+	err        error         // why no run was put, unless there was no room
+	retryAfter time.Duration // notYet: when to ask again
 }
 
 // Pad puts one run of the provider's, in the caller's goroutine, if the ring is empty.
 // Where another goroutine is at it, Pad waits for that one; where no run may be put yet, it
 // waits as Wait does. What the provider fails with is returned.
 func (r *Ring) Pad(ctx context.Context) error {
-	if !r.made() {
-		return errNotMade
+	if !r.initialized() {
+		return errNotInitialized
 	}
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	before := r.beforeRun()
-	if r.token.try() { // the common case: there is nobody to wait for
-		if done, err := r.padHeld(ctx, before); done {
+	before := r.callBeforeRun()
+	if r.providerLock.tryAcquire() { // the common case: there is nobody to wait for
+		if done, err := r.padWithLock(ctx, before); done {
 			return err
 		}
 	}
 	for {
-		fresh, freed := r.fresh.next(), r.token.freed.next()
+		fresh, freed := r.runAvailable.subscribe(), r.providerLock.released.subscribe()
 		if r.closed.Load() {
 			return ErrClosed
 		}
 		if r.hasRun() {
 			return nil
 		}
-		before := r.beforeRun()
-		if r.token.try() {
-			if done, err := r.padHeld(ctx, before); done {
+		before := r.callBeforeRun()
+		if r.providerLock.tryAcquire() {
+			if done, err := r.padWithLock(ctx, before); done {
 				return err
 			}
 			freed = nil // no run may be put yet, and it makes no difference who asks
@@ -71,8 +71,8 @@ func (r *Ring) Pad(ctx context.Context) error {
 
 // padHeld is called with the token held, and gives it back. It returns false if no run may be
 // put yet.
-func (r *Ring) padHeld(ctx context.Context, before error) (done bool, err error) {
-	defer r.token.free()
+func (r *Ring) padWithLock(ctx context.Context, before error) (done bool, err error) {
+	defer r.providerLock.release()
 	if r.closed.Load() {
 		return true, ErrClosed
 	}
@@ -80,12 +80,12 @@ func (r *Ring) padHeld(ctx context.Context, before error) (done bool, err error)
 		return true, nil // another put one while this waited
 	}
 	switch p := r.padOne(ctx, before); p.outcome {
-	case wasPut:
-		r.counts.paddings[Caller].Add(1)
+	case outcomePut:
+		r.counters.paddings[Caller].Add(1)
 		return true, nil
-	case noRoom, notYet:
+	case outcomeNoRoom, outcomeNotYet:
 		return false, nil
-	case stopped:
+	case outcomeStopped:
 		if !r.closed.Load() {
 			return true, waitError(p.err, r.emptyError())
 		}
@@ -99,79 +99,79 @@ func (r *Ring) padHeld(ctx context.Context, before error) (done bool, err error)
 }
 
 // idle returns why there is nothing to put, if there is nothing.
-func (r *Ring) idle() padding {
-	p := r.over()
-	if p.outcome == wasPut && !r.pending.Load() {
-		if _, room := r.room(); !room {
-			p.outcome = noRoom
+func (r *Ring) checkPadding() padResult {
+	p := r.checkProvider()
+	if p.outcome == outcomePut && !r.hasPendingRun.Load() {
+		if _, room := r.hasRoom(); !room {
+			p.outcome = outcomeNoRoom
 		}
 	}
 	return p
 }
 
 // over is idle but for the room.
-func (r *Ring) over() padding {
-	switch end := r.ended.Load(); {
+func (r *Ring) checkProvider() padResult {
+	switch end := r.exhaustedError.Load(); {
 	case r.closed.Load():
-		return padding{outcome: stopped, err: ErrClosed}
-	case r.pending.Load():
-		return padding{} // a run that the provider has made is put in any case
+		return padResult{outcome: outcomeStopped, err: ErrClosed}
+	case r.hasPendingRun.Load():
+		return padResult{} // a run that the provider has made is put in any case
 	case end != nil:
-		return padding{outcome: exhausted, err: *end}
+		return padResult{outcome: outcomeExhausted, err: *end}
 	case r.cfg.Provider == nil:
-		return padding{outcome: noRoom}
+		return padResult{outcome: outcomeNoRoom}
 	}
-	return padding{}
+	return padResult{}
 }
 
 // padOne gets a run from the provider and puts it, if there is room. The caller holds the token,
 // and has called beforeRun, whose error it passes on.
-func (r *Ring) padOne(ctx context.Context, before error) padding {
-	if p := r.over(); p.outcome != wasPut {
+func (r *Ring) padOne(ctx context.Context, before error) padResult {
+	if p := r.checkProvider(); p.outcome != outcomePut {
 		return p
 	}
-	if !r.pending.Load() {
-		if !r.reserve() {
-			return padding{outcome: noRoom}
+	if !r.hasPendingRun.Load() {
+		if !r.reservePlace() {
+			return padResult{outcome: outcomeNoRoom}
 		}
-		run, p := r.nextRun(ctx, before)
-		if p.outcome != wasPut {
-			r.failed(p)
+		run, p := r.callProvider(ctx, before)
+		if p.outcome != outcomePut {
+			r.recordFailure(p)
 			return p
 		}
-		r.waiting = run
-		r.pending.Store(true)
+		r.pendingRun = run
+		r.hasPendingRun.Store(true)
 	}
-	if err := r.putLock.take(ctx); err != nil {
+	if err := r.putLock.acquire(ctx); err != nil {
 		r.Kick() // the run stays for the next who holds the token, the padder if nobody else
-		return padding{outcome: stopped, err: err}
+		return padResult{outcome: outcomeStopped, err: err}
 	}
 	closed := r.closed.Load()
 	if !closed {
-		r.publish(r.waiting)
-		r.pending.Store(false)
+		r.publish(r.pendingRun)
+		r.hasPendingRun.Store(false)
 	}
-	r.putLock.free()
+	r.putLock.release()
 	if closed {
-		return padding{outcome: stopped, err: ErrClosed}
+		return padResult{outcome: outcomeStopped, err: ErrClosed}
 	}
-	r.worked()
-	return padding{}
+	r.recordSuccess()
+	return padResult{}
 }
 
 // nextRun calls the provider, for which a place was reserved, with a context that Close cancels
 // too. Unless there is a run, it gives the place back.
-func (r *Ring) nextRun(ctx context.Context, before error) (run Run, p padding) {
-	p = padding{outcome: hasFailed, err: before}
+func (r *Ring) callProvider(ctx context.Context, before error) (run Run, p padResult) {
+	p = padResult{outcome: outcomeFailed, err: before}
 	returned := false
 	defer func() {
 		if v := recover(); v != nil {
-			p = padding{outcome: hasFailed, err: &PanicError{Value: v, Stack: debug.Stack(), In: "the provider"}}
+			p = padResult{outcome: outcomeFailed, err: &PanicError{Value: v, Stack: debug.Stack(), In: "the provider"}}
 		} else if !returned { // and so the callers do not
-			r.failed(padding{outcome: hasFailed, err: errEndedGoroutine})
+			r.recordFailure(padResult{outcome: outcomeFailed, err: errProviderGoexit})
 		}
-		if p.outcome != wasPut {
-			r.unreserve()
+		if p.outcome != outcomePut {
+			r.releasePlace()
 		}
 	}()
 	if before != nil {
@@ -190,34 +190,34 @@ func (r *Ring) nextRun(ctx context.Context, before error) (run Run, p padding) {
 	if err == nil {
 		err = run.check()
 	}
-	p = judge(err)
+	p = classify(err)
 	returned = true
 	return run, p
 }
 
 // judge says what a provider's error means. What it is not meant to say is masked. It runs code
 // of the user's, the error's methods, so a panic of it has to be recovered.
-func judge(err error) padding {
+func classify(err error) padResult {
 	if err == nil {
-		return padding{}
+		return padResult{}
 	}
 	e, _ := err.(*NotYetError)
 	switch {
 	case e != nil:
 	case errors.Is(err, ErrExhausted):
-		return padding{outcome: exhausted, err: maskClosed(err)}
+		return padResult{outcome: outcomeExhausted, err: maskClosed(err)}
 	case !errors.As(err, &e) || e == nil:
-		return padding{outcome: hasFailed, err: mask(err)}
+		return padResult{outcome: outcomeFailed, err: maskRingErrors(err)}
 	}
-	return padding{outcome: notYet, err: mask(err), after: min(max(e.After, minRetry), maxRetry)}
+	return padResult{outcome: outcomeNotYet, err: maskRingErrors(err), retryAfter: min(max(e.After, minRetryDelay), maxNotYetDelay)}
 }
 
 // beforeRun calls the hook of that name. The caller holds no lock and no token.
-func (r *Ring) beforeRun() (err error) {
+func (r *Ring) callBeforeRun() (err error) {
 	if r.cfg.BeforeRun == nil {
 		return nil
 	}
-	defer catch("BeforeRun", &err)
+	defer recoverPanic("BeforeRun", &err)
 	r.cfg.BeforeRun()
 	return nil
 }

@@ -15,7 +15,7 @@ const (
 	Immediate                // the fill level fell below the padding factor
 	Scheduled                // the interval
 	Caller                   // a taker that found the ring empty
-	triggers
+	triggerCount
 )
 
 // String returns the trigger's name.
@@ -34,12 +34,12 @@ func (t Trigger) String() string {
 }
 
 const (
-	minRetry = time.Millisecond      // the shortest time between two tries
-	failBase = 10 * time.Millisecond // the time after a first failure; doubled by each more
-	failMax  = time.Second           // the longest time after a failure
-	maxRetry = time.Second           // the longest after a *NotYetError: what was waited for may come earlier
-	restTime = 10 * time.Millisecond // how long takers stand in for a padder that was needed
-	logPause = time.Minute           // how long after one episode's log lines others are not logged
+	minRetryDelay     = time.Millisecond      // the shortest time between two tries
+	firstFailureDelay = 10 * time.Millisecond // the time after a first failure; doubled by each more
+	maxFailureDelay   = time.Second           // the longest time after a failure
+	maxNotYetDelay    = time.Second           // the longest after a *NotYetError: what was waited for may come earlier
+	padderPause       = 10 * time.Millisecond // how long takers stand in for a padder that was needed
+	logInterval       = time.Minute           // how long after one episode's log lines others are not logged
 )
 
 // Kick asks the padder to fill the ring now, even if it is waiting to ask its provider
@@ -49,7 +49,7 @@ func (r *Ring) Kick() {
 		return
 	}
 	select {
-	case r.kick <- struct{}{}:
+	case r.kickRequests <- struct{}{}:
 	default: // one is under way
 	}
 }
@@ -58,20 +58,20 @@ func (r *Ring) Kick() {
 // again: takers of an empty ring do not drive a failing provider. It never blocks.
 func (r *Ring) wakePadder() {
 	select {
-	case r.wake <- struct{}{}:
+	case r.wakeRequests <- struct{}{}:
 	default:
 	}
 }
 
 // pad is the padder: it fills the ring when it is woken, when the interval is over, and
 // when the time of a retry has come, until the ring closes. No failure ends it.
-func (r *Ring) pad(wait time.Duration) {
+func (r *Ring) runPadder(wait time.Duration) {
 	ended := false
 	defer func() {
 		if ended {
 			close(r.padderDone)
 		} else { // the provider or a hook has called runtime.Goexit
-			go r.pad(r.retryAfter())
+			go r.runPadder(r.failureDelay())
 		}
 	}()
 	var tick <-chan time.Time
@@ -84,11 +84,11 @@ func (r *Ring) pad(wait time.Duration) {
 	defer retry.Stop()
 	trigger := Initial
 	for {
-		wake := r.wake
+		wake := r.wakeRequests
 		switch {
 		case wait > 0:
 			wake = nil
-		case !r.resting.Load():
+		case !r.padderPaused.Load():
 			retry.Stop()
 		}
 		needed := true
@@ -98,24 +98,24 @@ func (r *Ring) pad(wait time.Duration) {
 			return
 		case <-wake:
 			trigger = Immediate
-		case <-r.kick:
+		case <-r.kickRequests:
 			trigger = Immediate
 		case <-tick:
 			trigger = Scheduled
 			needed = false
-			r.hookFailed(r.onSchedule())
-			r.hookFailed(r.dropStale())
+			r.recordHookPanic(r.callOnSchedule())
+			r.recordHookPanic(r.dropStale())
 		case <-retry.C: // of what the trigger was
-			needed = r.tail.Load() != r.rested
+			needed = r.tail.Load() != r.tailAtPause
 		}
-		r.resting.Store(false)
+		r.padderPaused.Store(false)
 		wait, _ = r.fill(r.ctx, trigger)
 		if wait > 0 {
 			retry.Reset(wait)
 		} else if needed && r.cfg.Assist {
-			r.rested = r.tail.Load()
-			r.resting.Store(true)
-			retry.Reset(restTime)
+			r.tailAtPause = r.tail.Load()
+			r.padderPaused.Store(true)
+			retry.Reset(padderPause)
 		}
 	}
 }
@@ -127,21 +127,21 @@ func (r *Ring) pad(wait time.Duration) {
 // Waking a thread costs some thousand times what a take does, and a ring that is drained fast
 // is at its threshold thousands of times a second; so the padder, once it was woken, is not
 // woken again for a while.
-func (r *Ring) lowered(run uint64) {
-	if !r.resting.Load() {
+func (r *Ring) onLowWatermark(run uint64) {
+	if !r.padderPaused.Load() {
 		r.wakePadder()
 		if !r.cfg.Assist || int64(r.tail.Load()-run) > 0 {
 			return
 		}
 	}
-	if r.token.held.Load() || r.idle().outcome != wasPut {
+	if r.providerLock.held.Load() || r.checkPadding().outcome != outcomePut {
 		return // another is at it, or there is nothing to do
 	}
-	before := r.beforeRun()
-	if r.token.try() {
-		defer r.token.free()
-		if r.padOne(r.ctx, before).outcome == wasPut {
-			r.counts.paddings[Immediate].Add(1)
+	before := r.callBeforeRun()
+	if r.providerLock.tryAcquire() {
+		defer r.providerLock.release()
+		if r.padOne(r.ctx, before).outcome == outcomePut {
+			r.counters.paddings[Immediate].Add(1)
 		}
 	}
 }
@@ -152,16 +152,16 @@ func (r *Ring) lowered(run uint64) {
 func (r *Ring) fill(ctx context.Context, trigger Trigger) (time.Duration, error) {
 	for first := true; ; first = false {
 		switch p := r.fillOne(ctx); p.outcome {
-		case wasPut:
+		case outcomePut:
 			if first {
-				r.counts.paddings[trigger].Add(1)
+				r.counters.paddings[trigger].Add(1)
 			}
-		case noRoom:
+		case outcomeNoRoom:
 			return 0, nil
-		case notYet:
-			return p.after, nil
-		case hasFailed:
-			return r.retryAfter(), p.err
+		case outcomeNotYet:
+			return p.retryAfter, nil
+		case outcomeFailed:
+			return r.failureDelay(), p.err
 		default:
 			return 0, p.err
 		}
@@ -170,58 +170,58 @@ func (r *Ring) fill(ctx context.Context, trigger Trigger) (time.Duration, error)
 
 // fillOne puts one run. It holds the token for no more than that, so that a taker who pads has
 // its turn.
-func (r *Ring) fillOne(ctx context.Context) padding {
-	if p := r.idle(); p.outcome != wasPut {
+func (r *Ring) fillOne(ctx context.Context) padResult {
+	if p := r.checkPadding(); p.outcome != outcomePut {
 		return p
 	}
-	before := r.beforeRun()
-	if err := r.token.take(ctx); err != nil {
-		return padding{outcome: stopped, err: err}
+	before := r.callBeforeRun()
+	if err := r.providerLock.acquire(ctx); err != nil {
+		return padResult{outcome: outcomeStopped, err: err}
 	}
-	defer r.token.free()
+	defer r.providerLock.release()
 	return r.padOne(ctx, before)
 }
 
 // retryAfter is how long to wait after as many failures as there were in this episode.
-func (r *Ring) retryAfter() time.Duration {
-	n := r.counts.episode.Load()
-	return min(failBase<<min(max(n-1, 0), 16), failMax)
+func (r *Ring) failureDelay() time.Duration {
+	n := r.counters.consecutiveFailures.Load()
+	return min(firstFailureDelay<<min(max(n-1, 0), 16), maxFailureDelay)
 }
 
 // failed keeps why the provider made no run. The caller holds the token.
-func (r *Ring) failed(p padding) {
-	r.empty.Store(&EmptyError{Cause: p.err})
+func (r *Ring) recordFailure(p padResult) {
+	r.lastEmptyError.Store(&EmptyError{Cause: p.err})
 	switch p.outcome {
-	case exhausted:
-		r.ended.Store(&p.err)
-		r.fresh.broadcast() // who waits has nothing more to wait for
-		if !r.refused() {
+	case outcomeExhausted:
+		r.exhaustedError.Store(&p.err)
+		r.runAvailable.broadcast() // who waits has nothing more to wait for
+		if !r.initFails() {
 			r.log.Log(slog.LevelError, "ringbuffer: the provider is exhausted", "err", p.err)
 		}
-	case hasFailed:
+	case outcomeFailed:
 		if r.ctx.Err() != nil {
 			return // closing, which is no failure
 		}
-		r.counts.failedPaddings.Add(1)
-		r.fresh.broadcast() // who waits within Pad returns the error
-		if r.counts.episode.Add(1) == 1 {
-			r.logged = false
+		r.counters.failedPaddings.Add(1)
+		r.runAvailable.broadcast() // who waits within Pad returns the error
+		if r.counters.consecutiveFailures.Add(1) == 1 {
+			r.failuresLogged = false
 		}
 		r.logFailure(p.err)
 	}
 }
 
 // refused reports whether New is about to return an error, which needs no log record.
-func (r *Ring) refused() bool { return r.starting && !r.hasRun() }
+func (r *Ring) initFails() bool { return r.initializing && !r.hasRun() }
 
 // logFailure logs a failure, unless that was done in this episode. A provider that fails and works
 // by turns is not logged each time.
 func (r *Ring) logFailure(err error) {
 	now := time.Now()
-	if r.logged || r.refused() || now.Sub(r.loggedAt) < logPause {
+	if r.failuresLogged || r.initFails() || now.Sub(r.lastLogged) < logInterval {
 		return
 	}
-	r.logged, r.loggedAt = true, now
+	r.failuresLogged, r.lastLogged = true, now
 	args := []any{"err", err}
 	if p, ok := err.(*PanicError); ok && p != nil { // not by errors.As: what a provider returned may have methods
 		args = append(args, "stack", string(p.Stack))
@@ -230,31 +230,31 @@ func (r *Ring) logFailure(err error) {
 }
 
 // worked ends an episode of failures. The caller holds the token.
-func (r *Ring) worked() {
+func (r *Ring) recordSuccess() {
 	if r.emptyError().Cause == nil {
 		return
 	}
-	r.empty.Store(new(EmptyError))
-	if n := r.counts.episode.Swap(0); n > 0 && r.logged {
+	r.lastEmptyError.Store(new(EmptyError))
+	if n := r.counters.consecutiveFailures.Swap(0); n > 0 && r.failuresLogged {
 		r.log.Log(slog.LevelInfo, "ringbuffer: padding works again", "failures", n)
 	}
 }
 
 // hookFailed counts the panic of a hook, if there was one, as a failure of the provider.
-func (r *Ring) hookFailed(err error) {
-	if err == nil || r.token.take(r.ctx) != nil {
+func (r *Ring) recordHookPanic(err error) {
+	if err == nil || r.providerLock.acquire(r.ctx) != nil {
 		return
 	}
-	r.failed(padding{outcome: hasFailed, err: err})
-	r.token.free()
+	r.recordFailure(padResult{outcome: outcomeFailed, err: err})
+	r.providerLock.release()
 }
 
 // onSchedule calls the hook of that name.
-func (r *Ring) onSchedule() (err error) {
+func (r *Ring) callOnSchedule() (err error) {
 	if r.cfg.OnSchedule == nil {
 		return nil
 	}
-	defer catch("OnSchedule", &err)
+	defer recoverPanic("OnSchedule", &err)
 	r.cfg.OnSchedule()
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestInitialPaddingFillsTheRing(t *testing.T) {
-	r := start(t, Config{Capacity: 8, Provider: &counting{length: 10}})
+	r := newTestRing(t, Config{Capacity: 8, Provider: &countingProvider{length: 10}})
 	st := r.Stats()
 	if st.Fill != 80 || st.FillRuns != 8 || st.Paddings != [4]uint64{Initial: 1} {
 		t.Errorf("Stats() = %+v, want 8 runs of 10 by one initial padding", st)
@@ -36,15 +36,15 @@ func TestInitialPaddingThatFailsIsAnError(t *testing.T) {
 
 func TestImmediatePaddingAtTheThreshold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, Config{Capacity: 8, PaddingFactor: 50, Provider: &counting{length: 10}})
+		r := newTestRing(t, Config{Capacity: 8, PaddingFactor: 50, Provider: &countingProvider{length: 10}})
 		for v := range int64(40) { // half the ring: the fill level is at the threshold, not below it
-			take(t, r, v)
+			mustTake(t, r, v)
 		}
 		synctest.Wait()
 		if st := r.Stats(); st.Fill != 40 || st.Paddings[Immediate] != 0 {
 			t.Fatalf("at the threshold: %+v", st)
 		}
-		take(t, r, 40)
+		mustTake(t, r, 40)
 		synctest.Wait()
 		if st := r.Stats(); st.FillRuns != 8 || st.Paddings[Immediate] != 1 {
 			t.Errorf("below the threshold: %+v", st)
@@ -57,7 +57,7 @@ func TestScheduledPaddingDropsWhatIsStale(t *testing.T) {
 		begin := time.Now()
 		second := func() int64 { return int64(time.Since(begin) / time.Second) }
 		last := int64(-1)
-		r := start(t, Config{
+		r := newTestRing(t, Config{
 			Capacity: 4,
 			Interval: time.Second,
 			Stale:    func(first int64) bool { return first/10 < second()-2 },
@@ -66,7 +66,7 @@ func TestScheduledPaddingDropsWhatIsStale(t *testing.T) {
 				return Run{First: last * 10, Length: 10}, nil
 			}),
 		})
-		take(t, r, 0)
+		mustTake(t, r, 0)
 		time.Sleep(100*time.Second + time.Millisecond)
 		synctest.Wait()
 		v, err := r.Take(context.Background())
@@ -92,8 +92,8 @@ func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				var failing atomic.Bool
-				good := &counting{length: 10}
-				r := start(t, Config{
+				good := &countingProvider{length: 10}
+				r := newTestRing(t, Config{
 					Capacity:   2,
 					TakePolicy: Fail,
 					Logger:     slog.New(slog.NewTextHandler(&log, nil)),
@@ -105,7 +105,7 @@ func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
 					}),
 				})
 				for episode := uint64(1); episode <= 2; episode++ {
-					time.Sleep(logPause)
+					time.Sleep(logInterval)
 					failing.Store(true)
 					var err error
 					for err == nil {
@@ -121,11 +121,11 @@ func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
 						t.Errorf("Stats() = %+v, want many failures", st)
 					}
 					failing.Store(false)
-					time.Sleep(2 * failMax)
+					time.Sleep(2 * maxFailureDelay)
 					if st := r.Stats(); st.FillRuns != 2 || st.LastError != nil {
 						t.Errorf("Stats() = %+v, want a full ring", st)
 					}
-					flush(t, r)
+					flushLog(t, r)
 					if n := uint64(strings.Count(log.String(), "padding failed")); n != episode {
 						t.Errorf("%d failures were logged in %d episodes", n, episode)
 					}
@@ -147,7 +147,7 @@ func TestD4TakesNeitherLogNorQueue(t *testing.T) {
 		failing  atomic.Bool
 		failures atomic.Int64
 	)
-	r := start(t, Config{
+	r := newTestRing(t, Config{
 		Capacity:   2,
 		TakePolicy: Fail,
 		Logger:     slog.New(slog.NewTextHandler(&log, nil)),
@@ -179,7 +179,7 @@ func TestD4TakesNeitherLogNorQueue(t *testing.T) {
 		t.Errorf("%d lines were logged, want 1", n)
 	}
 	// The backoff's first steps come to 10+20+40+… ms, then it is one try a second.
-	if n, most := failures.Load(), int64(10+took/failMax); n > most || n == 0 {
+	if n, most := failures.Load(), int64(10+took/maxFailureDelay); n > most || n == 0 {
 		t.Errorf("the provider was asked %d times in %v, want 1 to %d", n, took, most)
 	}
 }
@@ -189,7 +189,7 @@ func TestD4EpisodesAreLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		turn := 0
-		r := start(t, Config{
+		r := newTestRing(t, Config{
 			Capacity: 1,
 			Logger:   slog.New(slog.NewTextHandler(&log, nil)),
 			Provider: providerFunc(func(context.Context) (Run, error) {
@@ -214,7 +214,7 @@ func TestD3LongOutageIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		var failing atomic.Bool
-		r := start(t, Config{Capacity: 1, TakePolicy: Fail, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Fail, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			Provider: providerFunc(func(context.Context) (Run, error) {
 				if failing.Load() {
 					return Run{}, errors.New("boom")
@@ -227,7 +227,7 @@ func TestD3LongOutageIsLogged(t *testing.T) {
 				r.Take(context.Background())
 			}
 			failing.Store(false)
-			time.Sleep(2 * failMax)
+			time.Sleep(2 * maxFailureDelay)
 		}
 		r.Close()
 		if failed, works := strings.Count(log.String(), "padding failed"), strings.Count(log.String(), "works again"); failed != 2 || works != 2 {
@@ -241,7 +241,7 @@ func TestD6StaleRunsBehindOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		firsts := []int64{100, 200, 300, 10, 20, 400, 30, 500, 600}
 		var old atomic.Int64
-		r := start(t, Config{
+		r := newTestRing(t, Config{
 			Capacity: 8,
 			Interval: time.Second,
 			Stale:    func(first int64) bool { return first < old.Load() },
@@ -260,10 +260,10 @@ func TestD6StaleRunsBehindOthers(t *testing.T) {
 		}
 		old.Store(25)
 		time.Sleep(2 * time.Second)
-		take(t, r, 400) // what lies before the last stale run is dropped with it, and the rest stays
+		mustTake(t, r, 400) // what lies before the last stale run is dropped with it, and the rest stays
 		old.Store(35)
 		time.Sleep(2 * time.Second)
-		take(t, r, 500)
+		mustTake(t, r, 500)
 		if n := r.Stats().Dropped; n != 50+9+10 {
 			t.Errorf("%d integers were dropped", n)
 		}
@@ -274,7 +274,7 @@ func TestD6StaleRunsBehindOthers(t *testing.T) {
 func TestNotYetIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ready atomic.Bool
-		r := start(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
+		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
 			if !ready.Load() {
 				return Run{}, &NotYetError{After: time.Hour}
 			}
@@ -282,7 +282,7 @@ func TestNotYetIsAskedAgain(t *testing.T) {
 		})})
 		time.AfterFunc(10*time.Minute, func() { ready.Store(true) })
 		begin := time.Now()
-		take(t, r, 0)
+		mustTake(t, r, 0)
 		if took := time.Since(begin); took > 10*time.Minute+2*time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -293,10 +293,10 @@ func TestNotYetIsAskedAgain(t *testing.T) {
 // that second. Here the provider is asked only when there is room, and nothing is lost.
 func TestD5PaddingLosesNothing(t *testing.T) {
 	var log bytes.Buffer
-	p := &counting{length: 10}
-	r := start(t, Config{Capacity: 4, Provider: p, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := &countingProvider{length: 10}
+	r := newTestRing(t, Config{Capacity: 4, Provider: p, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for want := range int64(10_000) {
-		take(t, r, want) // without a gap
+		mustTake(t, r, want) // without a gap
 	}
 	r.Close()
 	st := r.Stats()
@@ -315,7 +315,7 @@ func TestD7PolicyThatDoesNothing(t *testing.T) {
 	asked := 0
 	r, err := newRing(Config{Capacity: 1, TakePolicy: takePolicyFunc(func(_ context.Context, r *Ring) error {
 		if asked++; asked == 5 {
-			put(t, r, 42, 1)
+			mustPut(t, r, 42, 1)
 		}
 		return nil
 	})}, 0)
@@ -323,7 +323,7 @@ func TestD7PolicyThatDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	take(t, r, 42)
+	mustTake(t, r, 42)
 	if asked != 5 {
 		t.Errorf("the policy was asked %d times, want 5", asked)
 	}
@@ -340,7 +340,7 @@ func TestD8Threshold(t *testing.T) {
 		{8, 1, 1}, {8, 50, 4}, {8, 51, 5}, {8, 99, 7},
 		{MaxCapacity, 99, 1038091},
 	} {
-		if got := (Config{Capacity: tt.capacity, PaddingFactor: tt.factor}).threshold(); got != tt.want {
+		if got := (Config{Capacity: tt.capacity, PaddingFactor: tt.factor}).lowWatermark(); got != tt.want {
 			t.Errorf("threshold of %d runs at %d %% = %d, want %d", tt.capacity, tt.factor, got, tt.want)
 		}
 	}
@@ -357,11 +357,11 @@ func (f putPolicyFunc) OnFull(ctx context.Context, r *Ring, run Run) error { ret
 func TestUsersPutPolicy(t *testing.T) {
 	var rejected []Run
 	mine := errors.New("mine")
-	r := start(t, Config{Capacity: 1, TakePolicy: Fail, PutPolicy: putPolicyFunc(func(_ context.Context, _ *Ring, run Run) error {
+	r := newTestRing(t, Config{Capacity: 1, TakePolicy: Fail, PutPolicy: putPolicyFunc(func(_ context.Context, _ *Ring, run Run) error {
 		rejected = append(rejected, run)
 		return mine
 	})})
-	put(t, r, 0, 1)
+	mustPut(t, r, 0, 1)
 	if err := r.Put(context.Background(), Run{First: 1, Length: 2}); err != mine {
 		t.Errorf("Put() = %v, want the policy's error", err)
 	}
@@ -372,12 +372,12 @@ func TestUsersPutPolicy(t *testing.T) {
 
 func TestDiscardLogsWhatItDiscards(t *testing.T) {
 	var log bytes.Buffer
-	r := start(t, Config{Capacity: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	put(t, r, 0, 1)
+	r := newTestRing(t, Config{Capacity: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	mustPut(t, r, 0, 1)
 	if err := r.Put(context.Background(), Run{First: 17, Length: 2}); !errors.Is(err, ErrFull) {
 		t.Errorf("Put() = %v, want ErrFull", err)
 	}
-	flush(t, r)
+	flushLog(t, r)
 	if !strings.Contains(log.String(), "first=17 length=2") {
 		t.Errorf("the log says %q", log.String())
 	}
@@ -390,7 +390,7 @@ func TestNotYetIsAskedAgainInTime(t *testing.T) {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ready := time.Now().Add(time.Minute)
-				r := start(t, Config{Capacity: 1, TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
+				r := newTestRing(t, Config{Capacity: 1, TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
 					if d := time.Until(ready); d > 0 {
 						return Run{}, &NotYetError{After: d}
 					}
@@ -399,7 +399,7 @@ func TestNotYetIsAskedAgainInTime(t *testing.T) {
 				})})
 				begin := time.Now()
 				for minute := 1; minute <= 3; minute++ {
-					take(t, r, 5)
+					mustTake(t, r, 5)
 					if got := time.Since(begin); got != time.Duration(minute)*time.Minute {
 						t.Errorf("take %d came after %v", minute, got)
 					}
@@ -415,7 +415,7 @@ func TestNotYetIsAskedAgainInTime(t *testing.T) {
 func TestKickDoesNotWaitForTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ready atomic.Bool
-		r := start(t, Config{TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
+		r := newTestRing(t, Config{TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
 			if !ready.Load() {
 				return Run{}, &NotYetError{After: time.Hour}
 			}
@@ -427,7 +427,7 @@ func TestKickDoesNotWaitForTheRetry(t *testing.T) {
 			r.Kick()
 		}()
 		begin := time.Now()
-		take(t, r, 5)
+		mustTake(t, r, 5)
 		if got := time.Since(begin); got != time.Second {
 			t.Errorf("the take came after %v, want 1 s", got)
 		}
@@ -439,7 +439,7 @@ func TestExhaustedProvider(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			left := 3
-			r := start(t, Config{Capacity: 2, TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
+			r := newTestRing(t, Config{Capacity: 2, TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
 				if left == 0 {
 					return Run{}, end
 				}
@@ -479,7 +479,7 @@ func TestWaitingEnds(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {
 		t.Run(fmt.Sprintf("%v/context", policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := start(t, Config{TakePolicy: policy, Provider: never})
+				r := newTestRing(t, Config{TakePolicy: policy, Provider: never})
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				_, err := r.Take(ctx)
@@ -490,7 +490,7 @@ func TestWaitingEnds(t *testing.T) {
 		})
 		t.Run(fmt.Sprintf("%v/close", policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := start(t, Config{TakePolicy: policy, Provider: never})
+				r := newTestRing(t, Config{TakePolicy: policy, Provider: never})
 				var takers sync.WaitGroup
 				for range 10 {
 					takers.Go(func() {
@@ -511,7 +511,7 @@ func TestWaitingEnds(t *testing.T) {
 func TestCallerWaitsForWhoeverPads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		r := start(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
 			if calls++; calls == 1 {
 				return Run{Length: 1}, nil
 			}
@@ -522,7 +522,7 @@ func TestCallerWaitsForWhoeverPads(t *testing.T) {
 				return Run{}, ctx.Err()
 			}
 		})})
-		take(t, r, 0)
+		mustTake(t, r, 0)
 		first, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		var takers sync.WaitGroup
@@ -543,8 +543,8 @@ func TestCallerWaitsForWhoeverPads(t *testing.T) {
 
 func TestCloseIsFinal(t *testing.T) {
 	leaktest.Check(t)
-	r := start(t, Config{Capacity: 2, Provider: &counting{length: 100}, Interval: time.Millisecond})
-	take(t, r, 0)
+	r := newTestRing(t, Config{Capacity: 2, Provider: &countingProvider{length: 100}, Interval: time.Millisecond})
+	mustTake(t, r, 0)
 	for range 2 {
 		if err := r.Close(); err != nil {
 			t.Errorf("Close() = %v", err)
@@ -581,8 +581,8 @@ func TestCloseInTheMiddle(t *testing.T) {
 		rounds = 30
 	}
 	for range rounds {
-		p := &counting{length: 3}
-		r := start(t, Config{Capacity: 2, Provider: p})
+		p := &countingProvider{length: 3}
+		r := newTestRing(t, Config{Capacity: 2, Provider: p})
 		var takers sync.WaitGroup
 		for range 4 {
 			takers.Go(func() {
@@ -607,8 +607,8 @@ func TestCloseInTheMiddle(t *testing.T) {
 }
 
 func TestTakesAllocateNothing(t *testing.T) {
-	r := start(t, Config{Capacity: 8, Provider: &counting{length: 1 << 40}})
-	empty := bare(t, 1, 0)
+	r := newTestRing(t, Config{Capacity: 8, Provider: &countingProvider{length: 1 << 40}})
+	empty := newRingWithoutProvider(t, 1, 0)
 	for name, f := range map[string]func(){
 		"TryTake":               func() { r.TryTake() },
 		"Take":                  func() { r.Take(context.Background()) },
@@ -637,13 +637,13 @@ func TestOnSchedule(t *testing.T) {
 			defer mu.Unlock()
 			return slices.Clone(events)
 		}
-		r := start(t, Config{
-			Capacity: 4, Provider: &counting{length: 10}, Interval: time.Second,
+		r := newTestRing(t, Config{
+			Capacity: 4, Provider: &countingProvider{length: 10}, Interval: time.Second,
 			OnSchedule: func() { note("schedule") },
 			Stale:      func(int64) bool { note("stale"); return false },
 		})
 		for v := range int64(35) {
-			take(t, r, v)
+			mustTake(t, r, v)
 		}
 		synctest.Wait()
 		if got := seen(); len(got) != 0 {

@@ -26,25 +26,25 @@ type PutPolicy interface {
 }
 
 // askTakePolicy calls the take policy.
-func (r *Ring) askTakePolicy(ctx context.Context) (err error) {
-	defer catch("the take policy", &err)
+func (r *Ring) callTakePolicy(ctx context.Context) (err error) {
+	defer recoverPanic("the take policy", &err)
 	return r.cfg.TakePolicy.OnEmpty(ctx, r)
 }
 
 // askPutPolicy calls the put policy.
-func (r *Ring) askPutPolicy(ctx context.Context, run Run) (err error) {
-	defer catch("the put policy", &err)
+func (r *Ring) callPutPolicy(ctx context.Context, run Run) (err error) {
+	defer recoverPanic("the put policy", &err)
 	return r.cfg.PutPolicy.OnFull(ctx, r, run)
 }
 
 // builtinTake is the type of the take policies that come with the package.
-type builtinTake int
+type builtinTakePolicy int
 
 const (
 	// CallerPads lets the taker fill one run itself, so that a machine too busy to run the
 	// padder fails nobody. Where no run may be put yet it waits as Wait does; where the
 	// provider fails it returns that error. It is the default.
-	CallerPads builtinTake = iota
+	CallerPads builtinTakePolicy = iota
 
 	// Wait lets the taker sleep until a run was put, its context ends or the ring closes.
 	Wait
@@ -54,15 +54,15 @@ const (
 )
 
 // OnEmpty implements TakePolicy.
-func (p builtinTake) OnEmpty(ctx context.Context, r *Ring) error {
+func (p builtinTakePolicy) OnEmpty(ctx context.Context, r *Ring) error {
 	switch p {
 	case CallerPads:
 		return r.Pad(ctx)
 	case Wait:
 		return r.Wait(ctx)
 	case Fail:
-		if !r.made() {
-			return errNotMade
+		if !r.initialized() {
+			return errNotInitialized
 		}
 		return r.emptyError()
 	}
@@ -70,7 +70,7 @@ func (p builtinTake) OnEmpty(ctx context.Context, r *Ring) error {
 }
 
 // String returns the policy's name.
-func (p builtinTake) String() string {
+func (p builtinTakePolicy) String() string {
 	switch p {
 	case CallerPads:
 		return "CallerPads"
@@ -83,15 +83,15 @@ func (p builtinTake) String() string {
 }
 
 // builtinPut is the type of the put policies that come with the package.
-type builtinPut int
+type builtinPutPolicy int
 
 // Discard logs the run that found no place and returns ErrFull. It is the default.
-const Discard builtinPut = 0
+const Discard builtinPutPolicy = 0
 
 // OnFull implements PutPolicy.
-func (p builtinPut) OnFull(_ context.Context, r *Ring, run Run) error {
-	if !r.made() {
-		return errNotMade
+func (p builtinPutPolicy) OnFull(_ context.Context, r *Ring, run Run) error {
+	if !r.initialized() {
+		return errNotInitialized
 	}
 	r.log.Log(slog.LevelWarn, "ringbuffer: discarded a run, the ring is full",
 		"first", run.First, "length", run.Length, "capacity_runs", r.cfg.Capacity)
@@ -99,4 +99,4 @@ func (p builtinPut) OnFull(_ context.Context, r *Ring, run Run) error {
 }
 
 // String returns the policy's name.
-func (p builtinPut) String() string { return "Discard" }
+func (p builtinPutPolicy) String() string { return "Discard" }

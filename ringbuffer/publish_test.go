@@ -18,18 +18,18 @@ func TestPutterSuspendedWithinPublish(t *testing.T) {
 	}{
 		{"Wait", Config{Capacity: 4, TakePolicy: Wait}, 3},
 		{"CallerPads", Config{Capacity: 4}, 3},
-		{"CallerPads with a provider", Config{Capacity: 4, Provider: &counting{length: 2}}, 3},
+		{"CallerPads with a provider", Config{Capacity: 4, Provider: &countingProvider{length: 2}}, 3},
 		{"one run", Config{Capacity: 1, TakePolicy: Wait}, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.cfg.Logger = silent()
+				tt.cfg.Logger = discardLogger()
 				r, err := newRing(tt.cfg, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
 				suspended := true
-				r.betweenStores = func() {
+				r.testHookPublish = func() {
 					if suspended {
 						suspended = false
 						time.Sleep(time.Second)
@@ -37,8 +37,8 @@ func TestPutterSuspendedWithinPublish(t *testing.T) {
 				}
 				go r.Put(context.Background(), Run{First: 10, Length: 2})
 				synctest.Wait()
-				take(t, r, 10)
-				take(t, r, 11)
+				mustTake(t, r, 10)
+				mustTake(t, r, 11)
 				late := make(chan error, 10)
 				if tt.cfg.Capacity > 1 { // woken when the putter goes on, and given what comes next
 					for range tt.takers {
@@ -63,7 +63,7 @@ func TestPutterSuspendedWithinPublish(t *testing.T) {
 				time.Sleep(time.Second)
 				if tt.cfg.Capacity > 1 {
 					if tt.cfg.Provider == nil {
-						put(t, r, 20, int64(tt.takers))
+						mustPut(t, r, 20, int64(tt.takers))
 					}
 					for range tt.takers {
 						if err := <-late; err != nil {

@@ -7,8 +7,8 @@ import "context"
 // asked for has its place already, so it counts. Put waits for others that put, for no longer
 // than it takes to store a run, and never for a provider.
 func (r *Ring) Put(ctx context.Context, run Run) error {
-	if !r.made() {
-		return errNotMade
+	if !r.initialized() {
+		return errNotInitialized
 	}
 	if err := run.check(); err != nil {
 		return err
@@ -16,19 +16,19 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	if !r.reserve() {
-		r.counts.rejectedPuts.Add(1)
-		return r.onFull(ctx, run)
+	if !r.reservePlace() {
+		r.counters.rejectedPuts.Add(1)
+		return r.handleFull(ctx, run)
 	}
-	if err := r.putLock.take(ctx); err != nil {
-		r.unreserve()
+	if err := r.putLock.acquire(ctx); err != nil {
+		r.releasePlace()
 		return err
 	}
 	closed := r.closed.Load()
 	if !closed {
 		r.publish(run)
 	}
-	r.putLock.free()
+	r.putLock.release()
 	if closed {
 		return ErrClosed
 	}
@@ -36,44 +36,44 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 }
 
 // onFull asks the policy what to do with a run that has no place.
-func (r *Ring) onFull(ctx context.Context, run Run) error {
+func (r *Ring) handleFull(ctx context.Context, run Run) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	err := r.askPutPolicy(ctx, run)
+	err := r.callPutPolicy(ctx, run)
 	if r.closed.Load() {
 		return err
 	}
-	return mask(err)
+	return maskRingErrors(err)
 }
 
 // reserve reserves a place for one more run, unless the ring is full. Takers only free places,
 // so the place is there until a run was published or unreserve was called.
-func (r *Ring) reserve() bool {
+func (r *Ring) reservePlace() bool {
 	for {
-		promised, room := r.room()
+		promised, room := r.hasRoom()
 		if !room {
 			return false
 		}
-		if r.promised.CompareAndSwap(promised, promised+1) {
+		if r.reservedTail.CompareAndSwap(promised, promised+1) {
 			return true
 		}
 	}
 }
 
 // room reports whether there is a place for one more run than were promised one.
-func (r *Ring) room() (promised uint64, room bool) {
+func (r *Ring) hasRoom() (promised uint64, room bool) {
 	s := r.current.Load() // before promised, which so is not less than its number
-	promised = r.promised.Load()
-	used := promised - s.number
-	if !s.spent() {
+	promised = r.reservedTail.Load()
+	used := promised - s.index
+	if !s.usedUp() {
 		used++
 	}
-	return promised, used <= r.mask
+	return promised, used <= r.indexMask
 }
 
 // unreserve gives a place back.
-func (r *Ring) unreserve() { r.promised.Add(^uint64(0)) }
+func (r *Ring) releasePlace() { r.reservedTail.Add(^uint64(0)) }
 
 // publish puts a run. The caller holds the put lock and has reserved a place: it belongs to a run
 // that takers have left, and if a slow one still looks at it for a successor, it sees a number
@@ -85,16 +85,16 @@ func (r *Ring) unreserve() { r.promised.Add(^uint64(0)) }
 // The tail is for those who put, for the threshold and for the padder's rest.
 func (r *Ring) publish(run Run) {
 	number := r.tail.Load() + 1
-	r.slots[number&r.mask].Store(&slot{
-		number: number,
-		before: r.total,
-		first:  run.First,
-		length: uint64(run.Length),
+	r.slots[number&r.indexMask].Store(&runState{
+		index:          number,
+		precedingTotal: r.totalPut,
+		first:          run.First,
+		length:         uint64(run.Length),
 	})
-	if r.betweenStores != nil {
-		r.betweenStores()
+	if r.testHookPublish != nil {
+		r.testHookPublish()
 	}
-	r.total += uint64(run.Length)
+	r.totalPut += uint64(run.Length)
 	r.tail.Store(number)
-	r.fresh.broadcast()
+	r.runAvailable.broadcast()
 }

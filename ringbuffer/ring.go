@@ -19,54 +19,54 @@ type Ring struct {
 	// taker that finds it spent. It is alone on its line, so that takers keep the line in
 	// their caches for as long as a run lasts. It is nil in a zero Ring only: a new one starts at a run
 	// of no length.
-	current atomic.Pointer[slot]
+	current atomic.Pointer[runState]
 	_       cpu.CacheLinePad
 
 	// Written by Init and Close only.
-	cfg    Config
-	mask   uint64
-	low    uint64 // the padder is woken when so many runs are left, or fewer
-	ctx    context.Context
-	cancel context.CancelFunc
-	closed atomic.Bool
-	log    *safelog.Queue
+	cfg          Config
+	indexMask    uint64
+	lowWatermark uint64 // the padder is woken when so many runs are left, or fewer
+	ctx          context.Context
+	cancel       context.CancelFunc
+	closed       atomic.Bool
+	log          *safelog.Queue
 
 	padderDone chan struct{} // closed when the padder has ended; nil where there is none
 
-	betweenStores func() // a test's, called by publish; nil otherwise
+	testHookPublish func() // a test's, called by publish; nil otherwise
 
 	// slots keeps run k at k & mask. A slot is written under the put lock and read by takers
 	// that look for a successor; they know it by its number.
-	slots []atomic.Pointer[slot]
+	slots []atomic.Pointer[runState]
 	_     cpu.CacheLinePad
 
 	// token is held by who calls the provider and puts what it returns, for as long as the provider
 	// takes: nobody waits for it who has not asked for a run, but Close, for a while.
-	token    lock
-	starting bool        // within Init; under the token, as the next four
-	loggedAt time.Time   // when an episode of failures was last logged
-	logged   bool        // whether this one was
-	waiting  Run         // made by the provider and not put yet, if pending
-	pending  atomic.Bool // written under the token
+	providerLock   contextLock
+	initializing   bool        // within Init; under the token, as the next four
+	lastLogged     time.Time   // when an episode of failures was last logged
+	failuresLogged bool        // whether this one was
+	pendingRun     Run         // made by the provider and not put yet, if pending
+	hasPendingRun  atomic.Bool // written under the token
 
 	// putLock is held for the few stores of publish, and no code of the user's runs under it.
-	putLock lock
-	tail    atomic.Uint64 // number of the run that was put last; written under the put lock
-	total   uint64        // how many integers were put, modulo 2^64; under the put lock
-	fresh   signal        // a run was put, or cannot be
+	putLock      contextLock
+	tail         atomic.Uint64 // number of the run that was put last; written under the put lock
+	totalPut     uint64        // how many integers were put, modulo 2^64; under the put lock
+	runAvailable signal        // a run was put, or cannot be
 
 	// promised is tail and how many runs have a place reserved: by the provider's next one, and
 	// by each that is being put.
-	promised atomic.Uint64
+	reservedTail atomic.Uint64
 
-	wake    chan struct{}              // asks the padder to fill the ring; holds at most one
-	kick    chan struct{}              // the same, and not to wait for a retry's time to come
-	resting atomic.Bool                // the padder rests, and takers stand in for it
-	rested  uint64                     // tail when it began to; the padder's own
-	ended   atomic.Pointer[error]      // what the provider said when it was exhausted
-	empty   atomic.Pointer[EmptyError] // why the ring is empty, if it is; never nil
+	wakeRequests   chan struct{}              // asks the padder to fill the ring; holds at most one
+	kickRequests   chan struct{}              // the same, and not to wait for a retry's time to come
+	padderPaused   atomic.Bool                // the padder rests, and takers stand in for it
+	tailAtPause    uint64                     // tail when it began to; the padder's own
+	exhaustedError atomic.Pointer[error]      // what the provider said when it was exhausted
+	lastEmptyError atomic.Pointer[EmptyError] // why the ring is empty, if it is; never nil
 
-	counts counts
+	counters counters
 }
 
 // New makes a ring and, where the configuration has a provider, pads it for the first time
@@ -85,7 +85,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 // each take the way through a pointer. It must be called once, before anything else. With an error
 // the ring is closed, or still the zero value.
 func (r *Ring) Init(ctx context.Context, cfg Config) error {
-	if r == nil || r.made() {
+	if r == nil || r.initialized() {
 		return fmt.Errorf("%w: Init of a ring that is nil, or was made before", ErrConfig)
 	}
 	if err := r.init(cfg, 0); err != nil {
@@ -94,13 +94,13 @@ func (r *Ring) Init(ctx context.Context, cfg Config) error {
 	if cfg.Provider == nil {
 		return nil
 	}
-	r.starting = true
+	r.initializing = true
 	wait, err := r.fill(ctx, Initial)
 	if err != nil && !r.hasRun() {
 		r.Close()
 		return err
 	}
-	r.starting = false
+	r.initializing = false
 	r.advance(r.current.Load()) // so that the first take too finds a run
 	r.startPadder(wait)
 	return nil
@@ -109,7 +109,7 @@ func (r *Ring) Init(ctx context.Context, cfg Config) error {
 // startPadder starts the padder, which first pads after a while; 0 for when it is asked to.
 func (r *Ring) startPadder(wait time.Duration) {
 	r.padderDone = make(chan struct{})
-	go r.pad(wait)
+	go r.runPadder(wait)
 }
 
 // newRing makes a ring without a padder, whose first run has the number after start.
@@ -125,19 +125,19 @@ func (r *Ring) init(cfg Config, start uint64) error {
 		return err
 	}
 	r.cfg = cfg
-	r.mask = uint64(cfg.Capacity - 1)
-	r.low = cfg.threshold()
-	r.slots = make([]atomic.Pointer[slot], cfg.Capacity)
+	r.indexMask = uint64(cfg.Capacity - 1)
+	r.lowWatermark = cfg.lowWatermark()
+	r.slots = make([]atomic.Pointer[runState], cfg.Capacity)
 	r.log = safelog.NewQueue(cfg.Logger)
-	r.wake = make(chan struct{}, 1)
-	r.kick = make(chan struct{}, 1)
+	r.wakeRequests = make(chan struct{}, 1)
+	r.kickRequests = make(chan struct{}, 1)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.tail.Store(start)
-	r.promised.Store(start)
-	r.empty.Store(new(EmptyError))
-	r.current.Store(&slot{number: start})
+	r.reservedTail.Store(start)
+	r.lastEmptyError.Store(new(EmptyError))
+	r.current.Store(&runState{index: start})
 	return nil
 }
 
 // made reports whether New made the ring.
-func (r *Ring) made() bool { return r != nil && r.current.Load() != nil }
+func (r *Ring) initialized() bool { return r != nil && r.current.Load() != nil }

@@ -33,7 +33,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestPutRefusesWhatIsNoRun(t *testing.T) {
-	r := bare(t, 2, 0)
+	r := newRingWithoutProvider(t, 2, 0)
 	for _, run := range []Run{
 		{First: -1, Length: 1},
 		{First: 0, Length: 0},
@@ -48,35 +48,35 @@ func TestPutRefusesWhatIsNoRun(t *testing.T) {
 	if st := r.Stats(); st.Fill != 0 {
 		t.Errorf("%d integers were put", st.Fill)
 	}
-	put(t, r, math.MaxInt64, 1)
-	put(t, r, 1, math.MaxInt64)
-	take(t, r, math.MaxInt64)
-	take(t, r, 1)
+	mustPut(t, r, math.MaxInt64, 1)
+	mustPut(t, r, 1, math.MaxInt64)
+	mustTake(t, r, math.MaxInt64)
+	mustTake(t, r, 1)
 }
 
 func TestTakesComeInTheOrderOfPuts(t *testing.T) {
 	for _, first := range []uint64{0, math.MaxUint64 - 2} { // the second: run numbers wrap
-		r := bare(t, 4, first)
-		put(t, r, 100, 2)
-		put(t, r, 50, 1) // the ring knows no order but that of puts
-		put(t, r, 200, 3)
+		r := newRingWithoutProvider(t, 4, first)
+		mustPut(t, r, 100, 2)
+		mustPut(t, r, 50, 1) // the ring knows no order but that of puts
+		mustPut(t, r, 200, 3)
 		for _, want := range []int64{100, 101, 50, 200, 201, 202} {
-			take(t, r, want)
+			mustTake(t, r, want)
 		}
 		for range 3 {
 			if v, err := r.Take(context.Background()); !errors.Is(err, ErrEmpty) {
 				t.Fatalf("Take() of an empty ring = %d, %v; want ErrEmpty", v, err)
 			}
 		}
-		put(t, r, 300, 1)
-		take(t, r, 300)
+		mustPut(t, r, 300, 1)
+		mustTake(t, r, 300)
 	}
 }
 
 func TestClaimEndsWhereARunEnds(t *testing.T) {
-	r := bare(t, 2, 0)
-	put(t, r, 10, 5)
-	put(t, r, 100, 5)
+	r := newRingWithoutProvider(t, 2, 0)
+	mustPut(t, r, 10, 5)
+	mustPut(t, r, 100, 5)
 	ctx := context.Background()
 	for _, want := range []struct{ n, first, got int64 }{{2, 10, 2}, {10, 12, 3}, {5, 100, 5}} {
 		first, got, err := r.Claim(ctx, want.n)
@@ -96,22 +96,22 @@ func TestClaimEndsWhereARunEnds(t *testing.T) {
 
 func TestFullRingTakesNoRun(t *testing.T) {
 	for _, first := range []uint64{0, math.MaxUint64 - 1} {
-		r := bare(t, 2, first)
-		put(t, r, 0, 2)
-		put(t, r, 2, 2)
+		r := newRingWithoutProvider(t, 2, first)
+		mustPut(t, r, 0, 2)
+		mustPut(t, r, 2, 2)
 		for range 3 {
 			if err := r.Put(context.Background(), Run{First: 4, Length: 2}); !errors.Is(err, ErrFull) {
 				t.Fatalf("Put into a full ring = %v, want ErrFull", err)
 			}
 		}
-		take(t, r, 0) // the run is still in use
+		mustTake(t, r, 0) // the run is still in use
 		if err := r.Put(context.Background(), Run{First: 4, Length: 2}); !errors.Is(err, ErrFull) {
 			t.Fatalf("Put beside a run in use = %v, want ErrFull", err)
 		}
-		take(t, r, 1)
-		put(t, r, 4, 2)
+		mustTake(t, r, 1)
+		mustPut(t, r, 4, 2)
 		for want := int64(2); want < 6; want++ {
-			take(t, r, want)
+			mustTake(t, r, want)
 		}
 		if got := r.Stats().RejectedPuts; got != 4 {
 			t.Errorf("RejectedPuts = %d, want 4", got)
@@ -124,7 +124,7 @@ func TestAgainstAPlainQueue(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		capacity := 1 << rnd.IntN(4)
-		r := bare(t, capacity, math.MaxUint64-rnd.Uint64N(20))
+		r := newRingWithoutProvider(t, capacity, math.MaxUint64-rnd.Uint64N(20))
 		var (
 			queue [][]int64
 			next  int64
@@ -177,7 +177,7 @@ func TestAgainstAPlainQueue(t *testing.T) {
 // reasons.
 func TestCacheLines(t *testing.T) {
 	const line = 64
-	var s slot
+	var s runState
 	readOnly := unsafe.Offsetof(s.length) + unsafe.Sizeof(s.length)
 	taken := unsafe.Offsetof(s.taken)
 	if taken-readOnly < line {
@@ -193,17 +193,17 @@ func TestCacheLines(t *testing.T) {
 	if got := unsafe.Offsetof(r.cfg); got < line {
 		t.Errorf("the field after current is at offset %d, want at least %d", got, line)
 	}
-	if got := unsafe.Offsetof(r.token) - unsafe.Offsetof(r.slots); got < line {
+	if got := unsafe.Offsetof(r.providerLock) - unsafe.Offsetof(r.slots); got < line {
 		t.Errorf("what putters write begins %d bytes after what takers read, want at least %d", got, line)
 	}
 }
 
 func TestStatsAfterClose(t *testing.T) {
-	r := bare(t, 2, 0)
-	put(t, r, 0, 10)
-	put(t, r, 10, 10)
+	r := newRingWithoutProvider(t, 2, 0)
+	mustPut(t, r, 0, 10)
+	mustPut(t, r, 10, 10)
 	for v := range int64(12) {
-		take(t, r, v)
+		mustTake(t, r, v)
 	}
 	r.Close()
 	if st := r.Stats(); st.Taken != 12 || st.Fill != 0 || st.Oldest != -1 || st.Newest != -1 {
@@ -212,7 +212,7 @@ func TestStatsAfterClose(t *testing.T) {
 }
 
 func TestStatsTellOldestAndNewest(t *testing.T) {
-	r := bare(t, 4, 0)
+	r := newRingWithoutProvider(t, 4, 0)
 	check := func(oldest, newest int64) {
 		t.Helper()
 		if st := r.Stats(); st.Oldest != oldest || st.Newest != newest {
@@ -220,13 +220,13 @@ func TestStatsTellOldestAndNewest(t *testing.T) {
 		}
 	}
 	check(-1, -1)
-	put(t, r, 10, 1)
+	mustPut(t, r, 10, 1)
 	check(10, 10)
-	put(t, r, 20, 2)
+	mustPut(t, r, 20, 2)
 	check(10, 20)
-	take(t, r, 10)
+	mustTake(t, r, 10)
 	check(20, 20)
-	take(t, r, 20)
-	take(t, r, 21)
+	mustTake(t, r, 20)
+	mustTake(t, r, 21)
 	check(-1, -1)
 }

@@ -34,19 +34,19 @@ const (
 
 	// spentFloor is where the counter of a spent run is set back to when takers that find
 	// the ring empty have carried it further: beyond any length, and far from its end.
-	spentFloor = 1 << 63
+	usedUpCounter = 1 << 63
 )
 
 // slot is a run in the ring. The fields of its first line are written once, before it is
 // published, and then only read; the counter is written by every take, so it has lines of
 // its own. With both on one line every take would wait for the line to come back from
 // whoever took last, before it could even read the bounds (BenchmarkPadding shows it).
-type slot struct {
-	number uint64 // the run's index; it may wrap, only differences are used
-	before uint64 // how many integers all runs before this one held, modulo 2^64
-	first  int64
-	length uint64 // at most 2^63-1
-	closed *slot  // not nil in the one that Close puts in the place of the current run: that run
+type runState struct {
+	index           uint64 // the run's index; it may wrap, only differences are used
+	precedingTotal  uint64 // how many integers all runs before this one held, modulo 2^64
+	first           int64
+	length          uint64    // at most 2^63-1
+	lastBeforeClose *runState // not nil in the one that Close puts in the place of the current run: that run
 
 	_     cpu.CacheLinePad
 	taken atomic.Uint64 // how many were claimed; beyond length once the run is spent
@@ -55,9 +55,9 @@ type slot struct {
 
 // claim takes up to n integers, n being at least 1, and returns the first and how many; 0
 // when the run is spent.
-func (s *slot) claim(n uint64) (first int64, got uint64) {
+func (s *runState) claim(n uint64) (first int64, got uint64) {
 	// Looking first keeps the takers of an empty ring from moving the counter on and on.
-	if s.spent() {
+	if s.usedUp() {
 		return 0, 0
 	}
 	n = min(n, maxClaim)
@@ -69,13 +69,13 @@ func (s *slot) claim(n uint64) (first int64, got uint64) {
 }
 
 // spent tells whether no integer is left.
-func (s *slot) spent() bool {
+func (s *runState) usedUp() bool {
 	t := s.taken.Load()
-	if t > spentFloor {
-		s.taken.Store(spentFloor) // still beyond any length: the run stays spent
+	if t > usedUpCounter {
+		s.taken.Store(usedUpCounter) // still beyond any length: the run stays spent
 	}
 	return t >= s.length
 }
 
 // claimed is how many integers of this run and all before it were claimed.
-func (s *slot) claimed() uint64 { return s.before + min(s.taken.Load(), s.length) }
+func (s *runState) totalClaimed() uint64 { return s.precedingTotal + min(s.taken.Load(), s.length) }

@@ -10,7 +10,7 @@ type signal struct {
 }
 
 // next returns the channel that the next broadcast closes.
-func (s *signal) next() <-chan struct{} {
+func (s *signal) subscribe() <-chan struct{} {
 	for {
 		if ch := s.ch.Load(); ch != nil {
 			return *ch

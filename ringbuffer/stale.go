@@ -7,16 +7,16 @@ func (r *Ring) dropStale() (err error) {
 	if r.cfg.Stale == nil {
 		return nil
 	}
-	defer catch("Stale", &err)
-	for stale := r.current.Load().number; ; { // all before it are dropped
+	defer recoverPanic("Stale", &err)
+	for stale := r.current.Load().index; ; { // all before it are dropped
 		s := r.current.Load()
-		if !s.spent() {
-			if int64(stale-s.number) <= 0 && !r.cfg.Stale(s.first) {
-				if stale = r.lastStale(s); stale == s.number {
+		if !s.usedUp() {
+			if int64(stale-s.index) <= 0 && !r.cfg.Stale(s.first) {
+				if stale = r.lastStale(s); stale == s.index {
 					return nil
 				}
 			}
-			r.counts.drop(s)
+			r.counters.drop(s)
 		}
 		if !r.advance(s) {
 			return nil
@@ -27,11 +27,11 @@ func (r *Ring) dropStale() (err error) {
 // lastStale returns the number of a stale run behind the run s, or that of s. Where runs rise
 // there is none unless s is stale itself; but a provider may have set back, and then the first
 // after that may be.
-func (r *Ring) lastStale(s *slot) uint64 {
-	stale, before := s.number, s.first
-	for n := s.number + 1; ; n++ {
-		next := r.slots[n&r.mask].Load()
-		if next == nil || next.number != n {
+func (r *Ring) lastStale(s *runState) uint64 {
+	stale, before := s.index, s.first
+	for n := s.index + 1; ; n++ {
+		next := r.slots[n&r.indexMask].Load()
+		if next == nil || next.index != n {
 			return stale // the end, or takers have come far meanwhile
 		}
 		if next.first < before && r.cfg.Stale(next.first) {

@@ -7,31 +7,31 @@ import (
 
 // counts are what takers and putters count; none of it is touched by a take that finds
 // something in the current run.
-type counts struct {
-	rejectedTakes  atomic.Uint64
-	rejectedPuts   atomic.Uint64
-	dropped        atomic.Uint64
-	dropping       atomic.Uint64 // dropped, and what is about to be
-	taken          atomic.Uint64 // the most that Stats returned as taken
-	paddings       [triggers]atomic.Uint64
-	failedPaddings atomic.Uint64
-	episode        atomic.Int64 // failures since a padding last worked; written under the token
+type counters struct {
+	rejectedTakes       atomic.Uint64
+	rejectedPuts        atomic.Uint64
+	dropped             atomic.Uint64
+	dropBound           atomic.Uint64 // dropped, and what is about to be
+	maxReportedTaken    atomic.Uint64 // the most that Stats returned as taken
+	paddings            [triggerCount]atomic.Uint64
+	failedPaddings      atomic.Uint64
+	consecutiveFailures atomic.Int64 // failures since a padding last worked; written under the token
 }
 
 // drop claims all that is left of a run that is or was the current one. One goroutine calls it at a
 // time, the padder.
-func (c *counts) drop(s *slot) {
+func (c *counters) drop(s *runState) {
 	dropped := c.dropped.Load()
 	for {
 		t := s.taken.Load()
 		if t >= s.length {
-			c.dropping.Store(dropped)
+			c.dropBound.Store(dropped)
 			return
 		}
 		// Before the claim, so that what it claims is at no time counted as taken; and for that
 		// time what was taken is noted.
-		c.takenOf(s.claimed())
-		c.dropping.Store(dropped + s.length - t)
+		c.monotonicTaken(s.totalClaimed())
+		c.dropBound.Store(dropped + s.length - t)
 		if s.taken.CompareAndSwap(t, s.length) {
 			c.dropped.Store(dropped + s.length - t)
 			return
@@ -42,14 +42,14 @@ func (c *counts) drop(s *slot) {
 // takenOf returns how many integers were taken, where so many were claimed of the ring. What is
 // being dropped makes the difference too small at times, never too great, so the greatest that was
 // seen is the best that is known, and it never falls.
-func (c *counts) takenOf(claimed uint64) uint64 {
-	taken := claimed - c.dropping.Load()
+func (c *counters) monotonicTaken(claimed uint64) uint64 {
+	taken := claimed - c.dropBound.Load()
 	for {
-		most := c.taken.Load()
+		most := c.maxReportedTaken.Load()
 		if int64(taken-most) <= 0 { // they may wrap
 			return most
 		}
-		if c.taken.CompareAndSwap(most, taken) {
+		if c.maxReportedTaken.CompareAndSwap(most, taken) {
 			return taken
 		}
 	}
@@ -73,42 +73,42 @@ type Stats struct {
 
 // Stats returns a snapshot. It does not hinder takers.
 func (r *Ring) Stats() Stats {
-	if !r.made() {
-		return Stats{Oldest: -1, Newest: -1, LastError: errNotMade}
+	if !r.initialized() {
+		return Stats{Oldest: -1, Newest: -1, LastError: errNotInitialized}
 	}
 	st := Stats{
-		Dropped:        r.counts.dropped.Load(),
-		RejectedTakes:  r.counts.rejectedTakes.Load(),
-		RejectedPuts:   r.counts.rejectedPuts.Load(),
-		FailedPaddings: r.counts.failedPaddings.Load(),
+		Dropped:        r.counters.dropped.Load(),
+		RejectedTakes:  r.counters.rejectedTakes.Load(),
+		RejectedPuts:   r.counters.rejectedPuts.Load(),
+		FailedPaddings: r.counters.failedPaddings.Load(),
 		CapacityRuns:   r.cfg.Capacity,
 		Oldest:         -1,
 		Newest:         -1,
 		LastError:      r.emptyError().Cause,
 	}
-	for t := range r.counts.paddings {
-		st.Paddings[t] = r.counts.paddings[t].Load()
+	for t := range r.counters.paddings {
+		st.Paddings[t] = r.counters.paddings[t].Load()
 	}
 	s := r.current.Load()
-	if s.closed != nil {
-		st.Taken = r.counts.takenOf(s.closed.claimed())
+	if s.lastBeforeClose != nil {
+		st.Taken = r.counters.monotonicTaken(s.lastBeforeClose.totalClaimed())
 		return st
 	}
-	st.Taken = r.counts.takenOf(s.claimed())
-	if !s.spent() {
-		st.add(s, s.length-min(s.taken.Load(), s.length))
+	st.Taken = r.counters.monotonicTaken(s.totalClaimed())
+	if !s.usedUp() {
+		st.addRun(s, s.length-min(s.taken.Load(), s.length))
 	}
-	for number := s.number + 1; ; number++ {
-		next := r.slots[number&r.mask].Load()
-		if next == nil || next.number != number {
+	for number := s.index + 1; ; number++ {
+		next := r.slots[number&r.indexMask].Load()
+		if next == nil || next.index != number {
 			return st // the end, or takers have moved on meanwhile
 		}
-		st.add(next, next.length)
+		st.addRun(next, next.length)
 	}
 }
 
 // add counts a run of which so many integers are left, which comes after those counted.
-func (st *Stats) add(s *slot, left uint64) {
+func (st *Stats) addRun(s *runState, left uint64) {
 	if st.FillRuns == 0 {
 		st.Oldest = s.first
 	}

@@ -15,7 +15,7 @@ func TestTakenNeverFalls(t *testing.T) {
 		rounds = 500
 	}
 	var dropping atomic.Bool
-	r, err := newRing(Config{Capacity: 8, TakePolicy: Fail, Logger: silent(), Stale: func(int64) bool { return dropping.Load() }}, 0)
+	r, err := newRing(Config{Capacity: 8, TakePolicy: Fail, Logger: discardLogger(), Stale: func(int64) bool { return dropping.Load() }}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func TestTakenNeverFalls(t *testing.T) {
 	}
 	for range rounds {
 		for v := range int64(8) {
-			put(t, r, 100*v, 100)
+			mustPut(t, r, 100*v, 100)
 		}
 		for v := range int64(5) {
 			taken.Add(1)
-			take(t, r, v)
+			mustTake(t, r, v)
 			least.Add(1)
 		}
 		dropping.Store(true)
@@ -66,9 +66,9 @@ func TestTakenDuringClose(t *testing.T) {
 		rounds = 500
 	}
 	for range rounds {
-		r := bare(t, 2, 0)
-		put(t, r, 0, 100)
-		take(t, r, 0)
+		r := newRingWithoutProvider(t, 2, 0)
+		mustPut(t, r, 0, 100)
+		mustTake(t, r, 0)
 		var reader sync.WaitGroup
 		var stop atomic.Bool
 		reader.Go(func() {

@@ -9,14 +9,14 @@ import (
 )
 
 // counting is a provider of runs of one length that lie end to end from 0 on.
-type counting struct {
+type countingProvider struct {
 	length int64
 	next   atomic.Int64
 	calls  atomic.Int64
 	busy   atomic.Bool
 }
 
-func (p *counting) NextRun(context.Context) (Run, error) {
+func (p *countingProvider) NextRun(context.Context) (Run, error) {
 	if !p.busy.CompareAndSwap(false, true) {
 		panic("bug: the provider is called twice at a time")
 	}
@@ -33,13 +33,13 @@ type providerFunc func(ctx context.Context) (Run, error)
 func (f providerFunc) NextRun(ctx context.Context) (Run, error) { return f(ctx) }
 
 // silent is a logger that writes nothing.
-func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // start makes a ring that is closed at the end of the test. Without a logger it is silent.
-func start(tb testing.TB, cfg Config) *Ring {
+func newTestRing(tb testing.TB, cfg Config) *Ring {
 	tb.Helper()
 	if cfg.Logger == nil {
-		cfg.Logger = silent()
+		cfg.Logger = discardLogger()
 	}
 	r, err := New(context.Background(), cfg)
 	if err != nil {
@@ -50,9 +50,9 @@ func start(tb testing.TB, cfg Config) *Ring {
 }
 
 // bare makes a ring without a provider whose run numbers begin after first.
-func bare(tb testing.TB, capacity int, first uint64) *Ring {
+func newRingWithoutProvider(tb testing.TB, capacity int, first uint64) *Ring {
 	tb.Helper()
-	r, err := newRing(Config{Capacity: capacity, TakePolicy: Fail, Logger: silent()}, first)
+	r, err := newRing(Config{Capacity: capacity, TakePolicy: Fail, Logger: discardLogger()}, first)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func bare(tb testing.TB, capacity int, first uint64) *Ring {
 }
 
 // put puts a run and fails the test if it cannot.
-func put(tb testing.TB, r *Ring, first, length int64) {
+func mustPut(tb testing.TB, r *Ring, first, length int64) {
 	tb.Helper()
 	if err := r.Put(context.Background(), Run{First: first, Length: length}); err != nil {
 		tb.Fatal(err)
@@ -69,7 +69,7 @@ func put(tb testing.TB, r *Ring, first, length int64) {
 }
 
 // take takes one integer and fails the test unless it is want.
-func take(tb testing.TB, r *Ring, want int64) {
+func mustTake(tb testing.TB, r *Ring, want int64) {
 	tb.Helper()
 	got, err := r.Take(context.Background())
 	if err != nil || got != want {
@@ -88,7 +88,7 @@ func eventually(tb testing.TB, what string, cond func() bool) {
 }
 
 // flush waits until what the ring logs is written.
-func flush(tb testing.TB, r *Ring) {
+func flushLog(tb testing.TB, r *Ring) {
 	tb.Helper()
 	if !r.log.Flush(time.Minute) {
 		tb.Fatal("the log was not written within a minute")

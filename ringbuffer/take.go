@@ -32,8 +32,8 @@ func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error)
 	if n < 1 {
 		return 0, 0, nil
 	}
-	if !r.made() {
-		return 0, 0, errNotMade
+	if !r.initialized() {
+		return 0, 0, errNotInitialized
 	}
 	for {
 		s := r.current.Load()
@@ -43,7 +43,7 @@ func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error)
 		if r.advance(s) {
 			continue
 		}
-		if err := r.onEmpty(ctx); err != nil {
+		if err := r.handleEmpty(ctx); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -52,19 +52,19 @@ func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error)
 // advance moves takers from the spent run s to its successor, and tells whether the current
 // run is another one now. The one that moves them also looks at the threshold, so that
 // takers do so once a run.
-func (r *Ring) advance(s *slot) bool {
+func (r *Ring) advance(s *runState) bool {
 	if r.closed.Load() {
 		return false
 	}
-	next := r.slots[(s.number+1)&r.mask].Load()
-	if next == nil || next.number != s.number+1 {
+	next := r.slots[(s.index+1)&r.indexMask].Load()
+	if next == nil || next.index != s.index+1 {
 		// Not put yet; or, if this taker slept through a lap, long gone.
 		return r.current.Load() != s
 	}
-	if r.current.CompareAndSwap(s, next) && r.tail.Load()-next.number+1 <= r.low {
+	if r.current.CompareAndSwap(s, next) && r.tail.Load()-next.index+1 <= r.lowWatermark {
 		// low runs are left, and the one just begun is about to lose an integer: the fill
 		// level is below the threshold.
-		r.lowered(next.number)
+		r.onLowWatermark(next.index)
 	}
 	return true
 }
@@ -74,66 +74,66 @@ func (r *Ring) advance(s *slot) bool {
 // publish.
 func (r *Ring) hasRun() bool {
 	s := r.current.Load()
-	if !s.spent() {
+	if !s.usedUp() {
 		return true
 	}
-	next := r.slots[(s.number+1)&r.mask].Load()
-	return next != nil && next.number == s.number+1 || r.current.Load() != s
+	next := r.slots[(s.index+1)&r.indexMask].Load()
+	return next != nil && next.index == s.index+1 || r.current.Load() != s
 }
 
 // onEmpty asks the policy what a take shall do, unless there is nothing to ask about. It
 // returns nil when the take shall look again.
-func (r *Ring) onEmpty(ctx context.Context) error {
+func (r *Ring) handleEmpty(ctx context.Context) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	if end := r.ended.Load(); end != nil {
+	if end := r.exhaustedError.Load(); end != nil {
 		if r.hasRun() {
 			return nil // put before the end came
 		}
-		r.counts.rejectedTakes.Add(1)
+		r.counters.rejectedTakes.Add(1)
 		return *end
 	}
-	r.counts.rejectedTakes.Add(1)
+	r.counters.rejectedTakes.Add(1)
 	r.wakePadder()
-	err := r.askTakePolicy(ctx)
+	err := r.callTakePolicy(ctx)
 	switch {
 	case err == nil || r.closed.Load():
 		return err
-	case r.ended.Load() != nil:
+	case r.exhaustedError.Load() != nil:
 		// The end came meanwhile, and its error is final: before it is returned, what was
 		// put before it has to be taken.
 		return nil
 	}
-	return mask(err) // the ring is neither closed nor exhausted, whatever the policy returned
+	return maskRingErrors(err) // the ring is neither closed nor exhausted, whatever the policy returned
 }
 
 // Wait waits until there is something to take, and returns nil; ErrClosed when the ring
 // closes first; the provider's error when it is exhausted; and an error that wraps that of
 // ctx, ErrEmpty and the last padding error when ctx ends first.
 func (r *Ring) Wait(ctx context.Context) error {
-	if !r.made() {
-		return errNotMade
+	if !r.initialized() {
+		return errNotInitialized
 	}
 	for {
-		fresh := r.fresh.next()
+		fresh := r.runAvailable.subscribe()
 		if r.closed.Load() {
 			return ErrClosed
 		}
 		if r.hasRun() {
 			return nil
 		}
-		if end := r.ended.Load(); end != nil {
+		if end := r.exhaustedError.Load(); end != nil {
 			return *end
 		}
-		if err := r.sleep(ctx, fresh); err != nil {
+		if err := r.awaitRun(ctx, fresh); err != nil {
 			return err
 		}
 	}
 }
 
 // sleep waits for a signal, with the padder awake.
-func (r *Ring) sleep(ctx context.Context, fresh <-chan struct{}) error {
+func (r *Ring) awaitRun(ctx context.Context, fresh <-chan struct{}) error {
 	r.wakePadder()
 	select {
 	case <-fresh:
@@ -146,4 +146,4 @@ func (r *Ring) sleep(ctx context.Context, fresh <-chan struct{}) error {
 }
 
 // emptyError says why the ring is empty.
-func (r *Ring) emptyError() *EmptyError { return r.empty.Load() }
+func (r *Ring) emptyError() *EmptyError { return r.lastEmptyError.Load() }

@@ -29,8 +29,8 @@ func TestInvariant3TinyRings(t *testing.T) {
 					name := fmt.Sprintf("procs=%d/%v/runs=%d/length=%d", procs, policy, capacity, length)
 					t.Run(name, func(t *testing.T) {
 						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-						hammer(t, Config{Capacity: capacity, TakePolicy: policy}, length, total/54)
-						hammer(t, Config{Capacity: capacity, TakePolicy: policy, Assist: true}, length, total/54)
+						takeConcurrently(t, Config{Capacity: capacity, TakePolicy: policy}, length, total/54)
+						takeConcurrently(t, Config{Capacity: capacity, TakePolicy: policy, Assist: true}, length, total/54)
 					})
 				}
 			}
@@ -40,9 +40,9 @@ func TestInvariant3TinyRings(t *testing.T) {
 
 // hammer takes at least total integers with 16 goroutines, by TryTake, Take and Claim, and
 // checks that all differ and that the ring's own count of them is exact.
-func hammer(t *testing.T, cfg Config, length, total int64) {
+func takeConcurrently(t *testing.T, cfg Config, length, total int64) {
 	leaktest.Check(t)
-	p := &counting{length: length}
+	p := &countingProvider{length: length}
 	cfg.Provider = p
 	r, err := newRing(cfg, math.MaxUint64-uint64(total/length/2))
 	if err != nil {
@@ -112,17 +112,17 @@ func hammer(t *testing.T, cfg Config, length, total int64) {
 // so a taker that sleeps in between gets what another one has. Here a taker sleeps between
 // its two steps for a whole lap of the ring and more: it finds a spent run.
 func TestD1TakerSleepsThroughALap(t *testing.T) {
-	r := bare(t, 2, 0)
-	put(t, r, 0, 2)
-	take(t, r, 0)
+	r := newRingWithoutProvider(t, 2, 0)
+	mustPut(t, r, 0, 2)
+	mustTake(t, r, 0)
 	asleep := r.current.Load() // one integer is left, and this taker is about to take it
-	take(t, r, 1)
+	mustTake(t, r, 1)
 	for v := int64(2); v < 20; v += 2 {
-		put(t, r, v, 2) // over and over through the place that the sleeper's run had
-		take(t, r, v)
-		take(t, r, v+1)
+		mustPut(t, r, v, 2) // over and over through the place that the sleeper's run had
+		mustTake(t, r, v)
+		mustTake(t, r, v+1)
 	}
-	put(t, r, 20, 2)
+	mustPut(t, r, 20, 2)
 	if first, got := asleep.claim(1); got != 0 {
 		t.Errorf("the sleeper got %d again", first)
 	}
@@ -132,7 +132,7 @@ func TestD1TakerSleepsThroughALap(t *testing.T) {
 	if !r.advance(asleep) {
 		t.Error("the sleeper believes that the ring is empty")
 	}
-	take(t, r, 20)
+	mustTake(t, r, 20)
 }
 
 // D1: two takers and one integer left, over and over: one gets it, the other one does not.
@@ -141,9 +141,9 @@ func TestD1OneLeftForTwo(t *testing.T) {
 	if testing.Short() {
 		rounds = 2_000
 	}
-	r := bare(t, 1, 0)
+	r := newRingWithoutProvider(t, 1, 0)
 	for round := range int64(rounds) {
-		put(t, r, round, 1)
+		mustPut(t, r, round, 1)
 		var (
 			winners atomic.Int32
 			both    sync.WaitGroup
@@ -168,10 +168,10 @@ func TestD1OneLeftForTwo(t *testing.T) {
 // Invariant 3 with counters near their end: takers that find the ring empty carry the
 // counter of the spent run on, and it must never come round to 0.
 func TestInvariant3CounterNearItsEnd(t *testing.T) {
-	r := bare(t, 1, 0)
-	put(t, r, 7, 3)
+	r := newRingWithoutProvider(t, 1, 0)
+	mustPut(t, r, 7, 3)
 	for want := int64(7); want < 10; want++ {
-		take(t, r, want)
+		mustTake(t, r, want)
 	}
 	for _, near := range []uint64{math.MaxInt64 - 5, math.MaxUint64 - 1_000} {
 		r.current.Load().taken.Store(near)
@@ -191,16 +191,16 @@ func TestInvariant3CounterNearItsEnd(t *testing.T) {
 
 // The longest run there is: neither its bounds nor a claim's size overflow.
 func TestD8LongestRun(t *testing.T) {
-	r := bare(t, 1, 0)
-	put(t, r, 0, math.MaxInt64)
+	r := newRingWithoutProvider(t, 1, 0)
+	mustPut(t, r, 0, math.MaxInt64)
 	first, got, err := r.Claim(context.Background(), math.MaxInt64)
 	if err != nil || first != 0 || got != maxClaim {
 		t.Fatalf("Claim = %d, %d, %v; want %d from 0 on", first, got, err, int64(maxClaim))
 	}
 	s := r.current.Load()
 	s.taken.Store(math.MaxInt64 - 2)
-	take(t, r, math.MaxInt64-2)
-	take(t, r, math.MaxInt64-1)
+	mustTake(t, r, math.MaxInt64-2)
+	mustTake(t, r, math.MaxInt64-1)
 	if v, err := r.Take(context.Background()); !errors.Is(err, ErrEmpty) {
 		t.Errorf("Take() = %d, %v; want ErrEmpty", v, err)
 	}
@@ -209,7 +209,7 @@ func TestD8LongestRun(t *testing.T) {
 // Of two takes, one of which returns before the other starts, the second gets the later
 // integer: a token passes from goroutine to goroutine.
 func TestOrderAcrossGoroutines(t *testing.T) {
-	r := start(t, Config{Capacity: 2, Provider: &counting{length: 3}})
+	r := newTestRing(t, Config{Capacity: 2, Provider: &countingProvider{length: 3}})
 	const goroutines, rounds = 8, 3_000
 	tokens := make([]chan int64, goroutines)
 	for g := range tokens {

@@ -43,7 +43,7 @@ func TestZeroRing(t *testing.T) {
 // The other types: a zero Config makes a ring, a zero Run is refused, errors that are nil pointers
 // have a text.
 func TestZeroValues(t *testing.T) {
-	r := start(t, Config{})
+	r := newTestRing(t, Config{})
 	if err := r.Put(context.Background(), Run{}); !errors.Is(err, ErrRun) {
 		t.Errorf("Put() = %v", err)
 	}
@@ -57,11 +57,11 @@ func TestZeroValues(t *testing.T) {
 			t.Errorf("%T: %v", err, err)
 		}
 	}
-	var typed *counting // a Provider that is a nil pointer
+	var typed *countingProvider // a Provider that is a nil pointer
 	if _, err := New(context.Background(), Config{Provider: typed}); !errors.As(err, new(*PanicError)) {
 		t.Errorf("New() = %v", err)
 	}
-	if err := builtinTake(-1).OnEmpty(context.Background(), r); !errors.Is(err, ErrConfig) {
+	if err := builtinTakePolicy(-1).OnEmpty(context.Background(), r); !errors.Is(err, ErrConfig) {
 		t.Errorf("an unknown policy: %v", err)
 	}
 }
