@@ -11,22 +11,22 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-func run(b *testing.B, group []Subject) {
+func runSubjects(b *testing.B, group []Subject) {
 	for _, s := range group {
 		b.Run(s.Name, s.Bench)
 	}
 }
 
-func BenchmarkSerial(b *testing.B)   { run(b, Serial()) }
-func BenchmarkParallel(b *testing.B) { run(b, Parallel()) }
-func BenchmarkBatch(b *testing.B)    { run(b, Batch()) }
+func BenchmarkSerial(b *testing.B)   { runSubjects(b, Serial()) }
+func BenchmarkParallel(b *testing.B) { runSubjects(b, Parallel()) }
+func BenchmarkBatch(b *testing.B)    { runSubjects(b, Batch()) }
 
 // How the cost of a strict Next grows with the number of goroutines. They take turns at
 // shares of the iterations, because RunParallel does not start fewer than GOMAXPROCS.
 func BenchmarkGrowthGoroutines(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g := newCached(b, Standard)
+			g := newCached(b, StandardLayout)
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			b.ResetTimer()
@@ -56,19 +56,19 @@ func BenchmarkGrowthGoroutines(b *testing.B) {
 // How it grows with the boost power, which is to say with the size of the ring.
 func BenchmarkGrowthBoost(b *testing.B) {
 	for power := 0; power <= 6; power++ {
-		b.Run(fmt.Sprint(power), func(b *testing.B) { strict(b, Standard, uid.WithBoostPower(power)) })
+		b.Run(fmt.Sprint(power), func(b *testing.B) { benchmarkNext(b, StandardLayout, uid.WithBoostPower(power)) })
 	}
 }
 
 // How it grows with the width of the sequence, which is to say with the length of a run.
 func BenchmarkGrowthSequence(b *testing.B) {
 	for _, bits := range []int{1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20} {
-		b.Run(fmt.Sprint(bits), func(b *testing.B) { strict(b, fmt.Sprintf("1-40-%d-%d", 23-bits, bits)) })
+		b.Run(fmt.Sprint(bits), func(b *testing.B) { benchmarkNext(b, fmt.Sprintf("1-40-%d-%d", 23-bits, bits)) })
 	}
 }
 
 // strict measures a strict Next by GOMAXPROCS goroutines.
-func strict(b *testing.B, layout string, opts ...uid.Option) {
+func benchmarkNext(b *testing.B, layout string, opts ...uid.Option) {
 	g := newCached(b, layout, opts...)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -18,7 +18,7 @@ import (
 )
 
 // counter is the limit: an atomic counter alone on its cache lines.
-type counter struct {
+type atomicCounter struct {
 	_ cpu.CacheLinePad
 	n atomic.Int64
 	_ cpu.CacheLinePad
@@ -28,38 +28,27 @@ type counter struct {
 // those of Serial.
 func Parallel() []Subject {
 	return []Subject{
-		{Name: Add, Bench: func(b *testing.B) {
-			var c counter
+		{Name: LimitAtomicAdd, Bench: func(b *testing.B) {
+			var c atomicCounter
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					c.n.Add(1)
 				}
 			})
 		}},
-		{Name: Call, Bench: func(b *testing.B) {
+		{Name: LimitCall, Bench: func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
-				p := new(plain)
+				p := new(localCounter)
 				for pb.Next() {
-					if _, err := p.add(); err != nil {
+					if _, err := p.increment(); err != nil {
 						b.Error(err)
 						return
 					}
 				}
 			})
 		}},
-		{Name: "Cached.Next", Limit: Add, AtMost: 1.35, Bench: func(b *testing.B) {
-			g := newCached(b, Standard)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					if _, err := g.Next(); err != nil {
-						b.Error(err)
-						return
-					}
-				}
-			})
-		}},
-		{Name: "percpu.Next", Limit: Call, AtMost: 5.0, Bench: func(b *testing.B) {
-			g := percpu.New(newCached(b, Standard))
+		{Name: "Cached.Next", Limit: LimitAtomicAdd, MaxRatio: 1.35, Bench: func(b *testing.B) {
+			g := newCached(b, StandardLayout)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if _, err := g.Next(); err != nil {
@@ -69,8 +58,19 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "Local.Next", Limit: Call, Bench: func(b *testing.B) {
-			c := newCached(b, Standard)
+		{Name: "percpu.Next", Limit: LimitCall, MaxRatio: 5.0, Bench: func(b *testing.B) {
+			g := percpu.New(newCached(b, StandardLayout))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := g.Next(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: "Local.Next", Limit: LimitCall, Bench: func(b *testing.B) {
+			c := newCached(b, StandardLayout)
 			b.RunParallel(func(pb *testing.PB) {
 				g := c.Local()
 				for pb.Next() {
@@ -81,8 +81,8 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "Default.Next/" + Wide, Limit: Add, Bench: func(b *testing.B) {
-			g := newDefault(b, Wide)
+		{Name: "Default.Next/" + WideLayout, Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
+			g := newDefault(b, WideLayout)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if _, err := g.Next(); err != nil {
@@ -92,7 +92,7 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "peer:bwmarrin/snowflake", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:bwmarrin/snowflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
@@ -100,7 +100,7 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "peer:sony/sonyflake", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:sony/sonyflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			sf := newSonyflake(b)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
@@ -111,7 +111,7 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "peer:edwingeng/wuid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:edwingeng/wuid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			w := newWUID(b)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
@@ -119,21 +119,21 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "peer:rs/xid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:rs/xid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					xid.New()
 				}
 			})
 		}},
-		{Name: "peer:google/uuid-v4", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:google/uuid-v4", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					uuid.New()
 				}
 			})
 		}},
-		{Name: "peer:google/uuid-v7", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:google/uuid-v7", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if _, err := uuid.NewV7(); err != nil {
@@ -143,14 +143,14 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: "peer:oklog/ulid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:oklog/ulid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					ulid.Make()
 				}
 			})
 		}},
-		{Name: "peer:segmentio/ksuid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:segmentio/ksuid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					ksuid.New()

@@ -19,53 +19,53 @@ import (
 // so that nothing but the call is in it.
 func Serial() []Subject {
 	return []Subject{
-		{Name: Add, Bench: func(b *testing.B) {
-			var c counter
+		{Name: LimitAtomicAdd, Bench: func(b *testing.B) {
+			var c atomicCounter
 			for b.Loop() {
 				c.n.Add(1)
 			}
 		}},
-		{Name: Call, Bench: func(b *testing.B) {
-			var p plain
+		{Name: LimitCall, Bench: func(b *testing.B) {
+			var p localCounter
 			for b.Loop() {
-				if _, err := p.add(); err != nil {
+				if _, err := p.increment(); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}},
-		{Name: Now, Bench: func(b *testing.B) {
+		{Name: LimitTimeNow, Bench: func(b *testing.B) {
 			var now time.Time
 			for b.Loop() {
 				now = time.Now()
 			}
 			runtime.KeepAlive(now)
 		}},
-		{Name: "Cached.Next", Limit: Add, AtMost: 1.25, Bench: func(b *testing.B) {
-			g := newCached(b, Standard)
+		{Name: "Cached.Next", Limit: LimitAtomicAdd, MaxRatio: 1.25, Bench: func(b *testing.B) {
+			g := newCached(b, StandardLayout)
 			for b.Loop() {
 				if _, err := g.Next(); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}},
-		{Name: "percpu.Next", Limit: Call, AtMost: 4.0, Bench: func(b *testing.B) {
-			g := percpu.New(newCached(b, Standard))
+		{Name: "percpu.Next", Limit: LimitCall, MaxRatio: 4.0, Bench: func(b *testing.B) {
+			g := percpu.New(newCached(b, StandardLayout))
 			for b.Loop() {
 				if _, err := g.Next(); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}},
-		{Name: "Local.Next", Limit: Call, Bench: func(b *testing.B) {
-			g := newCached(b, Standard).Local()
+		{Name: "Local.Next", Limit: LimitCall, Bench: func(b *testing.B) {
+			g := newCached(b, StandardLayout).Local()
 			for b.Loop() {
 				if _, err := g.Next(); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}},
-		{Name: "Cached.All", Limit: Call, AtMost: 1.2, Bench: func(b *testing.B) {
-			g, n := newCached(b, Standard), 0
+		{Name: "Cached.All", Limit: LimitCall, MaxRatio: 1.2, Bench: func(b *testing.B) {
+			g, n := newCached(b, StandardLayout), 0
 			b.ResetTimer()
 			for _, err := range g.All(context.Background()) {
 				if err != nil {
@@ -76,21 +76,21 @@ func Serial() []Subject {
 				}
 			}
 		}},
-		{Name: "Default.Next/" + Wide, Limit: Now, AtMost: 0.85, Bench: func(b *testing.B) {
-			g := newDefault(b, Wide)
+		{Name: "Default.Next/" + WideLayout, Limit: LimitTimeNow, MaxRatio: 0.85, Bench: func(b *testing.B) {
+			g := newDefault(b, WideLayout)
 			for b.Loop() {
 				if _, err := g.Next(); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}},
-		{Name: "peer:bwmarrin/snowflake", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:bwmarrin/snowflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
 			for b.Loop() {
 				node.Generate()
 			}
 		}},
-		{Name: "peer:sony/sonyflake", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:sony/sonyflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			sf := newSonyflake(b)
 			for b.Loop() {
 				if _, err := sf.NextID(); err != nil {
@@ -98,35 +98,35 @@ func Serial() []Subject {
 				}
 			}
 		}},
-		{Name: "peer:edwingeng/wuid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:edwingeng/wuid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			w := newWUID(b)
 			for b.Loop() {
 				w.Next()
 			}
 		}},
-		{Name: "peer:rs/xid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:rs/xid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			for b.Loop() {
 				xid.New()
 			}
 		}},
-		{Name: "peer:google/uuid-v4", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:google/uuid-v4", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			for b.Loop() {
 				uuid.New()
 			}
 		}},
-		{Name: "peer:google/uuid-v7", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:google/uuid-v7", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			for b.Loop() {
 				if _, err := uuid.NewV7(); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}},
-		{Name: "peer:oklog/ulid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:oklog/ulid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			for b.Loop() {
 				ulid.Make()
 			}
 		}},
-		{Name: "peer:segmentio/ksuid", Limit: Add, Bench: func(b *testing.B) {
+		{Name: "peer:segmentio/ksuid", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			for b.Loop() {
 				ksuid.New()
 			}
@@ -148,11 +148,11 @@ func Batch() []Subject {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/uid")
 		}
 	}
-	cached := func(b *testing.B) func([]uid.ID) (int, error) { return newCached(b, Standard).NextN }
-	standard := func(b *testing.B) func([]uid.ID) (int, error) { return newDefault(b, Wide).NextN }
+	cached := func(b *testing.B) func([]uid.ID) (int, error) { return newCached(b, StandardLayout).NextN }
+	standard := func(b *testing.B) func([]uid.ID) (int, error) { return newDefault(b, WideLayout).NextN }
 	return []Subject{
-		{Name: "Cached.NextN/64", Limit: Call, AtMost: 0.50, Bench: batch(64, cached)},
-		{Name: "Cached.NextN/1024", Limit: Call, AtMost: 0.30, Bench: batch(1024, cached)},
-		{Name: "Default.NextN/64/" + Wide, Limit: Now, Bench: batch(64, standard)},
+		{Name: "Cached.NextN/64", Limit: LimitCall, MaxRatio: 0.50, Bench: batch(64, cached)},
+		{Name: "Cached.NextN/1024", Limit: LimitCall, MaxRatio: 0.30, Bench: batch(1024, cached)},
+		{Name: "Default.NextN/64/" + WideLayout, Limit: LimitTimeNow, Bench: batch(64, standard)},
 	}
 }

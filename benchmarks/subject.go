@@ -20,28 +20,28 @@ type Subject struct {
 
 	// Limit names the subject of the same group that this one is compared with, and AtMost
 	// is the ratio to it that it has to keep; 0 where there is none.
-	Limit  string
-	AtMost float64
+	Limit    string
+	MaxRatio float64
 }
 
 // The names of the limits.
 const (
-	Add  = "limit:atomic.Int64.Add"
-	Now  = "limit:time.Now"
-	Call = "limit:call"
+	LimitAtomicAdd = "limit:atomic.Int64.Add"
+	LimitTimeNow   = "limit:time.Now"
+	LimitCall      = "limit:call"
 )
 
 // plain is the limit for what makes no atomic operation: a counter of one goroutine behind a call
 // that is not inlined. An atomic add costs 5 ns on some CPUs and 2 ns on others of the same clock
 // rate, so a ratio to it would say more about the CPU than about such code.
-type plain struct {
+type localCounter struct {
 	_ cpu.CacheLinePad
 	n int64
 	_ cpu.CacheLinePad
 }
 
 //go:noinline
-func (p *plain) add() (int64, error) {
+func (p *localCounter) increment() (int64, error) {
 	p.n++
 	return p.n, nil
 }
@@ -49,8 +49,8 @@ func (p *plain) add() (int64, error) {
 // Layouts: that of a new service, and one whose sequence is so wide that a generator makes
 // all the UIDs of a benchmark within a second.
 const (
-	Standard = "1-28-22-13"
-	Wide     = "1-31-2-30"
+	StandardLayout = "1-28-22-13"
+	WideLayout     = "1-31-2-30"
 )
 
 // Options are the layout, and a bound on borrowing so far off that a benchmark measures
@@ -70,7 +70,7 @@ func newCached(b *testing.B, layout string, more ...uid.Option) *uid.Cached {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := uid.NewCached(context.Background(), workers(b), append(opts, more...)...)
+	c, err := uid.NewCached(context.Background(), newAssigner(b), append(opts, more...)...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func newDefault(b *testing.B, layout string) *uid.Default {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := uid.NewDefault(context.Background(), workers(b), opts...)
+	d, err := uid.NewDefault(context.Background(), newAssigner(b), opts...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -93,6 +93,6 @@ func newDefault(b *testing.B, layout string) *uid.Default {
 }
 
 // workers assigns worker IDs from a file.
-func workers(b *testing.B) workerassign.Assigner {
+func newAssigner(b *testing.B) workerassign.Assigner {
 	return workerassign.NewFile(filepath.Join(b.TempDir(), "worker"))
 }

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	rounds   = 5
-	attempts = 3
-	slack    = 2 // times the ratio
+	rounds    = 5
+	attempts  = 3
+	tolerance = 2 // times the ratio
 )
 
 func main() {
@@ -39,11 +39,11 @@ func main() {
 		{"Parallel", benchmarks.Parallel()},
 	} {
 		for _, s := range group.subjects {
-			if s.AtMost == 0 {
+			if s.MaxRatio == 0 {
 				continue
 			}
 			at := slices.IndexFunc(group.subjects, func(l benchmarks.Subject) bool { return l.Name == s.Limit })
-			if !guard(group.name, s, group.subjects[at]) {
+			if !keepsRatio(group.name, s, group.subjects[at]) {
 				failed = true
 			}
 		}
@@ -55,17 +55,17 @@ func main() {
 }
 
 // guard measures a subject and its limit in turns, and tells whether the ratio is kept.
-func guard(group string, s, limit benchmarks.Subject) bool {
+func keepsRatio(group string, s, limit benchmarks.Subject) bool {
 	for range attempts {
 		var ratios []float64
 		for range rounds {
-			ratios = append(ratios, perID(s)/perID(limit))
+			ratios = append(ratios, nanosecondsPerID(s)/nanosecondsPerID(limit))
 		}
 		slices.Sort(ratios)
 		ratio := ratios[rounds/2]
-		ok := ratio <= slack*s.AtMost
+		ok := ratio <= tolerance*s.MaxRatio
 		fmt.Printf("%-9s %-24s %.2f times %-24s bound %.2f, guarded at %.2f  %s\n", group, s.Name, ratio, limit.Name,
-			s.AtMost, slack*s.AtMost, map[bool]string{true: "ok", false: "BEYOND"}[ok])
+			s.MaxRatio, tolerance*s.MaxRatio, map[bool]string{true: "ok", false: "BEYOND"}[ok])
 		if ok {
 			return true
 		}
@@ -74,7 +74,7 @@ func guard(group string, s, limit benchmarks.Subject) bool {
 }
 
 // perID is how many nanoseconds an ID of a subject takes.
-func perID(s benchmarks.Subject) float64 {
+func nanosecondsPerID(s benchmarks.Subject) float64 {
 	r := testing.Benchmark(s.Bench)
 	if v, ok := r.Extra["ns/uid"]; ok {
 		return v

@@ -18,26 +18,26 @@ import (
 
 // timed is CallerPads with a histogram of how long a taker that found the ring empty was at
 // it.
-type timed struct {
-	mu sync.Mutex
-	h  *hdrhistogram.Histogram
+type timedCallerPads struct {
+	mu    sync.Mutex
+	waits *hdrhistogram.Histogram
 }
 
-func (p *timed) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+func (p *timedCallerPads) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
 	start := time.Now()
 	err := uid.CallerPads.OnEmpty(ctx, r)
 	took := int64(time.Since(start))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.h.RecordValue(took)
+	p.waits.RecordValue(took)
 	return err
 }
 
 // writeBusy writes how takers fare on a machine whose cores are all busy with other
 // goroutines, so that whoever is woken comes late.
 func writeBusy(w io.Writer, d time.Duration) error {
-	policy := &timed{h: hdrhistogram.New(1, int64(time.Minute), 3)}
-	c, closeAll, err := newCached(benchmarks.Standard, uid.WithTakePolicy(policy))
+	policy := &timedCallerPads{waits: hdrhistogram.New(1, int64(time.Minute), 3)}
+	c, closeAll, err := newCached(benchmarks.StandardLayout, uid.WithTakePolicy(policy))
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,6 @@ takes. The ring was padded at its threshold %d times, by takers or the padder, a
 %d takes found it empty, and had a UID after %.1f ms at the median and %.1f ms at most: they waited for a goroutine that the
 scheduler had paused while it was putting a run. A goroutine that only looks at the clock was paused for %.1f ms at most.
 `, 2*procs, procs, procs, d, float64(taken.Load())/1e6, failed.Load(), st.Paddings.Immediate, st.Paddings.Caller,
-		policy.h.TotalCount(), float64(policy.h.ValueAtPercentile(50))/1e6, float64(policy.h.Max())/1e6, float64(longest.Load())/1e6)
+		policy.waits.TotalCount(), float64(policy.waits.ValueAtPercentile(50))/1e6, float64(policy.waits.Max())/1e6, float64(longest.Load())/1e6)
 	return nil
 }

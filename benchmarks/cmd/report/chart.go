@@ -16,7 +16,7 @@ import (
 
 // draw draws the cost of an ID, of each subject, on a logarithmic scale: points, because a
 // bar has no meaning where there is no zero.
-func (r *results) draw(path string) error {
+func (r *results) drawChart(path string) error {
 	plot.DefaultFont.Variant = "Sans" // as wide as what browsers have in its place
 	p := plot.New()
 	p.Title.Text = "Cost of an ID: nanoseconds, logarithmic; further left is faster"
@@ -48,8 +48,8 @@ func (r *results) draw(path string) error {
 	var labels []string
 	for _, s := range series {
 		for _, subject := range s.subjects {
-			name := plain(subject.Name)
-			if v := median(r.of(s.group+"/"+subject.Name, r.cpus())); v > 0 && !slices.Contains(labels, name) {
+			name := chartName(subject.Name)
+			if v := median(r.figuresOf(s.group+"/"+subject.Name, r.maxProcs())); v > 0 && !slices.Contains(labels, name) {
 				order = append(order, plotter.XY{X: v, Y: float64(len(labels))})
 				labels = append(labels, name)
 			}
@@ -62,8 +62,8 @@ func (r *results) draw(path string) error {
 	for _, s := range series {
 		var points plotter.XYs
 		for _, subject := range s.subjects {
-			if v := median(r.of(s.group+"/"+subject.Name, r.cpus())); v > 0 {
-				points = append(points, plotter.XY{X: v * 1e9, Y: at(plain(subject.Name))})
+			if v := median(r.figuresOf(s.group+"/"+subject.Name, r.maxProcs())); v > 0 {
+				points = append(points, plotter.XY{X: v * 1e9, Y: at(chartName(subject.Name))})
 			}
 		}
 		if len(points) == 0 {
@@ -87,6 +87,6 @@ func (r *results) draw(path string) error {
 }
 
 // plain is a subject's name as the chart has it.
-func plain(name string) string {
+func chartName(name string) string {
 	return strings.NewReplacer("peer:", "", "limit:", "limit: ").Replace(name)
 }

@@ -58,29 +58,29 @@ At a million a second goroutines keep the pace by looking at the clock, so that 
 		{"1,000,000/s", time.Duration(goroutines) * time.Microsecond},
 	} {
 		nothing := func() (uid.ID, error) { return 0, nil }
-		h, failed := measure(nothing, goroutines, load.pace, each)
-		writeRow(w, load.name, "(nothing is called)", h, failed)
+		h, failed := measureLatency(nothing, goroutines, load.pace, each)
+		writeLatencyRow(w, load.name, "(nothing is called)", h, failed)
 		for _, policy := range []uid.TakePolicy{uid.CallerPads, uid.Wait, uid.Fail} {
-			c, closeAll, err := newCached(benchmarks.Standard, uid.WithTakePolicy(policy))
+			c, closeAll, err := newCached(benchmarks.StandardLayout, uid.WithTakePolicy(policy))
 			if err != nil {
 				return err
 			}
-			h, failed := measure(c.Next, goroutines, load.pace, each)
+			h, failed := measureLatency(c.Next, goroutines, load.pace, each)
 			closeAll()
-			writeRow(w, load.name, fmt.Sprint(policy), h, failed)
+			writeLatencyRow(w, load.name, fmt.Sprint(policy), h, failed)
 		}
 	}
 	return nil
 }
 
-func writeRow(w io.Writer, load, policy string, h *hdrhistogram.Histogram, failed int64) {
+func writeLatencyRow(w io.Writer, load, policy string, h *hdrhistogram.Histogram, failed int64) {
 	at := func(p float64) string { return nanoseconds(float64(h.ValueAtPercentile(p)) / 1e9) }
 	fmt.Fprintf(w, "| %s | %s | %.1f M | %s | %s | %s | %s | %s | %d |\n", load, policy, float64(h.TotalCount())/1e6,
 		at(50), at(99), at(99.9), at(99.99), nanoseconds(float64(h.Max())/1e9), failed)
 }
 
 // measure times calls of next by so many goroutines.
-func measure(next func() (uid.ID, error), goroutines int, pace, each time.Duration) (*hdrhistogram.Histogram, int64) {
+func measureLatency(next func() (uid.ID, error), goroutines int, pace, each time.Duration) (*hdrhistogram.Histogram, int64) {
 	var (
 		all    sync.WaitGroup
 		mu     sync.Mutex

@@ -28,12 +28,12 @@ func main() {
 }
 
 func run(bench, into, command string, latency, padding, busy time.Duration) error {
-	results, err := read(bench)
+	results, err := readResults(bench)
 	if err != nil {
 		return err
 	}
 	var out bytes.Buffer
-	if err := results.write(&out, command); err != nil {
+	if err := results.writeTables(&out, command); err != nil {
 		return err
 	}
 	log.Print("latency")
@@ -49,7 +49,7 @@ func run(bench, into, command string, latency, padding, busy time.Duration) erro
 		return err
 	}
 	results.writeGrowth(&out)
-	if err := results.draw(filepath.Join(into, "chart.svg")); err != nil {
+	if err := results.drawChart(filepath.Join(into, "chart.svg")); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(into, "RESULTS.md"), out.Bytes(), 0o644)

@@ -17,7 +17,7 @@ import (
 func writePadding(w io.Writer, each time.Duration) error {
 	var costs []float64
 	for range 5 {
-		with, err := coresUsed(benchmarks.Standard, each)
+		with, err := coresUsed(benchmarks.StandardLayout, each)
 		if err != nil {
 			return err
 		}

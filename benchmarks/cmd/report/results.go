@@ -22,7 +22,7 @@ type results struct {
 }
 
 // read reads the output of the benchmarks.
-func read(path string) (*results, error) {
+func readResults(path string) (*results, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func ratio(values, limit []float64) float64 {
 
 // of returns the figures of a benchmark, whose name has the number of CPUs at its end unless
 // that is 1.
-func (r *results) of(name string, cpus int) []float64 {
+func (r *results) figuresOf(name string, cpus int) []float64 {
 	if cpus > 1 {
 		name = fmt.Sprintf("%s-%d", name, cpus)
 	}
@@ -92,20 +92,20 @@ func (r *results) of(name string, cpus int) []float64 {
 }
 
 // limit returns the figures of a limit in a group, or with one goroutine where the group has none.
-func (r *results) limit(group, name string, cpus int) []float64 {
-	if values := r.of(group+"/"+name, cpus); len(values) > 0 {
+func (r *results) limitFigures(group, name string, cpus int) []float64 {
+	if values := r.figuresOf(group+"/"+name, cpus); len(values) > 0 {
 		return values
 	}
-	return r.of("Serial/"+name, cpus)
+	return r.figuresOf("Serial/"+name, cpus)
 }
 
 // cpus is the GOMAXPROCS of the tables: the greatest there is.
-func (r *results) cpus() int {
+func (r *results) maxProcs() int {
 	most := 1
 	for name := range r.figures {
 		var n int
 		if i := strings.LastIndexByte(name, '-'); i > 0 {
-			if _, err := fmt.Sscanf(name[i:], "-%d", &n); err == nil && strings.HasPrefix(name, "Serial/"+benchmarks.Add) {
+			if _, err := fmt.Sscanf(name[i:], "-%d", &n); err == nil && strings.HasPrefix(name, "Serial/"+benchmarks.LimitAtomicAdd) {
 				most = max(most, n)
 			}
 		}
@@ -138,11 +138,11 @@ var groups = []struct {
 }
 
 // write writes the head of RESULTS.md and the tables of the groups.
-func (r *results) write(w io.Writer, command string) error {
-	cpus := r.cpus()
-	rounds := len(r.of("Serial/"+benchmarks.Add, cpus))
+func (r *results) writeTables(w io.Writer, command string) error {
+	cpus := r.maxProcs()
+	rounds := len(r.figuresOf("Serial/"+benchmarks.LimitAtomicAdd, cpus))
 	if rounds == 0 {
-		return fmt.Errorf("there is no figure of the limit, Serial/%s", benchmarks.Add)
+		return fmt.Errorf("there is no figure of the limit, Serial/%s", benchmarks.LimitAtomicAdd)
 	}
 	fmt.Fprintf(w, `# Results
 
@@ -158,25 +158,25 @@ no worker ID is taken meanwhile: what is measured is taking UIDs, not the disk t
 
 ![Cost of an ID](chart.svg)
 `, "`"+command+"`", runtime.Version(), runtime.GOOS, runtime.GOARCH, r.cpu, cpus, rounds,
-		"`atomic.Int64.Add`", "`time.Now`", "`"+benchmarks.Standard+"`")
+		"`atomic.Int64.Add`", "`time.Now`", "`"+benchmarks.StandardLayout+"`")
 	for _, g := range groups {
 		fmt.Fprintf(w, "\n## %s\n\n| | %s | spread | of an atomic add | of its limit | to be at most |\n|---|---|---|---|---|---|\n", g.title, g.unit)
 		for _, s := range g.subjects {
-			values := r.of(g.name+"/"+s.Name, cpus)
+			values := r.figuresOf(g.name+"/"+s.Name, cpus)
 			if len(values) == 0 {
 				continue
 			}
 			add, relative, bound := "", "", ""
 			if s.Limit != "" {
-				add = fmt.Sprintf("%.2f", ratio(values, r.limit(g.name, benchmarks.Add, cpus)))
+				add = fmt.Sprintf("%.2f", ratio(values, r.limitFigures(g.name, benchmarks.LimitAtomicAdd, cpus)))
 			}
-			if s.Limit != "" && s.Limit != benchmarks.Add {
-				relative = fmt.Sprintf("%.2f of %s", ratio(values, r.limit(g.name, s.Limit, cpus)), label(s.Limit))
+			if s.Limit != "" && s.Limit != benchmarks.LimitAtomicAdd {
+				relative = fmt.Sprintf("%.2f of %s", ratio(values, r.limitFigures(g.name, s.Limit, cpus)), tableName(s.Limit))
 			}
-			if s.AtMost > 0 {
-				bound = fmt.Sprintf("%.2f", s.AtMost)
+			if s.MaxRatio > 0 {
+				bound = fmt.Sprintf("%.2f", s.MaxRatio)
 			}
-			fmt.Fprintf(w, "| %s | %s | ± %.0f %% | %s | %s | %s |\n", label(s.Name), nanoseconds(median(values)), 100*spread(values), add, relative, bound)
+			fmt.Fprintf(w, "| %s | %s | ± %.0f %% | %s | %s | %s |\n", tableName(s.Name), nanoseconds(median(values)), 100*spread(values), add, relative, bound)
 		}
 	}
 	fmt.Fprintf(w, `
@@ -187,12 +187,12 @@ An ID of edwingeng/wuid is a number from a store and a count, at one atomic add,
 96 to 160 bits, most of them random.
 
 Making and closing a Cached generator of default size with a static lease takes %s and allocates %.1f KiB in all.
-`, "`"+benchmarks.Wide+"`", nanoseconds(median(r.of("Construct", cpus))), median(r.bytes[fmt.Sprintf("Construct-%d", cpus)])/1024)
+`, "`"+benchmarks.WideLayout+"`", nanoseconds(median(r.figuresOf("Construct", cpus))), median(r.bytes[fmt.Sprintf("Construct-%d", cpus)])/1024)
 	return nil
 }
 
 // label is a subject's name as a table has it.
-func label(name string) string {
+func tableName(name string) string {
 	if peer, ok := strings.CutPrefix(name, "peer:"); ok {
 		return peer
 	}
@@ -230,7 +230,7 @@ func (r *results) writeGrowth(w io.Writer) {
 		slices.Sort(points)
 		for _, n := range points {
 			name := fmt.Sprintf("%s/%d", g.name, n)
-			fmt.Fprintf(w, "| %d | %s | %s |\n", n, nanoseconds(median(r.of(name, 1))), nanoseconds(median(r.of(name, 2))))
+			fmt.Fprintf(w, "| %d | %s | %s |\n", n, nanoseconds(median(r.figuresOf(name, 1))), nanoseconds(median(r.figuresOf(name, 2))))
 		}
 	}
 }
