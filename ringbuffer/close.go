@@ -7,29 +7,33 @@ import (
 )
 
 const (
-	// CloseTimeout is how long Close waits for code of the user's that is still running.
+	// CloseTimeout is how long Close waits for user code that is still running.
 	CloseTimeout = 5 * time.Second
 
-	// logTimeout is how much of that it waits for log records to be written.
+	// logTimeout is the part of CloseTimeout that Close waits for log records to be written.
 	logTimeout = time.Second
 )
 
-// Close ends the ring: takes and puts return ErrClosed, waiting ones wake, the context of a
-// provider's call is cancelled, the padder ends. What was not taken is lost.
+// Close closes the ring. From then on takes and puts return ErrClosed, and those that wait return
+// it at once. Close cancels the context of a running call of the provider and ends the padder. All
+// integers that were not taken are lost.
 //
-// It returns nil when neither the provider nor a scheduled hook is running any more. It waits for
-// them for CloseTimeout; then it returns an error that wraps ErrBusy and names what still runs: code
-// that ignores its context, or that has called Close itself and so waits for its own end. That code
-// is not called again once it returns. Policies run in takers' goroutines, and are not waited for. Log
-// records that a handler does not write within a second may be written later.
+// Close returns nil when neither the provider nor a hook of a scheduled padding is running. It
+// waits for them for CloseTimeout. Then it returns an error that wraps ErrBusy and names the code
+// that still runs: either that code ignores its context, or it has called Close itself and so waits
+// for its own end. After that code has returned, it is not called again. Policies run in the
+// goroutines of takers and putters, and Close does not wait for them. Log records that the handler
+// does not write within a second may be written later.
 //
-// Closing twice is harmless: a later Close waits again, and so may an error of the first be over.
+// Close may be called more than once. Each call waits again, so a later one can return nil after an
+// earlier one has returned an error.
 func (r *Ring) Close() error {
 	if !r.initialized() {
 		return nil
 	}
 	if r.closed.CompareAndSwap(false, true) {
-		// A taker that runs into the spent run looks at closed before it does anything else.
+		// Replace the current run by an empty one, so that TryTake needs no check for Close. A
+		// taker that finds the empty run used up checks closed before anything else.
 		for {
 			s := r.current.Load()
 			if r.current.CompareAndSwap(s, &runState{index: s.index, lastBeforeClose: s}) {
@@ -42,22 +46,22 @@ func (r *Ring) Close() error {
 	deadline := time.Now().Add(CloseTimeout)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	var busy string
+	var stillRunning string
 	if r.providerLock.acquire(ctx) != nil {
-		busy = "the provider"
+		stillRunning = "the provider"
 	} else {
-		r.providerLock.release() // whoever was padding was the last one
+		r.providerLock.release() // from now on no goroutine calls the provider
 		if r.padderDone != nil {
 			select {
 			case <-r.padderDone:
 			case <-ctx.Done():
-				busy = "OnSchedule or Stale"
+				stillRunning = "OnSchedule or Stale"
 			}
 		}
 	}
 	r.log.Flush(min(logTimeout, time.Until(deadline)))
-	if busy == "" {
+	if stillRunning == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, busy, CloseTimeout)
+	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, stillRunning, CloseTimeout)
 }

@@ -1,24 +1,10 @@
 package ringbuffer
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
 )
-
-// A Provider makes the runs that a ring is padded with.
-//
-// NextRun returns the next run. It is never called by two goroutines at once, nor after Close
-// has returned, unless Close returned ErrBusy. It may block while it honours ctx, which Close
-// cancels; takers of an empty ring wait for it, Put does not. It must not take from its own ring,
-// which would wait for it. Its runs should be disjoint: what is in two runs is handed out twice.
-// Its error says what hinders it: a *NotYetError (ask again later), one that wraps ErrExhausted
-// (never again), or any other, which is counted, logged once an episode, and followed by another
-// try. A panic counts as an error.
-type Provider interface {
-	NextRun(ctx context.Context) (Run, error)
-}
 
 // MaxCapacity is the greatest capacity of a ring, in runs.
 const MaxCapacity = 1 << 20
@@ -29,61 +15,64 @@ const (
 	DefaultPaddingFactor = 50
 )
 
-// Config says what a ring is made of. New checks it and keeps a copy.
+// Config is the configuration of a ring. New checks it and keeps a copy.
 type Config struct {
-	// Provider makes the runs. Without one the ring is filled by Put alone.
+	// Provider generates the runs. If it is nil, only Put fills the ring.
 	Provider Provider
 
-	// Capacity is the number of runs that the ring holds, counting one that is being taken
-	// from: a power of two from 1 to MaxCapacity. 0 means DefaultCapacity.
+	// Capacity is the number of runs that the ring holds, including the current one: a power of
+	// two from 1 to MaxCapacity. 0 means DefaultCapacity.
 	Capacity int
 
-	// PaddingFactor is the fill level, in percent of the capacity, below which the padder
-	// is woken: 1 to 99. 0 means DefaultPaddingFactor.
+	// PaddingFactor is the threshold of the fill level, in percent of the capacity. The padder is
+	// woken when the fill level falls below it. It must be 1 to 99. 0 means DefaultPaddingFactor.
 	PaddingFactor int
 
-	// Interval is the time between scheduled paddings; 0 turns them off.
+	// Interval is the time between scheduled paddings. 0 turns them off.
 	Interval time.Duration
 
-	// Stale tells of a run, by its first integer, whether it has grown too old to be handed
-	// out; a greater one must not be stale where a lesser one is not. Scheduled padding drops
-	// runs that are stale, and what lies before them; without Stale, nothing is dropped. It is
-	// called by one goroutine at a time, the padder, and outside every lock.
+	// Stale reports whether a run is too old to be handed out. Its argument is the first integer
+	// of the run. If it returns false for an integer, it must return false for every greater one.
+	// Scheduled padding drops stale runs and all runs in front of them. If Stale is nil, no run is
+	// dropped. Only the padder calls it, so calls are never concurrent, and no lock is held
+	// during the call.
 	Stale func(first int64) bool
 
-	// OnSchedule is called when a scheduled padding begins, before anything is dropped: for
-	// those who keep what they claimed, and must not keep it for longer than the ring does.
-	// It is called by the padder, outside every lock, and must not block.
+	// OnSchedule is called when a scheduled padding begins, before any run is dropped. It is meant
+	// for code that keeps integers that it has claimed, and must discard them when the ring
+	// discards its own. The padder calls it and holds no lock. It must not block.
 	OnSchedule func()
 
-	// BeforeRun is called before each call of the provider, by the goroutine that is about to
-	// call it and outside every lock: for what a provider needs of other code, such as a reading
-	// of the user's clock. Several goroutines may call it at once, and a call of the provider
-	// need not follow: another goroutine may have put a run meanwhile. It must not block. nil
-	// means nothing is called.
+	// BeforeRun is called before each call of the provider, by the same goroutine, without any
+	// lock. It is meant for the part of the provider's work that runs other code, such as reading a
+	// clock that the user supplied. Several goroutines may call it concurrently, and a call of the
+	// provider need not follow, because another goroutine may have put a run meanwhile. It must not
+	// block. nil means that nothing is called.
 	//
 	// A panic of BeforeRun, Stale or OnSchedule counts as a failure of the provider.
 	BeforeRun func()
 
-	// Assist says that the provider neither blocks nor takes long, so that takers may call
-	// it: for a while after the padder was woken, a taker that finds the fill level below
-	// the padding factor puts one run itself rather than wake the padder again. Without it
-	// the padder is woken each time.
+	// Assist declares that the provider neither blocks nor takes long, so that takers may call it.
+	// For a short time after the padder was woken, a taker that finds the fill level below the
+	// threshold puts one run itself and does not wake the padder again. If Assist is false, such a
+	// taker always wakes the padder.
 	Assist bool
 
-	// TakePolicy says what a take does when the ring is empty. nil means CallerPads.
+	// TakePolicy decides what a take does when the ring is empty. nil means CallerPads.
 	TakePolicy TakePolicy
 
-	// PutPolicy says what Put does when the ring is full. nil means Discard.
+	// PutPolicy decides what Put does when the ring is full. nil means Discard.
 	PutPolicy PutPolicy
 
-	// Logger gets a record of failures: one an episode, and of one episode a minute at most. Its
-	// handler runs in a goroutine of its own, so it may use the ring, and what it does, panics
-	// included, delays nobody but Close, for a second. nil means slog.Default().
+	// Logger receives the records of failures: at most one for each series of failures and at most
+	// one per minute, and one when a logged series is over. Its handler runs in a goroutine of its
+	// own, so it may use the ring. A slow or panicking handler delays only Close, by at most a
+	// second. nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// withDefaults returns the configuration with its gaps filled, or what is wrong with it.
+// withDefaults returns the configuration with defaults for the fields that are not set, or an error
+// that wraps ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	if c.Capacity == 0 {
 		c.Capacity = DefaultCapacity
@@ -99,17 +88,17 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	switch {
 	case c.Capacity < 1 || c.Capacity > MaxCapacity || c.Capacity&(c.Capacity-1) != 0:
-		return c, fmt.Errorf("%w: capacity is %d runs, a power of two from 1 to %d is needed", ErrConfig, c.Capacity, MaxCapacity)
+		return c, fmt.Errorf("%w: capacity is %d runs; must be a power of two from 1 to %d", ErrConfig, c.Capacity, MaxCapacity)
 	case c.PaddingFactor < 1 || c.PaddingFactor > 99:
-		return c, fmt.Errorf("%w: padding factor is %d %%, 1 to 99 is needed", ErrConfig, c.PaddingFactor)
+		return c, fmt.Errorf("%w: padding factor is %d %%; must be 1 to 99", ErrConfig, c.PaddingFactor)
 	case c.Interval < 0:
-		return c, fmt.Errorf("%w: interval is %v, 0 (off) or more is needed", ErrConfig, c.Interval)
+		return c, fmt.Errorf("%w: interval is %v; must be 0 (off) or more", ErrConfig, c.Interval)
 	}
 	return c, nil
 }
 
-// threshold is the padding factor in runs, rounded up, so that a small ring has one too; a
-// full ring is never at it.
+// lowWatermark returns the padding factor in runs. It is rounded up, so that a small ring has a
+// threshold too, and it is less than the capacity, so that a full ring is always above it.
 func (c Config) lowWatermark() uint64 {
 	return uint64(min((c.Capacity*c.PaddingFactor+99)/100, c.Capacity-1))
 }

@@ -5,26 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// lock is a lock that can be waited for along with other things: a waiter gets the channel of
-// freed, tries again, and only then waits. Taking it when it is free costs half of what a channel
-// of one element does. It is not fair.
+// contextLock is a mutual exclusion lock. A goroutine can wait for it and for other events in one
+// select: it gets the channel of released, tries to acquire the lock again, and then waits. An
+// uncontended acquire costs half as much as with a channel of one element. The lock is not fair.
 type contextLock struct {
 	held     atomic.Bool
 	released signal
 }
 
-// try takes the lock if it is free.
+// tryAcquire acquires the lock if it is free, and reports whether it did.
 func (l *contextLock) tryAcquire() bool { return !l.held.Load() && l.held.CompareAndSwap(false, true) }
 
-// take takes the lock, or returns the error of ctx.
+// acquire waits for the lock and acquires it. It returns the error of ctx if ctx ends first.
 func (l *contextLock) acquire(ctx context.Context) error {
 	for !l.tryAcquire() {
-		freed := l.released.subscribe()
+		released := l.released.subscribe()
 		if l.tryAcquire() {
 			break
 		}
 		select {
-		case <-freed:
+		case <-released:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -32,7 +32,7 @@ func (l *contextLock) acquire(ctx context.Context) error {
 	return nil
 }
 
-// free gives the lock back.
+// release releases the lock.
 func (l *contextLock) release() {
 	l.held.Store(false)
 	l.released.broadcast()

@@ -2,15 +2,16 @@ package ringbuffer
 
 import "errors"
 
-// maskedError is an error of the user's code that wraps ErrClosed or ErrExhausted, perhaps those
-// of another ring, and so would be taken for what this ring reports. errors.Is does not find them;
-// the text and all else stay.
+// maskedError wraps an error of user code that wraps ErrClosed or ErrExhausted, perhaps those of
+// another ring. Without the mask a caller would believe that this ring is closed or exhausted.
+// errors.Is does not find the masked errors; the text and all other errors stay.
 type maskedError struct {
 	err           error
-	showExhausted bool // ErrExhausted is meant
+	showExhausted bool // do not mask ErrExhausted
 }
 
-// mask hides ErrClosed and ErrExhausted in an error. It returns err itself, where it wraps neither.
+// maskRingErrors masks ErrClosed and ErrExhausted in an error. It returns err itself if err wraps
+// neither.
 func maskRingErrors(err error) error {
 	if errors.Is(err, ErrClosed) || errors.Is(err, ErrExhausted) {
 		return &maskedError{err: err}
@@ -18,7 +19,7 @@ func maskRingErrors(err error) error {
 	return err
 }
 
-// maskClosed hides ErrClosed alone.
+// maskClosed masks only ErrClosed in an error.
 func maskClosed(err error) error {
 	if errors.Is(err, ErrClosed) {
 		return &maskedError{err: err, showExhausted: true}
@@ -29,7 +30,7 @@ func maskClosed(err error) error {
 // Error implements error.
 func (e *maskedError) Error() string { return e.err.Error() }
 
-// Is finds what errors.Is finds in the error, but for what is hidden.
+// Is reports whether errors.Is finds target in the wrapped error, unless target is masked.
 func (e *maskedError) Is(target error) bool {
 	if target == ErrClosed || target == ErrExhausted && !e.showExhausted {
 		return false
@@ -37,5 +38,5 @@ func (e *maskedError) Is(target error) bool {
 	return errors.Is(e.err, target)
 }
 
-// As finds what errors.As finds in the error.
+// As calls errors.As on the wrapped error.
 func (e *maskedError) As(target any) bool { return errors.As(e.err, target) }

@@ -2,33 +2,32 @@ package ringbuffer
 
 import (
 	"context"
-	"errors"
-	"runtime/debug"
 	"time"
 )
 
-// outcome is how a try to pad ended.
+// padOutcome is the outcome of a try to put a run of the provider.
 type padOutcome int
 
 const (
 	outcomePut       padOutcome = iota // a run was put
 	outcomeNoRoom                      // the ring is full, or has no provider
-	outcomeNotYet                      // the provider has no run yet
-	outcomeExhausted                   // and never will
+	outcomeNotYet                      // the provider has no run now
+	outcomeExhausted                   // the provider will never have another run
 	outcomeFailed                      // the provider failed
 	outcomeStopped                     // the ring was closed, or the caller's context ended
 )
 
-// padding is a try to put a run of the provider's.
+// padResult is the result of a try to put a run of the provider. The zero value means that a run
+// was put, or that nothing prevents it.
 type padResult struct {
 	outcome    padOutcome
-	err        error         // why no run was put, unless there was no room
-	retryAfter time.Duration // notYet: when to ask again
+	err        error         // why no run was put; nil for outcomeNoRoom
+	retryAfter time.Duration // for outcomeNotYet: when to ask again
 }
 
-// Pad puts one run of the provider's, in the caller's goroutine, if the ring is empty.
-// Where another goroutine is at it, Pad waits for that one; where no run may be put yet, it
-// waits as Wait does. What the provider fails with is returned.
+// Pad puts one run of the provider, in the caller's goroutine, if the ring is empty. If another
+// goroutine is already padding, Pad waits for it. If no run may be put yet, Pad waits as Wait does.
+// If the provider fails, Pad returns its error.
 func (r *Ring) Pad(ctx context.Context) error {
 	if !r.initialized() {
 		return errNotInitialized
@@ -36,31 +35,31 @@ func (r *Ring) Pad(ctx context.Context) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	before := r.callBeforeRun()
-	if r.providerLock.tryAcquire() { // the common case: there is nobody to wait for
-		if done, err := r.padWithLock(ctx, before); done {
+	hookErr := r.callBeforeRun()
+	if r.providerLock.tryAcquire() { // the common case: no other goroutine is padding
+		if done, err := r.padWithLock(ctx, hookErr); done {
 			return err
 		}
 	}
 	for {
-		fresh, freed := r.runAvailable.subscribe(), r.providerLock.released.subscribe()
+		available, released := r.runAvailable.subscribe(), r.providerLock.released.subscribe()
 		if r.closed.Load() {
 			return ErrClosed
 		}
 		if r.hasRun() {
 			return nil
 		}
-		before := r.callBeforeRun()
+		hookErr := r.callBeforeRun()
 		if r.providerLock.tryAcquire() {
-			if done, err := r.padWithLock(ctx, before); done {
+			if done, err := r.padWithLock(ctx, hookErr); done {
 				return err
 			}
-			freed = nil // no run may be put yet, and it makes no difference who asks
+			released = nil // no run may be put yet, so acquiring the lock again would not help
 			r.wakePadder()
 		}
 		select {
-		case <-freed:
-		case <-fresh: // a run; or a failure, and then the next try returns that
+		case <-released:
+		case <-available: // a run, or a failure, which the next try returns
 		case <-ctx.Done():
 			return waitError(context.Cause(ctx), r.emptyError())
 		case <-r.ctx.Done():
@@ -69,17 +68,17 @@ func (r *Ring) Pad(ctx context.Context) error {
 	}
 }
 
-// padHeld is called with the token held, and gives it back. It returns false if no run may be
-// put yet.
-func (r *Ring) padWithLock(ctx context.Context, before error) (done bool, err error) {
+// padWithLock puts one run for Pad. The caller holds the provider lock; padWithLock releases it.
+// hookErr is the result of callBeforeRun. done is false if no run may be put yet.
+func (r *Ring) padWithLock(ctx context.Context, hookErr error) (done bool, err error) {
 	defer r.providerLock.release()
 	if r.closed.Load() {
 		return true, ErrClosed
 	}
 	if r.hasRun() {
-		return true, nil // another put one while this waited
+		return true, nil // another goroutine has put a run before the lock was acquired
 	}
-	switch p := r.padOne(ctx, before); p.outcome {
+	switch p := r.padOne(ctx, hookErr); p.outcome {
 	case outcomePut:
 		r.counters.paddings[Caller].Add(1)
 		return true, nil
@@ -92,13 +91,13 @@ func (r *Ring) padWithLock(ctx context.Context, before error) (done bool, err er
 		return true, ErrClosed
 	default:
 		if r.closed.Load() {
-			return true, ErrClosed // which may be why the provider failed
+			return true, ErrClosed // Close may be the reason why the provider failed
 		}
 		return true, p.err
 	}
 }
 
-// idle returns why there is nothing to put, if there is nothing.
+// checkPadding returns why no run can be put now, or the zero padResult if nothing prevents it.
 func (r *Ring) checkPadding() padResult {
 	p := r.checkProvider()
 	if p.outcome == outcomePut && !r.hasPendingRun.Load() {
@@ -109,13 +108,13 @@ func (r *Ring) checkPadding() padResult {
 	return p
 }
 
-// over is idle but for the room.
+// checkProvider is checkPadding without the check for room.
 func (r *Ring) checkProvider() padResult {
 	switch end := r.exhaustedError.Load(); {
 	case r.closed.Load():
 		return padResult{outcome: outcomeStopped, err: ErrClosed}
 	case r.hasPendingRun.Load():
-		return padResult{} // a run that the provider has made is put in any case
+		return padResult{} // a run that the provider has already returned is put in any case
 	case end != nil:
 		return padResult{outcome: outcomeExhausted, err: *end}
 	case r.cfg.Provider == nil:
@@ -124,9 +123,10 @@ func (r *Ring) checkProvider() padResult {
 	return padResult{}
 }
 
-// padOne gets a run from the provider and puts it, if there is room. The caller holds the token,
-// and has called beforeRun, whose error it passes on.
-func (r *Ring) padOne(ctx context.Context, before error) padResult {
+// padOne requests a run from the provider and puts it, if there is room. The caller holds the
+// provider lock. hookErr is the result of callBeforeRun, which the caller has called before it
+// acquired the lock.
+func (r *Ring) padOne(ctx context.Context, hookErr error) padResult {
 	if p := r.checkProvider(); p.outcome != outcomePut {
 		return p
 	}
@@ -134,7 +134,7 @@ func (r *Ring) padOne(ctx context.Context, before error) padResult {
 		if !r.reservePlace() {
 			return padResult{outcome: outcomeNoRoom}
 		}
-		run, p := r.callProvider(ctx, before)
+		run, p := r.callProvider(ctx, hookErr)
 		if p.outcome != outcomePut {
 			r.recordFailure(p)
 			return p
@@ -143,7 +143,7 @@ func (r *Ring) padOne(ctx context.Context, before error) padResult {
 		r.hasPendingRun.Store(true)
 	}
 	if err := r.putLock.acquire(ctx); err != nil {
-		r.Kick() // the run stays for the next who holds the token, the padder if nobody else
+		r.Kick() // the run stays pending; the next holder of the provider lock puts it, at the latest the padder
 		return padResult{outcome: outcomeStopped, err: err}
 	}
 	closed := r.closed.Load()
@@ -157,67 +157,4 @@ func (r *Ring) padOne(ctx context.Context, before error) padResult {
 	}
 	r.recordSuccess()
 	return padResult{}
-}
-
-// nextRun calls the provider, for which a place was reserved, with a context that Close cancels
-// too. Unless there is a run, it gives the place back.
-func (r *Ring) callProvider(ctx context.Context, before error) (run Run, p padResult) {
-	p = padResult{outcome: outcomeFailed, err: before}
-	returned := false
-	defer func() {
-		if v := recover(); v != nil {
-			p = padResult{outcome: outcomeFailed, err: &PanicError{Value: v, Stack: debug.Stack(), In: "the provider"}}
-		} else if !returned { // and so the callers do not
-			r.recordFailure(padResult{outcome: outcomeFailed, err: errProviderGoexit})
-		}
-		if p.outcome != outcomePut {
-			r.releasePlace()
-		}
-	}()
-	if before != nil {
-		returned = true
-		return run, p
-	}
-	if ctx.Done() == nil {
-		ctx = r.ctx
-	} else if ctx != r.ctx {
-		both, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(r.ctx, cancel)()
-		ctx = both
-	}
-	run, err := r.cfg.Provider.NextRun(ctx)
-	if err == nil {
-		err = run.check()
-	}
-	p = classify(err)
-	returned = true
-	return run, p
-}
-
-// judge says what a provider's error means. What it is not meant to say is masked. It runs code
-// of the user's, the error's methods, so a panic of it has to be recovered.
-func classify(err error) padResult {
-	if err == nil {
-		return padResult{}
-	}
-	e, _ := err.(*NotYetError)
-	switch {
-	case e != nil:
-	case errors.Is(err, ErrExhausted):
-		return padResult{outcome: outcomeExhausted, err: maskClosed(err)}
-	case !errors.As(err, &e) || e == nil:
-		return padResult{outcome: outcomeFailed, err: maskRingErrors(err)}
-	}
-	return padResult{outcome: outcomeNotYet, err: maskRingErrors(err), retryAfter: min(max(e.After, minRetryDelay), maxNotYetDelay)}
-}
-
-// beforeRun calls the hook of that name. The caller holds no lock and no token.
-func (r *Ring) callBeforeRun() (err error) {
-	if r.cfg.BeforeRun == nil {
-		return nil
-	}
-	defer recoverPanic("BeforeRun", &err)
-	r.cfg.BeforeRun()
-	return nil
 }

@@ -2,10 +2,10 @@ package ringbuffer
 
 import "context"
 
-// Put puts a run behind those in the ring. When the ring is full the put policy decides;
-// without one the run is discarded and Put returns ErrFull. A run that the provider is being
-// asked for has its place already, so it counts. Put waits for others that put, for no longer
-// than it takes to store a run, and never for a provider.
+// Put puts a run behind the runs that are in the ring. If the ring is full, the put policy decides
+// what happens; by default the run is discarded and Put returns ErrFull. While the provider is being
+// asked for a run, that run counts too, because its place is reserved. Put may wait for other
+// goroutines that put, but only for the time that storing a run takes, and never for a provider.
 func (r *Ring) Put(ctx context.Context, run Run) error {
 	if !r.initialized() {
 		return errNotInitialized
@@ -35,7 +35,7 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 	return nil
 }
 
-// onFull asks the policy what to do with a run that has no place.
+// handleFull calls the put policy for a run that does not fit.
 func (r *Ring) handleFull(ctx context.Context, run Run) error {
 	if r.closed.Load() {
 		return ErrClosed
@@ -47,46 +47,48 @@ func (r *Ring) handleFull(ctx context.Context, run Run) error {
 	return maskRingErrors(err)
 }
 
-// reserve reserves a place for one more run, unless the ring is full. Takers only free places,
-// so the place is there until a run was published or unreserve was called.
+// reservePlace reserves a place for one more run and reports whether there was one. Takers only free
+// places, so the place stays reserved until publish or releasePlace is called.
 func (r *Ring) reservePlace() bool {
 	for {
-		promised, room := r.hasRoom()
+		reservedTail, room := r.hasRoom()
 		if !room {
 			return false
 		}
-		if r.reservedTail.CompareAndSwap(promised, promised+1) {
+		if r.reservedTail.CompareAndSwap(reservedTail, reservedTail+1) {
 			return true
 		}
 	}
 }
 
-// room reports whether there is a place for one more run than were promised one.
-func (r *Ring) hasRoom() (promised uint64, room bool) {
-	s := r.current.Load() // before promised, which so is not less than its number
-	promised = r.reservedTail.Load()
-	used := promised - s.index
+// hasRoom reports whether one more place can be reserved. It also returns the value of r.reservedTail
+// that the answer is based on.
+func (r *Ring) hasRoom() (reservedTail uint64, room bool) {
+	s := r.current.Load() // before reservedTail, which is then at least the index of this run
+	reservedTail = r.reservedTail.Load()
+	used := reservedTail - s.index
 	if !s.usedUp() {
 		used++
 	}
-	return promised, used <= r.indexMask
+	return reservedTail, used <= r.indexMask
 }
 
-// unreserve gives a place back.
+// releasePlace releases a reserved place.
 func (r *Ring) releasePlace() { r.reservedTail.Add(^uint64(0)) }
 
-// publish puts a run. The caller holds the put lock and has reserved a place: it belongs to a run
-// that takers have left, and if a slow one still looks at it for a successor, it sees a number
-// that is not the one it looks for.
+// publish puts a run. The caller holds the put lock and has reserved a place. The slot of that place
+// still has a run that takers have left. A slow taker that looks there for the successor of its run
+// finds an index other than the one that it expects.
 //
-// The order of the stores: slot, tail, broadcast. The run is published by the first. Takers look
-// at slots alone, so it makes no difference to them when the tail follows: one that has emptied
-// the run before finds no successor, and waits for a broadcast, of which at least one is to come.
-// The tail is for those who put, for the threshold and for the padder's rest.
+// The stores have this order: slot, tail, broadcast. The first one publishes the run. Takers read
+// only slots, so they do not depend on the store of the tail. A taker that has used up the run
+// before the tail is stored finds no successor, and waits for a broadcast; at least the one of this
+// call is still to come. The tail is for goroutines that put, for the threshold, and for the
+// decision whether the padder pauses again.
 func (r *Ring) publish(run Run) {
-	number := r.tail.Load() + 1
-	r.slots[number&r.indexMask].Store(&runState{
-		index:          number,
+	index := r.tail.Load() + 1
+	r.slots[index&r.indexMask].Store(&runState{
+		index:          index,
 		precedingTotal: r.totalPut,
 		first:          run.First,
 		length:         uint64(run.Length),
@@ -95,6 +97,6 @@ func (r *Ring) publish(run Run) {
 		r.testHookPublish()
 	}
 	r.totalPut += uint64(run.Length)
-	r.tail.Store(number)
+	r.tail.Store(index)
 	r.runAvailable.broadcast()
 }

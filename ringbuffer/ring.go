@@ -11,68 +11,69 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// Ring is a bounded ring of runs. All its methods may be called by any number of goroutines
-// at a time. New or Init makes one; the methods of a nil or a zero Ring return an error that wraps
-// ErrConfig, or nothing. It must not be copied.
+// Ring is a bounded ring of runs. All methods except Init may be called concurrently. New returns a
+// Ring, and Init initializes a zero Ring. On a nil or a zero Ring the other methods return an error
+// that wraps ErrConfig, or do nothing. A Ring must not be copied.
 type Ring struct {
-	// current is the run that takers are at: read by every take, written once a run, by the
-	// taker that finds it spent. It is alone on its line, so that takers keep the line in
-	// their caches for as long as a run lasts. It is nil in a zero Ring only: a new one starts at a run
-	// of no length.
+	// current is the run that takers take from. Every take reads it. It is written once per run, by
+	// the taker that finds the run used up. It is alone on its cache line, so that the line stays in
+	// the caches of the takers' CPUs until the run is used up. It is nil only in a zero Ring. In a
+	// new ring it is a run of length 0.
 	current atomic.Pointer[runState]
 	_       cpu.CacheLinePad
 
-	// Written by Init and Close only.
+	// These fields are written only by Init and Close.
 	cfg          Config
 	indexMask    uint64
-	lowWatermark uint64 // the padder is woken when so many runs are left, or fewer
+	lowWatermark uint64 // the padder is woken when this many runs are left, or fewer
 	ctx          context.Context
 	cancel       context.CancelFunc
 	closed       atomic.Bool
 	log          *safelog.Queue
 
-	padderDone chan struct{} // closed when the padder has ended; nil where there is none
+	padderDone chan struct{} // closed when the padder has ended; nil if there is no padder
 
-	testHookPublish func() // a test's, called by publish; nil otherwise
+	testHookPublish func() // set by tests; publish calls it between its stores
 
-	// slots keeps run k at k & mask. A slot is written under the put lock and read by takers
-	// that look for a successor; they know it by its number.
+	// slots[k & indexMask] holds the run with index k. A slot is written under the put lock. Takers
+	// read it when they look for the successor of a run, and compare the index.
 	slots []atomic.Pointer[runState]
 	_     cpu.CacheLinePad
 
-	// token is held by who calls the provider and puts what it returns, for as long as the provider
-	// takes: nobody waits for it who has not asked for a run, but Close, for a while.
+	// providerLock is held by the goroutine that calls the provider and puts the run that it
+	// returns, for as long as the provider takes. Only goroutines that request a run wait for
+	// it, and Close, for a limited time.
 	providerLock   contextLock
-	initializing   bool        // within Init; under the token, as the next four
-	lastLogged     time.Time   // when an episode of failures was last logged
-	failuresLogged bool        // whether this one was
-	pendingRun     Run         // made by the provider and not put yet, if pending
-	hasPendingRun  atomic.Bool // written under the token
+	initializing   bool        // Init is running; under the provider lock, as the next four fields
+	lastLogged     time.Time   // when a series of failures was last logged
+	failuresLogged bool        // whether the current series of failures was logged
+	pendingRun     Run         // valid if hasPendingRun: a run that the provider has returned and that was not put yet
+	hasPendingRun  atomic.Bool // written under the provider lock
 
-	// putLock is held for the few stores of publish, and no code of the user's runs under it.
+	// putLock is held only for the stores of publish. No user code runs under it.
 	putLock      contextLock
-	tail         atomic.Uint64 // number of the run that was put last; written under the put lock
+	tail         atomic.Uint64 // the index of the run that was put last; written under the put lock
 	totalPut     uint64        // how many integers were put, modulo 2^64; under the put lock
-	runAvailable signal        // a run was put, or cannot be
+	runAvailable signal        // a run was put, or the provider has failed or is exhausted
 
-	// promised is tail and how many runs have a place reserved: by the provider's next one, and
-	// by each that is being put.
+	// reservedTail is tail plus the number of places that are reserved: one for the provider's next
+	// run, and one for each run that is being put.
 	reservedTail atomic.Uint64
 
-	wakeRequests   chan struct{}              // asks the padder to fill the ring; holds at most one
-	kickRequests   chan struct{}              // the same, and not to wait for a retry's time to come
-	padderPaused   atomic.Bool                // the padder rests, and takers stand in for it
-	tailAtPause    uint64                     // tail when it began to; the padder's own
-	exhaustedError atomic.Pointer[error]      // what the provider said when it was exhausted
-	lastEmptyError atomic.Pointer[EmptyError] // why the ring is empty, if it is; never nil
+	wakeRequests   chan struct{}              // requests to fill the ring; holds one at most
+	kickRequests   chan struct{}              // the same, for requests that do not wait for a retry
+	padderPaused   atomic.Bool                // the padder pauses, and takers put runs in its place
+	tailAtPause    uint64                     // tail when the pause began; used only by the padder
+	exhaustedError atomic.Pointer[error]      // the provider's error once it is exhausted
+	lastEmptyError atomic.Pointer[EmptyError] // the error for takes of an empty ring; never nil
 
 	counters counters
 }
 
-// New makes a ring and, where the configuration has a provider, pads it for the first time
-// and starts the padder. A provider that is not ready yet leaves the ring empty; one that
-// fails before it has made a single run is an error. ctx bounds the first padding, not the ring's life:
-// Close ends that.
+// New returns a new ring. If the configuration has a provider, New fills the ring and starts the
+// padder. If the provider has no run yet, the ring stays empty. If the provider fails before it has
+// returned any run, New returns its error. ctx limits only this first padding. The ring works until
+// Close is called.
 func New(ctx context.Context, cfg Config) (*Ring, error) {
 	r := new(Ring)
 	if err := r.Init(ctx, cfg); err != nil {
@@ -81,12 +82,12 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	return r, nil
 }
 
-// Init makes a zero Ring what New returns: for a ring that is a field of another struct, which saves
-// each take the way through a pointer. It must be called once, before anything else. With an error
-// the ring is closed, or still the zero value.
+// Init initializes a zero Ring as New does. It is for a ring that is a field of another struct,
+// which saves one pointer dereference for each take. It must be called once, before any other
+// method. If it returns an error, the ring is closed or is still the zero value.
 func (r *Ring) Init(ctx context.Context, cfg Config) error {
 	if r == nil || r.initialized() {
-		return fmt.Errorf("%w: Init of a ring that is nil, or was made before", ErrConfig)
+		return fmt.Errorf("%w: the ring is nil or already initialized; call Init once, on a zero Ring", ErrConfig)
 	}
 	if err := r.init(cfg, 0); err != nil {
 		return err
@@ -95,30 +96,30 @@ func (r *Ring) Init(ctx context.Context, cfg Config) error {
 		return nil
 	}
 	r.initializing = true
-	wait, err := r.fill(ctx, Initial)
+	delay, err := r.fill(ctx, Initial)
 	if err != nil && !r.hasRun() {
 		r.Close()
 		return err
 	}
 	r.initializing = false
-	r.advance(r.current.Load()) // so that the first take too finds a run
-	r.startPadder(wait)
+	r.advance(r.current.Load()) // so that even the first TryTake succeeds
+	r.startPadder(delay)
 	return nil
 }
 
-// startPadder starts the padder, which first pads after a while; 0 for when it is asked to.
-func (r *Ring) startPadder(wait time.Duration) {
+// startPadder starts the padder. Its first padding comes after delay; 0 means when it is woken.
+func (r *Ring) startPadder(delay time.Duration) {
 	r.padderDone = make(chan struct{})
-	go r.runPadder(wait)
+	go r.runPadder(delay)
 }
 
-// newRing makes a ring without a padder, whose first run has the number after start.
+// newRing returns a ring without a padder. The index of its first run is start+1.
 func newRing(cfg Config, start uint64) (*Ring, error) {
 	r := new(Ring)
 	return r, r.init(cfg, start)
 }
 
-// init is newRing for a zero ring.
+// init initializes a zero ring without a padder. The index of its first run is start+1.
 func (r *Ring) init(cfg Config, start uint64) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -139,5 +140,5 @@ func (r *Ring) init(cfg Config, start uint64) error {
 	return nil
 }
 
-// made reports whether New made the ring.
+// initialized reports whether New or Init has initialized the ring.
 func (r *Ring) initialized() bool { return r != nil && r.current.Load() != nil }

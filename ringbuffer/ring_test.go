@@ -18,9 +18,9 @@ func TestConfigIsChecked(t *testing.T) {
 	}{
 		{"capacity below 1", Config{Capacity: -4}, "capacity is -4 runs"},
 		{"capacity not a power of two", Config{Capacity: 6}, "capacity is 6 runs"},
-		{"capacity beyond the bound", Config{Capacity: 2 * MaxCapacity}, "capacity is 2097152 runs, a power of two from 1 to 1048576"},
+		{"capacity beyond the bound", Config{Capacity: 2 * MaxCapacity}, "capacity is 2097152 runs; must be a power of two from 1 to 1048576"},
 		{"padding factor below 1", Config{PaddingFactor: -1}, "padding factor is -1 %"},
-		{"padding factor beyond 99", Config{PaddingFactor: 100}, "padding factor is 100 %, 1 to 99"},
+		{"padding factor beyond 99", Config{PaddingFactor: 100}, "padding factor is 100 %; must be 1 to 99"},
 		{"negative interval", Config{Interval: -1}, "interval is -1ns"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,14 +2,15 @@ package ringbuffer
 
 import "sync/atomic"
 
-// signal wakes all who wait for an event. To miss none, a waiter gets the channel first,
-// then looks whether the event is still to come, and only then waits. Neither side waits for the
-// other: a goroutine that is suspended in between delays nobody.
+// signal wakes all goroutines that wait for an event. To miss no event, a waiter first calls
+// subscribe, then checks whether the event has already happened, and only then receives from the
+// channel. Neither subscribe nor broadcast blocks, even if another goroutine is suspended within
+// one of them.
 type signal struct {
-	ch atomic.Pointer[chan struct{}] // nil while nobody waits
+	ch atomic.Pointer[chan struct{}] // nil while no goroutine waits
 }
 
-// next returns the channel that the next broadcast closes.
+// subscribe returns the channel that the next broadcast closes.
 func (s *signal) subscribe() <-chan struct{} {
 	for {
 		if ch := s.ch.Load(); ch != nil {
@@ -22,9 +23,10 @@ func (s *signal) subscribe() <-chan struct{} {
 	}
 }
 
-// broadcast wakes all who called next before.
+// broadcast wakes all goroutines that called subscribe before.
 func (s *signal) broadcast() {
-	// Who stores a channel after this look sees the event when it looks for it.
+	// A waiter that stores its channel after this load checks for the event after that, and so
+	// finds it.
 	if s.ch.Load() == nil {
 		return
 	}

@@ -1,14 +1,14 @@
 package ringbuffer
 
-// dropStale drops runs from the front of the ring, for as long as they or some behind them are
-// stale. It is a taker like any other, one that takes all that is left of a run, so it needs no
-// lock. The error is a panic of Stale.
+// dropStale drops runs from the front of the ring up to the last stale one. It needs no lock,
+// because it works as any taker does: to drop a run, it claims all integers that are left. It
+// returns an error if Stale panics.
 func (r *Ring) dropStale() (err error) {
 	if r.cfg.Stale == nil {
 		return nil
 	}
 	defer recoverPanic("Stale", &err)
-	for stale := r.current.Load().index; ; { // all before it are dropped
+	for stale := r.current.Load().index; ; { // all runs before this index are dropped
 		s := r.current.Load()
 		if !s.usedUp() {
 			if int64(stale-s.index) <= 0 && !r.cfg.Stale(s.first) {
@@ -24,19 +24,20 @@ func (r *Ring) dropStale() (err error) {
 	}
 }
 
-// lastStale returns the number of a stale run behind the run s, or that of s. Where runs rise
-// there is none unless s is stale itself; but a provider may have set back, and then the first
-// after that may be.
+// lastStale returns the index of the last stale run behind the run s, or the index of s if there is
+// none. As long as the first integers of the runs rise, a run that is not stale has no stale run
+// behind it. But a provider may continue with smaller integers, so each run that begins below its
+// predecessor is checked.
 func (r *Ring) lastStale(s *runState) uint64 {
-	stale, before := s.index, s.first
+	stale, previousFirst := s.index, s.first
 	for n := s.index + 1; ; n++ {
 		next := r.slots[n&r.indexMask].Load()
 		if next == nil || next.index != n {
-			return stale // the end, or takers have come far meanwhile
+			return stale // there are no more runs, or takers have advanced far meanwhile
 		}
-		if next.first < before && r.cfg.Stale(next.first) {
+		if next.first < previousFirst && r.cfg.Stale(next.first) {
 			stale = n
 		}
-		before = next.first
+		previousFirst = next.first
 	}
 }

@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// counts are what takers and putters count; none of it is touched by a take that finds
-// something in the current run.
+// counters are the counters of a ring. A take that finds an integer in the current run touches none
+// of them.
 type counters struct {
 	rejectedTakes       atomic.Uint64
 	rejectedPuts        atomic.Uint64
 	dropped             atomic.Uint64
-	dropBound           atomic.Uint64 // dropped, and what is about to be
-	maxReportedTaken    atomic.Uint64 // the most that Stats returned as taken
+	dropBound           atomic.Uint64 // dropped, plus an upper bound of what a drop in progress adds to it
+	maxReportedTaken    atomic.Uint64 // the greatest value of Stats.Taken so far
 	paddings            [triggerCount]atomic.Uint64
 	failedPaddings      atomic.Uint64
-	consecutiveFailures atomic.Int64 // failures since a padding last worked; written under the token
+	consecutiveFailures atomic.Int64 // failures since the last run was put; written under the provider lock
 }
 
-// drop claims all that is left of a run that is or was the current one. One goroutine calls it at a
-// time, the padder.
+// drop claims all integers that are left of a run that is or was the current one. Only the padder
+// calls it, so calls are never concurrent.
 func (c *counters) drop(s *runState) {
 	dropped := c.dropped.Load()
 	for {
@@ -28,8 +28,9 @@ func (c *counters) drop(s *runState) {
 			c.dropBound.Store(dropped)
 			return
 		}
-		// Before the claim, so that what it claims is at no time counted as taken; and for that
-		// time what was taken is noted.
+		// Increase dropBound before the claim, so that the claimed integers never count as
+		// taken. Record the number of taken integers before that, because monotonicTaken
+		// underestimates it until the drop is complete.
 		c.monotonicTaken(s.totalClaimed())
 		c.dropBound.Store(dropped + s.length - t)
 		if s.taken.CompareAndSwap(t, s.length) {
@@ -39,14 +40,14 @@ func (c *counters) drop(s *runState) {
 	}
 }
 
-// takenOf returns how many integers were taken, where so many were claimed of the ring. What is
-// being dropped makes the difference too small at times, never too great, so the greatest that was
-// seen is the best that is known, and it never falls.
+// monotonicTaken returns how many integers were taken, given how many were claimed from the ring.
+// The difference of claimed and dropBound may be too small while a drop is in progress, but is never
+// too great. So the greatest difference so far is the best estimate, and it never decreases.
 func (c *counters) monotonicTaken(claimed uint64) uint64 {
 	taken := claimed - c.dropBound.Load()
 	for {
 		most := c.maxReportedTaken.Load()
-		if int64(taken-most) <= 0 { // they may wrap
+		if int64(taken-most) <= 0 { // a signed difference, because both may wrap
 			return most
 		}
 		if c.maxReportedTaken.CompareAndSwap(most, taken) {
@@ -55,23 +56,23 @@ func (c *counters) monotonicTaken(claimed uint64) uint64 {
 	}
 }
 
-// Stats is a snapshot of a ring's counters. Each is exact when nobody uses the ring; they are not
-// taken at the same instant. A counter never falls.
+// Stats is a snapshot of a ring's counters. Each field is exact when no goroutine uses the ring. The
+// fields are not read at the same instant. No counter ever decreases.
 type Stats struct {
 	Taken          uint64    // integers handed out
-	Dropped        uint64    // integers dropped because their run was stale
-	RejectedTakes  uint64    // how often a take found the ring empty and asked the take policy
-	RejectedPuts   uint64    // how often Put found the ring full
-	Paddings       [4]uint64 // paddings that put something, by Trigger
+	Dropped        uint64    // integers dropped because their run, or one behind it, was stale
+	RejectedTakes  uint64    // times that a take found the ring empty
+	RejectedPuts   uint64    // times that Put found the ring full
+	Paddings       [4]uint64 // paddings that put at least one run, indexed by Trigger
 	FailedPaddings uint64    // failures and panics of the provider and the hooks
-	Fill           uint64    // integers that are ready to be taken
-	FillRuns       int       // runs that are, one in use included
-	CapacityRuns   int       // how many runs the ring holds
-	Oldest, Newest int64     // the first integer of the oldest run that is not spent, and of the newest; -1 where there is none
-	LastError      error     // what the last try to pad ended in; nil when it put a run
+	Fill           uint64    // integers in the ring that can be taken
+	FillRuns       int       // runs in the ring that have such integers, including the current one
+	CapacityRuns   int       // the capacity of the ring, in runs
+	Oldest, Newest int64     // the first integers of the oldest run that is not used up and of the newest run; -1 if there is none
+	LastError      error     // the error of the last try to pad; nil if it put a run
 }
 
-// Stats returns a snapshot. It does not hinder takers.
+// Stats returns a snapshot. It takes no lock and does not block takers.
 func (r *Ring) Stats() Stats {
 	if !r.initialized() {
 		return Stats{Oldest: -1, Newest: -1, LastError: errNotInitialized}
@@ -98,21 +99,21 @@ func (r *Ring) Stats() Stats {
 	if !s.usedUp() {
 		st.addRun(s, s.length-min(s.taken.Load(), s.length))
 	}
-	for number := s.index + 1; ; number++ {
-		next := r.slots[number&r.indexMask].Load()
-		if next == nil || next.index != number {
-			return st // the end, or takers have moved on meanwhile
+	for index := s.index + 1; ; index++ {
+		next := r.slots[index&r.indexMask].Load()
+		if next == nil || next.index != index {
+			return st // there are no more runs, or takers have advanced far meanwhile
 		}
 		st.addRun(next, next.length)
 	}
 }
 
-// add counts a run of which so many integers are left, which comes after those counted.
-func (st *Stats) addRun(s *runState, left uint64) {
+// addRun adds a run of which remaining integers are left. Runs are added in their order.
+func (st *Stats) addRun(s *runState, remaining uint64) {
 	if st.FillRuns == 0 {
 		st.Oldest = s.first
 	}
 	st.Newest = s.first
 	st.FillRuns++
-	st.Fill = min(st.Fill+left, math.MaxInt64)
+	st.Fill = min(st.Fill+remaining, math.MaxInt64)
 }

@@ -2,9 +2,9 @@ package ringbuffer
 
 import "context"
 
-// TryTake takes one integer from the current run. It never blocks, and its whole work is
-// one load, one atomic add and one comparison, so that it can be inlined: false says only
-// that the current run is spent, and Take is to be called.
+// TryTake takes one integer from the current run. It never blocks. It is one load, one atomic add
+// and one comparison, so that it can be inlined. false means only that the current run is used up,
+// not that the ring is empty: the caller should then call Take.
 func (r *Ring) TryTake() (int64, bool) {
 	if r != nil {
 		if s := r.current.Load(); s != nil {
@@ -15,8 +15,8 @@ func (r *Ring) TryTake() (int64, bool) {
 	return 0, false
 }
 
-// Take takes one integer. When the ring is empty the take policy decides; ctx is for a
-// policy that waits, and is not looked at where there is something to take.
+// Take takes one integer. If the ring is empty, the take policy decides what happens. ctx is passed
+// to the policy. If the ring is not empty, ctx is not checked.
 func (r *Ring) Take(ctx context.Context) (int64, error) {
 	if v, ok := r.TryTake(); ok {
 		return v, nil
@@ -25,9 +25,9 @@ func (r *Ring) Take(ctx context.Context) (int64, error) {
 	return v, err
 }
 
-// Claim takes up to n consecutive integers, by one atomic add, and returns the first and
-// how many there are: at least 1, and fewer than n where a run ends. When the ring is empty
-// the take policy decides, as with Take. n must be at least 1; less returns nothing.
+// Claim takes up to n consecutive integers with one atomic add. It returns the first one and how
+// many there are: at least 1, and fewer than n if the run ends before. If the ring is empty, the
+// take policy decides what happens, as for Take. If n is less than 1, Claim returns 0, 0, nil.
 func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error) {
 	if n < 1 {
 		return 0, 0, nil
@@ -49,29 +49,30 @@ func (r *Ring) Claim(ctx context.Context, n int64) (first, got int64, err error)
 	}
 }
 
-// advance moves takers from the spent run s to its successor, and tells whether the current
-// run is another one now. The one that moves them also looks at the threshold, so that
-// takers do so once a run.
+// advance replaces the used-up run s by its successor as the current run. It reports whether
+// another run than s is current now. The taker whose swap succeeds also checks the threshold, so
+// the check happens once per run.
 func (r *Ring) advance(s *runState) bool {
 	if r.closed.Load() {
 		return false
 	}
 	next := r.slots[(s.index+1)&r.indexMask].Load()
 	if next == nil || next.index != s.index+1 {
-		// Not put yet; or, if this taker slept through a lap, long gone.
+		// The successor was not put yet; or this taker was suspended while the ring went round
+		// once, and the successor is used up and replaced.
 		return r.current.Load() != s
 	}
 	if r.current.CompareAndSwap(s, next) && r.tail.Load()-next.index+1 <= r.lowWatermark {
-		// low runs are left, and the one just begun is about to lose an integer: the fill
-		// level is below the threshold.
+		// At most lowWatermark runs are left, and the current one is about to lose an integer, so
+		// the fill level is below the threshold.
 		r.onLowWatermark(next.index)
 	}
 	return true
 }
 
-// hasRun tells whether a take would find something. As advance does, it looks for the slot of the
-// next run and not at the tail, which may be behind it or ahead of what this taker sees: see
-// publish.
+// hasRun reports whether a take would find an integer. Like advance, it checks the slot of the next
+// run. It does not compare with the tail, which may be behind that slot, or ahead of what this taker
+// sees: see publish.
 func (r *Ring) hasRun() bool {
 	s := r.current.Load()
 	if !s.usedUp() {
@@ -81,15 +82,15 @@ func (r *Ring) hasRun() bool {
 	return next != nil && next.index == s.index+1 || r.current.Load() != s
 }
 
-// onEmpty asks the policy what a take shall do, unless there is nothing to ask about. It
-// returns nil when the take shall look again.
+// handleEmpty calls the take policy, unless the ring is closed or the provider is exhausted. It
+// returns nil if the take must try again.
 func (r *Ring) handleEmpty(ctx context.Context) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
 	if end := r.exhaustedError.Load(); end != nil {
 		if r.hasRun() {
-			return nil // put before the end came
+			return nil // this run was put before the provider was exhausted
 		}
 		r.counters.rejectedTakes.Add(1)
 		return *end
@@ -101,22 +102,22 @@ func (r *Ring) handleEmpty(ctx context.Context) error {
 	case err == nil || r.closed.Load():
 		return err
 	case r.exhaustedError.Load() != nil:
-		// The end came meanwhile, and its error is final: before it is returned, what was
-		// put before it has to be taken.
+		// The provider was exhausted meanwhile. Its error is final, so the runs that were put
+		// before must be taken first: try again.
 		return nil
 	}
 	return maskRingErrors(err) // the ring is neither closed nor exhausted, whatever the policy returned
 }
 
-// Wait waits until there is something to take, and returns nil; ErrClosed when the ring
-// closes first; the provider's error when it is exhausted; and an error that wraps that of
-// ctx, ErrEmpty and the last padding error when ctx ends first.
+// Wait waits until the ring is not empty and returns nil. It returns ErrClosed if the ring is
+// closed, and the provider's error if the provider is exhausted. If ctx ends first, it returns an
+// error that wraps the error of ctx, ErrEmpty and the last padding error.
 func (r *Ring) Wait(ctx context.Context) error {
 	if !r.initialized() {
 		return errNotInitialized
 	}
 	for {
-		fresh := r.runAvailable.subscribe()
+		available := r.runAvailable.subscribe()
 		if r.closed.Load() {
 			return ErrClosed
 		}
@@ -126,17 +127,17 @@ func (r *Ring) Wait(ctx context.Context) error {
 		if end := r.exhaustedError.Load(); end != nil {
 			return *end
 		}
-		if err := r.awaitRun(ctx, fresh); err != nil {
+		if err := r.awaitRun(ctx, available); err != nil {
 			return err
 		}
 	}
 }
 
-// sleep waits for a signal, with the padder awake.
-func (r *Ring) awaitRun(ctx context.Context, fresh <-chan struct{}) error {
+// awaitRun wakes the padder and waits for a signal of runAvailable.
+func (r *Ring) awaitRun(ctx context.Context, available <-chan struct{}) error {
 	r.wakePadder()
 	select {
-	case <-fresh:
+	case <-available:
 		return nil
 	case <-ctx.Done():
 		return waitError(context.Cause(ctx), r.emptyError())
@@ -145,5 +146,5 @@ func (r *Ring) awaitRun(ctx context.Context, fresh <-chan struct{}) error {
 	}
 }
 
-// emptyError says why the ring is empty.
+// emptyError returns why the ring is empty, if it is.
 func (r *Ring) emptyError() *EmptyError { return r.lastEmptyError.Load() }

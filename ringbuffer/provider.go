@@ -1,0 +1,98 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+)
+
+// A Provider generates the runs that a ring is padded with.
+//
+// NextRun returns the next run. Two goroutines never call it concurrently. It is not called after
+// Close has returned, unless Close returned ErrBusy. It may block, but it must then honour ctx,
+// which Close cancels. Takers of an empty ring wait for it; Put does not. It must not take from its
+// own ring, because that take would wait for it. Its runs should be disjoint: an integer that is in
+// two runs is handed out twice.
+//
+// NextRun returns one of three kinds of errors. A *NotYetError means that there is no run now: the
+// ring asks again later. An error that wraps ErrExhausted means that there will never be another
+// run. Any other error is a failure: it is counted, logged once in a series of failures, and the
+// ring tries again. A panic counts as a failure.
+type Provider interface {
+	NextRun(ctx context.Context) (Run, error)
+}
+
+// callProvider calls the provider, with a context that Close cancels too. The caller has reserved a
+// place for the run; callProvider releases it if the provider returns no run. If hookErr is not nil,
+// it is the result, and the provider is not called.
+func (r *Ring) callProvider(ctx context.Context, hookErr error) (run Run, p padResult) {
+	p = padResult{outcome: outcomeFailed, err: hookErr}
+	returned := false
+	defer func() {
+		if v := recover(); v != nil {
+			p = padResult{outcome: outcomeFailed, err: &PanicError{Value: v, Stack: debug.Stack(), In: "the provider"}}
+		} else if !returned { // the provider called runtime.Goexit, so padOne does not record the failure
+			r.recordFailure(padResult{outcome: outcomeFailed, err: errProviderGoexit})
+		}
+		if p.outcome != outcomePut {
+			r.releasePlace()
+		}
+	}()
+	if hookErr != nil {
+		returned = true
+		return run, p
+	}
+	if ctx.Done() == nil {
+		ctx = r.ctx
+	} else if ctx != r.ctx {
+		both, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(r.ctx, cancel)()
+		ctx = both
+	}
+	run, err := r.cfg.Provider.NextRun(ctx)
+	if err == nil {
+		err = run.check()
+	}
+	p = classify(err)
+	returned = true
+	return run, p
+}
+
+// classify returns the padResult for an error of the provider. It masks errors that only the ring
+// itself may report. It calls methods of the error, which are user code, so the caller must recover
+// from a panic.
+func classify(err error) padResult {
+	if err == nil {
+		return padResult{}
+	}
+	e, _ := err.(*NotYetError)
+	switch {
+	case e != nil:
+	case errors.Is(err, ErrExhausted):
+		return padResult{outcome: outcomeExhausted, err: maskClosed(err)}
+	case !errors.As(err, &e) || e == nil:
+		return padResult{outcome: outcomeFailed, err: maskRingErrors(err)}
+	}
+	return padResult{outcome: outcomeNotYet, err: maskRingErrors(err), retryAfter: min(max(e.After, minRetryDelay), maxNotYetDelay)}
+}
+
+// callBeforeRun calls Config.BeforeRun and returns a panic as an error. The caller holds no lock.
+func (r *Ring) callBeforeRun() (err error) {
+	if r.cfg.BeforeRun == nil {
+		return nil
+	}
+	defer recoverPanic("BeforeRun", &err)
+	r.cfg.BeforeRun()
+	return nil
+}
+
+// callOnSchedule calls Config.OnSchedule and returns a panic as an error. The caller holds no lock.
+func (r *Ring) callOnSchedule() (err error) {
+	if r.cfg.OnSchedule == nil {
+		return nil
+	}
+	defer recoverPanic("OnSchedule", &err)
+	r.cfg.OnSchedule()
+	return nil
+}
