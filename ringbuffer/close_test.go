@@ -9,15 +9,74 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
 )
 
-// handlerFunc is a log handler that is a function.
-type handlerFunc func(r slog.Record)
+func TestCloseIsFinal(t *testing.T) {
+	leaktest.Check(t)
+	r := newTestRing(t, Config{Capacity: 2, Provider: &countingProvider{length: 100}, Interval: time.Millisecond})
+	mustTake(t, r, 0)
+	for range 2 {
+		if err := r.Close(); err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+	}
+	for range 3 {
+		if _, ok := r.TryTake(); ok {
+			t.Error("TryTake() found something")
+		}
+		if _, err := r.Take(context.Background()); err != ErrClosed {
+			t.Errorf("Take() = %v, want ErrClosed", err)
+		}
+		if _, _, err := r.Claim(context.Background(), 5); err != ErrClosed {
+			t.Errorf("Claim() = %v, want ErrClosed", err)
+		}
+		if err := r.Put(context.Background(), Run{Length: 1}); err != ErrClosed {
+			t.Errorf("Put() = %v, want ErrClosed", err)
+		}
+		if err := r.Wait(context.Background()); err != ErrClosed {
+			t.Errorf("Wait() = %v, want ErrClosed", err)
+		}
+		if err := r.Pad(context.Background()); err != ErrClosed {
+			t.Errorf("Pad() = %v, want ErrClosed", err)
+		}
+	}
+}
 
-func (f handlerFunc) Enabled(context.Context, slog.Level) bool      { return true }
-func (f handlerFunc) Handle(_ context.Context, r slog.Record) error { f(r); return nil }
-func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler            { return f }
-func (f handlerFunc) WithGroup(string) slog.Handler                 { return f }
+// Close in the middle of takes: each take returns an integer or ErrClosed, no provider is
+// called afterwards, and no goroutine is left; a few hundred times over.
+func TestCloseInTheMiddle(t *testing.T) {
+	leaktest.Check(t)
+	rounds := 300
+	if testing.Short() {
+		rounds = 30
+	}
+	for range rounds {
+		p := &countingProvider{length: 3}
+		r := newTestRing(t, Config{Capacity: 2, Provider: p})
+		var takers sync.WaitGroup
+		for range 4 {
+			takers.Go(func() {
+				for {
+					if _, err := r.Take(context.Background()); err != nil {
+						if err != ErrClosed {
+							t.Errorf("Take() = %v, want ErrClosed", err)
+						}
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(200 * time.Microsecond)
+		r.Close()
+		calls := p.calls.Load()
+		takers.Wait()
+		if after := p.calls.Load(); after != calls {
+			t.Fatalf("the provider was called %d times after Close", after-calls)
+		}
+	}
+}
 
 // Close may be called from within any code of the user's. Where it would wait for that code, it
 // returns ErrBusy after CloseTimeout; and once that code has returned, Close does so at once.
@@ -118,24 +177,6 @@ func TestCloseFromWithin(t *testing.T) {
 			})
 		})
 	}
-}
-
-// blocking is a provider whose calls after the first few block until they are released, whatever
-// their context says.
-type blockingProvider struct {
-	countingProvider
-	nonBlockingCalls int64 // how many calls do not block
-	blocked          atomic.Bool
-	release          chan struct{}
-}
-
-func (p *blockingProvider) NextRun(ctx context.Context) (Run, error) {
-	if p.calls.Load() >= p.nonBlockingCalls {
-		p.blocked.Store(true)
-		<-p.release
-		p.blocked.Store(false)
-	}
-	return p.countingProvider.NextRun(ctx)
 }
 
 // A provider that ignores its context delays Close for CloseTimeout, a taker for as long as its

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -52,6 +54,42 @@ func TestBeforeRun(t *testing.T) {
 		r.Close()
 		if n, most := hooks.Load(), 2*runs.Load(); n > most {
 			t.Errorf("the hook was called %d times for %d runs", n, runs.Load())
+		}
+	})
+}
+
+// OnSchedule is called each time the schedule comes round, before stale runs are dropped, and
+// not for any other padding.
+func TestOnSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var events []string
+		note := func(event string) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, event)
+		}
+		seen := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(events)
+		}
+		r := newTestRing(t, Config{
+			Capacity: 4, Provider: &countingProvider{length: 10}, Interval: time.Second,
+			OnSchedule: func() { note("schedule") },
+			Stale:      func(int64) bool { note("stale"); return false },
+		})
+		for v := range int64(35) {
+			mustTake(t, r, v)
+		}
+		synctest.Wait()
+		if got := seen(); len(got) != 0 {
+			t.Errorf("before the schedule: %q", got)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if got := seen(); !slices.Equal(got, []string{"schedule", "stale", "schedule", "stale"}) {
+			t.Errorf("%q", got)
 		}
 	})
 }
@@ -114,86 +152,6 @@ func TestHooksThatPanic(t *testing.T) {
 	}
 }
 
-// A policy that panics makes its caller's error.
-func TestPoliciesThatPanic(t *testing.T) {
-	var p *PanicError
-	r := newTestRing(t, Config{Capacity: 1,
-		TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { panic("take") }),
-		PutPolicy:  putPolicyFunc(func(context.Context, *Ring, Run) error { panic("put") }),
-	})
-	if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "take" || p.In != "the take policy" {
-		t.Errorf("Take() = %v", err)
-	}
-	mustPut(t, r, 1, 1)
-	if err := r.Put(context.Background(), Run{First: 2, Length: 1}); !errors.As(err, &p) || p.Value != "put" || p.In != "the put policy" {
-		t.Errorf("Put() = %v", err)
-	}
-	mustTake(t, r, 1)
-}
-
-// What a provider returns may have methods that panic.
-type panickingError struct{}
-
-func (panickingError) Error() string   { return "hostile" }
-func (panickingError) Is(error) bool   { panic("Is") }
-func (panickingError) Unwrap() []error { panic("Unwrap") }
-
-// Odd errors of a provider are failures, and end nothing: a nil *NotYetError, an error that
-// panics when it is looked at.
-func TestOddErrorsOfAProvider(t *testing.T) {
-	for name, bad := range map[string]error{
-		"a nil pointer":      (*NotYetError)(nil),
-		"a nil EmptyError":   (*EmptyError)(nil),
-		"a nil PanicError":   (*PanicError)(nil),
-		"methods that panic": panickingError{},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var broken atomic.Bool
-				good := &countingProvider{length: 1}
-				r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
-					if broken.Load() {
-						return Run{}, bad
-					}
-					return good.NextRun(ctx)
-				})})
-				broken.Store(true)
-				mustTake(t, r, 0)
-				time.AfterFunc(time.Minute, func() { broken.Store(false) })
-				mustTake(t, r, 1)
-				if st := r.Stats(); st.FailedPaddings < 10 {
-					t.Errorf("Stats() = %+v", st)
-				}
-			})
-		})
-	}
-}
-
-// A provider that ends the goroutine that calls it leaves nothing locked or reserved.
-func TestProviderEndsItsGoroutine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ends atomic.Bool
-		good := &countingProvider{length: 1}
-		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
-			if ends.Load() {
-				runtime.Goexit()
-			}
-			return good.NextRun(ctx)
-		})})
-		mustTake(t, r, 0)
-		ends.Store(true)
-		for range 2 { // takers, and perhaps the padder
-			go r.Take(context.Background())
-			synctest.Wait()
-		}
-		ends.Store(false)
-		mustTake(t, r, 1)
-		if err := r.Close(); err != nil {
-			t.Errorf("Close() = %v", err)
-		}
-	})
-}
-
 // A provider or a hook that ends the padder's goroutine does not end the padding.
 func TestPadderOutlivesGoexit(t *testing.T) {
 	for _, where := range []string{"the provider", "BeforeRun", "Stale", "OnSchedule"} {
@@ -235,34 +193,4 @@ func TestPadderOutlivesGoexit(t *testing.T) {
 			}
 		})
 	}
-}
-
-// asLater is an error whose method As panics from its second call on.
-type laterPanickingError struct{ calls *atomic.Int64 }
-
-func (laterPanickingError) Error() string { return "hostile later" }
-func (e laterPanickingError) As(any) bool {
-	if e.calls.Add(1) > 1 {
-		panic("As")
-	}
-	return false
-}
-
-// What a provider returned is not looked into by the padder's goroutine, where a panic would end the
-// process.
-func TestErrorThatPanicsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var broken atomic.Bool
-		good := &countingProvider{length: 1}
-		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
-			if broken.Load() {
-				return Run{}, laterPanickingError{new(atomic.Int64)}
-			}
-			return good.NextRun(ctx)
-		})})
-		broken.Store(true)
-		mustTake(t, r, 0)
-		time.AfterFunc(time.Minute, func() { broken.Store(false) })
-		mustTake(t, r, 1)
-	})
 }

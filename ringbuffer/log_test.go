@@ -1,29 +1,14 @@
 package ringbuffer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// failing is a provider that works until it is told to fail.
-type failingProvider struct {
-	countingProvider
-	fails atomic.Bool
-}
-
-func (p *failingProvider) NextRun(ctx context.Context) (Run, error) {
-	if p.fails.Load() {
-		return Run{}, errors.New("boom")
-	}
-	return p.countingProvider.NextRun(ctx)
-}
 
 // A log handler may take from the ring that logs, block or panic: takes, puts and padding go on,
 // and nothing is left locked.
@@ -79,31 +64,5 @@ func TestLogHandlerDisturbsNothing(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// Without a logger failures go to slog's default one, so that who meets the package first sees
-// them; what New returns as an error is not logged as well.
-func TestFailuresAreLoggedByDefault(t *testing.T) {
-	var log bytes.Buffer
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	if _, err := New(context.Background(), Config{Provider: providerFunc(func(context.Context) (Run, error) {
-		return Run{}, errors.New("boom")
-	})}); err == nil {
-		t.Fatal("New() succeeded")
-	}
-	p := &failingProvider{countingProvider: countingProvider{length: 1}}
-	r, err := New(context.Background(), Config{Capacity: 1, Provider: p})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.fails.Store(true)
-	r.Take(context.Background())
-	r.Take(context.Background())
-	r.Close()
-	if n := strings.Count(log.String(), "padding failed, trying again"); n != 1 {
-		t.Errorf("%d records in %q, want 1", n, log.String())
 	}
 }

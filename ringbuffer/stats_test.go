@@ -7,6 +7,39 @@ import (
 	"testing"
 )
 
+func TestStatsTellOldestAndNewest(t *testing.T) {
+	r := newRingWithoutProvider(t, 4, 0)
+	check := func(oldest, newest int64) {
+		t.Helper()
+		if st := r.Stats(); st.Oldest != oldest || st.Newest != newest {
+			t.Errorf("oldest and newest are %d and %d, want %d and %d", st.Oldest, st.Newest, oldest, newest)
+		}
+	}
+	check(-1, -1)
+	mustPut(t, r, 10, 1)
+	check(10, 10)
+	mustPut(t, r, 20, 2)
+	check(10, 20)
+	mustTake(t, r, 10)
+	check(20, 20)
+	mustTake(t, r, 20)
+	mustTake(t, r, 21)
+	check(-1, -1)
+}
+
+func TestStatsAfterClose(t *testing.T) {
+	r := newRingWithoutProvider(t, 2, 0)
+	mustPut(t, r, 0, 10)
+	mustPut(t, r, 10, 10)
+	for v := range int64(12) {
+		mustTake(t, r, v)
+	}
+	r.Close()
+	if st := r.Stats(); st.Taken != 12 || st.Fill != 0 || st.Oldest != -1 || st.Newest != -1 {
+		t.Errorf("Stats() = %+v, want 12 taken and nothing left", st)
+	}
+}
+
 // Taken never falls, and is never more than what was taken, while runs are dropped and while the
 // ring is closed.
 func TestTakenNeverFalls(t *testing.T) {

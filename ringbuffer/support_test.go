@@ -2,6 +2,7 @@ package ringbuffer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -27,6 +28,37 @@ func (p *countingProvider) NextRun(context.Context) (Run, error) {
 	return Run{First: first, Length: p.length}, nil
 }
 
+// failing is a provider that works until it is told to fail.
+type failingProvider struct {
+	countingProvider
+	fails atomic.Bool
+}
+
+func (p *failingProvider) NextRun(ctx context.Context) (Run, error) {
+	if p.fails.Load() {
+		return Run{}, errors.New("boom")
+	}
+	return p.countingProvider.NextRun(ctx)
+}
+
+// blocking is a provider whose calls after the first few block until they are released, whatever
+// their context says.
+type blockingProvider struct {
+	countingProvider
+	nonBlockingCalls int64 // how many calls do not block
+	blocked          atomic.Bool
+	release          chan struct{}
+}
+
+func (p *blockingProvider) NextRun(ctx context.Context) (Run, error) {
+	if p.calls.Load() >= p.nonBlockingCalls {
+		p.blocked.Store(true)
+		<-p.release
+		p.blocked.Store(false)
+	}
+	return p.countingProvider.NextRun(ctx)
+}
+
 // providerFunc makes a provider of a function.
 type providerFunc func(ctx context.Context) (Run, error)
 
@@ -34,6 +66,14 @@ func (f providerFunc) NextRun(ctx context.Context) (Run, error) { return f(ctx) 
 
 // silent is a logger that writes nothing.
 func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// handlerFunc is a log handler that is a function.
+type handlerFunc func(r slog.Record)
+
+func (f handlerFunc) Enabled(context.Context, slog.Level) bool      { return true }
+func (f handlerFunc) Handle(_ context.Context, r slog.Record) error { f(r); return nil }
+func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler            { return f }
+func (f handlerFunc) WithGroup(string) slog.Handler                 { return f }
 
 // start makes a ring that is closed at the end of the test. Without a logger it is silent.
 func newTestRing(tb testing.TB, cfg Config) *Ring {

@@ -3,10 +3,58 @@ package ringbuffer
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+func TestPutRefusesWhatIsNoRun(t *testing.T) {
+	r := newRingWithoutProvider(t, 2, 0)
+	for _, run := range []Run{
+		{First: -1, Length: 1},
+		{First: 0, Length: 0},
+		{First: 0, Length: -5},
+		{First: math.MaxInt64, Length: 2},
+		{First: 2, Length: math.MaxInt64},
+	} {
+		if err := r.Put(context.Background(), run); !errors.Is(err, ErrRun) {
+			t.Errorf("Put(%+v) = %v, want ErrRun", run, err)
+		}
+	}
+	if st := r.Stats(); st.Fill != 0 {
+		t.Errorf("%d integers were put", st.Fill)
+	}
+	mustPut(t, r, math.MaxInt64, 1)
+	mustPut(t, r, 1, math.MaxInt64)
+	mustTake(t, r, math.MaxInt64)
+	mustTake(t, r, 1)
+}
+
+func TestFullRingTakesNoRun(t *testing.T) {
+	for _, first := range []uint64{0, math.MaxUint64 - 1} {
+		r := newRingWithoutProvider(t, 2, first)
+		mustPut(t, r, 0, 2)
+		mustPut(t, r, 2, 2)
+		for range 3 {
+			if err := r.Put(context.Background(), Run{First: 4, Length: 2}); !errors.Is(err, ErrFull) {
+				t.Fatalf("Put into a full ring = %v, want ErrFull", err)
+			}
+		}
+		mustTake(t, r, 0) // the run is still in use
+		if err := r.Put(context.Background(), Run{First: 4, Length: 2}); !errors.Is(err, ErrFull) {
+			t.Fatalf("Put beside a run in use = %v, want ErrFull", err)
+		}
+		mustTake(t, r, 1)
+		mustPut(t, r, 4, 2)
+		for want := int64(2); want < 6; want++ {
+			mustTake(t, r, want)
+		}
+		if got := r.Stats().RejectedPuts; got != 4 {
+			t.Errorf("RejectedPuts = %d, want 4", got)
+		}
+	}
+}
 
 // A putter is suspended between its stores, once the run can be taken: takers that have emptied it
 // neither spin nor miss their context's end, nor the next run.

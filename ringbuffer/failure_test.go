@@ -1,0 +1,207 @@
+package ringbuffer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
+)
+
+func TestInitialPaddingThatFailsIsAnError(t *testing.T) {
+	leaktest.Check(t)
+	broken := errors.New("broken")
+	_, err := New(context.Background(), Config{Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, broken })})
+	if !errors.Is(err, broken) {
+		t.Errorf("New() = %v, want the provider's error", err)
+	}
+}
+
+// D3: a padding of the original that fails leaves a mark set, and the ring is never padded
+// again. Here failures and panics are counted, logged once an episode, and tried again.
+func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
+	for name, fail := range map[string]func() (Run, error){
+		"error":   func() (Run, error) { return Run{}, errors.New("boom") },
+		"panic":   func() (Run, error) { panic("boom") },
+		"bad run": func() (Run, error) { return Run{First: -1, Length: 1}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				var failing atomic.Bool
+				good := &countingProvider{length: 10}
+				r := newTestRing(t, Config{
+					Capacity:   2,
+					TakePolicy: Fail,
+					Logger:     slog.New(slog.NewTextHandler(&log, nil)),
+					Provider: providerFunc(func(ctx context.Context) (Run, error) {
+						if failing.Load() {
+							return fail()
+						}
+						return good.NextRun(ctx)
+					}),
+				})
+				for episode := uint64(1); episode <= 2; episode++ {
+					time.Sleep(logInterval)
+					failing.Store(true)
+					var err error
+					for err == nil {
+						_, err = r.Take(context.Background())
+					}
+					synctest.Wait()
+					time.Sleep(10 * time.Second) // many tries
+					if _, err = r.Take(context.Background()); !errors.Is(err, ErrEmpty) || !strings.HasPrefix(err.Error(), "ringbuffer: empty: ringbuffer: ") && name != "error" {
+						t.Errorf("Take() = %v, want ErrEmpty with its cause", err)
+					}
+					st := r.Stats()
+					if st.FailedPaddings < 10*episode || st.LastError == nil {
+						t.Errorf("Stats() = %+v, want many failures", st)
+					}
+					failing.Store(false)
+					time.Sleep(2 * maxFailureDelay)
+					if st := r.Stats(); st.FillRuns != 2 || st.LastError != nil {
+						t.Errorf("Stats() = %+v, want a full ring", st)
+					}
+					flushLog(t, r)
+					if n := uint64(strings.Count(log.String(), "padding failed")); n != episode {
+						t.Errorf("%d failures were logged in %d episodes", n, episode)
+					}
+					if n := uint64(strings.Count(log.String(), "padding works again")); n != episode {
+						t.Errorf("%d recoveries were logged in %d episodes", n, episode)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An outage is logged even if it begins soon after a shorter one.
+func TestD3LongOutageIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var failing atomic.Bool
+		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Fail, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if failing.Load() {
+					return Run{}, errors.New("boom")
+				}
+				return Run{Length: 1}, nil
+			})})
+		for _, long := range []time.Duration{time.Second, time.Hour} {
+			failing.Store(true)
+			for begin := time.Now(); time.Since(begin) < long; time.Sleep(100 * time.Millisecond) {
+				r.Take(context.Background())
+			}
+			failing.Store(false)
+			time.Sleep(2 * maxFailureDelay)
+		}
+		r.Close()
+		if failed, works := strings.Count(log.String(), "padding failed"), strings.Count(log.String(), "works again"); failed != 2 || works != 2 {
+			t.Errorf("%d outages and %d recoveries are logged of 2", failed, works)
+		}
+	})
+}
+
+// D4: each take of the original below the threshold logs a line and queues a task. Here a
+// million takes of a ring that cannot be filled write one line, and the provider is asked
+// no faster for it.
+func TestD4TakesNeitherLogNorQueue(t *testing.T) {
+	var (
+		log      bytes.Buffer
+		failing  atomic.Bool
+		failures atomic.Int64
+	)
+	r := newTestRing(t, Config{
+		Capacity:   2,
+		TakePolicy: Fail,
+		Logger:     slog.New(slog.NewTextHandler(&log, nil)),
+		Provider: providerFunc(func(context.Context) (Run, error) {
+			if failing.Load() {
+				failures.Add(1)
+				return Run{}, errors.New("boom")
+			}
+			return Run{Length: 1}, nil
+		}),
+	})
+	failing.Store(true)
+	begin := time.Now()
+	var takers sync.WaitGroup
+	for range 4 {
+		takers.Go(func() {
+			for range 250_000 {
+				r.Take(context.Background())
+			}
+		})
+	}
+	takers.Wait()
+	for failures.Load() == 0 && time.Since(begin) < 10*time.Second {
+		time.Sleep(time.Millisecond) // until the padder has had its turn
+	}
+	took := time.Since(begin)
+	r.Close()
+	if n := strings.Count(log.String(), "\n"); n != 1 {
+		t.Errorf("%d lines were logged, want 1", n)
+	}
+	// The backoff's first steps come to 10+20+40+… ms, then it is one try a second.
+	if n, most := failures.Load(), int64(10+took/maxFailureDelay); n > most || n == 0 {
+		t.Errorf("the provider was asked %d times in %v, want 1 to %d", n, took, most)
+	}
+}
+
+// D4: nor does a provider that fails and works by turns write two lines each time.
+func TestD4EpisodesAreLoggedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		turn := 0
+		r := newTestRing(t, Config{
+			Capacity: 1,
+			Logger:   slog.New(slog.NewTextHandler(&log, nil)),
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if turn++; turn%2 == 0 {
+					return Run{}, errors.New("boom")
+				}
+				return Run{Length: 1}, nil
+			}),
+		})
+		for begin := time.Now(); time.Since(begin) < 10*time.Minute; time.Sleep(100 * time.Millisecond) {
+			r.Take(context.Background())
+		}
+		r.Close()
+		if n := strings.Count(log.String(), "\n"); n < 10 || n > 22 {
+			t.Errorf("%d lines were logged in ten minutes, want about 20", n)
+		}
+	})
+}
+
+// Without a logger failures go to slog's default one, so that who meets the package first sees
+// them; what New returns as an error is not logged as well.
+func TestFailuresAreLoggedByDefault(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	if _, err := New(context.Background(), Config{Provider: providerFunc(func(context.Context) (Run, error) {
+		return Run{}, errors.New("boom")
+	})}); err == nil {
+		t.Fatal("New() succeeded")
+	}
+	p := &failingProvider{countingProvider: countingProvider{length: 1}}
+	r, err := New(context.Background(), Config{Capacity: 1, Provider: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.fails.Store(true)
+	r.Take(context.Background())
+	r.Take(context.Background())
+	r.Close()
+	if n := strings.Count(log.String(), "padding failed, trying again"); n != 1 {
+		t.Errorf("%d records in %q, want 1", n, log.String())
+	}
+}

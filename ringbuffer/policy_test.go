@@ -1,0 +1,85 @@
+package ringbuffer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+type takePolicyFunc func(context.Context, *Ring) error
+
+func (f takePolicyFunc) OnEmpty(ctx context.Context, r *Ring) error { return f(ctx, r) }
+
+type putPolicyFunc func(context.Context, *Ring, Run) error
+
+func (f putPolicyFunc) OnFull(ctx context.Context, r *Ring, run Run) error { return f(ctx, r, run) }
+
+// D7: a take handler of the original that does not throw falls through to a place that was
+// never filled. Here a policy that does nothing is asked again, and none makes a take
+// return what was not put.
+func TestD7PolicyThatDoesNothing(t *testing.T) {
+	asked := 0
+	r, err := newRing(Config{Capacity: 1, TakePolicy: takePolicyFunc(func(_ context.Context, r *Ring) error {
+		if asked++; asked == 5 {
+			mustPut(t, r, 42, 1)
+		}
+		return nil
+	})}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	mustTake(t, r, 42)
+	if asked != 5 {
+		t.Errorf("the policy was asked %d times, want 5", asked)
+	}
+}
+
+func TestUsersPutPolicy(t *testing.T) {
+	var rejected []Run
+	mine := errors.New("mine")
+	r := newTestRing(t, Config{Capacity: 1, TakePolicy: Fail, PutPolicy: putPolicyFunc(func(_ context.Context, _ *Ring, run Run) error {
+		rejected = append(rejected, run)
+		return mine
+	})})
+	mustPut(t, r, 0, 1)
+	if err := r.Put(context.Background(), Run{First: 1, Length: 2}); err != mine {
+		t.Errorf("Put() = %v, want the policy's error", err)
+	}
+	if len(rejected) != 1 || rejected[0] != (Run{First: 1, Length: 2}) {
+		t.Errorf("the policy saw %v", rejected)
+	}
+}
+
+func TestDiscardLogsWhatItDiscards(t *testing.T) {
+	var log bytes.Buffer
+	r := newTestRing(t, Config{Capacity: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	mustPut(t, r, 0, 1)
+	if err := r.Put(context.Background(), Run{First: 17, Length: 2}); !errors.Is(err, ErrFull) {
+		t.Errorf("Put() = %v, want ErrFull", err)
+	}
+	flushLog(t, r)
+	if !strings.Contains(log.String(), "first=17 length=2") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// A policy that panics makes its caller's error.
+func TestPoliciesThatPanic(t *testing.T) {
+	var p *PanicError
+	r := newTestRing(t, Config{Capacity: 1,
+		TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { panic("take") }),
+		PutPolicy:  putPolicyFunc(func(context.Context, *Ring, Run) error { panic("put") }),
+	})
+	if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "take" || p.In != "the take policy" {
+		t.Errorf("Take() = %v", err)
+	}
+	mustPut(t, r, 1, 1)
+	if err := r.Put(context.Background(), Run{First: 2, Length: 1}); !errors.As(err, &p) || p.Value != "put" || p.In != "the put policy" {
+		t.Errorf("Put() = %v", err)
+	}
+	mustTake(t, r, 1)
+}

@@ -1,0 +1,144 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestExhaustedProvider(t *testing.T) {
+	end := fmt.Errorf("the end: %w", ErrExhausted)
+	for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
+		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+			left := 3
+			r := newTestRing(t, Config{Capacity: 2, TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
+				if left == 0 {
+					return Run{}, end
+				}
+				left--
+				return Run{First: int64(2 - left), Length: 1}, nil
+			})})
+			got := int64(0)
+			eventually(t, "the end is reached", func() bool {
+				v, err := r.Take(context.Background())
+				if err == nil {
+					if v != got {
+						t.Fatalf("took %d, want %d", v, got)
+					}
+					got++
+				}
+				return errors.Is(err, ErrExhausted)
+			})
+			if got != 3 {
+				t.Errorf("%d integers came before the end, want all 3", got)
+			}
+			for range 3 {
+				if _, err := r.Take(context.Background()); err != end {
+					t.Errorf("Take() = %v, want the provider's error", err)
+				}
+				if err := r.Wait(context.Background()); err != end {
+					t.Errorf("Wait() = %v, want the provider's error", err)
+				}
+			}
+		})
+	}
+}
+
+// What a provider returns may have methods that panic.
+type panickingError struct{}
+
+func (panickingError) Error() string   { return "hostile" }
+func (panickingError) Is(error) bool   { panic("Is") }
+func (panickingError) Unwrap() []error { panic("Unwrap") }
+
+// Odd errors of a provider are failures, and end nothing: a nil *NotYetError, an error that
+// panics when it is looked at.
+func TestOddErrorsOfAProvider(t *testing.T) {
+	for name, bad := range map[string]error{
+		"a nil pointer":      (*NotYetError)(nil),
+		"a nil EmptyError":   (*EmptyError)(nil),
+		"a nil PanicError":   (*PanicError)(nil),
+		"methods that panic": panickingError{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var broken atomic.Bool
+				good := &countingProvider{length: 1}
+				r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+					if broken.Load() {
+						return Run{}, bad
+					}
+					return good.NextRun(ctx)
+				})})
+				broken.Store(true)
+				mustTake(t, r, 0)
+				time.AfterFunc(time.Minute, func() { broken.Store(false) })
+				mustTake(t, r, 1)
+				if st := r.Stats(); st.FailedPaddings < 10 {
+					t.Errorf("Stats() = %+v", st)
+				}
+			})
+		})
+	}
+}
+
+// asLater is an error whose method As panics from its second call on.
+type laterPanickingError struct{ calls *atomic.Int64 }
+
+func (laterPanickingError) Error() string { return "hostile later" }
+
+func (e laterPanickingError) As(any) bool {
+	if e.calls.Add(1) > 1 {
+		panic("As")
+	}
+	return false
+}
+
+// What a provider returned is not looked into by the padder's goroutine, where a panic would end the
+// process.
+func TestErrorThatPanicsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		good := &countingProvider{length: 1}
+		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if broken.Load() {
+				return Run{}, laterPanickingError{new(atomic.Int64)}
+			}
+			return good.NextRun(ctx)
+		})})
+		broken.Store(true)
+		mustTake(t, r, 0)
+		time.AfterFunc(time.Minute, func() { broken.Store(false) })
+		mustTake(t, r, 1)
+	})
+}
+
+// A provider that ends the goroutine that calls it leaves nothing locked or reserved.
+func TestProviderEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ends atomic.Bool
+		good := &countingProvider{length: 1}
+		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if ends.Load() {
+				runtime.Goexit()
+			}
+			return good.NextRun(ctx)
+		})})
+		mustTake(t, r, 0)
+		ends.Store(true)
+		for range 2 { // takers, and perhaps the padder
+			go r.Take(context.Background())
+			synctest.Wait()
+		}
+		ends.Store(false)
+		mustTake(t, r, 1)
+		if err := r.Close(); err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package ringbuffer
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestScheduledPaddingDropsWhatIsStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		second := func() int64 { return int64(time.Since(begin) / time.Second) }
+		last := int64(-1)
+		r := newTestRing(t, Config{
+			Capacity: 4,
+			Interval: time.Second,
+			Stale:    func(first int64) bool { return first/10 < second()-2 },
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				last = max(last+1, second())
+				return Run{First: last * 10, Length: 10}, nil
+			}),
+		})
+		mustTake(t, r, 0)
+		time.Sleep(100*time.Second + time.Millisecond)
+		synctest.Wait()
+		v, err := r.Take(context.Background())
+		if err != nil || v != 980 {
+			t.Errorf("after 100 s Take() = %d, %v; want 980, of second 98", v, err)
+		}
+		st := r.Stats()
+		if st.Dropped == 0 || st.Taken != 2 || st.Fill != 39 || st.Paddings[Scheduled] == 0 {
+			t.Errorf("Stats() = %+v", st)
+		}
+	})
+}
+
+// D6: where a provider sets back, runs that are stale lie behind some that are not.
+func TestD6StaleRunsBehindOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		firsts := []int64{100, 200, 300, 10, 20, 400, 30, 500, 600}
+		var old atomic.Int64
+		r := newTestRing(t, Config{
+			Capacity: 8,
+			Interval: time.Second,
+			Stale:    func(first int64) bool { return first < old.Load() },
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if len(firsts) == 0 {
+					return Run{}, &NotYetError{After: time.Hour}
+				}
+				first := firsts[0]
+				firsts = firsts[1:]
+				return Run{First: first, Length: 10}, nil
+			}),
+		})
+		time.Sleep(time.Minute)
+		if n := r.Stats().Dropped; n != 0 {
+			t.Errorf("%d integers were dropped, and none is stale", n)
+		}
+		old.Store(25)
+		time.Sleep(2 * time.Second)
+		mustTake(t, r, 400) // what lies before the last stale run is dropped with it, and the rest stays
+		old.Store(35)
+		time.Sleep(2 * time.Second)
+		mustTake(t, r, 500)
+		if n := r.Stats().Dropped; n != 50+9+10 {
+			t.Errorf("%d integers were dropped", n)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package ringbuffer
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+)
+
+func TestClaimEndsWhereARunEnds(t *testing.T) {
+	r := newRingWithoutProvider(t, 2, 0)
+	mustPut(t, r, 10, 5)
+	mustPut(t, r, 100, 5)
+	ctx := context.Background()
+	for _, want := range []struct{ n, first, got int64 }{{2, 10, 2}, {10, 12, 3}, {5, 100, 5}} {
+		first, got, err := r.Claim(ctx, want.n)
+		if err != nil || first != want.first || got != want.got {
+			t.Errorf("Claim(%d) = %d, %d, %v; want %d, %d", want.n, first, got, err, want.first, want.got)
+		}
+	}
+	if _, got, err := r.Claim(ctx, 1); got != 0 || !errors.Is(err, ErrEmpty) {
+		t.Errorf("Claim of an empty ring got %d, %v", got, err)
+	}
+	for _, n := range []int64{0, -1, math.MinInt64} {
+		if _, got, err := r.Claim(ctx, n); got != 0 || err != nil {
+			t.Errorf("Claim(%d) got %d, %v; want nothing", n, got, err)
+		}
+	}
+}
+
+func TestTakesAllocateNothing(t *testing.T) {
+	r := newTestRing(t, Config{Capacity: 8, Provider: &countingProvider{length: 1 << 40}})
+	empty := newRingWithoutProvider(t, 1, 0)
+	for name, f := range map[string]func(){
+		"TryTake":               func() { r.TryTake() },
+		"Take":                  func() { r.Take(context.Background()) },
+		"Claim":                 func() { r.Claim(context.Background(), 64) },
+		"Take of an empty ring": func() { empty.Take(context.Background()) },
+	} {
+		if n := testing.AllocsPerRun(1000, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+// Of two takes, one of which returns before the other starts, the second gets the later
+// integer: a token passes from goroutine to goroutine.
+func TestOrderAcrossGoroutines(t *testing.T) {
+	r := newTestRing(t, Config{Capacity: 2, Provider: &countingProvider{length: 3}})
+	const goroutines, rounds = 8, 3_000
+	tokens := make([]chan int64, goroutines)
+	for g := range tokens {
+		tokens[g] = make(chan int64, 1)
+	}
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	for range 2 { // others take meanwhile
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					r.Take(context.Background())
+				}
+			}
+		})
+	}
+	var passing sync.WaitGroup
+	for g := range goroutines {
+		passing.Go(func() {
+			for range rounds {
+				before := <-tokens[g]
+				v, err := r.Take(context.Background())
+				if err != nil || v <= before {
+					t.Errorf("took %d (%v) after %d", v, err, before)
+				}
+				tokens[(g+1)%goroutines] <- v
+			}
+		})
+	}
+	tokens[0] <- -1
+	passing.Wait()
+	close(stop)
+	all.Wait()
+}
