@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A taker stands in for a padder that was woken and does not come: here there is none. So
-// even the policy Fail fails nobody; and without Assist it does.
-func TestTakersNeedNoPadder(t *testing.T) {
+// With Assist, a taker puts a run itself if the padder was woken but has not run. This ring has no
+// padder at all, so no take fails, even with the policy Fail. Without Assist, takes fail.
+func TestTakersPadWithoutPadder(t *testing.T) {
 	for _, assist := range []bool{true, false} {
 		provider := &countingProvider{length: 3}
 		r, err := newRing(Config{Capacity: 4, Provider: provider, TakePolicy: Fail, Assist: assist}, 0)
@@ -34,9 +34,10 @@ func TestTakersNeedNoPadder(t *testing.T) {
 	}
 }
 
-// After the padder was woken it rests, and takers keep the ring at the threshold; then, when
-// nobody takes any more, it fills the ring, and is woken again by the next crossing.
-func TestPadderRestsAfterItWasWoken(t *testing.T) {
+// After the padder was woken it pauses, and takers keep the fill level at the threshold. When the pause
+// is over and no goroutine takes any more, the padder fills the ring, and the next time that the level
+// falls below the threshold wakes it again.
+func TestPadderPausesAfterWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := &countingProvider{length: 10}
 		r := newTestRing(t, Config{Capacity: 8, PaddingFactor: 50, Provider: provider, Assist: true})
@@ -50,52 +51,52 @@ func TestPadderRestsAfterItWasWoken(t *testing.T) {
 		takeMany(41)
 		synctest.Wait()
 		if st := r.Stats(); st.FillRuns != 8 || st.Paddings[Immediate] != 1 || !r.padderPaused.Load() {
-			t.Fatalf("woken: resting %v, %+v", r.padderPaused.Load(), st)
+			t.Fatalf("after the wake-up: paused %v, %+v", r.padderPaused.Load(), st)
 		}
-		takeMany(50) // two crossings, and no time passes: a run each
+		takeMany(50) // the level falls below the threshold twice while no time passes: one run each time
 		synctest.Wait()
 		if st := r.Stats(); st.Paddings[Immediate] != 1+2 || provider.calls.Load() != 8+4+2 || !r.padderPaused.Load() {
-			t.Fatalf("while the padder rests: %d calls, %+v", provider.calls.Load(), st)
+			t.Fatalf("while the padder pauses: %d calls, %+v", provider.calls.Load(), st)
 		}
 		takeMany(1_000)
 		if st := r.Stats(); st.RejectedTakes != 0 || st.FillRuns < 4 {
-			t.Fatalf("while the padder rests: %+v", st)
+			t.Fatalf("while the padder pauses: %+v", st)
 		}
 		time.Sleep(padderPause)
 		synctest.Wait()
 		if st := r.Stats(); st.FillRuns != 8 || !r.padderPaused.Load() {
-			t.Fatalf("after its rest: resting %v, %+v", r.padderPaused.Load(), st)
+			t.Fatalf("after the pause: paused %v, %+v", r.padderPaused.Load(), st)
 		}
 		time.Sleep(padderPause)
 		synctest.Wait()
 		if r.padderPaused.Load() {
-			t.Fatal("it rests although nobody took anything")
+			t.Fatal("the padder pauses although no run was taken")
 		}
 		before := r.Stats().Paddings[Immediate]
-		takeMany(40) // the last one crosses, so that nothing is taken beside the padder
+		takeMany(40) // the last take wakes the padder, so no take runs concurrently with it
 		synctest.Wait()
 		if st := r.Stats(); st.FillRuns != 8 || st.Paddings[Immediate] != before+1 || !r.padderPaused.Load() {
-			t.Errorf("woken again: resting %v, %+v", r.padderPaused.Load(), st)
+			t.Errorf("after the second wake-up: paused %v, %+v", r.padderPaused.Load(), st)
 		}
 	})
 }
 
-// A padder that rests still comes when the ring is empty: nobody waits for its rest to end.
-func TestRestDelaysNobody(t *testing.T) {
+// If the ring is empty, the padder runs even during its pause: no taker waits for the end of the pause.
+func TestPauseDoesNotDelayTakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestRing(t, Config{Capacity: 2, TakePolicy: Wait, Assist: true, Provider: &countingProvider{length: 1}})
 		mustTake(t, r, 0)
 		mustTake(t, r, 1)
 		synctest.Wait()
 		if !r.padderPaused.Load() {
-			t.Fatal("the padder does not rest")
+			t.Fatal("the padder does not pause")
 		}
 		begin := time.Now()
 		for v := range int64(100) {
 			mustTake(t, r, v+2)
 		}
 		if waited := time.Since(begin); waited != 0 {
-			t.Errorf("takes waited %v", waited)
+			t.Errorf("takes waited %v, want 0", waited)
 		}
 	})
 }

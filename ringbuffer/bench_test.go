@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// endless is a provider whose one run outlasts every benchmark.
+// newEndlessRing returns a ring with a run that no benchmark can use up.
 func newEndlessRing(b *testing.B) *Ring {
 	return newTestRing(b, Config{Provider: providerFunc(func(context.Context) (Run, error) {
 		return Run{Length: math.MaxInt64}, nil
@@ -45,7 +45,8 @@ func BenchmarkTakeParallel(b *testing.B) {
 	})
 }
 
-// lined is an atomic counter alone on its lines: the limit of any take.
+// paddedCounter is an atomic counter that is alone on its cache lines. No take can be faster than one
+// add on it.
 type paddedCounter struct {
 	_ cpu.CacheLinePad
 	n atomic.Int64
@@ -68,34 +69,35 @@ func BenchmarkLimitParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkPadding shows what the padding buys: the same take, in parallel, with the
-// counter on lines of its own, and on the line of the bounds that every take reads.
+// BenchmarkPadding shows the effect of cache line padding. It compares concurrent takes whose counter
+// has cache lines of its own with takes whose counter shares a line with the bounds, which every take
+// reads.
 func BenchmarkPadding(b *testing.B) {
 	b.Run("padded", func(b *testing.B) {
 		r := newEndlessRing(b)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				if _, ok := r.TryTake(); !ok {
-					b.Error("the endless run ended")
+					b.Error("the run is used up")
 					return
 				}
 			}
 		})
 	})
 	b.Run("unpadded", func(b *testing.B) {
-		type slot struct {
-			_      [2]uint64 // number and before
+		type unpaddedRun struct {
+			_      [2]uint64 // index and precedingTotal
 			first  int64
 			length uint64
 			taken  atomic.Uint64
 		}
-		var current atomic.Pointer[slot]
-		current.Store(&slot{length: math.MaxInt64})
+		var current atomic.Pointer[unpaddedRun]
+		current.Store(&unpaddedRun{length: math.MaxInt64})
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				s := current.Load()
 				if n := s.taken.Add(1) - 1; s.first+int64(n) < 0 || n >= s.length {
-					b.Error("the endless run ended")
+					b.Error("the run is used up")
 					return
 				}
 			}
@@ -103,7 +105,7 @@ func BenchmarkPadding(b *testing.B) {
 	})
 }
 
-// BenchmarkMutex is the plainest ring that is correct: a counter under a mutex.
+// BenchmarkMutex measures a counter under a mutex, the simplest correct implementation.
 func BenchmarkMutex(b *testing.B) {
 	var (
 		mu sync.Mutex

@@ -24,7 +24,7 @@ func TestCloseIsFinal(t *testing.T) {
 	}
 	for range 3 {
 		if _, ok := r.TryTake(); ok {
-			t.Error("TryTake() found something")
+			t.Error("TryTake() returned an integer")
 		}
 		if _, err := r.Take(context.Background()); err != ErrClosed {
 			t.Errorf("Take() = %v, want ErrClosed", err)
@@ -44,9 +44,9 @@ func TestCloseIsFinal(t *testing.T) {
 	}
 }
 
-// Close in the middle of takes: each take returns an integer or ErrClosed, no provider is
-// called afterwards, and no goroutine is left; a few hundred times over.
-func TestCloseInTheMiddle(t *testing.T) {
+// Close is called while goroutines take, a few hundred times. Each take returns an integer or ErrClosed,
+// the provider is not called afterwards, and no goroutine is left.
+func TestCloseDuringTakes(t *testing.T) {
 	leaktest.Check(t)
 	rounds := 300
 	if testing.Short() {
@@ -78,12 +78,12 @@ func TestCloseInTheMiddle(t *testing.T) {
 	}
 }
 
-// Close may be called from within any code of the user's. Where it would wait for that code, it
-// returns ErrBusy after CloseTimeout; and once that code has returned, Close does so at once.
+// Any user code may call Close. If Close would have to wait for the code that calls it, it returns
+// ErrBusy after CloseTimeout. Once that code has returned, Close returns at once.
 func TestCloseFromWithin(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		busy bool // Close waits for the code that calls it
+		busy bool // Close would have to wait for the code that calls it
 		cfg  func(act func()) Config
 	}{
 		{"a provider in the padder", true, func(act func()) Config {
@@ -169,19 +169,18 @@ func TestCloseFromWithin(t *testing.T) {
 					t.Errorf("Close() = %v", err)
 				}
 				taker.Wait()
-				synctest.Wait() // the code that called Close returns
+				synctest.Wait() // until the code that called Close has returned
 				begin = time.Now()
 				if err := r.Close(); err != nil || time.Since(begin) != 0 {
-					t.Errorf("Close() = %v after %v, when nothing runs any more", err, time.Since(begin))
+					t.Errorf("Close() = %v after %v, although no user code runs any more", err, time.Since(begin))
 				}
 			})
 		})
 	}
 }
 
-// A provider that ignores its context delays Close for CloseTimeout, a taker for as long as its
-// own context lasts, and Put not at all. Its run is not put once the ring is closed, and it is not
-// called again.
+// A provider that ignores its context delays Close for CloseTimeout, and a taker until the taker's
+// context ends. It does not delay Put. Its run is not put after Close, and it is not called again.
 func TestBlockedProvider(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {
 		synctest.Test(t, func(t *testing.T) {
@@ -202,17 +201,17 @@ func TestBlockedProvider(t *testing.T) {
 			}
 
 			begin := time.Now()
-			for v := range int64(3) { // beside the place that the provider's run has
+			for v := range int64(3) { // all places but the one that is reserved for the provider's run
 				mustPut(t, r, 1000+v, 1)
 			}
 			if err := r.Put(context.Background(), Run{First: 1, Length: 1}); !errors.Is(err, ErrFull) {
-				t.Errorf("Put() = %v, with one place left for the provider", err)
+				t.Errorf("Put() = %v, want ErrFull: the last place is reserved for the provider", err)
 			}
 			for v := range int64(3) {
 				mustTake(t, r, 1000+v)
 			}
 			if took := time.Since(begin); took != 0 {
-				t.Errorf("Put and Take took %v beside a provider that blocks", took)
+				t.Errorf("Put and Take took %v while the provider blocked, want 0", took)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
@@ -235,7 +234,7 @@ func TestBlockedProvider(t *testing.T) {
 			}
 			close(p.release)
 			if err := r.Close(); err != nil {
-				t.Errorf("Close() = %v once the provider has returned", err)
+				t.Errorf("Close() = %v after the provider has returned", err)
 			}
 			if n, st := p.calls.Load(), r.Stats(); n != 2 || st.Taken != 4 {
 				t.Errorf("the provider was called %d times, Stats() = %+v", n, st)
@@ -244,8 +243,8 @@ func TestBlockedProvider(t *testing.T) {
 	}
 }
 
-// Closes at the same time all return when the ring has ended.
-func TestCloseByMany(t *testing.T) {
+// Concurrent calls of Close all return when the provider and the padder have ended.
+func TestConcurrentClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
 		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
@@ -253,7 +252,7 @@ func TestCloseByMany(t *testing.T) {
 				return Run{Length: 1}, nil
 			}
 			<-ctx.Done()
-			time.Sleep(time.Second) // it takes its time
+			time.Sleep(time.Second) // it continues for a second after Close
 			return Run{}, ctx.Err()
 		})})
 		mustTake(t, r, 0)

@@ -15,9 +15,9 @@ func TestConfigIsChecked(t *testing.T) {
 	}{
 		{"capacity below 1", Config{Capacity: -4}, "capacity is -4 runs"},
 		{"capacity not a power of two", Config{Capacity: 6}, "capacity is 6 runs"},
-		{"capacity beyond the bound", Config{Capacity: 2 * MaxCapacity}, "capacity is 2097152 runs; must be a power of two from 1 to 1048576"},
+		{"capacity above the maximum", Config{Capacity: 2 * MaxCapacity}, "capacity is 2097152 runs; must be a power of two from 1 to 1048576"},
 		{"padding factor below 1", Config{PaddingFactor: -1}, "padding factor is -1 %"},
-		{"padding factor beyond 99", Config{PaddingFactor: 100}, "padding factor is 100 %; must be 1 to 99"},
+		{"padding factor above 99", Config{PaddingFactor: 100}, "padding factor is 100 %; must be 1 to 99"},
 		{"negative interval", Config{Interval: -1}, "interval is -1ns"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -29,13 +29,13 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// D8: the threshold of a small ring is not 0, and that of a great one does not overflow.
+// D8: the threshold of a small ring is not 0, and that of a large ring does not overflow.
 func TestD8Threshold(t *testing.T) {
 	for _, tt := range []struct {
 		capacity, factor int
 		want             uint64
 	}{
-		{1, 50, 0}, // one run is full until it is spent
+		{1, 50, 0}, // a ring of one run is full until the run is used up
 		{2, 1, 1}, {2, 50, 1}, {2, 99, 1},
 		{8, 1, 1}, {8, 50, 4}, {8, 51, 5}, {8, 99, 7},
 		{MaxCapacity, 99, 1038091},

@@ -8,7 +8,7 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// segments is a provider of another kind: ranges of numbers, such as a table hands out.
+// segments is a provider of consecutive ranges of numbers, as a table of segments provides them.
 type segments struct{ next int64 }
 
 func (s *segments) NextRun(context.Context) (ringbuffer.Run, error) {

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	firstFailureDelay = 10 * time.Millisecond // the delay after the first failure of a series; each further failure doubles it
+	firstFailureDelay = 10 * time.Millisecond // the delay after a first failure; each further one doubles it
 	maxFailureDelay   = time.Second           // the longest delay after a failure
 	logInterval       = time.Minute           // the shortest time between two series of failures that are logged
 )

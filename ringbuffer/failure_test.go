@@ -15,7 +15,7 @@ import (
 	"github.com/ringuid/ringuid/internal/leaktest"
 )
 
-func TestInitialPaddingThatFailsIsAnError(t *testing.T) {
+func TestNewReturnsErrorOfInitialPadding(t *testing.T) {
 	leaktest.Check(t)
 	broken := errors.New("broken")
 	_, err := New(context.Background(), Config{Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, broken })})
@@ -24,9 +24,9 @@ func TestInitialPaddingThatFailsIsAnError(t *testing.T) {
 	}
 }
 
-// D3: a padding of the original that fails leaves a mark set, and the ring is never padded
-// again. Here failures and panics are counted, logged once an episode, and tried again.
-func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
+// D3: in the original, a failed padding leaves a flag set, and the ring is never padded again. Here
+// failures and panics are counted, logged once in each series of failures, and retried.
+func TestD3FailedPaddingIsRetried(t *testing.T) {
 	for name, fail := range map[string]func() (Run, error){
 		"error":   func() (Run, error) { return Run{}, errors.New("boom") },
 		"panic":   func() (Run, error) { panic("boom") },
@@ -71,10 +71,10 @@ func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
 					}
 					flushLog(t, r)
 					if n := uint64(strings.Count(log.String(), "padding failed")); n != episode {
-						t.Errorf("%d failures were logged in %d episodes", n, episode)
+						t.Errorf("%d failures were logged in %d series of failures", n, episode)
 					}
 					if n := uint64(strings.Count(log.String(), "padding works again")); n != episode {
-						t.Errorf("%d recoveries were logged in %d episodes", n, episode)
+						t.Errorf("%d recoveries were logged in %d series of failures", n, episode)
 					}
 				}
 			})
@@ -82,7 +82,7 @@ func TestD3FailedPaddingIsTriedAgain(t *testing.T) {
 	}
 }
 
-// An outage is logged even if it begins soon after a shorter one.
+// D3: a series of failures is logged even if it begins soon after a shorter one.
 func TestD3LongOutageIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -104,14 +104,13 @@ func TestD3LongOutageIsLogged(t *testing.T) {
 		}
 		r.Close()
 		if failed, works := strings.Count(log.String(), "padding failed"), strings.Count(log.String(), "works again"); failed != 2 || works != 2 {
-			t.Errorf("%d outages and %d recoveries are logged of 2", failed, works)
+			t.Errorf("%d series of failures and %d recoveries were logged, want 2 and 2", failed, works)
 		}
 	})
 }
 
-// D4: each take of the original below the threshold logs a line and queues a task. Here a
-// million takes of a ring that cannot be filled write one line, and the provider is asked
-// no faster for it.
+// D4: in the original, each take below the threshold logs a line and queues a task. Here a million takes
+// of a ring that cannot be filled log one line, and do not make the ring call the provider more often.
 func TestD4TakesNeitherLogNorQueue(t *testing.T) {
 	var (
 		log      bytes.Buffer
@@ -142,21 +141,21 @@ func TestD4TakesNeitherLogNorQueue(t *testing.T) {
 	}
 	takers.Wait()
 	for failures.Load() == 0 && time.Since(begin) < 10*time.Second {
-		time.Sleep(time.Millisecond) // until the padder has had its turn
+		time.Sleep(time.Millisecond) // until the padder has called the provider
 	}
 	took := time.Since(begin)
 	r.Close()
 	if n := strings.Count(log.String(), "\n"); n != 1 {
 		t.Errorf("%d lines were logged, want 1", n)
 	}
-	// The backoff's first steps come to 10+20+40+… ms, then it is one try a second.
+	// The first delays are 10+20+40+… ms; after that there is one try per second.
 	if n, most := failures.Load(), int64(10+took/maxFailureDelay); n > most || n == 0 {
-		t.Errorf("the provider was asked %d times in %v, want 1 to %d", n, took, most)
+		t.Errorf("the provider was called %d times in %v, want 1 to %d", n, took, most)
 	}
 }
 
-// D4: nor does a provider that fails and works by turns write two lines each time.
-func TestD4EpisodesAreLoggedOnceAMinute(t *testing.T) {
+// D4: if the provider fails and succeeds alternately, only one series of failures per minute is logged.
+func TestD4FailuresAreLoggedOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		turn := 0
@@ -180,8 +179,8 @@ func TestD4EpisodesAreLoggedOnceAMinute(t *testing.T) {
 	})
 }
 
-// Without a logger failures go to slog's default one, so that who meets the package first sees
-// them; what New returns as an error is not logged as well.
+// Without a logger, failures are logged to slog.Default(), so that a new user of the package sees them.
+// An error that New returns is not logged in addition.
 func TestFailuresAreLoggedByDefault(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
@@ -202,6 +201,6 @@ func TestFailuresAreLoggedByDefault(t *testing.T) {
 	r.Take(context.Background())
 	r.Close()
 	if n := strings.Count(log.String(), "padding failed, trying again"); n != 1 {
-		t.Errorf("%d records in %q, want 1", n, log.String())
+		t.Errorf("the failure was logged %d times in %q, want 1", n, log.String())
 	}
 }

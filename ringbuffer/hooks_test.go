@@ -12,22 +12,23 @@ import (
 	"time"
 )
 
-// BeforeRun precedes each call of the provider, whoever makes it, and no lock is held meanwhile.
+// BeforeRun is called before each call of the provider, whichever goroutine makes it, and no lock is held
+// during the call.
 func TestBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *Ring
 		var hooks, runs atomic.Int64
-		var padder atomic.Bool // which may hold a lock of its own
+		var padder atomic.Bool // a padder runs, so a lock may be held by its goroutine
 		r, err := newRing(Config{Capacity: 2, Assist: true, Logger: discardLogger(), Interval: time.Second,
 			BeforeRun: func() {
 				hooks.Add(1)
 				if !padder.Load() && (r.providerLock.held.Load() || r.putLock.held.Load()) {
-					t.Error("a lock is held")
+					t.Error("BeforeRun is called while a lock is held")
 				}
 			},
 			Provider: providerFunc(func(context.Context) (Run, error) {
 				if n := runs.Add(1); n > hooks.Load() {
-					t.Errorf("the provider's call %d comes after %d of the hook", n, hooks.Load())
+					t.Errorf("call %d of the provider comes after only %d calls of BeforeRun", n, hooks.Load())
 				}
 				return Run{First: 10 * runs.Load(), Length: 2}, nil
 			})}, 0)
@@ -37,7 +38,7 @@ func TestBeforeRun(t *testing.T) {
 		if _, err := r.fill(context.Background(), Initial); err != nil {
 			t.Fatal(err)
 		}
-		for range 100 { // takers pad: there is no padder yet
+		for range 100 { // takers pad, because there is no padder yet
 			if _, err := r.Take(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -53,13 +54,13 @@ func TestBeforeRun(t *testing.T) {
 		}
 		r.Close()
 		if n, most := hooks.Load(), 2*runs.Load(); n > most {
-			t.Errorf("the hook was called %d times for %d runs", n, runs.Load())
+			t.Errorf("BeforeRun was called %d times for %d runs", n, runs.Load())
 		}
 	})
 }
 
-// OnSchedule is called each time the schedule comes round, before stale runs are dropped, and
-// not for any other padding.
+// OnSchedule is called when a scheduled padding begins, before stale runs are dropped, and not for any
+// other padding.
 func TestOnSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -84,19 +85,19 @@ func TestOnSchedule(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := seen(); len(got) != 0 {
-			t.Errorf("before the schedule: %q", got)
+			t.Errorf("before the first scheduled padding: %q, want no calls", got)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if got := seen(); !slices.Equal(got, []string{"schedule", "stale", "schedule", "stale"}) {
-			t.Errorf("%q", got)
+			t.Errorf("the calls are %q", got)
 		}
 	})
 }
 
-// A hook that panics is a failure of the provider: counted, kept as the last error, and over when
-// the hook works again. Nothing is left locked.
-func TestHooksThatPanic(t *testing.T) {
+// A panic of a hook counts as a failure of the provider: it is counted and kept as the last error until
+// the hook works again. No lock stays held.
+func TestPanickingHooks(t *testing.T) {
 	for name, cfg := range map[string]func(f func()) Config{
 		"BeforeRun":  func(f func()) Config { return Config{BeforeRun: f} },
 		"OnSchedule": func(f func()) Config { return Config{OnSchedule: f} },
@@ -128,7 +129,7 @@ func TestHooksThatPanic(t *testing.T) {
 					}
 					var p *PanicError
 					if !errors.As(last, &p) || p.In != name || p.Value != "boom" || len(p.Stack) == 0 {
-						t.Errorf("the error is %v", last)
+						t.Errorf("the error is %v, want a *PanicError", last)
 					}
 					if st := r.Stats(); st.FailedPaddings == 0 {
 						t.Errorf("Stats() = %+v", st)
@@ -153,7 +154,7 @@ func TestHooksThatPanic(t *testing.T) {
 }
 
 // A provider or a hook that ends the padder's goroutine does not end the padding.
-func TestPadderOutlivesGoexit(t *testing.T) {
+func TestPadderSurvivesGoexit(t *testing.T) {
 	for _, where := range []string{"the provider", "BeforeRun", "Stale", "OnSchedule"} {
 		synctest.Test(t, func(t *testing.T) {
 			var ends, ended atomic.Int64

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A log handler may take from the ring that logs, block or panic: takes, puts and padding go on,
-// and nothing is left locked.
-func TestLogHandlerDisturbsNothing(t *testing.T) {
+// A log handler may take from the ring that logs, block or panic. Takes, puts and padding continue, and
+// no lock stays held.
+func TestLogHandlerDoesNotBlockRing(t *testing.T) {
 	for name, handle := range map[string]func(r *Ring, release <-chan struct{}){
-		"takes":  func(r *Ring, _ <-chan struct{}) { r.Take(context.Background()) }, // as for the record's ID
+		"takes":  func(r *Ring, _ <-chan struct{}) { r.Take(context.Background()) }, // for example, to give the record an ID
 		"panics": func(*Ring, <-chan struct{}) { panic("the handler is broken") },
 		"blocks": func(_ *Ring, release <-chan struct{}) { <-release },
 	} {
@@ -42,7 +42,7 @@ func TestLogHandlerDisturbsNothing(t *testing.T) {
 						_, err = r.Take(context.Background())
 					}
 					if err == nil {
-						t.Fatal("a take of an empty ring")
+						t.Fatal("Take() of an empty ring succeeded")
 					}
 					synctest.Wait()
 					if handled.Load() == 0 {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// An error of the user's that wraps one of the package's, perhaps of another ring's, does not
-// read as this ring's.
-func TestForeignErrorsAreNotOurs(t *testing.T) {
+// If an error of user code wraps an error of this package, perhaps one of another ring, errors.Is does
+// not find that error in what this ring returns.
+func TestUserErrorsAreMasked(t *testing.T) {
 	mine := errors.New("mine")
 	foreign := fmt.Errorf("another ring: %w: %w and %w", mine, ErrClosed, ErrExhausted)
 	closed := fmt.Errorf("another ring: %w: %w", mine, ErrClosed)
@@ -21,11 +21,11 @@ func TestForeignErrorsAreNotOurs(t *testing.T) {
 		cfg  Config
 	}{
 		{"a take policy", Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { return foreign })}},
-		{"a take policy's bare error", Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error {
+		{"a joined error of a take policy", Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error {
 			return errors.Join(mine, ErrClosed)
 		})}},
 		{"a provider that fails", Config{Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, closed })}},
-		{"why there is no run yet", Config{TakePolicy: Fail, Provider: providerFunc(func(context.Context) (Run, error) {
+		{"the reason of a NotYetError", Config{TakePolicy: Fail, Provider: providerFunc(func(context.Context) (Run, error) {
 			return Run{}, &NotYetError{After: time.Second, Reason: foreign}
 		})}},
 	} {
@@ -38,7 +38,7 @@ func TestForeignErrorsAreNotOurs(t *testing.T) {
 				}
 				wait, _ := r.fill(context.Background(), Initial)
 				if wait == 0 && tt.cfg.Provider != nil {
-					t.Error("the padder does not try again")
+					t.Error("fill() returned no delay, so the padder would not try again")
 				}
 				for range 3 {
 					_, err := r.Take(context.Background())
@@ -76,9 +76,8 @@ func TestForeignErrorsAreNotOurs(t *testing.T) {
 	})
 }
 
-// A provider whose call Close cancels fails nobody: who waited for it was waiting for a ring that
-// is closed.
-func TestCloseIsNoFailureOfTheProvider(t *testing.T) {
+// A call of the provider that Close cancels is not a failure. A taker that waited for it gets ErrClosed.
+func TestCloseIsNotAProviderFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestWaitingEnds(t *testing.T) {
+func TestWaitEndsWithContextAndClose(t *testing.T) {
 	never := providerFunc(func(context.Context) (Run, error) {
 		return Run{}, &NotYetError{After: time.Hour, Reason: errors.New("no luck")}
 	})
@@ -23,7 +23,7 @@ func TestWaitingEnds(t *testing.T) {
 				defer cancel()
 				_, err := r.Take(ctx)
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), "no luck") {
-					t.Errorf("Take() = %v, want what ended it and why", err)
+					t.Errorf("Take() = %v, want the error of the context, ErrEmpty and the reason", err)
 				}
 			})
 		})
@@ -46,8 +46,8 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// A taker that pads waits for a provider that is slow, but not beyond its context.
-func TestCallerWaitsForWhoeverPads(t *testing.T) {
+// A taker that pads waits for a slow provider, but not longer than its context.
+func TestPadWaitsForOtherPadder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
@@ -67,7 +67,7 @@ func TestCallerWaitsForWhoeverPads(t *testing.T) {
 		var takers sync.WaitGroup
 		takers.Go(func() {
 			if _, err := r.Take(first); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Take() = %v, want the context's end", err)
+				t.Errorf("Take() = %v, want context.DeadlineExceeded", err)
 			}
 		})
 		takers.Go(func() {

@@ -34,7 +34,7 @@ func (t Trigger) String() string {
 
 const (
 	minRetryDelay  = time.Millisecond      // the shortest delay between two tries
-	maxNotYetDelay = time.Second           // the longest delay after a *NotYetError, because a run may be available earlier than it says
+	maxNotYetDelay = time.Second           // the longest delay after a *NotYetError; a run may come earlier than it says
 	padderPause    = 10 * time.Millisecond // how long takers put runs in place of a padder that was woken
 )
 

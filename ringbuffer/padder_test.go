@@ -19,10 +19,10 @@ func TestInitialPaddingFillsTheRing(t *testing.T) {
 	}
 }
 
-func TestImmediatePaddingAtTheThreshold(t *testing.T) {
+func TestImmediatePaddingBelowThreshold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestRing(t, Config{Capacity: 8, PaddingFactor: 50, Provider: &countingProvider{length: 10}})
-		for v := range int64(40) { // half the ring: the fill level is at the threshold, not below it
+		for v := range int64(40) { // half the ring: the fill level is exactly at the threshold
 			mustTake(t, r, v)
 		}
 		synctest.Wait()
@@ -54,13 +54,13 @@ func TestKickDoesNotWaitForTheRetry(t *testing.T) {
 		begin := time.Now()
 		mustTake(t, r, 5)
 		if got := time.Since(begin); got != time.Second {
-			t.Errorf("the take came after %v, want 1 s", got)
+			t.Errorf("Take() returned after %v, want 1 s", got)
 		}
 	})
 }
 
-// What was said not to be had for long may be had earlier, so it is asked for each second.
-func TestNotYetIsAskedAgain(t *testing.T) {
+// A run may be available earlier than a *NotYetError says, so the ring asks for it every second.
+func TestNotYetIsRetriedEverySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ready atomic.Bool
 		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(context.Context) (Run, error) {
@@ -73,14 +73,14 @@ func TestNotYetIsAskedAgain(t *testing.T) {
 		begin := time.Now()
 		mustTake(t, r, 0)
 		if took := time.Since(begin); took > 10*time.Minute+2*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("Take() took %v, want at most 10m2s", took)
 		}
 	})
 }
 
-// A provider that is not ready leaves waiting takers waiting; no other way of waking them
-// than its own time is needed.
-func TestNotYetIsAskedAgainInTime(t *testing.T) {
+// While the provider has no run, takers wait. The time in its *NotYetError is enough to wake them: no
+// other event is necessary.
+func TestNotYetIsRetriedOnTime(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestNotYetIsAskedAgainInTime(t *testing.T) {
 				for minute := 1; minute <= 3; minute++ {
 					mustTake(t, r, 5)
 					if got := time.Since(begin); got != time.Duration(minute)*time.Minute {
-						t.Errorf("take %d came after %v", minute, got)
+						t.Errorf("take %d returned after %v", minute, got)
 					}
 				}
 				if st := r.Stats(); st.FailedPaddings != 0 {
@@ -107,14 +107,14 @@ func TestNotYetIsAskedAgainInTime(t *testing.T) {
 	}
 }
 
-// D5: each padding of the original runs into the full ring, logs, and loses the rest of
-// that second. Here the provider is asked only when there is room, and nothing is lost.
+// D5: in the original, each padding continues until a put is rejected, logs that, and loses the rest of
+// that second. Here the provider is called only if there is room, and nothing is lost.
 func TestD5PaddingLosesNothing(t *testing.T) {
 	var log bytes.Buffer
 	p := &countingProvider{length: 10}
 	r := newTestRing(t, Config{Capacity: 4, Provider: p, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for want := range int64(10_000) {
-		mustTake(t, r, want) // without a gap
+		mustTake(t, r, want) // no gaps
 	}
 	r.Close()
 	st := r.Stats()
@@ -122,6 +122,6 @@ func TestD5PaddingLosesNothing(t *testing.T) {
 		t.Errorf("%d puts were rejected, and the log says %q", st.RejectedPuts, log.String())
 	}
 	if put := p.calls.Load() * p.length; put > 10_000+40 {
-		t.Errorf("%d integers were made for 10,000 and a ring of 40", put)
+		t.Errorf("the provider returned %d integers for 10,000 takes and a ring of 40", put)
 	}
 }

@@ -17,9 +17,9 @@ type putPolicyFunc func(context.Context, *Ring, Run) error
 
 func (f putPolicyFunc) OnFull(ctx context.Context, r *Ring, run Run) error { return f(ctx, r, run) }
 
-// D7: a take handler of the original that does not throw falls through to a place that was
-// never filled. Here a policy that does nothing is asked again, and none makes a take
-// return what was not put.
+// D7: in the original, if a take handler does not throw, the take returns the content of a slot that was
+// never filled. Here a policy that does nothing is called again, and no policy can make a take return an
+// integer that was not put.
 func TestD7PolicyThatDoesNothing(t *testing.T) {
 	asked := 0
 	r, err := newRing(Config{Capacity: 1, TakePolicy: takePolicyFunc(func(_ context.Context, r *Ring) error {
@@ -34,11 +34,11 @@ func TestD7PolicyThatDoesNothing(t *testing.T) {
 	defer r.Close()
 	mustTake(t, r, 42)
 	if asked != 5 {
-		t.Errorf("the policy was asked %d times, want 5", asked)
+		t.Errorf("the policy was called %d times, want 5", asked)
 	}
 }
 
-func TestUsersPutPolicy(t *testing.T) {
+func TestUserPutPolicy(t *testing.T) {
 	var rejected []Run
 	mine := errors.New("mine")
 	r := newTestRing(t, Config{Capacity: 1, TakePolicy: Fail, PutPolicy: putPolicyFunc(func(_ context.Context, _ *Ring, run Run) error {
@@ -50,11 +50,11 @@ func TestUsersPutPolicy(t *testing.T) {
 		t.Errorf("Put() = %v, want the policy's error", err)
 	}
 	if len(rejected) != 1 || rejected[0] != (Run{First: 1, Length: 2}) {
-		t.Errorf("the policy saw %v", rejected)
+		t.Errorf("the policy was called with %v", rejected)
 	}
 }
 
-func TestDiscardLogsWhatItDiscards(t *testing.T) {
+func TestDiscardLogsTheRun(t *testing.T) {
 	var log bytes.Buffer
 	r := newTestRing(t, Config{Capacity: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	mustPut(t, r, 0, 1)
@@ -67,8 +67,8 @@ func TestDiscardLogsWhatItDiscards(t *testing.T) {
 	}
 }
 
-// A policy that panics makes its caller's error.
-func TestPoliciesThatPanic(t *testing.T) {
+// A panic of a policy is returned to the caller as an error.
+func TestPanickingPolicies(t *testing.T) {
 	var p *PanicError
 	r := newTestRing(t, Config{Capacity: 1,
 		TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { panic("take") }),

@@ -24,7 +24,7 @@ func TestExhaustedProvider(t *testing.T) {
 				return Run{First: int64(2 - left), Length: 1}, nil
 			})})
 			got := int64(0)
-			eventually(t, "the end is reached", func() bool {
+			eventually(t, "Take returns ErrExhausted", func() bool {
 				v, err := r.Take(context.Background())
 				if err == nil {
 					if v != got {
@@ -35,7 +35,7 @@ func TestExhaustedProvider(t *testing.T) {
 				return errors.Is(err, ErrExhausted)
 			})
 			if got != 3 {
-				t.Errorf("%d integers came before the end, want all 3", got)
+				t.Errorf("%d integers were taken before ErrExhausted, want all 3", got)
 			}
 			for range 3 {
 				if _, err := r.Take(context.Background()); err != end {
@@ -49,16 +49,16 @@ func TestExhaustedProvider(t *testing.T) {
 	}
 }
 
-// What a provider returns may have methods that panic.
+// panickingError is an error of a provider whose methods panic.
 type panickingError struct{}
 
 func (panickingError) Error() string   { return "hostile" }
 func (panickingError) Is(error) bool   { panic("Is") }
 func (panickingError) Unwrap() []error { panic("Unwrap") }
 
-// Odd errors of a provider are failures, and end nothing: a nil *NotYetError, an error that
-// panics when it is looked at.
-func TestOddErrorsOfAProvider(t *testing.T) {
+// Invalid errors of a provider count as failures and end nothing: nil pointers to this package's error
+// types, and an error whose methods panic.
+func TestInvalidErrorsOfProvider(t *testing.T) {
 	for name, bad := range map[string]error{
 		"a nil pointer":      (*NotYetError)(nil),
 		"a nil EmptyError":   (*EmptyError)(nil),
@@ -87,7 +87,7 @@ func TestOddErrorsOfAProvider(t *testing.T) {
 	}
 }
 
-// asLater is an error whose method As panics from its second call on.
+// laterPanickingError is an error whose method As panics from its second call on.
 type laterPanickingError struct{ calls *atomic.Int64 }
 
 func (laterPanickingError) Error() string { return "hostile later" }
@@ -99,8 +99,8 @@ func (e laterPanickingError) As(any) bool {
 	return false
 }
 
-// What a provider returned is not looked into by the padder's goroutine, where a panic would end the
-// process.
+// The padder's goroutine does not call methods of a provider's error after it was classified, because a
+// panic there would end the process.
 func TestErrorThatPanicsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -118,8 +118,8 @@ func TestErrorThatPanicsLater(t *testing.T) {
 	})
 }
 
-// A provider that ends the goroutine that calls it leaves nothing locked or reserved.
-func TestProviderEndsItsGoroutine(t *testing.T) {
+// A provider that ends the goroutine that calls it leaves no lock held and no place reserved.
+func TestProviderCallsGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ends atomic.Bool
 		good := &countingProvider{length: 1}

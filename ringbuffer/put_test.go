@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestPutRefusesWhatIsNoRun(t *testing.T) {
+func TestPutRejectsInvalidRuns(t *testing.T) {
 	r := newRingWithoutProvider(t, 2, 0)
 	for _, run := range []Run{
 		{First: -1, Length: 1},
@@ -23,7 +23,7 @@ func TestPutRefusesWhatIsNoRun(t *testing.T) {
 		}
 	}
 	if st := r.Stats(); st.Fill != 0 {
-		t.Errorf("%d integers were put", st.Fill)
+		t.Errorf("%d integers were put, want 0", st.Fill)
 	}
 	mustPut(t, r, math.MaxInt64, 1)
 	mustPut(t, r, 1, math.MaxInt64)
@@ -31,7 +31,7 @@ func TestPutRefusesWhatIsNoRun(t *testing.T) {
 	mustTake(t, r, 1)
 }
 
-func TestFullRingTakesNoRun(t *testing.T) {
+func TestPutIntoFullRing(t *testing.T) {
 	for _, first := range []uint64{0, math.MaxUint64 - 1} {
 		r := newRingWithoutProvider(t, 2, first)
 		mustPut(t, r, 0, 2)
@@ -43,7 +43,7 @@ func TestFullRingTakesNoRun(t *testing.T) {
 		}
 		mustTake(t, r, 0) // the run is still in use
 		if err := r.Put(context.Background(), Run{First: 4, Length: 2}); !errors.Is(err, ErrFull) {
-			t.Fatalf("Put beside a run in use = %v, want ErrFull", err)
+			t.Fatalf("Put while the current run is in use = %v, want ErrFull", err)
 		}
 		mustTake(t, r, 1)
 		mustPut(t, r, 4, 2)
@@ -56,9 +56,9 @@ func TestFullRingTakesNoRun(t *testing.T) {
 	}
 }
 
-// A putter is suspended between its stores, once the run can be taken: takers that have emptied it
-// neither spin nor miss their context's end, nor the next run.
-func TestPutterSuspendedWithinPublish(t *testing.T) {
+// A goroutine that puts is suspended within publish, after takers can see the run. Takers that have
+// used up that run do not spin, and miss neither the end of their context nor the next run.
+func TestPublishSuspendedBetweenStores(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		cfg    Config
@@ -88,7 +88,7 @@ func TestPutterSuspendedWithinPublish(t *testing.T) {
 				mustTake(t, r, 10)
 				mustTake(t, r, 11)
 				late := make(chan error, 10)
-				if tt.cfg.Capacity > 1 { // woken when the putter goes on, and given what comes next
+				if tt.cfg.Capacity > 1 { // they wake when the suspended goroutine continues, and take from the next run
 					for range tt.takers {
 						go func() {
 							ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -106,7 +106,7 @@ func TestPutterSuspendedWithinPublish(t *testing.T) {
 					t.Errorf("Take() = %v after %v", err, took)
 				}
 				if n := r.Stats().RejectedTakes; n > 10 {
-					t.Errorf("the policy was asked %d times", n)
+					t.Errorf("the policy was called %d times, want at most 10", n)
 				}
 				time.Sleep(time.Second)
 				if tt.cfg.Capacity > 1 {
@@ -119,7 +119,7 @@ func TestPutterSuspendedWithinPublish(t *testing.T) {
 						}
 					}
 					if took := time.Since(begin); took > 2*time.Second {
-						t.Errorf("takers were woken after %v", took)
+						t.Errorf("takers were woken after %v, want at most 2 s", took)
 					}
 				}
 				r.Close()

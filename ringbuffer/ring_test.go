@@ -9,11 +9,11 @@ import (
 	"unsafe"
 )
 
-func TestTakesComeInTheOrderOfPuts(t *testing.T) {
-	for _, first := range []uint64{0, math.MaxUint64 - 2} { // the second: run numbers wrap
+func TestTakesFollowOrderOfPuts(t *testing.T) {
+	for _, first := range []uint64{0, math.MaxUint64 - 2} { // with the second one, the indexes of the runs wrap
 		r := newRingWithoutProvider(t, 4, first)
 		mustPut(t, r, 100, 2)
-		mustPut(t, r, 50, 1) // the ring knows no order but that of puts
+		mustPut(t, r, 50, 1) // runs are taken in the order of puts, not of their integers
 		mustPut(t, r, 200, 3)
 		for _, want := range []int64{100, 101, 50, 200, 201, 202} {
 			mustTake(t, r, want)
@@ -28,8 +28,8 @@ func TestTakesComeInTheOrderOfPuts(t *testing.T) {
 	}
 }
 
-// The differential test: the ring against the plainest queue there is, over random calls.
-func TestAgainstAPlainQueue(t *testing.T) {
+// A differential test: random calls on the ring, compared with a simple queue.
+func TestAgainstSimpleQueue(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		capacity := 1 << rnd.IntN(4)
@@ -76,14 +76,13 @@ func TestAgainstAPlainQueue(t *testing.T) {
 				fill += uint64(len(run))
 			}
 			if st := r.Stats(); st.Fill != fill || st.FillRuns != len(queue) {
-				t.Fatalf("seed %d: Stats say %d integers in %d runs, want %d in %d", seed, st.Fill, st.FillRuns, fill, len(queue))
+				t.Fatalf("seed %d: Stats() has %d integers in %d runs, want %d in %d", seed, st.Fill, st.FillRuns, fill, len(queue))
 			}
 		}
 	}
 }
 
-// The lines of the hot structs: what takers write lies on none that they read for other
-// reasons.
+// What takers write must not share a cache line with what they only read.
 func TestCacheLines(t *testing.T) {
 	const line = 64
 	var s runState
@@ -103,6 +102,6 @@ func TestCacheLines(t *testing.T) {
 		t.Errorf("the field after current is at offset %d, want at least %d", got, line)
 	}
 	if got := unsafe.Offsetof(r.providerLock) - unsafe.Offsetof(r.slots); got < line {
-		t.Errorf("what putters write begins %d bytes after what takers read, want at least %d", got, line)
+		t.Errorf("the fields that put writes begin %d bytes after those that takers read, want at least %d", got, line)
 	}
 }

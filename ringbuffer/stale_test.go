@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestScheduledPaddingDropsWhatIsStale(t *testing.T) {
+func TestScheduledPaddingDropsStaleRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		second := func() int64 { return int64(time.Since(begin) / time.Second) }
@@ -27,7 +27,7 @@ func TestScheduledPaddingDropsWhatIsStale(t *testing.T) {
 		synctest.Wait()
 		v, err := r.Take(context.Background())
 		if err != nil || v != 980 {
-			t.Errorf("after 100 s Take() = %d, %v; want 980, of second 98", v, err)
+			t.Errorf("after 100 s Take() = %d, %v; want 980, from second 98", v, err)
 		}
 		st := r.Stats()
 		if st.Dropped == 0 || st.Taken != 2 || st.Fill != 39 || st.Paddings[Scheduled] == 0 {
@@ -36,7 +36,7 @@ func TestScheduledPaddingDropsWhatIsStale(t *testing.T) {
 	})
 }
 
-// D6: where a provider sets back, runs that are stale lie behind some that are not.
+// D6: if a provider continues with smaller integers, stale runs lie behind runs that are not stale.
 func TestD6StaleRunsBehindOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		firsts := []int64{100, 200, 300, 10, 20, 400, 30, 500, 600}
@@ -56,16 +56,16 @@ func TestD6StaleRunsBehindOthers(t *testing.T) {
 		})
 		time.Sleep(time.Minute)
 		if n := r.Stats().Dropped; n != 0 {
-			t.Errorf("%d integers were dropped, and none is stale", n)
+			t.Errorf("%d integers were dropped, want 0: none is stale", n)
 		}
 		old.Store(25)
 		time.Sleep(2 * time.Second)
-		mustTake(t, r, 400) // what lies before the last stale run is dropped with it, and the rest stays
+		mustTake(t, r, 400) // all runs up to the last stale one are dropped, and the others stay
 		old.Store(35)
 		time.Sleep(2 * time.Second)
 		mustTake(t, r, 500)
 		if n := r.Stats().Dropped; n != 50+9+10 {
-			t.Errorf("%d integers were dropped", n)
+			t.Errorf("%d integers were dropped, want 69", n)
 		}
 	})
 }

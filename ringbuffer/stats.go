@@ -68,7 +68,8 @@ type Stats struct {
 	Fill           uint64    // integers in the ring that can be taken
 	FillRuns       int       // runs in the ring that have such integers, including the current one
 	CapacityRuns   int       // the capacity of the ring, in runs
-	Oldest, Newest int64     // the first integers of the oldest run that is not used up and of the newest run; -1 if there is none
+	Oldest         int64     // the first integer of the oldest run that is not used up; -1 if no integers are left
+	Newest         int64     // the first integer of the newest run; -1 if no integers are left
 	LastError      error     // the error of the last try to pad; nil if it put a run
 }
 

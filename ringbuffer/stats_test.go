@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestStatsTellOldestAndNewest(t *testing.T) {
+func TestStatsOldestAndNewest(t *testing.T) {
 	r := newRingWithoutProvider(t, 4, 0)
 	check := func(oldest, newest int64) {
 		t.Helper()
@@ -40,9 +40,9 @@ func TestStatsAfterClose(t *testing.T) {
 	}
 }
 
-// Taken never falls, and is never more than what was taken, while runs are dropped and while the
-// ring is closed.
-func TestTakenNeverFalls(t *testing.T) {
+// Stats.Taken never decreases, and never exceeds the number of integers that were taken, while runs are
+// dropped and while the ring is closed.
+func TestTakenNeverDecreases(t *testing.T) {
 	rounds := 5_000
 	if testing.Short() {
 		rounds = 500
@@ -55,7 +55,7 @@ func TestTakenNeverFalls(t *testing.T) {
 	var (
 		readers      sync.WaitGroup
 		stop         atomic.Bool
-		least, taken atomic.Uint64 // what was taken, and what was or is about to be
+		least, taken atomic.Uint64 // lower and upper bound of the number of integers taken
 	)
 	for range 2 {
 		readers.Go(func() {
@@ -64,7 +64,7 @@ func TestTakenNeverFalls(t *testing.T) {
 				low := max(last, least.Load())
 				st := r.Stats()
 				if most := taken.Load(); st.Taken < low || st.Taken > most {
-					t.Errorf("Taken = %d, and %d to %d were taken", st.Taken, low, most)
+					t.Errorf("Taken = %d, want %d to %d", st.Taken, low, most)
 				}
 				last = st.Taken
 				runtime.Gosched()
@@ -88,11 +88,11 @@ func TestTakenNeverFalls(t *testing.T) {
 	stop.Store(true)
 	readers.Wait()
 	if st := r.Stats(); st.Taken != least.Load() || st.Dropped != uint64(rounds*795) {
-		t.Fatalf("%d were taken, Stats() = %+v", taken.Load(), st)
+		t.Fatalf("%d integers were taken, Stats() = %+v", taken.Load(), st)
 	}
 }
 
-// The same while a ring that nobody uses is closed.
+// Stats.Taken is exact while a ring that no goroutine uses is closed.
 func TestTakenDuringClose(t *testing.T) {
 	rounds := 5_000
 	if testing.Short() {

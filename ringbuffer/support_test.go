@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// counting is a provider of runs of one length that lie end to end from 0 on.
+// countingProvider is a provider of runs of equal length that follow one another without gaps, from 0
+// on. It panics if two goroutines call it concurrently.
 type countingProvider struct {
 	length int64
 	next   atomic.Int64
@@ -19,7 +20,7 @@ type countingProvider struct {
 
 func (p *countingProvider) NextRun(context.Context) (Run, error) {
 	if !p.busy.CompareAndSwap(false, true) {
-		panic("bug: the provider is called twice at a time")
+		panic("bug: the provider is called concurrently")
 	}
 	defer p.busy.Store(false)
 	p.calls.Add(1)
@@ -28,7 +29,7 @@ func (p *countingProvider) NextRun(context.Context) (Run, error) {
 	return Run{First: first, Length: p.length}, nil
 }
 
-// failing is a provider that works until it is told to fail.
+// failingProvider is a countingProvider that fails while fails is true.
 type failingProvider struct {
 	countingProvider
 	fails atomic.Bool
@@ -41,11 +42,11 @@ func (p *failingProvider) NextRun(ctx context.Context) (Run, error) {
 	return p.countingProvider.NextRun(ctx)
 }
 
-// blocking is a provider whose calls after the first few block until they are released, whatever
-// their context says.
+// blockingProvider is a countingProvider whose calls, after the first ones, block until release is
+// closed. It ignores its context.
 type blockingProvider struct {
 	countingProvider
-	nonBlockingCalls int64 // how many calls do not block
+	nonBlockingCalls int64 // the number of calls that do not block
 	blocked          atomic.Bool
 	release          chan struct{}
 }
@@ -59,15 +60,15 @@ func (p *blockingProvider) NextRun(ctx context.Context) (Run, error) {
 	return p.countingProvider.NextRun(ctx)
 }
 
-// providerFunc makes a provider of a function.
+// providerFunc is a function that implements Provider.
 type providerFunc func(ctx context.Context) (Run, error)
 
 func (f providerFunc) NextRun(ctx context.Context) (Run, error) { return f(ctx) }
 
-// silent is a logger that writes nothing.
+// discardLogger returns a logger that discards all records.
 func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// handlerFunc is a log handler that is a function.
+// handlerFunc is a function that implements slog.Handler.
 type handlerFunc func(r slog.Record)
 
 func (f handlerFunc) Enabled(context.Context, slog.Level) bool      { return true }
@@ -75,7 +76,8 @@ func (f handlerFunc) Handle(_ context.Context, r slog.Record) error { f(r); retu
 func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler            { return f }
 func (f handlerFunc) WithGroup(string) slog.Handler                 { return f }
 
-// start makes a ring that is closed at the end of the test. Without a logger it is silent.
+// newTestRing returns a ring that is closed at the end of the test. If cfg has no logger, the ring logs
+// nothing.
 func newTestRing(tb testing.TB, cfg Config) *Ring {
 	tb.Helper()
 	if cfg.Logger == nil {
@@ -89,10 +91,10 @@ func newTestRing(tb testing.TB, cfg Config) *Ring {
 	return r
 }
 
-// bare makes a ring without a provider whose run numbers begin after first.
-func newRingWithoutProvider(tb testing.TB, capacity int, first uint64) *Ring {
+// newRingWithoutProvider returns a ring without a provider. The index of its first run is start+1.
+func newRingWithoutProvider(tb testing.TB, capacity int, start uint64) *Ring {
 	tb.Helper()
-	r, err := newRing(Config{Capacity: capacity, TakePolicy: Fail, Logger: discardLogger()}, first)
+	r, err := newRing(Config{Capacity: capacity, TakePolicy: Fail, Logger: discardLogger()}, start)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -100,7 +102,7 @@ func newRingWithoutProvider(tb testing.TB, capacity int, first uint64) *Ring {
 	return r
 }
 
-// put puts a run and fails the test if it cannot.
+// mustPut puts a run and fails the test if Put fails.
 func mustPut(tb testing.TB, r *Ring, first, length int64) {
 	tb.Helper()
 	if err := r.Put(context.Background(), Run{First: first, Length: length}); err != nil {
@@ -108,7 +110,7 @@ func mustPut(tb testing.TB, r *Ring, first, length int64) {
 	}
 }
 
-// take takes one integer and fails the test unless it is want.
+// mustTake takes one integer and fails the test unless it is want.
 func mustTake(tb testing.TB, r *Ring, want int64) {
 	tb.Helper()
 	got, err := r.Take(context.Background())
@@ -117,17 +119,17 @@ func mustTake(tb testing.TB, r *Ring, want int64) {
 	}
 }
 
-// eventually waits for a condition that other goroutines bring about.
+// eventually waits until cond returns true. It fails the test after 20 s.
 func eventually(tb testing.TB, what string, cond func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			tb.Fatalf("waited 20 s in vain until %s", what)
+			tb.Fatalf("waited 20 s until %s", what)
 		}
 	}
 }
 
-// flush waits until what the ring logs is written.
+// flushLog waits until all log records of the ring are written.
 func flushLog(tb testing.TB, r *Ring) {
 	tb.Helper()
 	if !r.log.Flush(time.Minute) {

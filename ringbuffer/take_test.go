@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestClaimEndsWhereARunEnds(t *testing.T) {
+func TestClaimEndsWithRun(t *testing.T) {
 	r := newRingWithoutProvider(t, 2, 0)
 	mustPut(t, r, 10, 5)
 	mustPut(t, r, 100, 5)
@@ -29,7 +29,7 @@ func TestClaimEndsWhereARunEnds(t *testing.T) {
 	}
 }
 
-func TestTakesAllocateNothing(t *testing.T) {
+func TestTakesDoNotAllocate(t *testing.T) {
 	r := newTestRing(t, Config{Capacity: 8, Provider: &countingProvider{length: 1 << 40}})
 	empty := newRingWithoutProvider(t, 1, 0)
 	for name, f := range map[string]func(){
@@ -39,13 +39,13 @@ func TestTakesAllocateNothing(t *testing.T) {
 		"Take of an empty ring": func() { empty.Take(context.Background()) },
 	} {
 		if n := testing.AllocsPerRun(1000, f); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%s allocates %v times, want 0", name, n)
 		}
 	}
 }
 
-// Of two takes, one of which returns before the other starts, the second gets the later
-// integer: a token passes from goroutine to goroutine.
+// If one take returns before another starts, the second gets the later integer. The goroutines pass a
+// token, so that their takes come one after another.
 func TestOrderAcrossGoroutines(t *testing.T) {
 	r := newTestRing(t, Config{Capacity: 2, Provider: &countingProvider{length: 3}})
 	const goroutines, rounds = 8, 3_000
@@ -55,7 +55,7 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	stop := make(chan struct{})
-	for range 2 { // others take meanwhile
+	for range 2 { // other goroutines take concurrently
 		all.Go(func() {
 			for {
 				select {

@@ -14,9 +14,10 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 )
 
-// Invariant 3: each integer of a run is handed out at most once. Invariant 6: what is
-// handed out is what was claimed, whatever fails meanwhile. Rings of one to four tiny runs
-// are dry all the time; run numbers wrap in the middle; the policies take turns.
+// Invariant 3: each integer of a run is handed out at most once. Invariant 6: the integers that are
+// handed out are those that were claimed, whatever fails meanwhile. The rings have one to four runs of a
+// few integers, so they are often empty. The indexes of the runs wrap in the middle. All take policies
+// are tested.
 func TestInvariant3TinyRings(t *testing.T) {
 	total := int64(400_000)
 	if testing.Short() {
@@ -38,8 +39,8 @@ func TestInvariant3TinyRings(t *testing.T) {
 	}
 }
 
-// hammer takes at least total integers with 16 goroutines, by TryTake, Take and Claim, and
-// checks that all differ and that the ring's own count of them is exact.
+// takeConcurrently takes at least total integers with 16 goroutines, by TryTake, Take and Claim. It
+// checks that all integers differ and that Stats.Taken is exact.
 func takeConcurrently(t *testing.T, cfg Config, length, total int64) {
 	leaktest.Check(t)
 	p := &countingProvider{length: length}
@@ -97,7 +98,7 @@ func takeConcurrently(t *testing.T, cfg Config, length, total int64) {
 	}
 	taker.Wait()
 	if n := seen.Len(); n != got.Load() {
-		t.Errorf("%d integers are distinct of %d", n, got.Load())
+		t.Errorf("%d of %d integers are distinct", n, got.Load())
 	}
 	if st := r.Stats(); st.Taken != uint64(got.Load()) {
 		t.Errorf("Stats().Taken = %d, want %d", st.Taken, got.Load())
@@ -108,35 +109,35 @@ func takeConcurrently(t *testing.T, cfg Config, length, total int64) {
 	}
 }
 
-// D1: a take of the original decides from a cursor that it read before its compare-and-set,
-// so a taker that sleeps in between gets what another one has. Here a taker sleeps between
-// its two steps for a whole lap of the ring and more: it finds a spent run.
-func TestD1TakerSleepsThroughALap(t *testing.T) {
+// D1: in the original, a take uses a cursor that it has read before its compare-and-set, so a taker that
+// is suspended in between may get the same integer as another. Here a taker is suspended between its two
+// steps while the ring goes round more than once: it finds a run that is used up.
+func TestD1TakerSuspendedForOneRound(t *testing.T) {
 	r := newRingWithoutProvider(t, 2, 0)
 	mustPut(t, r, 0, 2)
 	mustTake(t, r, 0)
-	asleep := r.current.Load() // one integer is left, and this taker is about to take it
+	suspended := r.current.Load() // the suspended taker has loaded this run, of which one integer is left
 	mustTake(t, r, 1)
 	for v := int64(2); v < 20; v += 2 {
-		mustPut(t, r, v, 2) // over and over through the place that the sleeper's run had
+		mustPut(t, r, v, 2) // reuses the slot of the suspended taker's run several times
 		mustTake(t, r, v)
 		mustTake(t, r, v+1)
 	}
 	mustPut(t, r, 20, 2)
-	if first, got := asleep.claim(1); got != 0 {
-		t.Errorf("the sleeper got %d again", first)
+	if first, got := suspended.claim(1); got != 0 {
+		t.Errorf("the suspended taker got %d a second time", first)
 	}
-	if n := asleep.taken.Add(1) - 1; n < asleep.length {
-		t.Errorf("the sleeper got %d again, by the fast path", asleep.first+int64(n))
+	if n := suspended.taken.Add(1) - 1; n < suspended.length {
+		t.Errorf("the suspended taker got %d a second time, as by TryTake", suspended.first+int64(n))
 	}
-	if !r.advance(asleep) {
-		t.Error("the sleeper believes that the ring is empty")
+	if !r.advance(suspended) {
+		t.Error("advance() = false for the suspended taker, although the ring has a run")
 	}
 	mustTake(t, r, 20)
 }
 
-// D1: two takers and one integer left, over and over: one gets it, the other one does not.
-func TestD1OneLeftForTwo(t *testing.T) {
+// D1: two takers compete for the last integer, many times. Exactly one of them gets it.
+func TestD1OneIntegerForTwoTakers(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 2_000
@@ -160,13 +161,13 @@ func TestD1OneLeftForTwo(t *testing.T) {
 		}
 		both.Wait()
 		if n := winners.Load(); n != 1 {
-			t.Fatalf("round %d: %d takers got the one integer", round, n)
+			t.Fatalf("round %d: %d takers got the integer, want 1", round, n)
 		}
 	}
 }
 
-// Invariant 3 with counters near their end: takers that find the ring empty carry the
-// counter of the spent run on, and it must never come round to 0.
+// Invariant 3 with counters near 2^64: takers of an empty ring increase the counter of the used-up run,
+// and it must never wrap to 0.
 func TestInvariant3CounterNearItsEnd(t *testing.T) {
 	r := newRingWithoutProvider(t, 1, 0)
 	mustPut(t, r, 7, 3)
@@ -178,9 +179,9 @@ func TestInvariant3CounterNearItsEnd(t *testing.T) {
 		var takers sync.WaitGroup
 		for range 8 {
 			takers.Go(func() {
-				for range 5_000 { // in all more than there is to the end
+				for range 5_000 { // in total more than is left to 2^64
 					if v, err := r.Take(context.Background()); err == nil {
-						t.Errorf("took %d from a spent run", v)
+						t.Errorf("took %d from a run that is used up", v)
 					}
 				}
 			})
@@ -189,7 +190,7 @@ func TestInvariant3CounterNearItsEnd(t *testing.T) {
 	}
 }
 
-// The longest run there is: neither its bounds nor a claim's size overflow.
+// D8: with a run of the greatest length, neither its bounds nor the size of a claim overflow.
 func TestD8LongestRun(t *testing.T) {
 	r := newRingWithoutProvider(t, 1, 0)
 	mustPut(t, r, 0, math.MaxInt64)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The methods of a nil and of a zero Ring return an error or nothing; none faults or waits.
+// The methods of a nil and of a zero Ring return an error or do nothing. None of them panics or waits.
 func TestZeroRing(t *testing.T) {
 	for name, r := range map[string]*Ring{"nil": nil, "zero": new(Ring)} {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +40,7 @@ func TestZeroRing(t *testing.T) {
 	}
 }
 
-// The other types: a zero Config makes a ring, a zero Run is refused, errors that are nil pointers
-// have a text.
+// A zero Config is valid, a zero Run is refused, and errors that are nil pointers have a text.
 func TestZeroValues(t *testing.T) {
 	r := newTestRing(t, Config{})
 	if err := r.Put(context.Background(), Run{}); !errors.Is(err, ErrRun) {
@@ -57,11 +56,11 @@ func TestZeroValues(t *testing.T) {
 			t.Errorf("%T: %v", err, err)
 		}
 	}
-	var typed *countingProvider // a Provider that is a nil pointer
+	var typed *countingProvider // a non-nil Provider that is a nil pointer
 	if _, err := New(context.Background(), Config{Provider: typed}); !errors.As(err, new(*PanicError)) {
 		t.Errorf("New() = %v", err)
 	}
 	if err := builtinTakePolicy(-1).OnEmpty(context.Background(), r); !errors.Is(err, ErrConfig) {
-		t.Errorf("an unknown policy: %v", err)
+		t.Errorf("OnEmpty() of an unknown policy = %v, want ErrConfig", err)
 	}
 }
