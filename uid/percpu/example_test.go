@@ -12,7 +12,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A front on a Cached generator, for goroutines on many CPUs at once.
+// A Generator for goroutines that take UIDs on many CPUs concurrently.
 func ExampleNew() {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {

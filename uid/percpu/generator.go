@@ -13,58 +13,63 @@ import (
 	"github.com/ringuid/ringuid/uid"
 )
 
-// ErrOption says that an option cannot be used.
+// ErrOption is returned for an invalid option, and by a Generator that New has not created.
 var ErrOption = errors.New("percpu: bad option")
 
-// Generator is a front on a uid.Cached: a uid.Generator, safe for concurrent use. New makes one; the
-// calls of a nil or a zero Generator return an error that wraps ErrOption, or nothing.
+// Generator is a uid.Generator that takes its UIDs from a uid.Cached. It is safe for concurrent use.
+// New returns a Generator. The methods of a nil or a zero Generator return an error that wraps
+// ErrOption, or do nothing.
 type Generator struct {
-	// The shards, one for each P. They are only written when GOMAXPROCS has grown: replaced by
-	// more of them, and the old ones' spans become gaps. The first is stored before their count,
-	// and loaded after it, so there are at least as many as the count says. A zero Generator has
-	// a count of 0, so the look whether there is a shard finds it out too.
+	// There is one shard for each P. count is the number of shards, and first points to the first
+	// element of their array. Both are written only by New and when GOMAXPROCS has grown: then a
+	// longer array replaces the old one, and the UIDs in the old spans become gaps. first is
+	// stored before count and loaded after it, so the array has at least count elements. In a zero
+	// Generator count is 0, so the check for a shard also detects a Generator that is not
+	// initialized.
 	_     cpu.CacheLinePad
 	count atomic.Int64
-	first atomic.Pointer[shard] // of an array
+	first atomic.Pointer[shard]
 	_     cpu.CacheLinePad
 
-	from     *uid.Cached
-	maxBlock int
-	err      error // what is wrong with the options
-	growing  sync.Mutex
-	pins     pins
+	from    *uid.Cached
+	maxSpan int
+	err     error      // the first invalid option; each call returns it
+	growing sync.Mutex // held while the shards are replaced
+	pins    pins
 }
 
 var _ uid.Generator = (*Generator)(nil)
 
-// shard is what one P has, on cache lines of its own.
+// shard is the state of one P, on cache lines of its own.
 type shard struct {
-	_     cpu.CacheLinePad
-	block uid.Block // belongs to the goroutine that is pinned to the P
-	// filling is held by who claims the next span, by a send: of many goroutines that find
-	// the span spent, and perhaps wait for the ring, one claims.
+	_    cpu.CacheLinePad
+	span uid.Span // only the goroutine that is pinned to the P may access it
+	// filling is a lock for claiming the next span; a send acquires it. If many goroutines find
+	// the span used up, and perhaps must wait for the ring, only one of them claims.
 	filling chan struct{}
 	_       cpu.CacheLinePad
 }
 
-// An Option sets one thing about a Generator.
+// An Option configures a Generator.
 type Option func(*Generator)
 
-// WithMaxBlock bounds the spans that a P claims: 1 to uid.MaxBlock, which is the default. A
-// lower bound narrows the interleaving and the gaps, and makes Ps share more often.
-func WithMaxBlock(n int) Option {
+// WithMaxSpan sets the greatest number of UIDs in a span: 1 to uid.MaxSpan, which is the default. With
+// a lower maximum UIDs interleave less and gaps are smaller, but Ps access the Cached generator more
+// often.
+func WithMaxSpan(n int) Option {
 	return func(g *Generator) {
-		if g.err == nil && (n < 1 || n > uid.MaxBlock) {
-			g.err = fmt.Errorf("%w: spans of at most %d UIDs, 1 to %d is needed", ErrOption, n, uid.MaxBlock)
+		if g.err == nil && (n < 1 || n > uid.MaxSpan) {
+			g.err = fmt.Errorf("%w: maximum span is %d UIDs; must be 1 to %d", ErrOption, n, uid.MaxSpan)
 		}
-		g.maxBlock = n
+		g.maxSpan = n
 	}
 }
 
-// New makes a front on c, which may be used beside it. With an option that cannot be used,
-// or without c, each call returns an error that wraps ErrOption.
+// New returns a Generator that takes its UIDs from c. The program may use c directly at the same
+// time. If c is nil or an option is invalid, each call of the Generator returns an error that wraps
+// ErrOption.
 func New(c *uid.Cached, opts ...Option) *Generator {
-	g := &Generator{from: c, maxBlock: uid.MaxBlock}
+	g := &Generator{from: c, maxSpan: uid.MaxSpan}
 	for _, opt := range opts {
 		if opt == nil {
 			g.err = fmt.Errorf("%w: an option is nil", ErrOption)
@@ -73,24 +78,24 @@ func New(c *uid.Cached, opts ...Option) *Generator {
 		opt(g)
 	}
 	if c == nil {
-		g.err = fmt.Errorf("%w: the generator is nil", ErrOption)
+		g.err = fmt.Errorf("%w: the uid.Cached is nil; pass New one that uid.NewCached returned", ErrOption)
 	}
 	g.grow()
 	return g
 }
 
-// errNotMade is the error of the calls of a Generator that New did not make.
-var errNotMade = fmt.Errorf("%w: the front is nil or the zero value; New must make it", ErrOption)
+// errNotMade is returned by the methods of a nil or a zero Generator.
+var errNotMade = fmt.Errorf("%w: the percpu.Generator is nil or the zero value; call New to get one", ErrOption)
 
-// Next returns a UID. It neither allocates nor blocks while the P has a span; else it claims
-// one, and then does and returns what uid.Cached.Next does.
+// Next returns a UID. While the P has a span, Next neither allocates nor blocks. Otherwise it claims a
+// span from the Cached generator, and then blocks and fails as uid.Cached.Next does.
 func (g *Generator) Next() (uid.ID, error) {
 	if g == nil {
-		return 0, errNotMade // not while pinned: nothing recovers from a fault there
+		return 0, errNotMade // checked here, because a nil dereference while the goroutine is pinned would crash the process
 	}
 	p := g.pins.pin()
 	if s := g.shard(p); s != nil {
-		if id, ok := s.block.Next(); ok {
+		if id, ok := s.span.Next(); ok {
 			g.pins.unpin(p)
 			return id, nil
 		}
@@ -99,8 +104,8 @@ func (g *Generator) Next() (uid.ID, error) {
 	return g.next(context.Background(), p)
 }
 
-// NextContext is Next with a bound on waiting for the ring. While the P has a span, ctx is
-// not looked at.
+// NextContext is like Next, but stops waiting for the ring when ctx ends. While the P has a span, ctx
+// is not checked.
 func (g *Generator) NextContext(ctx context.Context) (uid.ID, error) {
 	if g == nil {
 		return 0, errNotMade
@@ -114,7 +119,7 @@ func (g *Generator) NextContext(ctx context.Context) (uid.ID, error) {
 	return g.next(ctx, p)
 }
 
-// shard returns the shard of P p, nil if there is none.
+// shard returns the shard of P p, or nil if there is none.
 func (g *Generator) shard(p int) *shard {
 	if uint64(p) >= uint64(g.count.Load()) {
 		return nil
@@ -122,15 +127,15 @@ func (g *Generator) shard(p int) *shard {
 	return (*shard)(unsafe.Add(unsafe.Pointer(g.first.Load()), uintptr(p)*unsafe.Sizeof(shard{})))
 }
 
-// take takes a UID from the span of P p, to which the goroutine is pinned.
+// take takes a UID from the span of P p. The goroutine must be pinned to p.
 func (g *Generator) take(p int) (uid.ID, bool) {
 	if s := g.shard(p); s != nil {
-		return s.block.Next()
+		return s.span.Next()
 	}
 	return 0, false
 }
 
-// next is the rest of Next: it claims another span for a P whose span is spent.
+// next is the slow path of Next. It claims another span for P p, whose span is used up.
 func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 	if g.err != nil {
 		return 0, g.err
@@ -141,13 +146,13 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 	s := g.shard(p)
 	if s == nil {
 		g.grow()
-		p = 0 // the P's number may lie beyond GOMAXPROCS by now
+		p = 0 // GOMAXPROCS may have shrunk meanwhile, so that p no longer exists
 		s = g.shard(p)
 	}
 	filling := s.filling
 	select {
 	case filling <- struct{}{}:
-	default: // apart, because this select is cheaper without it
+	default: // a second select, because the first one is cheaper without ctx
 		select {
 		case filling <- struct{}{}:
 		case <-ctx.Done():
@@ -156,12 +161,13 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 	}
 	defer func() { <-filling }()
 	for {
-		// Who held filling before may have claimed one; and this may be another P by now.
+		// The previous holder of filling may have claimed a span. The goroutine may have moved to
+		// another P.
 		now := g.pins.repin(p)
 		id, ok := g.take(now)
-		size := uid.MinBlock
+		size := uid.MinSpan
 		if s := g.shard(now); s != nil {
-			size = min(s.block.NextSize(), g.maxBlock)
+			size = min(s.span.NextSize(), g.maxSpan)
 		}
 		g.pins.unpin(now)
 		if ok {
@@ -172,20 +178,20 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 			return 0, err
 		}
 		if id, ok = span.Next(); !ok {
-			continue // too old already, or closed
+			continue // the span is too old already, or the generator is closed
 		}
-		// If the P has been given another meanwhile, what is left of that is a gap: there
-		// are no more who claim at a time than Ps, so it is seldom and little.
+		// If the P has got another span meanwhile, what is left of that one becomes a gap. At
+		// most one goroutine per P claims at any time, so this is rare and the gap is small.
 		now = g.pins.repin(p)
 		if s := g.shard(now); s != nil {
-			s.block = span.Move()
+			s.span = span.Move()
 		}
 		g.pins.unpin(now)
 		return id, nil
 	}
 }
 
-// grow sees to it that there are shards for all Ps.
+// grow replaces the shards by more of them if there are fewer shards than Ps.
 func (g *Generator) grow() {
 	g.growing.Lock()
 	defer g.growing.Unlock()
@@ -201,7 +207,7 @@ func (g *Generator) grow() {
 	g.count.Store(int64(n))
 }
 
-// NextN fills dst from the front, as uid.Cached.NextN does: a batch needs no span.
+// NextN fills dst from its beginning as uid.Cached.NextN does. It claims no span.
 func (g *Generator) NextN(dst []uid.ID) (int, error) {
 	switch {
 	case g == nil || g.err == nil && g.from == nil:
@@ -212,7 +218,7 @@ func (g *Generator) NextN(dst []uid.ID) (int, error) {
 	return g.from.NextN(dst)
 }
 
-// Parse takes a UID apart. Without a Cached generator there are no parts but the UID.
+// Parse splits a UID into its parts. Without a Cached generator it returns only the UID.
 func (g *Generator) Parse(id uid.ID) uid.Parts {
 	if g == nil || g.from == nil {
 		return uid.Parts{ID: id}
@@ -220,7 +226,7 @@ func (g *Generator) Parse(id uid.ID) uid.Parts {
 	return g.from.Parse(id)
 }
 
-// Close closes the Cached generator, and with it ends all spans.
+// Close closes the Cached generator, which invalidates all spans.
 func (g *Generator) Close() error {
 	if g == nil || g.from == nil {
 		return nil

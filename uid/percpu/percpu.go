@@ -1,23 +1,22 @@
-// Package percpu takes UIDs from a Cached generator by the CPU: each P, which is what runs
-// goroutines on a CPU, holds a small span of UIDs, so that on the fast path CPUs share
-// nothing that is written, and a take needs no atomic operation.
+// Package percpu takes UIDs from a uid.Cached with less contention between CPUs. Each P (the
+// resource of the Go runtime that a thread must hold to run goroutines; there are GOMAXPROCS of
+// them) holds a small span of consecutive UIDs. On the fast path CPUs write no shared memory, and a
+// take needs no atomic operation.
 //
-// What it gives up is order: UIDs of different Ps interleave, so that a UID may be less than any
-// that other Ps took since its span was claimed, which is a schedule interval ago at most; and a
-// goroutine that is moved to another P may get a UID less than its last. What it costs is
-// gaps: what is left of a span when the generator's schedule comes round (a second), at most
-// uid.MaxBlock UIDs a P, and no more than were taken. UIDs are no older than the Cached
-// generator's where there is a schedule, and no less unique. When the time bits end, or a take
-// policy returns an error, one P may have UIDs left when another has none.
+// The price is order: UIDs of different Ps interleave. A UID may be less than UIDs that other Ps took
+// since its span was claimed, which was one schedule interval ago at most. A goroutine that moves to
+// another P may get a UID that is less than its last one. There are also gaps: whatever is left of a
+// span when the next scheduled padding of the generator begins (after one second by default) is
+// lost. These are at most uid.MaxSpan UIDs for each P, and no more than were taken.
 //
-// It is not for those who need the order of a strict generator (uid.Cached.Next), and has
-// nothing for those who take UIDs from one goroutine (uid.Cached.Local is faster there), in
-// batches (NextN), or seldom.
+// If scheduled padding is on, UIDs are no older than those of the Cached generator. They are unique
+// in any case. When the time bits end, or a take policy returns an error, one P may have UIDs left
+// while another has none.
 //
-// A Generator is a uid.Generator. Its Stats and Format are those of the Cached generator, and so are
-// the UIDs of NextN, which need no span.
+// Do not use this package if you rely on the order of uid.Cached.Next. It has no advantage for one
+// goroutine (uid.Cached.Local is faster), for batches (NextN), or if UIDs are taken rarely.
 //
-// The P is asked of the runtime by its function procPin, which the runtime keeps for such
-// users. Under the race detector, with the build tag ringuid_portable, and with compilers
-// other than gc, spans are kept under locks instead: the same results, more slowly.
+// The package finds the current P with the runtime's function procPin, which the runtime keeps
+// available for such use. Under the race detector, with the build tag ringuid_portable, and with
+// compilers other than gc, it keeps spans under locks instead. The results are the same, but slower.
 package percpu

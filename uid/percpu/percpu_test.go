@@ -20,7 +20,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// cached makes a generator of worker IDs from a file.
+// cached returns a generator whose worker IDs come from a file.
 func cached(tb testing.TB, layout string, opts ...uid.Option) *uid.Cached {
 	tb.Helper()
 	l, err := bitsalloc.ParseLayout(layout)
@@ -36,8 +36,8 @@ func cached(tb testing.TB, layout string, opts ...uid.Option) *uid.Cached {
 	return c
 }
 
-// hammer takes total UIDs or a few more with so many goroutines, by the front's Next and
-// NextN and the generator's Next mixed, and checks exactly that they all differ.
+// hammer takes at least total UIDs with the given number of goroutines, by Next and NextN of g and by
+// Next of c, and checks that all of them differ.
 func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int64) {
 	t.Helper()
 	var (
@@ -73,7 +73,7 @@ func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int
 					}
 					for _, id := range batch[:k] {
 						if id < 0 || int64(id) > max || !w.Add(int64(id)) {
-							t.Errorf("%d (%v) was handed out twice, or does not fit", id, g.Parse(id))
+							t.Errorf("%d (%v) was handed out twice, or does not fit the layout", id, g.Parse(id))
 							return
 						}
 					}
@@ -83,16 +83,16 @@ func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int
 		})
 	}
 	all.Wait()
-	// Where the policy is to fail, NextN may return some beside the error; they are not counted.
+	// With the policy Fail, NextN may return UIDs together with an error. These are not counted.
 	if n := seen.Len(); n != got.Load() {
-		t.Errorf("%d UIDs are distinct of %d", n, got.Load())
+		t.Errorf("%d of %d UIDs are distinct", n, got.Load())
 	}
 	if st := c.Stats(); st.Issued < uint64(got.Load()) {
-		t.Errorf("Stats().Issued = %d, and %d were taken", st.Issued, got.Load())
+		t.Errorf("Stats().Issued = %d, but %d were taken", st.Issued, got.Load())
 	}
 }
 
-// Invariants 1 to 4 through the front: 16 goroutines, with rollovers on the way.
+// Invariants 1 to 4 with 16 goroutines, with rollovers meanwhile.
 func TestInvariant3ManyUIDs(t *testing.T) {
 	total := int64(20_000_000)
 	if testing.Short() || raceEnabled {
@@ -103,7 +103,7 @@ func TestInvariant3ManyUIDs(t *testing.T) {
 	t.Logf("%d rollovers", c.Stats().Rollovers)
 }
 
-// The same with rings that are dry all the time.
+// The same invariants with small rings that are often empty.
 func TestInvariant3TinyRings(t *testing.T) {
 	total := int64(50_000)
 	if testing.Short() || raceEnabled {
@@ -125,7 +125,7 @@ func TestInvariant3TinyRings(t *testing.T) {
 	}
 }
 
-// GOMAXPROCS grows and shrinks while UIDs are taken; there is a shard for each P in the end.
+// GOMAXPROCS grows and shrinks while UIDs are taken. In the end there is a shard for each P.
 func TestFollowsGOMAXPROCS(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	c := cached(t, "1-31-20-12")
@@ -153,7 +153,7 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 	deadline := time.Now().Add(10 * time.Second)
 	for int(g.count.Load()) < g.pins.count() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d shards, and GOMAXPROCS is 17", g.count.Load())
+			t.Fatalf("there are %d shards, although GOMAXPROCS is 17", g.count.Load())
 		}
 		var all sync.WaitGroup
 		for range 17 {
@@ -169,8 +169,8 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 	}
 }
 
-// Close in the middle: every call returns a UID or ErrClosed, and nothing is left; of the
-// front and of the generator beneath it.
+// The Generator or its Cached generator is closed while goroutines take. Every call returns a UID or
+// ErrClosed, and no goroutine is left.
 func TestCloseInTheMiddle(t *testing.T) {
 	leaktest.Check(t)
 	rounds := 500
@@ -211,7 +211,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 	}
 }
 
-// Goroutines that wait for the ring are woken by their contexts and by Close.
+// Goroutines that wait for the ring stop waiting when their context ends and when the generator is closed.
 func TestWaits(t *testing.T) {
 	c := cached(t, "1-31-28-4", uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0), uid.WithTakePolicy(uid.Wait))
 	g := New(c)
@@ -225,7 +225,7 @@ func TestWaits(t *testing.T) {
 				_, err = g.NextContext(ctx)
 			}
 			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%d waited, and then: %v", n, err)
+				t.Errorf("goroutine %d: error after waiting: %v", n, err)
 			}
 		})
 	}
@@ -237,7 +237,7 @@ func TestWaits(t *testing.T) {
 				_, err = g.Next()
 			}
 			if err != uid.ErrClosed {
-				t.Errorf("%d waited, and then: %v", n, err)
+				t.Errorf("goroutine %d: error after waiting: %v", n, err)
 			}
 		})
 	}
@@ -246,9 +246,9 @@ func TestWaits(t *testing.T) {
 	waiting.Wait()
 }
 
-// What a P holds does not grow old.
+// The UIDs in the span of a P do not grow old.
 func TestFreshAfterIdleness(t *testing.T) {
-	needs.Time(t, "it is idle for 5 s")
+	needs.Time(t, "it sleeps for 5 s")
 	c := cached(t, "1-28-22-13")
 	g := New(c)
 	for n := range 2 {
@@ -258,14 +258,14 @@ func TestFreshAfterIdleness(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if behind := time.Since(g.Parse(id).Time); behind > uid.DefaultMaxStaleness+time.Second { // the schedule may be late on a busy machine
+			if behind := time.Since(g.Parse(id).Time); behind > uid.DefaultMaxStaleness+time.Second { // scheduled padding may be late on a busy machine
 				t.Fatalf("a UID is %v behind the clock", behind)
 			}
 		}
 	}
 }
 
-// A slow service on many Ps uses up no more than a few UIDs for each that it takes.
+// A service that takes UIDs slowly on many Ps uses up only a few UIDs for each one that it takes.
 func TestGapsAreBounded(t *testing.T) {
 	c := cached(t, "1-28-22-13", uid.WithScheduleInterval(10*time.Millisecond))
 	g := New(c)
@@ -277,12 +277,12 @@ func TestGapsAreBounded(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if n := c.Stats().Issued; n > 3*taken {
-		t.Errorf("%d UIDs used up %d", taken, n)
+		t.Errorf("%d taken UIDs used up %d", taken, n)
 	}
 }
 
-// D2: time bits that end in two units: with one P, exactly the UIDs that the bits allow, to the
-// very last, and then the named error for ever; with more, no UID beyond it.
+// D2: two time units are left. With one P, Next returns exactly the UIDs of these units, up to the very
+// last one, and after that always ErrTimeExhausted. With more Ps, it returns no UID beyond the last one.
 func TestD2TimeBitsEnd(t *testing.T) {
 	l, err := bitsalloc.New(28, 22, 8)
 	if err != nil {
@@ -337,7 +337,7 @@ func TestBadOptions(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Next(); err != nil {
-		t.Errorf("the generator of a front that is none: %v", err)
+		t.Errorf("the Cached generator fails after invalid options: %v", err)
 	}
 }
 
@@ -351,7 +351,7 @@ func TestHotCallsAllocateNothing(t *testing.T) {
 		"NextN":       func() { g.NextN(batch) },
 	} {
 		if n := testing.AllocsPerRun(5_000, f); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%s allocates %v times, want 0", name, n)
 		}
 	}
 }

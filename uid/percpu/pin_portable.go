@@ -7,23 +7,24 @@ import (
 	"sync"
 )
 
-// ps is how many Ps there seem to be.
+// ps is the number of locks, which takes the place of the number of Ps.
 const ps = 8
 
-// pins are locks that stand for Ps: who holds one is pinned.
+// pins are locks that represent Ps. A goroutine that holds lock n is pinned to P n.
 type pins [ps]sync.Mutex
 
-// pin picks a P, any of them, locks it and returns its number. It must be followed by unpin,
-// soon, and without anything that may block in between.
+// pin locks a random P and returns its number. The caller must soon call unpin, and must not block
+// before that.
 func (p *pins) pin() int { return p.repin(rand.IntN(ps)) }
 
-// repin locks P n again.
+// repin locks P n again and returns n.
 func (p *pins) repin(n int) int {
 	p[n].Lock()
 	return n
 }
 
+// unpin unlocks P n.
 func (p *pins) unpin(n int) { p[n].Unlock() }
 
-// count is how many Ps there are.
+// count returns the number of Ps.
 func (*pins) count() int { return ps }

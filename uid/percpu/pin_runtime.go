@@ -7,28 +7,32 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// procPin keeps the scheduler from taking this goroutine off its P, and returns the P's
-// number, which is below GOMAXPROCS. No other goroutine runs on the P until procUnpin, so
-// that what belongs to the P needs no lock; and when the scheduler gives the P to another
-// thread, it orders what the two do.
+// procPin pins this goroutine to its P, so that the scheduler cannot preempt it, and returns the P's
+// number, which is less than GOMAXPROCS. No other goroutine runs on the P until procUnpin is called,
+// so the data of the P needs no lock. When the scheduler gives the P to another thread, the memory
+// accesses of the first thread happen before those of the second.
 //
 //go:linkname procPin runtime.procPin
 func procPin() int
 
+// procUnpin ends the pinning.
+//
 //go:linkname procUnpin runtime.procUnpin
 func procUnpin()
 
-// pins is empty: the runtime keeps the pins.
+// pins has no fields, because the runtime keeps the state.
 type pins struct{}
 
-// pin pins the goroutine to its P and returns the P's number. It must be followed by unpin,
-// soon, and without anything that may block in between.
+// pin pins the goroutine to its P and returns the P's number. The caller must soon call unpin, and must
+// not block before that.
 func (*pins) pin() int { return procPin() }
 
-// repin pins again, to the P that it is now.
+// repin pins the goroutine to the P that it runs on now, which may be another than before, and returns
+// its number.
 func (*pins) repin(int) int { return procPin() }
 
+// unpin ends the pinning.
 func (*pins) unpin(int) { procUnpin() }
 
-// count is how many Ps there are.
+// count returns the number of Ps.
 func (*pins) count() int { return runtime.GOMAXPROCS(0) }

@@ -1,1 +1,1 @@
-// This file lets functions have no body, which go:linkname needs.
+// With this file in the package, the compiler accepts functions without a body, as go:linkname requires.

@@ -9,8 +9,9 @@ import (
 	"github.com/ringuid/ringuid/uid"
 )
 
-// The calls of a nil and of a zero Generator, and of a front on no generator, return ErrOption, or
-// what uid returns, or nothing; none faults, which nothing recovers from while it is pinned.
+// The methods of a nil and of a zero Generator, and of one without a Cached generator, return ErrOption
+// or the error of uid, or do nothing. None of them panics, because a panic while the goroutine is
+// pinned would crash the process.
 func TestZeroGenerator(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
