@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
+// runSubjects runs the benchmarks of a group.
 func runSubjects(b *testing.B, group []Subject) {
 	for _, s := range group {
 		b.Run(s.Name, s.Bench)
@@ -21,8 +22,9 @@ func BenchmarkSerial(b *testing.B)   { runSubjects(b, Serial()) }
 func BenchmarkParallel(b *testing.B) { runSubjects(b, Parallel()) }
 func BenchmarkBatch(b *testing.B)    { runSubjects(b, Batch()) }
 
-// How the cost of a strict Next grows with the number of goroutines. They take turns at
-// shares of the iterations, because RunParallel does not start fewer than GOMAXPROCS.
+// BenchmarkGrowthGoroutines measures how the cost of Cached.Next grows with the number of goroutines.
+// It does not use RunParallel, which starts at least GOMAXPROCS goroutines. The goroutines take
+// shares of the iterations instead.
 func BenchmarkGrowthGoroutines(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -53,21 +55,23 @@ func BenchmarkGrowthGoroutines(b *testing.B) {
 	}
 }
 
-// How it grows with the boost power, which is to say with the size of the ring.
+// BenchmarkGrowthBoost measures how the cost of Cached.Next grows with the boost power, and so with the
+// size of the ring.
 func BenchmarkGrowthBoost(b *testing.B) {
 	for power := 0; power <= 6; power++ {
 		b.Run(fmt.Sprint(power), func(b *testing.B) { benchmarkNext(b, StandardLayout, uid.WithBoostPower(power)) })
 	}
 }
 
-// How it grows with the width of the sequence, which is to say with the length of a run.
+// BenchmarkGrowthSequence measures how the cost of Cached.Next grows with the number of sequence bits,
+// and so with the length of a run.
 func BenchmarkGrowthSequence(b *testing.B) {
 	for _, bits := range []int{1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20} {
 		b.Run(fmt.Sprint(bits), func(b *testing.B) { benchmarkNext(b, fmt.Sprintf("1-40-%d-%d", 23-bits, bits)) })
 	}
 }
 
-// strict measures a strict Next by GOMAXPROCS goroutines.
+// benchmarkNext measures Cached.Next in GOMAXPROCS goroutines.
 func benchmarkNext(b *testing.B, layout string, opts ...uid.Option) {
 	g := newCached(b, layout, opts...)
 	b.RunParallel(func(pb *testing.PB) {
@@ -80,7 +84,7 @@ func benchmarkNext(b *testing.B, layout string, opts ...uid.Option) {
 	})
 }
 
-// What making and closing a Cached generator of a static lease costs.
+// BenchmarkConstruct measures creating and closing a Cached generator with a static lease.
 func BenchmarkConstruct(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,13 +1,13 @@
-// Package benchmarks compares ringuid with the limit, one atomic add, and with its peers. It
-// is a module of its own, so that what it needs is not downloaded by those who import
-// ringuid.
+// Package benchmarks compares ringuid with other ID generators (the peers) and with limits, which are
+// operations that a generator cannot avoid, such as one atomic add. It is a module of its own, so
+// that programs that import ringuid do not download its dependencies.
 //
-// `make bench` at the root of the repository runs everything, writes RESULTS.md and
-// chart.svg, and prints a table of medians. A single one is run by
+// `make bench` at the root of the repository runs all benchmarks, writes RESULTS.md and chart.svg, and
+// prints a table of medians. To run a single benchmark:
 //
 //	go test -run '^$' -bench 'Serial/Cached' -count 10
 //
-// cmd/report makes RESULTS.md, and measures what a benchmark function cannot: latency by
-// histogram, the cost of padding, a minute on a busy machine. cmd/guard compares a few calls
-// with their limits, for CI.
+// cmd/report writes RESULTS.md. It also measures what a benchmark function cannot measure: the
+// distribution of latencies, the cost of padding, and one minute on a busy machine. cmd/guard compares
+// a few calls with their limits, for continuous integration.
 package benchmarks

@@ -17,15 +17,15 @@ import (
 	"github.com/ringuid/ringuid/uid/percpu"
 )
 
-// counter is the limit: an atomic counter alone on its cache lines.
+// atomicCounter is a limit: an atomic counter that is alone on its cache lines.
 type atomicCounter struct {
 	_ cpu.CacheLinePad
 	n atomic.Int64
 	_ cpu.CacheLinePad
 }
 
-// Parallel are the subjects of GOMAXPROCS goroutines at once. Each has a loop of its own, as
-// those of Serial.
+// Parallel returns the subjects that run in GOMAXPROCS goroutines concurrently. Each has its own loop,
+// as in Serial.
 func Parallel() []Subject {
 	return []Subject{
 		{Name: LimitAtomicAdd, Bench: func(b *testing.B) {
@@ -160,8 +160,8 @@ func Parallel() []Subject {
 	}
 }
 
-// newWUID makes a generator as the README of edwingeng/wuid does, with its high bits from a
-// function.
+// newWUID returns a generator created as in the README of edwingeng/wuid. A function provides its high
+// bits.
 func newWUID(b *testing.B) *wuid.WUID {
 	w := wuid.NewWUID("benchmark", slog.NewDumbLogger())
 	if err := w.LoadH28WithCallback(func() (int64, func(), error) { return 1, nil, nil }); err != nil {
@@ -170,7 +170,7 @@ func newWUID(b *testing.B) *wuid.WUID {
 	return w
 }
 
-// newSnowflake makes a generator as the README of bwmarrin/snowflake does.
+// newSnowflake returns a generator created as in the README of bwmarrin/snowflake.
 func newSnowflake(b *testing.B) *snowflake.Node {
 	node, err := snowflake.NewNode(1)
 	if err != nil {
@@ -179,8 +179,8 @@ func newSnowflake(b *testing.B) *snowflake.Node {
 	return node
 }
 
-// newSonyflake makes a generator as the README of sony/sonyflake does, but for the machine
-// ID, which it would take from the private address that a host may lack.
+// newSonyflake returns a generator created as in the README of sony/sonyflake, except for the machine
+// ID. By default that comes from a private IP address, which a host may not have.
 func newSonyflake(b *testing.B) *sonyflake.Sonyflake {
 	sf, err := sonyflake.New(sonyflake.Settings{MachineID: func() (uint16, error) { return 1, nil }})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/ringuid/ringuid/uid/percpu"
 )
 
-// Serial are the subjects of one goroutine: one UID an iteration. Each has a loop of its own,
-// so that nothing but the call is in it.
+// Serial returns the subjects that run in one goroutine, with one UID per iteration. Each has its own
+// loop, so that the loop contains only the measured call.
 func Serial() []Subject {
 	return []Subject{
 		{Name: LimitAtomicAdd, Bench: func(b *testing.B) {
@@ -134,8 +134,7 @@ func Serial() []Subject {
 	}
 }
 
-// Batch are the subjects that take many UIDs in a call, by one goroutine; their figures are
-// for each UID.
+// Batch returns the subjects that take many UIDs per call, in one goroutine. Their figures are per UID.
 func Batch() []Subject {
 	batch := func(size int, fill func(*testing.B) func([]uid.ID) (int, error)) func(*testing.B) {
 		return func(b *testing.B) {

@@ -13,13 +13,14 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A Subject is one thing that is measured.
+// A Subject is an operation that is measured.
 type Subject struct {
 	Name  string
 	Bench func(*testing.B)
 
-	// Limit names the subject of the same group that this one is compared with, and AtMost
-	// is the ratio to it that it has to keep; 0 where there is none.
+	// Limit is the name of the subject of the same group that this one is compared with, or "".
+	// MaxRatio is the greatest allowed ratio of this subject's cost to that of the limit; 0 if
+	// there is no bound.
 	Limit    string
 	MaxRatio float64
 }
@@ -31,9 +32,9 @@ const (
 	LimitCall      = "limit:call"
 )
 
-// plain is the limit for what makes no atomic operation: a counter of one goroutine behind a call
-// that is not inlined. An atomic add costs 5 ns on some CPUs and 2 ns on others of the same clock
-// rate, so a ratio to it would say more about the CPU than about such code.
+// localCounter is the limit for calls without an atomic operation: a counter of one goroutine, increased
+// by a call that is not inlined. An atomic add takes 5 ns on some CPUs and 2 ns on others with the same
+// clock rate, so for such calls a ratio to it would depend more on the CPU than on the code.
 type localCounter struct {
 	_ cpu.CacheLinePad
 	n int64
@@ -46,15 +47,15 @@ func (p *localCounter) increment() (int64, error) {
 	return p.n, nil
 }
 
-// Layouts: that of a new service, and one whose sequence is so wide that a generator makes
-// all the UIDs of a benchmark within a second.
+// The layouts: the one of a new service, and one whose sequence is so wide that all UIDs of a benchmark
+// fit in one second.
 const (
 	StandardLayout = "1-28-22-13"
 	WideLayout     = "1-31-2-30"
 )
 
-// Options are the layout, and a bound on borrowing so far off that a benchmark measures
-// taking UIDs and not the disk that keeps the worker IDs.
+// Options returns options for the layout and for a borrow bound that no benchmark reaches, so that a
+// benchmark measures taking UIDs, not the disk that stores the worker IDs.
 func Options(layout string) ([]uid.Option, error) {
 	l, err := bitsalloc.ParseLayout(layout)
 	if err != nil {
@@ -63,7 +64,7 @@ func Options(layout string) ([]uid.Option, error) {
 	return []uid.Option{uid.WithLayout(l), uid.WithMaxBorrow(365 * 24 * time.Hour)}, nil
 }
 
-// newCached makes a Cached generator that is closed when the benchmark ends.
+// newCached returns a Cached generator that is closed when the benchmark ends.
 func newCached(b *testing.B, layout string, more ...uid.Option) *uid.Cached {
 	b.Helper()
 	opts, err := Options(layout)
@@ -78,6 +79,7 @@ func newCached(b *testing.B, layout string, more ...uid.Option) *uid.Cached {
 	return c
 }
 
+// newDefault returns a Default generator that is closed when the benchmark ends.
 func newDefault(b *testing.B, layout string) *uid.Default {
 	b.Helper()
 	opts, err := Options(layout)
@@ -92,7 +94,7 @@ func newDefault(b *testing.B, layout string) *uid.Default {
 	return d
 }
 
-// workers assigns worker IDs from a file.
+// newAssigner returns an assigner that takes worker IDs from a file.
 func newAssigner(b *testing.B) workerassign.Assigner {
 	return workerassign.NewFile(filepath.Join(b.TempDir(), "worker"))
 }

@@ -1,7 +1,7 @@
-// Command guard compares the hot calls with their limits within one process, and fails when
-// one takes more than twice the ratio that it is to keep: so far beyond it that a lost
-// inlining, or a field on the wrong cache line, is more likely than a noisy machine. What is
-// beyond is measured again, twice, before it fails.
+// Command guard compares the hot calls with their limits within one process. It fails if the ratio of
+// a call to its limit is more than twice Subject.MaxRatio. At that distance a lost inlining, or a
+// field on the wrong cache line, is a more likely cause than a busy machine. A call that exceeds
+// the bound is measured two more times before guard fails.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 const (
 	rounds    = 5
 	attempts  = 3
-	tolerance = 2 // times the ratio
+	tolerance = 2 // the factor on MaxRatio
 )
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 		subjects []benchmarks.Subject
 	}{
 		{"Serial", serial},
-		{"Batch", append(serial[:3:3], benchmarks.Batch()...)}, // with the limits, which are first
+		{"Batch", append(serial[:3:3], benchmarks.Batch()...)}, // the first three subjects are the limits
 		{"Parallel", benchmarks.Parallel()},
 	} {
 		for _, s := range group.subjects {
@@ -49,12 +49,13 @@ func main() {
 		}
 	}
 	if failed {
-		log.Print("guard: too far from the limit: was an inlining lost, or has a field moved to another cache line?")
+		log.Print("guard: a call takes too long compared with its limit: check for a lost inlining, or a field that moved to another cache line")
 		os.Exit(1)
 	}
 }
 
-// guard measures a subject and its limit in turns, and tells whether the ratio is kept.
+// keepsRatio measures a subject and its limit alternately, and reports whether their ratio is within the
+// bound.
 func keepsRatio(group string, s, limit benchmarks.Subject) bool {
 	for range attempts {
 		var ratios []float64
@@ -64,8 +65,8 @@ func keepsRatio(group string, s, limit benchmarks.Subject) bool {
 		slices.Sort(ratios)
 		ratio := ratios[rounds/2]
 		ok := ratio <= tolerance*s.MaxRatio
-		fmt.Printf("%-9s %-24s %.2f times %-24s bound %.2f, guarded at %.2f  %s\n", group, s.Name, ratio, limit.Name,
-			s.MaxRatio, tolerance*s.MaxRatio, map[bool]string{true: "ok", false: "BEYOND"}[ok])
+		fmt.Printf("%-9s %-24s %.2f times %-24s bound %.2f, fails above %.2f  %s\n", group, s.Name, ratio, limit.Name,
+			s.MaxRatio, tolerance*s.MaxRatio, map[bool]string{true: "ok", false: "EXCEEDED"}[ok])
 		if ok {
 			return true
 		}
@@ -73,7 +74,7 @@ func keepsRatio(group string, s, limit benchmarks.Subject) bool {
 	return false
 }
 
-// perID is how many nanoseconds an ID of a subject takes.
+// nanosecondsPerID returns how long a subject takes for one ID.
 func nanosecondsPerID(s benchmarks.Subject) float64 {
 	r := testing.Benchmark(s.Bench)
 	if v, ok := r.Extra["ns/uid"]; ok {

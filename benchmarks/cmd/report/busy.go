@@ -16,8 +16,8 @@ import (
 	"github.com/ringuid/ringuid/uid"
 )
 
-// timed is CallerPads with a histogram of how long a taker that found the ring empty was at
-// it.
+// timedCallerPads is the policy CallerPads with a histogram of how long a taker that found the ring empty
+// needed to pad it.
 type timedCallerPads struct {
 	mu    sync.Mutex
 	waits *hdrhistogram.Histogram
@@ -33,8 +33,8 @@ func (p *timedCallerPads) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error
 	return err
 }
 
-// writeBusy writes how takers fare on a machine whose cores are all busy with other
-// goroutines, so that whoever is woken comes late.
+// writeBusy measures how long takers wait on a machine whose cores are all busy with other goroutines, so
+// that goroutines that are woken run late. It writes the result.
 func writeBusy(w io.Writer, d time.Duration) error {
 	policy := &timedCallerPads{waits: hdrhistogram.New(1, int64(time.Minute), 3)}
 	c, closeAll, err := newCached(benchmarks.StandardLayout, uid.WithTakePolicy(policy))
@@ -49,7 +49,7 @@ func writeBusy(w io.Writer, d time.Duration) error {
 		all           sync.WaitGroup
 	)
 	procs := runtime.GOMAXPROCS(0)
-	for range 2 * procs { // busy with something else: they notice how long they are paused
+	for range 2 * procs { // these goroutines keep the cores busy and measure how long they are paused
 		all.Go(func() {
 			last, most := time.Now(), time.Duration(0)
 			for !stop.Load() {
@@ -84,10 +84,11 @@ func writeBusy(w io.Writer, d time.Duration) error {
 	fmt.Fprintf(w, `
 ## A busy machine
 
-%d goroutines that never rest, and %d that take UIDs as fast as they can, on %d cores for %v: %.0f million UIDs, %d failed
-takes. The ring was padded at its threshold %d times, by takers or the padder, and by takers that found it empty %d times.
-%d takes found it empty, and had a UID after %.1f ms at the median and %.1f ms at most: they waited for a goroutine that the
-scheduler had paused while it was putting a run. A goroutine that only looks at the clock was paused for %.1f ms at most.
+%d goroutines that compute without a pause, and %d that take UIDs as fast as they can, on %d cores for %v: %.0f million UIDs,
+%d failed takes. The ring was padded %d times at its threshold, by takers or by the padder, and %d times by takers that
+found it empty. %d takes found the ring empty. They got a UID after %.1f ms (median) or %.1f ms (maximum), because they waited
+for a goroutine that the scheduler had paused while it was putting a run. A goroutine that only reads the clock was paused for
+%.1f ms at most.
 `, 2*procs, procs, procs, d, float64(taken.Load())/1e6, failed.Load(), st.Paddings.Immediate, st.Paddings.Caller,
 		policy.waits.TotalCount(), float64(policy.waits.ValueAtPercentile(50))/1e6, float64(policy.waits.Max())/1e6, float64(longest.Load())/1e6)
 	return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/ringuid/ringuid/benchmarks"
 )
 
-// draw draws the cost of an ID, of each subject, on a logarithmic scale: points, because a
-// bar has no meaning where there is no zero.
+// drawChart draws the cost of an ID for each subject, on a logarithmic scale. It draws points instead of
+// bars, because a logarithmic scale has no zero from which a bar could start.
 func (r *results) drawChart(path string) error {
-	plot.DefaultFont.Variant = "Sans" // as wide as what browsers have in its place
+	plot.DefaultFont.Variant = "Sans" // has the same widths as the fonts with which browsers replace it
 	p := plot.New()
 	p.Title.Text = "Cost of an ID: nanoseconds, logarithmic; further left is faster"
 	p.X.Scale = plot.LogScale{}
@@ -43,7 +43,7 @@ func (r *results) drawChart(path string) error {
 		{"Batch", "", benchmarks.Batch(), color.RGBA{R: 0x1f, G: 0x4e, B: 0x9e, A: 0xff}, draw.CircleGlyph{}},
 		{"Parallel", "two goroutines at once", benchmarks.Parallel(), color.RGBA{R: 0xd0, G: 0x5a, B: 0x10, A: 0xff}, draw.TriangleGlyph{}},
 	}
-	// The fastest are on top, and the axis counts from the bottom.
+	// The fastest subjects are at the top. The index on the axis increases from the bottom.
 	var order []plotter.XY // X: the cost, Y: the index in labels
 	var labels []string
 	for _, s := range series {
@@ -86,7 +86,7 @@ func (r *results) drawChart(path string) error {
 	return p.Save(20*vg.Centimeter, 13*vg.Centimeter, path)
 }
 
-// plain is a subject's name as the chart has it.
+// chartName returns the name of a subject for the chart.
 func chartName(name string) string {
 	return strings.NewReplacer("peer:", "", "limit:", "limit: ").Replace(name)
 }

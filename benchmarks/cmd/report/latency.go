@@ -17,7 +17,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// newCached makes a generator of the default layout, and what closes it.
+// newCached returns a Cached generator and a function that closes it and removes its worker ID file.
 func newCached(layout string, more ...uid.Option) (*uid.Cached, func(), error) {
 	opts, err := benchmarks.Options(layout)
 	if err != nil {
@@ -35,17 +35,17 @@ func newCached(layout string, more ...uid.Option) (*uid.Cached, func(), error) {
 	return c, func() { c.Close(); os.RemoveAll(folder) }, nil
 }
 
-// writeLatency writes how long a strict Next takes at full load and at a million a second,
-// with each policy, beside a call of nothing, which shows what the clock and the scheduler
-// add.
+// writeLatency measures how long Cached.Next takes at full load and at a million calls per second, with
+// each policy. It writes the result, together with that of an empty call, which shows how much the
+// clock and the scheduler add.
 func writeLatency(w io.Writer, each time.Duration) error {
 	goroutines := runtime.GOMAXPROCS(0)
 	fmt.Fprintf(w, `
-## Latency of a strict Next
+## Latency of Cached.Next
 
-Each call is timed by itself, in %d goroutines, for %v a row. The first row of a load times a call of nothing: the clock
-costs that much, and the scheduler and the machine pause goroutines that long; a policy's row is to be read beside it.
-At a million a second goroutines keep the pace by looking at the clock, so that all cores are busy there too.
+Each call is timed individually, in %d goroutines, for %v per row. The first row of each load times an empty call. It shows
+how much the clock costs, and how long the scheduler and the machine pause goroutines; compare the rows of the policies with
+it. At a million calls per second the goroutines read the clock until the next call is due, so all cores are busy there too.
 
 | load | policy | calls | p50 | p99 | p99.9 | p99.99 | max | failed |
 |---|---|---|---|---|---|---|---|---|
@@ -59,7 +59,7 @@ At a million a second goroutines keep the pace by looking at the clock, so that 
 	} {
 		nothing := func() (uid.ID, error) { return 0, nil }
 		h, failed := measureLatency(nothing, goroutines, load.pace, each)
-		writeLatencyRow(w, load.name, "(nothing is called)", h, failed)
+		writeLatencyRow(w, load.name, "(empty call)", h, failed)
 		for _, policy := range []uid.TakePolicy{uid.CallerPads, uid.Wait, uid.Fail} {
 			c, closeAll, err := newCached(benchmarks.StandardLayout, uid.WithTakePolicy(policy))
 			if err != nil {
@@ -73,14 +73,17 @@ At a million a second goroutines keep the pace by looking at the clock, so that 
 	return nil
 }
 
+// writeLatencyRow writes one row of the table.
 func writeLatencyRow(w io.Writer, load, policy string, h *hdrhistogram.Histogram, failed int64) {
 	at := func(p float64) string { return nanoseconds(float64(h.ValueAtPercentile(p)) / 1e9) }
 	fmt.Fprintf(w, "| %s | %s | %.1f M | %s | %s | %s | %s | %s | %d |\n", load, policy, float64(h.TotalCount())/1e6,
 		at(50), at(99), at(99.9), at(99.99), nanoseconds(float64(h.Max())/1e9), failed)
 }
 
-// measure times calls of next by so many goroutines.
-func measureLatency(next func() (uid.ID, error), goroutines int, pace, each time.Duration) (*hdrhistogram.Histogram, int64) {
+// measureLatency calls next in the given number of goroutines for the duration d and times each call.
+// If pace is not 0, each goroutine starts one call per pace. It returns a histogram of the latencies
+// and the number of calls that failed.
+func measureLatency(next func() (uid.ID, error), goroutines int, pace, d time.Duration) (*hdrhistogram.Histogram, int64) {
 	var (
 		all    sync.WaitGroup
 		mu     sync.Mutex
@@ -106,7 +109,7 @@ func measureLatency(next func() (uid.ID, error), goroutines int, pace, each time
 				if err != nil {
 					bad++
 				}
-				if before.Sub(start) > each {
+				if before.Sub(start) > d {
 					break
 				}
 			}

@@ -1,5 +1,5 @@
-// Command report reads what the benchmarks printed, measures what they cannot, and writes
-// RESULTS.md and chart.svg. scripts/bench.sh calls it.
+// Command report reads the output of the benchmarks, measures what they cannot measure, and writes
+// RESULTS.md and chart.svg. scripts/bench.sh runs it.
 package main
 
 import (
@@ -14,12 +14,12 @@ import (
 func main() {
 	log.SetFlags(0)
 	var (
-		bench   = flag.String("bench", "", "the file with the benchmarks' output")
-		into    = flag.String("into", ".", "the folder that RESULTS.md and chart.svg are written to")
+		bench   = flag.String("bench", "", "the file with the output of the benchmarks")
+		into    = flag.String("into", ".", "the folder for RESULTS.md and chart.svg")
 		command = flag.String("command", "make bench", "the command that RESULTS.md names")
-		latency = flag.Duration("latency", 3*time.Second, "how long each latency is measured")
-		padding = flag.Duration("padding", 3*time.Second, "how long each round of the padding's cost is measured")
-		busy    = flag.Duration("busy", time.Minute, "how long takers are measured on a busy machine")
+		latency = flag.Duration("latency", 3*time.Second, "how long to measure each row of the latency table")
+		padding = flag.Duration("padding", 3*time.Second, "how long to measure each round of the cost of padding")
+		busy    = flag.Duration("busy", time.Minute, "how long to measure takers on a busy machine")
 	)
 	flag.Parse()
 	if err := run(*bench, *into, *command, *latency, *padding, *busy); err != nil {
@@ -36,15 +36,15 @@ func run(bench, into, command string, latency, padding, busy time.Duration) erro
 	if err := results.writeTables(&out, command); err != nil {
 		return err
 	}
-	log.Print("latency")
+	log.Print("report: measuring latency")
 	if err := writeLatency(&out, latency); err != nil {
 		return err
 	}
-	log.Print("the cost of padding")
+	log.Print("report: measuring the cost of padding")
 	if err := writePadding(&out, padding); err != nil {
 		return err
 	}
-	log.Print("a busy machine")
+	log.Print("report: measuring takers on a busy machine")
 	if err := writeBusy(&out, busy); err != nil {
 		return err
 	}

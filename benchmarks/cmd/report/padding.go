@@ -11,9 +11,9 @@ import (
 	"github.com/ringuid/ringuid/uid"
 )
 
-// writePadding writes what part of a core padding takes at 100 million UIDs a second: what
-// the process uses with runs of 8,192, less what it uses with runs so long that there is no
-// padding, in turns.
+// writePadding measures which part of a core padding uses at 100 million UIDs per second, and writes the
+// result. It alternately measures the processor time with runs of 8,192 UIDs and with runs that are so
+// long that there is no padding. The difference is the cost of padding.
 func writePadding(w io.Writer, each time.Duration) error {
 	var costs []float64
 	for range 5 {
@@ -28,16 +28,16 @@ func writePadding(w io.Writer, each time.Duration) error {
 		costs = append(costs, with-without)
 	}
 	fmt.Fprintf(w, `
-## What padding costs
+## The cost of padding
 
-At 100 million UIDs a second, by NextN into 1,024, padding takes %.2f %% of a core: the processor time of the process with
-runs of 8,192 UIDs less that with runs of 2^29, median of %d rounds of %v each.
+At 100 million UIDs per second, taken by NextN in batches of 1,024, padding uses %.2f %% of a core. This is the processor time
+of the process with runs of 8,192 UIDs minus that with runs of 2^29 UIDs: the median of %d rounds of %v each.
 `, 100*median(costs), len(costs), each)
 	return nil
 }
 
-// coresUsed takes 100 million UIDs a second for a while and returns the processor time that
-// the process used, as a part of that while.
+// coresUsed takes 100 million UIDs per second for the duration d. It returns the processor time of the
+// process, divided by the elapsed time.
 func coresUsed(layout string, d time.Duration) (float64, error) {
 	c, closeAll, err := newCached(layout)
 	if err != nil {
@@ -55,7 +55,7 @@ func coresUsed(layout string, d time.Duration) (float64, error) {
 		if passed > d {
 			break
 		}
-		if int64(taken) > int64(passed)/10 { // a UID in 10 ns
+		if int64(taken) > int64(passed)/10 { // one UID per 10 ns
 			continue
 		}
 		n, err := c.NextN(ids)
@@ -71,7 +71,7 @@ func coresUsed(layout string, d time.Duration) (float64, error) {
 	return (after - before).Seconds() / time.Since(start).Seconds(), nil
 }
 
-// processorTime is what the process has used.
+// processorTime returns the processor time that the process has used so far.
 func processorTime() (time.Duration, error) {
 	var use unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {

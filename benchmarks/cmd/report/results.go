@@ -13,15 +13,15 @@ import (
 	"github.com/ringuid/ringuid/benchmarks"
 )
 
-// results are the figures of the benchmarks, in seconds, one of each round, by the name that
-// the benchmark printed.
+// results are the figures of the benchmarks. figures has the times in seconds and bytes the allocated
+// bytes per operation, one for each round, indexed by the name of the benchmark as printed.
 type results struct {
 	figures map[string][]float64
 	bytes   map[string][]float64
 	cpu     string
 }
 
-// read reads the output of the benchmarks.
+// readResults reads the output of the benchmarks.
 func readResults(path string) (*results, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -48,12 +48,12 @@ func readResults(path string) (*results, error) {
 		}
 	}
 	if len(r.figures) == 0 {
-		return nil, fmt.Errorf("%s has no results", path)
+		return nil, fmt.Errorf("%s has no results; it must contain the output of go test -bench", path)
 	}
 	return r, lines.Err()
 }
 
-// median returns the middle of the values; 0 of none.
+// median returns the median of the values, or 0 if there are none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -63,7 +63,7 @@ func median(values []float64) float64 {
 	return (v[n/2] + v[(n-1)/2]) / 2
 }
 
-// spread returns half the distance of the quartiles, as a part of the median.
+// spread returns half the interquartile range, divided by the median.
 func spread(values []float64) float64 {
 	v := slices.Sorted(slices.Values(values))
 	n := len(v)
@@ -73,7 +73,7 @@ func spread(values []float64) float64 {
 	return (v[n-1-n/4] - v[n/4]) / 2 / median(v)
 }
 
-// ratio returns the median of the ratios within each round.
+// ratio returns the median of the ratios of the rounds.
 func ratio(values, limit []float64) float64 {
 	var all []float64
 	for i := range min(len(values), len(limit)) {
@@ -82,7 +82,7 @@ func ratio(values, limit []float64) float64 {
 	return median(all)
 }
 
-// of returns the figures of a benchmark, whose name has the number of CPUs at its end unless
+// figuresOf returns the figures of a benchmark. Its printed name ends with the number of CPUs, unless
 // that is 1.
 func (r *results) figuresOf(name string, cpus int) []float64 {
 	if cpus > 1 {
@@ -91,7 +91,8 @@ func (r *results) figuresOf(name string, cpus int) []float64 {
 	return r.figures[name]
 }
 
-// limit returns the figures of a limit in a group, or with one goroutine where the group has none.
+// limitFigures returns the figures of a limit in a group, or those with one goroutine if the group does
+// not have that limit.
 func (r *results) limitFigures(group, name string, cpus int) []float64 {
 	if values := r.figuresOf(group+"/"+name, cpus); len(values) > 0 {
 		return values
@@ -99,7 +100,7 @@ func (r *results) limitFigures(group, name string, cpus int) []float64 {
 	return r.figuresOf("Serial/"+name, cpus)
 }
 
-// cpus is the GOMAXPROCS of the tables: the greatest there is.
+// maxProcs returns the GOMAXPROCS of the tables: the greatest one in the results.
 func (r *results) maxProcs() int {
 	most := 1
 	for name := range r.figures {
@@ -113,7 +114,7 @@ func (r *results) maxProcs() int {
 	return most
 }
 
-// nanoseconds writes a time as it is read best.
+// nanoseconds formats a time, given in seconds, as nanoseconds or microseconds.
 func nanoseconds(sec float64) string {
 	switch ns := sec * 1e9; {
 	case ns == 0:
@@ -127,40 +128,41 @@ func nanoseconds(sec float64) string {
 	}
 }
 
-// groups are the groups of subjects, as the tables have them.
+// groups are the groups of subjects, one for each table.
 var groups = []struct {
 	name, title, unit string
 	subjects          []benchmarks.Subject
 }{
-	{"Serial", "One goroutine", "a call", benchmarks.Serial()},
-	{"Batch", "Batches, one goroutine", "a UID", benchmarks.Batch()},
-	{"Parallel", "GOMAXPROCS goroutines at once", "a call, by the clock on the wall", benchmarks.Parallel()},
+	{"Serial", "One goroutine", "call", benchmarks.Serial()},
+	{"Batch", "Batches, one goroutine", "UID", benchmarks.Batch()},
+	{"Parallel", "GOMAXPROCS goroutines concurrently", "call (wall-clock time divided by all calls)", benchmarks.Parallel()},
 }
 
-// write writes the head of RESULTS.md and the tables of the groups.
+// writeTables writes the head of RESULTS.md and the tables of the groups.
 func (r *results) writeTables(w io.Writer, command string) error {
 	cpus := r.maxProcs()
 	rounds := len(r.figuresOf("Serial/"+benchmarks.LimitAtomicAdd, cpus))
 	if rounds == 0 {
-		return fmt.Errorf("there is no figure of the limit, Serial/%s", benchmarks.LimitAtomicAdd)
+		return fmt.Errorf("there is no result of the limit Serial/%s; run that benchmark too", benchmarks.LimitAtomicAdd)
 	}
 	fmt.Fprintf(w, `# Results
 
 Written by %s; do not edit. %s, %s/%s, %s, GOMAXPROCS=%d. Each figure is the median of %d
-rounds, and in each round everything is measured once, so that what disturbs the machine for a while disturbs all alike.
-The spread is half the distance of the quartiles. A ratio is the median of the rounds' ratios to a limit: to a bare
-%s on one counter, alone on its cache lines; to one %s; or, for what makes no atomic operation, to a call that is
-not inlined and counts in a variable of its goroutine. CPUs differ in what an atomic add costs, from 2 ns to 5 ns at one clock
-rate, so the bound on such code is one in calls.
+rounds. Each round measures everything once, so that a temporary disturbance of the machine affects all subjects alike.
+The spread is half the interquartile range, in percent of the median. A *limit* is an operation to compare with: one bare
+%s on a counter that is alone on its cache lines; one %s; or, for calls without an atomic operation,
+one *call* that is not inlined and that increments a variable of its goroutine. (CPUs with the same clock rate need between
+2 ns and 5 ns for an atomic add, so for such calls the bound is given as a multiple of a call.) A ratio is the median of the
+rounds' ratios.
 
-Cached generators here have the layout %s, and so a new run every 8,192 UIDs. The bound on borrowing is so far off that
-no worker ID is taken meanwhile: what is measured is taking UIDs, not the disk that keeps worker IDs.
+The Cached generators here have the layout %s, so each run has 8,192 UIDs. The borrow bound is so large that no
+worker ID is taken during a measurement: the figures show the cost of taking UIDs, not that of the disk that stores worker IDs.
 
 ![Cost of an ID](chart.svg)
 `, "`"+command+"`", runtime.Version(), runtime.GOOS, runtime.GOARCH, r.cpu, cpus, rounds,
 		"`atomic.Int64.Add`", "`time.Now`", "`"+benchmarks.StandardLayout+"`")
 	for _, g := range groups {
-		fmt.Fprintf(w, "\n## %s\n\n| | %s | spread | of an atomic add | of its limit | to be at most |\n|---|---|---|---|---|---|\n", g.title, g.unit)
+		fmt.Fprintf(w, "\n## %s\n\n| | time per %s | spread | ratio to an atomic add | ratio to its limit | bound on the ratio |\n|---|---|---|---|---|---|\n", g.title, g.unit)
 		for _, s := range g.subjects {
 			values := r.figuresOf(g.name+"/"+s.Name, cpus)
 			if len(values) == 0 {
@@ -171,7 +173,7 @@ no worker ID is taken meanwhile: what is measured is taking UIDs, not the disk t
 				add = fmt.Sprintf("%.2f", ratio(values, r.limitFigures(g.name, benchmarks.LimitAtomicAdd, cpus)))
 			}
 			if s.Limit != "" && s.Limit != benchmarks.LimitAtomicAdd {
-				relative = fmt.Sprintf("%.2f of %s", ratio(values, r.limitFigures(g.name, s.Limit, cpus)), tableName(s.Limit))
+				relative = fmt.Sprintf("%.2f (%s)", ratio(values, r.limitFigures(g.name, s.Limit, cpus)), tableName(s.Limit))
 			}
 			if s.MaxRatio > 0 {
 				bound = fmt.Sprintf("%.2f", s.MaxRatio)
@@ -180,24 +182,24 @@ no worker ID is taken meanwhile: what is measured is taking UIDs, not the disk t
 		}
 	}
 	fmt.Fprintf(w, `
-Two peers are bound by their formats, not by their code: bwmarrin/snowflake has 12 bits of sequence for a millisecond,
-which is 4,096 IDs and 244 ns each; sony/sonyflake has 8 bits for 10 ms, which is 256 IDs and 39 µs each. The default
-mode with the default layout is bound so too, to 8,192 a second; above it has the layout %s, which never makes it wait.
-An ID of edwingeng/wuid is a number from a store and a count, at one atomic add, and has no time in it. The others make IDs of
-96 to 160 bits, most of them random.
+The formats of two peers limit their rate, whatever their code is: bwmarrin/snowflake has 12 sequence bits per millisecond, which
+is 4,096 IDs per millisecond, or 244 ns per ID; sony/sonyflake has 8 bits per 10 ms, which is 256 IDs, or 39 µs per ID. The
+default layout limits the mode Default too, to 8,192 UIDs per second. Above, Default has the layout %s, with which it
+never waits. An ID of edwingeng/wuid consists of a number from a store and a counter, costs one atomic add, and contains no
+time. The other peers generate IDs of 96 to 160 bits, most of which are random.
 
-Making and closing a Cached generator of default size with a static lease takes %s and allocates %.1f KiB in all.
+Creating and closing a Cached generator of default size with a static lease takes %s and allocates %.1f KiB in total.
 `, "`"+benchmarks.WideLayout+"`", nanoseconds(median(r.figuresOf("Construct", cpus))), median(r.bytes[fmt.Sprintf("Construct-%d", cpus)])/1024)
 	return nil
 }
 
-// label is a subject's name as a table has it.
+// tableName returns the name of a subject for a table.
 func tableName(name string) string {
 	if peer, ok := strings.CutPrefix(name, "peer:"); ok {
 		return peer
 	}
 	if limit, ok := strings.CutPrefix(name, "limit:"); ok {
-		return "the limit, `" + limit + "`"
+		return "limit `" + limit + "`"
 	}
 	name, layout, _ := strings.Cut(name, "/")
 	if strings.HasPrefix(layout, "1-") {
@@ -209,9 +211,9 @@ func tableName(name string) string {
 	return "`" + name + "`"
 }
 
-// writeGrowth writes how costs grow.
+// writeGrowth writes the tables of the Growth benchmarks.
 func (r *results) writeGrowth(w io.Writer) {
-	fmt.Fprint(w, "\n## How the cost of a strict Next grows\n\nThe text that goes with these tables is in doc/performance.md.\n")
+	fmt.Fprint(w, "\n## How the cost of Cached.Next grows\n\ndoc/performance.md explains these tables.\n")
 	for _, g := range []struct{ name, title string }{
 		{"GrowthGoroutines", "goroutines"},
 		{"GrowthBoost", "boost power (1 << power runs in the ring)"},
