@@ -1,5 +1,5 @@
 // Package benchmarks compares ringuid with other ID generators (the peers) and with limits, which are
-// operations that a generator cannot avoid, such as one atomic add. It is a module of its own, so
+// simple operations for comparison, for example one atomic add. It is a module of its own, so
 // that programs that import ringuid do not download its dependencies.
 //
 // `make bench` at the root of the repository runs all benchmarks, writes RESULTS.md and chart.svg, and

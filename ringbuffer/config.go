@@ -44,8 +44,8 @@ type Config struct {
 	OnSchedule func()
 
 	// BeforeRun is called before each call of the provider, by the same goroutine, without any
-	// lock. It is meant for the part of the provider's work that runs other code, such as reading a
-	// clock that the user supplied. Several goroutines may call it concurrently, and a call of the
+	// lock. It is meant for the part of the provider's work that runs other code, for example to read
+	// a clock that the user supplied. Several goroutines may call it concurrently, and a call of the
 	// provider need not follow, because another goroutine may have put a run meanwhile. It must not
 	// block. nil means that nothing is called.
 	//

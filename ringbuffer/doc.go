@@ -1,5 +1,5 @@
-// Package ringbuffer is a bounded ring of runs of consecutive integers. Takes are lock-free, and a
-// background goroutine, the padder, keeps the ring filled.
+// Package ringbuffer implements a bounded ring of runs of consecutive integers. Takes are lock-free,
+// and a background goroutine, the padder, keeps the ring filled.
 //
 // The ring of Baidu UidGenerator ("the original") holds one integer per slot, and every put and
 // every take moves cache lines between CPUs. Here a slot holds a whole [Run], and a take is one
@@ -21,10 +21,11 @@
 //
 //  2. Only one goroutine calls the provider at any time, and each run that it returns is put once.
 //     So if the provider's runs are disjoint, the runs of the ring are disjoint.
-//  3. Each integer of a run is handed out at most once, however takers, the padder and reused slots
-//     interleave. It is the result of one atomic add; every run is a new object; the bounds
-//     of a run never change; and its counter is never set back below its length. A taker that was
-//     suspended while the ring went round once finds a run that is used up.
+//  3. Each integer of a run is handed out at most once, in whatever order takers and the padder are
+//     scheduled. A taker gets its integers by one atomic add. Every run is a new object, even if it
+//     reuses a slot. The bounds of a run never change, and its counter is never set back below its
+//     length. So a taker that was suspended while the ring went round once finds a run that is used
+//     up.
 //  6. An integer that could not be handed out is lost. It is never handed out again.
 //
 // The ring guarantees two more:

@@ -24,8 +24,8 @@ var (
 	// ErrFull is returned by Put when the ring is full.
 	ErrFull = errors.New("ringbuffer: full")
 
-	// ErrClosed is returned by every take and put after Close, and by those that wait while Close
-	// is called.
+	// ErrClosed is returned by Take, Claim, Put, Pad and Wait after Close, and by such a call that
+	// is waiting when Close is called.
 	ErrClosed = errors.New("ringbuffer: closed")
 
 	// ErrExhausted marks the error of a Provider that will never have another run. The provider

@@ -48,7 +48,7 @@ func TestD3FailedPaddingIsRetried(t *testing.T) {
 						return good.NextRun(ctx)
 					}),
 				})
-				for episode := uint64(1); episode <= 2; episode++ {
+				for series := uint64(1); series <= 2; series++ {
 					time.Sleep(logInterval)
 					failing.Store(true)
 					var err error
@@ -61,7 +61,7 @@ func TestD3FailedPaddingIsRetried(t *testing.T) {
 						t.Errorf("Take() = %v, want ErrEmpty with its cause", err)
 					}
 					st := r.Stats()
-					if st.FailedPaddings < 10*episode || st.LastError == nil {
+					if st.FailedPaddings < 10*series || st.LastError == nil {
 						t.Errorf("Stats() = %+v, want many failures", st)
 					}
 					failing.Store(false)
@@ -70,11 +70,11 @@ func TestD3FailedPaddingIsRetried(t *testing.T) {
 						t.Errorf("Stats() = %+v, want a full ring", st)
 					}
 					flushLog(t, r)
-					if n := uint64(strings.Count(log.String(), "padding failed")); n != episode {
-						t.Errorf("%d failures were logged in %d series of failures", n, episode)
+					if n := uint64(strings.Count(log.String(), "padding failed")); n != series {
+						t.Errorf("%d failures were logged in %d series of failures", n, series)
 					}
-					if n := uint64(strings.Count(log.String(), "padding works again")); n != episode {
-						t.Errorf("%d recoveries were logged in %d series of failures", n, episode)
+					if n := uint64(strings.Count(log.String(), "padding works again")); n != series {
+						t.Errorf("%d recoveries were logged in %d series of failures", n, series)
 					}
 				}
 			})

@@ -21,9 +21,9 @@ func (f putPolicyFunc) OnFull(ctx context.Context, r *Ring, run Run) error { ret
 // never filled. Here a policy that does nothing is called again, and no policy can make a take return an
 // integer that was not put.
 func TestD7PolicyThatDoesNothing(t *testing.T) {
-	asked := 0
+	calls := 0
 	r, err := newRing(Config{Capacity: 1, TakePolicy: takePolicyFunc(func(_ context.Context, r *Ring) error {
-		if asked++; asked == 5 {
+		if calls++; calls == 5 {
 			mustPut(t, r, 42, 1)
 		}
 		return nil
@@ -33,8 +33,8 @@ func TestD7PolicyThatDoesNothing(t *testing.T) {
 	}
 	defer r.Close()
 	mustTake(t, r, 42)
-	if asked != 5 {
-		t.Errorf("the policy was called %d times, want 5", asked)
+	if calls != 5 {
+		t.Errorf("the policy was called %d times, want 5", calls)
 	}
 }
 

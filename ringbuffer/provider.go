@@ -17,7 +17,8 @@ import (
 // NextRun returns one of three kinds of errors. A *NotYetError means that there is no run now: the
 // ring asks again later. An error that wraps ErrExhausted means that there will never be another
 // run. Any other error is a failure: it is counted, logged once in a series of failures, and the
-// ring tries again. A panic counts as a failure.
+// padder tries again after 10 ms, or after twice the previous delay, up to a second. A panic counts as
+// a failure.
 type Provider interface {
 	NextRun(ctx context.Context) (Run, error)
 }

@@ -5,7 +5,8 @@ import "context"
 // Put puts a run behind the runs that are in the ring. If the ring is full, the put policy decides
 // what happens; by default the run is discarded and Put returns ErrFull. While the provider is being
 // asked for a run, that run counts too, because its place is reserved. Put may wait for other
-// goroutines that put, but only for the time that storing a run takes, and never for a provider.
+// goroutines that put, but only for the time that storing a run takes, and never for a provider. If
+// ctx ends while Put waits, Put returns the error of ctx.
 func (r *Ring) Put(ctx context.Context, run Run) error {
 	if !r.initialized() {
 		return errNotInitialized

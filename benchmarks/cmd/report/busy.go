@@ -16,8 +16,8 @@ import (
 	"github.com/ringuid/ringuid/uid"
 )
 
-// timedCallerPads is the policy CallerPads with a histogram of how long a taker that found the ring empty
-// needed to pad it.
+// timedCallerPads is the policy CallerPads. It also records, in a histogram, how long each taker that
+// found the ring empty was in the policy.
 type timedCallerPads struct {
 	mu    sync.Mutex
 	waits *hdrhistogram.Histogram
