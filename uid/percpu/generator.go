@@ -22,7 +22,7 @@ var ErrOption = errors.New("percpu: bad option")
 type Generator struct {
 	// There is one shard for each P. count is the number of shards, and first points to the first
 	// element of their array. Both are written only by New and when GOMAXPROCS has grown: then a
-	// longer array replaces the old one, and the UIDs in the old spans become gaps. first is
+	// longer array replaces the old one, and the UIDs in the old blocks become gaps. first is
 	// stored before count and loaded after it, so the array has at least count elements. In a zero
 	// Generator count is 0, so the check for a shard also detects a Generator that is not
 	// initialized.
@@ -31,21 +31,21 @@ type Generator struct {
 	first atomic.Pointer[shard]
 	_     cpu.CacheLinePad
 
-	from    *uid.Cached
-	maxSpan int
-	err     error      // the first invalid option; each call returns it
-	growing sync.Mutex // held while the shards are replaced
-	pins    pins
+	from     *uid.Cached
+	maxBlock int
+	err      error      // the first invalid option; each call returns it
+	growing  sync.Mutex // held while the shards are replaced
+	pins     pins
 }
 
 var _ uid.Generator = (*Generator)(nil)
 
 // shard is the state of one P, on cache lines of its own.
 type shard struct {
-	_    cpu.CacheLinePad
-	span uid.Span // only the goroutine that is pinned to the P may access it
-	// filling is a lock for claiming the next span; a send acquires it. If many goroutines find
-	// the span used up, and perhaps must wait for the ring, only one of them claims.
+	_     cpu.CacheLinePad
+	block uid.Block // only the goroutine that is pinned to the P may access it
+	// filling is a lock for claiming the next block; a send acquires it. If many goroutines find
+	// the block used up, and perhaps must wait for the ring, only one of them claims.
 	filling chan struct{}
 	_       cpu.CacheLinePad
 }
@@ -53,15 +53,15 @@ type shard struct {
 // An Option configures a Generator.
 type Option func(*Generator)
 
-// WithMaxSpan sets the greatest number of UIDs in a span: 1 to uid.MaxSpan, which is the default. With
+// WithMaxBlock sets the greatest number of UIDs in a block: 1 to uid.MaxBlock, which is the default. With
 // a lower maximum UIDs interleave less and gaps are smaller, but Ps access the Cached generator more
 // often.
-func WithMaxSpan(n int) Option {
+func WithMaxBlock(n int) Option {
 	return func(g *Generator) {
-		if g.err == nil && (n < 1 || n > uid.MaxSpan) {
-			g.err = fmt.Errorf("%w: maximum span is %d UIDs; must be 1 to %d", ErrOption, n, uid.MaxSpan)
+		if g.err == nil && (n < 1 || n > uid.MaxBlock) {
+			g.err = fmt.Errorf("%w: maximum block is %d UIDs; must be 1 to %d", ErrOption, n, uid.MaxBlock)
 		}
-		g.maxSpan = n
+		g.maxBlock = n
 	}
 }
 
@@ -69,7 +69,7 @@ func WithMaxSpan(n int) Option {
 // time. If c is nil or an option is invalid, each call of the Generator returns an error that wraps
 // ErrOption.
 func New(c *uid.Cached, opts ...Option) *Generator {
-	g := &Generator{from: c, maxSpan: uid.MaxSpan}
+	g := &Generator{from: c, maxBlock: uid.MaxBlock}
 	for _, opt := range opts {
 		if opt == nil {
 			g.err = fmt.Errorf("%w: an option is nil", ErrOption)
@@ -87,15 +87,15 @@ func New(c *uid.Cached, opts ...Option) *Generator {
 // errNotMade is returned by the methods of a nil or a zero Generator.
 var errNotMade = fmt.Errorf("%w: the percpu.Generator is nil or the zero value; call New to get one", ErrOption)
 
-// Next returns a UID. While the P has a span, Next neither allocates nor blocks. Otherwise it claims a
-// span from the Cached generator, and then blocks and fails as uid.Cached.Next does.
+// Next returns a UID. While the P has a block, Next neither allocates nor blocks. Otherwise it claims a
+// block from the Cached generator, and then blocks and fails as uid.Cached.Next does.
 func (g *Generator) Next() (uid.ID, error) {
 	if g == nil {
 		return 0, errNotMade // checked here, because a nil dereference while the goroutine is pinned would crash the process
 	}
 	p := g.pins.pin()
 	if s := g.shard(p); s != nil {
-		if id, ok := s.span.Next(); ok {
+		if id, ok := s.block.Next(); ok {
 			g.pins.unpin(p)
 			return id, nil
 		}
@@ -104,7 +104,7 @@ func (g *Generator) Next() (uid.ID, error) {
 	return g.next(context.Background(), p)
 }
 
-// NextContext is like Next, but stops waiting for the ring when ctx ends. While the P has a span, ctx
+// NextContext is like Next, but stops waiting for the ring when ctx ends. While the P has a block, ctx
 // is not checked.
 func (g *Generator) NextContext(ctx context.Context) (uid.ID, error) {
 	if g == nil {
@@ -127,15 +127,15 @@ func (g *Generator) shard(p int) *shard {
 	return (*shard)(unsafe.Add(unsafe.Pointer(g.first.Load()), uintptr(p)*unsafe.Sizeof(shard{})))
 }
 
-// take takes a UID from the span of P p. The goroutine must be pinned to p.
+// take takes a UID from the block of P p. The goroutine must be pinned to p.
 func (g *Generator) take(p int) (uid.ID, bool) {
 	if s := g.shard(p); s != nil {
-		return s.span.Next()
+		return s.block.Next()
 	}
 	return 0, false
 }
 
-// next is the slow path of Next. It claims another span for P p, whose span is used up.
+// next is the slow path of Next. It claims another block for P p, whose block is used up.
 func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 	if g.err != nil {
 		return 0, g.err
@@ -156,35 +156,35 @@ func (g *Generator) next(ctx context.Context, p int) (uid.ID, error) {
 		select {
 		case filling <- struct{}{}:
 		case <-ctx.Done():
-			return 0, fmt.Errorf("percpu: gave up waiting for a span: %w", context.Cause(ctx))
+			return 0, fmt.Errorf("percpu: gave up waiting for a block: %w", context.Cause(ctx))
 		}
 	}
 	defer func() { <-filling }()
 	for {
-		// The previous holder of filling may have claimed a span. The goroutine may have moved to
+		// The previous holder of filling may have claimed a block. The goroutine may have moved to
 		// another P.
 		now := g.pins.repin(p)
 		id, ok := g.take(now)
-		size := uid.MinSpan
+		size := uid.MinBlock
 		if s := g.shard(now); s != nil {
-			size = min(s.span.NextSize(), g.maxSpan)
+			size = min(s.block.NextSize(), g.maxBlock)
 		}
 		g.pins.unpin(now)
 		if ok {
 			return id, nil
 		}
-		span, err := g.from.Claim(ctx, size)
+		block, err := g.from.Claim(ctx, size)
 		if err != nil {
 			return 0, err
 		}
-		if id, ok = span.Next(); !ok {
-			continue // the span is too old already, or the generator is closed
+		if id, ok = block.Next(); !ok {
+			continue // the block is too old already, or the generator is closed
 		}
-		// If the P has got another span meanwhile, what is left of that one becomes a gap. At
+		// If the P has got another block meanwhile, what is left of that one becomes a gap. At
 		// most one goroutine per P claims at any time, so this is rare and the gap is small.
 		now = g.pins.repin(p)
 		if s := g.shard(now); s != nil {
-			s.span = span.Move()
+			s.block = block.Move()
 		}
 		g.pins.unpin(now)
 		return id, nil
@@ -207,7 +207,7 @@ func (g *Generator) grow() {
 	g.count.Store(int64(n))
 }
 
-// NextN fills dst from its beginning as uid.Cached.NextN does. It claims no span.
+// NextN fills dst from its beginning as uid.Cached.NextN does. It claims no block.
 func (g *Generator) NextN(dst []uid.ID) (int, error) {
 	switch {
 	case g == nil || g.err == nil && g.from == nil:
@@ -226,7 +226,7 @@ func (g *Generator) Parse(id uid.ID) uid.Parts {
 	return g.from.Parse(id)
 }
 
-// Close closes the Cached generator, which invalidates all spans.
+// Close closes the Cached generator, which invalidates all blocks.
 func (g *Generator) Close() error {
 	if g == nil || g.from == nil {
 		return nil

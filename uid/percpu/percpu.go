@@ -1,13 +1,13 @@
 // Package percpu takes UIDs from a uid.Cached with less contention between CPUs. Each P (the
 // resource of the Go runtime that a thread must hold to run goroutines; there are GOMAXPROCS of
-// them) holds a small span of consecutive UIDs. On the fast path CPUs write no shared memory, and a
+// them) holds a small block of consecutive UIDs. On the fast path CPUs write no shared memory, and a
 // take needs no atomic operation.
 //
 // The price is order: UIDs of different Ps interleave. A UID may be less than UIDs that other Ps took
-// since its span was claimed, which was one schedule interval ago at most. A goroutine that moves to
+// since its block was claimed, which was one schedule interval ago at most. A goroutine that moves to
 // another P may get a UID that is less than its last one. There are also gaps: whatever is left of a
-// span when the next scheduled padding of the generator begins (after one second by default) is
-// lost. These are at most uid.MaxSpan UIDs for each P, and no more than were taken.
+// block when the next scheduled padding of the generator begins (after one second by default) is
+// lost. These are at most uid.MaxBlock UIDs for each P, and no more than were taken.
 //
 // If scheduled padding is on, UIDs are no older than those of the Cached generator. They are unique
 // in any case. When the time bits end, or a take policy returns an error, one P may have UIDs left
@@ -16,7 +16,10 @@
 // Do not use this package if you rely on the order of uid.Cached.Next. It has no advantage for one
 // goroutine (uid.Cached.Local is faster), for batches (NextN), or if UIDs are taken rarely.
 //
+// A Generator is a uid.Generator. Its Stats and Format are those of the Cached generator, and so are
+// the UIDs of NextN, which need no block.
+//
 // The package finds the current P with the runtime's function procPin, which the runtime keeps
 // available for such use. Under the race detector, with the build tag ringuid_portable, and with
-// compilers other than gc, it keeps spans under locks instead. The results are the same, but slower.
+// compilers other than gc, it keeps blocks under locks instead. The results are the same, but slower.
 package percpu

@@ -246,7 +246,7 @@ func TestWaits(t *testing.T) {
 	waiting.Wait()
 }
 
-// The UIDs in the span of a P do not grow old.
+// The UIDs in the block of a P do not grow old.
 func TestFreshAfterIdleness(t *testing.T) {
 	needs.Time(t, "it sleeps for 5 s")
 	c := cached(t, "1-28-22-13")

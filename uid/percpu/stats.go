@@ -3,8 +3,8 @@ package percpu
 import "github.com/ringuid/ringuid/uid"
 
 // Stats returns the snapshot of the Cached generator: of all that it issued, by this Generator and
-// by other ways. Issued counts a UID when it is claimed for a span: so it includes the UIDs that Ps
-// hold in their spans and those that have become gaps, and may exceed the number of UIDs that Next
+// by other ways. Issued counts a UID when it is claimed for a block: so it includes the UIDs that Ps
+// hold in their blocks and those that have become gaps, and may exceed the number of UIDs that Next
 // returned. If no call can succeed, LastError is the error that Next returns, which wraps ErrOption.
 // Stats does not delay Next.
 func (g *Generator) Stats() uid.Stats {

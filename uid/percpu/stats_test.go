@@ -24,8 +24,8 @@ func TestStatsAndFormat(t *testing.T) {
 	if st.WorkerID != below.WorkerID || st.Format != c.Format() || !st.End.Equal(below.End) || st.LastError != nil || st.Fill == 0 {
 		t.Errorf("Stats() = %+v, want %+v", st, below)
 	}
-	// What a span has left is issued too; there is no more of it than was taken, but for the
-	// span that is in use, which is no longer than what was taken and one.
+	// What a block has left is issued too; there is no more of it than was taken, but for the
+	// block that is in use, which is no longer than what was taken and one.
 	if st.Issued < taken || st.Issued > 2*taken+uint64(g.count.Load()) {
 		t.Errorf("Stats().Issued = %d after %d takes", st.Issued, taken)
 	}
