@@ -61,7 +61,7 @@ go test -count=1 -timeout 6m -tags ringuid_portable ./uid/percpu
 if [ -d examples ]; then
 	step "the examples"
 	go build -o "$run/examples/" ./examples/...
-	[ ! -d examples/quickstart ] || go run ./examples/quickstart
+	[ ! -d examples/quickstart ] || XDG_STATE_HOME="$run/state" go run ./examples/quickstart
 fi
 
 FUZZTIME=${FUZZTIME:-4s} scripts/fuzz.sh
