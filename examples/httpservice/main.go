@@ -1,0 +1,97 @@
+// Command httpservice is an HTTP service that gives each order a UID:
+//
+//	go run ./examples/httpservice -worker-file /var/lib/orders/worker
+//	curl -d '{"item": "book"}' http://127.0.0.1:8080/orders
+//
+// It shows where the calls of a generator belong in a service: NewCached before the server starts,
+// NextContext with the request's context in the handler, and Close after the server's Shutdown.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "address to listen on")
+	workerFile := flag.String("worker-file", "", "file that counts worker IDs; it must not be lost between starts")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	if err := run(ctx, *addr, *workerFile); err != nil {
+		log.Fatal("httpservice: ", err)
+	}
+}
+
+// run serves until ctx ends. Then it finishes the requests that have begun.
+func run(ctx context.Context, addr, workerFile string) error {
+	if workerFile == "" {
+		return errors.New("-worker-file must name a file, for example /var/lib/orders/worker")
+	}
+	// ONE HOST ONLY: services on two hosts with a file each would generate the same UIDs. For more
+	// than one host, use workerassign.NewDisposable as examples/mysql does.
+	g, err := uid.NewCached(ctx, workerassign.NewFile(workerFile))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return errors.Join(err, g.Close())
+	}
+	server := &http.Server{Handler: handler(g.NextContext), ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	log.Printf("listening on %s", listener.Addr())
+
+	select {
+	case err := <-served: // the listener failed
+		return errors.Join(err, g.Close())
+	case <-ctx.Done():
+	}
+	// Shutdown returns when no handler runs any more, or after 10 s. Close comes after it, because
+	// handlers take UIDs until they return.
+	timeout, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return errors.Join(server.Shutdown(timeout), g.Close())
+}
+
+// handler answers requests with UIDs from next, which is a generator's NextContext.
+func handler(next func(context.Context) (uid.ID, error)) http.Handler {
+	type order struct {
+		ID   uid.ID `json:"id"` // a string in JSON, because JavaScript rounds numbers beyond 2^53
+		Item string `json:"item"`
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		var o order
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&o); err != nil {
+			http.Error(w, `the body must be an order, for example {"item": "book"}`, http.StatusBadRequest)
+			return
+		}
+		var err error
+		// The request's context bounds the wait: it ends when the client closes the connection.
+		if o.ID, err = next(r.Context()); err != nil {
+			log.Printf("an order got no UID: %v", err)
+			http.Error(w, "no UID is available; try again later", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Location", "/orders/"+o.ID.String())
+		w.WriteHeader(http.StatusCreated)
+		json.NewEncoder(w).Encode(o)
+	})
+	return mux
+}
