@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -8,11 +9,11 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 )
 
-// The example runs, on the table that schema.sql makes, and creates nothing but its row;
-// without the table it says what to do.
+// The example runs on the table that schema.sql creates, and adds one row to it for each start. Without
+// the table, the error says what to do.
 func TestExampleRuns(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	if err := run(dsn); err == nil || !strings.Contains(err.Error(), "apply schema.sql") {
+	if err := run(io.Discard, dsn); err == nil || !strings.Contains(err.Error(), "apply schema.sql") {
 		t.Errorf("without the table: %v", err)
 	}
 	script, err := os.ReadFile("../../schema.sql")
@@ -21,8 +22,12 @@ func TestExampleRuns(t *testing.T) {
 	}
 	mariadbtest.Script(t, db, string(script))
 	for range 2 {
-		if err := run(dsn); err != nil {
+		var out strings.Builder
+		if err := run(&out, dsn); err != nil {
 			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), ": 100000 UIDs from "); n != 4 {
+			t.Errorf("%d goroutines have UIDs, want 4:\n%s", n, &out)
 		}
 	}
 	var tables, rows int
@@ -30,9 +35,9 @@ func TestExampleRuns(t *testing.T) {
 		t.Errorf("%d tables, %v", tables, err)
 	}
 	if err := db.Get(&rows, "SELECT COUNT(*) FROM WORKER_NODE"); err != nil || rows != 2 {
-		t.Errorf("%d rows, %v; want one a start", rows, err)
+		t.Errorf("%d rows, %v; want one for each start", rows, err)
 	}
-	if err := run(""); err == nil || !strings.Contains(err.Error(), "-dsn is needed") {
+	if err := run(io.Discard, ""); err == nil || !strings.Contains(err.Error(), "-dsn must be given") {
 		t.Errorf("without a DSN: %v", err)
 	}
 }
