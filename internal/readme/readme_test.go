@@ -1,0 +1,237 @@
+// Package readme tests what the documentation shows: Go code, figures of layouts, and links.
+package readme
+
+import (
+	"fmt"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/uid"
+)
+
+const root = "../.."
+
+// read returns a file of the repository, with lines that end as on Unix.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// pages returns the pages of documentation.
+func pages(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, "doc", "*.md"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%d pages in doc: %v", len(found), err)
+	}
+	pages := []string{"README.md", "CHANGELOG.md"}
+	for _, path := range found {
+		pages = append(pages, "doc/"+filepath.Base(path))
+	}
+	return pages
+}
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// snippets returns the blocks of Go code of a page.
+func snippets(t *testing.T, page string) (found []string) {
+	t.Helper()
+	text := read(t, page)
+	for _, m := range goBlock.FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	if n := strings.Count(text, "```go"); n != len(found) {
+		t.Fatalf("%s has %d openings of Go code, and %d blocks were found", page, n, len(found))
+	}
+	return found
+}
+
+// module makes a new module that requires this one, and nothing that the module cache does not have.
+func module(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	here, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, requirements, ok := strings.Cut(read(t, "go.mod"), "\n")
+	if !ok {
+		t.Fatal("go.mod has one line")
+	}
+	mod := "module example.com/snippets\n" + requirements +
+		"\nrequire github.com/ringuid/ringuid v0.0.0\nreplace github.com/ringuid/ringuid => " + fmt.Sprintf("%q", here) + "\n"
+	write(t, filepath.Join(folder, "go.mod"), mod)
+	write(t, filepath.Join(folder, "go.sum"), read(t, "go.sum"))
+	return folder
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command runs the go command in a folder, without the network.
+func command(folder string, args ...string) (output string, err error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=-mod=mod", "GO111MODULE=on")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// expected returns the output that a snippet states in a comment at its end.
+func expected(snippet string) (output string, ok bool) {
+	_, comment, ok := strings.Cut(snippet, "// Output:\n")
+	var lines strings.Builder
+	for line := range strings.Lines(comment) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "// "); ok {
+			lines.WriteString(text + "\n")
+		}
+	}
+	return lines.String(), ok
+}
+
+// Each block of Go code in the documentation is a whole file. It compiles in a new module, passes
+// go vet, is formatted, and prints what it states.
+func TestSnippets(t *testing.T) {
+	folder := module(t)
+	for _, page := range pages(t) {
+		for i, snippet := range snippets(t, page) {
+			t.Run(fmt.Sprintf("%s/%d", page, i+1), func(t *testing.T) {
+				name := fmt.Sprintf("s%d", i+1)
+				file := filepath.Join(folder, strings.TrimSuffix(filepath.Base(page), ".md"), name, "main.go")
+				write(t, file, snippet)
+				if out, err := command(filepath.Dir(file), "vet", "."); err != nil {
+					t.Fatalf("go vet: %v\n%s\n%s", err, out, snippet)
+				}
+				if formatted, err := format.Source([]byte(snippet)); err != nil || string(formatted) != snippet {
+					t.Errorf("%v; gofmt would change it to\n%s", err, formatted)
+				}
+				if want, ok := expected(snippet); ok {
+					if out, err := command(filepath.Dir(file), "run", "."); err != nil || out != want {
+						t.Errorf("%v; it prints\n%s\nand states\n%s", err, out, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The first snippet of the README can be used by any number of hosts as it is. Each snippet that
+// cannot says so.
+func TestFirstSnippetIsForFleets(t *testing.T) {
+	all := snippets(t, "README.md")
+	if len(all) == 0 || !strings.Contains(all[0], "NewDisposable(") || strings.Contains(all[0], "NewFile(") {
+		t.Error("the first snippet does not take its worker ID from the table")
+	}
+	for i, snippet := range all {
+		for _, only := range []string{"NewFile(", "Static("} {
+			if strings.Contains(snippet, only) && !strings.Contains(snippet, "ONE HOST ONLY") {
+				t.Errorf("snippet %d has %s and does not say that it is for one host only", i+1, only)
+			}
+		}
+	}
+}
+
+// The first snippet works with the table of schema.sql: each run has another worker ID.
+func TestFirstSnippetRuns(t *testing.T) {
+	db, dsn := mariadbtest.Connect(t)
+	mariadbtest.Script(t, db, read(t, "schema.sql"))
+	folder := module(t)
+	write(t, filepath.Join(folder, "main.go"), snippets(t, "README.md")[0])
+	t.Setenv("DSN", dsn)
+	for _, worker := range []string{`"workerId":"1"`, `"workerId":"2"`} {
+		if out, err := command(folder, "run", "."); err != nil || !strings.Contains(out, worker) {
+			t.Errorf("%v, want %s:\n%s", err, worker, out)
+		}
+	}
+}
+
+var layoutRow = regexp.MustCompile(`(?m)^\| .*?(1-[0-9]+-[0-9]+-[0-9]+).*? \| ([0-9-]{10}) \| ([0-9,]+) \| ([0-9,]+) \|`)
+
+// The README's table of layouts states what bitsalloc computes.
+func TestLayouts(t *testing.T) {
+	rows := layoutRow.FindAllStringSubmatch(read(t, "README.md"), -1)
+	if len(rows) < 2 {
+		t.Fatalf("%d rows were found", len(rows))
+	}
+	for _, row := range rows {
+		layout, err := bitsalloc.ParseLayout(row[1])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		c, err := layout.Capacity(uid.DefaultEpoch(), time.Second)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		end, workers, rate := c.End.Format(time.DateOnly), fmt.Sprint(c.WorkerStarts), fmt.Sprint(c.PerUnit)
+		if row[2] != end || strings.ReplaceAll(row[3], ",", "") != workers || strings.ReplaceAll(row[4], ",", "") != rate {
+			t.Errorf("%s\nis %v: %s, %s worker IDs, %s UIDs a second", row[0], layout, end, workers, rate)
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+)
+
+// anchor is how a page names a heading in links to it.
+func anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, heading)
+}
+
+// Links within the repository lead to files and headings that exist.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			path, fragment, _ := strings.Cut(m[1], "#")
+			target := page
+			if path != "" {
+				target = filepath.ToSlash(filepath.Join(filepath.Dir(page), path))
+			}
+			text := read(t, target)
+			if fragment == "" {
+				continue
+			}
+			found := false
+			for _, h := range heading.FindAllStringSubmatch(text, -1) {
+				found = found || anchor(h[1]) == fragment
+			}
+			if !found {
+				t.Errorf("%s: %s has no heading for #%s", page, target, fragment)
+			}
+		}
+	}
+}
