@@ -2,7 +2,7 @@
 //
 //	go run ./examples/batch -worker-file batch.worker                   # a million in milliseconds, 2 minutes ahead
 //	go run ./examples/batch -worker-file batch.worker -max-ahead 30s    # at most 30 s ahead, with more worker IDs
-//	go run ./examples/batch -worker-file batch.worker -exact -n 50000   # never ahead, at 8,192 a second
+//	go run ./examples/batch -worker-file batch.worker -exact -n 50000   # never ahead, at 8,192 per second
 //
 // A worker ID has 8,192 UIDs for each second with the default layout. A Cached generator serves
 // more at once, with the times of seconds that are still to come. That is safe: those UIDs are

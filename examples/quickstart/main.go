@@ -68,8 +68,8 @@ func run(out io.Writer, path string) error {
 		}
 	}
 	took := time.Since(begin)
-	fmt.Fprintf(out, "  %d million a second, %.1f ns each.\n", int(float64(count)/took.Seconds()/1e6), float64(took.Nanoseconds())/float64(count))
-	fmt.Fprintf(out, "  The layout holds 8,192 a second for each worker ID, so the times of these UIDs are ahead of the clock.\n"+
+	fmt.Fprintf(out, "  %d million per second, %.1f ns each.\n", int(float64(count)/took.Seconds()/1e6), float64(took.Nanoseconds())/float64(count))
+	fmt.Fprintf(out, "  The layout holds 8,192 per second for each worker ID, so the times of these UIDs are ahead of the clock.\n"+
 		"  Each time that they were %v ahead, the generator changed to another worker ID: %d times.\n",
 		uid.DefaultMaxBorrow, g.Stats().Rollovers)
 	return nil
