@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	path := flag.String("worker-file", "", "file that counts worker IDs; its folder must exist (default: a file in the user's state folder)")
+	path := flag.String("worker-file", "", "file that counts worker IDs; its directory must exist (default: a file in the user's state directory)")
 	flag.Parse()
 	if err := run(os.Stdout, *path); err != nil {
 		log.Fatal("quickstart: ", err)
@@ -30,20 +30,20 @@ func main() {
 
 func run(out io.Writer, path string) error {
 	if path == "" {
-		folder, err := stateFolder(runtime.GOOS, os.Getenv, os.UserHomeDir)
+		dir, err := stateDir(runtime.GOOS, os.Getenv, os.UserHomeDir)
 		if err != nil {
 			return err
 		}
-		folder = filepath.Join(folder, "ringuid")
-		if err := os.MkdirAll(folder, 0o700); err != nil {
+		dir = filepath.Join(dir, "ringuid")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("%w; choose another file with -worker-file", err)
 		}
-		path = filepath.Join(folder, "quickstart.worker")
+		path = filepath.Join(dir, "quickstart.worker")
 	}
 
 	// Each start takes the next worker ID from a counter in this file. If the file were lost, the
 	// counter would start again at 1, and earlier UIDs could be generated again. So it must not be
-	// in a temporary folder or a cache.
+	// in a temporary directory or a cache.
 	g, err := uid.NewCached(context.Background(), workerassign.NewFile(path))
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/ringuid/ringuid/internal/leaktest"
 )
 
-func TestStateFolder(t *testing.T) {
+func TestStateDir(t *testing.T) {
 	home, noHome := "/home/me", errors.New("$HOME is not defined")
 	absolute := filepath.Join(t.TempDir(), "state")
 	for _, tc := range []struct {
@@ -35,7 +35,7 @@ func TestStateFolder(t *testing.T) {
 				}
 				return ""
 			}
-			got, err := stateFolder(tc.goos, getenv, func() (string, error) {
+			got, err := stateDir(tc.goos, getenv, func() (string, error) {
 				if tc.home == "" {
 					return "", noHome
 				}
@@ -45,27 +45,27 @@ func TestStateFolder(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 			if (err != nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), "-worker-file") {
-				t.Errorf("error %v; without a folder it must say how to choose a file", err)
+				t.Errorf("error %v; without a directory it must say how to choose a file", err)
 			}
 		})
 	}
 }
 
-// Without a flag the worker file is in the state folder, and the output says where. The next run
+// Without a flag the worker file is in the state directory, and the output says where. The next run
 // takes the next worker ID from it.
 func TestRun(t *testing.T) {
 	leaktest.Check(t)
-	folder := t.TempDir()
+	dir := t.TempDir()
 	switch runtime.GOOS {
 	case "windows":
-		t.Setenv("LocalAppData", folder)
+		t.Setenv("LocalAppData", dir)
 	case "darwin", "ios":
-		t.Setenv("HOME", folder)
-		folder = filepath.Join(folder, "Library", "Application Support")
+		t.Setenv("HOME", dir)
+		dir = filepath.Join(dir, "Library", "Application Support")
 	default:
-		t.Setenv("XDG_STATE_HOME", folder)
+		t.Setenv("XDG_STATE_HOME", dir)
 	}
-	path := filepath.Join(folder, "ringuid", "quickstart.worker")
+	path := filepath.Join(dir, "ringuid", "quickstart.worker")
 	worker := regexp.MustCompile(`worker ([0-9]+), sequence 0`)
 	seen := map[string]bool{}
 	for range 2 {

@@ -62,7 +62,7 @@ func snippets(t *testing.T, page string) (found []string) {
 // module makes a new module that requires this one, and nothing that the module cache does not have.
 func module(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	here, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
@@ -73,9 +73,9 @@ func module(t *testing.T) string {
 	}
 	mod := "module example.com/snippets\n" + requirements +
 		"\nrequire github.com/ringuid/ringuid v0.0.0\nreplace github.com/ringuid/ringuid => " + fmt.Sprintf("%q", here) + "\n"
-	write(t, filepath.Join(folder, "go.mod"), mod)
-	write(t, filepath.Join(folder, "go.sum"), read(t, "go.sum"))
-	return folder
+	write(t, filepath.Join(dir, "go.mod"), mod)
+	write(t, filepath.Join(dir, "go.sum"), read(t, "go.sum"))
+	return dir
 }
 
 func write(t *testing.T, path, text string) {
@@ -88,10 +88,10 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// command runs the go command in a folder, without the network.
-func command(folder string, args ...string) (output string, err error) {
+// command runs the go command in a directory, without the network.
+func command(dir string, args ...string) (output string, err error) {
 	cmd := exec.Command("go", args...)
-	cmd.Dir = folder
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=-mod=mod", "GO111MODULE=on")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -112,12 +112,12 @@ func expected(snippet string) (output string, ok bool) {
 // Each block of Go code in the documentation is a whole file. It compiles in a new module, passes
 // go vet, is formatted, and prints what it states.
 func TestSnippets(t *testing.T) {
-	folder := module(t)
+	dir := module(t)
 	for _, page := range pages(t) {
 		for i, snippet := range snippets(t, page) {
 			t.Run(fmt.Sprintf("%s/%d", page, i+1), func(t *testing.T) {
 				name := fmt.Sprintf("s%d", i+1)
-				file := filepath.Join(folder, strings.TrimSuffix(filepath.Base(page), ".md"), name, "main.go")
+				file := filepath.Join(dir, strings.TrimSuffix(filepath.Base(page), ".md"), name, "main.go")
 				write(t, file, snippet)
 				if out, err := command(filepath.Dir(file), "vet", "."); err != nil {
 					t.Fatalf("go vet: %v\n%s\n%s", err, out, snippet)
@@ -155,11 +155,11 @@ func TestFirstSnippetIsForFleets(t *testing.T) {
 func TestFirstSnippetRuns(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
 	mariadbtest.Script(t, db, read(t, "schema.sql"))
-	folder := module(t)
-	write(t, filepath.Join(folder, "main.go"), snippets(t, "README.md")[0])
+	dir := module(t)
+	write(t, filepath.Join(dir, "main.go"), snippets(t, "README.md")[0])
 	t.Setenv("DSN", dsn)
 	for _, worker := range []string{`"workerId":"1"`, `"workerId":"2"`} {
-		if out, err := command(folder, "run", "."); err != nil || !strings.Contains(out, worker) {
+		if out, err := command(dir, "run", "."); err != nil || !strings.Contains(out, worker) {
 			t.Errorf("%v, want %s:\n%s", err, worker, out)
 		}
 	}
