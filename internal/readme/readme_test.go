@@ -154,7 +154,9 @@ func TestFirstSnippetIsForFleets(t *testing.T) {
 // The first snippet works with the table of schema.sql: each run has another worker ID.
 func TestFirstSnippetRuns(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	mariadbtest.Script(t, db, read(t, "schema.sql"))
+	if _, err := db.Exec(read(t, "schema.sql")); err != nil { // it is one statement
+		t.Fatal(err)
+	}
 	dir := module(t)
 	write(t, filepath.Join(dir, "main.go"), snippets(t, "README.md")[0])
 	t.Setenv("DSN", dsn)
