@@ -181,12 +181,12 @@ func TestLayouts(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		c, err := layout.Capacity(uid.DefaultEpoch(), time.Second)
+		f, err := uid.NewFormat(uid.WithLayout(layout))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		end, workers, rate := c.End.Format(time.DateOnly), fmt.Sprint(c.WorkerStarts), fmt.Sprint(c.PerUnit)
+		end, workers, rate := f.End().Format(time.DateOnly), fmt.Sprint(layout.WorkerStarts()), fmt.Sprint(layout.MaxSequence()+1)
 		if row[2] != end || strings.ReplaceAll(row[3], ",", "") != workers || strings.ReplaceAll(row[4], ",", "") != rate {
 			t.Errorf("%s\nis %v: %s, %s worker IDs, %s UIDs a second", row[0], layout, end, workers, rate)
 		}
