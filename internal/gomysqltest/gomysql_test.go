@@ -1,4 +1,4 @@
-package gmstest
+package gomysqltest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-module github.com/ringuid/ringuid/internal/gmstest
+module github.com/ringuid/ringuid/internal/gomysqltest
 
 go 1.25.0
 
