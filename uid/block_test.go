@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // A span is spent when it is used up, when the schedule comes round, and after Close.
@@ -134,7 +134,7 @@ const lateness = time.Second
 // However a UID is taken, its time is within the bound of the clock: after 10 s of idleness, and
 // at one UID a second, for a few of them; for a minute with RINGUID_MINUTE set.
 func TestFreshAfterIdleness(t *testing.T) {
-	needs.Time(t, "it is idle for 10 s")
+	testreq.Slow(t, "it is idle for 10 s")
 	t.Parallel()
 	seconds := 3
 	if os.Getenv("RINGUID_MINUTE") != "" {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // A process whose wall clock is moved forward by 50 minutes, back by two hours, and forward by more
@@ -25,9 +25,9 @@ func TestMovedClock(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-" + arch)
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 	if err != nil || len(libraries) == 0 {
-		needs.Missing(t, "QEMU's user mode or libfaketime is missing; on Debian: apt-get install qemu-user libfaketime")
+		testreq.Missing(t, "QEMU's user mode or libfaketime is missing; on Debian: apt-get install qemu-user libfaketime")
 	}
-	needs.Time(t, "it takes 12 s")
+	testreq.Slow(t, "it takes 12 s")
 	t.Parallel()
 	folder := t.TempDir()
 	offset := filepath.Join(folder, "offset")

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // The methods of nil and zero generators and of what is claimed of them return ErrOption or
@@ -139,7 +139,7 @@ func TestZeroFormats(t *testing.T) {
 func TestVetFindsCopies(t *testing.T) {
 	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		needs.Missing(t, "the go command was not found, and go vet with it")
+		testreq.Missing(t, "the go command was not found, and go vet with it")
 	}
 	for _, name := range []string{"Local", "Block", "Cached", "Default"} {
 		if want := "copies lock value to " + strings.ToLower(name); err == nil || !strings.Contains(string(out), want) {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // assign takes a worker ID and fails the test if there is none.
@@ -132,7 +132,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.prepare != nil {
 				if err := tt.prepare(tt.path); errors.As(err, new(*os.LinkError)) {
-					needs.Missing(t, "this system has no links: ", err)
+					testreq.Missing(t, "this system has no links: ", err)
 				} else if err != nil {
 					t.Fatal(err)
 				}
@@ -153,7 +153,7 @@ func TestFileByOtherNames(t *testing.T) {
 	folder, other := t.TempDir(), t.TempDir()
 	path, link := filepath.Join(folder, "worker"), filepath.Join(other, "link")
 	if err := os.Symlink(folder, filepath.Join(other, "folder")); err != nil {
-		needs.Missing(t, "this system has no links: ", err)
+		testreq.Missing(t, "this system has no links: ", err)
 	}
 	if got := assign(t, NewFile(filepath.Join(other, "folder", "worker"))); got != 1 {
 		t.Errorf("worker ID %d, want 1", got)
@@ -231,7 +231,7 @@ func needsDeletesOfOpenFiles(t *testing.T) {
 	err = os.Remove(file.Name())
 	file.Close()
 	if err != nil {
-		needs.Missing(t, "this system does not delete open files: ", err)
+		testreq.Missing(t, "this system does not delete open files: ", err)
 	}
 }
 

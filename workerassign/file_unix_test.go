@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // A pipe in the place of a file is refused: reading it would hold the lock for ever.
@@ -22,7 +22,7 @@ func TestPipesAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			if err := unix.Mkfifo(filepath.Join(folder, name), 0o600); err != nil {
-				needs.Missing(t, "this system has no pipes there: ", err)
+				testreq.Missing(t, "this system has no pipes there: ", err)
 			}
 			got := make(chan error, 1)
 			go func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -30,7 +30,7 @@ func TestSchemaServers(t *testing.T) {
 			}
 		}
 		if client == "" {
-			needs.Missing(t, "the program mariadb was not found: install MariaDB's client (Debian's package mariadb-client)")
+			testreq.Missing(t, "the program mariadb was not found: install MariaDB's client (Debian's package mariadb-client)")
 		}
 		s := start(t)
 		db := ids(t, s)

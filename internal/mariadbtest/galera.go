@@ -15,7 +15,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // A Cluster is a Galera cluster of MariaDB servers on the loopback interface. Its methods, and
@@ -29,10 +29,10 @@ type Cluster struct {
 // own. The test is skipped where there is no MariaDB server or Galera library, as by Start.
 func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 	tb.Helper()
-	needs.Time(tb, "it starts a cluster")
+	testreq.Slow(tb, "it starts a cluster")
 	library, err := galera()
 	if err != nil {
-		needs.Missing(tb, err, ": install it (Debian's packages galera-4 and rsync), or run make test, which does")
+		testreq.Missing(tb, err, ": install it (Debian's packages galera-4 and rsync), or run make test, which does")
 	}
 	c := &Cluster{tb: tb}
 	// Somebody else may take a port before its node has it.

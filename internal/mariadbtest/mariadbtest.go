@@ -22,7 +22,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // DSNEnv names a server that Connect uses instead of starting one.
@@ -54,13 +54,13 @@ type kind struct {
 
 // Start starts a server that ends with the test, with flags behind its own. Where there is
 // no server to start, or tests are to be short, the test is skipped, unless all have to run:
-// see package needs.
+// see package testreq.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	needs.Time(tb, "it starts a server")
+	testreq.Slow(tb, "it starts a server")
 	for _, name := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := find(name); err != nil {
-			needs.Missing(tb, name, " was not found: install MariaDB's server (Debian's package mariadb-server), or run make test, which does")
+			testreq.Missing(tb, name, " was not found: install MariaDB's server (Debian's package mariadb-server), or run make test, which does")
 		}
 	}
 	program, err := find("mariadbd")

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/needs"
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // MySQL56Env names the folder of MySQL 5.6: the folder server of the npm package
@@ -21,7 +21,7 @@ const mysql56Folder = "ringuid/mysql-5.6.24002/package/server"
 // reaches. A folder that MySQL56Env names must be right.
 func StartMySQL56(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	needs.Time(tb, "it starts a server")
+	testreq.Slow(tb, "it starts a server")
 	folder := os.Getenv(MySQL56Env)
 	if folder == "" {
 		if cache, err := os.UserCacheDir(); err == nil {

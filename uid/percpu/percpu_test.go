@@ -248,7 +248,7 @@ func TestWaits(t *testing.T) {
 
 // The UIDs in the block of a P do not grow old.
 func TestFreshAfterIdleness(t *testing.T) {
-	needs.Time(t, "it sleeps for 5 s")
+	testreq.Slow(t, "it sleeps for 5 s")
 	c := cached(t, "1-28-22-13")
 	g := New(c)
 	for n := range 2 {

@@ -1,5 +1,5 @@
-// Package needs skips tests that need what is not there; or fails them, where it has to be.
-package needs
+// Package testreq skips tests that need what is not there; or fails them, where it has to be.
+package testreq
 
 import (
 	"os"
@@ -22,8 +22,8 @@ func Missing(tb testing.TB, why ...any) {
 	tb.Skip(why...)
 }
 
-// Time skips a test that takes long if tests are to be short, unless all have to run.
-func Time(tb testing.TB, why string) {
+// Slow skips a test that takes long if tests are to be short, unless all have to run.
+func Slow(tb testing.TB, why string) {
 	tb.Helper()
 	if testing.Short() && !required() {
 		tb.Skip("short: " + why)

@@ -1,4 +1,4 @@
-package needs
+package testreq
 
 import (
 	"flag"
@@ -30,7 +30,7 @@ func of(test func(testing.TB)) string {
 
 func TestWhatIsMissingFailsWhereAllHaveToRun(t *testing.T) {
 	missing := func(tb testing.TB) { Missing(tb, "no links: ", 7) }
-	long := func(tb testing.TB) { Time(tb, "it takes 6 s") }
+	long := func(tb testing.TB) { Slow(tb, "it takes 6 s") }
 	short := flag.Lookup("test.short")
 	before := short.Value.String()
 	defer short.Value.Set(before)
@@ -46,7 +46,7 @@ func TestWhatIsMissingFailsWhereAllHaveToRun(t *testing.T) {
 			t.Errorf("%+v: Missing: %s", tt, got)
 		}
 		if got := of(long); got != tt.long {
-			t.Errorf("%+v: Time: %s", tt, got)
+			t.Errorf("%+v: Slow: %s", tt, got)
 		}
 	}
 }
