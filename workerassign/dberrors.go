@@ -258,7 +258,7 @@ func isAlert(err error) bool {
 // foreign returns an error of the driver, or of what the user plugged into it, in which errors.Is
 // finds none of this package's errors: those have a meaning to generators.
 func foreign(err error) error {
-	if isAny(err, ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrDamaged, ErrFile, ErrInUse, ErrReleased) {
+	if isAny(err, ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased) {
 		return errors.New(err.Error())
 	}
 	return err

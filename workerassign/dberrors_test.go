@@ -181,7 +181,7 @@ func TestServerErrors(t *testing.T) {
 // An error of the driver, or of what the user plugged into it, is not taken for one of
 // this package's, whatever it wraps.
 func TestErrorsOfTheDriverAreForeign(t *testing.T) {
-	for _, ours := range []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrDamaged, ErrFile} {
+	for _, ours := range []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile} {
 		synctest.Test(t, func(t *testing.T) {
 			d, m := mock(t)
 			expectFailure(m, fmt.Errorf("a dialer's: %w", ours))

@@ -93,7 +93,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 // session's autocommit is.
 //
 // Faults that may pass are tried again until then, and logged: a lost connection, a server that is
-// starting or read-only, a deadlock; the error of giving up is a *GaveUpError. Where it is not
+// starting or read-only, a deadlock; the error of giving up is a *RetryError. Where it is not
 // known whether a row was committed, another one is inserted: the first one's key is a gap. Faults
 // that do not pass are a *DatabaseError at once: no table, no privilege, a wrong password; and
 // after a few tries, a host name that does not exist. An insert that returns no key, or one that is
@@ -169,7 +169,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 }
 
 func (d *Disposable) gaveUp(tries int, begin time.Time, cause error, last *fault) error {
-	e := &GaveUpError{What: "inserting a row into " + at(d.cfg.table, d.server), Attempts: tries, Took: time.Since(begin), Cause: cause}
+	e := &RetryError{What: "inserting a row into " + at(d.cfg.table, d.server), Attempts: tries, Took: time.Since(begin), Cause: cause}
 	if last != nil {
 		e.Last, e.Advice = last.err, last.advice
 	}

@@ -137,9 +137,9 @@ func TestGivingUpSaysWhatWasTried(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		l, err := d.Assign(ctx, Request{})
-		var e *GaveUpError
+		var e *RetryError
 		if l != nil || !errors.Is(err, ErrGaveUp) || !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Fatalf("Assign() = %v, %v; want a GaveUpError of both", l, err)
+			t.Fatalf("Assign() = %v, %v; want a RetryError of both", l, err)
 		}
 		if took := time.Since(begin); took != 10*time.Second || e.Took != took {
 			t.Errorf("it took %v, the error says %v; want 10 s", took, e.Took)

@@ -38,13 +38,13 @@ var (
 	// does not fix.
 	ErrPermanent = errors.New("workerassign: permanent database error")
 
-	// ErrGaveUp is what errors.Is finds in a *GaveUpError: the time was over before a try
+	// ErrGaveUp is what errors.Is finds in a *RetryError: the time was over before a try
 	// succeeded.
 	ErrGaveUp = errors.New("workerassign: gave up")
 
-	// ErrDamaged is returned by the file assigner when its file is not what it wrote, or is
+	// ErrCorrupt is returned by the file assigner when its file is not what it wrote, or is
 	// gone. It never starts such a file again: worker IDs would come a second time.
-	ErrDamaged = errors.New("workerassign: damaged worker file")
+	ErrCorrupt = errors.New("workerassign: corrupt worker file")
 
 	// ErrFile is returned by the file assigner when its file cannot be read, locked or
 	// written. It wraps what the system said.
@@ -79,9 +79,9 @@ func (e *DatabaseError) Unwrap() error {
 	return e.Err
 }
 
-// GaveUpError reports that the time for assigning a worker ID was over. errors.Is finds
+// RetryError reports that the time for assigning a worker ID was over. errors.Is finds
 // ErrGaveUp, the error of the context, and what the last try failed of.
-type GaveUpError struct {
+type RetryError struct {
 	What     string        // what was tried
 	Attempts int           // how many tries there were
 	Took     time.Duration // how long it took
@@ -91,7 +91,7 @@ type GaveUpError struct {
 }
 
 // Error implements error.
-func (e *GaveUpError) Error() string {
+func (e *RetryError) Error() string {
 	if e == nil {
 		return ErrGaveUp.Error()
 	}
@@ -109,11 +109,11 @@ func (e *GaveUpError) Error() string {
 	return s
 }
 
-// Is reports that every GaveUpError is ErrGaveUp.
-func (e *GaveUpError) Is(target error) bool { return target == ErrGaveUp }
+// Is reports that every RetryError is ErrGaveUp.
+func (e *RetryError) Is(target error) bool { return target == ErrGaveUp }
 
 // Unwrap returns the error of the context and what the last try failed of.
-func (e *GaveUpError) Unwrap() (causes []error) {
+func (e *RetryError) Unwrap() (causes []error) {
 	if e == nil {
 		return nil
 	}

@@ -84,8 +84,8 @@ func NewFile(path string, opts ...FileOption) *File {
 // lock, until ctx ends; without a deadline, WithTimeout bounds it. After a second of that it
 // logs a warning, once: to the logger of WithLogger, else to the request's.
 //
-// Errors wrap ErrOption; ErrDamaged, for a file that is not what was written to it; ErrFile,
-// for one that cannot be read, locked or written; or are a *GaveUpError. With an error, a
+// Errors wrap ErrOption; ErrCorrupt, for a file that is not what was written to it; ErrFile,
+// for one that cannot be read, locked or written; or are a *RetryError. With an error, a
 // number may have been lost, which is a gap.
 func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	if f == nil || f.step == nil {
@@ -108,7 +108,7 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 		return nil, err
 	}
 	defer lock.Close() // which unlocks it
-	n, err := f.count(path, lock, func(last int64) int64 { return last + 1 })
+	n, err := f.increment(path, lock, func(last int64) int64 { return last + 1 })
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 
 // failed is ErrFile with what the system said.
 func (f *File) failed(err error) error {
-	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrFile) {
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrFile) {
 		return err
 	}
 	return fmt.Errorf("%w %s: %w", ErrFile, f.path, err)
@@ -133,12 +133,12 @@ func resolve(path string) (string, error) {
 	return filepath.Join(folder, filepath.Base(path)), err
 }
 
-// count reads the counter, replaces it by the next number, and returns that. The lock is held. The
+// increment reads the counter, replaces it by the next number, and returns that. The lock is held. The
 // order of its steps is what keeps a number from being returned twice, wherever a crash
 // comes: the new counter is on disk under its name before it is returned, and it is marked
 // as begun only when it is. Where the lock file goes meanwhile, the number is not returned:
 // whoever locks a new one after the last look at the old one finds the new counter.
-func (f *File) count(path string, lock *os.File, next func(last int64) int64) (int64, error) {
+func (f *File) increment(path string, lock *os.File, next func(last int64) int64) (int64, error) {
 	info, err := lock.Stat()
 	if err != nil {
 		return 0, f.failed(err)
@@ -172,7 +172,7 @@ func (f *File) count(path string, lock *os.File, next func(last int64) int64) (i
 			return 0, err
 		}
 	}
-	if err := f.held(lock); err != nil {
+	if err := f.verifyLock(lock); err != nil {
 		return 0, f.failed(err)
 	}
 	return n, nil
@@ -183,7 +183,7 @@ func (f *File) read(path string, begun bool) (int64, error) {
 	text, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if begun {
-			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: "+repair, ErrDamaged, f.path, formatNumber(f.header, 1000))
+			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: "+repair, ErrCorrupt, f.path, formatNumber(f.header, 1000))
 		}
 		return 0, nil
 	}
@@ -192,7 +192,7 @@ func (f *File) read(path string, begun bool) (int64, error) {
 	}
 	last, err := parseNumber(f.header, text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w: "+repair, ErrDamaged, f.path, err, formatNumber(f.header, 1000))
+		return 0, fmt.Errorf("%w: %s: %w: "+repair, ErrCorrupt, f.path, err, formatNumber(f.header, 1000))
 	}
 	return last, nil
 }
@@ -225,7 +225,7 @@ func (f *File) write(path string, lock *os.File, n int64) error {
 		return err
 	}
 	// Without the lock others may have counted on, and this would set the counter back.
-	if err := f.held(lock); err != nil {
+	if err := f.verifyLock(lock); err != nil {
 		os.Remove(temporary)
 		return err
 	}

@@ -80,9 +80,9 @@ func TestDamagedFileIsNeverStartedAgain(t *testing.T) {
 		}
 		for range 2 {
 			l, err := NewFile(path).Assign(context.Background(), Request{})
-			if l != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "beyond all worker IDs") ||
+			if l != nil || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "beyond all worker IDs") ||
 				!strings.Contains(err.Error(), "never an older copy") {
-				t.Errorf("%q: Assign() = %v, %v; want ErrDamaged with the path and what to do", text, l, err)
+				t.Errorf("%q: Assign() = %v, %v; want ErrCorrupt with the path and what to do", text, l, err)
 			}
 		}
 		if now, err := os.ReadFile(path); err != nil || string(now) != text {
@@ -101,8 +101,8 @@ func TestLostFileIsNeverStartedAgain(t *testing.T) {
 	}
 	for range 2 {
 		l, err := NewFile(path).Assign(context.Background(), Request{})
-		if l != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path+" is gone") {
-			t.Errorf("Assign() = %v, %v; want ErrDamaged with the path", l, err)
+		if l != nil || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path+" is gone") {
+			t.Errorf("Assign() = %v, %v; want ErrCorrupt with the path", l, err)
 		}
 	}
 	if err := os.WriteFile(path, []byte(formatCounter(1000)), 0o600); err != nil {
@@ -206,7 +206,7 @@ func TestFileWaitsForTheLock(t *testing.T) {
 	defer cancel()
 	l, err := f.Assign(ctx, Request{})
 	if l != nil || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrGaveUp) || !strings.Contains(err.Error(), path+".lock") {
-		t.Errorf("Assign() = %v, %v; want a GaveUpError with the lock's name", l, err)
+		t.Errorf("Assign() = %v, %v; want a RetryError with the lock's name", l, err)
 	}
 	if l, err := NewFile(path, WithTimeout(10*time.Millisecond)).Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrGaveUp) {
 		t.Errorf("Assign() with a timeout = %v, %v", l, err)

@@ -29,7 +29,7 @@ func (f *File) lock(ctx context.Context, log *safelog.Queue, path string) (*os.F
 	var last error // why the last try failed
 	for tries := 1; ; tries++ {
 		if err := ctx.Err(); err != nil {
-			return nil, &GaveUpError{What: "waiting for the lock " + path, Attempts: tries - 1, Took: time.Since(begin), Cause: err, Last: last}
+			return nil, &RetryError{What: "waiting for the lock " + path, Attempts: tries - 1, Took: time.Since(begin), Cause: err, Last: last}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -74,9 +74,9 @@ func sameFile(file *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// held fails once the lock file is not the one of its name any more: somebody deleted it,
+// verifyLock fails once the lock file is not the one of its name any more: somebody deleted it,
 // and others may count by a new one.
-func (f *File) held(lock *os.File) error {
+func (f *File) verifyLock(lock *os.File) error {
 	if sameFile(lock, lock.Name()) {
 		return nil
 	}

@@ -62,7 +62,7 @@ func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, 
 func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) error {
 	return h.locked(ctx, log, func(path string, lock *os.File) error {
 		var before int64
-		_, err := h.file.count(path, lock, func(last int64) int64 {
+		_, err := h.file.increment(path, lock, func(last int64) int64 {
 			before = last
 			return max(last, n)
 		})

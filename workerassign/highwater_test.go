@@ -69,8 +69,8 @@ func TestHighWaterFile(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			d, _ := mock(t, WithHighWaterFile(path))
-			if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) {
-				t.Errorf("with a file that is %s Assign() = %v, %v; want ErrDamaged", name, l, err)
+			if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) {
+				t.Errorf("with a file that is %s Assign() = %v, %v; want ErrCorrupt", name, l, err)
 			}
 		})
 		if err := os.WriteFile(path, []byte(formatNumber(highWaterHeader, 500)), 0o600); err != nil {

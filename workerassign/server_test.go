@@ -239,7 +239,7 @@ func TestServerDownAtStart(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	l, err := a.Assign(ctx, workerassign.Request{})
-	var e *workerassign.GaveUpError
+	var e *workerassign.RetryError
 	if l != nil || !errors.As(err, &e) || e.Attempts < 2 || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("Assign() = %v, %v; want what was tried", l, err)
 	}

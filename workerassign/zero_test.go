@@ -8,7 +8,7 @@ import (
 
 // The zero values and nil pointers of the exported types that no other test has: no method faults.
 func TestZeroErrors(t *testing.T) {
-	for _, err := range []error{(*DatabaseError)(nil), new(DatabaseError), (*GaveUpError)(nil), new(GaveUpError)} {
+	for _, err := range []error{(*DatabaseError)(nil), new(DatabaseError), (*RetryError)(nil), new(RetryError)} {
 		if err.Error() == "" || errors.Is(err, context.Canceled) {
 			t.Errorf("%#v: %q", err, err.Error())
 		}
