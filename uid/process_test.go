@@ -109,7 +109,7 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.Script(t, db, string(script))
+	mariadbtest.RunScript(t, db, string(script))
 	const bound = 40 * time.Second
 	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db), uid.WithMaxBorrow(bound))
 	if err != nil {
@@ -175,7 +175,7 @@ func TestRolloversOnAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.Script(t, db, string(script))
+	mariadbtest.RunScript(t, db, string(script))
 	layout, err := bitsalloc.New(31, 22, 10)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // of a server that refuses an account, nor in those of one that accepts a connection and is
 // silent. So this reads private fields of *sql.DB and go-sql-driver/mysql, as text and nothing
 // else; where they look different, errors lack the address.
-func addressOf(db DB) (address string) {
+func serverAddress(db DB) (address string) {
 	defer func() {
 		if recover() != nil {
 			address = ""
@@ -39,7 +39,7 @@ func addressOf(db DB) (address string) {
 }
 
 // isNil reports whether a DB is nil, or a nil pointer, or one of sqlx around nothing.
-func isNil(db DB) bool {
+func isNilDB(db DB) bool {
 	if db == nil {
 		return true
 	}

@@ -43,17 +43,17 @@ func TestAddressOf(t *testing.T) {
 		{"a socket", open("user:secret@unix(/run/db.sock)/ids"), "/run/db.sock"},
 		{"a connector", connected, "db.example.com:3307"},
 		{"another driver", mocked, ""},
-		{"another DB", otherDB{}, ""},
+		{"another DB", customDB{}, ""},
 		{"nothing", (*sqlx.DB)(nil), ""},
 	} {
-		if got := addressOf(tt.db); got != tt.want {
+		if got := serverAddress(tt.db); got != tt.want {
 			t.Errorf("addressOf(%s) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
 
 // otherDB is a DB of the user's own.
-type otherDB struct{}
+type customDB struct{}
 
-func (otherDB) Conn(context.Context) (*sql.Conn, error) { return nil, sql.ErrConnDone }
-func (otherDB) Stats() sql.DBStats                      { return sql.DBStats{} }
+func (customDB) Conn(context.Context) (*sql.Conn, error) { return nil, sql.ErrConnDone }
+func (customDB) Stats() sql.DBStats                      { return sql.DBStats{} }

@@ -8,17 +8,17 @@ import (
 
 // backoff is how pauses between tries grow.
 type backoff struct {
-	first, longest time.Duration
+	initial, maximum time.Duration
 }
 
 // pause returns the pause after so many tries: doubled by each, shortened by up to a half at
 // random, so that those who failed together do not try again together.
 func (b backoff) pause(tries int) time.Duration {
-	d := b.longest
+	d := b.maximum
 	if tries < 40 { // 2^40 ns is beyond any pause, and does not overflow
-		d = min(b.first<<(tries-1), b.longest)
-		if d < b.first {
-			d = b.longest
+		d = min(b.initial<<(tries-1), b.maximum)
+		if d < b.initial {
+			d = b.maximum
 		}
 	}
 	return d - rand.N(d/2+1)
@@ -37,7 +37,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // bound returns ctx with a timeout, unless it has a deadline.
-func bound(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+func withDefaultTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}

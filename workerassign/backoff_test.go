@@ -6,11 +6,11 @@ import (
 )
 
 func TestBackoff(t *testing.T) {
-	b := backoff{first: 100 * time.Millisecond, longest: 3 * time.Second}
+	b := backoff{initial: 100 * time.Millisecond, maximum: 3 * time.Second}
 	for tries := 1; tries < 200; tries++ {
-		whole := b.longest
+		whole := b.maximum
 		if tries <= 5 {
-			whole = b.first << (tries - 1)
+			whole = b.initial << (tries - 1)
 		}
 		for range 50 {
 			if d := b.pause(tries); d < whole/2 || d > whole {
@@ -18,7 +18,7 @@ func TestBackoff(t *testing.T) {
 			}
 		}
 	}
-	if d := (backoff{first: time.Hour, longest: 200 * 365 * 24 * time.Hour}).pause(39); d <= 0 {
+	if d := (backoff{initial: time.Hour, maximum: 200 * 365 * 24 * time.Hour}).pause(39); d <= 0 {
 		t.Errorf("a long pause overflowed to %v", d)
 	}
 }

@@ -21,8 +21,8 @@ func TestInvariant1AutocommitOff(t *testing.T) {
 			s := mariadbtest.Start(t, tt.flag)
 			database, _ := s.Database()
 			db := mariadbtest.Open(t, s.DSN("root", "", database)+"?autocommit=1") // whose reads begin no transaction
-			mariadbtest.Script(t, db, schema(t))
-			pool := mariadbtest.Open(t, service(t, s, db, database)+tt.parameter)
+			mariadbtest.RunScript(t, db, schemaScript(t))
+			pool := mariadbtest.Open(t, createService(t, s, db, database)+tt.parameter)
 			var autocommit bool
 			if err := pool.Get(&autocommit, "SELECT @@autocommit"); err != nil || autocommit {
 				t.Fatalf("autocommit is %v, %v; want it off", autocommit, err)
@@ -62,15 +62,15 @@ func TestInvariant1AutocommitOff(t *testing.T) {
 func TestCompletionType(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	for name, value := range map[string]string{"chain": "1", "release": "2"} {
 		t.Run(name, func(t *testing.T) {
 			pool := mariadbtest.Open(t, s.DSN("root", "", database)+"?completion_type="+value)
 			pool.SetMaxOpenConns(1)
 			for range 3 {
 				// The second is rolled back.
-				workerassign.NewDisposable(pool, quiet()).Assign(context.Background(), workerassign.Request{})
-				workerassign.NewDisposable(pool, quiet(), workerassign.WithMinWorkerID(1<<40)).Assign(context.Background(), workerassign.Request{})
+				workerassign.NewDisposable(pool, discardLog()).Assign(context.Background(), workerassign.Request{})
+				workerassign.NewDisposable(pool, discardLog(), workerassign.WithMinWorkerID(1<<40)).Assign(context.Background(), workerassign.Request{})
 			}
 			pool.MustExec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (?, '', 3, CURRENT_DATE)", name)
 			var rows int

@@ -7,7 +7,7 @@ import (
 )
 
 // errCounter is what parseCounter says of anything but what formatCounter makes.
-var errCounter = errors.New("its content is not what was written")
+var errCounterText = errors.New("its content is not what was written")
 
 // The headers of files that hold a number: what the number is.
 const (
@@ -35,7 +35,7 @@ func parseNumber(header string, text []byte) (int64, error) {
 		sum uint32
 	)
 	if _, err := fmt.Sscanf(string(text), header+" %d crc32c=%x\n", &n, &sum); err != nil || n < 1 || formatNumber(header, n) != string(text) {
-		return 0, errCounter
+		return 0, errCounterText
 	}
 	return n, nil
 }

@@ -37,7 +37,7 @@ func TestTransientFaultsAreTriedAgain(t *testing.T) {
 		fmt.Errorf("wrapped: %w", mysql.ErrInvalidConn),
 	}
 	for _, e := range serverErrors() {
-		if e.action != stop {
+		if e.action != actionStop {
 			faults = append(faults, &mysql.MySQLError{Number: e.number, Message: e.name})
 		}
 	}
@@ -45,11 +45,11 @@ func TestTransientFaultsAreTriedAgain(t *testing.T) {
 		t.Run(fault.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				d, m := mock(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				d, m := newMockDisposable(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				for range 2 {
 					expectFailure(m, fault)
 				}
-				expectKey(m, 7)
+				expectSuccess(m, 7)
 				l, err := d.Assign(context.Background(), Request{})
 				if err != nil || l.WorkerID() != 7 {
 					t.Fatalf("Assign() = %v, %v", l, err)
@@ -64,7 +64,7 @@ func TestTransientFaultsAreTriedAgain(t *testing.T) {
 
 // database/sql meets this one itself, so a mock cannot show it.
 func TestBadConnIsTransient(t *testing.T) {
-	if f := classify(driver.ErrBadConn); f.action != elsewhere {
+	if f := classify(driver.ErrBadConn); f.action != actionReconnect {
 		t.Errorf("driver.ErrBadConn is classified as %v", f)
 	}
 }
@@ -100,7 +100,7 @@ func TestPermanentFaultsFailAtOnce(t *testing.T) {
 	} {
 		t.Run(tt.fault.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, m := mock(t)
+				d, m := newMockDisposable(t)
 				expectFailure(m, tt.fault) // once
 				begin := time.Now()
 				l, err := d.Assign(context.Background(), Request{})
@@ -151,7 +151,7 @@ func TestTLSAlertsArePermanent(t *testing.T) {
 			near.Close()
 			far.Close()
 			<-done
-			if f := classify(err); err == nil || f.action != stop || f.advice != adviceTLS {
+			if f := classify(err); err == nil || f.action != actionStop || f.advice != adviceTLS {
 				t.Errorf("classify(%v) = %v; want TLS advice", err, f)
 			}
 		})
@@ -167,10 +167,10 @@ func TestServerErrors(t *testing.T) {
 		}
 		seen[e.number] = true
 	}
-	for number, want := range map[uint16]action{
-		1020: again, 1461: again, 1615: again, 1412: again, 1135: again, 1062: again, 8005: again,
-		1243: elsewhere, 1047: elsewhere, 1290: elsewhere, 1792: elsewhere, 1836: elsewhere, 1053: elsewhere,
-		1044: stop, 1045: stop, 1146: stop, 9999: stop,
+	for number, want := range map[uint16]failureAction{
+		1020: actionRetry, 1461: actionRetry, 1615: actionRetry, 1412: actionRetry, 1135: actionRetry, 1062: actionRetry, 8005: actionRetry,
+		1243: actionReconnect, 1047: actionReconnect, 1290: actionReconnect, 1792: actionReconnect, 1836: actionReconnect, 1053: actionReconnect,
+		1044: actionStop, 1045: actionStop, 1146: actionStop, 9999: actionStop,
 	} {
 		if f := classify(&mysql.MySQLError{Number: number}); f.action != want {
 			t.Errorf("%d is classified as %v, want %v", number, f.action, want)
@@ -183,7 +183,7 @@ func TestServerErrors(t *testing.T) {
 func TestErrorsOfTheDriverAreForeign(t *testing.T) {
 	for _, ours := range []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile} {
 		synctest.Test(t, func(t *testing.T) {
-			d, m := mock(t)
+			d, m := newMockDisposable(t)
 			expectFailure(m, fmt.Errorf("a dialer's: %w", ours))
 			l, err := d.Assign(context.Background(), Request{})
 			var e *DatabaseError

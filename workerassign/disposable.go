@@ -25,21 +25,21 @@ type DB interface {
 // The database is needed to assign, and for nothing after that. It is safe for concurrent
 // use. NewDisposable makes one; Assign of the zero value returns an error.
 type Disposable struct {
-	db        DB
-	server    string // its address, where that is known
-	cfg       disposableConfig
-	highWater *highWater  // nil without WithHighWaterFile
-	inspected atomic.Bool // the settings that durability depends on were looked at
+	db              DB
+	server          string // its address, where that is known
+	cfg             disposableConfig
+	highWater       *highWater  // nil without WithHighWaterFile
+	settingsChecked atomic.Bool // the settings that durability depends on were looked at
 }
 
 type disposableConfig struct {
 	config
-	table, quoted string
-	node          func() Node
-	attempt       time.Duration
-	backoff       backoff
-	least         int64
-	highWater     string
+	table, quotedTable string
+	node               func() Node
+	attemptTimeout     time.Duration
+	backoff            backoff
+	minWorkerID        int64
+	highWaterPath      string
 }
 
 var _ Assigner = (*Disposable)(nil)
@@ -47,11 +47,11 @@ var _ Assigner = (*Disposable)(nil)
 const (
 	// notFoundTries is how many tries in a row may find that the host name does not exist. The
 	// name of a server that is about to start may be missing for a moment.
-	notFoundTries = 5
+	maxHostNotFound = 5
 	// patience is how long a try may wait before that is logged.
-	patience = time.Second
+	slowPhaseWarning = time.Second
 	// flushTimeout is how long Assign waits for the logger at its end.
-	flushTimeout = time.Second
+	logFlushTimeout = time.Second
 )
 
 // NewDisposable returns an assigner that uses a table of the database: a *sql.DB or *sqlx.DB of
@@ -59,29 +59,29 @@ const (
 // is wrong with its arguments, Assign reports.
 func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
-		config:  newConfig(),
-		table:   DefaultTable,
-		quoted:  "`" + DefaultTable + "`",
-		node:    DetectNode,
-		attempt: 10 * time.Second,
-		backoff: backoff{first: 100 * time.Millisecond, longest: 3 * time.Second},
-		least:   1,
+		config:         newConfig(),
+		table:          DefaultTable,
+		quotedTable:    "`" + DefaultTable + "`",
+		node:           DetectNode,
+		attemptTimeout: 10 * time.Second,
+		backoff:        backoff{initial: 100 * time.Millisecond, maximum: 3 * time.Second},
+		minWorkerID:    1,
 	}
-	if isNil(db) {
-		cfg.fail("the database is nil")
+	if isNilDB(db) {
+		cfg.setError("the database is nil")
 	}
 	for _, o := range opts {
 		if o == nil {
-			cfg.fail("an option is nil")
+			cfg.setError("an option is nil")
 			continue
 		}
-		o.disposable(&cfg)
+		o.applyDisposable(&cfg)
 	}
 	d := &Disposable{db: db, cfg: cfg}
 	if cfg.err == nil {
-		d.server = addressOf(db)
-		if cfg.highWater != "" {
-			d.highWater, d.cfg.err = newHighWater(cfg.highWater)
+		d.server = serverAddress(db)
+		if cfg.highWaterPath != "" {
+			d.highWater, d.cfg.err = newHighWater(cfg.highWaterPath)
 		}
 	}
 	return d
@@ -108,26 +108,26 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 	if d.cfg.err != nil {
 		return nil, d.cfg.err
 	}
-	ctx, cancel := bound(ctx, d.cfg.timeout)
+	ctx, cancel := withDefaultTimeout(ctx, d.cfg.timeout)
 	defer cancel()
 	// A queue, because other goroutines may wait for this one: a handler of theirs, too.
-	log := safelog.NewQueue(d.cfg.log(r))
-	defer log.Flush(flushTimeout)
-	t := &try{d: d, log: log, node: d.cfg.node()}
+	log := safelog.NewQueue(d.cfg.loggerFor(r))
+	defer log.Flush(logFlushTimeout)
+	t := &assignment{d: d, log: log, node: d.cfg.node()}
 
 	var (
 		begin    = time.Now()
-		last     *fault
+		last     *failure
 		notFound = 0
 		pauses   = 0
 		spare    = -1 // how many idle connections may be like the one that failed; -1: not looked at
 	)
 	for tries := 0; ; {
 		if err := ctx.Err(); err != nil {
-			return nil, d.gaveUp(tries, begin, err, last)
+			return nil, d.retryError(tries, begin, err, last)
 		}
 		tries++
-		key, failed := t.run(ctx)
+		key, failed := t.attempt(ctx)
 		if failed == nil {
 			return disposableLease(key), nil
 		}
@@ -140,18 +140,18 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			continue
 		}
 		last = failed
-		if isNotFound(failed.err) {
+		if isHostNotFound(failed.err) {
 			notFound++
 		} else {
 			notFound = 0
 		}
-		if failed.own {
+		if failed.returnAsIs {
 			return nil, failed.err
 		}
-		if failed.action == stop || notFound == notFoundTries {
+		if failed.action == actionStop || notFound == maxHostNotFound {
 			return nil, &DatabaseError{Table: d.cfg.table, Server: d.server, Advice: failed.advice, Err: failed.err}
 		}
-		if failed.action == elsewhere {
+		if failed.action == actionReconnect {
 			// The pool may hold more connections to the server that failed, and one to another.
 			if spare < 0 {
 				spare = d.db.Stats().Idle
@@ -168,16 +168,16 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 	}
 }
 
-func (d *Disposable) gaveUp(tries int, begin time.Time, cause error, last *fault) error {
-	e := &RetryError{What: "inserting a row into " + at(d.cfg.table, d.server), Attempts: tries, Took: time.Since(begin), Cause: cause}
+func (d *Disposable) retryError(tries int, begin time.Time, cause error, last *failure) error {
+	e := &RetryError{Operation: "inserting a row into " + atServer(d.cfg.table, d.server), Attempts: tries, Elapsed: time.Since(begin), Cause: cause}
 	if last != nil {
-		e.Last, e.Advice = last.err, last.advice
+		e.LastErr, e.Advice = last.err, last.advice
 	}
 	return e
 }
 
 // isNotFound reports whether a host name was found not to exist.
-func isNotFound(err error) bool {
+func isHostNotFound(err error) bool {
 	var name *net.DNSError
 	return errors.As(err, &name) && name.IsNotFound
 }

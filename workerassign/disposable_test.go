@@ -23,7 +23,7 @@ var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}
 
 // mock returns an assigner on a mock of a database, to be used in a synctest bubble. It logs
 // nothing, and does not look at the server's settings.
-func mock(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
+func newMockDisposable(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
 	t.Helper()
 	db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual))
 	if err != nil {
@@ -42,12 +42,12 @@ func mock(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock)
 		db.Close()
 	})
 	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
-	d.inspected.Store(true)
+	d.settingsChecked.Store(true)
 	return d, m
 }
 
 // statement is the insert, to the letter: the original's columns and no others.
-const statement = "INSERT INTO `WORKER_NODE` (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
+const insertSQL = "INSERT INTO `WORKER_NODE` (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
 	" VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)"
 
 func expectBegin(m sqlmock.Sqlmock) {
@@ -55,39 +55,39 @@ func expectBegin(m sqlmock.Sqlmock) {
 }
 
 func expectCommit(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
-	return m.ExpectExec(commit).WillReturnResult(sqlmock.NewResult(0, 0))
+	return m.ExpectExec(commitStatement).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 func expectRollback(m sqlmock.Sqlmock) {
-	m.ExpectExec(rollback).WillReturnResult(sqlmock.NewResult(0, 0))
+	m.ExpectExec(rollbackStatement).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 // expect expects a transaction up to its insert.
-func expect(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
+func expectInsert(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
 	expectBegin(m)
-	return m.ExpectExec(statement).WithArgs("host-1", "8080", 2)
+	return m.ExpectExec(insertSQL).WithArgs("host-1", "8080", 2)
 }
 
 // expectKey expects a transaction that succeeds.
-func expectKey(m sqlmock.Sqlmock, key int64) {
-	expect(m).WillReturnResult(sqlmock.NewResult(key, 1))
+func expectSuccess(m sqlmock.Sqlmock, key int64) {
+	expectInsert(m).WillReturnResult(sqlmock.NewResult(key, 1))
 	expectCommit(m)
 }
 
 // expectFailure expects a transaction whose insert fails. It is rolled back unless the connection
 // is dropped.
 func expectFailure(m sqlmock.Sqlmock, err error) {
-	expect(m).WillReturnError(err)
-	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && classify(err).action != elsewhere {
+	expectInsert(m).WillReturnError(err)
+	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && classify(err).action != actionReconnect {
 		expectRollback(m)
 	}
 }
 
 func TestAssignUsesTheGeneratedKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t)
+		d, m := newMockDisposable(t)
 		for _, key := range []int64{1, 2, 1 << 40} {
-			expectKey(m, key)
+			expectSuccess(m, key)
 			l, err := d.Assign(context.Background(), Request{})
 			if err != nil {
 				t.Fatal(err)
@@ -110,8 +110,8 @@ func TestD14NoKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, m := mock(t)
-				expect(m).WillReturnResult(result) // once
+				d, m := newMockDisposable(t)
+				expectInsert(m).WillReturnResult(result) // once
 				expectRollback(m)
 				l, err := d.Assign(context.Background(), Request{})
 				if l != nil || !errors.Is(err, ErrNoKey) || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "table WORKER_NODE") {
@@ -127,7 +127,7 @@ func TestD14NoKey(t *testing.T) {
 
 func TestGivingUpSaysWhatWasTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t, WithBackoff(time.Second, time.Second))
+		d, m := newMockDisposable(t, WithBackoff(time.Second, time.Second))
 		fault := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		const enough = 20
 		for range enough {
@@ -141,8 +141,8 @@ func TestGivingUpSaysWhatWasTried(t *testing.T) {
 		if l != nil || !errors.Is(err, ErrGaveUp) || !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Fatalf("Assign() = %v, %v; want a RetryError of both", l, err)
 		}
-		if took := time.Since(begin); took != 10*time.Second || e.Took != took {
-			t.Errorf("it took %v, the error says %v; want 10 s", took, e.Took)
+		if took := time.Since(begin); took != 10*time.Second || e.Elapsed != took {
+			t.Errorf("it took %v, the error says %v; want 10 s", took, e.Elapsed)
 		}
 		if e.Attempts < 10 || e.Attempts >= enough {
 			t.Errorf("%d tries in 10 s with a pause of half a second to one", e.Attempts)
@@ -153,24 +153,24 @@ func TestGivingUpSaysWhatWasTried(t *testing.T) {
 			t.Errorf("the error is %q,\nwant %q", err, want)
 		}
 		for range enough - e.Attempts { // what was expected too much
-			d.transactOnce()
+			d.insertRowOnce()
 		}
 	})
 }
 
 // transactOnce is a try without anything around it.
-func (d *Disposable) transactOnce() {
+func (d *Disposable) insertRowOnce() {
 	conn, err := d.db.Conn(context.Background())
 	if err != nil {
 		panic(err)
 	}
 	defer conn.Close()
-	(&try{d: d, node: testNode}).transact(context.Background(), time.Now(), conn, 0)
+	(&assignment{d: d, node: testNode}).insertRow(context.Background(), time.Now(), conn, 0)
 }
 
 func TestAssignEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t)
+		d, m := newMockDisposable(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		l, err := d.Assign(ctx, Request{})
@@ -178,7 +178,7 @@ func TestAssignEndsWithItsContext(t *testing.T) {
 			t.Errorf("Assign() of a cancelled context = %v, %v", l, err)
 		}
 		// The server does not answer; the caller goes.
-		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+		expectInsert(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		ctx, cancel = context.WithCancel(context.Background())
 		time.AfterFunc(time.Second, cancel)
 		begin := time.Now()
@@ -194,9 +194,9 @@ func TestAssignEndsWithItsContext(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// One try that hangs is given up for another one.
-		d, m := mock(t, WithAttemptTimeout(2*time.Second))
-		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
-		expectKey(m, 2)
+		d, m := newMockDisposable(t, WithAttemptTimeout(2*time.Second))
+		expectInsert(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+		expectSuccess(m, 2)
 		begin := time.Now()
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 2 {
 			t.Errorf("Assign() = %v, %v", l, err)
@@ -207,15 +207,15 @@ func TestTimeouts(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		// Without a deadline the timeout holds; with one it does not.
-		d, m := mock(t, WithTimeout(time.Second))
-		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+		d, m := newMockDisposable(t, WithTimeout(time.Second))
+		expectInsert(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		begin := time.Now()
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
 			t.Errorf("Assign() = %v, %v after %v", l, err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 		defer cancel()
-		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+		expectInsert(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		begin = time.Now()
 		if l, err := d.Assign(ctx, Request{}); l != nil || !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 4*time.Second {
 			t.Errorf("Assign() = %v, %v after %v", l, err, time.Since(begin))
@@ -246,7 +246,7 @@ func TestD11DisposableOptions(t *testing.T) {
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, _ := mock(t, tt.option)
+				d, _ := newMockDisposable(t, tt.option)
 				l, err := d.Assign(context.Background(), Request{})
 				if l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("Assign() = %v, %v; want ErrOption with %q", l, err, tt.want)
@@ -275,8 +275,8 @@ func TestZeroDisposable(t *testing.T) {
 // Both kinds of pool will do.
 func TestEitherPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t)
-		expectKey(m, 7)
+		d, m := newMockDisposable(t)
+		expectSuccess(m, 7)
 		d.db = d.db.(*sqlx.DB).DB
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 7 {
 			t.Errorf("Assign() on a *sql.DB = %v, %v", l, err)
@@ -289,31 +289,31 @@ func TestEitherPool(t *testing.T) {
 func TestAmbiguousCommit(t *testing.T) {
 	for _, fault := range []error{mysql.ErrInvalidConn, driver.ErrBadConn, &mysql.MySQLError{Number: 2013}, &mysql.MySQLError{Number: 1053}} {
 		synctest.Test(t, func(t *testing.T) {
-			d, m := mock(t)
-			expect(m).WillReturnResult(sqlmock.NewResult(5, 1))
+			d, m := newMockDisposable(t)
+			expectInsert(m).WillReturnResult(sqlmock.NewResult(5, 1))
 			expectCommit(m).WillReturnError(fault)
-			expectKey(m, 6)
+			expectSuccess(m, 6)
 			if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 6 {
 				t.Errorf("after %v at the commit Assign() = %v, %v; want 6", fault, l, err)
 			}
 		})
 	}
 	synctest.Test(t, func(t *testing.T) { // a commit that hangs ends with its try
-		d, m := mock(t, WithAttemptTimeout(time.Second))
-		expect(m).WillReturnResult(sqlmock.NewResult(5, 1))
+		d, m := newMockDisposable(t, WithAttemptTimeout(time.Second))
+		expectInsert(m).WillReturnResult(sqlmock.NewResult(5, 1))
 		expectCommit(m).WillDelayFor(time.Hour)
-		expectKey(m, 6)
+		expectSuccess(m, 6)
 		begin := time.Now()
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 6 || time.Since(begin) > 2*time.Second {
 			t.Errorf("after a commit that hangs Assign() = %v, %v after %v; want 6", l, err, time.Since(begin))
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // a commit that the server refuses is rolled back
-		d, m := mock(t)
-		expect(m).WillReturnResult(sqlmock.NewResult(5, 1))
+		d, m := newMockDisposable(t)
+		expectInsert(m).WillReturnResult(sqlmock.NewResult(5, 1))
 		expectCommit(m).WillReturnError(&mysql.MySQLError{Number: 1213})
 		expectRollback(m)
-		expectKey(m, 6)
+		expectSuccess(m, 6)
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 6 {
 			t.Errorf("after a commit that conflicts Assign() = %v, %v; want 6", l, err)
 		}
@@ -325,7 +325,7 @@ func TestAmbiguousCommit(t *testing.T) {
 func TestConnectionsToOtherNodesAreTried(t *testing.T) {
 	for _, number := range []uint16{1047, 1290, 1792, 1836} {
 		synctest.Test(t, func(t *testing.T) {
-			d, m := mock(t)
+			d, m := newMockDisposable(t)
 			pool := d.db.(*sqlx.DB)
 			pool.SetMaxIdleConns(10)
 			var conns []*sql.Conn
@@ -342,7 +342,7 @@ func TestConnectionsToOtherNodesAreTried(t *testing.T) {
 			for range 4 {
 				m.ExpectExec("START TRANSACTION").WillReturnError(&mysql.MySQLError{Number: number})
 			}
-			expectKey(m, 7)
+			expectSuccess(m, 7)
 			begin := time.Now()
 			l, err := d.Assign(context.Background(), Request{})
 			if err != nil || l.WorkerID() != 7 || time.Since(begin) > 200*time.Millisecond {
@@ -359,7 +359,7 @@ func TestConnectionsToOtherNodesAreTried(t *testing.T) {
 func TestReadOnlyServer(t *testing.T) {
 	for _, number := range []uint16{1290, 1792, 1836} {
 		synctest.Test(t, func(t *testing.T) {
-			d, m := mock(t, WithBackoff(time.Second, time.Second), WithTimeout(1200*time.Millisecond))
+			d, m := newMockDisposable(t, WithBackoff(time.Second, time.Second), WithTimeout(1200*time.Millisecond))
 			for range 5 { // more than there are
 				expectFailure(m, &mysql.MySQLError{Number: number})
 			}
@@ -368,7 +368,7 @@ func TestReadOnlyServer(t *testing.T) {
 				t.Errorf("Assign() = %v", err)
 			}
 			for m.ExpectationsWereMet() != nil {
-				d.transactOnce()
+				d.insertRowOnce()
 			}
 		})
 	}
@@ -377,8 +377,8 @@ func TestReadOnlyServer(t *testing.T) {
 // One try takes longer than a failover of a cluster.
 func TestAttemptTimeoutByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t)
-		expect(m).WillDelayFor(9 * time.Second).WillReturnResult(sqlmock.NewResult(1, 1))
+		d, m := newMockDisposable(t)
+		expectInsert(m).WillDelayFor(9 * time.Second).WillReturnResult(sqlmock.NewResult(1, 1))
 		expectCommit(m)
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 1 {
 			t.Errorf("Assign() = %v, %v; want the key of the first try", l, err)
@@ -389,15 +389,15 @@ func TestAttemptTimeoutByDefault(t *testing.T) {
 // A key below the least one is rolled back, and not used.
 func TestMinWorkerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t, WithMinWorkerID(1000))
-		expect(m).WillReturnResult(sqlmock.NewResult(999, 1))
+		d, m := newMockDisposable(t, WithMinWorkerID(1000))
+		expectInsert(m).WillReturnResult(sqlmock.NewResult(999, 1))
 		expectRollback(m)
 		l, err := d.Assign(context.Background(), Request{})
 		if l != nil || !errors.Is(err, ErrTooLow) || errors.Is(err, ErrWidth) || !strings.Contains(err.Error(), "it is 999, must be at least 1000") ||
 			!strings.Contains(err.Error(), "as schema.sql describes") {
 			t.Errorf("Assign() = %v, %v; want ErrTooLow", l, err)
 		}
-		expectKey(m, 1000)
+		expectSuccess(m, 1000)
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 1000 {
 			t.Errorf("Assign() = %v, %v; want 1000", l, err)
 		}
@@ -408,13 +408,13 @@ func TestMinWorkerID(t *testing.T) {
 // that fails.
 func TestHostNameThatDoesNotExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t)
+		d, m := newMockDisposable(t)
 		unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "bd.example.com", IsNotFound: true}}
 		for range 4 {
 			expectFailure(m, unknown)
 		}
 		expectFailure(m, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
-		for range notFoundTries {
+		for range maxHostNotFound {
 			expectFailure(m, unknown)
 		}
 		begin := time.Now()
@@ -431,10 +431,10 @@ func TestHostNameThatDoesNotExist(t *testing.T) {
 // What is waited for, where, and what to check; once.
 func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t, WithAttemptTimeout(4*time.Second), WithTimeout(12*time.Second))
+		d, m := newMockDisposable(t, WithAttemptTimeout(4*time.Second), WithTimeout(12*time.Second))
 		d.server = "db:3306"
 		for range 3 {
-			expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+			expectInsert(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		}
 		_, err := d.Assign(context.Background(), Request{})
 		want := "workerassign: gave up: inserting a row into WORKER_NODE at db:3306: tried 3 times in 12s: context deadline exceeded; " +
@@ -444,7 +444,7 @@ func TestNoAnswer(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // all connections are in use
-		d, _ := mock(t, WithTimeout(time.Second))
+		d, _ := newMockDisposable(t, WithTimeout(time.Second))
 		d.db.(*sqlx.DB).SetMaxOpenConns(1) // the one that is kept
 		_, err := d.Assign(context.Background(), Request{})
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 1s while waiting for a connection; all connections of the pool are in use") {
@@ -452,8 +452,8 @@ func TestNoAnswer(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the deadline of a try is none of the caller's
-		d, m := mock(t, WithAttemptTimeout(time.Second))
-		expect(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
+		d, m := newMockDisposable(t, WithAttemptTimeout(time.Second))
+		expectInsert(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(1010*time.Millisecond, cancel)
 		_, err := d.Assign(ctx, Request{})
@@ -465,7 +465,7 @@ func TestNoAnswer(t *testing.T) {
 
 // A panic of the driver, or of what it calls, is an error.
 func TestPanicOfTheDriver(t *testing.T) {
-	db := sql.OpenDB(panicking{})
+	db := sql.OpenDB(panickingConnector{})
 	defer db.Close()
 	l, err := NewDisposable(db, WithLogger(slog.New(slog.DiscardHandler))).Assign(context.Background(), Request{})
 	if l != nil || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "panicked: the dialer's") {
@@ -473,7 +473,7 @@ func TestPanicOfTheDriver(t *testing.T) {
 	}
 }
 
-type panicking struct{}
+type panickingConnector struct{}
 
-func (panicking) Connect(context.Context) (driver.Conn, error) { panic("the dialer's") }
-func (panicking) Driver() driver.Driver                        { return new(mysql.MySQLDriver) }
+func (panickingConnector) Connect(context.Context) (driver.Conn, error) { panic("the dialer's") }
+func (panickingConnector) Driver() driver.Driver                        { return new(mysql.MySQLDriver) }

@@ -55,42 +55,42 @@ import (
 // layout, before the other is asked; and one that wraps ErrWidth, where the other's worker ID is
 // too great to be divided, and then its lease is released.
 func Divide(a Assigner, bits int) Assigner {
-	return &divided{
+	return &divideAssigner{
 		assigner: a,
 		bits:     bits,
-		err:      checkNested(a, bits, "divided"),
-		asking:   make(chan struct{}, 1),
+		err:      checkWrapperArgs(a, bits, "divided"),
+		lock:     make(chan struct{}, 1),
 		parents:  make(map[string]*parent),
 	}
 }
 
-type divided struct {
+type divideAssigner struct {
 	assigner Assigner
 	bits     int
 	err      error // what is wrong with the arguments
 
-	asking  chan struct{}      // a lock, held by a send, on what follows
-	rest    int                // the bits of a parent's worker ID; 0 before the first lease
-	parents map[string]*parent // by format: what the next lease is a part of
+	lock      chan struct{}      // a lock, held by a send, on what follows
+	innerBits int                // the bits of a parent's worker ID; 0 before the first lease
+	parents   map[string]*parent // by format: what the next lease is a part of
 }
 
 // releaseTimeout bounds the release of a lost lease on the way to the next one.
 const releaseTimeout = 2 * time.Second
 
 // Assign implements Assigner.
-func (d *divided) Assign(ctx context.Context, r Request) (Lease, error) {
+func (d *divideAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
 	what := fmt.Sprintf("divided by %d bits", d.bits)
-	rest, inner, err := nest(r, d.bits, what)
+	rest, inner, err := innerRequest(r, d.bits, what)
 	if err != nil {
 		return nil, err
 	}
-	c, lost, err := d.take(ctx, inner, rest)
+	c, lost, err := d.nextChild(ctx, inner, rest)
 	if lost != nil { // by a queue: another Divide around this one holds its lock
 		log := safelog.NewQueue(r.Logger)
-		defer log.Flush(flushTimeout)
+		defer log.Flush(logFlushTimeout)
 		log.Log(slog.LevelWarn, "workerassign: a lost lease was not released; its worker ID may be unavailable until the store frees it", "err", lost)
 	}
 	if err != nil {
@@ -101,37 +101,37 @@ func (d *divided) Assign(ctx context.Context, r Request) (Lease, error) {
 
 // take returns a part of the current parent, or of a new one. lost is why a parent that was
 // lost was not released.
-func (d *divided) take(ctx context.Context, inner Request, rest int) (c *child, lost, err error) {
+func (d *divideAssigner) nextChild(ctx context.Context, inner Request, rest int) (c *child, lost, err error) {
 	select {
-	case d.asking <- struct{}{}:
-		defer func() { <-d.asking }()
+	case d.lock <- struct{}{}:
+		defer func() { <-d.lock }()
 	case <-ctx.Done():
 		return nil, nil, fmt.Errorf("workerassign: gave up waiting for another generator's Assign: %w", context.Cause(ctx))
 	}
-	if d.rest != 0 && d.rest != rest {
+	if d.innerBits != 0 && d.innerBits != rest {
 		return nil, nil, fmt.Errorf("%w: divided by %d bits: the layout has %d worker bits, that of the first generator %d; make one Divide for each layout",
-			ErrOption, d.bits, rest+d.bits, d.rest+d.bits)
+			ErrOption, d.bits, rest+d.bits, d.innerBits+d.bits)
 	}
 	p := d.parents[inner.Format]
 	if p != nil && p.lost.Load() {
 		// What could not be extended as one of its parts cannot be as another.
 		delete(d.parents, inner.Format)
-		p, lost = nil, p.abandon(ctx)
+		p, lost = nil, p.releaseUnassigned(ctx)
 	}
 	if p == nil {
 		lease, err := d.assigner.Assign(ctx, inner)
 		if err != nil {
 			return nil, lost, err
 		}
-		id, err := fit(ctx, lease, rest)
+		id, err := checkedWorkerID(ctx, lease, rest)
 		if err != nil {
 			return nil, lost, err
 		}
 		p = newParent(lease, id, d.bits, rest)
-		d.rest, d.parents[inner.Format] = rest, p
+		d.innerBits, d.parents[inner.Format] = rest, p
 	}
-	c = p.child(inner.Now)
-	if p.next == p.parts {
+	c = p.newChild(inner.Now)
+	if p.nextPart == p.partCount {
 		delete(d.parents, inner.Format)
 	}
 	return c, lost, nil

@@ -18,7 +18,7 @@ func TestDividedAssignersLogUnderNoLock(t *testing.T) {
 	for name, inner := range map[string]func(t *testing.T) Assigner{
 		"a file whose lock is waited for": func(t *testing.T) Assigner {
 			path := filepath.Join(folder, "worker")
-			lock, err := NewFile(path).lock(context.Background(), quietQueue(), path+".lock")
+			lock, err := NewFile(path).acquireLock(context.Background(), discardQueue(), path+".lock")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,12 +32,12 @@ func TestDividedAssignersLogUnderNoLock(t *testing.T) {
 			return a
 		},
 		"a division that lost its lease": func(t *testing.T) Assigner {
-			store, _ := scriptedFrom(scripted{
-				reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errGone },
-				release: func(context.Context, time.Time) error { return errGone },
+			store, _ := newScriptedStore(scriptedLease{
+				reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
+				release: func(context.Context, time.Time) error { return errLeaseGone },
 			})
 			a := Divide(store, 1)
-			r := of10Bits
+			r := request10Bits
 			r.MaxWorkerID = 1<<9 - 1 // as of the outer one
 			l, err := a.Assign(context.Background(), r)
 			if err != nil {
@@ -51,11 +51,11 @@ func TestDividedAssignersLogUnderNoLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, logged := Divide(inner(t), 1), make(chan error, 1)
-				r := of10Bits
-				r.Logger = slog.New(reentrant{slog.NewTextHandler(io.Discard, nil), func() {
+				r := request10Bits
+				r.Logger = slog.New(callbackHandler{slog.NewTextHandler(io.Discard, nil), func() {
 					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 					defer cancel()
-					_, err := a.Assign(ctx, of10Bits)
+					_, err := a.Assign(ctx, request10Bits)
 					logged <- err
 				}})
 				begin := time.Now()

@@ -12,20 +12,20 @@ import (
 )
 
 // scripted is a lease that does as the test says, where that says something.
-type scripted struct {
+type scriptedLease struct {
 	Lease
 	reserve func(ctx context.Context, until time.Time) (time.Time, error)
 	release func(ctx context.Context, used time.Time) error
 }
 
-func (l scripted) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (l scriptedLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
 	if l.reserve == nil {
 		return l.Lease.Reserve(ctx, until)
 	}
 	return l.reserve(ctx, until)
 }
 
-func (l scripted) Release(ctx context.Context, used time.Time) error {
+func (l scriptedLease) Release(ctx context.Context, used time.Time) error {
 	if l.release == nil {
 		return l.Lease.Release(ctx, used)
 	}
@@ -36,8 +36,8 @@ func (l scripted) Release(ctx context.Context, used time.Time) error {
 }
 
 // scriptedFrom returns an assigner of the numbers from 1 on, whose first lease does as a test says.
-func scriptedFrom(first scripted) (Assigner, *counted) {
-	inner := from(1)
+func newScriptedStore(first scriptedLease) (Assigner, *countingAssigner) {
+	inner := countFrom(1)
 	return assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
 		l, err := inner.Assign(ctx, r)
 		if err == nil && l.WorkerID() == 1 {
@@ -51,7 +51,7 @@ func scriptedFrom(first scripted) (Assigner, *counted) {
 // mustAssign takes a lease for a layout of ten worker bits and fails the test if there is none.
 func mustAssign(tb testing.TB, a Assigner) Lease {
 	tb.Helper()
-	l, err := a.Assign(context.Background(), of10Bits)
+	l, err := a.Assign(context.Background(), request10Bits)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -66,20 +66,20 @@ func mustRelease(tb testing.TB, l Lease, used time.Time) {
 	}
 }
 
-var errGone = errors.New("gone")
+var errLeaseGone = errors.New("gone")
 
 // A worker ID that cannot be extended any more is not divided further, and is given back when
 // its parts are: whether it says so, panics, or grants nothing that has begun.
 func TestDivideALostLease(t *testing.T) {
 	ctx := context.Background()
 	for name, reserve := range map[string]func(context.Context, time.Time) (time.Time, error){
-		"an error":                     func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errGone },
+		"an error":                     func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
 		"a time-out that is its own":   func(context.Context, time.Time) (time.Time, error) { return time.Time{}, context.DeadlineExceeded },
-		"a panic":                      func(context.Context, time.Time) (time.Time, error) { panic(errGone) },
+		"a panic":                      func(context.Context, time.Time) (time.Time, error) { panic(errLeaseGone) },
 		"no grant, and no word of why": func(context.Context, time.Time) (time.Time, error) { return time.Now().Add(-time.Minute), nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, inner := scriptedFrom(scripted{reserve: reserve})
+			store, inner := newScriptedStore(scriptedLease{reserve: reserve})
 			a := Divide(store, 2)
 			first, lost := mustAssign(t, a), mustAssign(t, a)
 			func() {
@@ -110,9 +110,9 @@ func TestDivideALostLease(t *testing.T) {
 // A lease that failed and then was extended after all is divided further.
 func TestDivideALeaseThatRecovers(t *testing.T) {
 	fail := true
-	store, inner := scriptedFrom(scripted{reserve: func(context.Context, time.Time) (time.Time, error) {
+	store, inner := newScriptedStore(scriptedLease{reserve: func(context.Context, time.Time) (time.Time, error) {
 		if fail {
-			return time.Time{}, errGone
+			return time.Time{}, errLeaseGone
 		}
 		return Unbounded(), nil
 	}})
@@ -130,7 +130,7 @@ func TestDivideALeaseThatRecovers(t *testing.T) {
 // A generator that is closed while it extends its lease, or whose own time is over, says
 // nothing of the lease: 256 starts cost one worker ID.
 func TestDivideACancelledReserve(t *testing.T) {
-	store, inner := scriptedFrom(scripted{reserve: func(ctx context.Context, _ time.Time) (time.Time, error) {
+	store, inner := newScriptedStore(scriptedLease{reserve: func(ctx context.Context, _ time.Time) (time.Time, error) {
 		<-ctx.Done()
 		return time.Time{}, errors.New("the store did not answer") // not every driver wraps the context's error
 	}})
@@ -162,15 +162,15 @@ func TestDivideACancelledReserve(t *testing.T) {
 // next one; it is logged, under no lock.
 func TestDivideALostLeaseThatIsNotGivenBack(t *testing.T) {
 	for name, release := range map[string]func(context.Context, time.Time) error{
-		"fails":  func(context.Context, time.Time) error { return errGone },
-		"panics": func(context.Context, time.Time) error { panic(errGone) },
-		"hangs":  func(ctx context.Context, _ time.Time) error { <-ctx.Done(); return errGone },
+		"fails":  func(context.Context, time.Time) error { return errLeaseGone },
+		"panics": func(context.Context, time.Time) error { panic(errLeaseGone) },
+		"hangs":  func(ctx context.Context, _ time.Time) error { <-ctx.Done(); return errLeaseGone },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var releases int
-				store, inner := scriptedFrom(scripted{
-					reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errGone },
+				store, inner := newScriptedStore(scriptedLease{
+					reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
 					release: func(ctx context.Context, used time.Time) error { releases++; return release(ctx, used) },
 				})
 				a := Divide(store, 2)
@@ -178,9 +178,9 @@ func TestDivideALostLeaseThatIsNotGivenBack(t *testing.T) {
 				l.Reserve(context.Background(), time.Now().Add(time.Hour))
 				mustRelease(t, l, time.Time{})
 				var log bytes.Buffer
-				r := of10Bits
-				r.Logger = slog.New(reentrant{slog.NewTextHandler(&log, nil), func() {
-					if _, err := a.Assign(context.Background(), of10Bits); err != nil {
+				r := request10Bits
+				r.Logger = slog.New(callbackHandler{slog.NewTextHandler(&log, nil), func() {
+					if _, err := a.Assign(context.Background(), request10Bits); err != nil {
 						t.Error(err)
 					}
 				}})
@@ -205,12 +205,12 @@ func TestDivideALostLeaseThatIsNotGivenBack(t *testing.T) {
 }
 
 // reentrant is a log handler that does something that the user's may do.
-type reentrant struct {
+type callbackHandler struct {
 	slog.Handler
-	do func()
+	callback func()
 }
 
-func (h reentrant) Handle(ctx context.Context, r slog.Record) error {
-	h.do()
+func (h callbackHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.callback()
 	return h.Handler.Handle(ctx, r)
 }

@@ -15,7 +15,7 @@ func TestInvariant1DivideUsed(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for range 100 {
 		var got []time.Time
-		store, _ := scriptedFrom(scripted{release: func(_ context.Context, used time.Time) error {
+		store, _ := newScriptedStore(scriptedLease{release: func(_ context.Context, used time.Time) error {
 			got = append(got, used)
 			return nil
 		}})
@@ -42,8 +42,8 @@ func TestInvariant1DivideUsed(t *testing.T) {
 	}
 	// Of a lost one, whose other parts were never taken.
 	var got []time.Time
-	store, _ := scriptedFrom(scripted{
-		reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errGone },
+	store, _ := newScriptedStore(scriptedLease{
+		reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
 		release: func(_ context.Context, used time.Time) error { got = append(got, used); return nil },
 	})
 	a := Divide(store, 2)
@@ -60,7 +60,7 @@ func TestInvariant1DivideUsed(t *testing.T) {
 // The parts come back from many goroutines: one of them gives the worker ID back.
 func TestDivideReleasedByMany(t *testing.T) {
 	for range 200 {
-		inner := from(1)
+		inner := countFrom(1)
 		a := Divide(inner, 3)
 		var all sync.WaitGroup
 		for range 8 {
@@ -80,12 +80,12 @@ func TestDivideReleasedByMany(t *testing.T) {
 // and to nobody else.
 func TestDivideReleaseFails(t *testing.T) {
 	releases := 0
-	store, inner := scriptedFrom(scripted{release: func(context.Context, time.Time) error { releases++; return errGone }})
+	store, inner := newScriptedStore(scriptedLease{release: func(context.Context, time.Time) error { releases++; return errLeaseGone }})
 	a := Divide(store, 1)
 	first, last := mustAssign(t, a), mustAssign(t, a)
 	mustRelease(t, first, time.Time{})
-	if err := last.Release(context.Background(), time.Time{}); !errors.Is(err, errGone) {
-		t.Errorf("%v, want %v", err, errGone)
+	if err := last.Release(context.Background(), time.Time{}); !errors.Is(err, errLeaseGone) {
+		t.Errorf("%v, want %v", err, errLeaseGone)
 	}
 	mustRelease(t, first, time.Time{})
 	mustRelease(t, last, time.Time{})
@@ -99,7 +99,7 @@ func TestDivideReleaseFails(t *testing.T) {
 func TestDivideReleasedPartGrantsNothing(t *testing.T) {
 	ctx := context.Background()
 	asked := 0
-	store, inner := scriptedFrom(scripted{reserve: func(context.Context, time.Time) (time.Time, error) {
+	store, inner := newScriptedStore(scriptedLease{reserve: func(context.Context, time.Time) (time.Time, error) {
 		asked++
 		return Unbounded(), nil
 	}})
@@ -120,7 +120,7 @@ func TestDivideReleasedPartGrantsNothing(t *testing.T) {
 // An idle Divide keeps its worker ID for the generators to come, so that starts within a process
 // cost parts of it, not worker IDs.
 func TestDivideIsKeptForLater(t *testing.T) {
-	inner := from(1)
+	inner := countFrom(1)
 	a := Divide(inner, 2)
 	for n := range int64(8) {
 		mustRelease(t, mustAssign(t, a), time.Time{})

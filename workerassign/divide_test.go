@@ -13,12 +13,12 @@ import (
 
 func TestDivide(t *testing.T) {
 	ctx := context.Background()
-	inner := from(3)
+	inner := countFrom(3)
 	a := Divide(inner, 2)
 	var leases []Lease
 	// A part is the upper bits, so part 0 is the other's worker ID itself.
 	for _, want := range []int64{3, 256 + 3, 512 + 3, 768 + 3, 4, 256 + 4, 512 + 4, 768 + 4} {
-		l, err := a.Assign(ctx, of10Bits)
+		l, err := a.Assign(ctx, request10Bits)
 		if err != nil || l.WorkerID() != want {
 			t.Fatalf("worker ID %v, %v; want %d", l, err, want)
 		}
@@ -41,21 +41,21 @@ func TestDivide(t *testing.T) {
 		}
 	}
 	// The last that fits, and the first that does not.
-	last := from(255)
+	last := countFrom(255)
 	a = Divide(last, 2)
 	for _, want := range []int64{255, 511, 767, 1023} {
-		if l, err := a.Assign(ctx, of10Bits); err != nil || l.WorkerID() != want {
+		if l, err := a.Assign(ctx, request10Bits); err != nil || l.WorkerID() != want {
 			t.Fatalf("worker ID %v, %v; want %d", l, err, want)
 		}
 	}
-	if _, err := a.Assign(ctx, of10Bits); !errors.Is(err, ErrWidth) || last.released.Load() != 1 {
+	if _, err := a.Assign(ctx, request10Bits); !errors.Is(err, ErrWidth) || last.released.Load() != 1 {
 		t.Errorf("%v; %d leases were given back", err, last.released.Load())
 	}
 }
 
 // Invariant 1: however many ask at a time, no worker ID is given out twice.
 func TestInvariant1Divide(t *testing.T) {
-	a := Prefix(Divide(Divide(from(0), 3), 2), 1, 8)
+	a := Prefix(Divide(Divide(countFrom(0), 3), 2), 1, 8)
 	var seen uniq.Set
 	var all sync.WaitGroup
 	for range 16 {
@@ -85,11 +85,11 @@ func TestDivideWaitsWithItsContext(t *testing.T) {
 		<-blocked
 		return disposableLease(1), nil
 	}), 2)
-	go a.Assign(context.Background(), of10Bits)
+	go a.Assign(context.Background(), request10Bits)
 	<-asked
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := a.Assign(ctx, of10Bits); !errors.Is(err, context.Canceled) {
+	if _, err := a.Assign(ctx, request10Bits); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -98,7 +98,7 @@ func TestDivideWaitsWithItsContext(t *testing.T) {
 // greater one may be a part of the smaller.
 func TestInvariant1DivideOfTwoWidths(t *testing.T) {
 	ctx := context.Background()
-	inner := from(255)
+	inner := countFrom(255)
 	a := Divide(inner, 2)
 	seen := map[int64]bool{}
 	widths := []int64{1023, 4095, 1023, 511, 1023, 1 << 40, 1023}
@@ -126,7 +126,7 @@ func TestInvariant1DivideOfTwoWidths(t *testing.T) {
 // apart all the same.
 func TestDivideAsksForEachFormat(t *testing.T) {
 	ctx := context.Background()
-	inner, formats := from(1), []string{}
+	inner, formats := countFrom(1), []string{}
 	a := Divide(assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
 		formats = append(formats, r.Format)
 		return inner.Assign(ctx, r)

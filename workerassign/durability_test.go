@@ -12,7 +12,7 @@ import (
 
 // The statements show and set what keeps acknowledged inserts.
 func TestSchemaDurability(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t, append(mariadbtest.PrimaryFlags(), "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")...)
 		admin := s.Admin()
 		statements := newSection(t, "DURABILITY")
@@ -35,11 +35,11 @@ func TestSchemaDurability(t *testing.T) {
 // A server that is killed forgets acknowledged inserts at 0, where the log is written now and
 // then only, and keeps them at 1 and 2.
 func TestKilledServerByDurability(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		// The longest time until the log is written anyway, so that it is not during the test.
 		s := start(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-flush-log-at-timeout=2700")
-		db := ids(t, s)
-		mariadbtest.Script(t, db, schema(t))
+		db := createIDsDatabase(t, s)
+		mariadbtest.RunScript(t, db, schemaScript(t))
 		for _, setting := range []string{"1", "2", "0"} {
 			first := mustGrant(t, db)
 			db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = " + setting)
@@ -61,10 +61,10 @@ func TestKilledServerByDurability(t *testing.T) {
 // restart where the counter is in memory, and ignores in silence what is too small. Without
 // its greatest row such a server goes back.
 func TestRaisedCounter(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
-		db := ids(t, s)
-		mariadbtest.Script(t, db, schema(t))
+		db := createIDsDatabase(t, s)
+		mariadbtest.RunScript(t, db, schemaScript(t))
 		inMemory := strings.HasSuffix(t.Name(), "5.6")
 		restart := func() {
 			s.Stop()
@@ -86,11 +86,11 @@ func TestRaisedCounter(t *testing.T) {
 			last = 3
 		}
 		want(last, "ALTER TABLE and a restart")
-		addRows(t, db, created{5000, 0})
+		addRows(t, db, agedRow{5000, 0})
 		restart()
 		want(5001, "a row with an explicit ID and a restart")
 		_, err := db.Exec("INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (5001, 'h', 'p', 3, CURRENT_DATE)")
-		wantNumber(t, err, "a row with an ID that is there", 1062)
+		wantErrorNumber(t, err, "a row with an ID that is there", 1062)
 		db.MustExec("DELETE FROM WORKER_NODE WHERE ID = 5001")
 		restart()
 		next := int64(5002)
@@ -107,8 +107,8 @@ func TestRaisedCounter(t *testing.T) {
 // its package lacks.)
 func TestSemiSynchronousReplica(t *testing.T) {
 	primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--rpl-semi-sync-slave-enabled=ON")...)
-	db := ids(t, primary)
-	mariadbtest.Script(t, db, schema(t))
+	db := createIDsDatabase(t, primary)
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	replica := primary.Replica()
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_enabled = ON")

@@ -65,7 +65,7 @@ func (e *DatabaseError) Error() string {
 	if e == nil {
 		return ErrPermanent.Error()
 	}
-	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, at(e.Table, e.Server), e.Err, e.Advice)
+	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, atServer(e.Table, e.Server), e.Err, e.Advice)
 }
 
 // Is reports that every DatabaseError is ErrPermanent.
@@ -82,12 +82,12 @@ func (e *DatabaseError) Unwrap() error {
 // RetryError reports that the time for assigning a worker ID was over. errors.Is finds
 // ErrGaveUp, the error of the context, and what the last try failed of.
 type RetryError struct {
-	What     string        // what was tried
-	Attempts int           // how many tries there were
-	Took     time.Duration // how long it took
-	Cause    error         // the error of the context
-	Last     error         // what the last try failed of; nil if there was none
-	Advice   string        // what to check; "" if there is nothing to say
+	Operation string        // what was tried
+	Attempts  int           // how many tries there were
+	Elapsed   time.Duration // how long it took
+	Cause     error         // the error of the context
+	LastErr   error         // what the last try failed of; nil if there was none
+	Advice    string        // what to check; "" if there is nothing to say
 }
 
 // Error implements error.
@@ -99,9 +99,9 @@ func (e *RetryError) Error() string {
 	if e.Attempts == 1 {
 		tries = "tried once"
 	}
-	s := fmt.Sprintf("%v: %s: %s in %v: %v", ErrGaveUp, e.What, tries, e.Took.Round(time.Millisecond), e.Cause)
-	if e.Last != nil {
-		s += fmt.Sprintf("; the last try: %v", e.Last)
+	s := fmt.Sprintf("%v: %s: %s in %v: %v", ErrGaveUp, e.Operation, tries, e.Elapsed.Round(time.Millisecond), e.Cause)
+	if e.LastErr != nil {
+		s += fmt.Sprintf("; the last try: %v", e.LastErr)
 	}
 	if e.Advice != "" {
 		s += "; " + e.Advice
@@ -117,7 +117,7 @@ func (e *RetryError) Unwrap() (causes []error) {
 	if e == nil {
 		return nil
 	}
-	for _, cause := range []error{e.Cause, e.Last} {
+	for _, cause := range []error{e.Cause, e.LastErr} {
 		if cause != nil {
 			causes = append(causes, cause)
 		}
@@ -126,7 +126,7 @@ func (e *RetryError) Unwrap() (causes []error) {
 }
 
 // at returns what is at a server, with the server where it is known.
-func at(what, server string) string {
+func atServer(what, server string) string {
 	if server == "" {
 		return what
 	}
@@ -135,15 +135,15 @@ func at(what, server string) string {
 
 // A noAnswerError reports that a try was over before the server answered. It hides the errors of
 // contexts: that of the try is none of the caller's.
-type noAnswerError struct {
-	waitedFor phase
-	after     time.Duration
-	err       error // what the driver made of it
+type attemptTimeoutError struct {
+	phase   phase
+	elapsed time.Duration
+	err     error // what the driver made of it
 }
 
 // Error implements error.
-func (e *noAnswerError) Error() string {
-	s := fmt.Sprintf("no answer within %v while waiting for %v", e.after.Round(time.Millisecond), e.waitedFor)
+func (e *attemptTimeoutError) Error() string {
+	s := fmt.Sprintf("no answer within %v while waiting for %v", e.elapsed.Round(time.Millisecond), e.phase)
 	if e.Unwrap() != nil {
 		s += fmt.Sprintf(" (%v)", e.err)
 	}
@@ -151,8 +151,8 @@ func (e *noAnswerError) Error() string {
 }
 
 // Unwrap returns what the driver made of it, if that is more than the end of the context.
-func (e *noAnswerError) Unwrap() error {
-	if isAny(e.err, context.DeadlineExceeded, context.Canceled) {
+func (e *attemptTimeoutError) Unwrap() error {
+	if isAnyOf(e.err, context.DeadlineExceeded, context.Canceled) {
 		return nil
 	}
 	return e.err

@@ -27,10 +27,10 @@ import (
 // may leave behind. Where the system has no file locks that Go knows of (plan9, js, wasip1 and
 // the like), Assign says so.
 type File struct {
-	path   string
-	header string // of the file's text
-	cfg    fileConfig
-	step   func(step) error // for tests: called after each step; an error ends it there
+	path      string
+	header    string // of the file's text
+	cfg       fileConfig
+	afterStep func(step) error // for tests: called after each step; an error ends it there
 }
 
 type fileConfig struct{ config }
@@ -48,32 +48,32 @@ const (
 	stepRenamed
 	stepSynced
 	stepMarked
-	steps
+	stepCount
 )
 
 // marker is what a lock file holds once there is a counter: from then on a counter that is
 // not there has been lost.
-const marker = "ringuid-worker-lock v1: do not delete\n"
+const lockFileMarker = "ringuid-worker-lock v1: do not delete\n"
 
 // NewFile returns an assigner that counts in the file of that path. The file is made by the
 // first Assign, in a folder that exists. NewFile itself touches nothing; what is wrong with
 // its arguments, Assign tells.
 func NewFile(path string, opts ...FileOption) *File {
-	f := &File{header: workerHeader, cfg: fileConfig{newConfig()}, step: func(step) error { return nil }}
+	f := &File{header: workerHeader, cfg: fileConfig{newConfig()}, afterStep: func(step) error { return nil }}
 	for _, o := range opts {
 		if o == nil {
-			f.cfg.fail("an option is nil")
+			f.cfg.setError("an option is nil")
 			continue
 		}
-		o.file(&f.cfg)
+		o.applyFile(&f.cfg)
 	}
 	if path == "" {
-		f.cfg.fail("the path of the worker file is empty")
+		f.cfg.setError("the path of the worker file is empty")
 		return f
 	}
 	abs, err := filepath.Abs(path) // a later change of the working folder is not to matter
 	if err != nil {
-		f.cfg.fail("the path of the worker file, %q: %v", path, err)
+		f.cfg.setError("the path of the worker file, %q: %v", path, err)
 	}
 	f.path = abs
 	return f
@@ -88,22 +88,22 @@ func NewFile(path string, opts ...FileOption) *File {
 // for one that cannot be read, locked or written; or are a *RetryError. With an error, a
 // number may have been lost, which is a gap.
 func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
-	if f == nil || f.step == nil {
+	if f == nil || f.afterStep == nil {
 		return nil, fmt.Errorf("%w: a File must be made by NewFile", ErrOption)
 	}
 	if f.cfg.err != nil {
 		return nil, f.cfg.err
 	}
-	ctx, cancel := bound(ctx, f.cfg.timeout)
+	ctx, cancel := withDefaultTimeout(ctx, f.cfg.timeout)
 	defer cancel()
 	// A queue, because this goroutine may hold a lock of Divide's, which a handler may wait for.
-	log := safelog.NewQueue(f.cfg.log(r))
-	defer log.Flush(flushTimeout)
-	path, err := resolve(f.path)
+	log := safelog.NewQueue(f.cfg.loggerFor(r))
+	defer log.Flush(logFlushTimeout)
+	path, err := resolvePath(f.path)
 	if err != nil {
-		return nil, f.failed(err)
+		return nil, f.wrapError(err)
 	}
-	lock, err := f.lock(ctx, log, path+".lock")
+	lock, err := f.acquireLock(ctx, log, path+".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 }
 
 // failed is ErrFile with what the system said.
-func (f *File) failed(err error) error {
+func (f *File) wrapError(err error) error {
 	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrFile) {
 		return err
 	}
@@ -125,7 +125,7 @@ func (f *File) failed(err error) error {
 
 // resolve follows links, so that whoever names the file takes the same lock. The file need
 // not be there, but its folder must.
-func resolve(path string) (string, error) {
+func resolvePath(path string) (string, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return filepath.EvalSymlinks(path)
 	}
@@ -141,70 +141,70 @@ func resolve(path string) (string, error) {
 func (f *File) increment(path string, lock *os.File, next func(last int64) int64) (int64, error) {
 	info, err := lock.Stat()
 	if err != nil {
-		return 0, f.failed(err)
+		return 0, f.wrapError(err)
 	}
 	if !info.Mode().IsRegular() {
-		return 0, f.failed(fmt.Errorf("its lock %s is not a regular file", lock.Name()))
+		return 0, f.wrapError(fmt.Errorf("its lock %s is not a regular file", lock.Name()))
 	}
 	begun := info.Size() > 0
-	last, err := f.read(path, begun)
+	last, err := f.readCounter(path, begun)
 	if err != nil {
 		return 0, err
 	}
 	if last == math.MaxInt64 {
-		return 0, f.failed(fmt.Errorf("the counter is at %d, and there is no further number", last))
+		return 0, f.wrapError(fmt.Errorf("the counter is at %d, and there is no further number", last))
 	}
-	if err := f.step(stepRead); err != nil {
+	if err := f.afterStep(stepRead); err != nil {
 		return 0, err
 	}
 	n := next(last)
-	if err := f.write(path, lock, n); err != nil {
-		return 0, f.failed(err)
+	if err := f.replaceCounter(path, lock, n); err != nil {
+		return 0, f.wrapError(err)
 	}
 	if !begun {
-		if _, err := lock.WriteAt([]byte(marker), 0); err != nil {
-			return 0, f.failed(err)
+		if _, err := lock.WriteAt([]byte(lockFileMarker), 0); err != nil {
+			return 0, f.wrapError(err)
 		}
 		if err := lock.Sync(); err != nil {
-			return 0, f.failed(err)
+			return 0, f.wrapError(err)
 		}
-		if err := f.step(stepMarked); err != nil {
+		if err := f.afterStep(stepMarked); err != nil {
 			return 0, err
 		}
 	}
 	if err := f.verifyLock(lock); err != nil {
-		return 0, f.failed(err)
+		return 0, f.wrapError(err)
 	}
 	return n, nil
 }
 
 // read returns the last number that was counted, 0 where there is no counter yet.
-func (f *File) read(path string, begun bool) (int64, error) {
-	text, err := readRegular(path)
+func (f *File) readCounter(path string, begun bool) (int64, error) {
+	text, err := readRegularFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if begun {
-			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: "+repair, ErrCorrupt, f.path, formatNumber(f.header, 1000))
+			return 0, fmt.Errorf("%w: %s is gone, and its lock file tells that it was there: "+repairAdvice, ErrCorrupt, f.path, formatNumber(f.header, 1000))
 		}
 		return 0, nil
 	}
 	if err != nil {
-		return 0, f.failed(err)
+		return 0, f.wrapError(err)
 	}
 	last, err := parseNumber(f.header, text)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w: "+repair, ErrCorrupt, f.path, err, formatNumber(f.header, 1000))
+		return 0, fmt.Errorf("%w: %s: %w: "+repairAdvice, ErrCorrupt, f.path, err, formatNumber(f.header, 1000))
 	}
 	return last, nil
 }
 
 // repair is what to do about a counter that is gone or damaged. An older copy is as bad as a
 // new start: both give out worker IDs a second time.
-const repair = "put it back as it was last, never an older copy, or write a number to it that is beyond all worker IDs that were used " +
+const repairAdvice = "put it back as it was last, never an older copy, or write a number to it that is beyond all worker IDs that were used " +
 	"(for 1000 it is %q, where crc32c is of what stands before the last space); do not delete it or its lock file"
 
 // readRegular reads a regular file. From others, such as a pipe, reading need not come to an
 // end, which no context would be able to bring about.
-func readRegular(path string) ([]byte, error) {
+func readRegularFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -216,12 +216,12 @@ func readRegular(path string) ([]byte, error) {
 }
 
 // write puts a number in the place of the counter, all of it or nothing, and on disk.
-func (f *File) write(path string, lock *os.File, n int64) error {
-	temporary, err := prepare(path, formatNumber(f.header, n))
+func (f *File) replaceCounter(path string, lock *os.File, n int64) error {
+	temporary, err := writeTemporary(path, formatNumber(f.header, n))
 	if err != nil {
 		return err
 	}
-	if err := f.step(stepWritten); err != nil {
+	if err := f.afterStep(stepWritten); err != nil {
 		return err
 	}
 	// Without the lock others may have counted on, and this would set the counter back.
@@ -229,22 +229,22 @@ func (f *File) write(path string, lock *os.File, n int64) error {
 		os.Remove(temporary)
 		return err
 	}
-	if err := replace(temporary, path); err != nil {
+	if err := replaceFile(temporary, path); err != nil {
 		os.Remove(temporary)
 		return err
 	}
-	if err := f.step(stepRenamed); err != nil {
+	if err := f.afterStep(stepRenamed); err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := syncDirectory(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return f.step(stepSynced)
+	return f.afterStep(stepSynced)
 }
 
 // prepare puts a number on disk, beside the counter, and returns the path of its file: a new one each
 // time, because one without the lock, whose file was deleted, may write at the same time.
-func prepare(path, text string) (temporary string, err error) {
+func writeTemporary(path, text string) (temporary string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
 	if err != nil {
 		return "", err

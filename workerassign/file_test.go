@@ -61,7 +61,7 @@ func TestFileCounts(t *testing.T) {
 	}
 }
 
-var damaged = []string{
+var corruptTexts = []string{
 	"", "\n", "ringuid-worker v1", "ringuid-worker v1 5", "ringuid-worker v1 5 crc32c=00000000\n", "7", "7\n",
 	strings.TrimSuffix(formatCounter(5), "\n"), formatCounter(5) + "\n", " " + formatCounter(5), formatCounter(5) + formatCounter(6),
 	formatCounter(0), formatCounter(-1), formatCounter(math.MinInt64),
@@ -73,7 +73,7 @@ var damaged = []string{
 // A damaged file is an error that names it, and stays as it is: counting from 1 again would
 // give out every worker ID a second time.
 func TestDamagedFileIsNeverStartedAgain(t *testing.T) {
-	for _, text := range damaged {
+	for _, text := range corruptTexts {
 		path := filepath.Join(t.TempDir(), "worker")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestFileWaitsForTheLock(t *testing.T) {
 	leaktest.Check(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	f := NewFile(path)
-	lock, err := f.lock(context.Background(), quietQueue(), path+".lock")
+	lock, err := f.acquireLock(context.Background(), discardQueue(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestFileWaitsForTheLock(t *testing.T) {
 
 // needsDeletesOfOpenFiles skips a test where an open file cannot be deleted, as on Windows: there
 // nobody deletes a lock file that is in use.
-func needsDeletesOfOpenFiles(t *testing.T) {
+func requireOpenFileDeletion(t *testing.T) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "open"))
 	if err != nil {
@@ -238,17 +238,17 @@ func needsDeletesOfOpenFiles(t *testing.T) {
 // A lock file that is deleted before it is locked keeps nobody out, and so is not the one to hold.
 func TestLockFileIsReplaced(t *testing.T) {
 	leaktest.Check(t)
-	needsDeletesOfOpenFiles(t)
+	requireOpenFileDeletion(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	f, deleted := NewFile(path), 0
-	f.step = func(at step) error {
+	f.afterStep = func(at step) error {
 		if at == stepOpened && deleted < 3 {
 			deleted++
 			return os.Remove(path + ".lock")
 		}
 		return nil
 	}
-	lock, err := f.lock(context.Background(), quietQueue(), path+".lock")
+	lock, err := f.acquireLock(context.Background(), discardQueue(), path+".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestLockFileIsReplaced(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if other, err := NewFile(path).lock(ctx, quietQueue(), path+".lock"); err == nil {
+	if other, err := NewFile(path).acquireLock(ctx, discardQueue(), path+".lock"); err == nil {
 		other.Close()
 		t.Error("two hold the lock")
 	}
@@ -268,8 +268,8 @@ func TestLockFileIsReplaced(t *testing.T) {
 // one meanwhile: no worker ID comes twice, and the counter is not set back.
 func TestInvariant1LockFileIsDeletedMidway(t *testing.T) {
 	leaktest.Check(t)
-	needsDeletesOfOpenFiles(t)
-	for at := stepLocked; at < steps; at++ {
+	requireOpenFileDeletion(t)
+	for at := stepLocked; at < stepCount; at++ {
 		for first := range 2 { // with no counter yet, and with one
 			t.Run(fmt.Sprint("step ", int(at), " after ", first), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "worker")
@@ -291,7 +291,7 @@ func TestInvariant1LockFileIsDeletedMidway(t *testing.T) {
 					}
 				}
 				f, reached := NewFile(path), false
-				f.step = func(s step) error {
+				f.afterStep = func(s step) error {
 					if s != at {
 						return nil
 					}
@@ -331,13 +331,13 @@ var errCrash = errors.New("crash")
 // A crash after any step, over and over: no worker ID is given twice, none is a false alarm.
 func TestCrashAtEveryStep(t *testing.T) {
 	leaktest.Check(t)
-	for at := range steps {
+	for at := range stepCount {
 		t.Run(fmt.Sprint("step ", int(at)), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "worker")
 			last := int64(0)
 			for range 5 {
 				f := NewFile(path)
-				f.step = func(s step) error {
+				f.afterStep = func(s step) error {
 					if s == at {
 						return errCrash
 					}
@@ -452,7 +452,7 @@ func TestInvariant1FileProcesses(t *testing.T) {
 }
 
 func FuzzParseCounter(f *testing.F) {
-	for _, text := range append(damaged, formatCounter(1), formatCounter(math.MaxInt64)) {
+	for _, text := range append(corruptTexts, formatCounter(1), formatCounter(math.MaxInt64)) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -466,7 +466,7 @@ func FuzzParseCounter(f *testing.F) {
 // A process that was paused, whose lock file was deleted meanwhile, does not set back what others
 // count: neither by its own rename nor by what it leaves for another's.
 func TestInvariant1LockFileDeletedDuringAPause(t *testing.T) {
-	needsDeletesOfOpenFiles(t)
+	requireOpenFileDeletion(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	ctx := context.Background()
 	assign := func(f *File) int64 {
@@ -486,14 +486,14 @@ func TestInvariant1LockFileDeletedDuringAPause(t *testing.T) {
 		pausedWrote   = make(chan struct{})
 		ended         = make(chan error, 1)
 	)
-	other.step = func(s step) error {
+	other.afterStep = func(s step) error {
 		if s == stepWritten {
 			close(otherWrites)
 			<-pausedWrote
 		}
 		return nil
 	}
-	paused.step = func(s step) error {
+	paused.afterStep = func(s step) error {
 		switch s {
 		case stepRead:
 			if err := os.Remove(path + ".lock"); err != nil {

@@ -19,12 +19,12 @@ import (
 // While somebody replaces the lock file again and again, Assign tries at a bounded rate, and
 // no longer than it may.
 func TestReplacedLockFileIsNoSpin(t *testing.T) {
-	needsDeletesOfOpenFiles(t)
+	requireOpenFileDeletion(t)
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(folder, "worker")
 		f, tries := NewFile(path), 0
-		f.step = func(at step) error {
+		f.afterStep = func(at step) error {
 			if at == stepOpened {
 				if tries++; tries > 10_000 {
 					return errors.New("spins")
@@ -62,7 +62,7 @@ func TestFileLogsAWait(t *testing.T) {
 		{"no logger", nil, nil, &fallback},
 		{"the generator's", nil, to(&generators), &generators},
 		{"its own", []FileOption{WithLogger(to(&own))}, to(&generators), &own},
-		{"one that panics", nil, slog.New(reentrant{slog.NewTextHandler(io.Discard, nil), func() { panic("logger") }}), nil},
+		{"one that panics", nil, slog.New(callbackHandler{slog.NewTextHandler(io.Discard, nil), func() { panic("logger") }}), nil},
 	} {
 		folder := t.TempDir()
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestFileLogsAWait(t *testing.T) {
 				generators.Reset()
 				own.Reset()
 				path := filepath.Join(folder, "worker")
-				lock, err := NewFile(path).lock(context.Background(), quietQueue(), path+".lock")
+				lock, err := NewFile(path).acquireLock(context.Background(), discardQueue(), path+".lock")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,14 +98,14 @@ func TestFileLogsAWait(t *testing.T) {
 }
 
 // quietQueue is a log that nobody reads.
-func quietQueue() *safelog.Queue { return safelog.NewQueue(slog.New(slog.DiscardHandler)) }
+func discardQueue() *safelog.Queue { return safelog.NewQueue(slog.New(slog.DiscardHandler)) }
 
 // A File that NewFile did not make is an error, not a fault.
 func TestZeroFile(t *testing.T) {
 	var none *File
 	for _, f := range []*File{none, new(File), {}} {
 		for name, a := range map[string]Assigner{"as it is": f, "divided": Divide(f, 1), "prefix": Prefix(f, 0, 1)} {
-			if l, err := a.Assign(context.Background(), of10Bits); l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "NewFile") {
+			if l, err := a.Assign(context.Background(), request10Bits); l != nil || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "NewFile") {
 				t.Errorf("%s: Assign() = %v, %v; want ErrOption", name, l, err)
 			}
 		}

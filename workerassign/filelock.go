@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	lockPause   = time.Millisecond // the first pause between two tries for the lock
-	lockWarning = time.Second      // how long a wait for the lock is not worth a word in the log
+	initialLockPause = time.Millisecond // the first pause between two tries for the lock
+	lockWarningDelay = time.Second      // how long a wait for the lock is not worth a word in the log
 )
 
 // Why a lock was not taken.
@@ -24,29 +24,29 @@ var (
 
 // lock opens the lock file and waits until it is this one's alone. It pauses after each try, whether
 // another holds the lock or the file is not the one of its name: that may go on too.
-func (f *File) lock(ctx context.Context, log *safelog.Queue, path string) (*os.File, error) {
+func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string) (*os.File, error) {
 	begin, logged := time.Now(), false
 	var last error // why the last try failed
 	for tries := 1; ; tries++ {
 		if err := ctx.Err(); err != nil {
-			return nil, &RetryError{What: "waiting for the lock " + path, Attempts: tries - 1, Took: time.Since(begin), Cause: err, Last: last}
+			return nil, &RetryError{Operation: "waiting for the lock " + path, Attempts: tries - 1, Elapsed: time.Since(begin), Cause: err, LastErr: last}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
-			return nil, f.failed(err)
+			return nil, f.wrapError(err)
 		}
-		if err := f.step(stepOpened); err != nil {
+		if err := f.afterStep(stepOpened); err != nil {
 			file.Close()
 			return nil, err
 		}
 		locked, err := tryLock(file)
 		if err != nil {
 			file.Close()
-			return nil, f.failed(fmt.Errorf("locking %s: %w", path, err))
+			return nil, f.wrapError(fmt.Errorf("locking %s: %w", path, err))
 		}
 		// A lock on a file that was deleted meanwhile keeps nobody out.
 		if locked && sameFile(file, path) {
-			if err := f.step(stepLocked); err != nil {
+			if err := f.afterStep(stepLocked); err != nil {
 				file.Close()
 				return nil, err
 			}
@@ -56,11 +56,11 @@ func (f *File) lock(ctx context.Context, log *safelog.Queue, path string) (*os.F
 		if last = errLockHeld; locked {
 			last = errLockReplaced
 		}
-		if took := time.Since(begin); took > lockWarning && !logged {
+		if took := time.Since(begin); took > lockWarningDelay && !logged {
 			logged = true
 			log.Log(slog.LevelWarn, "workerassign: still waiting for a lock", "lock", path, "for", took.Round(time.Millisecond), "err", last)
 		}
-		sleep(ctx, backoff{first: lockPause, longest: 20 * lockPause}.pause(tries)) // the loop looks at the context
+		sleep(ctx, backoff{initial: initialLockPause, maximum: 20 * initialLockPause}.pause(tries)) // the loop looks at the context
 	}
 }
 

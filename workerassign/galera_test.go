@@ -20,7 +20,7 @@ import (
 
 // balanced opens a pool whose connections go to the nodes of a cluster in turn, as behind a load
 // balancer that does not look at their health.
-func balanced(t *testing.T, c *mariadbtest.Cluster, database string) *sql.DB {
+func roundRobinPool(t *testing.T, c *mariadbtest.Cluster, database string) *sql.DB {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(c.Node(0).DSN("root", "", database))
 	if err != nil {
@@ -61,8 +61,8 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 		mariadbtest.Open(t, c.Node(i).DSN("root", "", "")).MustExec("SET GLOBAL wsrep_auto_increment_control=" + control)
 	}
 	name, db := c.Database()
-	mariadbtest.Script(t, db, schema(t))
-	a := workerassign.NewDisposable(balanced(t, c, name), quiet())
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	a := workerassign.NewDisposable(roundRobinPool(t, c, name), discardLog())
 	const assigners, before, after = 12, 40, 100
 	var (
 		mu       sync.Mutex
@@ -121,7 +121,7 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 // reaches another node.
 func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
 	name, db := c.Database()
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	outside := mariadbtest.Open(t, c.Node(2).DSN("root", "", name))
 	outside.MustExec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
 	defer outside.Exec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
@@ -134,7 +134,7 @@ func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
 			t.Fatalf("the node is still in the cluster: %v", err)
 		}
 	}
-	pool := balanced(t, c, name)
+	pool := roundRobinPool(t, c, name)
 	var conns []*sql.Conn
 	for range 12 {
 		conn, err := pool.Conn(context.Background())
@@ -163,7 +163,7 @@ func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
 	if n := len(toOutside); n != 4 {
 		t.Fatalf("%d connections to the node outside, want 4", n)
 	}
-	a := workerassign.NewDisposable(pool, workerassign.WithTimeout(10*time.Second), quiet())
+	a := workerassign.NewDisposable(pool, workerassign.WithTimeout(10*time.Second), discardLog())
 	seen := map[int64]bool{}
 	for range 12 {
 		l, err := a.Assign(context.Background(), workerassign.Request{})

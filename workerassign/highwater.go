@@ -29,27 +29,27 @@ const refusedSuffix = ".refused"
 // before, and where a greater number could not be written: a key that was inserted in vain would
 // be spent.
 func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, err error) {
-	err = h.locked(ctx, log, func(path string, lock *os.File) error {
-		switch text, err := readRegular(path + refusedSuffix); {
+	err = h.withLock(ctx, log, func(path string, lock *os.File) error {
+		switch text, err := readRegularFile(path + refusedSuffix); {
 		case err == nil:
 			return fmt.Errorf("%w: one was refused before, as %s says (%q): delete that file when the counter is raised",
 				ErrTooLow, path+refusedSuffix, strings.TrimSpace(string(text)))
 		case !errors.Is(err, fs.ErrNotExist):
-			return h.file.failed(err)
+			return h.file.wrapError(err)
 		}
 		info, err := lock.Stat()
 		if err != nil {
-			return h.file.failed(err)
+			return h.file.wrapError(err)
 		}
-		if mark, err = h.file.read(path, info.Size() > 0); err != nil {
+		if mark, err = h.file.readCounter(path, info.Size() > 0); err != nil {
 			return err
 		}
-		temporary, err := prepare(path, formatNumber(h.file.header, max(mark, 1)))
+		temporary, err := writeTemporary(path, formatNumber(h.file.header, max(mark, 1)))
 		if err == nil {
 			err = os.Remove(temporary)
 		}
 		if err != nil {
-			return h.file.failed(err)
+			return h.file.wrapError(err)
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, 
 // Another process may have been granted more than n meanwhile, but n itself only where the keys
 // went back.
 func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) error {
-	return h.locked(ctx, log, func(path string, lock *os.File) error {
+	return h.withLock(ctx, log, func(path string, lock *os.File) error {
 		var before int64
 		_, err := h.file.increment(path, lock, func(last int64) int64 {
 			before = last
@@ -75,29 +75,29 @@ func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) erro
 
 // refuse notes that a key was refused, and why, so that this host inserts no other one: each would
 // move the table's counter, until it is beyond this host's own number and not beyond others'.
-func (h *highWater) refuse(ctx context.Context, log *safelog.Queue, why error) error {
-	return h.locked(ctx, log, func(path string, _ *os.File) error {
-		temporary, err := prepare(path, why.Error()+"\n")
+func (h *highWater) writeRefusal(ctx context.Context, log *safelog.Queue, why error) error {
+	return h.withLock(ctx, log, func(path string, _ *os.File) error {
+		temporary, err := writeTemporary(path, why.Error()+"\n")
 		if err == nil {
-			err = replace(temporary, path+refusedSuffix)
+			err = replaceFile(temporary, path+refusedSuffix)
 		}
 		if err == nil {
-			err = syncFolder(filepath.Dir(path))
+			err = syncDirectory(filepath.Dir(path))
 		}
 		if err != nil {
-			return h.file.failed(err)
+			return h.file.wrapError(err)
 		}
 		return nil
 	})
 }
 
 // locked calls f with the path of the file, links resolved, and its lock.
-func (h *highWater) locked(ctx context.Context, log *safelog.Queue, f func(path string, lock *os.File) error) error {
-	path, err := resolve(h.file.path)
+func (h *highWater) withLock(ctx context.Context, log *safelog.Queue, f func(path string, lock *os.File) error) error {
+	path, err := resolvePath(h.file.path)
 	if err != nil {
-		return h.file.failed(err)
+		return h.file.wrapError(err)
 	}
-	lock, err := h.file.lock(ctx, log, path+".lock")
+	lock, err := h.file.acquireLock(ctx, log, path+".lock")
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // another host whose mark is greater.
 func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	pool, folder := mariadbtest.Open(t, dsn), t.TempDir()
 	host := func(name string) *workerassign.Disposable {
 		return workerassign.NewDisposable(pool, workerassign.WithHighWaterFile(filepath.Join(folder, name)),

@@ -22,7 +22,7 @@ func TestHighWaterFile(t *testing.T) {
 	assign := func(t *testing.T, key, want int64) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			d, m := mock(t, WithHighWaterFile(path)) // another process, each time
+			d, m := newMockDisposable(t, WithHighWaterFile(path)) // another process, each time
 			if want == stopped {
 				l, err := d.Assign(context.Background(), Request{})
 				if l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "one was refused before") || !strings.Contains(err.Error(), path+".refused") {
@@ -30,7 +30,7 @@ func TestHighWaterFile(t *testing.T) {
 				}
 				return
 			}
-			expect(m).WillReturnResult(sqlmock.NewResult(key, 1))
+			expectInsert(m).WillReturnResult(sqlmock.NewResult(key, 1))
 			if want > 0 {
 				expectCommit(m)
 			} else {
@@ -68,7 +68,7 @@ func TestHighWaterFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Test(t, func(t *testing.T) {
-			d, _ := mock(t, WithHighWaterFile(path))
+			d, _ := newMockDisposable(t, WithHighWaterFile(path))
 			if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) {
 				t.Errorf("with a file that is %s Assign() = %v, %v; want ErrCorrupt", name, l, err)
 			}
@@ -78,7 +78,7 @@ func TestHighWaterFile(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := mock(t, WithHighWaterFile(filepath.Join(path, "no folder")))
+		d, _ := newMockDisposable(t, WithHighWaterFile(filepath.Join(path, "no folder")))
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrFile) {
 			t.Errorf("without a folder Assign() = %v, %v; want ErrFile", l, err)
 		}
@@ -89,9 +89,9 @@ func TestHighWaterFile(t *testing.T) {
 func TestHighWaterFileThatCannotBeWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t, WithHighWaterFile(path))
-		expectKey(m, 10)
-		d.highWater.file.step = func(s step) error {
+		d, m := newMockDisposable(t, WithHighWaterFile(path))
+		expectSuccess(m, 10)
+		d.highWater.file.afterStep = func(s step) error {
 			if s == stepRenamed {
 				return errors.New("the disk is gone")
 			}
@@ -108,7 +108,7 @@ func TestHighWaterFileThatCannotBeWritten(t *testing.T) {
 func TestHighWaterFileIsShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	const holders, each = 8, 25
-	log := quietQueue()
+	log := discardQueue()
 	var (
 		all  sync.WaitGroup
 		mu   sync.Mutex
@@ -156,7 +156,7 @@ func TestHighWaterFileIsCheckedBeforeTheInsert(t *testing.T) {
 	// The name of its lock file is as long as names may be, that of the next content is longer.
 	path := filepath.Join(t.TempDir(), strings.Repeat("g", 255-len(".lock")))
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := mock(t, WithHighWaterFile(path))
+		d, _ := newMockDisposable(t, WithHighWaterFile(path))
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrFile) {
 			t.Errorf("Assign() = %v, %v; want ErrFile", l, err)
 		}
@@ -164,13 +164,13 @@ func TestHighWaterFileIsCheckedBeforeTheInsert(t *testing.T) {
 }
 
 // during is a pool of which a connection is waited for until a function has returned.
-type during struct {
+type delayedDB struct {
 	DB
-	f func()
+	beforeConn func()
 }
 
-func (d during) Conn(ctx context.Context) (*sql.Conn, error) {
-	d.f()
+func (d delayedDB) Conn(ctx context.Context) (*sql.Conn, error) {
+	d.beforeConn()
 	return d.DB.Conn(ctx)
 }
 
@@ -179,17 +179,17 @@ func (d during) Conn(ctx context.Context) (*sql.Conn, error) {
 func TestHighWaterFileDuringAFailover(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t, WithHighWaterFile(path))
+		d, m := newMockDisposable(t, WithHighWaterFile(path))
 		other, err := newHighWater(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.db = during{d.db, func() {
-			if err := other.raise(context.Background(), quietQueue(), 12); err != nil {
+		d.db = delayedDB{d.db, func() {
+			if err := other.raise(context.Background(), discardQueue(), 12); err != nil {
 				t.Error(err)
 			}
 		}}
-		expect(m).WillReturnResult(sqlmock.NewResult(11, 1))
+		expectInsert(m).WillReturnResult(sqlmock.NewResult(11, 1))
 		expectRollback(m)
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrTooLow) {
 			t.Errorf("Assign() = %v, %v; want ErrTooLow, 12 was granted meanwhile", l, err)
@@ -202,17 +202,17 @@ func TestHighWaterFileDuringAFailover(t *testing.T) {
 func TestHighWaterFileOfTwoServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	synctest.Test(t, func(t *testing.T) {
-		d, m := mock(t, WithHighWaterFile(path))
+		d, m := newMockDisposable(t, WithHighWaterFile(path))
 		other, err := newHighWater(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		expectKey(m, 11)
+		expectSuccess(m, 11)
 		opened := 0
-		d.highWater.file.step = func(s step) error {
+		d.highWater.file.afterStep = func(s step) error {
 			if s == stepOpened {
 				if opened++; opened == 2 { // by raise
-					return other.raise(context.Background(), quietQueue(), 11)
+					return other.raise(context.Background(), discardQueue(), 11)
 				}
 			}
 			return nil

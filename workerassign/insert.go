@@ -19,11 +19,11 @@ import (
 type phase int32
 
 const (
-	connecting phase = iota
-	beginning
-	inserting
-	committing
-	remembering
+	phaseConnect phase = iota
+	phaseBegin
+	phaseInsert
+	phaseCommit
+	phaseHighWater
 )
 
 // String names a phase in errors and records.
@@ -32,7 +32,7 @@ func (p phase) String() string {
 }
 
 // try is what the tries of one Assign share. They run one after the other.
-type try struct {
+type assignment struct {
 	d     *Disposable
 	log   *safelog.Queue
 	node  Node
@@ -41,84 +41,84 @@ type try struct {
 
 // run inserts a row and returns its key: in a transaction that is committed, on a connection that
 // is given back without one, or dropped.
-func (t *try) run(ctx context.Context) (key int64, failed *fault) {
+func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	defer func() {
 		if v := recover(); v != nil {
 			err := fmt.Errorf("the driver, or what it calls, panicked: %v", v)
-			key, failed = 0, &fault{err: err, action: stop, advice: adviceUnknown}
+			key, failed = 0, &failure{err: err, action: actionStop, advice: adviceUnknown}
 		}
 	}()
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, t.d.cfg.attempt)
+	limited, cancel := context.WithTimeout(ctx, t.d.cfg.attemptTimeout)
 	defer cancel()
-	t.enter(connecting)
-	defer t.watch()()
+	t.setPhase(phaseConnect)
+	defer t.warnIfSlow()()
 
 	conn, err := t.d.db.Conn(limited)
 	if err != nil {
-		return 0, t.fault(limited, begin, err)
+		return 0, t.driverFailure(limited, begin, err)
 	}
 	defer conn.Close()
 	// Only now: while the connection was waited for, another process may have been granted keys by
 	// a server that is lost since, and this connection may be to its successor.
-	mark, err := t.mark(ctx)
+	mark, err := t.highWaterMark(ctx)
 	if errors.Is(err, ErrTooLow) {
-		return 0, t.refused(err, adviceTooLow)
+		return 0, t.permanentFailure(err, adviceTooLow)
 	} else if err != nil {
-		return 0, &fault{err: err, own: true}
+		return 0, &failure{err: err, returnAsIs: true}
 	}
-	key, failed = t.transact(limited, begin, conn, mark)
+	key, failed = t.insertRow(limited, begin, conn, mark)
 	if failed != nil {
-		giveBack(limited, conn, failed)
+		endTransaction(limited, conn, failed)
 		return 0, failed
 	}
 	if t.d.highWater != nil {
-		t.enter(remembering)
+		t.setPhase(phaseHighWater)
 		if err := t.d.highWater.raise(ctx, t.log, key); errors.Is(err, ErrTooLow) {
-			return 0, t.refused(t.remember(ctx, err), adviceTooLow)
+			return 0, t.permanentFailure(t.recordRefusal(ctx, err), adviceTooLow)
 		} else if err != nil {
-			return 0, &fault{err: err, own: true}
+			return 0, &failure{err: err, returnAsIs: true}
 		}
 	}
-	t.inspect(ctx, conn)
+	t.checkDurability(ctx, conn)
 	return key, nil
 }
 
 // The ends of a transaction. Without the additions the session's completion_type decides: CHAIN
 // begins another transaction, which would stay open in the pool, and RELEASE ends the connection.
 const (
-	commit   = "COMMIT AND NO CHAIN NO RELEASE"
-	rollback = "ROLLBACK AND NO CHAIN NO RELEASE"
+	commitStatement   = "COMMIT AND NO CHAIN NO RELEASE"
+	rollbackStatement = "ROLLBACK AND NO CHAIN NO RELEASE"
 )
 
 // transact inserts a row in a transaction. The statements of the transaction are executed as any
 // others, because a commit by sql.Tx has no context.
-func (t *try) transact(ctx context.Context, begin time.Time, conn *sql.Conn, mark int64) (int64, *fault) {
-	t.enter(beginning)
+func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.Conn, mark int64) (int64, *failure) {
+	t.setPhase(phaseBegin)
 	if _, err := conn.ExecContext(ctx, "START TRANSACTION"); err != nil {
-		return 0, t.fault(ctx, begin, err)
+		return 0, t.driverFailure(ctx, begin, err)
 	}
-	t.enter(inserting)
-	result, err := conn.ExecContext(ctx, insertInto(t.d.cfg.quoted), column(t.node.HostName), column(t.node.Port), int(t.node.Type))
+	t.setPhase(phaseInsert)
+	result, err := conn.ExecContext(ctx, insertStatement(t.d.cfg.quotedTable), fitColumn(t.node.HostName), fitColumn(t.node.Port), int(t.node.Type))
 	if err != nil {
-		return 0, t.fault(ctx, begin, err)
+		return 0, t.driverFailure(ctx, begin, err)
 	}
 	key, err := result.LastInsertId()
 	switch {
 	case err != nil:
-		return 0, t.refused(fmt.Errorf("%w: %w", ErrNoKey, foreign(err)), "use a driver that returns generated keys, such as go-sql-driver/mysql")
+		return 0, t.permanentFailure(fmt.Errorf("%w: %w", ErrNoKey, maskOwnErrors(err)), "use a driver that returns generated keys, such as go-sql-driver/mysql")
 	case key <= 0:
-		return 0, t.refused(fmt.Errorf("%w: it is %d, must be at least 1", ErrNoKey, key),
+		return 0, t.permanentFailure(fmt.Errorf("%w: it is %d, must be at least 1", ErrNoKey, key),
 			"its column ID must be BIGINT AUTO_INCREMENT, as schema.sql makes it")
-	case key < t.d.cfg.least:
-		return 0, t.refused(fmt.Errorf("%w: it is %d, must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.least), adviceTooLow)
+	case key < t.d.cfg.minWorkerID:
+		return 0, t.permanentFailure(fmt.Errorf("%w: it is %d, must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), adviceTooLow)
 	case key <= mark:
-		return 0, t.refused(t.remember(ctx, fmt.Errorf("%w: it is %d, must be greater than %d, which this host was granted before (%s)",
-			ErrTooLow, key, mark, t.d.cfg.highWater)), adviceTooLow)
+		return 0, t.permanentFailure(t.recordRefusal(ctx, fmt.Errorf("%w: it is %d, must be greater than %d, which this host was granted before (%s)",
+			ErrTooLow, key, mark, t.d.cfg.highWaterPath)), adviceTooLow)
 	}
-	t.enter(committing)
-	if _, err := conn.ExecContext(ctx, commit); err != nil {
-		return 0, t.fault(ctx, begin, err)
+	t.setPhase(phaseCommit)
+	if _, err := conn.ExecContext(ctx, commitStatement); err != nil {
+		return 0, t.driverFailure(ctx, begin, err)
 	}
 	return key, nil
 }
@@ -128,72 +128,72 @@ const adviceTooLow = "the table's counter went back, as after a failover that lo
 	"raise it beyond all worker IDs that were granted, as schema.sql describes under AFTER A FAILOVER OR A RESTORED BACKUP"
 
 // mark returns the greatest worker ID that this host was granted so far; 0 without a file.
-func (t *try) mark(ctx context.Context) (int64, error) {
+func (t *assignment) highWaterMark(ctx context.Context) (int64, error) {
 	if t.d.highWater == nil {
 		return 0, nil
 	}
-	t.enter(remembering)
+	t.setPhase(phaseHighWater)
 	return t.d.highWater.check(ctx, t.log)
 }
 
 // remember has the high-water file refuse all keys from now on, and returns why.
-func (t *try) remember(ctx context.Context, why error) error {
-	if err := t.d.highWater.refuse(ctx, t.log, why); err != nil {
+func (t *assignment) recordRefusal(ctx context.Context, why error) error {
+	if err := t.d.highWater.writeRefusal(ctx, t.log, why); err != nil {
 		return fmt.Errorf("%w (and that could not be noted: %w)", why, err)
 	}
 	return why
 }
 
-func (t *try) enter(p phase) { t.phase.Store(int32(p)) }
+func (t *assignment) setPhase(p phase) { t.phase.Store(int32(p)) }
 
 // watch logs that the try waits for something, if it does so for long. What it returns ends that.
-func (t *try) watch() (end func()) {
-	timer := time.AfterFunc(patience, func() {
+func (t *assignment) warnIfSlow() (end func()) {
+	timer := time.AfterFunc(slowPhaseWarning, func() {
 		t.log.Log(slog.LevelWarn, "workerassign: waiting for the database", "table", t.d.cfg.table, "server", t.d.server,
-			"waiting for", phase(t.phase.Load()).String(), "since", patience)
+			"waiting for", phase(t.phase.Load()).String(), "since", slowPhaseWarning)
 	})
 	return func() { timer.Stop() }
 }
 
 // refused is a fault of this package's making.
-func (t *try) refused(err error, advice string) *fault {
-	return &fault{err: err, action: stop, advice: advice}
+func (t *assignment) permanentFailure(err error, advice string) *failure {
+	return &failure{err: err, action: actionStop, advice: advice}
 }
 
 // fault classifies an error of the driver.
-func (t *try) fault(ctx context.Context, begin time.Time, err error) *fault {
+func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err error) *failure {
 	if ctx.Err() == nil {
 		f := classify(err)
 		return &f
 	}
 	// Whatever the driver makes of it, the time of the try is over.
-	waitedFor, advice := phase(t.phase.Load()), adviceSilent
-	if waitedFor >= inserting { // what came before was answered
+	waitedFor, advice := phase(t.phase.Load()), adviceNoAnswer
+	if waitedFor >= phaseInsert { // what came before was answered
 		advice = adviceLocked
 	}
-	if s := t.d.db.Stats(); waitedFor == connecting && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
+	if s := t.d.db.Stats(); waitedFor == phaseConnect && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		advice = advicePool
 	}
-	return &fault{err: &noAnswerError{waitedFor: waitedFor, after: time.Since(begin), err: foreign(err)}, action: elsewhere, advice: advice}
+	return &failure{err: &attemptTimeoutError{phase: waitedFor, elapsed: time.Since(begin), err: maskOwnErrors(err)}, action: actionReconnect, advice: advice}
 }
 
 // giveBack ends the transaction of a try that failed, so that its connection may go back to the
 // pool. One that is to be left is dropped.
-func giveBack(ctx context.Context, conn *sql.Conn, failed *fault) {
+func endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
 	server := (*mysql.MySQLError)(nil)
-	if failed.action != elsewhere && (errors.As(failed.err, &server) || isAny(failed.err, ErrNoKey, ErrTooLow)) {
-		rollBack(ctx, conn)
+	if failed.action != actionReconnect && (errors.As(failed.err, &server) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
+		rollbackTransaction(ctx, conn)
 	} else {
-		drop(conn)
+		discardConn(conn)
 	}
 }
 
 // rollBack ends a transaction, with the connection if need be.
-func rollBack(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(ctx, rollback); err != nil {
-		drop(conn)
+func rollbackTransaction(ctx context.Context, conn *sql.Conn) {
+	if _, err := conn.ExecContext(ctx, rollbackStatement); err != nil {
+		discardConn(conn)
 	}
 }
 
 // drop keeps a connection from going back to the pool.
-func drop(conn *sql.Conn) { conn.Raw(func(any) error { return driver.ErrBadConn }) }
+func discardConn(conn *sql.Conn) { conn.Raw(func(any) error { return driver.ErrBadConn }) }

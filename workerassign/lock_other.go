@@ -13,6 +13,6 @@ func tryLock(*os.File) (bool, error) {
 	return false, errors.New("file locks are not supported on " + runtime.GOOS)
 }
 
-func replace(from, to string) error { return os.Rename(from, to) }
+func replaceFile(from, to string) error { return os.Rename(from, to) }
 
-func syncFolder(string) error { return nil }
+func syncDirectory(string) error { return nil }

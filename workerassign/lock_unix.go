@@ -28,10 +28,10 @@ func tryLock(file *os.File) (bool, error) {
 
 // replace puts a file in the place of another one, all of it or nothing. It is on disk when
 // the folder is.
-func replace(from, to string) error { return os.Rename(from, to) }
+func replaceFile(from, to string) error { return os.Rename(from, to) }
 
 // syncFolder sees the names in a folder on disk.
-func syncFolder(path string) error {
+func syncDirectory(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err

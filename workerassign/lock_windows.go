@@ -28,7 +28,7 @@ func tryLock(file *os.File) (bool, error) {
 // replace puts a file in the place of another one, and returns when that is on disk.
 // os.Rename does not wait for the disk: a number that was returned might come a second time
 // after a power failure.
-func replace(from, to string) error {
+func replaceFile(from, to string) error {
 	source, err := windows.UTF16PtrFromString(from)
 	if err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
@@ -44,4 +44,4 @@ func replace(from, to string) error {
 }
 
 // syncFolder does nothing: Windows has no such call, and replace has waited for the disk.
-func syncFolder(string) error { return nil }
+func syncDirectory(string) error { return nil }

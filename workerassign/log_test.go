@@ -35,19 +35,19 @@ func TestLoggers(t *testing.T) {
 		for _, fault := range []string{"an error", "silence"} {
 			t.Run(tt.name+" of "+fault, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d, m := mock(t)
+					d, m := newMockDisposable(t)
 					d.cfg.logger, d.server = tt.own, "db:3306"
 					own.Reset()
 					generators.Reset()
 					standard.Reset()
 					want := `level=WARN msg="workerassign: waiting for the database" table=WORKER_NODE server=db:3306 "waiting for"="the insert" since=1s`
 					if fault == "silence" {
-						expect(m).WillDelayFor(1500 * time.Millisecond).WillReturnResult(sqlmock.NewResult(1, 1))
+						expectInsert(m).WillDelayFor(1500 * time.Millisecond).WillReturnResult(sqlmock.NewResult(1, 1))
 						expectCommit(m)
 					} else {
 						want = `level=WARN msg="workerassign: the insert failed, trying again" table=WORKER_NODE server=db:3306 tries=1 err="Error 1205: locked" advice=`
 						expectFailure(m, &mysql.MySQLError{Number: 1205, Message: "locked"})
-						expectKey(m, 1)
+						expectSuccess(m, 1)
 					}
 					if _, err := d.Assign(context.Background(), tt.request); err != nil {
 						t.Fatal(err)
@@ -81,10 +81,10 @@ func (h hookHandler) Handle(context.Context, slog.Record) error {
 // a bounded time.
 func TestLogHandlers(t *testing.T) {
 	assign := func(t *testing.T, hook func()) {
-		d, m := mock(t)
+		d, m := newMockDisposable(t)
 		d.cfg.logger = slog.New(hookHandler{slog.DiscardHandler, hook})
 		expectFailure(m, &mysql.MySQLError{Number: 1205})
-		expectKey(m, 1)
+		expectSuccess(m, 1)
 		begin := time.Now()
 		if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 1 || time.Since(begin) > 2*time.Second {
 			t.Errorf("Assign() = %v, %v after %v", l, err, time.Since(begin))

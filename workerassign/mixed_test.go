@@ -18,11 +18,11 @@ import (
 type wrapping struct {
 	name string
 	bits int // that it takes
-	of   func(Assigner) Assigner
+	wrap func(Assigner) Assigner
 }
 
 // wrappings are the mixtures of Divide and Prefix 0 that take fewer bits than there are.
-func wrappings(workerBits int) []wrapping {
+func allWrappings(workerBits int) []wrapping {
 	all := []wrapping{
 		{"plain", 0, func(a Assigner) Assigner { return a }},
 		{"divided by 1", 1, func(a Assigner) Assigner { return Divide(a, 1) }},
@@ -45,11 +45,11 @@ func wrappings(workerBits int) []wrapping {
 
 // starts lets processes of some wrappings start on one store, each taking some leases, until
 // all of them are refused. It returns the worker IDs that came twice.
-func starts(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping, most int64) (twice int) {
+func startProcesses(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping, most int64) (twice int) {
 	seen, refused := map[int64]bool{}, map[string]bool{}
 	for len(refused) < len(use) {
 		w := use[rng.IntN(len(use))]
-		a := w.of(store)
+		a := w.wrap(store)
 		for range 1 + rng.IntN(12) {
 			l, err := a.Assign(context.Background(), Request{MaxWorkerID: most})
 			if err != nil {
@@ -74,7 +74,7 @@ func starts(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping, most i
 var errStoreIsEmpty = errors.New("the store has no more numbers")
 
 // upTo ends a store at a number.
-func upTo(a *counted, end int64) Assigner {
+func limitTo(a *countingAssigner, end int64) Assigner {
 	return assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
 		if a.next.Load() >= end {
 			return nil, errStoreIsEmpty
@@ -88,7 +88,7 @@ func upTo(a *counted, end int64) Assigner {
 // Where each leaves the same rest, as Prefix 0 sees to it, they never do.
 func TestInvariant1WidthsOnOneStore(t *testing.T) {
 	for workerBits := 2; workerBits <= 9; workerBits++ {
-		most, all := int64(1)<<workerBits-1, wrappings(workerBits)
+		most, all := int64(1)<<workerBits-1, allWrappings(workerBits)
 		for seed := range uint64(60) {
 			rng := rand.New(rand.NewPCG(seed, 0))
 			use := []wrapping{}
@@ -99,7 +99,7 @@ func TestInvariant1WidthsOnOneStore(t *testing.T) {
 			for _, w := range use {
 				taken = max(taken, w.bits)
 			}
-			if n := starts(t, rng, upTo(from(0), 1<<(workerBits-taken)), use, most); n > 0 {
+			if n := startProcesses(t, rng, limitTo(countFrom(0), 1<<(workerBits-taken)), use, most); n > 0 {
 				t.Errorf("%d worker bits, seed %d: %d worker IDs came twice", workerBits, seed, n)
 			}
 			use = nil
@@ -111,7 +111,7 @@ func TestInvariant1WidthsOnOneStore(t *testing.T) {
 			if len(use) == 0 {
 				continue
 			}
-			if n := starts(t, rng, from(0), use, most); n > 0 {
+			if n := startProcesses(t, rng, countFrom(0), use, most); n > 0 {
 				t.Errorf("%d worker bits, seed %d: %d worker IDs came twice where all leave the same bits", workerBits, seed, n)
 			}
 		}
@@ -141,11 +141,11 @@ func TestMixturesThatCollide(t *testing.T) {
 		a, b Assigner
 		at   int
 	}{
-		{"plain, and a prefix with another store", from(0), Prefix(from(0), 2, 2), 2 << 8},
-		{"divided, and a prefix with another store", Divide(from(0), 2), Prefix(from(0), 2, 2), 2},
-		{"two prefixes, each with its own store", Prefix(from(0), 1, 2), Prefix(from(0), 2, 2), -1},
-		{"the same, divided below it", Prefix(Divide(from(0), 1), 1, 2), Prefix(Divide(from(0), 2), 2, 2), -1},
-		{"the same, divided above it", Divide(Prefix(from(0), 1, 2), 1), Divide(Prefix(from(0), 2, 2), 1), -1},
+		{"plain, and a prefix with another store", countFrom(0), Prefix(countFrom(0), 2, 2), 2 << 8},
+		{"divided, and a prefix with another store", Divide(countFrom(0), 2), Prefix(countFrom(0), 2, 2), 2},
+		{"two prefixes, each with its own store", Prefix(countFrom(0), 1, 2), Prefix(countFrom(0), 2, 2), -1},
+		{"the same, divided below it", Prefix(Divide(countFrom(0), 1), 1, 2), Prefix(Divide(countFrom(0), 2), 2, 2), -1},
+		{"the same, divided above it", Divide(Prefix(countFrom(0), 1, 2), 1), Divide(Prefix(countFrom(0), 2, 2), 1), -1},
 	} {
 		n := 256
 		if tt.at >= n {
@@ -157,20 +157,20 @@ func TestMixturesThatCollide(t *testing.T) {
 	}
 	// Beyond 2^rest a generator that does not divide takes numbers that are old parts; one that
 	// is bounded does not.
-	store := from(255)
+	store := countFrom(255)
 	divided := Divide(store, 2)
 	part := []int64{mustAssign(t, divided).WorkerID(), mustAssign(t, divided).WorkerID()}[1]
-	if got := mustAssign(t, from(part)).WorkerID(); got != part {
+	if got := mustAssign(t, countFrom(part)).WorkerID(); got != part {
 		t.Errorf("a plain generator has %d", got)
 	}
-	if _, err := Prefix(from(part), 0, 2).Assign(context.Background(), of10Bits); !errors.Is(err, ErrWidth) {
+	if _, err := Prefix(countFrom(part), 0, 2).Assign(context.Background(), request10Bits); !errors.Is(err, ErrWidth) {
 		t.Errorf("a bounded generator has %v", err)
 	}
 }
 
 // Invariant 1: the same with real processes on one file, each with a Divide of its own.
 func TestInvariant1WidthsOfProcesses(t *testing.T) {
-	all := wrappings(10)
+	all := allWrappings(10)
 	if path := os.Getenv("RINGUID_TEST_MIXED"); path != "" {
 		n, err := strconv.Atoi(os.Getenv("RINGUID_TEST_WRAPPING"))
 		if err != nil {
@@ -178,7 +178,7 @@ func TestInvariant1WidthsOfProcesses(t *testing.T) {
 		}
 		// All processes together take fewer than 127 of the file's numbers, the most that three
 		// bits for the part leave.
-		a := all[n].of(NewFile(path))
+		a := all[n].wrap(NewFile(path))
 		for range 12 {
 			fmt.Println("id", mustAssign(t, a).WorkerID())
 		}

@@ -9,15 +9,15 @@ import (
 )
 
 // maxNestedBits bounds how many bits of a worker ID Prefix and Divide may take.
-const maxNestedBits = 61
+const maxWrapperBits = 61
 
 // checkNested checks what Prefix and Divide are given.
-func checkNested(a Assigner, bits int, what string) error {
+func checkWrapperArgs(a Assigner, bits int, what string) error {
 	if a == nil {
 		return fmt.Errorf("%w: the assigner is nil", ErrOption)
 	}
-	if bits < 1 || bits > maxNestedBits {
-		return fmt.Errorf("%w: %d %s bits, must be 1 to %d", ErrOption, bits, what, maxNestedBits)
+	if bits < 1 || bits > maxWrapperBits {
+		return fmt.Errorf("%w: %d %s bits, must be 1 to %d", ErrOption, bits, what, maxWrapperBits)
 	}
 	return nil
 }
@@ -25,7 +25,7 @@ func checkNested(a Assigner, bits int, what string) error {
 // nest returns how many worker bits are left to the inner assigner when some are taken, and the
 // request for it. A greatest worker ID that is not of the form 2^n-1 counts as the next lower
 // one that is.
-func nest(r Request, taken int, what string) (rest int, inner Request, err error) {
+func innerRequest(r Request, taken int, what string) (rest int, inner Request, err error) {
 	if r.MaxWorkerID < 1 {
 		return 0, r, fmt.Errorf("%w: %s: MaxWorkerID of the request is %d, must be the greatest worker ID that the layout holds",
 			ErrOption, what, r.MaxWorkerID)
@@ -43,7 +43,7 @@ func nest(r Request, taken int, what string) (rest int, inner Request, err error
 }
 
 // fit returns the worker ID of a lease if it fits in so many bits; else it releases the lease.
-func fit(ctx context.Context, lease Lease, bits int) (int64, error) {
+func checkedWorkerID(ctx context.Context, lease Lease, bits int) (int64, error) {
 	if lease == nil {
 		return 0, errors.New("workerassign: the assigner returned neither a lease nor an error")
 	}
@@ -61,7 +61,7 @@ func fit(ctx context.Context, lease Lease, bits int) (int64, error) {
 
 // remaining returns how many worker IDs a lease says are left, of how many in all, when most is
 // the greatest that there may be: both from 0 to most, whatever a lease of the user's says.
-func remaining(l Lease, most int64) (n, all int64) {
+func remainingIDs(l Lease, most int64) (n, all int64) {
 	c, ok := l.(CountingLease)
 	if !ok {
 		return 0, 0

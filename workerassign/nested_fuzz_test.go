@@ -12,7 +12,7 @@ import (
 
 // binary is what a worker ID should be: the outermost wrapper's number first, each in so many
 // binary digits, then the store's in what is left.
-func binary(fields []int64, widths []int) string {
+func binaryDigits(fields []int64, widths []int) string {
 	var s strings.Builder
 	for i, f := range fields {
 		fmt.Fprintf(&s, "%0*b", widths[i], f)
@@ -33,7 +33,7 @@ func FuzzNested(f *testing.F) {
 	f.Add(int64(-1), []byte{0, 0, 0, 1, 200, 7}, int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, most int64, wrappers []byte, first int64) {
 		var (
-			a    Assigner = from(first)
+			a    Assigner = countFrom(first)
 			left          = 63 // the greatest n for which 2^n-1 is at most most
 		)
 		for left > 0 && math.MaxInt64>>(63-left) > most {
@@ -47,7 +47,7 @@ func FuzzNested(f *testing.F) {
 		)
 		for ; len(wrappers) >= 3 && len(widths) < 8; wrappers = wrappers[3:] {
 			kind, width, prefix := wrappers[0], int(int8(wrappers[1])), int64(wrappers[2])
-			valid = valid && width >= 1 && width <= maxNestedBits && width < left
+			valid = valid && width >= 1 && width <= maxWrapperBits && width < left
 			left -= width
 			if kind%2 == 0 {
 				divides, prefix = append(divides, len(fields)), 0
@@ -85,7 +85,7 @@ func FuzzNested(f *testing.F) {
 				t.Fatal(err)
 			}
 			id := l.WorkerID()
-			if got, want := fmt.Sprintf("%b", id), strings.TrimLeft(binary(append(fields, number), append(widths, left)), "0"); got != want && (id != 0 || want != "") {
+			if got, want := fmt.Sprintf("%b", id), strings.TrimLeft(binaryDigits(append(fields, number), append(widths, left)), "0"); got != want && (id != 0 || want != "") {
 				t.Fatalf("worker ID %s, want %s", got, want)
 			}
 			if id < 0 || id > most || seen[id] {

@@ -36,7 +36,7 @@ type spanLease struct {
 var errTaken = errors.New("another has the worker ID")
 
 // unit is the time at which a unit begins.
-func unit(n int64) time.Time { return time.Unix(n, 0) }
+func unitTime(n int64) time.Time { return time.Unix(n, 0) }
 
 func (s *spanStore) Assign(context.Context, Request) (Lease, error) {
 	var free []*slot
@@ -58,7 +58,7 @@ func (s *spanStore) Assign(context.Context, Request) (Lease, error) {
 }
 
 func (l *spanLease) WorkerID() int64      { return l.slot.id }
-func (l *spanLease) NotBefore() time.Time { return unit(l.from) }
+func (l *spanLease) NotBefore() time.Time { return unitTime(l.from) }
 
 func (l *spanLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	if l.slot.holder != l {
@@ -67,7 +67,7 @@ func (l *spanLease) Reserve(_ context.Context, until time.Time) (time.Time, erro
 	if l.store.rng.IntN(8) > 0 { // or it grants no more than it has
 		l.slot.until = max(l.slot.until, until.Unix())
 	}
-	return unit(l.slot.until), nil
+	return unitTime(l.slot.until), nil
 }
 
 func (l *spanLease) Release(_ context.Context, used time.Time) error {
@@ -83,7 +83,7 @@ func (l *spanLease) Release(_ context.Context, used time.Time) error {
 }
 
 // stamping is a generator: its lease, and the units that it may stamp next.
-type stamping struct {
+type testGenerator struct {
 	lease   Lease
 	next    int64 // no unit before it may be stamped
 	granted int64
@@ -95,7 +95,7 @@ type stamping struct {
 // come back, and whoever loses the lease that they are of.
 func TestInvariant1NestedSpans(t *testing.T) {
 	const workerBits = 8
-	ctx, all := context.Background(), wrappings(workerBits)
+	ctx, all := context.Background(), allWrappings(workerBits)
 	silent := slog.New(slog.DiscardHandler)
 	var stamped int64
 	for seed := range uint64(1_500) {
@@ -104,24 +104,24 @@ func TestInvariant1NestedSpans(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			store.most = 1 + rng.IntN(4)
 		}
-		processes, generators := []Assigner{}, []*stamping{}
+		processes, generators := []Assigner{}, []*testGenerator{}
 		var set uniq.Set
 		seen := set.Writer()
 		for range 300 {
 			switch n := rng.IntN(10); {
 			case n == 0 || len(processes) == 0:
-				processes = append(processes, all[rng.IntN(len(all))].of(store))
+				processes = append(processes, all[rng.IntN(len(all))].wrap(store))
 			case n <= 3:
 				now := int64(rng.IntN(100)) // which may lie before what others stamped
 				l, err := processes[rng.IntN(len(processes))].Assign(ctx, Request{
-					MaxWorkerID: 1<<workerBits - 1, Logger: silent, Now: func() time.Time { return unit(now) }})
+					MaxWorkerID: 1<<workerBits - 1, Logger: silent, Now: func() time.Time { return unitTime(now) }})
 				if err == nil {
-					generators = append(generators, &stamping{lease: l, next: max(now, l.NotBefore().Unix())})
+					generators = append(generators, &testGenerator{lease: l, next: max(now, l.NotBefore().Unix())})
 				}
 			case len(generators) == 0:
 			case n <= 7:
 				g := generators[rng.IntN(len(generators))]
-				if until, err := g.lease.Reserve(ctx, unit(g.next+int64(rng.IntN(20)))); err == nil {
+				if until, err := g.lease.Reserve(ctx, unitTime(g.next+int64(rng.IntN(20)))); err == nil {
 					g.granted = max(g.granted, until.Unix())
 				}
 				for ; g.next < g.granted && rng.IntN(6) > 0; g.next++ {
@@ -135,7 +135,7 @@ func TestInvariant1NestedSpans(t *testing.T) {
 				i := rng.IntN(len(generators))
 				var used time.Time
 				if generators[i].stamped {
-					used = unit(generators[i].next)
+					used = unitTime(generators[i].next)
 				}
 				if err := generators[i].lease.Release(ctx, used); err != nil && !errors.Is(err, errTaken) {
 					t.Fatal(err)

@@ -10,22 +10,22 @@ import (
 )
 
 // counted is an assigner of the numbers from a first one on, which counts its leases.
-type counted struct {
+type countingAssigner struct {
 	next, assigned, released atomic.Int64
 	fail                     error
 }
 
-func (a *counted) Assign(context.Context, Request) (Lease, error) {
+func (a *countingAssigner) Assign(context.Context, Request) (Lease, error) {
 	if a.fail != nil {
 		return nil, a.fail
 	}
 	a.assigned.Add(1)
-	return &countedLease{disposableLease: disposableLease(a.next.Add(1) - 1), counted: a}, nil
+	return &countedLease{disposableLease: disposableLease(a.next.Add(1) - 1), countingAssigner: a}, nil
 }
 
 type countedLease struct {
 	disposableLease
-	*counted
+	*countingAssigner
 }
 
 func (l *countedLease) Release(context.Context, time.Time) error {
@@ -33,8 +33,8 @@ func (l *countedLease) Release(context.Context, time.Time) error {
 	return l.fail
 }
 
-func from(first int64) *counted {
-	a := new(counted)
+func countFrom(first int64) *countingAssigner {
+	a := new(countingAssigner)
 	a.next.Store(first)
 	return a
 }
@@ -44,7 +44,7 @@ type assignerFunc func(context.Context, Request) (Lease, error)
 func (f assignerFunc) Assign(ctx context.Context, r Request) (Lease, error) { return f(ctx, r) }
 
 // of10Bits is the request of a generator whose layout has ten worker bits.
-var of10Bits = Request{MaxWorkerID: 1023}
+var request10Bits = Request{MaxWorkerID: 1023}
 
 // What a generator says of itself reaches the assigner beneath, with the widths that are left to it.
 func TestNestedRequest(t *testing.T) {
@@ -68,7 +68,7 @@ func TestNestedRequest(t *testing.T) {
 }
 
 func TestD11Widths(t *testing.T) {
-	inner := from(1)
+	inner := countFrom(1)
 	for name, a := range map[string]Assigner{
 		"no bits":             Divide(inner, 0),
 		"all bits":            Divide(inner, 10),
@@ -82,7 +82,7 @@ func TestD11Widths(t *testing.T) {
 		"prefix below 0":      Prefix(inner, -1, 5),
 		"prefix, no assigner": Prefix(nil, 1, 5),
 	} {
-		if l, err := a.Assign(context.Background(), of10Bits); !errors.Is(err, ErrOption) || l != nil {
+		if l, err := a.Assign(context.Background(), request10Bits); !errors.Is(err, ErrOption) || l != nil {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 	}
@@ -97,20 +97,20 @@ func TestRemaining(t *testing.T) {
 		a         Assigner
 		left, all int64 // of 10 worker bits
 	}{
-		"disposable":            {from(1000), 23, 1023},
-		"divided":               {Divide(from(100), 2), 4*155 + 3, 1023},
-		"beneath a prefix":      {Prefix(from(30), 0, 5), 1, 31},
-		"the greatest prefix":   {Prefix(from(1), 31, 5), 30, 31},
-		"divided, and a prefix": {Prefix(Divide(from(3), 2), 7, 5), 4*4 + 3, 31},
+		"disposable":            {countFrom(1000), 23, 1023},
+		"divided":               {Divide(countFrom(100), 2), 4*155 + 3, 1023},
+		"beneath a prefix":      {Prefix(countFrom(30), 0, 5), 1, 31},
+		"the greatest prefix":   {Prefix(countFrom(1), 31, 5), 30, 31},
+		"divided, and a prefix": {Prefix(Divide(countFrom(3), 2), 7, 5), 4*4 + 3, 31},
 		"static":                {Static(1000), 0, 0},
 		"static, and a prefix":  {Prefix(Static(3), 31, 5), 0, 0},
 		"static, divided":       {Divide(Static(255), 2), 0, 0},
 	} {
-		l, err := tt.a.Assign(context.Background(), of10Bits)
+		l, err := tt.a.Assign(context.Background(), request10Bits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, all := remaining(l, 1023); n != tt.left || all != tt.all {
+		if n, all := remainingIDs(l, 1023); n != tt.left || all != tt.all {
 			t.Errorf("%s: %d left of %d, want %d of %d", name, n, all, tt.left, tt.all)
 		}
 	}

@@ -33,7 +33,7 @@ type Node struct {
 }
 
 // check returns what is wrong with a node that a caller gave.
-func (n Node) check() error {
+func (n Node) validate() error {
 	switch {
 	case n.HostName == "":
 		return fmt.Errorf("the node's host name is empty")
@@ -54,7 +54,7 @@ func (n Node) check() error {
 //   - else a machine, with its first address that is not a loopback one, or its host name.
 //
 // Where there is no port, it is "<milliseconds>-<random below 100000>", as the original's.
-func DetectNode() Node { return systemEnvironment().find() }
+func DetectNode() Node { return systemEnvironment().detect() }
 
 // environment is what a node is found out from.
 type environment struct {
@@ -77,7 +77,7 @@ func systemEnvironment() environment {
 	}
 }
 
-func (e environment) find() Node {
+func (e environment) detect() Node {
 	if host := e.getenv("JPAAS_HOST"); host != "" {
 		// A host without a port, or the reverse, is not the original's container, and no
 		// reason to fail.
@@ -89,16 +89,16 @@ func (e environment) find() Node {
 	}
 	port := strconv.FormatInt(e.now().UnixMilli(), 10) + "-" + strconv.Itoa(e.random(100_000))
 	if e.getenv("KUBERNETES_SERVICE_HOST") != "" || e.exists("/.dockerenv") {
-		return Node{HostName: e.name(), Port: port, Type: Container}
+		return Node{HostName: e.bestHostName(), Port: port, Type: Container}
 	}
-	if addr := e.address(); addr != "" {
+	if addr := e.firstAddress(); addr != "" {
 		return Node{HostName: addr, Port: port, Type: Actual}
 	}
-	return Node{HostName: e.name(), Port: port, Type: Actual}
+	return Node{HostName: e.bestHostName(), Port: port, Type: Actual}
 }
 
 // name returns the host name, or a word where there is none.
-func (e environment) name() string {
+func (e environment) bestHostName() string {
 	if name, err := e.hostname(); err == nil && name != "" {
 		return name
 	}
@@ -110,7 +110,7 @@ func (e environment) name() string {
 
 // address returns the first address that others may know this machine by, an IPv4 one if
 // there is one, or "".
-func (e environment) address() string {
+func (e environment) firstAddress() string {
 	addrs, err := e.addrs()
 	if err != nil {
 		return ""
@@ -133,7 +133,7 @@ func (e environment) address() string {
 
 // column makes a text fit its column: valid UTF-8, and cut to its last characters, which are
 // the ones that tell pods and hosts of one name's kind apart.
-func column(s string) string {
+func fitColumn(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	for n := utf8.RuneCountInString(s); n > columnLength; n-- {
 		_, size := utf8.DecodeRuneInString(s)

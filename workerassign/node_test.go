@@ -58,7 +58,7 @@ func TestDetectNode(t *testing.T) {
 		{"a machine without anything", testEnvironment(nil, false, ""), Node{"unknown", found, Actual}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.env.find(); got != tt.want {
+			if got := tt.env.detect(); got != tt.want {
 				t.Errorf("find() = %+v, want %+v", got, tt.want)
 			}
 		})
@@ -75,11 +75,11 @@ func TestD13HalfAnEnvironment(t *testing.T) {
 		{"JPAAS_HOST": "", "JPAAS_HTTP_PORT": "80"},
 	} {
 		want := Node{"192.168.1.9", "1700000000123-42", Actual}
-		if got := testEnvironment(vars, false, "n", "192.168.1.9/24").find(); got != want {
+		if got := testEnvironment(vars, false, "n", "192.168.1.9/24").detect(); got != want {
 			t.Errorf("with %v find() = %+v, want %+v", vars, got, want)
 		}
 		want = Node{"n", "1700000000123-42", Container}
-		if got := testEnvironment(vars, true, "n", "192.168.1.9/24").find(); got != want {
+		if got := testEnvironment(vars, true, "n", "192.168.1.9/24").detect(); got != want {
 			t.Errorf("with %v in a container find() = %+v, want %+v", vars, got, want)
 		}
 	}
@@ -87,10 +87,10 @@ func TestD13HalfAnEnvironment(t *testing.T) {
 
 func TestDetectNodeOnThisSystem(t *testing.T) {
 	n := DetectNode()
-	if err := n.check(); err != nil {
+	if err := n.validate(); err != nil {
 		t.Error(err)
 	}
-	if column(n.HostName) != n.HostName || column(n.Port) != n.Port {
+	if fitColumn(n.HostName) != n.HostName || fitColumn(n.Port) != n.Port {
 		t.Errorf("%+v does not fit its columns", n)
 	}
 }
@@ -105,7 +105,7 @@ func TestColumnKeepsTheEnd(t *testing.T) {
 		{strings.Repeat("é", 70) + "é7", strings.Repeat("é", 63) + "7"},
 		{"bad\xffbyte", "bad?byte"},
 	} {
-		got := column(tt.in)
+		got := fitColumn(tt.in)
 		if got != tt.want || utf8.RuneCountInString(got) > 64 || !utf8.ValidString(got) {
 			t.Errorf("column(%q) = %q, want %q", tt.in, got, tt.want)
 		}

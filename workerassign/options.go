@@ -13,11 +13,11 @@ const DefaultTimeout = 30 * time.Second
 
 // A DisposableOption sets one thing about a disposable assigner. One that cannot be used is
 // an error of Assign, which wraps ErrOption.
-type DisposableOption interface{ disposable(*disposableConfig) }
+type DisposableOption interface{ applyDisposable(*disposableConfig) }
 
 // A FileOption sets one thing about a file assigner. One that cannot be used is an error of
 // Assign, which wraps ErrOption.
-type FileOption interface{ file(*fileConfig) }
+type FileOption interface{ applyFile(*fileConfig) }
 
 // An Option is one that both assigners have.
 type Option interface {
@@ -38,7 +38,7 @@ func newConfig() config {
 
 // log returns the logger for a request: the assigner's own if it was given one, else the
 // generator's, else slog.Default(). A panic of its handler ends nothing.
-func (c *config) log(r Request) *slog.Logger {
+func (c *config) loggerFor(r Request) *slog.Logger {
 	if c.logger != nil {
 		return safelog.Wrap(c.logger)
 	}
@@ -46,7 +46,7 @@ func (c *config) log(r Request) *slog.Logger {
 }
 
 // fail notes what is wrong with an option.
-func (c *config) fail(format string, args ...any) {
+func (c *config) setError(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
 	}
@@ -54,19 +54,19 @@ func (c *config) fail(format string, args ...any) {
 
 type option func(*config)
 
-func (o option) disposable(c *disposableConfig) { o(&c.config) }
-func (o option) file(c *fileConfig)             { o(&c.config) }
+func (o option) applyDisposable(c *disposableConfig) { o(&c.config) }
+func (o option) applyFile(c *fileConfig)             { o(&c.config) }
 
 type disposableOption func(*disposableConfig)
 
-func (o disposableOption) disposable(c *disposableConfig) { o(c) }
+func (o disposableOption) applyDisposable(c *disposableConfig) { o(c) }
 
 // WithTimeout bounds Assign where its context has no deadline. The default is
 // DefaultTimeout.
 func WithTimeout(d time.Duration) Option {
 	return option(func(c *config) {
 		if d <= 0 {
-			c.fail("timeout is %v, more than 0 is needed", d)
+			c.setError("timeout is %v, more than 0 is needed", d)
 			return
 		}
 		c.timeout = d
@@ -79,7 +79,7 @@ func WithTimeout(d time.Duration) Option {
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) {
 		if l == nil {
-			c.fail("the logger is nil")
+			c.setError("the logger is nil")
 			return
 		}
 		c.logger = l
@@ -93,18 +93,18 @@ func WithTable(name string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		quoted, err := quoteTable(name)
 		if err != nil {
-			c.fail("%v", err)
+			c.setError("%v", err)
 			return
 		}
-		c.table, c.quoted = name, quoted
+		c.table, c.quotedTable = name, quoted
 	})
 }
 
 // WithNode says what the row tells of this node. By default it is found out: see DetectNode.
 func WithNode(n Node) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if err := n.check(); err != nil {
-			c.fail("%v", err)
+		if err := n.validate(); err != nil {
+			c.setError("%v", err)
 			return
 		}
 		c.node = func() Node { return n }
@@ -117,10 +117,10 @@ func WithNode(n Node) DisposableOption {
 func WithAttemptTimeout(d time.Duration) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if d <= 0 {
-			c.fail("attempt timeout is %v, more than 0 is needed", d)
+			c.setError("attempt timeout is %v, more than 0 is needed", d)
 			return
 		}
-		c.attempt = d
+		c.attemptTimeout = d
 	})
 }
 
@@ -132,10 +132,10 @@ func WithAttemptTimeout(d time.Duration) DisposableOption {
 func WithMinWorkerID(n int64) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if n < 1 {
-			c.fail("the least worker ID is %d, must be at least 1", n)
+			c.setError("the least worker ID is %d, must be at least 1", n)
 			return
 		}
-		c.least = n
+		c.minWorkerID = n
 	})
 }
 
@@ -159,10 +159,10 @@ func WithMinWorkerID(n int64) DisposableOption {
 func WithHighWaterFile(path string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if path == "" {
-			c.fail("the path of the high-water file is empty")
+			c.setError("the path of the high-water file is empty")
 			return
 		}
-		c.highWater = path
+		c.highWaterPath = path
 	})
 }
 
@@ -171,9 +171,9 @@ func WithHighWaterFile(path string) DisposableOption {
 func WithBackoff(first, longest time.Duration) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if first <= 0 || longest < first {
-			c.fail("backoff from %v to %v: more than 0, and the second no less than the first, is needed", first, longest)
+			c.setError("backoff from %v to %v: more than 0, and the second no less than the first, is needed", first, longest)
 			return
 		}
-		c.backoff = backoff{first: first, longest: longest}
+		c.backoff = backoff{initial: first, maximum: longest}
 	})
 }

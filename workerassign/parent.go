@@ -10,35 +10,35 @@ import (
 
 // parent is a lease that Divide gives out in parts.
 type parent struct {
-	lease Lease
-	id    int64
-	rest  int   // the bits that hold id
-	parts int64 // how many there are
-	next  int64 // the part that is given out next; the lock of the divided guards it
+	lease     Lease
+	id        int64
+	innerBits int   // the bits that hold id
+	partCount int64 // how many there are
+	nextPart  int64 // the part that is given out next; the lock of the divided guards it
 
-	lost      atomic.Bool   // the last try to extend it failed
-	reserving chan struct{} // a lock, held by a send: a lease takes one Reserve at a time
+	lost        atomic.Bool   // the last try to extend it failed
+	reserveLock chan struct{} // a lock, held by a send: a lease takes one Reserve at a time
 
-	mu   sync.Mutex
-	held int64     // parts that may still be given out, or were and are not released
-	used time.Time // the greatest of all parts'
+	mu         sync.Mutex
+	unreleased int64     // parts that may still be given out, or were and are not released
+	used       time.Time // the greatest of all parts'
 }
 
 func newParent(lease Lease, id int64, bits, rest int) *parent {
 	parts := int64(1) << bits
-	return &parent{lease: lease, id: id, rest: rest, parts: parts, held: parts, reserving: make(chan struct{}, 1)}
+	return &parent{lease: lease, id: id, innerBits: rest, partCount: parts, unreleased: parts, reserveLock: make(chan struct{}, 1)}
 }
 
 // child returns the next part. There must be one, and the lock of the divided must be held.
-func (p *parent) child(now func() time.Time) *child {
-	c := &child{parent: p, id: p.next<<p.rest | p.id, now: Request{Now: now}.now}
-	p.next++
+func (p *parent) newChild(now func() time.Time) *child {
+	c := &child{parent: p, id: p.nextPart<<p.innerBits | p.id, now: Request{Now: now}.now}
+	p.nextPart++
 	return c
 }
 
 // abandon counts the parts that were not given out as released, unused. Where that releases the
 // lease, it returns why that failed.
-func (p *parent) abandon(ctx context.Context) (err error) {
+func (p *parent) releaseUnassigned(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("workerassign: Release panicked: %v", v)
@@ -49,16 +49,16 @@ func (p *parent) abandon(ctx context.Context) (err error) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	return p.release(ctx, p.parts-p.next, time.Time{})
+	return p.release(ctx, p.partCount-p.nextPart, time.Time{})
 }
 
 // release counts parts, at least one, that are not held any more, and releases the lease after
 // the last.
 func (p *parent) release(ctx context.Context, parts int64, used time.Time) error {
 	p.mu.Lock()
-	p.held -= parts
-	p.used = latest(p.used, used)
-	last, used := p.held == 0, p.used
+	p.unreleased -= parts
+	p.used = laterOf(p.used, used)
+	last, used := p.unreleased == 0, p.used
 	p.mu.Unlock()
 	if !last {
 		return nil
@@ -80,14 +80,14 @@ func (c *child) NotBefore() time.Time { return c.lease.NotBefore() }
 func (c *child) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
 	now := c.now() // under no lock, and before the lease's Reserve, which may grant no more than that
 	select {
-	case c.reserving <- struct{}{}:
+	case c.reserveLock <- struct{}{}:
 	case <-ctx.Done():
 		return time.Time{}, fmt.Errorf("workerassign: gave up waiting for another generator's Reserve: %w", context.Cause(ctx))
 	}
 	lost := true // unless it is found not to be; a panic means that it is
 	defer func() {
 		c.lost.Store(lost)
-		<-c.reserving
+		<-c.reserveLock
 	}()
 	if c.released.Load() {
 		lost = c.lost.Load()
@@ -113,9 +113,9 @@ func (c *child) Release(ctx context.Context, used time.Time) error {
 
 // Remaining implements CountingLease.
 func (c *child) Remaining(int64) (n, all int64) {
-	n, all = remaining(c.lease, int64(1)<<c.rest-1)
+	n, all = remainingIDs(c.lease, int64(1)<<c.innerBits-1)
 	if all > 0 {
-		n, all = n*c.parts+c.parts-1-c.id>>c.rest, (all+1)*c.parts-1
+		n, all = n*c.partCount+c.partCount-1-c.id>>c.innerBits, (all+1)*c.partCount-1
 	}
 	return n, all
 }

@@ -27,14 +27,14 @@ import (
 // not fit the layout, before the other is asked; and one that wraps ErrWidth, where the other's
 // worker ID does not fit below the prefix, and then its lease is released.
 func Prefix(a Assigner, prefix int64, prefixBits int) Assigner {
-	p := &prefixed{assigner: a, prefix: prefix, bits: prefixBits, err: checkNested(a, prefixBits, "prefix")}
+	p := &prefixAssigner{assigner: a, prefix: prefix, bits: prefixBits, err: checkWrapperArgs(a, prefixBits, "prefix")}
 	if most := int64(1)<<max(prefixBits, 0) - 1; p.err == nil && (prefix < 0 || prefix > most) {
 		p.err = fmt.Errorf("%w: prefix %d is not from 0 to %d, what %d bits hold", ErrOption, prefix, most, prefixBits)
 	}
 	return p
 }
 
-type prefixed struct {
+type prefixAssigner struct {
 	assigner Assigner
 	prefix   int64
 	bits     int
@@ -42,11 +42,11 @@ type prefixed struct {
 }
 
 // Assign implements Assigner.
-func (p *prefixed) Assign(ctx context.Context, r Request) (Lease, error) {
+func (p *prefixAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	rest, inner, err := nest(r, p.bits, fmt.Sprintf("prefix %d in %d bits", p.prefix, p.bits))
+	rest, inner, err := innerRequest(r, p.bits, fmt.Sprintf("prefix %d in %d bits", p.prefix, p.bits))
 	if err != nil {
 		return nil, err
 	}
@@ -54,20 +54,22 @@ func (p *prefixed) Assign(ctx context.Context, r Request) (Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := fit(ctx, lease, rest)
+	id, err := checkedWorkerID(ctx, lease, rest)
 	if err != nil {
 		return nil, err
 	}
-	return renumbered{Lease: lease, id: p.prefix<<rest | id, rest: rest}, nil
+	return prefixedLease{Lease: lease, id: p.prefix<<rest | id, innerBits: rest}, nil
 }
 
 // renumbered is a lease under another worker ID.
-type renumbered struct {
+type prefixedLease struct {
 	Lease
-	id   int64
-	rest int
+	id        int64
+	innerBits int
 }
 
-func (l renumbered) WorkerID() int64 { return l.id }
+func (l prefixedLease) WorkerID() int64 { return l.id }
 
-func (l renumbered) Remaining(int64) (n, all int64) { return remaining(l.Lease, int64(1)<<l.rest-1) }
+func (l prefixedLease) Remaining(int64) (n, all int64) {
+	return remainingIDs(l.Lease, int64(1)<<l.innerBits-1)
+}

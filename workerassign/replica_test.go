@@ -26,18 +26,18 @@ type failover struct {
 }
 
 // asService returns a connection to a server as the service's account.
-func asService(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
+func openAsService(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
 	t.Helper()
 	return mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
 }
 
 // newFailover makes a primary with a replica, and grants worker IDs until the primary is lost.
 // The UIDs are stored in a table on the replica's server, which stands for a server of its own.
-func newFailover(t *testing.T, start begin) *failover {
+func newFailover(t *testing.T, start startFunc) *failover {
 	t.Helper()
 	f := &failover{primary: start(t, mariadbtest.PrimaryFlags()...), granted: map[int64]bool{}}
-	db := ids(t, f.primary)
-	mariadbtest.Script(t, db, schema(t))
+	db := createIDsDatabase(t, f.primary)
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	account := newSection(t, "PRIVILEGES", "<password>", "secret")
 	db.MustExec(account.next("CREATE USER"))
 	db.MustExec(account.next("GRANT INSERT ("))
@@ -47,7 +47,7 @@ func newFailover(t *testing.T, start begin) *failover {
 	admin.MustExec("CREATE DATABASE shop")
 	admin.MustExec("CREATE TABLE shop.orders (id BIGINT NOT NULL PRIMARY KEY) ENGINE = InnoDB")
 
-	service := asService(t, f.primary)
+	service := openAsService(t, f.primary)
 	start5 := func(store bool) int64 {
 		t.Helper()
 		for range 5 {
@@ -66,7 +66,7 @@ func newFailover(t *testing.T, start begin) *failover {
 		return f.last
 	}
 	f.applied = start5(true)
-	f.replica.CatchUp(f.primary)
+	f.replica.WaitApplied(f.primary)
 	// The replica lags behind, because somebody's lock holds up the thread that applies.
 	locker, err := admin.Connx(t.Context())
 	if err != nil {
@@ -81,7 +81,7 @@ func newFailover(t *testing.T, start begin) *failover {
 	})
 	t.Cleanup(f.apply)
 	f.received = start5(true)
-	f.replica.Receive(f.primary)
+	f.replica.WaitReceived(f.primary)
 	admin.MustExec("STOP SLAVE IO_THREAD") // the network is cut
 	f.stored = start5(true)
 	start5(false)
@@ -89,7 +89,7 @@ func newFailover(t *testing.T, start begin) *failover {
 }
 
 // greatest is the greatest ID in the server's table.
-func greatest(t *testing.T, s *mariadbtest.Server) (id int64) {
+func maxID(t *testing.T, s *mariadbtest.Server) (id int64) {
 	t.Helper()
 	if err := s.Admin().Get(&id, "SELECT MAX(ID) FROM ids.WORKER_NODE"); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func insertRow(db *sqlx.DB) error {
 // service that has been trying to insert all along, nor after a restart.
 func TestSchemaFailover(t *testing.T) {
 	const heading, readOnly = "AFTER A FAILOVER OR A RESTORED BACKUP", 1290
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		t.Run("without the procedure", func(t *testing.T) {
 			f := newFailover(t, start)
 			f.primary.Kill()
@@ -118,7 +118,7 @@ func TestSchemaFailover(t *testing.T) {
 			admin := f.replica.Admin()
 			admin.MustExec("RESET SLAVE ALL")
 			admin.MustExec("SET GLOBAL read_only = 0")
-			service, again := asService(t, f.replica), 0
+			service, again := openAsService(t, f.replica), 0
 			for range 5 {
 				if f.granted[mustGrant(t, service)] {
 					again++
@@ -129,7 +129,7 @@ func TestSchemaFailover(t *testing.T) {
 			}
 			f.primary.Restart() // and nobody has fenced it
 			before := f.last
-			if id := mustGrant(t, asService(t, f.primary)); id <= before || greatest(t, f.replica) >= id {
+			if id := mustGrant(t, openAsService(t, f.primary)); id <= before || maxID(t, f.replica) >= id {
 				t.Errorf("the old primary grants %d after %d, want one that the new one does not know", id, before)
 			}
 		})
@@ -149,7 +149,7 @@ func TestSchemaFailover(t *testing.T) {
 				done          sync.WaitGroup
 				rolled        []int64
 				restarting    sync.Mutex // the server is down while the test holds it
-				rolling       = asService(t, f.replica)
+				rolling       = openAsService(t, f.replica)
 			)
 			defer done.Wait()
 			defer stop()
@@ -169,10 +169,10 @@ func TestSchemaFailover(t *testing.T) {
 
 			// Step 1.
 			f.primary.Admin().MustExec(statements.next("SET GLOBAL read_only = 1"))
-			wantNumber(t, insertRow(asService(t, f.primary)), "an insert on the old primary", readOnly)
+			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary", readOnly)
 			f.primary.Kill()
 			f.primary.RestartWith("--read-only") // as its configuration file says by now
-			wantNumber(t, insertRow(asService(t, f.primary)), "an insert on the old primary, started again", readOnly)
+			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary, started again", readOnly)
 			f.primary.Kill()
 
 			// Step 2.
@@ -182,7 +182,7 @@ func TestSchemaFailover(t *testing.T) {
 			f.apply()
 			status := statements.next("SHOW ")
 			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-				columns := f.replica.Row(status)
+				columns := f.replica.QueryRow(status)
 				for _, name := range []string{"Exec_Master_Log_Pos", "Read_Master_Log_Pos", "Relay_Master_Log_File", "Master_Log_File"} {
 					if columns[name] == "" {
 						t.Fatalf("%s shows no %s: %v", status, name, columns)
@@ -224,7 +224,7 @@ func TestSchemaFailover(t *testing.T) {
 			}
 			number := strconv.FormatInt(next, 10)
 			_, err := admin.Exec(strings.Replace(insert, number, strconv.FormatInt(here, 10), 1))
-			wantNumber(t, err, "an ID that is there", 1062)
+			wantErrorNumber(t, err, "an ID that is there", 1062)
 			tooSmall := strings.Replace(insert, number, strconv.FormatInt(here-1, 10), 1)
 			admin.MustExec("DELETE FROM WORKER_NODE WHERE ID = ?", here-1) // an old row, so that there is a gap
 			admin.MustExec(tooSmall)
@@ -239,19 +239,19 @@ func TestSchemaFailover(t *testing.T) {
 			f.replica.Stop()
 			f.replica.Restart() // as a promoted server may be; it is read-only still
 			restarting.Unlock()
-			wantNumber(t, insertRow(asService(t, f.replica)), "an insert before step 5", readOnly)
+			wantErrorNumber(t, insertRow(openAsService(t, f.replica)), "an insert before step 5", readOnly)
 
 			// Step 5.
-			if n := greatest(t, f.replica); n != next {
+			if n := maxID(t, f.replica); n != next {
 				t.Errorf("before the server takes writes the greatest ID is %d, want %d", n, next)
 			}
 			f.replica.Admin().MustExec(statements.next("SET GLOBAL read_only = 0"))
-			service := asService(t, f.replica)
+			service := openAsService(t, f.replica)
 			var after []int64
 			for range 5 {
 				after = append(after, mustGrant(t, service))
 			}
-			for deadline := time.Now().Add(time.Minute); greatest(t, f.replica) < next+10; time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); maxID(t, f.replica) < next+10; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("the running service gets no worker ID")
 				}

@@ -21,7 +21,7 @@ import (
 // any host name, whatever the database's character set. A table without that gets it by the
 // statement, and keeps its counter.
 func TestSchemaServers(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		var client string
 		for _, name := range []string{"mariadb", "mysql"} {
 			if path, err := exec.LookPath(name); err == nil {
@@ -33,7 +33,7 @@ func TestSchemaServers(t *testing.T) {
 			testreq.Missing(t, "the program mariadb was not found: install MariaDB's client (Debian's package mariadb-client)")
 		}
 		s := start(t)
-		db := ids(t, s)
+		db := createIDsDatabase(t, s)
 		cfg, err := mysql.ParseDSN(s.DSN("root", "", ""))
 		if err != nil {
 			t.Fatal(err)
@@ -58,10 +58,10 @@ func TestSchemaServers(t *testing.T) {
 
 		db.MustExec("DROP TABLE WORKER_NODE")
 		// As Baidu's script makes it, on a server that is not strict; and so inserts work on one that is.
-		mariadbtest.Script(t, mariadbtest.Open(t, s.DSN("root", "", "ids")+"?sql_mode="+url.QueryEscape("''")), original)
+		mariadbtest.RunScript(t, mariadbtest.Open(t, s.DSN("root", "", "ids")+"?sql_mode="+url.QueryEscape("''")), originalScript)
 		last := mustGrant(t, db)
 		_, _, err = grant(t.Context(), db, chinese)
-		wantNumber(t, err, "a Chinese host name in latin1", 1366)
+		wantErrorNumber(t, err, "a Chinese host name in latin1", 1366)
 		statements, admin := newSection(t, "SERVERS"), mariadbtest.Open(t, s.DSN("root", "", "ids"))
 		admin.SetMaxOpenConns(1) // so that the statements share a session
 		admin.MustExec(statements.next("SET SESSION sql_mode"))
@@ -79,15 +79,15 @@ func TestSchemaServers(t *testing.T) {
 // The accounts that the statements make insert rows, and cannot choose an ID or do anything
 // else; in the order of the comments, on a server that has neither.
 func TestSchemaPrivileges(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
-		db := ids(t, s)
+		db := createIDsDatabase(t, s)
 		statements := newSection(t, "PRIVILEGES", "<password>", "secret")
 		create, columns := statements.next("CREATE USER"), statements.next("GRANT INSERT (")
 		if _, err := db.Exec(columns); err == nil {
 			t.Error("the grant succeeds before the table and the account exist")
 		}
-		mariadbtest.Script(t, db, schema(t))
+		mariadbtest.RunScript(t, db, schemaScript(t))
 		db.MustExec(create)
 
 		limited := func() {
@@ -101,7 +101,7 @@ func TestSchemaPrivileges(t *testing.T) {
 				"TRUNCATE TABLE WORKER_NODE", "DROP TABLE WORKER_NODE", "ALTER TABLE WORKER_NODE AUTO_INCREMENT = 1", "CREATE TABLE t (n INT)",
 			} {
 				_, err := service.Exec(forbidden)
-				wantNumber(t, err, "as the service: "+forbidden, 1142, 1143)
+				wantErrorNumber(t, err, "as the service: "+forbidden, 1142, 1143)
 			}
 			if id := mustGrant(t, service); id != last+1 {
 				t.Errorf("worker ID %d comes after %d", id, last)
@@ -111,7 +111,7 @@ func TestSchemaPrivileges(t *testing.T) {
 		limited()
 
 		db.MustExec("GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%'") // as schema.sql had it once
-		addRows(t, mariadbtest.Open(t, s.DSN("service", "secret", "ids")), created{1000, 0})
+		addRows(t, mariadbtest.Open(t, s.DSN("service", "secret", "ids")), agedRow{1000, 0})
 		db.MustExec(statements.next("REVOKE INSERT"))
 		db.MustExec(statements.next("GRANT INSERT ("))
 		limited()
@@ -121,18 +121,18 @@ func TestSchemaPrivileges(t *testing.T) {
 // The DELETE deletes old rows, and neither the newest nor young ones, in pieces; also with
 // sql_safe_updates. While one piece runs, others insert.
 func TestSchemaDeletion(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t, mariadbtest.PrimaryFlags()...)
-		db := ids(t, s)
-		mariadbtest.Script(t, db, schema(t))
+		db := createIDsDatabase(t, s)
+		mariadbtest.RunScript(t, db, schemaScript(t))
 		const old, piece = 25_000, 10_000
 		const day = 86_400
-		var rows []created
+		var rows []agedRow
 		for id := range int64(old) {
-			rows = append(rows, created{id + 1, 2 * 366 * day})
+			rows = append(rows, agedRow{id + 1, 2 * 366 * day})
 		}
 		addRows(t, db, rows...)
-		addRows(t, db, created{old + 1, 364 * day}, created{old + 2, 0}, created{old + 3, 2 * 366 * day}) // the last is the newest by its ID
+		addRows(t, db, agedRow{old + 1, 364 * day}, agedRow{old + 2, 0}, agedRow{old + 3, 2 * 366 * day}) // the last is the newest by its ID
 
 		ctx := t.Context()
 		conn, err := db.Connx(ctx)
@@ -168,7 +168,7 @@ func TestSchemaDeletion(t *testing.T) {
 		// Why the isolation level: an open transaction stands for a DELETE that runs.
 		must("BEGIN")
 		must(remove)
-		wantNumber(t, insert(), "an insert beside the DELETE at the default isolation level", 1205)
+		wantErrorNumber(t, insert(), "an insert beside the DELETE at the default isolation level", 1205)
 		must("ROLLBACK")
 		must(isolation)
 		must("BEGIN")
@@ -182,7 +182,7 @@ func TestSchemaDeletion(t *testing.T) {
 
 		must("SET SESSION binlog_format = 'STATEMENT'")
 		_, err = run(remove)
-		wantNumber(t, err, "the DELETE with a binary log of statements", 1665)
+		wantErrorNumber(t, err, "the DELETE with a binary log of statements", 1665)
 		must("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 		if n := must(strings.Replace(remove, "LIMIT 10000", "LIMIT 1000", 1)); n != 1000 {
 			t.Errorf("a smaller piece is %d rows, want 1000", n)
@@ -204,7 +204,7 @@ func TestSchemaDeletion(t *testing.T) {
 			t.Errorf("the rows that are left are %d, want %d", left, want)
 		}
 		db.MustExec("DELETE FROM WORKER_NODE")
-		addRows(t, db, created{50_000, 2 * 366 * day})
+		addRows(t, db, agedRow{50_000, 2 * 366 * day})
 		if n := must(remove); n != 0 {
 			t.Error("the row with the greatest ID is deleted")
 		}
@@ -214,35 +214,35 @@ func TestSchemaDeletion(t *testing.T) {
 // The query is right on tables that are empty, new, of long ago, or with a counter that was
 // raised, and never says 0 days where there are many.
 func TestSchemaHowManyAreLeft(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
-		db := ids(t, start(t))
-		mariadbtest.Script(t, db, schema(t))
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		db := createIDsDatabase(t, start(t))
+		mariadbtest.RunScript(t, db, schemaScript(t))
 		query := newSection(t, "HOW MANY ARE LEFT").next("SELECT used, supply")
 		const day, supply = 86_400, 1<<22 - 1
-		daily := []created{{1000, 10 * day}, {1030, 9 * day}, {1060, 8 * day}, {1090, 7 * day}, {1120, 6 * day}, {1150, 5 * day},
+		daily := []agedRow{{1000, 10 * day}, {1030, 9 * day}, {1060, 8 * day}, {1090, 7 * day}, {1120, 6 * day}, {1150, 5 * day},
 			{1180, 4 * day}, {1210, 3 * day}, {1240, 2 * day}, {1270, day}, {1300, 0}}
-		var dense []created // 100 a day
+		var dense []agedRow // 100 a day
 		for i := range int64(2001) {
-			dense = append(dense, created{500 + i, 20*day - i*864})
+			dense = append(dense, agedRow{500 + i, 20*day - i*864})
 		}
 		for _, tt := range []struct {
 			name   string
-			rows   []created
+			rows   []agedRow
 			used   int64   // 0: NULL
 			perDay float64 // 0: NULL, as days_left
 		}{
 			{"an empty table", nil, 0, 0},
-			{"one row", []created{{7, 5 * day}}, 7, 0},
-			{"rows of one second", []created{{1, 0}, {2, 0}, {3, 0}}, 3, 0},
-			{"rows of one second, two days ago", []created{{1, 2 * day}, {2, 2 * day}, {3, 2 * day}}, 3, 1},
-			{"rows of minutes", []created{{1, 600}, {2, 300}, {3, 0}}, 3, 0},
-			{"no young rows", []created{{1, 40 * day}, {2, 35 * day}}, 2, 0},
+			{"one row", []agedRow{{7, 5 * day}}, 7, 0},
+			{"rows of one second", []agedRow{{1, 0}, {2, 0}, {3, 0}}, 3, 0},
+			{"rows of one second, two days ago", []agedRow{{1, 2 * day}, {2, 2 * day}, {3, 2 * day}}, 3, 1},
+			{"rows of minutes", []agedRow{{1, 600}, {2, 300}, {3, 0}}, 3, 0},
+			{"no young rows", []agedRow{{1, 40 * day}, {2, 35 * day}}, 2, 0},
 			{"keys without rows", daily, 1300, 30},
-			{"old rows, which do not count", append([]created{{1, 300 * day}, {900, 31 * day}}, daily...), 1300, 30},
+			{"old rows, which do not count", append([]agedRow{{1, 300 * day}, {900, 31 * day}}, daily...), 1300, 30},
 			{"thousands", dense, 2500, 100},
-			{"a raised counter", append([]created{{1_000_000, 0}}, daily...), 1_000_000, 30.1},
-			{"a raised counter, and rows beyond", append([]created{{1_000_000, 3600}, {1_000_001, 60}, {1_000_002, 0}}, dense...), 1_000_002, 100.15},
-			{"nothing left", append([]created{{supply, 60}, {supply + 1, 0}}, daily...), supply + 1, 30.2},
+			{"a raised counter", append([]agedRow{{1_000_000, 0}}, daily...), 1_000_000, 30.1},
+			{"a raised counter, and rows beyond", append([]agedRow{{1_000_000, 3600}, {1_000_001, 60}, {1_000_002, 0}}, dense...), 1_000_002, 100.15},
+			{"nothing left", append([]agedRow{{supply, 60}, {supply + 1, 0}}, daily...), supply + 1, 30.2},
 		} {
 			db.MustExec("DELETE FROM WORKER_NODE")
 			addRows(t, db, tt.rows...)
@@ -288,10 +288,10 @@ func orNull[T any](v *T) string {
 // The table is created on a strict server with either kind of TIMESTAMP defaults; on MariaDB
 // TestD12SchemaMayRunAgain has more modes.
 func TestSchemaStrictModes(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start begin) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t, "--explicit-defaults-for-timestamp=ON", "--sql-mode=TRADITIONAL")
-		db := ids(t, s)
-		mariadbtest.Script(t, db, schema(t))
+		db := createIDsDatabase(t, s)
+		mariadbtest.RunScript(t, db, schemaScript(t))
 		mustGrant(t, db)
 		var left int
 		if err := db.Get(&left, `SELECT COUNT(*) FROM WORKER_NODE WHERE CREATED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW()

@@ -33,7 +33,7 @@ func testedSections() []string {
 
 // comments are the statements in schema.sql's comments, by the headings of their sections in
 // the file's order, and the commands of the shell.
-type comments struct {
+type schemaComments struct {
 	headings   []string
 	statements map[string][]string
 	commands   []string
@@ -43,9 +43,9 @@ type comments struct {
 // lines indented by seven spaces or more are statements, each of which ends with a
 // semicolon, or commands, which begin with a dollar sign; all else is prose, in which there
 // is no semicolon.
-func parseComments(script string) (*comments, error) {
+func parseComments(script string) (*schemaComments, error) {
 	var (
-		c         = &comments{statements: map[string][]string{}}
+		c         = &schemaComments{statements: map[string][]string{}}
 		heading   string
 		statement []string
 		isHeading = regexp.MustCompile(`^[A-Z][A-Z ]+$`)
@@ -85,7 +85,7 @@ func parseComments(script string) (*comments, error) {
 // The comments of schema.sql have the form from which the tests take the statements, and
 // every section with statements has a test.
 func TestSchemaComments(t *testing.T) {
-	c, err := parseComments(schema(t))
+	c, err := parseComments(schemaScript(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ type section struct {
 // what is replaced, and by what; a placeholder that remains is an error.
 func newSection(t *testing.T, heading string, pairs ...string) *section {
 	t.Helper()
-	c, err := parseComments(schema(t))
+	c, err := parseComments(schemaScript(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,15 +145,15 @@ func (s *section) next(begin string, pairs ...string) string {
 }
 
 // begin starts a server.
-type begin func(testing.TB, ...string) *mariadbtest.Server
+type startFunc func(testing.TB, ...string) *mariadbtest.Server
 
 // onEachServer runs a test on MariaDB, and on MySQL 5.6 where that is found, each with a
 // strict mode.
-func onEachServer(t *testing.T, test func(t *testing.T, start begin)) {
+func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
 	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
 	for _, server := range []struct {
 		name  string
-		start begin
+		start startFunc
 	}{{"MariaDB", mariadbtest.Start}, {"MySQL 5.6", mariadbtest.StartMySQL56}} {
 		t.Run(server.name, func(t *testing.T) {
 			test(t, func(tb testing.TB, flags ...string) *mariadbtest.Server {
@@ -166,7 +166,7 @@ func onEachServer(t *testing.T, test func(t *testing.T, start begin)) {
 
 // ids makes the database that schema.sql's comments name, without a table, and returns a
 // connection to it as root. Its character set is what a server without a configuration has.
-func ids(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
+func createIDsDatabase(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
 	t.Helper()
 	s.Admin().MustExec("CREATE DATABASE ids DEFAULT CHARACTER SET latin1")
 	return mariadbtest.Open(t, s.DSN("root", "", "ids"))
@@ -195,7 +195,7 @@ func mustGrant(t *testing.T, db *sqlx.DB, opts ...workerassign.DisposableOption)
 }
 
 // wantNumber checks that an error is the server's with one of the numbers.
-func wantNumber(t *testing.T, err error, what string, numbers ...uint16) {
+func wantErrorNumber(t *testing.T, err error, what string, numbers ...uint16) {
 	t.Helper()
 	var server *mysql.MySQLError
 	if !errors.As(err, &server) || !slices.Contains(numbers, server.Number) {
@@ -204,10 +204,10 @@ func wantNumber(t *testing.T, err error, what string, numbers ...uint16) {
 }
 
 // created is a row by its ID, and how many seconds ago it was created.
-type created struct{ id, ago int64 }
+type agedRow struct{ id, ago int64 }
 
 // addRows inserts rows.
-func addRows(t *testing.T, db *sqlx.DB, rows ...created) {
+func addRows(t *testing.T, db *sqlx.DB, rows ...agedRow) {
 	t.Helper()
 	for some := range slices.Chunk(rows, 1000) {
 		var values strings.Builder

@@ -26,7 +26,7 @@ import (
 
 // original is what the original's script makes, but for its first statement, which drops
 // the table.
-const original = `CREATE TABLE WORKER_NODE (
+const originalScript = `CREATE TABLE WORKER_NODE (
 ID BIGINT NOT NULL AUTO_INCREMENT COMMENT 'auto increment id',
 HOST_NAME VARCHAR(64) NOT NULL COMMENT 'host name',
 PORT VARCHAR(64) NOT NULL COMMENT 'port',
@@ -39,7 +39,7 @@ PRIMARY KEY(ID)
 `
 
 // schema returns schema.sql.
-func schema(tb testing.TB) string {
+func schemaScript(tb testing.TB) string {
 	tb.Helper()
 	text, err := os.ReadFile("../schema.sql")
 	if err != nil {
@@ -50,7 +50,7 @@ func schema(tb testing.TB) string {
 
 // service makes an account with the privileges that schema.sql advises, no more, and returns
 // its DSN.
-func service(t *testing.T, s *mariadbtest.Server, db *sqlx.DB, database string) string {
+func createService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB, database string) string {
 	t.Helper()
 	user := "service_" + database[len(database)-6:]
 	statements := newSection(t, "PRIVILEGES", "<password>", "secret", "'service'", "'"+user+"'", "ids.", database+".")
@@ -61,7 +61,7 @@ func service(t *testing.T, s *mariadbtest.Server, db *sqlx.DB, database string) 
 }
 
 // row is a row of the table; its times are the server's text.
-type row struct {
+type tableRow struct {
 	ID       int64  `db:"ID"`
 	Host     string `db:"HOST_NAME"`
 	Port     string `db:"PORT"`
@@ -71,7 +71,7 @@ type row struct {
 	Created  bool   `db:"IS_CREATED"`
 }
 
-const rows = `SELECT ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE BETWEEN CURRENT_DATE - INTERVAL 1 DAY AND CURRENT_DATE AS LAUNCHED,
+const selectRows = `SELECT ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE BETWEEN CURRENT_DATE - INTERVAL 1 DAY AND CURRENT_DATE AS LAUNCHED,
 	MODIFIED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW() AS IS_MODIFIED,
 	CREATED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW() AS IS_CREATED FROM WORKER_NODE ORDER BY ID`
 
@@ -80,16 +80,16 @@ const rows = `SELECT ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE BETWEEN CURRENT_DATE
 // table, and on the original's.
 func TestInvariant1Processes(t *testing.T) {
 	if dsn := os.Getenv("RINGUID_TEST_PROCESS"); dsn != "" {
-		oneProcess(t, dsn)
+		assignInProcess(t, dsn)
 		return
 	}
 	const processes = 64
 	s := mariadbtest.Start(t)
-	for name, script := range map[string]string{"schema.sql": schema(t), "the original's table": original} {
+	for name, script := range map[string]string{"schema.sql": schemaScript(t), "the original's table": originalScript} {
 		t.Run(name, func(t *testing.T) {
 			database, db := s.Database()
-			mariadbtest.Script(t, db, script)
-			dsn := service(t, s, db, database)
+			mariadbtest.RunScript(t, db, script)
+			dsn := createService(t, s, db, database)
 			begin := strconv.FormatInt(time.Now().Add(3*time.Second).UnixMilli(), 10)
 			ids := make([]int64, processes)
 			var all sync.WaitGroup
@@ -110,19 +110,19 @@ func TestInvariant1Processes(t *testing.T) {
 				})
 			}
 			all.Wait()
-			var got []row
-			if err := db.Select(&got, rows); err != nil {
+			var got []tableRow
+			if err := db.Select(&got, selectRows); err != nil {
 				t.Fatal(err)
 			}
 			if len(got) != processes {
 				t.Errorf("%d rows, want %d", len(got), processes)
 			}
-			byID := map[int64]row{}
+			byID := map[int64]tableRow{}
 			for _, r := range got {
 				byID[r.ID] = r
 			}
 			for n, id := range ids {
-				want := row{ID: id, Host: fmt.Sprintf("host-%d", n), Port: fmt.Sprintf("port-%d", n), Type: 1 + n%3, Launched: true, Modified: true, Created: true}
+				want := tableRow{ID: id, Host: fmt.Sprintf("host-%d", n), Port: fmt.Sprintf("port-%d", n), Type: 1 + n%3, Launched: true, Modified: true, Created: true}
 				if id < 1 || byID[id] != want {
 					t.Errorf("process %d has worker ID %d, whose row is %+v, want %+v", n, id, byID[id], want)
 				}
@@ -133,7 +133,7 @@ func TestInvariant1Processes(t *testing.T) {
 }
 
 // oneProcess is one of them.
-func oneProcess(t *testing.T, dsn string) {
+func assignInProcess(t *testing.T, dsn string) {
 	n, err := strconv.Atoi(os.Getenv("RINGUID_TEST_NUMBER"))
 	if err != nil {
 		t.Fatal(err)
@@ -158,8 +158,8 @@ func oneProcess(t *testing.T, dsn string) {
 func TestServerKilledDuringAssignment(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
-	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond), quiet())
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond), discardLog())
 	var (
 		mu       sync.Mutex
 		seen     = map[int64]bool{}
@@ -232,8 +232,8 @@ func TestServerKilledDuringAssignment(t *testing.T) {
 func TestServerDownAtStart(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
-	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), quiet())
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), discardLog())
 	s.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -262,7 +262,7 @@ func TestServerDownAtStart(t *testing.T) {
 func TestPermanentFaultsOfAServer(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	db.MustExec("CREATE TABLE no_key (ID BIGINT NOT NULL DEFAULT 5, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
 	db.MustExec("CREATE TABLE no_column (ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64))")
 	db.MustExec("CREATE TABLE used_up (ID TINYINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
@@ -287,7 +287,7 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := time.Now()
-			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), quiet()).Assign(context.Background(), workerassign.Request{})
+			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), discardLog()).Assign(context.Background(), workerassign.Request{})
 			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table+" at "+s.Address()) {
 				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)
 			}
@@ -298,7 +298,7 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 	}
 	t.Run("no such host", func(t *testing.T) {
 		begin := time.Now()
-		l, err := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp(nosuchhost.invalid:3306)/ids"), quiet()).Assign(context.Background(), workerassign.Request{})
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp(nosuchhost.invalid:3306)/ids"), discardLog()).Assign(context.Background(), workerassign.Request{})
 		if l != nil || err == nil || !strings.Contains(err.Error(), "WORKER_NODE at nosuchhost.invalid:3306") {
 			t.Errorf("Assign() = %v, %v; want the host", l, err)
 		}
@@ -313,25 +313,25 @@ func TestPermanentFaultsOfAServer(t *testing.T) {
 }
 
 // quiet keeps what a test provokes out of its output.
-func quiet() workerassign.Option { return workerassign.WithLogger(slog.New(slog.DiscardHandler)) }
+func discardLog() workerassign.Option { return workerassign.WithLogger(slog.New(slog.DiscardHandler)) }
 
 // A server that is read-only is waited for, as during a failover.
 func TestReadOnlyServerBecomesWritable(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
-	dsn := service(t, s, db, database)
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	dsn := createService(t, s, db, database)
 	db.MustExec("SET GLOBAL read_only = ON")
 	for _, parameter := range []string{"", "?rejectReadOnly=true"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()
-		l, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn+parameter), quiet()).Assign(ctx, workerassign.Request{})
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn+parameter), discardLog()).Assign(ctx, workerassign.Request{})
 		if l != nil || !errors.Is(err, workerassign.ErrGaveUp) || !strings.Contains(err.Error(), "read-only") {
 			t.Errorf("with %q Assign() = %v, %v", parameter, l, err)
 		}
 		got := make(chan error)
 		go func() {
-			_, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn+parameter), quiet()).Assign(context.Background(), workerassign.Request{})
+			_, err := workerassign.NewDisposable(mariadbtest.Open(t, dsn+parameter), discardLog()).Assign(context.Background(), workerassign.Request{})
 			got <- err
 		}()
 		time.Sleep(300 * time.Millisecond)
@@ -350,7 +350,7 @@ func TestSilentServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	var log lockedBuffer
+	var log syncBuffer
 	a := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp("+listener.Addr().String()+")/ids"),
 		workerassign.WithTimeout(1500*time.Millisecond), workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	l, err := a.Assign(context.Background(), workerassign.Request{})
@@ -372,21 +372,21 @@ func TestSilentServer(t *testing.T) {
 }
 
 // lockedBuffer is a bytes.Buffer for a logger.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
 }
 
-func (b *lockedBuffer) Write(p []byte) (int, error) {
+func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.b.Write(p)
+	return b.buf.Write(p)
 }
 
-func (b *lockedBuffer) String() string {
+func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.b.String()
+	return b.buf.String()
 }
 
 // A server that may forget what it granted is warned of, by an account that may do no more
@@ -394,9 +394,9 @@ func (b *lockedBuffer) String() string {
 func TestDurabilityOfAServer(t *testing.T) {
 	s := mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--sync-binlog=0")
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
-	var log lockedBuffer
-	a := workerassign.NewDisposable(mariadbtest.Open(t, service(t, s, db, database)), workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	var log syncBuffer
+	a := workerassign.NewDisposable(mariadbtest.Open(t, createService(t, s, db, database)), workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	for range 3 {
 		if _, err := a.Assign(context.Background(), workerassign.Request{}); err != nil {
 			t.Fatal(err)
@@ -408,7 +408,7 @@ func TestDurabilityOfAServer(t *testing.T) {
 		}
 	}
 	db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1, sync_binlog = 1")
-	log = lockedBuffer{}
+	log = syncBuffer{}
 	b := workerassign.NewDisposable(db, workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	if _, err := b.Assign(context.Background(), workerassign.Request{}); err != nil || log.String() != "" {
 		t.Errorf("on a durable server %v, and the log is %q", err, log.String())
@@ -419,7 +419,7 @@ func TestDurabilityOfAServer(t *testing.T) {
 func TestTransientFaultsOfAServer(t *testing.T) {
 	s := mariadbtest.Start(t, "--lock-wait-timeout=1", "--innodb-lock-wait-timeout=1")
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	ctx := context.Background()
 
 	conn, err := db.Connx(ctx)
@@ -432,7 +432,7 @@ func TestTransientFaultsOfAServer(t *testing.T) {
 	}
 	got := make(chan error)
 	go func() {
-		_, err := workerassign.NewDisposable(db, quiet()).Assign(ctx, workerassign.Request{})
+		_, err := workerassign.NewDisposable(db, discardLog()).Assign(ctx, workerassign.Request{})
 		got <- err
 	}()
 	time.Sleep(1500 * time.Millisecond) // the first try has failed by now
@@ -461,7 +461,7 @@ func TestTransientFaultsOfAServer(t *testing.T) {
 // Every setting of the driver, and of the session, that may matter.
 func TestDriverSettings(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	dsn, _, _ = strings.Cut(dsn, "?") // its settings fall away
 	last := int64(0)
 	for _, settings := range []string{
@@ -483,8 +483,8 @@ func TestDriverSettings(t *testing.T) {
 		}
 		last = l.WorkerID()
 	}
-	var got []row
-	if err := db.Select(&got, rows); err != nil {
+	var got []tableRow
+	if err := db.Select(&got, selectRows); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range got {
@@ -498,7 +498,7 @@ func TestDriverSettings(t *testing.T) {
 func TestAutoIncrementIncrement(t *testing.T) {
 	s := mariadbtest.Start(t, "--auto-increment-increment=3", "--auto-increment-offset=2")
 	_, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	a := workerassign.NewDisposable(db)
 	for _, want := range []int64{2, 5, 8} {
 		if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != want {
@@ -511,13 +511,13 @@ func TestAutoIncrementIncrement(t *testing.T) {
 // in characters, on a strict server.
 func TestLongValues(t *testing.T) {
 	db, _ := mariadbtest.Connect(t)
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	node := workerassign.Node{HostName: strings.Repeat("höst", 40) + "-7", Port: strings.Repeat("9", 100) + "1", Type: workerassign.Fake}
 	if _, err := workerassign.NewDisposable(db, workerassign.WithNode(node)).Assign(context.Background(), workerassign.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	var got []row
-	if err := db.Select(&got, rows); err != nil || len(got) != 1 {
+	var got []tableRow
+	if err := db.Select(&got, selectRows); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
 	if want := "st" + strings.Repeat("höst", 15) + "-7"; got[0].Host != want || !strings.HasSuffix(got[0].Port, "91") || len(got[0].Port) != 64 {
@@ -539,10 +539,10 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			s := mariadbtest.Start(t, flags...)
 			_, db := s.Database()
-			script := schema(t)
+			script := schemaScript(t)
 			a := workerassign.NewDisposable(db)
 			for run := range int64(3) {
-				mariadbtest.Script(t, db, script)
+				mariadbtest.RunScript(t, db, script)
 				if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != run+1 {
 					t.Fatalf("after run %d Assign() = %v, %v; want %d", run+1, l, err, run+1)
 				}
@@ -560,7 +560,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			}
 		})
 	}
-	for _, statement := range mariadbtest.Statements(schema(t)) {
+	for _, statement := range mariadbtest.SplitStatements(schemaScript(t)) {
 		if !strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS WORKER_NODE (") {
 			t.Errorf("schema.sql has a statement that is not the one: %s", statement)
 		}
@@ -571,12 +571,12 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 func TestLimitsOfAServer(t *testing.T) {
 	s := mariadbtest.Start(t, "--max-prepared-stmt-count=1", "--max-connections=10")
 	database, db := s.Database()
-	mariadbtest.Script(t, db, schema(t))
+	mariadbtest.RunScript(t, db, schemaScript(t))
 	assign := func(what string, free func()) {
 		t.Helper()
 		time.AfterFunc(500*time.Millisecond, free)
 		begin := time.Now()
-		_, err := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), quiet()).Assign(context.Background(), workerassign.Request{})
+		_, err := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), discardLog()).Assign(context.Background(), workerassign.Request{})
 		if took := time.Since(begin); err != nil || took < 400*time.Millisecond {
 			t.Errorf("with no %s left for a while Assign() = %v after %v", what, err, took)
 		}

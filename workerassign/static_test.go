@@ -23,7 +23,7 @@ var ctx = context.Background()
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // at is the request of a generator whose clock shows a time.
-func at(now time.Time) workerassign.Request {
+func requestAt(now time.Time) workerassign.Request {
 	return workerassign.Request{Now: func() time.Time { return now }}
 }
 
@@ -145,7 +145,7 @@ func TestInvariant1StaticIsLeasedOnce(t *testing.T) {
 // Two values of one number are two: a process that makes both must not use them at a time.
 func TestStaticValuesKnowNothingOfEachOther(t *testing.T) {
 	for range 2 {
-		if l, err := workerassign.Static(3).Assign(ctx, at(noon)); err != nil || l.WorkerID() != 3 {
+		if l, err := workerassign.Static(3).Assign(ctx, requestAt(noon)); err != nil || l.WorkerID() != 3 {
 			t.Fatal(l, err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestInvariant1StaticRemembers(t *testing.T) {
 		if err := l.Release(ctx, used); err != nil {
 			t.Fatal(err)
 		}
-		next, err := a.Assign(ctx, at(noon.Add(tt.next)))
+		next, err := a.Assign(ctx, requestAt(noon.Add(tt.next)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestInvariant1StaticRemembers(t *testing.T) {
 // A lease that was given back grants nothing: its worker ID may be another's.
 func TestReleasedStaticGrantsNothing(t *testing.T) {
 	a := workerassign.Static(3)
-	l, err := a.Assign(ctx, at(noon))
+	l, err := a.Assign(ctx, requestAt(noon))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,13 +212,13 @@ func TestReleasedStaticGrantsNothing(t *testing.T) {
 			t.Errorf("granted %v, %v; want ErrReleased", granted, err)
 		}
 	}
-	if _, err := a.Assign(ctx, at(noon)); err != nil {
+	if _, err := a.Assign(ctx, requestAt(noon)); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Release(ctx, noon); err != nil { // again, which must not free the other's
 		t.Fatal(err)
 	}
-	if _, err := a.Assign(ctx, at(noon)); !errors.Is(err, workerassign.ErrInUse) {
+	if _, err := a.Assign(ctx, requestAt(noon)); !errors.Is(err, workerassign.ErrInUse) {
 		t.Errorf("%v", err)
 	}
 }
@@ -229,7 +229,7 @@ func TestStaticsClockRunsUnderNoLock(t *testing.T) {
 	var inner workerassign.Lease
 	l, err := a.Assign(ctx, workerassign.Request{Now: func() time.Time {
 		if inner == nil {
-			inner, _ = a.Assign(ctx, at(noon))
+			inner, _ = a.Assign(ctx, requestAt(noon))
 		}
 		return noon
 	}})

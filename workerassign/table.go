@@ -31,7 +31,7 @@ func quoteTable(name string) (string, error) {
 
 // insertInto returns the statement that takes a worker ID: it names the original's columns
 // and no others, and leaves the time to the server, so that no setting of the driver matters.
-func insertInto(quoted string) string {
+func insertStatement(quoted string) string {
 	return "INSERT INTO " + quoted +
 		" (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
 		" VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)"

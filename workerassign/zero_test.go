@@ -16,7 +16,7 @@ func TestZeroErrors(t *testing.T) {
 			t.Errorf("%#v is neither a permanent fault nor a time that is over, or both", err)
 		}
 	}
-	if err := (Node{}).check(); err == nil {
+	if err := (Node{}).validate(); err == nil {
 		t.Error("the zero Node is fine")
 	}
 	if (Request{}).now().IsZero() {

@@ -20,7 +20,7 @@ func TestExampleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.Script(t, db, string(script))
+	mariadbtest.RunScript(t, db, string(script))
 	for range 2 {
 		var out strings.Builder
 		if err := run(&out, dsn); err != nil {

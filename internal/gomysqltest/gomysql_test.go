@@ -54,7 +54,7 @@ func TestSecondServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.Script(t, root, string(script))
+	mariadbtest.RunScript(t, root, string(script))
 	root.MustExec("CREATE USER 'service'@'%' IDENTIFIED BY 'secret'")
 	// Not schema.sql's grant: this server has no privileges on columns.
 	root.MustExec("GRANT INSERT, SELECT ON ids.WORKER_NODE TO 'service'@'%'")
@@ -76,7 +76,7 @@ func TestSecondServer(t *testing.T) {
 		seen[l.WorkerID()] = true
 	}
 
-	mariadbtest.Script(t, root, string(script)) // D12: once more
+	mariadbtest.RunScript(t, root, string(script)) // D12: once more
 	var right int
 	if err := root.Get(&right, `SELECT COUNT(*) FROM WORKER_NODE WHERE HOST_NAME = 'h' AND PORT = '8080' AND TYPE = 2
 		AND LAUNCH_DATE >= CURRENT_DATE - INTERVAL 1 DAY AND MODIFIED > NOW() - INTERVAL 5 MINUTE AND CREATED > NOW() - INTERVAL 5 MINUTE`); err != nil {

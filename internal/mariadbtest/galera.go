@@ -30,7 +30,7 @@ type Cluster struct {
 func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 	tb.Helper()
 	testreq.Slow(tb, "it starts a cluster")
-	library, err := galera()
+	library, err := galeraLibrary()
 	if err != nil {
 		testreq.Missing(tb, err, ": install it (Debian's packages galera-4 and rsync), or run make test, which does")
 	}
@@ -44,7 +44,7 @@ func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 		for _, node := range c.nodes {
 			err = fmt.Errorf("%w\n%s", err, node.Log())
 			node.Stop()
-			endTransfer(node)
+			killRsync(node)
 		}
 		if try == 3 {
 			tb.Fatalf("the cluster does not start: %v", err)
@@ -54,9 +54,9 @@ func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 }
 
 // galera returns the path of the Galera library, if there is all that a cluster uses.
-func galera() (string, error) {
+func galeraLibrary() (string, error) {
 	for _, program := range []string{"mariadbd", "mariadb-install-db", "wsrep_sst_rsync", "rsync"} {
-		if _, err := find(program); err != nil {
+		if _, err := findProgram(program); err != nil {
 			return "", err
 		}
 	}
@@ -70,7 +70,7 @@ func galera() (string, error) {
 
 // start starts all nodes, one after the other.
 func (c *Cluster) start(library string, n int, flags []string) error {
-	program, err := find("mariadbd")
+	program, err := findProgram("mariadbd")
 	if err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 			return err
 		}
 		address := "127.0.0.1:" + strconv.Itoa(ports[1])
-		s := &Server{tb: c.tb, kind: kind{program: program, install: installMariaDB}, folder: folder, port: ports[0]}
+		s := &Server{tb: c.tb, kind: serverKind{program: program, install: installMariaDB}, folder: folder, port: ports[0]}
 		c.tb.Cleanup(func() {
 			s.Stop()
-			endTransfer(s)
+			killRsync(s)
 			if c.tb.Failed() {
 				c.tb.Logf("the log of the node at %s ends with:\n%s", address, s.Log())
 			}
@@ -112,25 +112,25 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 		if err := node.kind.install(node); err != nil {
 			return err
 		}
-		if err := node.giveAway(); err != nil {
+		if err := node.chownToMySQL(); err != nil {
 			return err
 		}
 		if i == 0 {
-			node.started = []string{"--wsrep-new-cluster"}
+			node.extraFlags = []string{"--wsrep-new-cluster"}
 		}
 		err := node.start()
-		node.started = nil // a restart joins the others
+		node.extraFlags = nil // a restart joins the others
 		if err != nil {
 			return fmt.Errorf("node %d: %w", i, err)
 		}
 	}
-	return c.wait(n)
+	return c.waitReady(n)
 }
 
 // giveAway gives the files of a node to the account of Debian's package where this process is
 // root, and has it run as that: rsync, by which a node gets the others' data, does not write as
 // root.
-func (s *Server) giveAway() error {
+func (s *Server) chownToMySQL() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -150,8 +150,8 @@ func (s *Server) giveAway() error {
 }
 
 // endTransfer ends the rsync daemon of a node that ended while it got the others' data.
-func endTransfer(s *Server) {
-	text, err := os.ReadFile(s.file("data/rsync_sst.pid"))
+func killRsync(s *Server) {
+	text, err := os.ReadFile(s.path("data/rsync_sst.pid"))
 	if err != nil {
 		return // the usual case: the file goes with the daemon
 	}
@@ -163,7 +163,7 @@ func endTransfer(s *Server) {
 }
 
 // wait waits until the nodes that run form one cluster of that size.
-func (c *Cluster) wait(size int) error {
+func (c *Cluster) waitReady(size int) error {
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(50 * time.Millisecond) {
 		ready := 0
 		for _, node := range c.nodes {
@@ -217,7 +217,7 @@ func (c *Cluster) Size() int { return len(c.nodes) }
 // WaitFor waits until all nodes that run form one cluster of that size.
 func (c *Cluster) WaitFor(size int) {
 	c.tb.Helper()
-	if err := c.wait(size); err != nil {
+	if err := c.waitReady(size); err != nil {
 		c.tb.Fatal(err)
 	}
 }

@@ -33,19 +33,19 @@ const startTimeout = 60 * time.Second
 
 // Server is a MariaDB server, or MySQL's. Its methods are for one goroutine at a time.
 type Server struct {
-	tb      testing.TB
-	kind    kind
-	folder  string
-	port    int
-	account []string // the flag that names the account to run as, where one must
-	flags   []string
-	started []string      // further flags of the process that runs now: see RestartWith
-	exited  chan struct{} // closed when the process that runs now is gone
-	cmd     *exec.Cmd
+	tb         testing.TB
+	kind       serverKind
+	folder     string
+	port       int
+	account    []string // the flag that names the account to run as, where one must
+	flags      []string
+	extraFlags []string      // further flags of the process that runs now: see RestartWith
+	exited     chan struct{} // closed when the process that runs now is gone
+	cmd        *exec.Cmd
 }
 
 // kind is what differs between MariaDB and MySQL.
-type kind struct {
+type serverKind struct {
 	program string              // the path of the server
 	flags   []string            // what it requires, before all other flags
 	env     []string            // what its environment requires
@@ -59,26 +59,26 @@ func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
 	testreq.Slow(tb, "it starts a server")
 	for _, name := range []string{"mariadbd", "mariadb-install-db"} {
-		if _, err := find(name); err != nil {
+		if _, err := findProgram(name); err != nil {
 			testreq.Missing(tb, name, " was not found: install MariaDB's server (Debian's package mariadb-server), or run make test, which does")
 		}
 	}
-	program, err := find("mariadbd")
+	program, err := findProgram("mariadbd")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return start(tb, kind{program: program, install: installMariaDB}, flags)
+	return start(tb, serverKind{program: program, install: installMariaDB}, flags)
 }
 
 // start starts a server of a kind that ends with the test.
-func start(tb testing.TB, k kind, flags []string) *Server {
+func start(tb testing.TB, k serverKind, flags []string) *Server {
 	tb.Helper()
 	// Not in the test's own folder, whose name can be longer than a socket's may be.
 	folder, err := os.MkdirTemp("", "ringuid-db")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, kind: k, folder: folder, account: asRoot(), flags: flags}
+	s := &Server{tb: tb, kind: k, folder: folder, account: rootUserFlag(), flags: flags}
 	tb.Cleanup(func() {
 		s.Stop()
 		if tb.Failed() {
@@ -106,15 +106,15 @@ func start(tb testing.TB, k kind, flags []string) *Server {
 // installMariaDB makes the server's system tables. The program that does so starts a server,
 // which was seen to crash in making a temporary table; so there is another try.
 func installMariaDB(s *Server) error {
-	program, err := find("mariadb-install-db")
+	program, err := findProgram("mariadb-install-db")
 	if err != nil {
 		return err
 	}
 	var out []byte
 	for range 3 {
-		os.RemoveAll(s.file("data"))
-		cmd := exec.Command(program, append([]string{"--no-defaults", "--datadir=" + s.file("data"),
-			"--auth-root-authentication-method=normal", "--skip-test-db"}, asRoot()...)...)
+		os.RemoveAll(s.path("data"))
+		cmd := exec.Command(program, append([]string{"--no-defaults", "--datadir=" + s.path("data"),
+			"--auth-root-authentication-method=normal", "--skip-test-db"}, rootUserFlag()...)...)
 		cmd.Env = s.environ()
 		if out, err = cmd.CombinedOutput(); err == nil {
 			return nil
@@ -126,7 +126,7 @@ func installMariaDB(s *Server) error {
 // environ is the environment of the server's processes: their temporary files lie in the
 // server's own folder.
 func (s *Server) environ() []string {
-	tmp := s.file("tmp")
+	tmp := s.path("tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		s.tb.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func (s *Server) environ() []string {
 }
 
 // find finds a program, also where the paths of users who are not root do not lead.
-func find(name string) (string, error) {
+func findProgram(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
 	}
@@ -147,7 +147,7 @@ func find(name string) (string, error) {
 }
 
 // asRoot is the flag without which MariaDB does not run as root.
-func asRoot() []string {
+func rootUserFlag() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}
 	}
@@ -164,21 +164,21 @@ func freePort() (int, error) {
 }
 
 // file names a file in the server's folder.
-func (s *Server) file(name string) string { return filepath.Join(s.folder, name) }
+func (s *Server) path(name string) string { return filepath.Join(s.folder, name) }
 
 // start starts the process and waits until the server answers.
 func (s *Server) start() error {
 	args := append([]string{"--no-defaults"}, s.account...)
 	args = append(args, s.kind.flags...)
 	args = append(args,
-		"--datadir="+s.file("data"), "--socket="+s.file("sock"), "--pid-file="+s.file("pid"), "--log-error="+s.file("log.err"),
+		"--datadir="+s.path("data"), "--socket="+s.path("sock"), "--pid-file="+s.path("pid"), "--log-error="+s.path("log.err"),
 		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.port), "--skip-name-resolve",
 		"--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--performance-schema=OFF", "--max-connections=300")
 	args = append(args, s.flags...)
-	s.cmd = exec.Command(s.kind.program, append(args, s.started...)...)
+	s.cmd = exec.Command(s.kind.program, append(args, s.extraFlags...)...)
 	s.cmd.Env = s.environ()
 	s.exited = make(chan struct{})
-	if err := run(s.cmd, s.exited); err != nil {
+	if err := startProcess(s.cmd, s.exited); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
@@ -256,7 +256,7 @@ func (s *Server) Restart() {
 // seconds.
 func (s *Server) RestartWith(flags ...string) {
 	s.tb.Helper()
-	s.started = flags
+	s.extraFlags = flags
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(200 * time.Millisecond) {
 		err := s.start()
 		if err == nil {
@@ -270,7 +270,7 @@ func (s *Server) RestartWith(flags ...string) {
 
 // Log returns the end of the server's log.
 func (s *Server) Log() string {
-	text, err := os.ReadFile(s.file("log.err")) // MySQL adds .err to other names
+	text, err := os.ReadFile(s.path("log.err")) // MySQL adds .err to other names
 	if err != nil {
 		return err.Error()
 	}
@@ -336,9 +336,9 @@ func Connect(tb testing.TB) (*sqlx.DB, string) {
 
 // Script runs the statements of a script, which are separated by semicolons at the ends of
 // lines, as a client does.
-func Script(tb testing.TB, db *sqlx.DB, script string) {
+func RunScript(tb testing.TB, db *sqlx.DB, script string) {
 	tb.Helper()
-	for _, statement := range Statements(script) {
+	for _, statement := range SplitStatements(script) {
 		if _, err := db.Exec(statement); err != nil {
 			tb.Fatalf("%v\nin: %s", err, statement)
 		}
@@ -346,7 +346,7 @@ func Script(tb testing.TB, db *sqlx.DB, script string) {
 }
 
 // Statements cuts a script into its statements: comments of whole lines fall away.
-func Statements(script string) []string {
+func SplitStatements(script string) []string {
 	var text strings.Builder
 	for line := range strings.Lines(script) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "--") {

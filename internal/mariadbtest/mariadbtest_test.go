@@ -50,7 +50,7 @@ func TestConnect(t *testing.T) {
 }
 
 func TestStatements(t *testing.T) {
-	got := mariadbtest.Statements("-- a; comment\nSELECT 1;\n  -- another;\nSELECT\n  2 /* within; */;\n\n;\n")
+	got := mariadbtest.SplitStatements("-- a; comment\nSELECT 1;\n  -- another;\nSELECT\n  2 /* within; */;\n\n;\n")
 	want := []string{"SELECT 1", "SELECT\n  2 /* within; */"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -40,17 +40,17 @@ func StartMySQL56(tb testing.TB, flags ...string) *Server {
 		tb.Fatalf("%s: %v", MySQL56Env, err)
 	}
 	folder = filepath.Dir(program)
-	return start(tb, kind{
+	return start(tb, serverKind{
 		program: program,
 		flags: []string{"--basedir=" + folder, "--lc-messages-dir=" + filepath.Join(folder, "share"),
 			"--character-sets-dir=" + filepath.Join(folder, "share", "charsets")},
 		env: []string{"LD_LIBRARY_PATH=" + folder}, // it comes with its libaio
 		install: func(s *Server) error {
 			// The package has the system tables ready.
-			if err := os.CopyFS(s.file("data"), os.DirFS(filepath.Join(folder, "data", "mysql"))); err != nil {
+			if err := os.CopyFS(s.path("data"), os.DirFS(filepath.Join(folder, "data", "mysql"))); err != nil {
 				return err
 			}
-			return os.Remove(s.file("data/auto.cnf")) // the server's UUID, which must differ among servers
+			return os.Remove(s.path("data/auto.cnf")) // the server's UUID, which must differ among servers
 		},
 	}, flags)
 }

@@ -27,7 +27,7 @@ func (s *Server) Replica(flags ...string) *Server {
 	admin.MustExec("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + strconv.Itoa(s.port) +
 		", MASTER_USER='root', MASTER_PASSWORD='', MASTER_CONNECT_RETRY=1")
 	admin.MustExec("START SLAVE")
-	r.CatchUp(s)
+	r.WaitApplied(s)
 	return r
 }
 
@@ -38,9 +38,9 @@ func (s *Server) Admin() *sqlx.DB {
 }
 
 // CatchUp waits until the replica s has applied all that is in the primary's binary log now.
-func (s *Server) CatchUp(primary *Server) {
+func (s *Server) WaitApplied(primary *Server) {
 	s.tb.Helper()
-	file, position := primary.position()
+	file, position := primary.binlogPosition()
 	var events sql.NullInt64
 	err := s.Admin().Get(&events, "SELECT MASTER_POS_WAIT(?, ?, ?)", file, position, int(startTimeout.Seconds()))
 	if err != nil || events.Int64 < 0 || !events.Valid { // -1 is a timeout, NULL a replica that does not run
@@ -50,9 +50,9 @@ func (s *Server) CatchUp(primary *Server) {
 
 // Receive waits until the replica s has received all that is in the primary's binary log now,
 // applied or not.
-func (s *Server) Receive(primary *Server) {
+func (s *Server) WaitReceived(primary *Server) {
 	s.tb.Helper()
-	file, position := primary.position()
+	file, position := primary.binlogPosition()
 	want := fmt.Sprint(file, " ", position)
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
 		status := s.ReplicaStatus()
@@ -66,9 +66,9 @@ func (s *Server) Receive(primary *Server) {
 }
 
 // position is the end of the server's binary log.
-func (s *Server) position() (file string, position int64) {
+func (s *Server) binlogPosition() (file string, position int64) {
 	s.tb.Helper()
-	status := s.Row("SHOW MASTER STATUS")
+	status := s.QueryRow("SHOW MASTER STATUS")
 	position, err := strconv.ParseInt(status["Position"], 10, 64)
 	if err != nil {
 		s.tb.Fatal(err)
@@ -79,12 +79,12 @@ func (s *Server) position() (file string, position int64) {
 // ReplicaStatus returns the columns of SHOW SLAVE STATUS, none where the server is no replica.
 func (s *Server) ReplicaStatus() map[string]string {
 	s.tb.Helper()
-	return s.Row("SHOW SLAVE STATUS")
+	return s.QueryRow("SHOW SLAVE STATUS")
 }
 
 // Row returns the columns of the first row of a query as root, as text: none where there is
 // no row.
-func (s *Server) Row(query string) map[string]string {
+func (s *Server) QueryRow(query string) map[string]string {
 	s.tb.Helper()
 	columns, row := map[string]any{}, map[string]string{}
 	if err := s.Admin().QueryRowx(query).MapScan(columns); err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -23,12 +23,12 @@ func TestReplica(t *testing.T) {
 				return n
 			}
 			db.MustExec("INSERT INTO t VALUES (1)")
-			if replica.CatchUp(primary); rows() != 1 {
+			if replica.WaitApplied(primary); rows() != 1 {
 				t.Errorf("%d rows after CatchUp, want 1", rows())
 			}
 			replica.Admin().MustExec("STOP SLAVE SQL_THREAD")
 			db.MustExec("INSERT INTO t VALUES (2)")
-			if replica.Receive(primary); rows() != 1 {
+			if replica.WaitReceived(primary); rows() != 1 {
 				t.Errorf("%d rows are applied without the thread that applies them", rows())
 			}
 			primary.Kill()

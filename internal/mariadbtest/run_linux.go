@@ -9,7 +9,7 @@ import (
 
 // run starts a process that the system kills when this one dies, and closes exited when it
 // is gone. The system watches the thread that started it, so that one waits for it.
-func run(cmd *exec.Cmd, exited chan<- struct{}) error {
+func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {

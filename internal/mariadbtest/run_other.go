@@ -8,7 +8,7 @@ import (
 )
 
 // run starts a process, and closes exited when it is gone.
-func run(cmd *exec.Cmd, exited chan<- struct{}) error {
+func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // queueLimit is how many records wait at most. Beyond it they are dropped and counted.
-const queueLimit = 64
+const maxQueued = 64
 
 // A Queue writes records to a logger in a goroutine of its own, so that it may be called where
 // the user's handler must not run: under a lock, or by a goroutine that others wait for. A
@@ -17,10 +17,10 @@ const queueLimit = 64
 type Queue struct {
 	logger *slog.Logger
 
-	mu      sync.Mutex
-	waiting []slog.Record
-	dropped int
-	idle    chan struct{} // closed when the goroutine ends; nil while there is none
+	mu         sync.Mutex
+	waiting    []slog.Record
+	dropped    int
+	writerDone chan struct{} // closed when the goroutine ends; nil while there is none
 }
 
 // NewQueue returns a queue for l, or for slog.Default() if l is nil.
@@ -35,23 +35,23 @@ func (q *Queue) Log(level slog.Level, msg string, args ...any) {
 	r.Add(args...)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == queueLimit {
+	if len(q.waiting) == maxQueued {
 		q.dropped++
 		return
 	}
 	q.waiting = append(q.waiting, r)
-	if q.idle == nil {
-		q.idle = make(chan struct{})
-		go q.write()
+	if q.writerDone == nil {
+		q.writerDone = make(chan struct{})
+		go q.writeQueued()
 	}
 }
 
 // write writes what waits until there is nothing.
-func (q *Queue) write() {
+func (q *Queue) writeQueued() {
 	ended := false
 	defer func() {
 		if !ended { // the handler has called runtime.Goexit; what it was given with that record is lost
-			go q.write()
+			go q.writeQueued()
 		}
 	}()
 	for {
@@ -59,8 +59,8 @@ func (q *Queue) write() {
 		records, dropped := q.waiting, q.dropped
 		q.waiting, q.dropped = nil, 0
 		if len(records) == 0 {
-			close(q.idle)
-			q.idle = nil
+			close(q.writerDone)
+			q.writerDone = nil
 			q.mu.Unlock()
 			ended = true
 			return
@@ -80,7 +80,7 @@ func (q *Queue) write() {
 // Flush waits until everything queued so far is written, for d at most, and reports whether it is.
 func (q *Queue) Flush(d time.Duration) bool {
 	q.mu.Lock()
-	idle := q.idle
+	idle := q.writerDone
 	q.mu.Unlock()
 	if idle == nil {
 		return true

@@ -13,12 +13,12 @@ import (
 )
 
 // calling is a handler that calls a function for each record.
-type calling struct {
+type callbackHandler struct {
 	slog.Handler
 	f func(r slog.Record)
 }
 
-func (h calling) Handle(ctx context.Context, r slog.Record) error {
+func (h callbackHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.f(r)
 	return h.Handler.Handle(ctx, r)
 }
@@ -50,7 +50,7 @@ func TestQueueOfABadHandler(t *testing.T) {
 		var q *Queue
 		release := make(chan struct{})
 		written := 0
-		q = NewQueue(slog.New(calling{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
+		q = NewQueue(slog.New(callbackHandler{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
 			<-release
 			written++
 			if r.Message == "first" {
@@ -60,7 +60,7 @@ func TestQueueOfABadHandler(t *testing.T) {
 		}}))
 		q.Log(slog.LevelInfo, "first")
 		synctest.Wait() // it is being written
-		for range 3 * queueLimit {
+		for range 3 * maxQueued {
 			q.Log(slog.LevelInfo, "more")
 		}
 		if q.Flush(time.Second) {
@@ -70,7 +70,7 @@ func TestQueueOfABadHandler(t *testing.T) {
 		if !q.Flush(time.Second) {
 			t.Error("not written within a second")
 		}
-		if want := 1 + queueLimit + 1; written != want { // the handler's own found no place; one line reports the dropped ones
+		if want := 1 + maxQueued + 1; written != want { // the handler's own found no place; one line reports the dropped ones
 			t.Errorf("%d records were written, want %d", written, want)
 		}
 	})
@@ -80,7 +80,7 @@ func TestQueueOfABadHandler(t *testing.T) {
 func TestQueueOfAHandlerThatExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var written []string
-		q := NewQueue(slog.New(calling{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
+		q := NewQueue(slog.New(callbackHandler{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
 			if r.Message == "first" {
 				runtime.Goexit()
 			}

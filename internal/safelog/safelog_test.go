@@ -9,20 +9,20 @@ import (
 )
 
 // panicking is a handler whose methods all panic but for those that are told not to.
-type panicking struct{ enabled bool }
+type panickingHandler struct{ enabled bool }
 
-func (p panicking) Enabled(context.Context, slog.Level) bool {
+func (p panickingHandler) Enabled(context.Context, slog.Level) bool {
 	if p.enabled {
 		return true
 	}
 	panic("Enabled")
 }
-func (panicking) Handle(context.Context, slog.Record) error { panic("Handle") }
-func (panicking) WithAttrs([]slog.Attr) slog.Handler        { panic("WithAttrs") }
-func (panicking) WithGroup(string) slog.Handler             { panic("WithGroup") }
+func (panickingHandler) Handle(context.Context, slog.Record) error { panic("Handle") }
+func (panickingHandler) WithAttrs([]slog.Attr) slog.Handler        { panic("WithAttrs") }
+func (panickingHandler) WithGroup(string) slog.Handler             { panic("WithGroup") }
 
 func TestPanickingHandler(t *testing.T) {
-	for _, h := range []slog.Handler{panicking{}, panicking{enabled: true}} {
+	for _, h := range []slog.Handler{panickingHandler{}, panickingHandler{enabled: true}} {
 		l := Wrap(slog.New(h))
 		l.Info("one", "key", 1)
 		l.With("key", 1).WithGroup("group").Info("two")

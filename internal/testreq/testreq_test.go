@@ -8,24 +8,24 @@ import (
 )
 
 // outcome is a test that notes what is made of it.
-type outcome struct {
+type recordingTB struct {
 	testing.TB
-	said string
+	result string
 }
 
-func (o *outcome) Helper()           {}
-func (o *outcome) Fatal(args ...any) { o.said = "failed: " + fmt.Sprint(args...); panic(o) }
-func (o *outcome) Skip(args ...any)  { o.said = "skipped: " + fmt.Sprint(args...); panic(o) }
+func (o *recordingTB) Helper()           {}
+func (o *recordingTB) Fatal(args ...any) { o.result = "failed: " + fmt.Sprint(args...); panic(o) }
+func (o *recordingTB) Skip(args ...any)  { o.result = "skipped: " + fmt.Sprint(args...); panic(o) }
 
 // of runs a test and returns what was made of it.
-func of(test func(testing.TB)) string {
-	o := new(outcome)
+func runTest(test func(testing.TB)) string {
+	o := new(recordingTB)
 	func() {
 		defer func() { recover() }()
 		test(o)
-		o.said = "ran"
+		o.result = "ran"
 	}()
-	return o.said
+	return o.result
 }
 
 func TestWhatIsMissingFailsWhereAllHaveToRun(t *testing.T) {
@@ -42,10 +42,10 @@ func TestWhatIsMissingFailsWhereAllHaveToRun(t *testing.T) {
 	} {
 		t.Setenv(Env, tt.required)
 		short.Value.Set(tt.short)
-		if got := of(missing); !strings.HasPrefix(got, tt.missing) {
+		if got := runTest(missing); !strings.HasPrefix(got, tt.missing) {
 			t.Errorf("%+v: Missing: %s", tt, got)
 		}
-		if got := of(long); got != tt.long {
+		if got := runTest(long); got != tt.long {
 			t.Errorf("%+v: Slow: %s", tt, got)
 		}
 	}

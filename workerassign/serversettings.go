@@ -9,31 +9,31 @@ import (
 )
 
 // inspectTimeout bounds the look at the server's settings.
-const inspectTimeout = 2 * time.Second
+const settingsTimeout = 2 * time.Second
 
 // inspect looks, once, at the settings that decide whether a committed row outlives the server,
 // and logs a warning where it may not. It never fails: an account that may not look, or a server
 // that has no such settings, is no fault.
-func (t *try) inspect(ctx context.Context, conn *sql.Conn) {
-	if !t.d.inspected.CompareAndSwap(false, true) {
+func (t *assignment) checkDurability(ctx context.Context, conn *sql.Conn) {
+	if !t.d.settingsChecked.CompareAndSwap(false, true) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, settingsTimeout)
 	defer cancel()
-	settings, err := variables(ctx, conn)
+	settings, err := readSettings(ctx, conn)
 	// With autocommit off a query may have begun a transaction.
-	rollBack(ctx, conn)
+	rollbackTransaction(ctx, conn)
 	if err != nil {
 		return
 	}
-	for _, s := range undurable(settings) {
+	for _, s := range findRiskySettings(settings) {
 		t.log.Log(slog.LevelWarn, "workerassign: the database may lose worker IDs that it granted, and grant them a second time",
 			"table", t.d.cfg.table, "server", t.d.server, "setting", s.name, "value", settings[s.name], "must be", "1", "else", s.risk)
 	}
 }
 
 // variables reads the settings that inspect looks at, as far as the server has them.
-func variables(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
+func readSettings(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
 	rows, err := conn.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin')")
 	if err != nil {
 		return nil, err
@@ -51,21 +51,21 @@ func variables(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
 }
 
 // setting is one that must be 1, and what may happen where it is not.
-type setting struct{ name, risk string }
+type riskySetting struct{ name, risk string }
 
 // undurable returns the settings that are not as they must be.
-func undurable(settings map[string]string) []setting {
-	var found []setting
+func findRiskySettings(settings map[string]string) []riskySetting {
+	var found []riskySetting
 	if v, ok := settings["innodb_flush_log_at_trx_commit"]; ok && v != "1" {
 		risk := "rows are lost when the server is killed"
 		if v == "2" {
 			risk = "rows are lost when the machine loses power"
 		}
-		found = append(found, setting{"innodb_flush_log_at_trx_commit", risk})
+		found = append(found, riskySetting{"innodb_flush_log_at_trx_commit", risk})
 	}
 	if on := settings["log_bin"]; on == "1" || strings.EqualFold(on, "ON") {
 		if v, ok := settings["sync_binlog"]; ok && v != "1" {
-			found = append(found, setting{"sync_binlog", "rows are lost, or missing on replicas, when the machine loses power"})
+			found = append(found, riskySetting{"sync_binlog", "rows are lost, or missing on replicas, when the machine loses power"})
 		}
 	}
 	return found

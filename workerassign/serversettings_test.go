@@ -31,15 +31,15 @@ func TestSettingsOfTheServer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				d, m := mock(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				d.inspected.Store(false)
-				expectKey(m, 1)
+				d, m := newMockDisposable(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				d.settingsChecked.Store(false)
+				expectSuccess(m, 1)
 				m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"Variable_name", "Value"}).
 					AddRow("innodb_flush_log_at_trx_commit", tt.flush).AddRow("sync_binlog", tt.binlog).AddRow("LOG_BIN", tt.on))
 				expectRollback(m)
 				for key := int64(1); key <= 3; key++ {
 					if key > 1 {
-						expectKey(m, key)
+						expectSuccess(m, key)
 					}
 					if _, err := d.Assign(context.Background(), Request{}); err != nil {
 						t.Fatal(err)
@@ -75,9 +75,9 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				d, m := mock(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				d.inspected.Store(false)
-				expectKey(m, 7)
+				d, m := newMockDisposable(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				d.settingsChecked.Store(false)
+				expectSuccess(m, 7)
 				prepare(m)
 				expectRollback(m)
 				if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 7 || log.Len() > 0 {
