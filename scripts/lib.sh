@@ -6,12 +6,12 @@ cd "$(dirname "$0")/.."
 # step prints the heading of what comes next.
 step() { printf '\n== %s  %s\n' "$(date +%T)" "$*"; }
 
-# modules lists the folders of all modules that have packages: the root first.
+# modules lists the directorys of all modules that have packages: the root first.
 modules() {
-	for folder in $(find . -name go.mod -not -path '*/.*/*' -not -path '*/testdata/*' -not -path '*/vendor/*' -exec dirname {} \; | sort); do
-		[ -n "$(find "$folder" -name '*.go' | head -n 1)" ] || continue # tools, which only pins
-		packages=$(cd "$folder" && go list ./...) || return 1
-		[ -z "$packages" ] || echo "$folder"
+	for directory in $(find . -name go.mod -not -path '*/.*/*' -not -path '*/testdata/*' -not -path '*/vendor/*' -exec dirname {} \; | sort); do
+		[ -n "$(find "$directory" -name '*.go' | head -n 1)" ] || continue # tools, which only pins
+		packages=$(cd "$directory" && go list ./...) || return 1
+		[ -z "$packages" ] || echo "$directory"
 	done
 }
 
@@ -22,7 +22,7 @@ tools() {
 	(cd tools && GOBIN=$bin GOOS='' GOARCH='' go install tool)
 }
 
-# tool runs one of them in the folder that it is called in.
+# tool runs one of them in the directory that it is called in.
 tool() {
 	name=$1
 	shift

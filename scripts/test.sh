@@ -6,7 +6,7 @@ scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 export PATH
 
-# All that the tests write goes to a folder of this run. Its path, unique to the run, is
+# All that the tests write goes to a directory of this run. Its path, unique to the run, is
 # also how to know the processes that the run has started: it is in their environment, or
 # among their arguments.
 outside=${TMPDIR:-/tmp}

@@ -43,7 +43,7 @@ system=$WINEPREFIX/drive_c/windows/system32
 [ -e "$system/bcryptprimitives.dll" ] || "$cc" -O2 -shared -o "$system/bcryptprimitives.dll" scripts/wine/bcryptprimitives.c
 
 # RemoveAll deletes by a call for which Wine returns an error that Go does not expect, so that
-# each test would fail in the end to clear its temporary folder away. Go's fallback for old versions of
+# each test would fail in the end to clear its temporary directory away. Go's fallback for old versions of
 # Windows works, so the tests are built with the line that takes it.
 step "building for windows/amd64"
 export GOOS=windows GOARCH=amd64 CGO_ENABLED=0

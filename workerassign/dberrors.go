@@ -19,8 +19,8 @@ type failureAction int
 
 const (
 	actionStop      failureAction = iota // another try fails in the same way
-	actionRetry                        // another try may succeed
-	actionReconnect                    // another try may succeed on another connection
+	actionRetry                          // another try may succeed
+	actionReconnect                      // another try may succeed on another connection
 )
 
 // fault is an error of a try, classified.

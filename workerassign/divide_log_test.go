@@ -14,10 +14,10 @@ import (
 // What an assigner logs while Divide asks it is logged under no lock that the handler may wait
 // for: one that takes a worker ID of the same Divide holds Assign up for a bounded time.
 func TestDividedAssignersLogUnderNoLock(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	for name, inner := range map[string]func(t *testing.T) Assigner{
 		"a file whose lock is waited for": func(t *testing.T) Assigner {
-			path := filepath.Join(folder, "worker")
+			path := filepath.Join(directory, "worker")
 			lock, err := NewFile(path).acquireLock(context.Background(), discardQueue(), path+".lock")
 			if err != nil {
 				t.Fatal(err)

@@ -33,13 +33,13 @@ func ExampleNewDisposable() {
 }
 
 func ExampleNewFile() {
-	folder, err := os.MkdirTemp("", "example") // a service uses a folder that lasts
+	directory, err := os.MkdirTemp("", "example") // a service uses a directory that lasts
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(directory)
 
-	workers := workerassign.NewFile(filepath.Join(folder, "worker"))
+	workers := workerassign.NewFile(filepath.Join(directory, "worker"))
 	for range 2 { // two starts
 		lease, err := workers.Assign(context.Background(), workerassign.Request{})
 		if err != nil {

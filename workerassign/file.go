@@ -18,10 +18,10 @@ import (
 //
 // Beside the counter lies a lock file, of the same name with ".lock" behind it, which stays.
 // Both belong where they last: if they are lost together, worker IDs begin at 1 again, and
-// so do UIDs of the same time. A temporary folder, or a container's own file system, is no
+// so do UIDs of the same time. A temporary directory, or a container's own file system, is no
 // such place. Nor may either be set back to an older copy, as by a restored backup or a
 // reverted snapshot of the machine, and the lock file must not be deleted while a service
-// may start. The folder must not be on a network file system that other hosts write to.
+// may start. The directory must not be on a network file system that other hosts write to.
 // All processes run as one user: the files are made for their owner only, and the counter is
 // made anew each time, by way of a file with ".tmp" and a number behind its name, which a crash
 // may leave behind. Where the system has no file locks that Go knows of (plan9, js, wasip1 and
@@ -56,7 +56,7 @@ const (
 const lockFileMarker = "ringuid-worker-lock v1: do not delete\n"
 
 // NewFile returns an assigner that counts in the file of that path. The file is made by the
-// first Assign, in a folder that exists. NewFile itself touches nothing; what is wrong with
+// first Assign, in a directory that exists. NewFile itself touches nothing; what is wrong with
 // its arguments, Assign tells.
 func NewFile(path string, opts ...FileOption) *File {
 	f := &File{header: workerHeader, cfg: fileConfig{newConfig()}, afterStep: func(step) error { return nil }}
@@ -71,7 +71,7 @@ func NewFile(path string, opts ...FileOption) *File {
 		f.cfg.setError("the path of the worker file is empty")
 		return f
 	}
-	abs, err := filepath.Abs(path) // a later change of the working folder is not to matter
+	abs, err := filepath.Abs(path) // a later change of the working directory is not to matter
 	if err != nil {
 		f.cfg.setError("the path of the worker file, %q: %v", path, err)
 	}
@@ -124,13 +124,13 @@ func (f *File) wrapError(err error) error {
 }
 
 // resolve follows links, so that whoever names the file takes the same lock. The file need
-// not be there, but its folder must.
+// not be there, but its directory must.
 func resolvePath(path string) (string, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return filepath.EvalSymlinks(path)
 	}
-	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-	return filepath.Join(folder, filepath.Base(path)), err
+	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
+	return filepath.Join(directory, filepath.Base(path)), err
 }
 
 // increment reads the counter, replaces it by the next number, and returns that. The lock is held. The

@@ -52,7 +52,7 @@ func TestFileCounts(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 2 {
-		t.Errorf("%d files lie in the folder (%v), want the counter and its lock", len(entries), err)
+		t.Errorf("%d files lie in the directory (%v), want the counter and its lock", len(entries), err)
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
@@ -115,17 +115,17 @@ func TestLostFileIsNeverStartedAgain(t *testing.T) {
 
 func TestFileThatCannotBeUsed(t *testing.T) {
 	leaktest.Check(t)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	for _, tt := range []struct {
 		name, path string
 		prepare    func(path string) error
 		want       error
 		text       string
 	}{
-		{"no folder", filepath.Join(folder, "none", "worker"), nil, fs.ErrNotExist, "none"},
-		{"a folder", filepath.Join(folder, "folder"), func(p string) error { return os.Mkdir(p, 0o700) }, ErrFile, "folder"},
-		{"a link to nowhere", filepath.Join(folder, "link"), func(p string) error { return os.Symlink(filepath.Join(folder, "nowhere"), p) }, ErrFile, "link"},
-		{"at the end", filepath.Join(folder, "end"), func(p string) error {
+		{"no directory", filepath.Join(directory, "none", "worker"), nil, fs.ErrNotExist, "none"},
+		{"a directory", filepath.Join(directory, "directory"), func(p string) error { return os.Mkdir(p, 0o700) }, ErrFile, "directory"},
+		{"a link to nowhere", filepath.Join(directory, "link"), func(p string) error { return os.Symlink(filepath.Join(directory, "nowhere"), p) }, ErrFile, "link"},
+		{"at the end", filepath.Join(directory, "end"), func(p string) error {
 			return os.WriteFile(p, []byte(formatCounter(math.MaxInt64)), 0o600)
 		}, ErrFile, "9223372036854775807"},
 	} {
@@ -143,19 +143,19 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 			}
 		})
 	}
-	if _, err := os.Stat(filepath.Join(folder, "nowhere")); err == nil {
+	if _, err := os.Stat(filepath.Join(directory, "nowhere")); err == nil {
 		t.Error("a link to nowhere was followed")
 	}
 }
 
 // Whoever names the file, by a link or by a relative path, counts in the same one.
 func TestFileByOtherNames(t *testing.T) {
-	folder, other := t.TempDir(), t.TempDir()
-	path, link := filepath.Join(folder, "worker"), filepath.Join(other, "link")
-	if err := os.Symlink(folder, filepath.Join(other, "folder")); err != nil {
+	directory, other := t.TempDir(), t.TempDir()
+	path, link := filepath.Join(directory, "worker"), filepath.Join(other, "link")
+	if err := os.Symlink(directory, filepath.Join(other, "directory")); err != nil {
 		testreq.Missing(t, "this system has no links: ", err)
 	}
-	if got := assign(t, NewFile(filepath.Join(other, "folder", "worker"))); got != 1 {
+	if got := assign(t, NewFile(filepath.Join(other, "directory", "worker"))); got != 1 {
 		t.Errorf("worker ID %d, want 1", got)
 	}
 	if err := os.Symlink(path, link); err != nil {
@@ -164,7 +164,7 @@ func TestFileByOtherNames(t *testing.T) {
 	if got := assign(t, NewFile(link)); got != 2 {
 		t.Errorf("worker ID %d, want 2", got)
 	}
-	t.Chdir(folder)
+	t.Chdir(directory)
 	relative := NewFile("worker")
 	t.Chdir(other)
 	if got := assign(t, relative); got != 3 {

@@ -20,13 +20,13 @@ func TestPipesAreRefused(t *testing.T) {
 	leaktest.Check(t)
 	for _, name := range []string{"worker", "worker.lock"} {
 		t.Run(name, func(t *testing.T) {
-			folder := t.TempDir()
-			if err := unix.Mkfifo(filepath.Join(folder, name), 0o600); err != nil {
+			directory := t.TempDir()
+			if err := unix.Mkfifo(filepath.Join(directory, name), 0o600); err != nil {
 				testreq.Missing(t, "this system has no pipes there: ", err)
 			}
 			got := make(chan error, 1)
 			go func() {
-				_, err := NewFile(filepath.Join(folder, "worker"), WithTimeout(time.Second)).Assign(context.Background(), Request{})
+				_, err := NewFile(filepath.Join(directory, "worker"), WithTimeout(time.Second)).Assign(context.Background(), Request{})
 				got <- err
 			}()
 			select {

@@ -20,9 +20,9 @@ import (
 // no longer than it may.
 func TestReplacedLockFileIsNoSpin(t *testing.T) {
 	requireOpenFileDeletion(t)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(folder, "worker")
+		path := filepath.Join(directory, "worker")
 		f, tries := NewFile(path), 0
 		f.afterStep = func(at step) error {
 			if at == stepOpened {
@@ -64,13 +64,13 @@ func TestFileLogsAWait(t *testing.T) {
 		{"its own", []FileOption{WithLogger(to(&own))}, to(&generators), &own},
 		{"one that panics", nil, slog.New(callbackHandler{slog.NewTextHandler(io.Discard, nil), func() { panic("logger") }}), nil},
 	} {
-		folder := t.TempDir()
+		directory := t.TempDir()
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fallback.Reset()
 				generators.Reset()
 				own.Reset()
-				path := filepath.Join(folder, "worker")
+				path := filepath.Join(directory, "worker")
 				lock, err := NewFile(path).acquireLock(context.Background(), discardQueue(), path+".lock")
 				if err != nil {
 					t.Fatal(err)

@@ -17,9 +17,9 @@ import (
 func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
 	mariadbtest.RunScript(t, db, schemaScript(t))
-	pool, folder := mariadbtest.Open(t, dsn), t.TempDir()
+	pool, directory := mariadbtest.Open(t, dsn), t.TempDir()
 	host := func(name string) *workerassign.Disposable {
-		return workerassign.NewDisposable(pool, workerassign.WithHighWaterFile(filepath.Join(folder, name)),
+		return workerassign.NewDisposable(pool, workerassign.WithHighWaterFile(filepath.Join(directory, name)),
 			workerassign.WithLogger(slog.New(slog.DiscardHandler)))
 	}
 	seen := make(map[int64]bool)

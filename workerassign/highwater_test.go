@@ -78,9 +78,9 @@ func TestHighWaterFile(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := newMockDisposable(t, WithHighWaterFile(filepath.Join(path, "no folder")))
+		d, _ := newMockDisposable(t, WithHighWaterFile(filepath.Join(path, "no directory")))
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrFile) {
-			t.Errorf("without a folder Assign() = %v, %v; want ErrFile", l, err)
+			t.Errorf("without a directory Assign() = %v, %v; want ErrFile", l, err)
 		}
 	})
 }

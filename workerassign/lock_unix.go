@@ -27,14 +27,14 @@ func tryLock(file *os.File) (bool, error) {
 }
 
 // replace puts a file in the place of another one, all of it or nothing. It is on disk when
-// the folder is.
+// the directory is.
 func replaceFile(from, to string) error { return os.Rename(from, to) }
 
-// syncFolder sees the names in a folder on disk.
+// syncDirectory sees the names in a directory on disk.
 func syncDirectory(path string) error {
-	folder, err := os.Open(path)
+	directory, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(directory.Sync(), directory.Close())
 }

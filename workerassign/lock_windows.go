@@ -43,5 +43,5 @@ func replaceFile(from, to string) error {
 	return nil
 }
 
-// syncFolder does nothing: Windows has no such call, and replace has waited for the disk.
+// syncDirectory does nothing: Windows has no such call, and replace has waited for the disk.
 func syncDirectory(string) error { return nil }

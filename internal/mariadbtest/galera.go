@@ -80,19 +80,19 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 		if err != nil {
 			return err
 		}
-		folder, err := os.MkdirTemp("", "ringuid-db")
+		directory, err := os.MkdirTemp("", "ringuid-db")
 		if err != nil {
 			return err
 		}
 		address := "127.0.0.1:" + strconv.Itoa(ports[1])
-		s := &Server{tb: c.tb, kind: serverKind{program: program, install: installMariaDB}, folder: folder, port: ports[0]}
+		s := &Server{tb: c.tb, kind: serverKind{program: program, install: installMariaDB}, directory: directory, port: ports[0]}
 		c.tb.Cleanup(func() {
 			s.Stop()
 			killRsync(s)
 			if c.tb.Failed() {
 				c.tb.Logf("the log of the node at %s ends with:\n%s", address, s.Log())
 			}
-			os.RemoveAll(folder)
+			os.RemoveAll(directory)
 		})
 		// A node that is gone is found out within two seconds or so, not within fifteen.
 		provider := fmt.Sprintf("gmcast.listen_addr=tcp://%s;ist.recv_addr=127.0.0.1:%d;gcache.size=8M;"+
@@ -144,7 +144,7 @@ func (s *Server) chownToMySQL() error {
 		return err
 	}
 	s.account = []string{"--user=" + account.Username}
-	return filepath.WalkDir(s.folder, func(path string, _ fs.DirEntry, err error) error {
+	return filepath.WalkDir(s.directory, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, uid, gid))
 	})
 }

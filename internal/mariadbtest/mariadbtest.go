@@ -1,4 +1,4 @@
-// Package mariadbtest gives a test a MariaDB server of its own: in a temporary folder, on a
+// Package mariadbtest gives a test a MariaDB server of its own: in a temporary directory, on a
 // free port of the loopback interface, gone with the test. Replica adds an asynchronous
 // replica, StartGalera starts a cluster, and StartMySQL56 is the same as Start for Oracle's
 // MySQL 5.6.
@@ -35,7 +35,7 @@ const startTimeout = 60 * time.Second
 type Server struct {
 	tb         testing.TB
 	kind       serverKind
-	folder     string
+	directory  string
 	port       int
 	account    []string // the flag that names the account to run as, where one must
 	flags      []string
@@ -49,7 +49,7 @@ type serverKind struct {
 	program string              // the path of the server
 	flags   []string            // what it requires, before all other flags
 	env     []string            // what its environment requires
-	install func(*Server) error // makes the system tables, in the folder data
+	install func(*Server) error // makes the system tables, in the directory data
 }
 
 // Start starts a server that ends with the test, with flags behind its own. Where there is
@@ -73,18 +73,18 @@ func Start(tb testing.TB, flags ...string) *Server {
 // start starts a server of a kind that ends with the test.
 func start(tb testing.TB, k serverKind, flags []string) *Server {
 	tb.Helper()
-	// Not in the test's own folder, whose name can be longer than a socket's may be.
-	folder, err := os.MkdirTemp("", "ringuid-db")
+	// Not in the test's own directory, whose name can be longer than a socket's may be.
+	directory, err := os.MkdirTemp("", "ringuid-db")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, kind: k, folder: folder, account: rootUserFlag(), flags: flags}
+	s := &Server{tb: tb, kind: k, directory: directory, account: rootUserFlag(), flags: flags}
 	tb.Cleanup(func() {
 		s.Stop()
 		if tb.Failed() {
 			tb.Logf("the server's log ends with:\n%s", s.Log())
 		}
-		os.RemoveAll(folder)
+		os.RemoveAll(directory)
 	})
 	if err := k.install(s); err != nil {
 		tb.Fatal(err)
@@ -124,7 +124,7 @@ func installMariaDB(s *Server) error {
 }
 
 // environ is the environment of the server's processes: their temporary files lie in the
-// server's own folder.
+// server's own directory.
 func (s *Server) environ() []string {
 	tmp := s.path("tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
@@ -138,8 +138,8 @@ func findProgram(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
 	}
-	for _, folder := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/bin"} {
-		if path, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
+	for _, directory := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/bin"} {
+		if path, err := exec.LookPath(filepath.Join(directory, name)); err == nil {
 			return path, nil
 		}
 	}
@@ -163,8 +163,8 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// file names a file in the server's folder.
-func (s *Server) path(name string) string { return filepath.Join(s.folder, name) }
+// file names a file in the server's directory.
+func (s *Server) path(name string) string { return filepath.Join(s.directory, name) }
 
 // start starts the process and waits until the server answers.
 func (s *Server) start() error {
@@ -205,8 +205,8 @@ func (s *Server) ping(ctx context.Context) bool {
 		return false
 	}
 	defer db.Close()
-	var folder string
-	return db.GetContext(ctx, &folder, "SELECT @@datadir") == nil && strings.HasPrefix(folder, s.folder)
+	var directory string
+	return db.GetContext(ctx, &directory, "SELECT @@datadir") == nil && strings.HasPrefix(directory, s.directory)
 }
 
 // DSN returns the data source name of go-sql-driver/mysql for an account and a database.
@@ -223,8 +223,8 @@ func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv
 // PID returns the number of the server's process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Folder returns the folder that all of the server's files are in.
-func (s *Server) Folder() string { return s.folder }
+// Directory returns the directory that all of the server's files are in.
+func (s *Server) Directory() string { return s.directory }
 
 // Kill ends the server by SIGKILL, as a crash does.
 func (s *Server) Kill() {

@@ -12,11 +12,11 @@ import (
 )
 
 func TestServerKeepsItsDataAndLeavesNothing(t *testing.T) {
-	var folder string
+	var directory string
 	var pid int
 	t.Run("server", func(t *testing.T) {
 		s := mariadbtest.Start(t)
-		folder, pid = s.Folder(), s.PID()
+		directory, pid = s.Directory(), s.PID()
 		name, db := s.Database()
 		db.MustExec("CREATE TABLE t (n INT)")
 		db.MustExec("INSERT INTO t VALUES (1)")
@@ -30,11 +30,11 @@ func TestServerKeepsItsDataAndLeavesNothing(t *testing.T) {
 		}
 		pid = s.PID()
 	})
-	if folder == "" {
+	if directory == "" {
 		return // skipped
 	}
-	if _, err := os.Stat(folder); err == nil {
-		t.Errorf("%s is left", folder)
+	if _, err := os.Stat(directory); err == nil {
+		t.Errorf("%s is left", directory)
 	}
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Errorf("process %d is left", pid)
