@@ -7,11 +7,11 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// addressOf returns the address in the DSN that a pool was opened with, "" where it is not to be
-// found. Errors name it, and neither database/sql nor the driver gives it away: not in the errors
-// of a server that refuses an account, nor in those of one that accepts a connection and is
-// silent. So this reads private fields of *sql.DB and go-sql-driver/mysql, as text and nothing
-// else; where they look different, errors lack the address.
+// serverAddress returns the address in the DSN that a pool was opened with, or "" if it cannot find
+// it. Errors include it. Neither database/sql nor the driver exports the address, and many of their
+// errors lack it: those of a server that refuses an account, or that accepts a connection and does
+// not answer. So serverAddress reads private fields of *sql.DB and go-sql-driver/mysql by reflection.
+// If these fields change, errors no longer include the address, and nothing else changes.
 func serverAddress(db DB) (address string) {
 	defer func() {
 		if recover() != nil {
@@ -38,7 +38,7 @@ func serverAddress(db DB) (address string) {
 	return v.String()
 }
 
-// isNil reports whether a DB is nil, or a nil pointer, or one of sqlx around nothing.
+// isNilDB reports whether db is nil, a nil pointer, or a *sqlx.DB without a *sql.DB.
 func isNilDB(db DB) bool {
 	if db == nil {
 		return true

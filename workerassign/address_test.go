@@ -10,9 +10,9 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// A release of Go or of the driver that lays its private fields out differently fails this test,
-// and only makes errors lack the address.
-func TestAddressOf(t *testing.T) {
+// If a release of Go or of the driver changes its private fields, this test fails. The only
+// consequence for users is that errors do not include the server's address.
+func TestServerAddress(t *testing.T) {
 	open := func(dsn string) *sql.DB {
 		db, err := sql.Open("mysql", dsn)
 		if err != nil {
@@ -44,15 +44,15 @@ func TestAddressOf(t *testing.T) {
 		{"a connector", connected, "db.example.com:3307"},
 		{"another driver", mocked, ""},
 		{"another DB", customDB{}, ""},
-		{"nothing", (*sqlx.DB)(nil), ""},
+		{"nil", (*sqlx.DB)(nil), ""},
 	} {
 		if got := serverAddress(tt.db); got != tt.want {
-			t.Errorf("addressOf(%s) = %q, want %q", tt.name, got, tt.want)
+			t.Errorf("serverAddress(%s) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
 
-// otherDB is a DB of the user's own.
+// customDB is a DB that the user implements.
 type customDB struct{}
 
 func (customDB) Conn(context.Context) (*sql.Conn, error) { return nil, sql.ErrConnDone }

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// backoff is how pauses between tries grow.
+// backoff computes the pauses between attempts.
 type backoff struct {
 	initial, maximum time.Duration
 }
 
-// pause returns the pause after so many tries: doubled by each, shortened by up to a half at
-// random, so that those who failed together do not try again together.
-func (b backoff) pause(tries int) time.Duration {
+// pause returns the pause after so many attempts. It doubles with each attempt, up to the maximum. A
+// random part of up to one half is subtracted, so that processes that failed together do not try
+// again together.
+func (b backoff) pause(attempts int) time.Duration {
 	d := b.maximum
-	if tries < 40 { // 2^40 ns is beyond any pause, and does not overflow
-		d = min(b.initial<<(tries-1), b.maximum)
+	if attempts < 40 { // after more attempts the shift could overflow, and the pause is at its maximum
+		d = min(b.initial<<(attempts-1), b.maximum)
 		if d < b.initial {
 			d = b.maximum
 		}
@@ -24,7 +25,7 @@ func (b backoff) pause(tries int) time.Duration {
 	return d - rand.N(d/2+1)
 }
 
-// sleep waits, or returns the error of a context that ends first.
+// sleep waits for d. If ctx ends first, it returns the error of ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -36,7 +37,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// bound returns ctx with a timeout, unless it has a deadline.
+// withDefaultTimeout returns ctx with a timeout, unless ctx already has a deadline.
 func withDefaultTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)

@@ -7,18 +7,18 @@ import (
 
 func TestBackoff(t *testing.T) {
 	b := backoff{initial: 100 * time.Millisecond, maximum: 3 * time.Second}
-	for tries := 1; tries < 200; tries++ {
-		whole := b.maximum
-		if tries <= 5 {
-			whole = b.initial << (tries - 1)
+	for attempts := 1; attempts < 200; attempts++ {
+		full := b.maximum
+		if attempts <= 5 {
+			full = b.initial << (attempts - 1)
 		}
 		for range 50 {
-			if d := b.pause(tries); d < whole/2 || d > whole {
-				t.Fatalf("the pause after %d tries is %v, want %v to %v", tries, d, whole/2, whole)
+			if d := b.pause(attempts); d < full/2 || d > full {
+				t.Fatalf("the pause after %d attempts is %v, want %v to %v", attempts, d, full/2, full)
 			}
 		}
 	}
 	if d := (backoff{initial: time.Hour, maximum: 200 * 365 * 24 * time.Hour}).pause(39); d <= 0 {
-		t.Errorf("a long pause overflowed to %v", d)
+		t.Errorf("a long pause overflows to %v", d)
 	}
 }

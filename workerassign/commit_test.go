@@ -8,24 +8,24 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// With autocommit off, in each of the three ways, a worker ID is a committed row before it is
-// used, so that none comes again after the server was killed; and no transaction stays open in
-// the pool.
+// With autocommit off, a worker ID is a committed row before it is used. So none is assigned again
+// after the server is killed. No transaction remains open in the pool. The test turns autocommit off in
+// each of the three possible ways.
 func TestInvariant1AutocommitOff(t *testing.T) {
 	for _, tt := range []struct{ name, flag, parameter string }{
 		{"by the server", "--autocommit=0", ""},
 		{"by the DSN", "--autocommit=1", "?autocommit=0"},
-		{"by init_connect", "--init-connect=SET autocommit=0", ""}, // not for root
+		{"by init_connect", "--init-connect=SET autocommit=0", ""}, // does not apply to root
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mariadbtest.Start(t, tt.flag)
 			database, _ := s.Database()
-			db := mariadbtest.Open(t, s.DSN("root", "", database)+"?autocommit=1") // whose reads begin no transaction
+			db := mariadbtest.Open(t, s.DSN("root", "", database)+"?autocommit=1") // so that its reads start no transaction
 			mariadbtest.RunScript(t, db, schemaScript(t))
 			pool := mariadbtest.Open(t, createService(t, s, db, database)+tt.parameter)
 			var autocommit bool
 			if err := pool.Get(&autocommit, "SELECT @@autocommit"); err != nil || autocommit {
-				t.Fatalf("autocommit is %v, %v; want it off", autocommit, err)
+				t.Fatalf("autocommit is %v, %v; want false", autocommit, err)
 			}
 			seen := map[int64]bool{}
 			assign := func() {
@@ -36,17 +36,17 @@ func TestInvariant1AutocommitOff(t *testing.T) {
 						t.Fatal(err)
 					}
 					if seen[l.WorkerID()] {
-						t.Errorf("worker ID %d comes a second time", l.WorkerID())
+						t.Errorf("worker ID %d was assigned twice", l.WorkerID())
 					}
 					seen[l.WorkerID()] = true
 				}
 				var ids []int64
 				if err := db.Select(&ids, "SELECT ID FROM WORKER_NODE"); err != nil || len(ids) != len(seen) {
-					t.Errorf("the rows %v are committed, %v; want %d", ids, err, len(seen))
+					t.Errorf("the rows %v are committed, %v; want %d rows", ids, err, len(seen))
 				}
 				var open int
 				if err := db.Get(&open, "SELECT COUNT(*) FROM information_schema.INNODB_TRX"); err != nil || open != 0 {
-					t.Errorf("%d transactions are open, %v", open, err)
+					t.Errorf("%d transactions are open, %v; want 0", open, err)
 				}
 			}
 			assign()
@@ -57,8 +57,8 @@ func TestInvariant1AutocommitOff(t *testing.T) {
 	}
 }
 
-// Where the session's completion_type begins another transaction after each, or ends the
-// connection, the pool's other statements are committed all the same.
+// The session's completion_type can start another transaction after each commit, or close the
+// connection. Other statements on the same pool are committed nevertheless.
 func TestCompletionType(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
@@ -68,14 +68,14 @@ func TestCompletionType(t *testing.T) {
 			pool := mariadbtest.Open(t, s.DSN("root", "", database)+"?completion_type="+value)
 			pool.SetMaxOpenConns(1)
 			for range 3 {
-				// The second is rolled back.
+				// The transaction of the second Assign is rolled back.
 				workerassign.NewDisposable(pool, discardLog()).Assign(context.Background(), workerassign.Request{})
 				workerassign.NewDisposable(pool, discardLog(), workerassign.WithMinWorkerID(1<<40)).Assign(context.Background(), workerassign.Request{})
 			}
 			pool.MustExec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (?, '', 3, CURRENT_DATE)", name)
 			var rows int
 			if err := db.Get(&rows, "SELECT COUNT(*) FROM WORKER_NODE WHERE HOST_NAME = ?", name); err != nil || rows != 1 {
-				t.Errorf("%d rows of the pool's own statement are committed, %v; want 1", rows, err)
+				t.Errorf("%d rows of the other statement are committed, %v; want 1", rows, err)
 			}
 		})
 	}

@@ -6,29 +6,31 @@ import (
 	"hash/crc32"
 )
 
-// errCounter is what parseCounter says of anything but what formatCounter makes.
-var errCounterText = errors.New("its content is not what was written")
+// errCounterText is the error of parseNumber for a text that formatNumber does not return.
+var errCounterText = errors.New("its content is not what this package wrote")
 
-// The headers of files that hold a number: what the number is.
+// The headers of files that hold a number. They say what the number is.
 const (
 	workerHeader    = "ringuid-worker v1"    // the last worker ID that was assigned
-	highWaterHeader = "ringuid-highwater v1" // the greatest worker ID that a host was granted
+	highWaterHeader = "ringuid-highwater v1" // the greatest worker ID that was assigned to the host
 )
 
-// formatCounter returns what a worker file holds.
+// formatCounter returns the content of a worker file.
 func formatCounter(n int64) string { return formatNumber(workerHeader, n) }
 
-// parseCounter is the inverse of formatCounter, and takes nothing else.
+// parseCounter returns the number in the content of a worker file. It accepts only texts that
+// formatCounter returns.
 func parseCounter(text []byte) (int64, error) { return parseNumber(workerHeader, text) }
 
-// formatNumber returns what a file of a header holds: a line that people can read, with a check
-// sum by which a damaged one is known.
+// formatNumber returns the content of a file with a header: one readable line with the number and a
+// checksum.
 func formatNumber(header string, n int64) string {
 	text := fmt.Sprintf("%s %d", header, n)
 	return fmt.Sprintf("%s crc32c=%08x\n", text, crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// parseNumber is the inverse of formatNumber, and takes nothing else.
+// parseNumber returns the number in the content of a file with a header. It accepts only texts that
+// formatNumber returns.
 func parseNumber(header string, text []byte) (int64, error) {
 	var (
 		n   int64

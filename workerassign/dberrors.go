@@ -14,56 +14,56 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// action is what to do after a failed try.
+// failureAction is what Assign does after a failed attempt.
 type failureAction int
 
 const (
-	actionStop      failureAction = iota // another try fails in the same way
-	actionRetry                          // another try may succeed
-	actionReconnect                      // another try may succeed on another connection
+	actionStop      failureAction = iota // fail: another attempt would fail in the same way
+	actionRetry                          // try again, on any connection
+	actionReconnect                      // try again, on another connection
 )
 
-// fault is an error of a try, classified.
+// failure is the error of an attempt, and what to do about it.
 type failure struct {
 	err        error
 	action     failureAction
 	advice     string
-	returnAsIs bool // it says itself what to do, and is not about the database
+	returnAsIs bool // return err itself, not a DatabaseError: the failure is not the database's
 }
 
-// What to do about an error, or to check where it lasts.
+// The advice in errors and log records: what to do, or what to check if the error persists.
 const (
-	adviceUnknown  = "another try would not help: correct the cause and start again"
-	adviceTable    = "the table does not exist: apply schema.sql, or name the table by WithTable"
+	adviceUnknown  = "trying again would not help: correct the cause and start again"
+	adviceTable    = "the table does not exist: apply schema.sql, or set the table's name by WithTable"
 	adviceDatabase = "the database does not exist: name an existing one in the DSN"
-	adviceAccess   = "the account may not use that database: check the database's name in the DSN, or grant the account INSERT on the table"
+	adviceAccess   = "the account may not use this database: check the database's name in the DSN, or grant the account INSERT on the table"
 	adviceGrant    = "the account lacks a privilege: grant it INSERT on the table"
 	adviceAccount  = "the server refused the account: check user, password and host in the DSN"
 	adviceHost     = "the server does not accept this host: check the account's host part, or unblock the host"
-	adviceColumns  = "the table is not the original's: compare its columns with schema.sql"
-	adviceKey      = "if this lasts, the key's AUTO_INCREMENT is exhausted or wrong: see schema.sql on how many are left, and never set it back"
-	adviceReadOnly = "the server is read-only: if this lasts, point the DSN at the primary (during a failover, rejectReadOnly=true in the DSN of " +
-		"go-sql-driver/mysql makes it leave such servers for all statements)"
+	adviceColumns  = "the table has the wrong columns: compare its columns with schema.sql"
+	adviceKey      = "if this persists, the key's AUTO_INCREMENT is exhausted or wrong: see HOW MANY ARE LEFT in schema.sql, and never lower it"
+	adviceReadOnly = "the server is read-only: if this persists, point the DSN at the primary (with rejectReadOnly=true in the DSN, " +
+		"go-sql-driver/mysql closes connections to read-only servers, for all statements)"
 	adviceGalera   = "the node is not part of its Galera cluster: check the cluster, or point the DSN at another node"
-	adviceBusy     = "if this lasts, check the load of the server and its limits"
-	adviceDown     = "the server is shutting down or not ready: if this lasts, check that it runs"
-	adviceConflict = "the statement conflicts with others: if this lasts, check what locks the table"
-	adviceLost     = "the connection was lost: if this lasts, check the server's log and what lies between (proxies, timeouts)"
-	adviceDropped  = "the driver dropped the connection: the server closed it, or is read-only and the DSN has rejectReadOnly=true"
-	adviceTiDB     = "if this lasts, check the state of TiDB, PD and TiKV"
+	adviceBusy     = "if this persists, check the load and the limits of the server"
+	adviceDown     = "the server is shutting down or not ready: if this persists, check that it runs"
+	adviceConflict = "the statement conflicts with other statements: if this persists, check what locks the table"
+	adviceLost     = "the connection was lost: if this persists, check the server's log, proxies and timeouts"
+	adviceDropped  = "the driver closed the connection: either the server closed it, or the server is read-only and the DSN has rejectReadOnly=true"
+	adviceTiDB     = "if this persists, check the state of TiDB, PD and TiKV"
 	adviceNoAnswer = "check host and port in the DSN, that no firewall drops the packets, and that the server is not overloaded or paused"
-	adviceLocked   = "check what locks the table (SHOW FULL PROCESSLIST), and that the server, the network and what lies between are not overloaded or paused"
-	advicePool     = "all connections of the pool are in use: give them back sooner, or raise SetMaxOpenConns"
+	adviceLocked   = "check what locks the table (SHOW FULL PROCESSLIST), and that the server, the network and proxies are not overloaded or paused"
+	advicePool     = "all connections of the pool are in use: close them sooner, or raise the limit of SetMaxOpenConns"
 	adviceRefused  = "check host and port in the DSN, and that the server runs and listens there"
 	adviceHostName = "the host name does not exist: check the host in the DSN, and the name server"
 	adviceNetwork  = "check the host in the DSN, the name server and the network"
-	adviceTLS      = "the TLS settings do not fit the server: check tls in the DSN and the certificates"
+	adviceTLS      = "the TLS settings do not match the server's: check tls in the DSN and the certificates"
 	adviceAuth     = "the server requires an authentication method that the DSN does not allow"
-	adviceSystem   = "the system does not let this process reach the server"
-	adviceClosed   = "the pool was closed: close it after the generators that use it"
+	adviceSystem   = "the operating system does not let this process reach the server"
+	adviceClosed   = "the pool was closed: close it only after the generators that use it"
 )
 
-// serverError is what is known about one of the server's error numbers.
+// serverError describes an error number of a server.
 type serverError struct {
 	number uint16
 	name   string // ER_… in MySQL and MariaDB, Err… in TiDB
@@ -71,9 +71,9 @@ type serverError struct {
 	advice string
 }
 
-// serverErrors returns the errors of servers that an insert may meet. The names are those of
-// MySQL 8.4, MariaDB 11.8 and TiDB 8.5. Other numbers are permanent: to wait until an unknown
-// error passes would hide it.
+// serverErrors returns the errors that a server may return for an insert. The names are those of
+// MySQL 8.4, MariaDB 11.8 and TiDB 8.5. Errors with other numbers are permanent: trying again would
+// hide an unknown error.
 func serverErrors() []serverError {
 	return []serverError{
 		{1040, "ER_CON_COUNT_ERROR", actionRetry, adviceBusy},
@@ -86,9 +86,9 @@ func serverErrors() []serverError {
 		{1969, "ER_STATEMENT_TIMEOUT", actionRetry, adviceBusy}, // MariaDB
 		{3024, "ER_QUERY_TIMEOUT", actionRetry, adviceBusy},     // MySQL; unused in MariaDB
 
-		// MariaDB rolls the transaction back where innodb_snapshot_isolation is on, its default
-		// from 11.6.2: what it read was changed by another one. An insert alone reads nothing,
-		// but a trigger may.
+		// MariaDB returns this and rolls the transaction back if innodb_snapshot_isolation is on (the
+		// default since 11.6.2) and another transaction has changed a row that this one read. An
+		// insert reads nothing, but a trigger may.
 		{1020, "ER_CHECKREAD", actionRetry, adviceConflict},
 		{1205, "ER_LOCK_WAIT_TIMEOUT", actionRetry, adviceConflict},
 		{1213, "ER_LOCK_DEADLOCK", actionRetry, adviceConflict}, // on Galera also a conflict with another node
@@ -98,14 +98,14 @@ func serverErrors() []serverError {
 		{1689, "ER_LOCK_ABORTED", actionRetry, adviceConflict},
 		{3572, "ER_LOCK_NOWAIT", actionRetry, adviceConflict}, // MySQL; MariaDB has 1205
 
-		// An insert without a key meets a key that is there: on Galera with
-		// wsrep_auto_increment_control off two nodes may choose the same one.
+		// The generated key exists already: on Galera with wsrep_auto_increment_control off, two
+		// nodes may generate the same key.
 		{1062, "ER_DUP_ENTRY", actionRetry, adviceKey},
 
 		{1180, "ER_ERROR_DURING_COMMIT", actionRetry, adviceBusy},
 		{1317, "ER_QUERY_INTERRUPTED", actionRetry, adviceBusy},
 		{3100, "ER_RUN_HOOK_ERROR", actionReconnect, adviceBusy},                     // MySQL: Group Replication
-		{3101, "ER_TRANSACTION_ROLLBACK_DURING_COMMIT", actionRetry, adviceConflict}, // the same
+		{3101, "ER_TRANSACTION_ROLLBACK_DURING_COMMIT", actionRetry, adviceConflict}, // MySQL: Group Replication
 
 		{1053, "ER_SERVER_SHUTDOWN", actionReconnect, adviceDown},
 		{1077, "ER_NORMAL_SHUTDOWN", actionReconnect, adviceDown},
@@ -126,13 +126,13 @@ func serverErrors() []serverError {
 		{1160, "ER_NET_ERROR_ON_WRITE", actionReconnect, adviceLost},
 		{1161, "ER_NET_WRITE_INTERRUPTED", actionReconnect, adviceLost},
 		{1184, "ER_NEW_ABORTING_CONNECTION", actionReconnect, adviceLost},
-		{1243, "ER_UNKNOWN_STMT_HANDLER", actionReconnect, adviceLost}, // a proxy that changed the connection beneath
+		{1243, "ER_UNKNOWN_STMT_HANDLER", actionReconnect, adviceLost}, // a proxy switched to another server connection
 		{1927, "ER_CONNECTION_KILLED", actionReconnect, adviceLost},    // MariaDB
-		{2002, "CR_CONNECTION_ERROR", actionReconnect, adviceLost},     // this and the next three: as some proxies report it
+		{2002, "CR_CONNECTION_ERROR", actionReconnect, adviceLost},     // some proxies return this and the next three
 		{2003, "CR_CONN_HOST_ERROR", actionReconnect, adviceLost},
 		{2006, "CR_SERVER_GONE_ERROR", actionReconnect, adviceLost},
 		{2013, "CR_SERVER_LOST", actionReconnect, adviceLost},
-		{4031, "ER_CLIENT_INTERACTION_TIMEOUT", actionReconnect, adviceLost}, // MySQL; in MariaDB it is about triggers, and no insert's
+		{4031, "ER_CLIENT_INTERACTION_TIMEOUT", actionReconnect, adviceLost}, // MySQL; MariaDB uses it for triggers, never for an insert
 
 		{8002, "ErrForUpdateCantRetry", actionRetry, adviceTiDB},
 		{8005, "ErrWriteConflictInTiDB", actionRetry, adviceTiDB},
@@ -183,12 +183,13 @@ func serverErrors() []serverError {
 	}
 }
 
-// classify finds out what to do about an error of the driver.
+// classify decides what to do about an error of the driver.
 func classify(err error) failure {
 	action, advice := actionAndAdvice(err)
 	return failure{err: maskOwnErrors(err), action: action, advice: advice}
 }
 
+// actionAndAdvice returns what to do about an error of the driver, and the advice for people.
 func actionAndAdvice(err error) (failureAction, string) {
 	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) {
 		for _, known := range serverErrors() {
@@ -229,7 +230,7 @@ func actionAndAdvice(err error) (failureAction, string) {
 		mysql.ErrPktSyncMul, mysql.ErrBusyBuffer, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed):
 		return actionReconnect, adviceLost
 	case errors.As(err, &network):
-		// A connection that is refused or reset, a network that is not up, a socket that is not there.
+		// The connection was refused or reset, the network is down, or the socket does not exist.
 		return actionReconnect, adviceRefused
 	case err != nil && err.Error() == "sql: database is closed": // database/sql does not export it
 		return actionStop, adviceClosed
@@ -237,7 +238,7 @@ func actionAndAdvice(err error) (failureAction, string) {
 	return actionStop, adviceUnknown
 }
 
-// isAny reports whether an error is one of several.
+// isAnyOf reports whether err matches at least one of the targets, by errors.Is.
 func isAnyOf(err error, targets ...error) bool {
 	for _, target := range targets {
 		if errors.Is(err, target) {
@@ -247,16 +248,16 @@ func isAnyOf(err error, targets ...error) bool {
 	return false
 }
 
-// isAlert reports whether one side of a TLS connection refused the other: versions that do not
-// fit, or a client certificate that is missing or not trusted. Package tls makes a net.Error
-// of it, which would be taken for a network that comes back.
+// isTLSAlert reports whether one side of a TLS handshake refused the other, because of the version,
+// or because a client certificate is missing or not trusted. Package tls returns a net.Error in this
+// case, which must not be classified as a transient network error.
 func isTLSAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }
 
-// foreign returns an error of the driver, or of what the user plugged into it, in which errors.Is
-// finds none of this package's errors: those have a meaning to generators.
+// maskOwnErrors returns an error of the driver, or of a function that the user gave to the driver,
+// such that errors.Is matches none of this package's errors. Those have a meaning for generators.
 func maskOwnErrors(err error) error {
 	if isAnyOf(err, ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased) {
 		return errors.New(err.Error())

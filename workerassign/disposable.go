@@ -19,17 +19,17 @@ type DB interface {
 	Stats() sql.DBStats
 }
 
-// Disposable assigns worker IDs that are used once: each Assign inserts a row into a table,
-// and the key that the database generates for it is the worker ID. The table is that of
-// Baidu's UidGenerator, so that services in Go and Java may share it; schema.sql makes it.
-// The database is needed to assign, and for nothing after that. It is safe for concurrent
-// use. NewDisposable makes one; Assign of the zero value returns an error.
+// Disposable assigns worker IDs that are never used again. Each Assign inserts a row into a table,
+// and the key that the database generates for the row is the worker ID. The table is the one of
+// Baidu's UidGenerator, so that services in Go and Java can share it. schema.sql creates it. Only
+// Assign uses the database; a lease works without it. Disposable is safe for concurrent use. Create
+// one with NewDisposable; Assign of the zero value returns an error.
 type Disposable struct {
 	db              DB
-	server          string // its address, where that is known
+	server          string // the server's address; "" if it is not known
 	cfg             disposableConfig
 	highWater       *highWater  // nil without WithHighWaterFile
-	settingsChecked atomic.Bool // the settings that durability depends on were looked at
+	settingsChecked atomic.Bool // whether checkDurability has run
 }
 
 type disposableConfig struct {
@@ -45,18 +45,18 @@ type disposableConfig struct {
 var _ Assigner = (*Disposable)(nil)
 
 const (
-	// notFoundTries is how many tries in a row may find that the host name does not exist. The
-	// name of a server that is about to start may be missing for a moment.
+	// maxHostNotFound is the number of consecutive attempts that may fail because the host name
+	// does not exist. The name of a server that is starting may be missing for a short time.
 	maxHostNotFound = 5
-	// patience is how long a try may wait before that is logged.
+	// slowPhaseWarning is the time after which an attempt that is waiting is logged.
 	slowPhaseWarning = time.Second
-	// flushTimeout is how long Assign waits for the logger at its end.
+	// logFlushTimeout bounds how long Assign waits for the logger before it returns.
 	logFlushTimeout = time.Second
 )
 
-// NewDisposable returns an assigner that uses a table of the database: a *sql.DB or *sqlx.DB of
-// go-sql-driver/mysql. It does not touch the database, and leaves closing it to the caller. What
-// is wrong with its arguments, Assign reports.
+// NewDisposable returns an assigner that uses a table of db, which is a *sql.DB or *sqlx.DB opened
+// with go-sql-driver/mysql. NewDisposable does not access the database. The caller closes db. Invalid
+// arguments are reported by Assign.
 func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
 		config:         newConfig(),
@@ -87,30 +87,33 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	return d
 }
 
-// Assign inserts a row in a transaction of its own, commits it, and returns a lease on its key:
-// unbounded, with nothing to give back. It blocks until that is done or ctx ends; without a
-// deadline, WithTimeout bounds it. It leaves no transaction open in the pool, whatever the
-// session's autocommit is.
+// Assign inserts a row in a separate transaction, commits it, and returns a lease on its key. The
+// lease has no start and no end, and its Release does nothing. Assign blocks until the commit or
+// until ctx ends. If ctx has no deadline, WithTimeout bounds Assign. Assign leaves no open
+// transaction in the pool, whatever the session's autocommit is.
 //
-// Faults that may pass are tried again until then, and logged: a lost connection, a server that is
-// starting or read-only, a deadlock; the error of giving up is a *RetryError. Where it is not
-// known whether a row was committed, another one is inserted: the first one's key is a gap. Faults
-// that do not pass are a *DatabaseError at once: no table, no privilege, a wrong password; and
-// after a few tries, a host name that does not exist. An insert that returns no key, or one that is
-// not positive, is ErrNoKey; one that is less than it must be is ErrTooLow.
+// Assign logs transient errors and tries again until ctx ends: a lost connection, a server that is
+// starting or read-only, a deadlock. Then it returns a *RetryError. If it is not known whether a row
+// was committed, Assign inserts another one, and the key of the first row is not used. Permanent
+// errors are returned immediately, as a *DatabaseError: a missing table, a missing privilege, a
+// wrong password. A host name that does not exist is a permanent error after a few attempts. A
+// missing key, or a key below 1, is a *DatabaseError that wraps ErrNoKey. A key that is too low is a
+// *DatabaseError that wraps ErrTooLow. Invalid arguments and options wrap ErrOption. Errors of the
+// file of WithHighWaterFile are those of File; if that file records an earlier refusal, the error is
+// a *DatabaseError that wraps ErrTooLow.
 //
-// After the first insert Assign reads, once, what the server's settings promise of committed rows,
-// and logs a warning where they may be lost; schema.sql says more about that.
+// After its first insert, the Disposable reads the server settings that decide whether committed
+// rows can be lost, and logs a warning if they can. schema.sql explains these settings.
 func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 	if d == nil || d.db == nil && d.cfg.err == nil {
-		return nil, fmt.Errorf("%w: a Disposable must be made by NewDisposable", ErrOption)
+		return nil, fmt.Errorf("%w: the Disposable must be created by NewDisposable", ErrOption)
 	}
 	if d.cfg.err != nil {
 		return nil, d.cfg.err
 	}
 	ctx, cancel := withDefaultTimeout(ctx, d.cfg.timeout)
 	defer cancel()
-	// A queue, because other goroutines may wait for this one: a handler of theirs, too.
+	// A queue, because the log handler may wait for another goroutine that waits for this one.
 	log := safelog.NewQueue(d.cfg.loggerFor(r))
 	defer log.Flush(logFlushTimeout)
 	t := &assignment{d: d, log: log, node: d.cfg.node()}
@@ -120,19 +123,21 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		last     *failure
 		notFound = 0
 		pauses   = 0
-		spare    = -1 // how many idle connections may be like the one that failed; -1: not looked at
+		// idleConns is the number of idle connections that may lead to the same failed server; -1
+		// before the first look.
+		idleConns = -1
 	)
-	for tries := 0; ; {
+	for attempts := 0; ; {
 		if err := ctx.Err(); err != nil {
-			return nil, d.retryError(tries, begin, err, last)
+			return nil, d.retryError(attempts, begin, err, last)
 		}
-		tries++
+		attempts++
 		key, failed := t.attempt(ctx)
 		if failed == nil {
 			return disposableLease(key), nil
 		}
-		// The end of the context is no fault of the database, and says less than the last fault
-		// before it.
+		// If the context has ended, the failure says nothing about the database. An earlier
+		// failure is more useful in the error.
 		if ctx.Err() != nil {
 			if last == nil {
 				last = failed
@@ -152,31 +157,33 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			return nil, &DatabaseError{Table: d.cfg.table, Server: d.server, Advice: failed.advice, Err: failed.err}
 		}
 		if failed.action == actionReconnect {
-			// The pool may hold more connections to the server that failed, and one to another.
-			if spare < 0 {
-				spare = d.db.Stats().Idle
+			// The pool may hold more connections to the same server, and others to a server that
+			// works. Try them all without a pause.
+			if idleConns < 0 {
+				idleConns = d.db.Stats().Idle
 			}
-			if spare > 0 {
-				spare--
+			if idleConns > 0 {
+				idleConns--
 				continue
 			}
 		}
-		log.Log(slog.LevelWarn, "workerassign: the insert failed, trying again", "table", d.cfg.table, "server", d.server,
-			"tries", tries, "err", failed.err, "advice", failed.advice)
+		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.server,
+			"attempts", attempts, "err", failed.err, "advice", failed.advice)
 		pauses++
-		sleep(ctx, d.cfg.backoff.pause(pauses)) // the loop looks at the context
+		sleep(ctx, d.cfg.backoff.pause(pauses)) // the loop checks the context
 	}
 }
 
-func (d *Disposable) retryError(tries int, begin time.Time, cause error, last *failure) error {
-	e := &RetryError{Operation: "inserting a row into " + atServer(d.cfg.table, d.server), Attempts: tries, Elapsed: time.Since(begin), Cause: cause}
+// retryError returns the error of an Assign whose context ended after so many attempts.
+func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *failure) error {
+	e := &RetryError{Operation: "inserting a row into " + atServer(d.cfg.table, d.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
 	if last != nil {
 		e.LastErr, e.Advice = last.err, last.advice
 	}
 	return e
 }
 
-// isNotFound reports whether a host name was found not to exist.
+// isHostNotFound reports whether err says that a host name does not exist.
 func isHostNotFound(err error) bool {
 	var name *net.DNSError
 	return errors.As(err, &name) && name.IsNotFound

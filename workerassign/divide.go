@@ -9,56 +9,57 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// Divide returns an assigner that leases each worker ID of another assigner as 2^bits worker
-// IDs. A generator that rolls over then asks the other assigner, and uses up its worker IDs,
-// that much less often. In return each process takes a whole worker ID of the other at its
-// start, and what it has not used of it by its end is lost.
+// Divide returns an assigner that leases each worker ID of a as 2^bits worker IDs, its parts. So a
+// generator that changes its worker ID often takes a new worker ID from a less often, by a factor of
+// 2^bits. The disadvantage is that each process takes a complete worker ID of a when it starts. The
+// parts that it has not used when it ends are lost.
 //
-// The upper bits of a worker ID, at least 1 and fewer than the layout has, are the number of the
-// part, from 0 to 2^bits-1. The lower bits hold the other's worker ID, so part 0 is the other's
-// worker ID itself. Request.MaxWorkerID says how many bits there are; a Request without it is an
-// error.
+// The upper bits of the resulting worker ID hold the number of the part, from 0 to 2^bits-1. bits
+// must be at least 1 and less than the number of worker bits of the layout. The remaining lower bits
+// hold the worker ID of a, so part 0 is the worker ID of a itself. Divide takes the number of worker
+// bits from Request.MaxWorkerID. If that is 0, Assign returns an error.
 //
-// Make one Divide in a process and give it to all of its generators: it is safe for concurrent
-// use. Their layouts must have the same number of worker bits; a Request with another number is
-// an error. Generators of different formats get parts of different worker IDs, so that the other
-// assigner is asked with each format and may refuse one.
+// Create one Divide per process and pass it to all generators of the process. It is safe for
+// concurrent use. The layouts of these generators must have the same number of worker bits;
+// otherwise Assign returns an error. Generators with different formats receive parts of different
+// worker IDs, so that a receives each format and can refuse one.
 //
 // # Several processes on one store
 //
-// Processes that take worker IDs from one store may divide them by different numbers of bits, or
-// not at all. They never share a worker ID as long as the store's numbers stay below 2^rest,
-// where rest is the smallest number of lower bits that any of them leaves. For example, with 22
-// worker bits and Divide(a, 2) next to Divide(a, 1) and a itself, that is 2^20.
+// Processes that take worker IDs from one store may divide them by different numbers of bits, or not
+// divide them. They never share a worker ID as long as the numbers of the store are below 2^r, where r
+// is the smallest number of lower bits that any of the processes leaves for them. For example, if the
+// layout has 22 worker bits, and processes use Divide(a, 2), Divide(a, 1) and a, r is 20.
 //
-// A divided generator refuses a number that does not fit in its own rest. A generator that does
-// not divide, or divides by fewer bits, does not know the others' rest: it accepts the number,
-// and its worker ID may be a part that another process has. Give such a generator the same rest:
-// Prefix(a, 0, 2) instead of a, and Divide(Prefix(a, 0, 1), 1) instead of Divide(a, 1).
+// A generator with Divide refuses a number that does not fit into its own lower bits. A generator that
+// does not divide, or divides by fewer bits, does not know r. It accepts the number, and its worker ID
+// may be a part that another process uses. To prevent this, limit such a generator to the same number
+// of lower bits: use Prefix(a, 0, 2) instead of a, and Divide(Prefix(a, 0, 1), 1) instead of
+// Divide(a, 1).
 //
 // # Leases
 //
-// The other's lease is released when all parts of it were given out and released. It is released
-// as used up to the latest time that any part was used; a part that was not given out counts as
-// not used. If that release fails, the generator that released the last part gets the error, and
-// no other.
+// Divide releases a lease of a after all of its parts were assigned and released. The release reports
+// the latest time up to which any part was used. If the release fails, only the generator that
+// released the last part receives the error.
 //
-// An idle Divide keeps the lease for generators to come, and does not extend it. If the store
-// lets leases expire, the next part may not be extended; the one after it is of another lease.
+// While no generator uses it, Divide keeps the lease for later generators, and does not extend it. If
+// leases of the store expire, the next part may not be extendable. The part after that belongs to a
+// new lease.
 //
-// When a part cannot be extended, because Reserve fails or does not grant the present, the next
-// part is one of another lease, and the lost one is released after its last part that was given
-// out. A Reserve that fails because its own context has ended does not count. If the lost lease
-// cannot be released on the way to the next one, that is logged.
+// A lease of a is lost if a part cannot be extended, because Reserve fails or grants no time after the
+// present. The next part then belongs to a new lease. The lost lease is released after the release of
+// its last part that was assigned. A Reserve that fails because its own context ended does not count.
+// If Assign cannot release a lost lease, it logs a warning and continues with the next lease.
 //
-// Errors of Assign are the other's; one that wraps ErrOption, where the bits do not fit the
-// layout, before the other is asked; and one that wraps ErrWidth, where the other's worker ID is
-// too great to be divided, and then its lease is released.
+// Assign returns the errors of a. It returns an error that wraps ErrOption, without calling a, if the
+// bits do not fit the layout. It returns an error that wraps ErrWidth if a worker ID of a does not fit
+// into the lower bits; it releases the lease on that worker ID.
 func Divide(a Assigner, bits int) Assigner {
 	return &divideAssigner{
 		assigner: a,
 		bits:     bits,
-		err:      checkWrapperArgs(a, bits, "divided"),
+		err:      checkWrapperArgs(a, bits, "division"),
 		lock:     make(chan struct{}, 1),
 		parents:  make(map[string]*parent),
 	}
@@ -67,14 +68,14 @@ func Divide(a Assigner, bits int) Assigner {
 type divideAssigner struct {
 	assigner Assigner
 	bits     int
-	err      error // what is wrong with the arguments
+	err      error // the error of invalid arguments
 
-	lock      chan struct{}      // a lock, held by a send, on what follows
-	innerBits int                // the bits of a parent's worker ID; 0 before the first lease
-	parents   map[string]*parent // by format: what the next lease is a part of
+	lock      chan struct{}      // a lock, held by sending, that guards the following fields
+	innerBits int                // the number of bits of a parent's worker ID; 0 before the first lease
+	parents   map[string]*parent // by format: the parent of the next lease
 }
 
-// releaseTimeout bounds the release of a lost lease on the way to the next one.
+// releaseTimeout bounds the release of a lost lease by Assign.
 const releaseTimeout = 2 * time.Second
 
 // Assign implements Assigner.
@@ -83,15 +84,17 @@ func (d *divideAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 		return nil, d.err
 	}
 	what := fmt.Sprintf("divided by %d bits", d.bits)
-	rest, inner, err := innerRequest(r, d.bits, what)
+	innerBits, inner, err := innerRequest(r, d.bits, what)
 	if err != nil {
 		return nil, err
 	}
-	c, lost, err := d.nextChild(ctx, inner, rest)
-	if lost != nil { // by a queue: another Divide around this one holds its lock
+	c, lost, err := d.nextChild(ctx, inner, innerBits)
+	if lost != nil {
+		// A queue, because this goroutine may hold a lock of another Divide that the log handler
+		// waits for.
 		log := safelog.NewQueue(r.Logger)
 		defer log.Flush(logFlushTimeout)
-		log.Log(slog.LevelWarn, "workerassign: a lost lease was not released; its worker ID may be unavailable until the store frees it", "err", lost)
+		log.Log(slog.LevelWarn, "workerassign: releasing a lost lease failed; its worker ID may be unavailable until the store frees it", "err", lost)
 	}
 	if err != nil {
 		return nil, err
@@ -99,22 +102,22 @@ func (d *divideAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 	return c, nil
 }
 
-// take returns a part of the current parent, or of a new one. lost is why a parent that was
-// lost was not released.
-func (d *divideAssigner) nextChild(ctx context.Context, inner Request, rest int) (c *child, lost, err error) {
+// nextChild returns the next part of the current parent, or of a new one. lost is the error of
+// releasing a lost parent.
+func (d *divideAssigner) nextChild(ctx context.Context, inner Request, innerBits int) (c *child, lost, err error) {
 	select {
 	case d.lock <- struct{}{}:
 		defer func() { <-d.lock }()
 	case <-ctx.Done():
-		return nil, nil, fmt.Errorf("workerassign: gave up waiting for another generator's Assign: %w", context.Cause(ctx))
+		return nil, nil, fmt.Errorf("workerassign: context ended while waiting for the Assign of another generator: %w", context.Cause(ctx))
 	}
-	if d.innerBits != 0 && d.innerBits != rest {
-		return nil, nil, fmt.Errorf("%w: divided by %d bits: the layout has %d worker bits, that of the first generator %d; make one Divide for each layout",
-			ErrOption, d.bits, rest+d.bits, d.innerBits+d.bits)
+	if d.innerBits != 0 && d.innerBits != innerBits {
+		return nil, nil, fmt.Errorf("%w: divided by %d bits: the layout has %d worker bits; must have %d, as the layout of the first generator: create one Divide for each layout",
+			ErrOption, d.bits, innerBits+d.bits, d.innerBits+d.bits)
 	}
 	p := d.parents[inner.Format]
 	if p != nil && p.lost.Load() {
-		// What could not be extended as one of its parts cannot be as another.
+		// If one part could not be extended, another part of the same lease could not be either.
 		delete(d.parents, inner.Format)
 		p, lost = nil, p.releaseUnassigned(ctx)
 	}
@@ -123,12 +126,12 @@ func (d *divideAssigner) nextChild(ctx context.Context, inner Request, rest int)
 		if err != nil {
 			return nil, lost, err
 		}
-		id, err := checkedWorkerID(ctx, lease, rest)
+		id, err := checkedWorkerID(ctx, lease, innerBits)
 		if err != nil {
 			return nil, lost, err
 		}
-		p = newParent(lease, id, d.bits, rest)
-		d.innerBits, d.parents[inner.Format] = rest, p
+		p = newParent(lease, id, d.bits, innerBits)
+		d.innerBits, d.parents[inner.Format] = innerBits, p
 	}
 	c = p.newChild(inner.Now)
 	if p.nextPart == p.partCount {

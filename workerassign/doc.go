@@ -1,19 +1,25 @@
-// Package workerassign grants worker IDs: the field of a UID that keeps generators apart.
+// Package workerassign assigns worker IDs to generators. The worker ID is the part of a UID that
+// distinguishes generators that run concurrently.
 //
-// There are three assigners. [NewDisposable] inserts a row into a table and uses the generated
-// key, once: for fleets with a database. [NewFile] counts in a file: for one host with any
-// number of processes, and no database. [Static] uses the ID that the caller chooses.
+// The package has three assigners:
 //
-// Two wrappers change the worker IDs of any assigner. [Prefix] puts a fixed number into their
-// upper bits, such as a data centre's. [Divide] leases each as several, for generators that roll
-// over often. Both take their widths from the generator's layout, in [Request].MaxWorkerID, and
-// append what they do to [Request].Format. Their documentation says what may be mixed on one
-// store.
+//   - [NewDisposable] inserts a row into a database table. The key that the database generates is
+//     the worker ID, and it is never used again. Use it for services that share a database.
+//   - [NewFile] increments a counter in a file. Use it for any number of processes on one host
+//     that have no database.
+//   - [Static] uses the worker ID that the caller chooses.
 //
-// An [Assigner] of the user's own must keep one rule, which is invariant 1 of doc/design.md:
+// Two wrappers change the worker IDs of another assigner. [Prefix] puts a fixed number into the
+// upper bits, for example the number of a data center. [Divide] leases each worker ID as several,
+// for generators that change their worker ID often. Both take the number of worker bits from
+// [Request].MaxWorkerID and append a description of what they do to [Request].Format. Their
+// documentation says which wrappers may be mixed on one store.
 //
-//	A worker ID and a time unit belong to one lease at most.
+// An [Assigner] that you implement yourself must keep one rule, which is invariant 1 of
+// doc/design.md:
 //
-// The package knows nothing of generators or layouts: the generator checks that a worker ID fits
-// its layout.
+//	A worker ID and a time unit belong to at most one lease.
+//
+// This package does not know generators or layouts. The generator checks that a worker ID fits its
+// layout.
 package workerassign

@@ -3,14 +3,16 @@ package workerassign_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
-// The statements show and set what keeps acknowledged inserts.
+// The statements show and set the settings with which acknowledged inserts are durable.
 func TestSchemaDurability(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t, append(mariadbtest.PrimaryFlags(), "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")...)
@@ -28,15 +30,15 @@ func TestSchemaDurability(t *testing.T) {
 		admin.MustExec(statements.next("SET GLOBAL innodb_flush_log_at_trx_commit"))
 		admin.MustExec(statements.next("SET GLOBAL sync_binlog"))
 		settings("1 1")
-		admin.MustExec(statements.next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")) // its result: TestSemiSynchronousReplica
+		admin.MustExec(statements.next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")) // TestSemiSynchronousReplica checks its result
 	})
 }
 
-// A server that is killed forgets acknowledged inserts at 0, where the log is written now and
-// then only, and keeps them at 1 and 2.
-func TestKilledServerByDurability(t *testing.T) {
+// If a server process is killed, it loses acknowledged inserts if innodb_flush_log_at_trx_commit is 0,
+// because then it writes its log only periodically. It loses none if the setting is 1 or 2.
+func TestKilledServerLosesRows(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
-		// The longest time until the log is written anyway, so that it is not during the test.
+		// The longest possible interval, so that the log is not written during the test.
 		s := start(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-flush-log-at-timeout=2700")
 		db := createIDsDatabase(t, s)
 		mariadbtest.RunScript(t, db, schemaScript(t))
@@ -50,16 +52,16 @@ func TestKilledServerByDurability(t *testing.T) {
 			s.Kill()
 			s.Restart()
 			id := mustGrant(t, db)
-			if forgotten := id <= last; forgotten != (setting == "0") {
-				t.Errorf("at %s, after %d to %d were granted and the server was killed, it grants %d", setting, first, last, id)
+			if lost := id <= last; lost != (setting == "0") {
+				t.Errorf("with setting %s, after %d to %d were assigned and the server was killed, it assigns %d", setting, first, last, id)
 			}
 		}
 	})
 }
 
-// What raises the counter: a row with an explicit ID always; ALTER TABLE is forgotten by a
-// restart where the counter is in memory, and ignores in silence what is too small. Without
-// its greatest row such a server goes back.
+// A row with an explicit ID always raises the counter. ALTER TABLE ignores a value that is too small
+// without an error. A server that keeps the counter in memory loses the value of ALTER TABLE in a
+// restart, and its counter goes back if the row with the greatest ID was deleted.
 func TestRaisedCounter(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
@@ -73,12 +75,12 @@ func TestRaisedCounter(t *testing.T) {
 		want := func(id int64, why string) {
 			t.Helper()
 			if got := mustGrant(t, db); got != id {
-				t.Errorf("%s: worker ID %d is granted, want %d", why, got, id)
+				t.Errorf("%s: worker ID %d is assigned, want %d", why, got, id)
 			}
 		}
 		want(1, "a new table")
 		db.MustExec("ALTER TABLE WORKER_NODE AUTO_INCREMENT = 1")
-		want(2, "ALTER TABLE to less than the counter")
+		want(2, "ALTER TABLE to a value below the counter")
 		db.MustExec("ALTER TABLE WORKER_NODE AUTO_INCREMENT = 1000")
 		restart()
 		last := int64(1000)
@@ -90,21 +92,21 @@ func TestRaisedCounter(t *testing.T) {
 		restart()
 		want(5001, "a row with an explicit ID and a restart")
 		_, err := db.Exec("INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (5001, 'h', 'p', 3, CURRENT_DATE)")
-		wantErrorNumber(t, err, "a row with an ID that is there", 1062)
+		wantErrorNumber(t, err, "a row with an existing ID", 1062)
 		db.MustExec("DELETE FROM WORKER_NODE WHERE ID = 5001")
 		restart()
 		next := int64(5002)
 		if inMemory {
-			next = 5001 // again
+			next = 5001 // a second time
 		}
-		want(next, "the greatest row deleted and a restart")
+		want(next, "the row with the greatest ID deleted and a restart")
 	})
 }
 
-// With a semi-synchronous replica, and a timeout that never ends, an insert is not
-// acknowledged before the replica has received it: so a promoted replica that applies what it
-// has received grants nothing again, without more ado. (MySQL 5.6 has it as a plugin, which
-// its package lacks.)
+// With a semi-synchronous replica and an unlimited timeout, an insert is acknowledged only after the
+// replica has received it. So after the replica is promoted and has applied everything that it has
+// received, it assigns no worker ID a second time, without any other measure. The test does not use
+// MySQL 5.6, because its package does not contain the plugin for semi-synchronous replication.
 func TestSemiSynchronousReplica(t *testing.T) {
 	primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--rpl-semi-sync-slave-enabled=ON")...)
 	db := createIDsDatabase(t, primary)
@@ -116,7 +118,7 @@ func TestSemiSynchronousReplica(t *testing.T) {
 	statements.left = statements.left[len(statements.left)-1:]
 	show := statements.next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		of := func(s *mariadbtest.Server, name string) string {
+		statusOf := func(s *mariadbtest.Server, name string) string {
 			rows := []struct {
 				Name  string `db:"Variable_name"`
 				Value string `db:"Value"`
@@ -131,7 +133,7 @@ func TestSemiSynchronousReplica(t *testing.T) {
 			}
 			return "missing"
 		}
-		if of(primary, "Rpl_semi_sync_master_status") == "ON" && of(replica, "Rpl_semi_sync_slave_status") == "ON" {
+		if statusOf(primary, "Rpl_semi_sync_master_status") == "ON" && statusOf(replica, "Rpl_semi_sync_slave_status") == "ON" {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -144,11 +146,11 @@ func TestSemiSynchronousReplica(t *testing.T) {
 		last = max(last, mustGrant(t, db))
 	}
 	admin := replica.Admin()
-	admin.MustExec("STOP SLAVE IO_THREAD") // the network is cut
+	admin.MustExec("STOP SLAVE IO_THREAD") // as if the network was interrupted
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, id, err := grant(ctx, db); err == nil {
-		t.Errorf("worker ID %d is granted, which the replica has not received", id)
+		t.Errorf("worker ID %d was assigned, but the replica has not received its row", id)
 	}
 	primary.Kill()
 	status := replica.ReplicaStatus()
@@ -157,6 +159,32 @@ func TestSemiSynchronousReplica(t *testing.T) {
 	admin.MustExec("RESET SLAVE ALL")
 	admin.MustExec("SET GLOBAL read_only = 0")
 	if id := mustGrant(t, mariadbtest.Open(t, replica.DSN("root", "", "ids"))); id <= last {
-		t.Errorf("the promoted replica grants %d again", id)
+		t.Errorf("the promoted replica assigns %d a second time", id)
+	}
+}
+
+// If a server may lose committed rows, a Disposable logs a warning, once. The privilege INSERT is
+// sufficient for that.
+func TestDurabilityWarning(t *testing.T) {
+	s := mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--sync-binlog=0")
+	database, db := s.Database()
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	var log syncBuffer
+	a := workerassign.NewDisposable(mariadbtest.Open(t, createService(t, s, db, database)), workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	for range 3 {
+		if _, err := a.Assign(context.Background(), workerassign.Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"setting=innodb_flush_log_at_trx_commit value=0", "setting=sync_binlog value=0"} {
+		if n := strings.Count(log.String(), want); n != 1 {
+			t.Errorf("%q was logged %d times, want 1: %s", want, n, log.String())
+		}
+	}
+	db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1, sync_binlog = 1")
+	log = syncBuffer{}
+	b := workerassign.NewDisposable(db, workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	if _, err := b.Assign(context.Background(), workerassign.Request{}); err != nil || log.String() != "" {
+		t.Errorf("with durable settings Assign() = %v, and the log is %q, want it empty", err, log.String())
 	}
 }

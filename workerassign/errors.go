@@ -8,56 +8,53 @@ import (
 )
 
 var (
-	// ErrOption is returned by Assign of an assigner that was made with arguments or options
-	// that cannot be used, or that cannot serve the generator that asks. Nothing has been
-	// assigned then.
-	ErrOption = errors.New("workerassign: bad option")
+	// ErrOption is returned by Assign if the assigner was created with an invalid argument or
+	// option, or if it cannot serve the generator that asks. Nothing has been assigned.
+	ErrOption = errors.New("workerassign: invalid option")
 
-	// ErrWidth is returned by Assign of Prefix and Divide for a worker ID of the assigner beneath that
-	// does not fit in the bits that are left to it.
+	// ErrWidth is returned by Assign of Prefix and Divide if a worker ID of the wrapped assigner
+	// does not fit into the bits that the wrapper leaves to it.
 	ErrWidth = errors.New("workerassign: worker ID too wide")
 
-	// ErrInUse is returned by Assign of Static while the worker ID is leased: it is assigned
-	// again after that lease is released.
+	// ErrInUse is returned by Assign of Static while the worker ID is leased. After the release of
+	// that lease, Assign succeeds again.
 	ErrInUse = errors.New("workerassign: worker ID in use")
 
-	// ErrReleased is returned by Reserve of a lease that was released: nothing more is granted
-	// with it.
+	// ErrReleased is returned by Reserve of a lease that was released.
 	ErrReleased = errors.New("workerassign: lease was released")
 
-	// ErrNoKey is returned by the disposable assigner when the insert returned no key, or
-	// one that is not positive.
+	// ErrNoKey is returned by Disposable if the insert returned no key, or a key below 1.
 	ErrNoKey = errors.New("workerassign: the insert returned no usable key")
 
-	// ErrTooLow is returned by the disposable assigner for a key below WithMinWorkerID, or not
-	// above what WithHighWaterFile remembers: the table's counter went back. The key is not
-	// used, and its row is rolled back.
+	// ErrTooLow is returned by Disposable if the key is below WithMinWorkerID, or not above the
+	// number in the file of WithHighWaterFile. The table's counter went back, and earlier worker
+	// IDs would be assigned again. The key is not used, and its row is rolled back.
 	ErrTooLow = errors.New("workerassign: worker ID too low")
 
-	// ErrPermanent is what errors.Is finds in a *DatabaseError: a fault that another try
-	// does not fix.
+	// ErrPermanent matches every *DatabaseError, by errors.Is: the same insert would fail again.
 	ErrPermanent = errors.New("workerassign: permanent database error")
 
-	// ErrGaveUp is what errors.Is finds in a *RetryError: the time was over before a try
+	// ErrGaveUp matches every *RetryError, by errors.Is: the context ended before an attempt
 	// succeeded.
 	ErrGaveUp = errors.New("workerassign: gave up")
 
-	// ErrCorrupt is returned by the file assigner when its file is not what it wrote, or is
-	// gone. It never starts such a file again: worker IDs would come a second time.
+	// ErrCorrupt is returned by File if the content of its file is not what it wrote, or if the
+	// file is missing. File never starts at 1 again in this case, because it would assign the same
+	// worker IDs a second time.
 	ErrCorrupt = errors.New("workerassign: corrupt worker file")
 
-	// ErrFile is returned by the file assigner when its file cannot be read, locked or
-	// written. It wraps what the system said.
+	// ErrFile is returned by File if its file cannot be read, locked or written. It wraps the
+	// error of the operating system.
 	ErrFile = errors.New("workerassign: worker file")
 )
 
-// DatabaseError reports a fault that another try does not fix, and what does. A generator may ask
-// again all the same, after a pause: somebody may have fixed it.
+// DatabaseError reports an error that trying again does not fix, and how to fix it. A generator
+// that is running tries again nevertheless, after a pause, because someone may have fixed the cause.
 type DatabaseError struct {
-	Table  string // the table that the insert was for
-	Server string // host and port of the server; "" where they are not known
-	Advice string // what to do about it
-	Err    error  // what the driver returned
+	Table  string // the table of the insert
+	Server string // host and port of the server; "" if they are not known
+	Advice string // how to fix the cause
+	Err    error  // the error of the driver
 }
 
 // Error implements error.
@@ -68,10 +65,10 @@ func (e *DatabaseError) Error() string {
 	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, atServer(e.Table, e.Server), e.Err, e.Advice)
 }
 
-// Is reports that every DatabaseError is ErrPermanent.
+// Is reports whether target is ErrPermanent.
 func (e *DatabaseError) Is(target error) bool { return target == ErrPermanent }
 
-// Unwrap returns what the driver returned.
+// Unwrap returns the error of the driver.
 func (e *DatabaseError) Unwrap() error {
 	if e == nil {
 		return nil
@@ -79,15 +76,15 @@ func (e *DatabaseError) Unwrap() error {
 	return e.Err
 }
 
-// RetryError reports that the time for assigning a worker ID was over. errors.Is finds
-// ErrGaveUp, the error of the context, and what the last try failed of.
+// RetryError reports that the context ended before a worker ID was assigned. errors.Is matches
+// ErrGaveUp, the error of the context, and the error of the last attempt.
 type RetryError struct {
-	Operation string        // what was tried
-	Attempts  int           // how many tries there were
-	Elapsed   time.Duration // how long it took
+	Operation string        // what was attempted
+	Attempts  int           // the number of attempts
+	Elapsed   time.Duration // the time from the start of Assign to its end
 	Cause     error         // the error of the context
-	LastErr   error         // what the last try failed of; nil if there was none
-	Advice    string        // what to check; "" if there is nothing to say
+	LastErr   error         // the error of the last attempt; nil if there was none
+	Advice    string        // what to check; "" if there is no advice
 }
 
 // Error implements error.
@@ -95,13 +92,13 @@ func (e *RetryError) Error() string {
 	if e == nil {
 		return ErrGaveUp.Error()
 	}
-	tries := fmt.Sprintf("tried %d times", e.Attempts)
+	attempts := fmt.Sprintf("%d attempts", e.Attempts)
 	if e.Attempts == 1 {
-		tries = "tried once"
+		attempts = "1 attempt"
 	}
-	s := fmt.Sprintf("%v: %s: %s in %v: %v", ErrGaveUp, e.Operation, tries, e.Elapsed.Round(time.Millisecond), e.Cause)
+	s := fmt.Sprintf("%v: %s: %s in %v: %v", ErrGaveUp, e.Operation, attempts, e.Elapsed.Round(time.Millisecond), e.Cause)
 	if e.LastErr != nil {
-		s += fmt.Sprintf("; the last try: %v", e.LastErr)
+		s += fmt.Sprintf("; the last attempt: %v", e.LastErr)
 	}
 	if e.Advice != "" {
 		s += "; " + e.Advice
@@ -109,10 +106,10 @@ func (e *RetryError) Error() string {
 	return s
 }
 
-// Is reports that every RetryError is ErrGaveUp.
+// Is reports whether target is ErrGaveUp.
 func (e *RetryError) Is(target error) bool { return target == ErrGaveUp }
 
-// Unwrap returns the error of the context and what the last try failed of.
+// Unwrap returns the error of the context and the error of the last attempt.
 func (e *RetryError) Unwrap() (causes []error) {
 	if e == nil {
 		return nil
@@ -125,7 +122,7 @@ func (e *RetryError) Unwrap() (causes []error) {
 	return causes
 }
 
-// at returns what is at a server, with the server where it is known.
+// atServer returns "what at server", or only what if the server is not known.
 func atServer(what, server string) string {
 	if server == "" {
 		return what
@@ -133,12 +130,12 @@ func atServer(what, server string) string {
 	return what + " at " + server
 }
 
-// A noAnswerError reports that a try was over before the server answered. It hides the errors of
-// contexts: that of the try is none of the caller's.
+// attemptTimeoutError reports that an attempt ended before the server answered. It does not wrap the
+// error of the attempt's context, because the caller does not know that context.
 type attemptTimeoutError struct {
-	phase   phase
+	phase   phase // what the attempt was waiting for
 	elapsed time.Duration
-	err     error // what the driver made of it
+	err     error // the error of the driver
 }
 
 // Error implements error.
@@ -150,7 +147,7 @@ func (e *attemptTimeoutError) Error() string {
 	return s
 }
 
-// Unwrap returns what the driver made of it, if that is more than the end of the context.
+// Unwrap returns the error of the driver, or nil if that only reports the end of a context.
 func (e *attemptTimeoutError) Unwrap() error {
 	if isAnyOf(e.err, context.DeadlineExceeded, context.Canceled) {
 		return nil

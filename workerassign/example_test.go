@@ -12,9 +12,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A worker ID from the table of schema.sql. A mock stands in for the database here; a service
-// opens it by sql.Open("mysql", dsn), or
-// by sqlx.Open.
+// This example gets a worker ID from the table of schema.sql. It uses a mock of a database. A service
+// opens its database with sql.Open("mysql", dsn) or sqlx.Open.
 func ExampleNewDisposable() {
 	db, expected, err := sqlmock.New()
 	if err != nil {
@@ -33,14 +32,14 @@ func ExampleNewDisposable() {
 }
 
 func ExampleNewFile() {
-	directory, err := os.MkdirTemp("", "example") // a service uses a directory that lasts
+	directory, err := os.MkdirTemp("", "example") // a service uses a persistent directory
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(directory)
 
 	workers := workerassign.NewFile(filepath.Join(directory, "worker"))
-	for range 2 { // two starts
+	for range 2 { // a service does this once per start
 		lease, err := workers.Assign(context.Background(), workerassign.Request{})
 		if err != nil {
 			log.Fatal(err)
@@ -61,12 +60,12 @@ func ExampleStatic() {
 	// Output: worker ID 17
 }
 
-// Two data centres that number their workers each for itself: the upper five of ten bits tell
-// them apart.
+// Two data centers assign worker IDs independently. The upper five of ten worker bits hold the number
+// of the data center.
 func ExamplePrefix() {
-	for dataCentre := range int64(2) {
-		a := workerassign.Prefix(workerassign.Static(7), dataCentre, 5)
-		lease, err := a.Assign(context.Background(), workerassign.Request{MaxWorkerID: 1023}) // as a generator does
+	for dataCenter := range int64(2) {
+		a := workerassign.Prefix(workerassign.Static(7), dataCenter, 5)
+		lease, err := a.Assign(context.Background(), workerassign.Request{MaxWorkerID: 1023}) // generators set this
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -77,7 +76,7 @@ func ExamplePrefix() {
 	// 39
 }
 
-// Four worker IDs of each of the store's, for a generator that rolls over often.
+// Each worker ID of the store becomes four, for generators that change their worker ID often.
 func ExampleDivide() {
 	workers := workerassign.Divide(workerassign.Static(7), 2)
 	for range 4 {

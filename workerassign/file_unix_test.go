@@ -15,14 +15,14 @@ import (
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
-// A pipe in the place of a file is refused: reading it would hold the lock for ever.
-func TestPipesAreRefused(t *testing.T) {
+// A pipe in place of a file is refused. Reading from it would hold the lock permanently.
+func TestPipeIsRefused(t *testing.T) {
 	leaktest.Check(t)
 	for _, name := range []string{"worker", "worker.lock"} {
 		t.Run(name, func(t *testing.T) {
 			directory := t.TempDir()
 			if err := unix.Mkfifo(filepath.Join(directory, name), 0o600); err != nil {
-				testreq.Missing(t, "this system has no pipes there: ", err)
+				testreq.Missing(t, "pipes cannot be created in this directory: ", err)
 			}
 			got := make(chan error, 1)
 			go func() {

@@ -12,24 +12,25 @@ import (
 )
 
 const (
-	initialLockPause = time.Millisecond // the first pause between two tries for the lock
-	lockWarningDelay = time.Second      // how long a wait for the lock is not worth a word in the log
+	initialLockPause = time.Millisecond // the first pause between two attempts to acquire the lock
+	lockWarningDelay = time.Second      // a longer wait for the lock is logged
 )
 
-// Why a lock was not taken.
+// The reasons why an attempt to acquire the lock failed.
 var (
-	errLockHeld     = errors.New("another process, or another goroutine of this one, holds it")
-	errLockReplaced = errors.New("the lock file was deleted or replaced while it was being locked: leave it where it is")
+	errLockHeld     = errors.New("another process, or another goroutine of this process, holds the lock")
+	errLockReplaced = errors.New("the lock file was deleted or replaced while it was being locked: do not delete or replace it")
 )
 
-// lock opens the lock file and waits until it is this one's alone. It pauses after each try, whether
-// another holds the lock or the file is not the one of its name: that may go on too.
+// acquireLock opens the lock file and locks it exclusively. It waits while another process or
+// goroutine holds the lock, and tries again if the lock file was deleted or replaced. It pauses after
+// each failed attempt, for either reason, because both may last.
 func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string) (*os.File, error) {
 	begin, logged := time.Now(), false
-	var last error // why the last try failed
-	for tries := 1; ; tries++ {
+	var last error // why the last attempt failed
+	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
-			return nil, &RetryError{Operation: "waiting for the lock " + path, Attempts: tries - 1, Elapsed: time.Since(begin), Cause: err, LastErr: last}
+			return nil, &RetryError{Operation: "waiting for the lock " + path, Attempts: attempt - 1, Elapsed: time.Since(begin), Cause: err, LastErr: last}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -44,7 +45,7 @@ func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string)
 			file.Close()
 			return nil, f.wrapError(fmt.Errorf("locking %s: %w", path, err))
 		}
-		// A lock on a file that was deleted meanwhile keeps nobody out.
+		// A lock on a file that was deleted meanwhile does not exclude other processes.
 		if locked && sameFile(file, path) {
 			if err := f.afterStep(stepLocked); err != nil {
 				file.Close()
@@ -60,11 +61,11 @@ func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string)
 			logged = true
 			log.Log(slog.LevelWarn, "workerassign: still waiting for a lock", "lock", path, "for", took.Round(time.Millisecond), "err", last)
 		}
-		sleep(ctx, backoff{initial: initialLockPause, maximum: 20 * initialLockPause}.pause(tries)) // the loop looks at the context
+		sleep(ctx, backoff{initial: initialLockPause, maximum: 20 * initialLockPause}.pause(attempt)) // the loop checks the context
 	}
 }
 
-// sameFile reports whether an open file is the one that a path names.
+// sameFile reports whether the open file is the file that path names now.
 func sameFile(file *os.File, path string) bool {
 	a, err := file.Stat()
 	if err != nil {
@@ -74,11 +75,11 @@ func sameFile(file *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// verifyLock fails once the lock file is not the one of its name any more: somebody deleted it,
-// and others may count by a new one.
+// verifyLock returns an error if the lock file was deleted or replaced since it was locked. Other
+// processes may then hold a lock on the new file and increment the counter.
 func (f *File) verifyLock(lock *os.File) error {
 	if sameFile(lock, lock.Name()) {
 		return nil
 	}
-	return fmt.Errorf("%s was deleted or replaced while it was locked: leave it where it is, and try again", lock.Name())
+	return fmt.Errorf("the lock file %s was deleted or replaced while it was locked: do not delete or replace it, and try again", lock.Name())
 }

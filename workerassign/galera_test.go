@@ -18,8 +18,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// balanced opens a pool whose connections go to the nodes of a cluster in turn, as behind a load
-// balancer that does not look at their health.
+// roundRobinPool opens a pool whose connections go to the nodes of a cluster in turn, as with a load
+// balancer that does not check whether nodes work.
 func roundRobinPool(t *testing.T, c *mariadbtest.Cluster, database string) *sql.DB {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(c.Node(0).DSN("root", "", database))
@@ -42,10 +42,10 @@ func roundRobinPool(t *testing.T, c *mariadbtest.Cluster, database string) *sql.
 	return db
 }
 
-// The subtests share a cluster, because that takes long to start.
+// The subtests share a cluster, because starting one takes long.
 func TestInvariant1Galera(t *testing.T) {
 	c := mariadbtest.StartGalera(t, 3)
-	t.Run("a node outside", func(t *testing.T) { testNodeOutside(t, c) })
+	t.Run("a node left the cluster", func(t *testing.T) { testNodeOutside(t, c) })
 	c.WaitFor(3)
 	t.Run("a node killed, wsrep_auto_increment_control=ON", func(t *testing.T) { testNodeKilled(t, c, "ON") })
 	c.Node(2).Restart()
@@ -53,9 +53,10 @@ func TestInvariant1Galera(t *testing.T) {
 	t.Run("a node killed, wsrep_auto_increment_control=OFF", func(t *testing.T) { testNodeKilled(t, c, "OFF") })
 }
 
-// testNodeKilled: many assign on all nodes of a cluster at once while one of them is killed, with keys that
-// differ by node (wsrep_auto_increment_control) and with keys that collide: every assignment
-// succeeds, each key is a committed row, and none comes twice.
+// testNodeKilled assigns worker IDs concurrently on all nodes of a cluster while one of them is killed.
+// control is the value of wsrep_auto_increment_control: with ON the nodes generate different keys, with
+// OFF their keys collide. Every Assign must succeed, each key must be a committed row, and none may be
+// assigned twice.
 func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 	for i := range c.Size() {
 		mariadbtest.Open(t, c.Node(i).DSN("root", "", "")).MustExec("SET GLOBAL wsrep_auto_increment_control=" + control)
@@ -78,7 +79,7 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 				}
 				mu.Lock()
 				if id := l.WorkerID(); id < 1 || seen[id] {
-					t.Errorf("worker ID %d was assigned twice, or is none", id)
+					t.Errorf("worker ID %d was assigned twice, or is invalid", id)
 				}
 				seen[l.WorkerID()] = true
 				mu.Unlock()
@@ -108,17 +109,17 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 	}
 	for id := range seen {
 		if !rows[id] {
-			t.Errorf("worker ID %d is not in the table", id)
+			t.Errorf("worker ID %d has no row in the table", id)
 		}
 	}
 	if want := assigners * (before + after); len(seen) != want && !t.Failed() {
 		t.Errorf("%d worker IDs, want %d", len(seen), want)
 	}
-	t.Logf("%d worker IDs, %d rows, %v from the kill to the last", len(seen), len(ids), took)
+	t.Logf("%d worker IDs, %d rows; the last was assigned %v after the kill", len(seen), len(ids), took)
 }
 
-// testNodeOutside: connections to a node that left the cluster (1047) are dropped, so that the next try
-// reaches another node.
+// testNodeOutside checks that connections to a node that left the cluster (error 1047) are discarded, so
+// that the next attempt reaches another node.
 func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
 	name, db := c.Database()
 	mariadbtest.RunScript(t, db, schemaScript(t))
@@ -143,8 +144,8 @@ func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
 		}
 		conns = append(conns, conn)
 	}
-	// The pool gives out the connection that came back last: one of those to the node outside,
-	// which lets anybody in.
+	// The pool returns the connection that was closed last. So the test closes those to the node that
+	// left the cluster last. That node still accepts connections.
 	var toOutside []*sql.Conn
 	for _, conn := range conns {
 		var port int
@@ -161,7 +162,7 @@ func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
 		conn.Close()
 	}
 	if n := len(toOutside); n != 4 {
-		t.Fatalf("%d connections to the node outside, want 4", n)
+		t.Fatalf("%d connections go to the node that left the cluster, want 4", n)
 	}
 	a := workerassign.NewDisposable(pool, workerassign.WithTimeout(10*time.Second), discardLog())
 	seen := map[int64]bool{}

@@ -12,8 +12,8 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// highWater is a file with the greatest worker ID that this host was granted. It is written as a
-// worker file is, under a lock and by rename, and has a header of its own.
+// highWater is a file with the greatest worker ID that was assigned to this host, its high-water mark.
+// It is written like a worker file, under a lock and by rename, but has another header.
 type highWater struct{ file *File }
 
 func newHighWater(path string) (*highWater, error) {
@@ -22,17 +22,18 @@ func newHighWater(path string) (*highWater, error) {
 	return &highWater{f}, f.cfg.err
 }
 
-// refusedSuffix is what the name of the file ends with that says that a key was refused.
+// refusedSuffix is appended to the name of the high-water file. A file with that name says that a key
+// was refused.
 const refusedSuffix = ".refused"
 
-// check returns the number in the file, 0 where there is none yet. It fails where a key was refused
-// before, and where a greater number could not be written: a key that was inserted in vain would
-// be spent.
+// check returns the number in the file, or 0 if there is no file yet. It returns an error if a key was
+// refused before, or if the file could not be written, because an insert would then use up a key that
+// is not assigned.
 func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, err error) {
 	err = h.withLock(ctx, log, func(path string, lock *os.File) error {
 		switch text, err := readRegularFile(path + refusedSuffix); {
 		case err == nil:
-			return fmt.Errorf("%w: one was refused before, as %s says (%q): delete that file when the counter is raised",
+			return fmt.Errorf("%w: a key was refused before, see %s (%q): delete that file after raising the table's counter",
 				ErrTooLow, path+refusedSuffix, strings.TrimSpace(string(text)))
 		case !errors.Is(err, fs.ErrNotExist):
 			return h.file.wrapError(err)
@@ -56,9 +57,9 @@ func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, 
 	return mark, err
 }
 
-// raise puts n into the file unless that has a greater number, and returns when it is on disk.
-// Another process may have been granted more than n meanwhile, but n itself only where the keys
-// went back.
+// raise sets the number in the file to n, unless it is greater already, and returns when that is on
+// disk. Another process of this host may have received a key greater than n meanwhile. If the file has
+// n itself, the key was assigned twice, and raise returns an error.
 func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) error {
 	return h.withLock(ctx, log, func(path string, lock *os.File) error {
 		var before int64
@@ -67,17 +68,18 @@ func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) erro
 			return max(last, n)
 		})
 		if err == nil && before == n {
-			err = fmt.Errorf("%w: it is %d, which this host was granted meanwhile (%s)", ErrTooLow, n, h.file.path)
+			err = fmt.Errorf("%w: the key is %d, which was assigned to another process of this host meanwhile (%s)", ErrTooLow, n, h.file.path)
 		}
 		return err
 	})
 }
 
-// refuse notes that a key was refused, and why, so that this host inserts no other one: each would
-// move the table's counter, until it is beyond this host's own number and not beyond others'.
-func (h *highWater) writeRefusal(ctx context.Context, log *safelog.Queue, why error) error {
+// writeRefusal records in a file that a key was refused, and why, so that this host inserts no more
+// rows. Each insert would increment the table's counter. After some inserts the counter would be
+// greater than this host's mark, but perhaps not greater than the marks of other hosts.
+func (h *highWater) writeRefusal(ctx context.Context, log *safelog.Queue, reason error) error {
 	return h.withLock(ctx, log, func(path string, _ *os.File) error {
-		temporary, err := writeTemporary(path, why.Error()+"\n")
+		temporary, err := writeTemporary(path, reason.Error()+"\n")
 		if err == nil {
 			err = replaceFile(temporary, path+refusedSuffix)
 		}
@@ -91,7 +93,8 @@ func (h *highWater) writeRefusal(ctx context.Context, log *safelog.Queue, why er
 	})
 }
 
-// locked calls f with the path of the file, links resolved, and its lock.
+// withLock acquires the file's lock and calls f with the path of the file, without symbolic links, and
+// the lock file.
 func (h *highWater) withLock(ctx context.Context, log *safelog.Queue, f func(path string, lock *os.File) error) error {
 	path, err := resolvePath(h.file.path)
 	if err != nil {
@@ -101,6 +104,6 @@ func (h *highWater) withLock(ctx context.Context, log *safelog.Queue, f func(pat
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // which unlocks it
+	defer lock.Close() // releases the lock
 	return f(path, lock)
 }

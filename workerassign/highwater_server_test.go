@@ -11,9 +11,9 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Invariant 1, of a server that has lost its last rows: a host that was granted some of them is
-// refused their keys, and its tries do not move the counter on until it is granted those of
-// another host whose mark is greater.
+// Invariant 1, after a server has lost its last rows: a host that received some of their keys refuses
+// them. Its further attempts do not increment the counter until the host receives keys of another host
+// with a greater mark.
 func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
 	mariadbtest.RunScript(t, db, schemaScript(t))
@@ -29,7 +29,7 @@ func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
 			return err
 		}
 		if seen[l.WorkerID()] {
-			t.Errorf("worker ID %d is granted a second time", l.WorkerID())
+			t.Errorf("worker ID %d was assigned twice", l.WorkerID())
 		}
 		seen[l.WorkerID()] = true
 		return nil
@@ -49,6 +49,6 @@ func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
 		}
 	}
 	if len(seen) != 9 {
-		t.Errorf("%d worker IDs were granted, want 9", len(seen))
+		t.Errorf("%d worker IDs were assigned, want 9", len(seen))
 	}
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 )
 
-// A host remembers the greatest worker ID that it was granted, and refuses a lower one,
-// or the same.
+// A host stores the greatest worker ID that was assigned to it, and refuses a worker ID that is not
+// greater.
 func TestHighWaterFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
-	const stopped = -1 // nothing is inserted any more
+	const stopped = -1 // no row is inserted, because of an earlier refusal
 	assign := func(t *testing.T, key, want int64) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			d, m := newMockDisposable(t, WithHighWaterFile(path)) // another process, each time
+			d, m := newMockDisposable(t, WithHighWaterFile(path)) // a new one each time, as in another process
 			if want == stopped {
 				l, err := d.Assign(context.Background(), Request{})
-				if l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "one was refused before") || !strings.Contains(err.Error(), path+".refused") {
+				if l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "a key was refused before") || !strings.Contains(err.Error(), path+".refused") {
 					t.Errorf("Assign() = %v, %v; want ErrTooLow and no insert", l, err)
 				}
 				return
@@ -40,7 +40,7 @@ func TestHighWaterFile(t *testing.T) {
 			switch {
 			case want > 0 && (err != nil || l.WorkerID() != want):
 				t.Errorf("Assign() = %v, %v; want %d", l, err, want)
-			case want == 0 && (l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "as schema.sql describes")):
+			case want == 0 && (l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "as described in schema.sql")):
 				t.Errorf("Assign() = %v, %v; want ErrTooLow", l, err)
 			}
 		})
@@ -48,20 +48,20 @@ func TestHighWaterFile(t *testing.T) {
 	for _, step := range []struct{ key, want int64 }{{10, 10}, {9, 0}, {10, 0}, {11, 11}, {1, 0}, {500, 500}, {499, 0}} {
 		assign(t, step.key, step.want)
 		if step.want == 0 {
-			assign(t, 1_000, stopped) // whatever it would be
+			assign(t, 1_000, stopped) // also for a key that would be accepted
 			if err := os.Remove(path + ".refused"); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != formatNumber(highWaterHeader, 500) {
-		t.Errorf("the file is %q, %v", text, err)
+		t.Errorf("the file contains %q, %v", text, err)
 	}
 
-	// A file that is gone or damaged, or is a worker file, is an error before anything is inserted.
+	// A file that is missing or corrupt, or is a worker file, is an error before a row is inserted.
 	for name, change := range map[string]func() error{
-		"gone":          func() error { return os.Remove(path) },
-		"damaged":       func() error { return os.WriteFile(path, []byte("x"), 0o600) },
+		"missing":       func() error { return os.Remove(path) },
+		"corrupt":       func() error { return os.WriteFile(path, []byte("x"), 0o600) },
 		"a worker file": func() error { return os.WriteFile(path, []byte(formatCounter(5)), 0o600) },
 	} {
 		if err := change(); err != nil {
@@ -70,7 +70,7 @@ func TestHighWaterFile(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, _ := newMockDisposable(t, WithHighWaterFile(path))
 			if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path) {
-				t.Errorf("with a file that is %s Assign() = %v, %v; want ErrCorrupt", name, l, err)
+				t.Errorf("%s: Assign() = %v, %v; want ErrCorrupt", name, l, err)
 			}
 		})
 		if err := os.WriteFile(path, []byte(formatNumber(highWaterHeader, 500)), 0o600); err != nil {
@@ -80,20 +80,20 @@ func TestHighWaterFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := newMockDisposable(t, WithHighWaterFile(filepath.Join(path, "no directory")))
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrFile) {
-			t.Errorf("without a directory Assign() = %v, %v; want ErrFile", l, err)
+			t.Errorf("Assign() without the file's directory = %v, %v; want ErrFile", l, err)
 		}
 	})
 }
 
-// A key that is committed is not used unless the file has it.
-func TestHighWaterFileThatCannotBeWritten(t *testing.T) {
+// A committed key is not used if it cannot be written to the file.
+func TestHighWaterFileWriteError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	synctest.Test(t, func(t *testing.T) {
 		d, m := newMockDisposable(t, WithHighWaterFile(path))
 		expectSuccess(m, 10)
 		d.highWater.file.afterStep = func(s step) error {
 			if s == stepRenamed {
-				return errors.New("the disk is gone")
+				return errors.New("disk error")
 			}
 			return nil
 		}
@@ -103,18 +103,18 @@ func TestHighWaterFileThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// Many who share the file: it ends with the greatest, and nothing is refused, because each
-// compares its key with what was there before its insert.
+// Many goroutines share the file. At the end it has the greatest key. No key is refused, because each
+// goroutine compares its key with the mark that it read before its insert.
 func TestHighWaterFileIsShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
-	const holders, each = 8, 25
+	const goroutines, each = 8, 25
 	log := discardQueue()
 	var (
 		all  sync.WaitGroup
 		mu   sync.Mutex
 		keys int64
 	)
-	for range holders {
+	for range goroutines {
 		all.Go(func() {
 			h, err := newHighWater(path)
 			if err != nil {
@@ -127,33 +127,33 @@ func TestHighWaterFileIsShared(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				mu.Lock() // the database
+				mu.Lock() // stands for the database
 				keys++
 				key := keys
 				mu.Unlock()
 				if key <= mark {
-					t.Errorf("key %d would be refused, the mark was %d", key, mark)
+					t.Errorf("key %d would be refused, because the mark was %d", key, mark)
 				}
 				if err := h.raise(context.Background(), log, key); err != nil {
 					t.Error(err)
 					return
 				}
 				if mark, err := h.check(context.Background(), log); err != nil || mark < key {
-					t.Errorf("after %d the mark is %d, %v", key, mark, err)
+					t.Errorf("after key %d the mark is %d, %v", key, mark, err)
 				}
 			}
 		})
 	}
 	all.Wait()
 	h, _ := newHighWater(path)
-	if mark, err := h.check(context.Background(), log); err != nil || mark != holders*each {
-		t.Errorf("the mark is %d, %v; want %d", mark, err, holders*each)
+	if mark, err := h.check(context.Background(), log); err != nil || mark != goroutines*each {
+		t.Errorf("the mark is %d, %v; want %d", mark, err, goroutines*each)
 	}
 }
 
-// Where the file cannot be written, nothing is inserted: each try would spend a key.
-func TestHighWaterFileIsCheckedBeforeTheInsert(t *testing.T) {
-	// The name of its lock file is as long as names may be, that of the next content is longer.
+// If the file cannot be written, no row is inserted, because each insert would use up a key.
+func TestHighWaterFileIsCheckedBeforeInsert(t *testing.T) {
+	// The name of the lock file has the maximum length. The name of the temporary file is longer.
 	path := filepath.Join(t.TempDir(), strings.Repeat("g", 255-len(".lock")))
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := newMockDisposable(t, WithHighWaterFile(path))
@@ -163,7 +163,7 @@ func TestHighWaterFileIsCheckedBeforeTheInsert(t *testing.T) {
 	})
 }
 
-// during is a pool of which a connection is waited for until a function has returned.
+// delayedDB is a pool that calls a function before it returns a connection.
 type delayedDB struct {
 	DB
 	beforeConn func()
@@ -174,8 +174,8 @@ func (d delayedDB) Conn(ctx context.Context) (*sql.Conn, error) {
 	return d.DB.Conn(ctx)
 }
 
-// What other processes of the host are granted while this one waits for a connection counts: the
-// connection may be to the successor of the server that granted it.
+// Keys that other processes of the host receive while this one waits for a connection count. The
+// connection may lead to the server that replaced the one that assigned those keys.
 func TestHighWaterFileDuringAFailover(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	synctest.Test(t, func(t *testing.T) {
@@ -192,13 +192,13 @@ func TestHighWaterFileDuringAFailover(t *testing.T) {
 		expectInsert(m).WillReturnResult(sqlmock.NewResult(11, 1))
 		expectRollback(m)
 		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrTooLow) {
-			t.Errorf("Assign() = %v, %v; want ErrTooLow, 12 was granted meanwhile", l, err)
+			t.Errorf("Assign() = %v, %v; want ErrTooLow, because 12 was assigned meanwhile", l, err)
 		}
 	})
 }
 
-// A key that another process of the host was granted between the insert and the look at the file
-// came a second time.
+// A key was assigned twice if another process of the host wrote it to the file after this process
+// inserted its row.
 func TestHighWaterFileOfTwoServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "granted")
 	synctest.Test(t, func(t *testing.T) {
@@ -211,13 +211,13 @@ func TestHighWaterFileOfTwoServers(t *testing.T) {
 		opened := 0
 		d.highWater.file.afterStep = func(s step) error {
 			if s == stepOpened {
-				if opened++; opened == 2 { // by raise
+				if opened++; opened == 2 { // the second time is in raise
 					return other.raise(context.Background(), discardQueue(), 11)
 				}
 			}
 			return nil
 		}
-		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "as schema.sql describes") {
+		if l, err := d.Assign(context.Background(), Request{}); l != nil || !errors.Is(err, ErrTooLow) || !strings.Contains(err.Error(), "as described in schema.sql") {
 			t.Errorf("Assign() = %v, %v; want ErrTooLow", l, err)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// phase is what a try waits for.
+// phase is the step of an attempt that is in progress.
 type phase int32
 
 const (
@@ -26,25 +26,25 @@ const (
 	phaseHighWater
 )
 
-// String names a phase in errors and records.
+// String returns what the phase waits for, as errors and log records say it.
 func (p phase) String() string {
-	return [...]string{"a connection", "the beginning of a transaction", "the insert", "the commit", "the high-water file"}[p]
+	return [...]string{"a connection", "START TRANSACTION", "the insert", "the commit", "the high-water file"}[p]
 }
 
-// try is what the tries of one Assign share. They run one after the other.
+// assignment is the state of one Assign. Its attempts run one after the other.
 type assignment struct {
 	d     *Disposable
 	log   *safelog.Queue
 	node  Node
-	phase atomic.Int32 // of the try that runs; written by it, read by its timer
+	phase atomic.Int32 // of the current attempt; written by the attempt, read by the timer of warnIfSlow
 }
 
-// run inserts a row and returns its key: in a transaction that is committed, on a connection that
-// is given back without one, or dropped.
+// attempt inserts a row, commits it and returns its key. It returns its connection to the pool
+// without an open transaction, or discards it.
 func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	defer func() {
 		if v := recover(); v != nil {
-			err := fmt.Errorf("the driver, or what it calls, panicked: %v", v)
+			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
 			key, failed = 0, &failure{err: err, action: actionStop, advice: adviceUnknown}
 		}
 	}()
@@ -59,8 +59,9 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 		return 0, t.driverFailure(limited, begin, err)
 	}
 	defer conn.Close()
-	// Only now: while the connection was waited for, another process may have been granted keys by
-	// a server that is lost since, and this connection may be to its successor.
+	// The mark is read after the connection was obtained. While this goroutine waited for the
+	// connection, another process may have received keys from a server that has failed since, and
+	// this connection may lead to the server that replaced it.
 	mark, err := t.highWaterMark(ctx)
 	if errors.Is(err, ErrTooLow) {
 		return 0, t.permanentFailure(err, adviceTooLow)
@@ -84,15 +85,16 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	return key, nil
 }
 
-// The ends of a transaction. Without the additions the session's completion_type decides: CHAIN
-// begins another transaction, which would stay open in the pool, and RELEASE ends the connection.
+// The statements that end a transaction. Without NO CHAIN NO RELEASE the session's completion_type
+// applies: CHAIN starts another transaction, which would remain open in the pool, and RELEASE closes
+// the connection.
 const (
 	commitStatement   = "COMMIT AND NO CHAIN NO RELEASE"
 	rollbackStatement = "ROLLBACK AND NO CHAIN NO RELEASE"
 )
 
-// transact inserts a row in a transaction. The statements of the transaction are executed as any
-// others, because a commit by sql.Tx has no context.
+// insertRow inserts a row in a transaction, commits it and returns its key. It executes START
+// TRANSACTION and COMMIT as ordinary statements, because the Commit method of sql.Tx takes no context.
 func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.Conn, mark int64) (int64, *failure) {
 	t.setPhase(phaseBegin)
 	if _, err := conn.ExecContext(ctx, "START TRANSACTION"); err != nil {
@@ -108,12 +110,12 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 	case err != nil:
 		return 0, t.permanentFailure(fmt.Errorf("%w: %w", ErrNoKey, maskOwnErrors(err)), "use a driver that returns generated keys, such as go-sql-driver/mysql")
 	case key <= 0:
-		return 0, t.permanentFailure(fmt.Errorf("%w: it is %d, must be at least 1", ErrNoKey, key),
-			"its column ID must be BIGINT AUTO_INCREMENT, as schema.sql makes it")
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least 1", ErrNoKey, key),
+			"the column ID must be BIGINT AUTO_INCREMENT, as in schema.sql")
 	case key < t.d.cfg.minWorkerID:
-		return 0, t.permanentFailure(fmt.Errorf("%w: it is %d, must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), adviceTooLow)
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), adviceTooLow)
 	case key <= mark:
-		return 0, t.permanentFailure(t.recordRefusal(ctx, fmt.Errorf("%w: it is %d, must be greater than %d, which this host was granted before (%s)",
+		return 0, t.permanentFailure(t.recordRefusal(ctx, fmt.Errorf("%w: the key is %d; must be greater than %d, which was assigned to this host before (%s)",
 			ErrTooLow, key, mark, t.d.cfg.highWaterPath)), adviceTooLow)
 	}
 	t.setPhase(phaseCommit)
@@ -123,11 +125,12 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 	return key, nil
 }
 
-// adviceTooLow is what to do about a key that came, or may have come, before.
-const adviceTooLow = "the table's counter went back, as after a failover that lost rows or a restored backup: " +
-	"raise it beyond all worker IDs that were granted, as schema.sql describes under AFTER A FAILOVER OR A RESTORED BACKUP"
+// adviceTooLow is the advice for a key that was, or may have been, assigned before.
+const adviceTooLow = "the table's counter went back, for example after a failover that lost rows or after restoring a backup: " +
+	"raise it above all assigned worker IDs, as described in schema.sql under AFTER A FAILOVER OR A RESTORED BACKUP"
 
-// mark returns the greatest worker ID that this host was granted so far; 0 without a file.
+// highWaterMark returns the greatest worker ID that was assigned to this host; 0 without
+// WithHighWaterFile.
 func (t *assignment) highWaterMark(ctx context.Context) (int64, error) {
 	if t.d.highWater == nil {
 		return 0, nil
@@ -136,17 +139,18 @@ func (t *assignment) highWaterMark(ctx context.Context) (int64, error) {
 	return t.d.highWater.check(ctx, t.log)
 }
 
-// remember has the high-water file refuse all keys from now on, and returns why.
-func (t *assignment) recordRefusal(ctx context.Context, why error) error {
-	if err := t.d.highWater.writeRefusal(ctx, t.log, why); err != nil {
-		return fmt.Errorf("%w (and that could not be noted: %w)", why, err)
+// recordRefusal writes a file that makes all further Assigns of this host fail, and returns reason.
+func (t *assignment) recordRefusal(ctx context.Context, reason error) error {
+	if err := t.d.highWater.writeRefusal(ctx, t.log, reason); err != nil {
+		return fmt.Errorf("%w (writing this to a file failed: %w)", reason, err)
 	}
-	return why
+	return reason
 }
 
 func (t *assignment) setPhase(p phase) { t.phase.Store(int32(p)) }
 
-// watch logs that the try waits for something, if it does so for long. What it returns ends that.
+// warnIfSlow logs a warning if the attempt takes long, with the phase that it is in. The caller must
+// call end when the attempt is over.
 func (t *assignment) warnIfSlow() (end func()) {
 	timer := time.AfterFunc(slowPhaseWarning, func() {
 		t.log.Log(slog.LevelWarn, "workerassign: waiting for the database", "table", t.d.cfg.table, "server", t.d.server,
@@ -155,30 +159,30 @@ func (t *assignment) warnIfSlow() (end func()) {
 	return func() { timer.Stop() }
 }
 
-// refused is a fault of this package's making.
+// permanentFailure returns a failure for an error that this package found itself.
 func (t *assignment) permanentFailure(err error, advice string) *failure {
 	return &failure{err: err, action: actionStop, advice: advice}
 }
 
-// fault classifies an error of the driver.
+// driverFailure returns a failure for an error of the driver.
 func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err error) *failure {
 	if ctx.Err() == nil {
 		f := classify(err)
 		return &f
 	}
-	// Whatever the driver makes of it, the time of the try is over.
-	waitedFor, advice := phase(t.phase.Load()), adviceNoAnswer
-	if waitedFor >= phaseInsert { // what came before was answered
+	// The attempt's context has ended, whatever error the driver returns.
+	current, advice := phase(t.phase.Load()), adviceNoAnswer
+	if current >= phaseInsert { // the server answered START TRANSACTION
 		advice = adviceLocked
 	}
-	if s := t.d.db.Stats(); waitedFor == phaseConnect && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
+	if s := t.d.db.Stats(); current == phaseConnect && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		advice = advicePool
 	}
-	return &failure{err: &attemptTimeoutError{phase: waitedFor, elapsed: time.Since(begin), err: maskOwnErrors(err)}, action: actionReconnect, advice: advice}
+	return &failure{err: &attemptTimeoutError{phase: current, elapsed: time.Since(begin), err: maskOwnErrors(err)}, action: actionReconnect, advice: advice}
 }
 
-// giveBack ends the transaction of a try that failed, so that its connection may go back to the
-// pool. One that is to be left is dropped.
+// endTransaction rolls back the transaction of an attempt that failed, so that its connection can
+// return to the pool. It discards a connection that should not be used again.
 func endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
 	server := (*mysql.MySQLError)(nil)
 	if failed.action != actionReconnect && (errors.As(failed.err, &server) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
@@ -188,12 +192,13 @@ func endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
 	}
 }
 
-// rollBack ends a transaction, with the connection if need be.
+// rollbackTransaction rolls back the transaction of a connection. If that fails, it discards the
+// connection.
 func rollbackTransaction(ctx context.Context, conn *sql.Conn) {
 	if _, err := conn.ExecContext(ctx, rollbackStatement); err != nil {
 		discardConn(conn)
 	}
 }
 
-// drop keeps a connection from going back to the pool.
+// discardConn makes the pool close a connection instead of using it again.
 func discardConn(conn *sql.Conn) { conn.Raw(func(any) error { return driver.ErrBadConn }) }

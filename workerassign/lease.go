@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// disposableLease is a worker ID that was never used before and never will be again: it has
-// neither a beginning nor an end, and nothing to give back.
+// disposableLease is a lease on a worker ID that was never used before and is never used again. It
+// has no start and no end, and Release does nothing.
 type disposableLease int64
 
 func (l disposableLease) WorkerID() int64      { return int64(l) }
@@ -18,6 +18,6 @@ func (l disposableLease) Reserve(context.Context, time.Time) (time.Time, error) 
 
 func (l disposableLease) Release(context.Context, time.Time) error { return nil }
 
-func (l disposableLease) Remaining(most int64) (remaining, all int64) {
-	return max(most-int64(l), 0), most
+func (l disposableLease) Remaining(maxWorkerID int64) (remaining, total int64) {
+	return max(maxWorkerID-int64(l), 0), maxWorkerID
 }

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// tryLock fails: without a lock two processes would get one number.
+// tryLock returns an error, because without a lock two processes could receive the same number.
 func tryLock(*os.File) (bool, error) {
 	return false, errors.New("file locks are not supported on " + runtime.GOOS)
 }

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes an advisory lock on an open file, if nobody has it: not another process, nor
-// another open file of this one. It goes when the file is closed, or its process ends.
+// tryLock tries to acquire an advisory lock on an open file. It returns false if another process, or
+// another open file of this process, holds the lock. The lock is released when the file is closed or
+// the process ends.
 func tryLock(file *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -26,11 +27,11 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// replace puts a file in the place of another one, all of it or nothing. It is on disk when
-// the directory is.
+// replaceFile renames a file and atomically replaces the file that has the new name. The change is on
+// disk after syncDirectory.
 func replaceFile(from, to string) error { return os.Rename(from, to) }
 
-// syncDirectory sees the names in a directory on disk.
+// syncDirectory returns when the names in a directory are on disk.
 func syncDirectory(path string) error {
 	directory, err := os.Open(path)
 	if err != nil {

@@ -7,12 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockedByte is where the lock lies: beyond what the file holds, because a lock on Windows
-// keeps others from reading what it lies on.
+// lockedByte is the offset of the locked byte. It lies beyond the content of the file, because on
+// Windows other processes cannot read a locked byte.
 const lockedByte = 1 << 30
 
-// tryLock takes a lock on an open file, if nobody has it. It goes when the file is closed,
-// or its process ends.
+// tryLock tries to acquire a lock on an open file. It returns false if another process, or another
+// open file of this process, holds the lock. The lock is released when the file is closed or the
+// process ends.
 func tryLock(file *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(file.Fd()),
 		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{Offset: lockedByte})
@@ -25,9 +26,9 @@ func tryLock(file *os.File) (bool, error) {
 	return false, err
 }
 
-// replace puts a file in the place of another one, and returns when that is on disk.
-// os.Rename does not wait for the disk: a number that was returned might come a second time
-// after a power failure.
+// replaceFile renames a file, replaces the file that has the new name, and returns when that is on
+// disk. os.Rename does not wait for the disk, so after a power failure a number could be assigned a
+// second time.
 func replaceFile(from, to string) error {
 	source, err := windows.UTF16PtrFromString(from)
 	if err != nil {
@@ -43,5 +44,5 @@ func replaceFile(from, to string) error {
 	return nil
 }
 
-// syncDirectory does nothing: Windows has no such call, and replace has waited for the disk.
+// syncDirectory does nothing. Windows has no such call, and replaceFile has waited for the disk.
 func syncDirectory(string) error { return nil }

@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// What goes wrong is logged within two seconds: to the assigner's own logger, else to the
+// Failed and slow attempts are logged within two seconds: to the logger of WithLogger, else to the
 // generator's, else to slog.Default().
 func TestLoggers(t *testing.T) {
 	var own, generators, standard bytes.Buffer
@@ -45,7 +45,7 @@ func TestLoggers(t *testing.T) {
 						expectInsert(m).WillDelayFor(1500 * time.Millisecond).WillReturnResult(sqlmock.NewResult(1, 1))
 						expectCommit(m)
 					} else {
-						want = `level=WARN msg="workerassign: the insert failed, trying again" table=WORKER_NODE server=db:3306 tries=1 err="Error 1205: locked" advice=`
+						want = `level=WARN msg="workerassign: insert failed, trying again" table=WORKER_NODE server=db:3306 attempts=1 err="Error 1205: locked" advice=`
 						expectFailure(m, &mysql.MySQLError{Number: 1205, Message: "locked"})
 						expectSuccess(m, 1)
 					}
@@ -56,7 +56,7 @@ func TestLoggers(t *testing.T) {
 						t.Errorf("the log is %q, want a line with %q", got, want)
 					}
 					if n := own.Len() + generators.Len() + standard.Len(); n != tt.want.Len() {
-						t.Errorf("the other logs have %d bytes", n-tt.want.Len())
+						t.Errorf("%d bytes were written to the other logs, want 0", n-tt.want.Len())
 					}
 				})
 			})
@@ -77,7 +77,7 @@ func (h hookHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// A handler that panics ends nothing, and one that waits for the assignment holds it up for
+// A log handler that panics does not end Assign. A log handler that waits for Assign delays it only for
 // a bounded time.
 func TestLogHandlers(t *testing.T) {
 	assign := func(t *testing.T, hook func()) {

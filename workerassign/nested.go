@@ -8,64 +8,66 @@ import (
 	"time"
 )
 
-// maxNestedBits bounds how many bits of a worker ID Prefix and Divide may take.
+// maxWrapperBits is the greatest number of bits of a worker ID that Prefix or Divide may use.
 const maxWrapperBits = 61
 
-// checkNested checks what Prefix and Divide are given.
+// checkWrapperArgs checks the arguments that Prefix and Divide have in common. what is the use of the
+// bits, for the error.
 func checkWrapperArgs(a Assigner, bits int, what string) error {
 	if a == nil {
-		return fmt.Errorf("%w: the assigner is nil", ErrOption)
+		return fmt.Errorf("%w: the assigner is nil; must not be nil", ErrOption)
 	}
 	if bits < 1 || bits > maxWrapperBits {
-		return fmt.Errorf("%w: %d %s bits, must be 1 to %d", ErrOption, bits, what, maxWrapperBits)
+		return fmt.Errorf("%w: number of %s bits is %d; must be 1 to %d", ErrOption, what, bits, maxWrapperBits)
 	}
 	return nil
 }
 
-// nest returns how many worker bits are left to the inner assigner when some are taken, and the
-// request for it. A greatest worker ID that is not of the form 2^n-1 counts as the next lower
-// one that is.
-func innerRequest(r Request, taken int, what string) (rest int, inner Request, err error) {
+// innerRequest returns the number of worker bits that remain for the wrapped assigner if the wrapper
+// uses some, and the request for the wrapped assigner. what describes the wrapper. If MaxWorkerID is
+// not of the form 2^n-1, the next lower number of that form is used instead.
+func innerRequest(r Request, used int, what string) (innerBits int, inner Request, err error) {
 	if r.MaxWorkerID < 1 {
-		return 0, r, fmt.Errorf("%w: %s: MaxWorkerID of the request is %d, must be the greatest worker ID that the layout holds",
+		return 0, r, fmt.Errorf("%w: %s: Request.MaxWorkerID is %d; must be the greatest worker ID of the layout, at least 1",
 			ErrOption, what, r.MaxWorkerID)
 	}
-	all := bits.Len64(uint64(r.MaxWorkerID)+1) - 1
-	if rest = all - taken; rest < 1 {
-		return 0, r, fmt.Errorf("%w: %s: the layout has %d worker bits, must be at least %d", ErrOption, what, all, taken+1)
+	workerBits := bits.Len64(uint64(r.MaxWorkerID)+1) - 1
+	if innerBits = workerBits - used; innerBits < 1 {
+		return 0, r, fmt.Errorf("%w: %s: the layout has %d worker bits; must have at least %d", ErrOption, what, workerBits, used+1)
 	}
 	inner = r
-	inner.MaxWorkerID = int64(1)<<rest - 1
+	inner.MaxWorkerID = int64(1)<<innerBits - 1
 	if r.Format != "" {
 		inner.Format = r.Format + "; " + what
 	}
-	return rest, inner, nil
+	return innerBits, inner, nil
 }
 
-// fit returns the worker ID of a lease if it fits in so many bits; else it releases the lease.
+// checkedWorkerID returns the worker ID of a lease if it fits into so many bits. Otherwise it releases
+// the lease and returns an error.
 func checkedWorkerID(ctx context.Context, lease Lease, bits int) (int64, error) {
 	if lease == nil {
 		return 0, errors.New("workerassign: the assigner returned neither a lease nor an error")
 	}
 	id := lease.WorkerID()
-	if most := int64(1)<<bits - 1; id < 0 || id > most {
-		err := fmt.Errorf("%w: %d is not from 0 to %d, what the %d bits hold that are left to it; "+
-			"use a layout with more worker bits, or fewer of them for the prefix or the division", ErrWidth, id, most, bits)
-		if failed := lease.Release(ctx, time.Time{}); failed != nil {
-			err = fmt.Errorf("%w (and its lease was not released: %w)", err, failed)
+	if maxID := int64(1)<<bits - 1; id < 0 || id > maxID {
+		err := fmt.Errorf("%w: worker ID is %d; must be 0 to %d, to fit into the remaining %d bits: "+
+			"use a layout with more worker bits, or use fewer bits for the prefix or the division", ErrWidth, id, maxID, bits)
+		if releaseErr := lease.Release(ctx, time.Time{}); releaseErr != nil {
+			err = fmt.Errorf("%w (releasing its lease failed: %w)", err, releaseErr)
 		}
 		return 0, err
 	}
 	return id, nil
 }
 
-// remaining returns how many worker IDs a lease says are left, of how many in all, when most is
-// the greatest that there may be: both from 0 to most, whatever a lease of the user's says.
-func remainingIDs(l Lease, most int64) (n, all int64) {
+// remainingIDs returns what Remaining of a CountingLease returns, limited to 0 to maxWorkerID, because
+// the lease may be implemented by the user. It returns 0 and 0 for other leases.
+func remainingIDs(l Lease, maxWorkerID int64) (n, total int64) {
 	c, ok := l.(CountingLease)
 	if !ok {
 		return 0, 0
 	}
-	n, all = c.Remaining(most)
-	return min(max(n, 0), most), min(max(all, 0), most)
+	n, total = c.Remaining(maxWorkerID)
+	return min(max(n, 0), maxWorkerID), min(max(total, 0), maxWorkerID)
 }

@@ -11,52 +11,55 @@ import (
 	"unicode/utf8"
 )
 
-// NodeType is the column TYPE: what kind of node took a worker ID.
+// NodeType is the value of the column TYPE: the kind of node that received a worker ID.
 type NodeType int
 
-// The original's types.
+// The node types of Baidu's UidGenerator.
 const (
 	Container NodeType = 1
-	Actual    NodeType = 2 // a machine, real or virtual
+	Actual    NodeType = 2 // a physical or virtual machine
 	Fake      NodeType = 3
 )
 
-// columnLength is the length of HOST_NAME and PORT, in characters.
+// columnLength is the length of the columns HOST_NAME and PORT, in characters.
 const columnLength = 64
 
-// Node is what a row tells of the node that took the worker ID. It is for people: worker
-// IDs differ whatever it says.
+// Node describes the node that received a worker ID. Its values are stored in the row for people
+// to read. They have no influence on worker IDs.
 type Node struct {
-	HostName string // cut to its last 64 characters
-	Port     string // the same
+	HostName string // if longer than 64 characters, only the last 64 are stored
+	Port     string // if longer than 64 characters, only the last 64 are stored
 	Type     NodeType
 }
 
-// check returns what is wrong with a node that a caller gave.
+// validate returns an error if a field of a Node that the caller passed is invalid.
 func (n Node) validate() error {
 	switch {
 	case n.HostName == "":
-		return fmt.Errorf("the node's host name is empty")
+		return fmt.Errorf("the node's host name is empty; must not be empty")
 	case n.Port == "":
-		return fmt.Errorf("the node's port is empty")
+		return fmt.Errorf("the node's port is empty; must not be empty")
 	case n.Type < Container || n.Type > Fake:
-		return fmt.Errorf("the node's type is %d, %d (container) to %d (fake) is needed", n.Type, Container, Fake)
+		return fmt.Errorf("the node's type is %d; must be %d (container) to %d (fake)", n.Type, Container, Fake)
 	}
 	return nil
 }
 
-// DetectNode finds out what can be said of this node. In this order:
+// DetectNode returns a description of this node. It uses the first of these rules that applies:
 //
-//   - JPAAS_HOST with JPAAS_HTTP_PORT or else JPAAS_HOST_PORT_8080, as the original does: a
-//     container of that host and port;
-//   - KUBERNETES_SERVICE_HOST is set, or there is a /.dockerenv: a container, whose host name
-//     is its pod's or container's;
-//   - else a machine, with its first address that is not a loopback one, or its host name.
+//   - If the environment variables JPAAS_HOST and JPAAS_HTTP_PORT, or JPAAS_HOST and
+//     JPAAS_HOST_PORT_8080, are set, the node is a container with that host name and port, as in
+//     Baidu's UidGenerator.
+//   - If KUBERNETES_SERVICE_HOST is set or the file /.dockerenv exists, the node is a container with
+//     the host name of the pod or container.
+//   - Otherwise the node is a machine. Its name is its first address that is not a loopback
+//     address, or else its host name.
 //
-// Where there is no port, it is "<milliseconds>-<random below 100000>", as the original's.
+// Without a port in the environment, the port is "<milliseconds>-<random number below 100000>", as
+// in Baidu's UidGenerator. The milliseconds are the Unix time.
 func DetectNode() Node { return systemEnvironment().detect() }
 
-// environment is what a node is found out from.
+// environment is the information that DetectNode uses. Tests replace it.
 type environment struct {
 	getenv   func(string) string
 	hostname func() (string, error)
@@ -79,8 +82,7 @@ func systemEnvironment() environment {
 
 func (e environment) detect() Node {
 	if host := e.getenv("JPAAS_HOST"); host != "" {
-		// A host without a port, or the reverse, is not the original's container, and no
-		// reason to fail.
+		// A host without a port, or a port without a host, is not an error: the next rule applies.
 		for _, name := range []string{"JPAAS_HTTP_PORT", "JPAAS_HOST_PORT_8080"} {
 			if port := e.getenv(name); port != "" {
 				return Node{HostName: host, Port: port, Type: Container}
@@ -97,7 +99,7 @@ func (e environment) detect() Node {
 	return Node{HostName: e.bestHostName(), Port: port, Type: Actual}
 }
 
-// name returns the host name, or a word where there is none.
+// bestHostName returns the host name, or "unknown" if there is none.
 func (e environment) bestHostName() string {
 	if name, err := e.hostname(); err == nil && name != "" {
 		return name
@@ -108,8 +110,8 @@ func (e environment) bestHostName() string {
 	return "unknown"
 }
 
-// address returns the first address that others may know this machine by, an IPv4 one if
-// there is one, or "".
+// firstAddress returns the first global unicast address of this machine: an IPv4 address if there is
+// one, else an IPv6 address, else "".
 func (e environment) firstAddress() string {
 	addrs, err := e.addrs()
 	if err != nil {
@@ -131,8 +133,8 @@ func (e environment) firstAddress() string {
 	return found
 }
 
-// column makes a text fit its column: valid UTF-8, and cut to its last characters, which are
-// the ones that tell pods and hosts of one name's kind apart.
+// fitColumn returns s as valid UTF-8, shortened to its last 64 characters. It keeps the end, because
+// the names of similar pods and hosts usually differ there.
 func fitColumn(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	for n := utf8.RuneCountInString(s); n > columnLength; n-- {

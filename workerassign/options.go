@@ -8,36 +8,36 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// DefaultTimeout bounds Assign where its context has no deadline.
+// DefaultTimeout bounds Assign of Disposable and File if its context has no deadline.
 const DefaultTimeout = 30 * time.Second
 
-// A DisposableOption sets one thing about a disposable assigner. One that cannot be used is
-// an error of Assign, which wraps ErrOption.
+// A DisposableOption configures a Disposable. If its value is invalid, Assign returns an error that
+// wraps ErrOption.
 type DisposableOption interface{ applyDisposable(*disposableConfig) }
 
-// A FileOption sets one thing about a file assigner. One that cannot be used is an error of
-// Assign, which wraps ErrOption.
+// A FileOption configures a File. If its value is invalid, Assign returns an error that wraps
+// ErrOption.
 type FileOption interface{ applyFile(*fileConfig) }
 
-// An Option is one that both assigners have.
+// An Option configures a Disposable or a File.
 type Option interface {
 	DisposableOption
 	FileOption
 }
 
-// config is what both assigners have.
+// config is the configuration that Disposable and File share.
 type config struct {
 	timeout time.Duration
 	logger  *slog.Logger // nil: the generator's
-	err     error        // the first that is wrong
+	err     error        // the error of the first invalid option
 }
 
 func newConfig() config {
 	return config{timeout: DefaultTimeout}
 }
 
-// log returns the logger for a request: the assigner's own if it was given one, else the
-// generator's, else slog.Default(). A panic of its handler ends nothing.
+// loggerFor returns the logger for a request: the one of WithLogger, else the generator's, else
+// slog.Default(). It recovers panics of the log handler.
 func (c *config) loggerFor(r Request) *slog.Logger {
 	if c.logger != nil {
 		return safelog.Wrap(c.logger)
@@ -45,7 +45,7 @@ func (c *config) loggerFor(r Request) *slog.Logger {
 	return safelog.Wrap(r.Logger)
 }
 
-// fail notes what is wrong with an option.
+// setError records the error of an invalid option, unless there is one already.
 func (c *config) setError(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
@@ -61,34 +61,33 @@ type disposableOption func(*disposableConfig)
 
 func (o disposableOption) applyDisposable(c *disposableConfig) { o(c) }
 
-// WithTimeout bounds Assign where its context has no deadline. The default is
+// WithTimeout bounds Assign if its context has no deadline. It must be greater than 0. The default is
 // DefaultTimeout.
 func WithTimeout(d time.Duration) Option {
 	return option(func(c *config) {
 		if d <= 0 {
-			c.setError("timeout is %v, more than 0 is needed", d)
+			c.setError("timeout is %v; must be greater than 0", d)
 			return
 		}
 		c.timeout = d
 	})
 }
 
-// WithLogger sets the logger of the assigner, which logs what it tries again, and what it waits
-// for when that takes more than a second. The default is the generator's logger (Request.Logger),
-// and slog.Default() where there is none.
+// WithLogger sets the logger of the assigner. The assigner logs failed attempts, waits that take
+// longer than a second, and server settings with which worker IDs can be lost. The default is the
+// generator's logger (Request.Logger), or slog.Default() if there is none.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) {
 		if l == nil {
-			c.setError("the logger is nil")
+			c.setError("the logger is nil; must not be nil")
 			return
 		}
 		c.logger = l
 	})
 }
 
-// WithTable sets the name of the table, WORKER_NODE unless given: "table", or
-// "database.table". It is quoted, so any name that the server accepts may be used but one
-// with a dot in it.
+// WithTable sets the name of the table: "table" or "database.table". The default is DefaultTable. The
+// name is quoted, so every name that the server accepts is allowed, except names that contain a dot.
 func WithTable(name string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		quoted, err := quoteTable(name)
@@ -100,7 +99,8 @@ func WithTable(name string) DisposableOption {
 	})
 }
 
-// WithNode says what the row tells of this node. By default it is found out: see DetectNode.
+// WithNode sets the description of this node that is stored in the row. The default is the result of
+// DetectNode.
 func WithNode(n Node) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if err := n.validate(); err != nil {
@@ -111,69 +111,72 @@ func WithNode(n Node) DisposableOption {
 	})
 }
 
-// WithAttemptTimeout bounds one try to insert, so that a server that does not answer is
-// tried again. The default is 10 s,
-// which is longer than a failover usually takes: a try that is given up may spend a worker ID.
+// WithAttemptTimeout bounds a single attempt to insert a row. After that time the attempt fails, and
+// Assign tries again. It must be greater than 0. The default is 10 seconds, which is longer than a
+// failover usually takes. An attempt that is abandoned may use up a worker ID.
 func WithAttemptTimeout(d time.Duration) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if d <= 0 {
-			c.setError("attempt timeout is %v, more than 0 is needed", d)
+			c.setError("attempt timeout is %v; must be greater than 0", d)
 			return
 		}
 		c.attemptTimeout = d
 	})
 }
 
-// WithMinWorkerID sets the least worker ID that is accepted. A lower key is rolled back, and an
-// error that wraps ErrTooLow: the table's counter went back, as after a failover to a replica that
-// had not received the last rows, and worker IDs would come a second time. The error is not
-// final: a generator asks again after a pause, and goes on when the counter was raised as
-// schema.sql describes. The default is 1.
+// WithMinWorkerID sets the smallest worker ID that is accepted. It must be at least 1, the default.
+// A row with a lower key is rolled back, and Assign returns an error that wraps ErrTooLow. Such a key
+// means that the table's counter went back, for example after a failover to a replica that had not
+// received the last rows. Without the check, worker IDs would be assigned a second time. A running
+// generator tries again after a pause, and succeeds after the counter was raised as described in
+// schema.sql.
 func WithMinWorkerID(n int64) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if n < 1 {
-			c.setError("the least worker ID is %d, must be at least 1", n)
+			c.setError("minimum worker ID is %d; must be at least 1", n)
 			return
 		}
 		c.minWorkerID = n
 	})
 }
 
-// WithHighWaterFile makes the assigner remember the greatest worker ID that it was granted in the
-// file of that path, and refuse keys that are not greater, as WithMinWorkerID does: after a
-// failover that lost rows a host so notices that worker IDs would come a second time. The file is
-// on disk before a worker ID is used. Any number of processes on one host may share it if they use
-// one table; the rules of NewFile for its file and the lock file next to it apply, and so do its
-// errors. A file that cannot be written is an error before anything is inserted.
+// WithHighWaterFile makes the assigner store the greatest worker ID that was assigned to this host
+// (the high-water mark) in the file at path. Keys that are not greater are refused with an error that
+// wraps ErrTooLow, as with WithMinWorkerID. So a host detects a failover that lost rows, after which
+// worker IDs would be assigned a second time. The mark is on disk before a worker ID is used. Any
+// number of processes on one host may share the file if they use the same table. The rules of File
+// for its file and its lock file apply, and Assign returns the same errors. If the file cannot be
+// written, Assign returns an error before it inserts a row.
 //
-// A key that is refused moves the table's counter all the same, and soon it would be beyond this
-// host's own mark, while another host, whose mark is greater, may have been granted those keys. So
-// the first refusal stops this host: it is written to a file of the same name with ".refused"
-// behind it, and while that is there Assign returns ErrTooLow without an insert. Raise the counter
-// as schema.sql describes, then delete that file on each host that has it. A host that was granted
-// nothing beyond what the server kept notices nothing: WithMinWorkerID protects that one.
+// A refused insert increments the table's counter too. Further inserts would soon raise it above this
+// host's mark. But another host with a greater mark may have received those keys. So after the first
+// refusal this host inserts no more rows: the refusal is written to a file with the same name and the
+// suffix ".refused". While that file exists, Assign returns ErrTooLow without an insert. Raise the
+// counter as described in schema.sql, then delete that file on each host that has it. A host detects
+// nothing if all of its own worker IDs survived the failover. WithMinWorkerID protects such a host.
 //
-// It is for databases whose keys only grow: one primary, or TiDB with AUTO_ID_CACHE=1. The nodes
-// of a Galera cluster that are written to concurrently give out keys in no strict order, so that
-// a key may be refused although nothing was lost.
+// Use this option only with a database whose keys always grow: a single primary, or TiDB with
+// AUTO_ID_CACHE=1. The nodes of a Galera cluster that accept writes concurrently do not assign keys
+// in strict order. There, a key may be refused although no row was lost.
 func WithHighWaterFile(path string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if path == "" {
-			c.setError("the path of the high-water file is empty")
+			c.setError("the path of the high-water file is empty; must not be empty")
 			return
 		}
 		c.highWaterPath = path
 	})
 }
 
-// WithBackoff sets the pause after a first failed try, and the longest one; it is doubled by
-// each try, and shortened by up to a half at random. The default is 100 ms and 3 s.
-func WithBackoff(first, longest time.Duration) DisposableOption {
+// WithBackoff sets the pause after the first failed attempt and the longest pause. The pause doubles
+// with each attempt, and a random part of up to one half is subtracted. The first must be greater
+// than 0, and the second not less than the first. The defaults are 100 ms and 3 s.
+func WithBackoff(initial, maximum time.Duration) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if first <= 0 || longest < first {
-			c.setError("backoff from %v to %v: more than 0, and the second no less than the first, is needed", first, longest)
+		if initial <= 0 || maximum < initial {
+			c.setError("backoff is %v to %v; the first must be greater than 0, and the second at least the first", initial, maximum)
 			return
 		}
-		c.backoff = backoff{initial: first, maximum: longest}
+		c.backoff = backoff{initial: initial, maximum: maximum}
 	})
 }

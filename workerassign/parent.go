@@ -8,36 +8,38 @@ import (
 	"time"
 )
 
-// parent is a lease that Divide gives out in parts.
+// parent is a lease of the wrapped assigner, which Divide assigns in parts. A child is the lease of one
+// part.
 type parent struct {
 	lease     Lease
-	id        int64
-	innerBits int   // the bits that hold id
-	partCount int64 // how many there are
-	nextPart  int64 // the part that is given out next; the lock of the divided guards it
+	id        int64 // the worker ID of lease
+	innerBits int   // the number of bits for id
+	partCount int64
+	nextPart  int64 // the number of the next child; guarded by the lock of the divideAssigner
 
-	lost        atomic.Bool   // the last try to extend it failed
-	reserveLock chan struct{} // a lock, held by a send: a lease takes one Reserve at a time
+	lost        atomic.Bool   // whether the last attempt to extend the lease failed
+	reserveLock chan struct{} // a lock, held by sending: calls of a lease's Reserve must not overlap
 
 	mu         sync.Mutex
-	unreleased int64     // parts that may still be given out, or were and are not released
-	used       time.Time // the greatest of all parts'
+	unreleased int64     // the number of parts that are not assigned yet, or are assigned and not released
+	used       time.Time // the latest of the times that the children were released with
 }
 
-func newParent(lease Lease, id int64, bits, rest int) *parent {
+func newParent(lease Lease, id int64, bits, innerBits int) *parent {
 	parts := int64(1) << bits
-	return &parent{lease: lease, id: id, innerBits: rest, partCount: parts, unreleased: parts, reserveLock: make(chan struct{}, 1)}
+	return &parent{lease: lease, id: id, innerBits: innerBits, partCount: parts, unreleased: parts, reserveLock: make(chan struct{}, 1)}
 }
 
-// child returns the next part. There must be one, and the lock of the divided must be held.
+// newChild returns the lease of the next part. There must be one. The caller must hold the lock of the
+// divideAssigner.
 func (p *parent) newChild(now func() time.Time) *child {
 	c := &child{parent: p, id: p.nextPart<<p.innerBits | p.id, now: Request{Now: now}.now}
 	p.nextPart++
 	return c
 }
 
-// abandon counts the parts that were not given out as released, unused. Where that releases the
-// lease, it returns why that failed.
+// releaseUnassigned counts the parts that were not assigned as released and not used. If that releases
+// the lease, it returns the error of the release.
 func (p *parent) releaseUnassigned(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -52,8 +54,7 @@ func (p *parent) releaseUnassigned(ctx context.Context) (err error) {
 	return p.release(ctx, p.partCount-p.nextPart, time.Time{})
 }
 
-// release counts parts, at least one, that are not held any more, and releases the lease after
-// the last.
+// release counts parts, at least one, as released. It releases the lease after its last part.
 func (p *parent) release(ctx context.Context, parts int64, used time.Time) error {
 	p.mu.Lock()
 	p.unreleased -= parts
@@ -78,32 +79,34 @@ func (c *child) WorkerID() int64      { return c.id }
 func (c *child) NotBefore() time.Time { return c.lease.NotBefore() }
 
 func (c *child) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
-	now := c.now() // under no lock, and before the lease's Reserve, which may grant no more than that
+	// The clock is read without a lock, because it is the user's, and before the lease's Reserve,
+	// which may grant time only up to the present.
+	now := c.now()
 	select {
 	case c.reserveLock <- struct{}{}:
 	case <-ctx.Done():
-		return time.Time{}, fmt.Errorf("workerassign: gave up waiting for another generator's Reserve: %w", context.Cause(ctx))
+		return time.Time{}, fmt.Errorf("workerassign: context ended while waiting for the Reserve of another generator: %w", context.Cause(ctx))
 	}
-	lost := true // unless it is found not to be; a panic means that it is
+	lost := true // also if Reserve panics
 	defer func() {
 		c.lost.Store(lost)
 		<-c.reserveLock
 	}()
 	if c.released.Load() {
 		lost = c.lost.Load()
-		return time.Time{}, fmt.Errorf("%w: worker ID %d may be another's", ErrReleased, c.id)
+		return time.Time{}, fmt.Errorf("%w: worker ID %d may be in use by another generator", ErrReleased, c.id)
 	}
 	granted, err := c.lease.Reserve(ctx, until)
 	switch {
 	case err == nil:
 		lost = !granted.After(now) && until.After(now)
-	case ctx.Err() != nil: // which says nothing of the lease
+	case ctx.Err() != nil: // the error says nothing about the lease
 		lost = c.lost.Load()
 	}
 	return granted, err
 }
 
-// Release releases the parent's lease if this was the last part. An error is the parent's.
+// Release releases the lease of the parent if this was its last part, and returns the error of that.
 func (c *child) Release(ctx context.Context, used time.Time) error {
 	if c.released.Swap(true) {
 		return nil
@@ -112,10 +115,10 @@ func (c *child) Release(ctx context.Context, used time.Time) error {
 }
 
 // Remaining implements CountingLease.
-func (c *child) Remaining(int64) (n, all int64) {
-	n, all = remainingIDs(c.lease, int64(1)<<c.innerBits-1)
-	if all > 0 {
-		n, all = n*c.partCount+c.partCount-1-c.id>>c.innerBits, (all+1)*c.partCount-1
+func (c *child) Remaining(int64) (n, total int64) {
+	n, total = remainingIDs(c.lease, int64(1)<<c.innerBits-1)
+	if total > 0 {
+		n, total = n*c.partCount+c.partCount-1-c.id>>c.innerBits, (total+1)*c.partCount-1
 	}
-	return n, all
+	return n, total
 }

@@ -5,31 +5,33 @@ import (
 	"fmt"
 )
 
-// Prefix returns an assigner that puts a fixed number into the upper bits of another assigner's
-// worker IDs: the number of a data centre, for example, so that each can have a store of its
-// own.
+// Prefix returns an assigner that puts a fixed number into the upper bits of the worker IDs of a. For
+// example, if each data center has its own number, each can have its own store.
 //
-// The upper prefixBits of the layout's worker bits, at least 1 and fewer than all, hold the
-// prefix, from 0 to 2^prefixBits-1. The rest hold the other's worker ID. Request.MaxWorkerID
-// says how many bits there are; a Request without it is an error. Prefix is safe for concurrent
-// use.
+// The upper prefixBits of the layout's worker bits hold the prefix, from 0 to 2^prefixBits-1.
+// prefixBits must be at least 1 and less than the number of worker bits. The remaining lower bits hold
+// the worker ID of a. Prefix takes the number of worker bits from Request.MaxWorkerID. If that is 0,
+// Assign returns an error. Prefix is safe for concurrent use.
 //
-// Generators with different prefixes of one width never share a worker ID, even if each prefix
-// has a store of its own, as long as Prefix is the outermost wrapper in all of them:
-// Prefix(Divide(a, 2), 5, 3) and not Divide(Prefix(a, 5, 3), 2), whose parts lie above the prefix,
-// where the others have theirs. Nothing else may be mixed with a prefix other than 0 that has its own
-// store: a generator without a prefix collides with it once its own store's numbers reach
-// prefix<<rest, and one with Divide alone does so at once, since its parts fill the upper bits.
-// Prefix 0 changes no worker ID and only bounds it. For what may be mixed on one store, see
-// Divide.
+// Generators with different prefixes and the same prefixBits never share a worker ID, even if each
+// prefix has its own store, as long as Prefix is the outermost wrapper of all of them. Use
+// Prefix(Divide(a, 2), 5, 3) and not Divide(Prefix(a, 5, 3), 2). The latter puts the numbers of the
+// parts above the prefix, into the bits where other generators have their prefix.
 //
-// Errors of Assign are the other's; one that wraps ErrOption, where the bits or the prefix do
-// not fit the layout, before the other is asked; and one that wraps ErrWidth, where the other's
-// worker ID does not fit below the prefix, and then its lease is released.
+// Do not mix a prefix other than 0 that has its own store with generators without a prefix. A
+// generator without a wrapper gets the same worker IDs as soon as the numbers of its store reach
+// prefix * 2^r, where r is the number of the remaining lower bits. A generator with only Divide gets
+// them immediately, because the numbers of its parts use the upper bits. Prefix 0 does not change
+// worker IDs; it only limits them. The documentation of Divide says which wrappers may be mixed on one
+// store.
+//
+// Assign returns the errors of a. It returns an error that wraps ErrOption, without calling a, if the
+// prefix or its bits do not fit the layout. It returns an error that wraps ErrWidth if a worker ID of
+// a does not fit into the lower bits; it releases the lease on that worker ID.
 func Prefix(a Assigner, prefix int64, prefixBits int) Assigner {
 	p := &prefixAssigner{assigner: a, prefix: prefix, bits: prefixBits, err: checkWrapperArgs(a, prefixBits, "prefix")}
-	if most := int64(1)<<max(prefixBits, 0) - 1; p.err == nil && (prefix < 0 || prefix > most) {
-		p.err = fmt.Errorf("%w: prefix %d is not from 0 to %d, what %d bits hold", ErrOption, prefix, most, prefixBits)
+	if maxPrefix := int64(1)<<max(prefixBits, 0) - 1; p.err == nil && (prefix < 0 || prefix > maxPrefix) {
+		p.err = fmt.Errorf("%w: prefix is %d; must be 0 to %d, to fit into %d bits", ErrOption, prefix, maxPrefix, prefixBits)
 	}
 	return p
 }
@@ -38,7 +40,7 @@ type prefixAssigner struct {
 	assigner Assigner
 	prefix   int64
 	bits     int
-	err      error // what is wrong with the arguments
+	err      error // the error of invalid arguments
 }
 
 // Assign implements Assigner.
@@ -46,7 +48,7 @@ func (p *prefixAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	rest, inner, err := innerRequest(r, p.bits, fmt.Sprintf("prefix %d in %d bits", p.prefix, p.bits))
+	innerBits, inner, err := innerRequest(r, p.bits, fmt.Sprintf("prefix %d in %d bits", p.prefix, p.bits))
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +56,14 @@ func (p *prefixAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := checkedWorkerID(ctx, lease, rest)
+	id, err := checkedWorkerID(ctx, lease, innerBits)
 	if err != nil {
 		return nil, err
 	}
-	return prefixedLease{Lease: lease, id: p.prefix<<rest | id, innerBits: rest}, nil
+	return prefixedLease{Lease: lease, id: p.prefix<<innerBits | id, innerBits: innerBits}, nil
 }
 
-// renumbered is a lease under another worker ID.
+// prefixedLease is a lease of the wrapped assigner with the prefix in its worker ID.
 type prefixedLease struct {
 	Lease
 	id        int64
@@ -70,6 +72,6 @@ type prefixedLease struct {
 
 func (l prefixedLease) WorkerID() int64 { return l.id }
 
-func (l prefixedLease) Remaining(int64) (n, all int64) {
+func (l prefixedLease) Remaining(int64) (n, total int64) {
 	return remainingIDs(l.Lease, int64(1)<<l.innerBits-1)
 }

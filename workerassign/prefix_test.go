@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
+// The prefix fills the upper bits of the worker IDs.
 func TestPrefix(t *testing.T) {
 	ctx := context.Background()
-	a := Prefix(countFrom(7), 5, 5) // Twitter's: five bits of data centre, five of worker
+	a := Prefix(countFrom(7), 5, 5) // as Twitter's Snowflake: five bits for the data center, five for the worker
 	for want := int64(5<<5 | 7); want < 6<<5; want++ {
 		l, err := a.Assign(ctx, request10Bits)
 		if err != nil || l.WorkerID() != want {
@@ -18,19 +19,19 @@ func TestPrefix(t *testing.T) {
 	}
 	inner := countFrom(32)
 	_, err := Prefix(inner, 5, 5).Assign(ctx, request10Bits)
-	if !errors.Is(err, ErrWidth) || !strings.Contains(err.Error(), "32 is not from 0 to 31") || inner.released.Load() != 1 {
-		t.Errorf("%v; %d leases were given back", err, inner.released.Load())
+	if !errors.Is(err, ErrWidth) || !strings.Contains(err.Error(), "worker ID is 32; must be 0 to 31") || inner.released.Load() != 1 {
+		t.Errorf("%v; %d leases were released, want 1", err, inner.released.Load())
 	}
-	broken := countFrom(32)
-	broken.fail = errors.New("broken")
-	if _, err := Prefix(broken, 5, 5).Assign(ctx, request10Bits); !errors.Is(err, broken.fail) {
-		t.Errorf("%v", err)
+	failing := countFrom(32)
+	failing.fail = errors.New("store failed")
+	if _, err := Prefix(failing, 5, 5).Assign(ctx, request10Bits); !errors.Is(err, failing.fail) {
+		t.Errorf("Assign() = %v, want the store's error", err)
 	}
 }
 
-// Prefixes of one width keep stores apart whatever is divided beneath them, but not where a Divide
-// is around one: its parts lie above the prefix.
-func TestPrefixesKeepStoresApart(t *testing.T) {
+// Worker IDs with different prefixes of the same width differ, whatever Divide is inside of Prefix. If
+// Divide is outside of Prefix, they can be equal, because the number of the part lies above the prefix.
+func TestPrefixSeparatesStores(t *testing.T) {
 	ids := func(a Assigner) map[int64]bool {
 		got := map[int64]bool{}
 		for {
@@ -58,7 +59,7 @@ func TestPrefixesKeepStoresApart(t *testing.T) {
 			}
 			for id := range ids(Prefix(divide(countFrom(0), others), 2, 3)) {
 				if mine[id] {
-					t.Fatalf("divided by %d and %d bits: worker ID %d of both stores", bits, others, id)
+					t.Fatalf("divided by %d and %d bits: both stores have worker ID %d", bits, others, id)
 				}
 			}
 		}
@@ -70,6 +71,6 @@ func TestPrefixesKeepStoresApart(t *testing.T) {
 		}
 	}
 	if twice == 0 {
-		t.Error("a Divide around one of the prefixes does no harm; correct the documentation of Prefix")
+		t.Error("Divide outside of one of the prefixes causes no equal worker IDs; correct the documentation of Prefix")
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 const settingsQuery = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin')"
 
-// Settings with which a server forgets what it granted are warned of, once.
-func TestSettingsOfTheServer(t *testing.T) {
+// Settings with which a server can lose committed rows are logged, once.
+func TestRiskySettings(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		flush, binlog, on string
@@ -46,7 +46,7 @@ func TestSettingsOfTheServer(t *testing.T) {
 					}
 				}
 				if n := strings.Count(log.String(), "\n"); n != len(tt.want) {
-					t.Errorf("%d lines are logged, want %d: %s", n, len(tt.want), log.String())
+					t.Errorf("%d lines were logged, want %d: %s", n, len(tt.want), log.String())
 				}
 				for _, want := range tt.want {
 					if !strings.Contains(log.String(), want) {
@@ -58,18 +58,19 @@ func TestSettingsOfTheServer(t *testing.T) {
 	}
 }
 
-// An account that may not look, or a server that has no such settings, is no fault.
-func TestSettingsThatAreNotThere(t *testing.T) {
+// It is not an error if the account lacks the privilege to read the settings, or if the server does not
+// have them.
+func TestMissingSettings(t *testing.T) {
 	for name, prepare := range map[string]func(sqlmock.Sqlmock){
-		"refused": func(m sqlmock.Sqlmock) { m.ExpectQuery(settingsQuery).WillReturnError(errors.New("denied")) },
-		"none": func(m sqlmock.Sqlmock) {
+		"access denied": func(m sqlmock.Sqlmock) { m.ExpectQuery(settingsQuery).WillReturnError(errors.New("denied")) },
+		"no rows": func(m sqlmock.Sqlmock) {
 			m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"Variable_name", "Value"}))
 		},
-		"another form": func(m sqlmock.Sqlmock) {
+		"other columns": func(m sqlmock.Sqlmock) {
 			m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"a"}).AddRow(1))
 		},
-		"broken": func(m sqlmock.Sqlmock) {
-			m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"a", "b"}).AddRow("x", "y").RowError(0, errors.New("broken")))
+		"row error": func(m sqlmock.Sqlmock) {
+			m.ExpectQuery(settingsQuery).WillReturnRows(sqlmock.NewRows([]string{"a", "b"}).AddRow("x", "y").RowError(0, errors.New("connection lost")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,76 +10,79 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// Static returns an assigner of one worker ID, which the caller chooses.
+// Static returns an assigner that assigns the given worker ID.
 //
-// The assigner leases it to one generator at a time: until the lease is released, Assign returns
-// an error that wraps ErrInUse. It knows nothing of other processes, nor of other values that
-// Static returned for the same number: the caller must not let two of them use the same worker
-// ID at the same time.
+// The assigner leases the worker ID to one generator at a time. Until that lease is released, Assign
+// returns an error that wraps ErrInUse. The assigner does not know other processes, or other
+// assigners that Static returned for the same number. The caller must make sure that no two of them
+// use the worker ID at the same time.
 //
-// A worker ID that is used again after a restart relies on the clock. So a lease begins after
-// the instant of Assign and is granted no future: no UID has a time before the start or ahead of
-// the generator's clock. That is safe as long as the clock, after a restart, does not show an
-// earlier time than the last UID's. The generator's clock may be ahead of the wall clock,
-// because the wall clock was set back or the monotonic clock is faster; then the process must
-// not be restarted before the wall clock has caught up.
+// After a restart, the same worker ID is used again, so uniqueness depends on the clock. A lease begins
+// after the time of its Assign, and Reserve grants no time in the future. So no UID has a time before
+// the start, or a time ahead of the generator's clock. This is safe if, after a restart, the clock does
+// not show an earlier time than that of the last UID. The generator's clock can be ahead of the wall
+// clock, because the wall clock was set back or the monotonic clock is faster. In that case, do not
+// restart the process before the wall clock has caught up.
 //
-// Within the process the assigner remembers: a lease begins no earlier than the time that
-// earlier leases of the same assigner were granted or used, and the generator waits for its
-// clock to reach that. A wait of more than a second is logged.
+// Within the process, the assigner remembers the time that its leases were granted or used. A later
+// lease begins no earlier than that, and the generator waits until its clock reaches that time. If the
+// wait is longer than a second, the assigner logs a warning.
 //
-// A negative worker ID is an error of Assign, which wraps ErrOption. Assign never blocks.
+// If the worker ID is negative, Assign returns an error that wraps ErrOption. Assign never blocks.
 func Static(workerID int64) Assigner { return &staticAssigner{id: workerID} }
 
 type staticAssigner struct {
 	id int64
 
 	mu        sync.Mutex
-	current   *staticLease // the one that is not released; nil if there is none
-	usedUntil time.Time    // the end of all that was granted or used
+	current   *staticLease // the lease that is not released; nil if there is none
+	usedUntil time.Time    // the end of all time that was granted or used
 }
 
-// aheadWarning is how far ahead of the clock a lease may begin without a word in the log.
+// aheadWarningDelay is how far ahead of the clock a lease may begin without a warning in the log.
 const aheadWarningDelay = time.Second
 
 // Assign implements Assigner.
 func (s *staticAssigner) Assign(_ context.Context, r Request) (Lease, error) {
 	if s.id < 0 {
-		return nil, fmt.Errorf("%w: static worker ID %d is below 0, must be at least 0", ErrOption, s.id)
+		return nil, fmt.Errorf("%w: static worker ID is %d; must be at least 0", ErrOption, s.id)
 	}
-	now := wallTime(r) // before the lock: the clock is the user's
+	now := wallTime(r) // without a lock, because the clock is the user's
 	l, err := s.newLease(r, now)
 	if err != nil {
 		return nil, err
 	}
 	if ahead := l.notBefore.Sub(now); ahead > aheadWarningDelay {
-		// A queue: the handler may block, or wait for a lock of Divide's that this goroutine holds.
-		safelog.NewQueue(r.Logger).Log(slog.LevelWarn, "workerassign: a static worker ID was used up to a time that the clock has not reached; was the clock set back?",
+		// A queue, because the log handler may block, or wait for a lock of Divide that this
+		// goroutine holds.
+		safelog.NewQueue(r.Logger).Log(slog.LevelWarn, "workerassign: a static worker ID was used up to a time that the clock has not reached; check whether the clock was set back",
 			"worker_id", s.id, "used", l.notBefore, "ahead", ahead)
 	}
 	return l, nil
 }
 
-// lease returns a lease that begins after now and after all leases before it.
+// newLease returns a lease that begins after now, and not before the end of earlier leases.
 func (s *staticAssigner) newLease(r Request, now time.Time) (*staticLease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil {
 		return nil, fmt.Errorf("%w: static worker ID %d is leased to another generator of this process since %s: "+
-			"close that one first, or give each generator a worker ID of its own",
+			"close that generator first, or give each generator a different worker ID",
 			ErrInUse, s.id, s.current.assignedAt.Format(time.RFC3339))
 	}
-	// A unit that begins at this very instant is the last process's, which may have stamped it.
+	// The previous process may have used a time unit that begins exactly now, so the lease begins
+	// one nanosecond later.
 	l := &staticLease{assigner: s, assignedAt: now, notBefore: laterOf(now.Add(1), s.usedUntil), request: r}
 	s.current = l
 	return l, nil
 }
 
-// staticLease is the span from its beginning up to now, whenever that is. Its times have no
-// monotonic reading, which would hide that the wall clock was set back.
+// staticLease is a lease from notBefore up to the present, which moves on. Its times have no monotonic
+// clock reading, because comparisons of monotonic readings do not show that the wall clock was set
+// back.
 type staticLease struct {
 	assigner   *staticAssigner
-	assignedAt time.Time // when it was assigned
+	assignedAt time.Time
 	notBefore  time.Time
 	request    Request
 }
@@ -87,8 +90,8 @@ type staticLease struct {
 func (l *staticLease) WorkerID() int64      { return l.assigner.id }
 func (l *staticLease) NotBefore() time.Time { return l.notBefore }
 
-// Reserve grants what has begun. That includes a unit that begins just now, so the end lies a
-// nanosecond later.
+// Reserve grants the time units that have begun. These include a unit that begins exactly now, so the
+// granted time is at most one nanosecond after the present.
 func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	granted := wallTime(l.request).Add(1)
 	if until = until.Round(0); until.Before(granted) {
@@ -98,14 +101,14 @@ func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != l {
-		return time.Time{}, fmt.Errorf("%w: static worker ID %d may be another's", ErrReleased, s.id)
+		return time.Time{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, s.id)
 	}
 	s.usedUntil = laterOf(s.usedUntil, granted)
 	return granted, nil
 }
 
-// Release frees the worker ID. What was granted counts as used, so that no unit comes twice even
-// if a caller leaves used at zero by mistake.
+// Release frees the worker ID. All granted time counts as used, so that no time unit is used twice
+// even if a caller passes the zero time by mistake.
 func (l *staticLease) Release(_ context.Context, used time.Time) error {
 	s := l.assigner
 	s.mu.Lock()
@@ -116,10 +119,10 @@ func (l *staticLease) Release(_ context.Context, used time.Time) error {
 	return nil
 }
 
-// wall returns the time on the request's clock, without a monotonic reading.
+// wallTime returns the time on the request's clock, without a monotonic clock reading.
 func wallTime(r Request) time.Time { return r.now().Round(0) }
 
-// latest returns the later of two times.
+// laterOf returns the later of two times.
 func laterOf(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

@@ -6,31 +6,31 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultTable is the original's table.
+// DefaultTable is the name of the table that Baidu's UidGenerator uses.
 const DefaultTable = "WORKER_NODE"
 
-// quoteTable quotes "table" or "database.table".
+// quoteTable quotes a name of the form "table" or "database.table" for use in a statement.
 func quoteTable(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
-		return "", fmt.Errorf("table name %q has more than one dot; \"table\" or \"database.table\" is needed", name)
+		return "", fmt.Errorf("table name %q has more than one dot; must be \"table\" or \"database.table\"", name)
 	}
 	for i, part := range parts {
 		switch n := utf8.RuneCountInString(part); {
 		case part == "":
-			return "", fmt.Errorf("table name %q has an empty part", name)
+			return "", fmt.Errorf("table name %q has an empty part; must be \"table\" or \"database.table\"", name)
 		case n > 64:
-			return "", fmt.Errorf("table name %q has a part of %d characters, 64 at most are possible", name, n)
+			return "", fmt.Errorf("table name %q has a part of %d characters; must be at most 64", name, n)
 		case !utf8.ValidString(part) || strings.ContainsRune(part, 0) || strings.HasSuffix(part, " "):
-			return "", fmt.Errorf("table name %q: no server accepts a NUL, bad UTF-8 or a space at the end", name)
+			return "", fmt.Errorf("table name %q contains NUL or invalid UTF-8, or a part ends with a space; servers do not accept such names", name)
 		}
 		parts[i] = "`" + strings.ReplaceAll(part, "`", "``") + "`"
 	}
 	return strings.Join(parts, "."), nil
 }
 
-// insertInto returns the statement that takes a worker ID: it names the original's columns
-// and no others, and leaves the time to the server, so that no setting of the driver matters.
+// insertStatement returns the statement that assigns a worker ID. It names only the columns of
+// Baidu's table. The server sets the times, so that no time setting of the driver matters.
 func insertStatement(quoted string) string {
 	return "INSERT INTO " + quoted +
 		" (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +

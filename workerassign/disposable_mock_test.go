@@ -1,0 +1,87 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+)
+
+var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}
+
+// newMockDisposable returns a Disposable on a mock of a database, for use in a synctest bubble. It
+// logs nothing and does not check the server's settings.
+func newMockDisposable(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
+	t.Helper()
+	db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := db.Conn(context.Background()) // the mock ends if its last connection is closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.ExpectationsWereMet(); err != nil {
+			t.Error(err)
+		}
+		m.ExpectClose()
+		kept.Close()
+		db.Close()
+	})
+	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	d.settingsChecked.Store(true)
+	return d, m
+}
+
+// insertSQL is the exact insert statement. It names only the columns of Baidu's table.
+const insertSQL = "INSERT INTO `WORKER_NODE` (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
+	" VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)"
+
+func expectBegin(m sqlmock.Sqlmock) {
+	m.ExpectExec("START TRANSACTION").WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+func expectCommit(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
+	return m.ExpectExec(commitStatement).WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+func expectRollback(m sqlmock.Sqlmock) {
+	m.ExpectExec(rollbackStatement).WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+// expectInsert expects a transaction up to its insert.
+func expectInsert(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
+	expectBegin(m)
+	return m.ExpectExec(insertSQL).WithArgs("host-1", "8080", 2)
+}
+
+// expectSuccess expects a transaction that succeeds with a key.
+func expectSuccess(m sqlmock.Sqlmock, key int64) {
+	expectInsert(m).WillReturnResult(sqlmock.NewResult(key, 1))
+	expectCommit(m)
+}
+
+// expectFailure expects a transaction whose insert fails. It is rolled back, unless the connection is
+// discarded.
+func expectFailure(m sqlmock.Sqlmock, err error) {
+	expectInsert(m).WillReturnError(err)
+	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && classify(err).action != actionReconnect {
+		expectRollback(m)
+	}
+}
+
+// insertRowOnce runs a single transaction, without retries.
+func (d *Disposable) insertRowOnce() {
+	conn, err := d.db.Conn(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	(&assignment{d: d, node: testNode}).insertRow(context.Background(), time.Now(), conn, 0)
+}

@@ -1,0 +1,150 @@
+package workerassign_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Permanent errors of a server are returned immediately, with advice.
+func TestPermanentServerErrors(t *testing.T) {
+	s := mariadbtest.Start(t)
+	database, db := s.Database()
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	db.MustExec("CREATE TABLE no_key (ID BIGINT NOT NULL DEFAULT 5, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
+	db.MustExec("CREATE TABLE no_column (ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64))")
+	db.MustExec("CREATE TABLE used_up (ID TINYINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
+	db.MustExec("INSERT INTO used_up (ID) VALUES (127)")
+	db.MustExec("CREATE USER nobody@'%' IDENTIFIED BY 'secret'")
+	db.MustExec("GRANT SELECT ON " + database + ".WORKER_NODE TO nobody@'%'")
+	for _, tt := range []struct {
+		name, dsn, table string
+		want             error
+		text             string
+	}{
+		{"no table", s.DSN("root", "", database), "none", workerassign.ErrPermanent, "apply schema.sql"},
+		{"no database", s.DSN("root", "", "nowhere"), "WORKER_NODE", workerassign.ErrPermanent, "name an existing one in the DSN"},
+		{"a mistyped database", s.DSN("nobody", "secret", database+"x"), "WORKER_NODE", workerassign.ErrPermanent, "check the database's name in the DSN"},
+		{"no privilege", s.DSN("nobody", "secret", database), "WORKER_NODE", workerassign.ErrPermanent, "grant it INSERT on the table"},
+		{"a wrong password", s.DSN("nobody", "wrong", database), "WORKER_NODE", workerassign.ErrPermanent, "check user, password and host"},
+		{"an unknown account", s.DSN("unknown", "", database), "WORKER_NODE", workerassign.ErrPermanent, "check user, password and host"},
+		{"no column", s.DSN("root", "", database), "no_column", workerassign.ErrPermanent, "compare its columns with schema.sql"},
+		{"D14 no key", s.DSN("root", "", database), "no_key", workerassign.ErrNoKey, "must be BIGINT AUTO_INCREMENT"},
+		{"keys used up", s.DSN("root", "", database), "used_up", workerassign.ErrPermanent, "AUTO_INCREMENT is exhausted"},
+		{"no TLS", s.DSN("root", "", database) + "?tls=true", "WORKER_NODE", workerassign.ErrPermanent, "check tls in the DSN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			begin := time.Now()
+			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), discardLog()).Assign(context.Background(), workerassign.Request{})
+			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table+" at "+s.Address()) {
+				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)
+			}
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("Assign took %v, want an immediate error", took)
+			}
+		})
+	}
+	t.Run("no such host", func(t *testing.T) {
+		begin := time.Now()
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp(nosuchhost.invalid:3306)/ids"), discardLog()).Assign(context.Background(), workerassign.Request{})
+		if l != nil || err == nil || !strings.Contains(err.Error(), "WORKER_NODE at nosuchhost.invalid:3306") {
+			t.Errorf("Assign() = %v, %v; want an error that names the host", l, err)
+		}
+		var name *net.DNSError
+		if errors.As(err, &name) && !name.IsNotFound {
+			t.Skipf("this machine's name server does not report that a name does not exist: %v", name)
+		}
+		if took := time.Since(begin); !errors.Is(err, workerassign.ErrPermanent) || took > 15*time.Second {
+			t.Errorf("Assign() = %v after %v; want ErrPermanent after a few attempts", err, took)
+		}
+	})
+}
+
+// Assign tries again if the table is locked or its connection is killed.
+func TestTransientServerErrors(t *testing.T) {
+	s := mariadbtest.Start(t, "--lock-wait-timeout=1", "--innodb-lock-wait-timeout=1")
+	database, db := s.Database()
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	ctx := context.Background()
+
+	conn, err := db.Connx(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "LOCK TABLES WORKER_NODE READ"); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		_, err := workerassign.NewDisposable(db, discardLog()).Assign(ctx, workerassign.Request{})
+		got <- err
+	}()
+	time.Sleep(1500 * time.Millisecond) // until the first attempt has failed
+	if _, err := conn.ExecContext(ctx, "UNLOCK TABLES"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Errorf("Assign() = %v after the table was unlocked", err)
+	}
+
+	pooled := mariadbtest.Open(t, s.DSN("root", "", database))
+	pooled.SetMaxOpenConns(1)
+	a := workerassign.NewDisposable(pooled)
+	for range 5 {
+		var id int64
+		if err := pooled.Get(&id, "SELECT CONNECTION_ID()"); err != nil {
+			t.Fatal(err)
+		}
+		db.MustExec(fmt.Sprintf("KILL %d", id))
+		if _, err := a.Assign(ctx, workerassign.Request{}); err != nil {
+			t.Errorf("Assign() on a killed connection = %v", err)
+		}
+	}
+}
+
+// Assign tries again if other clients have reached a limit of the server: on prepared statements (error
+// 1461) or on connections (error 1040).
+func TestServerLimits(t *testing.T) {
+	s := mariadbtest.Start(t, "--max-prepared-stmt-count=1", "--max-connections=10")
+	database, db := s.Database()
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	assign := func(what string, free func()) {
+		t.Helper()
+		time.AfterFunc(500*time.Millisecond, free)
+		begin := time.Now()
+		_, err := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), discardLog()).Assign(context.Background(), workerassign.Request{})
+		if took := time.Since(begin); err != nil || took < 400*time.Millisecond {
+			t.Errorf("Assign() while no %s is free = %v after %v", what, err, took)
+		}
+	}
+	statement, err := db.Prepare("SELECT 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	assign("prepared statement", func() { statement.Close() })
+
+	others := mariadbtest.Open(t, s.DSN("root", "", database))
+	var conns []*sql.Conn
+	for {
+		conn, err := others.Conn(context.Background())
+		if err != nil {
+			break // the limit is reached
+		}
+		conns = append(conns, conn)
+	}
+	assign("connection", func() {
+		for _, conn := range conns {
+			conn.Close()
+		}
+		others.Close()
+	})
+}
