@@ -25,9 +25,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// What may pass is tried again, and then there is a lease.
-func TestTransientFaultsAreTriedAgain(t *testing.T) {
-	faults := []error{
+// Assign tries again after transient errors until it succeeds.
+func TestTransientErrors(t *testing.T) {
+	causes := []error{
 		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrBusyBuffer,
 		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded, os.ErrDeadlineExceeded,
 		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE,
@@ -38,16 +38,16 @@ func TestTransientFaultsAreTriedAgain(t *testing.T) {
 	}
 	for _, e := range serverErrors() {
 		if e.action != actionStop {
-			faults = append(faults, &mysql.MySQLError{Number: e.number, Message: e.name})
+			causes = append(causes, &mysql.MySQLError{Number: e.number, Message: e.name})
 		}
 	}
-	for _, fault := range faults {
-		t.Run(fault.Error(), func(t *testing.T) {
+	for _, cause := range causes {
+		t.Run(cause.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				d, m := newMockDisposable(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				for range 2 {
-					expectFailure(m, fault)
+					expectFailure(m, cause)
 				}
 				expectSuccess(m, 7)
 				l, err := d.Assign(context.Background(), Request{})
@@ -55,25 +55,25 @@ func TestTransientFaultsAreTriedAgain(t *testing.T) {
 					t.Fatalf("Assign() = %v, %v", l, err)
 				}
 				if n := strings.Count(log.String(), "trying again"); n != 2 {
-					t.Errorf("%d tries were logged, want 2", n)
+					t.Errorf("%d failed attempts were logged, want 2", n)
 				}
 			})
 		})
 	}
 }
 
-// database/sql meets this one itself, so a mock cannot show it.
+// A mock cannot return driver.ErrBadConn, because database/sql handles it itself.
 func TestBadConnIsTransient(t *testing.T) {
 	if f := classify(driver.ErrBadConn); f.action != actionReconnect {
 		t.Errorf("driver.ErrBadConn is classified as %v", f)
 	}
 }
 
-// What does not pass fails at once and says what to do.
-func TestPermanentFaultsFailAtOnce(t *testing.T) {
+// Permanent errors are returned immediately, with advice.
+func TestPermanentErrors(t *testing.T) {
 	number := func(n uint16) error { return &mysql.MySQLError{Number: n, Message: "permanent"} }
 	for _, tt := range []struct {
-		fault error
+		cause error
 		want  string
 	}{
 		{number(1146), "apply schema.sql"},
@@ -96,31 +96,31 @@ func TestPermanentFaultsFailAtOnce(t *testing.T) {
 		{mysql.ErrNativePassword, "authentication method"}, {mysql.ErrUnknownPlugin, "authentication method"},
 		{&net.OpError{Op: "dial", Net: "unix", Err: syscall.EACCES}, "does not let this process reach"},
 		{errors.New("sql: database is closed"), "the pool was closed"},
-		{errors.New("nobody knows this"), "correct the cause and start again"},
+		{errors.New("an unknown error"), "correct the cause and start again"},
 	} {
-		t.Run(tt.fault.Error(), func(t *testing.T) {
+		t.Run(tt.cause.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, m := newMockDisposable(t)
-				expectFailure(m, tt.fault) // once
+				expectFailure(m, tt.cause) // exactly once
 				begin := time.Now()
 				l, err := d.Assign(context.Background(), Request{})
 				var e *DatabaseError
-				if l != nil || !errors.Is(err, ErrPermanent) || !errors.As(err, &e) || e.Table != "WORKER_NODE" || !errors.Is(err, tt.fault) {
-					t.Fatalf("Assign() = %v, %v; want a DatabaseError of %v", l, err, tt.fault)
+				if l != nil || !errors.Is(err, ErrPermanent) || !errors.As(err, &e) || e.Table != "WORKER_NODE" || !errors.Is(err, tt.cause) {
+					t.Fatalf("Assign() = %v, %v; want a DatabaseError of %v", l, err, tt.cause)
 				}
 				if !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "workerassign: permanent database error: table WORKER_NODE: ") {
 					t.Errorf("the error does not advise %q: %v", tt.want, err)
 				}
 				if took := time.Since(begin); took != 0 {
-					t.Errorf("it took %v", took)
+					t.Errorf("Assign took %v, want 0", took)
 				}
 			})
 		})
 	}
 }
 
-// A server that refuses the client's TLS does so for ever. The refusal comes from a real
-// handshake, because package tls does not document what it is.
+// If a server refuses the client's TLS settings, the error is permanent. The test takes the error from
+// a real handshake, because package tls does not document its type.
 func TestTLSAlertsArePermanent(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestTLSAlertsArePermanent(t *testing.T) {
 	}
 	certificates := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
 	for name, configs := range map[string]struct{ server, client *tls.Config }{
-		"a version that the server does not take": {
+		"a version that the server does not support": {
 			&tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS13},
 			&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}},
 		"no client certificate": {
@@ -145,25 +145,25 @@ func TestTLSAlertsArePermanent(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				tls.Server(far, configs.server).Handshake() // it fails, and says so to the client
+				tls.Server(far, configs.server).Handshake() // fails and sends an alert to the client
 			}()
 			err := tls.Client(near, configs.client).Handshake()
 			near.Close()
 			far.Close()
 			<-done
 			if f := classify(err); err == nil || f.action != actionStop || f.advice != adviceTLS {
-				t.Errorf("classify(%v) = %v; want TLS advice", err, f)
+				t.Errorf("classify(%v) = %v; want actionStop with adviceTLS", err, f)
 			}
 		})
 	}
 }
 
-// Each number is there once, with a name, an advice, and what to do.
+// serverErrors contains each number once, with a name and an advice, and classify uses its action.
 func TestServerErrors(t *testing.T) {
 	seen := map[uint16]bool{}
 	for _, e := range serverErrors() {
 		if seen[e.number] || e.name == "" || e.advice == "" {
-			t.Errorf("%+v is there twice, or is not complete", e)
+			t.Errorf("%+v is a duplicate or incomplete", e)
 		}
 		seen[e.number] = true
 	}
@@ -178,9 +178,9 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// An error of the driver, or of what the user plugged into it, is not taken for one of
-// this package's, whatever it wraps.
-func TestErrorsOfTheDriverAreForeign(t *testing.T) {
+// An error of the driver, or of a function that the user gave to the driver, does not match an error of
+// this package by errors.Is, even if it wraps one.
+func TestDriverErrorsAreMasked(t *testing.T) {
 	for _, ours := range []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile} {
 		synctest.Test(t, func(t *testing.T) {
 			d, m := newMockDisposable(t)
@@ -188,7 +188,7 @@ func TestErrorsOfTheDriverAreForeign(t *testing.T) {
 			l, err := d.Assign(context.Background(), Request{})
 			var e *DatabaseError
 			if l != nil || !errors.As(err, &e) || e.Err == nil || errors.Is(e.Err, ours) || !strings.Contains(err.Error(), "a dialer's: "+ours.Error()) {
-				t.Errorf("Assign() = %v, %v", l, err)
+				t.Errorf("Assign() = %v, %v; want a DatabaseError that does not match %v", l, err, ours)
 			}
 		})
 	}

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// What an assigner logs while Divide asks it is logged under no lock that the handler may wait
-// for: one that takes a worker ID of the same Divide holds Assign up for a bounded time.
-func TestDividedAssignersLogUnderNoLock(t *testing.T) {
+// A wrapped assigner that logs does not hold a lock of Divide that the log handler may wait for. A
+// handler that calls Assign of the same Divide delays Assign only for a bounded time.
+func TestDivideLogsWithoutLock(t *testing.T) {
 	directory := t.TempDir()
 	for name, inner := range map[string]func(t *testing.T) Assigner{
-		"a file whose lock is waited for": func(t *testing.T) Assigner {
+		"a File that waits for its lock": func(t *testing.T) Assigner {
 			path := filepath.Join(directory, "worker")
 			lock, err := NewFile(path).acquireLock(context.Background(), discardQueue(), path+".lock")
 			if err != nil {
@@ -25,20 +25,20 @@ func TestDividedAssignersLogUnderNoLock(t *testing.T) {
 			time.AfterFunc(1500*time.Millisecond, func() { lock.Close() })
 			return NewFile(path)
 		},
-		"a static one that was used ahead of the clock": func(t *testing.T) Assigner {
+		"a Static that was used ahead of the clock": func(t *testing.T) Assigner {
 			a := Static(1)
 			l := mustAssign(t, a)
 			mustRelease(t, l, time.Now().Add(time.Hour))
 			return a
 		},
-		"a division that lost its lease": func(t *testing.T) Assigner {
+		"a Divide that lost its lease": func(t *testing.T) Assigner {
 			store, _ := newScriptedStore(scriptedLease{
 				reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
 				release: func(context.Context, time.Time) error { return errLeaseGone },
 			})
 			a := Divide(store, 1)
 			r := request10Bits
-			r.MaxWorkerID = 1<<9 - 1 // as of the outer one
+			r.MaxWorkerID = 1<<9 - 1 // what the outer Divide passes
 			l, err := a.Assign(context.Background(), r)
 			if err != nil {
 				t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// scripted is a lease that does as the test says, where that says something.
+// scriptedLease is a lease whose methods a test can replace.
 type scriptedLease struct {
 	Lease
 	reserve func(ctx context.Context, until time.Time) (time.Time, error)
@@ -35,7 +35,8 @@ func (l scriptedLease) Release(ctx context.Context, used time.Time) error {
 	return l.Lease.Release(ctx, used)
 }
 
-// scriptedFrom returns an assigner of the numbers from 1 on, whose first lease does as a test says.
+// newScriptedStore returns an assigner of the numbers 1, 2, 3 and so on, whose first lease is the given
+// one.
 func newScriptedStore(first scriptedLease) (Assigner, *countingAssigner) {
 	inner := countFrom(1)
 	return assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
@@ -48,7 +49,7 @@ func newScriptedStore(first scriptedLease) (Assigner, *countingAssigner) {
 	}), inner
 }
 
-// mustAssign takes a lease for a layout of ten worker bits and fails the test if there is none.
+// mustAssign returns a lease for a layout of ten worker bits, and fails the test if there is an error.
 func mustAssign(tb testing.TB, a Assigner) Lease {
 	tb.Helper()
 	l, err := a.Assign(context.Background(), request10Bits)
@@ -58,7 +59,7 @@ func mustAssign(tb testing.TB, a Assigner) Lease {
 	return l
 }
 
-// mustRelease gives a lease back and fails the test if that fails.
+// mustRelease releases a lease, and fails the test if there is an error.
 func mustRelease(tb testing.TB, l Lease, used time.Time) {
 	tb.Helper()
 	if err := l.Release(context.Background(), used); err != nil {
@@ -66,17 +67,17 @@ func mustRelease(tb testing.TB, l Lease, used time.Time) {
 	}
 }
 
-var errLeaseGone = errors.New("gone")
+var errLeaseGone = errors.New("lease lost")
 
-// A worker ID that cannot be extended any more is not divided further, and is given back when
-// its parts are: whether it says so, panics, or grants nothing that has begun.
-func TestDivideALostLease(t *testing.T) {
+// A lease that cannot be extended is not divided further. It is released when all of its assigned parts
+// are released. It does not matter whether Reserve returns an error, panics, or grants only past time.
+func TestDivideLostLease(t *testing.T) {
 	ctx := context.Background()
 	for name, reserve := range map[string]func(context.Context, time.Time) (time.Time, error){
-		"an error":                     func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
-		"a time-out that is its own":   func(context.Context, time.Time) (time.Time, error) { return time.Time{}, context.DeadlineExceeded },
-		"a panic":                      func(context.Context, time.Time) (time.Time, error) { panic(errLeaseGone) },
-		"no grant, and no word of why": func(context.Context, time.Time) (time.Time, error) { return time.Now().Add(-time.Minute), nil },
+		"an error":                         func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
+		"a timeout of the store":           func(context.Context, time.Time) (time.Time, error) { return time.Time{}, context.DeadlineExceeded },
+		"a panic":                          func(context.Context, time.Time) (time.Time, error) { panic(errLeaseGone) },
+		"only past time, without an error": func(context.Context, time.Time) (time.Time, error) { return time.Now().Add(-time.Minute), nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, inner := newScriptedStore(scriptedLease{reserve: reserve})
@@ -90,25 +91,25 @@ func TestDivideALostLease(t *testing.T) {
 			}()
 			next := mustAssign(t, a)
 			if next.WorkerID() != 2 {
-				t.Fatalf("worker ID %d, want a part of another", next.WorkerID())
+				t.Fatalf("worker ID %d, want 2, a part of the next lease", next.WorkerID())
 			}
 			if _, err := next.Reserve(ctx, time.Now()); err != nil || inner.released.Load() != 0 {
-				t.Errorf("%v; %d were given back", err, inner.released.Load())
+				t.Errorf("Reserve() = %v; %d leases were released, want 0", err, inner.released.Load())
 			}
 			mustRelease(t, first, time.Time{})
 			if n := inner.released.Load(); n != 0 {
-				t.Errorf("given back while a part of it is out")
+				t.Errorf("the lease was released before its last part")
 			}
 			mustRelease(t, lost, time.Time{})
 			if n := inner.released.Load(); n != 1 {
-				t.Errorf("given back %d times after its last part", n)
+				t.Errorf("the lease was released %d times after its last part, want 1", n)
 			}
 		})
 	}
 }
 
-// A lease that failed and then was extended after all is divided further.
-func TestDivideALeaseThatRecovers(t *testing.T) {
+// A lease whose Reserve fails and then succeeds is divided further.
+func TestDivideRecoveredLease(t *testing.T) {
 	fail := true
 	store, inner := newScriptedStore(scriptedLease{reserve: func(context.Context, time.Time) (time.Time, error) {
 		if fail {
@@ -123,13 +124,13 @@ func TestDivideALeaseThatRecovers(t *testing.T) {
 		fail = false
 	}
 	if next := mustAssign(t, a); next.WorkerID() != 256+1 || inner.assigned.Load() != 1 {
-		t.Errorf("worker ID %d of %d", next.WorkerID(), inner.assigned.Load())
+		t.Errorf("worker ID %d of %d leases, want 257 of 1", next.WorkerID(), inner.assigned.Load())
 	}
 }
 
-// A generator that is closed while it extends its lease, or whose own time is over, says
-// nothing of the lease: 256 starts cost one worker ID.
-func TestDivideACancelledReserve(t *testing.T) {
+// A Reserve that fails because its own context was cancelled or timed out does not mark the lease as
+// lost. So 256 starts use only one worker ID.
+func TestDivideCancelledReserve(t *testing.T) {
 	store, inner := newScriptedStore(scriptedLease{reserve: func(ctx context.Context, _ time.Time) (time.Time, error) {
 		<-ctx.Done()
 		return time.Time{}, errors.New("the store did not answer") // not every driver wraps the context's error
@@ -146,7 +147,7 @@ func TestDivideACancelledReserve(t *testing.T) {
 		}
 		go cancel()
 		if _, err := l.Reserve(ctx, time.Now().Add(time.Hour)); err == nil {
-			t.Fatal("granted")
+			t.Fatal("Reserve with a cancelled context succeeded")
 		}
 		mustRelease(t, l, time.Time{})
 	}
@@ -154,13 +155,13 @@ func TestDivideACancelledReserve(t *testing.T) {
 		t.Errorf("%d worker IDs for 256 starts, want 1", n)
 	}
 	if n := inner.released.Load(); n != 1 {
-		t.Errorf("%d were given back, want 1", n)
+		t.Errorf("%d leases were released, want 1", n)
 	}
 }
 
-// That a lost lease is not given back, because that fails, panics or hangs, keeps nobody from the
-// next one; it is logged, under no lock.
-func TestDivideALostLeaseThatIsNotGivenBack(t *testing.T) {
+// If the release of a lost lease fails, panics or hangs, Assign continues with the next lease. It logs
+// the failure without holding a lock.
+func TestDivideReleaseOfLostLeaseFails(t *testing.T) {
 	for name, release := range map[string]func(context.Context, time.Time) error{
 		"fails":  func(context.Context, time.Time) error { return errLeaseGone },
 		"panics": func(context.Context, time.Time) error { panic(errLeaseGone) },
@@ -188,23 +189,23 @@ func TestDivideALostLeaseThatIsNotGivenBack(t *testing.T) {
 				defer cancel()
 				next, err := a.Assign(ctx, r)
 				if err != nil || next.WorkerID() != 2 {
-					t.Errorf("%v, %v; want a part of the next", next, err)
+					t.Errorf("Assign() = %v, %v; want a part of the next lease", next, err)
 				}
-				if !strings.Contains(log.String(), "gone") || !strings.Contains(log.String(), "worker ID 1:") || releases != 1 {
-					t.Errorf("given back %d times; the log says %q", releases, log.String())
+				if !strings.Contains(log.String(), "lease lost") || !strings.Contains(log.String(), "worker ID 1:") || releases != 1 {
+					t.Errorf("Release was called %d times, want 1; the log is %q", releases, log.String())
 				}
 				for range 5 {
 					mustAssign(t, a)
 				}
 				if releases != 1 || inner.assigned.Load() != 3 {
-					t.Errorf("given back %d times, %d worker IDs", releases, inner.assigned.Load())
+					t.Errorf("Release was called %d times, and %d worker IDs were used; want 1 and 3", releases, inner.assigned.Load())
 				}
 			})
 		})
 	}
 }
 
-// reentrant is a log handler that does something that the user's may do.
+// callbackHandler is a log handler that calls a function, as a handler of a user may do.
 type callbackHandler struct {
 	slog.Handler
 	callback func()

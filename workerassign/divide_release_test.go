@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What was used of a divided worker ID is the most that was used of its parts, in whatever
-// order they come back. One that was not taken, or not stamped with, counts for nothing.
+// The lease is released with the latest time up to which any part was used, whatever the order of the
+// releases. Parts that were not assigned or not used do not count.
 func TestInvariant1DivideUsed(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for range 100 {
@@ -31,16 +31,16 @@ func TestInvariant1DivideUsed(t *testing.T) {
 				want = used
 			}
 			mustRelease(t, leases[n], used)
-			mustRelease(t, leases[n], noon.Add(time.Hour)) // again, which does nothing
+			mustRelease(t, leases[n], noon.Add(time.Hour)) // a second call has no effect
 			if i < 3 && len(got) > 0 {
-				t.Fatal("given back before the last part")
+				t.Fatal("the lease was released before its last part")
 			}
 		}
 		if len(got) != 1 || !got[0].Equal(want) {
-			t.Errorf("given back as used up to %v, want %v once", got, want)
+			t.Errorf("the lease was released as used up to %v, want once with %v", got, want)
 		}
 	}
-	// Of a lost one, whose other parts were never taken.
+	// The same for a lost lease, whose remaining parts were never assigned.
 	var got []time.Time
 	store, _ := newScriptedStore(scriptedLease{
 		reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
@@ -53,31 +53,30 @@ func TestInvariant1DivideUsed(t *testing.T) {
 	mustAssign(t, a)
 	mustRelease(t, second, time.Time{})
 	if len(got) != 1 || !got[0].Equal(noon) {
-		t.Errorf("given back as used up to %v, want %v once", got, noon)
+		t.Errorf("the lease was released as used up to %v, want once with %v", got, noon)
 	}
 }
 
-// The parts come back from many goroutines: one of them gives the worker ID back.
-func TestDivideReleasedByMany(t *testing.T) {
+// If many goroutines release the parts concurrently, exactly one of them releases the lease.
+func TestDivideConcurrentRelease(t *testing.T) {
 	for range 200 {
 		inner := countFrom(1)
 		a := Divide(inner, 3)
 		var all sync.WaitGroup
 		for range 8 {
 			l := mustAssign(t, a)
-			for range 2 { // a caller too many must not count for another's part
+			for range 2 { // a second call must not count as the release of another part
 				all.Go(func() { mustRelease(t, l, time.Now()) })
 			}
 		}
 		all.Wait()
 		if n := inner.released.Load(); n != 1 {
-			t.Fatalf("given back %d times", n)
+			t.Fatalf("the lease was released %d times, want 1", n)
 		}
 	}
 }
 
-// That the worker ID is not given back is told to the generator that gives back the last part,
-// and to nobody else.
+// If the release of the lease fails, only the generator that releases the last part receives the error.
 func TestDivideReleaseFails(t *testing.T) {
 	releases := 0
 	store, inner := newScriptedStore(scriptedLease{release: func(context.Context, time.Time) error { releases++; return errLeaseGone }})
@@ -85,18 +84,18 @@ func TestDivideReleaseFails(t *testing.T) {
 	first, last := mustAssign(t, a), mustAssign(t, a)
 	mustRelease(t, first, time.Time{})
 	if err := last.Release(context.Background(), time.Time{}); !errors.Is(err, errLeaseGone) {
-		t.Errorf("%v, want %v", err, errLeaseGone)
+		t.Errorf("Release() = %v, want %v", err, errLeaseGone)
 	}
 	mustRelease(t, first, time.Time{})
 	mustRelease(t, last, time.Time{})
 	if next := mustAssign(t, a); next.WorkerID() != 2 || releases != 1 || inner.assigned.Load() != 2 {
-		t.Errorf("the next is of %d; given back %d times", next.WorkerID(), releases)
+		t.Errorf("the next worker ID is %d, and Release was called %d times; want 2 and 1", next.WorkerID(), releases)
 	}
 }
 
-// A part that was given back is extended no more, though the others are; and its failure says
-// nothing of them.
-func TestDivideReleasedPartGrantsNothing(t *testing.T) {
+// A part that was released cannot be extended. The other parts can, and the lease does not count as
+// lost.
+func TestDivideReserveAfterRelease(t *testing.T) {
 	ctx := context.Background()
 	asked := 0
 	store, inner := newScriptedStore(scriptedLease{reserve: func(context.Context, time.Time) (time.Time, error) {
@@ -107,28 +106,28 @@ func TestDivideReleasedPartGrantsNothing(t *testing.T) {
 	released, held := mustAssign(t, a), mustAssign(t, a)
 	mustRelease(t, released, time.Time{})
 	if granted, err := released.Reserve(ctx, time.Now()); !errors.Is(err, ErrReleased) || !granted.IsZero() || asked != 0 {
-		t.Errorf("granted %v, %v", granted, err)
+		t.Errorf("Reserve() = %v, %v; want ErrReleased", granted, err)
 	}
 	if _, err := held.Reserve(ctx, time.Now()); err != nil {
 		t.Error(err)
 	}
 	if mustAssign(t, a); inner.assigned.Load() != 1 {
-		t.Errorf("%d worker IDs", inner.assigned.Load())
+		t.Errorf("%d worker IDs were used, want 1", inner.assigned.Load())
 	}
 }
 
-// An idle Divide keeps its worker ID for the generators to come, so that starts within a process
-// cost parts of it, not worker IDs.
-func TestDivideIsKeptForLater(t *testing.T) {
+// While no generator uses it, Divide keeps its lease for later generators. So each new generator in a
+// process uses a part, not a worker ID.
+func TestDivideKeepsIdleLease(t *testing.T) {
 	inner := countFrom(1)
 	a := Divide(inner, 2)
 	for n := range int64(8) {
 		mustRelease(t, mustAssign(t, a), time.Time{})
 		if got := inner.released.Load(); got != (n+1)/4 {
-			t.Errorf("%d were given back after %d generators, one after the other", got, n+1)
+			t.Errorf("%d leases were released after %d generators, one after the other", got, n+1)
 		}
 	}
 	if n := inner.assigned.Load(); n != 2 {
-		t.Errorf("%d worker IDs for 8 generators", n)
+		t.Errorf("%d worker IDs for 8 generators, want 2", n)
 	}
 }

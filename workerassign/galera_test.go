@@ -45,7 +45,7 @@ func roundRobinPool(t *testing.T, c *mariadbtest.Cluster, database string) *sql.
 // The subtests share a cluster, because starting one takes long.
 func TestInvariant1Galera(t *testing.T) {
 	c := mariadbtest.StartGalera(t, 3)
-	t.Run("a node left the cluster", func(t *testing.T) { testNodeOutside(t, c) })
+	t.Run("a node left the cluster", func(t *testing.T) { testDisconnectedNode(t, c) })
 	c.WaitFor(3)
 	t.Run("a node killed, wsrep_auto_increment_control=ON", func(t *testing.T) { testNodeKilled(t, c, "ON") })
 	c.Node(2).Restart()
@@ -118,9 +118,9 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 	t.Logf("%d worker IDs, %d rows; the last was assigned %v after the kill", len(seen), len(ids), took)
 }
 
-// testNodeOutside checks that connections to a node that left the cluster (error 1047) are discarded, so
+// testDisconnectedNode checks that connections to a node that left the cluster (error 1047) are discarded, so
 // that the next attempt reaches another node.
-func testNodeOutside(t *testing.T, c *mariadbtest.Cluster) {
+func testDisconnectedNode(t *testing.T, c *mariadbtest.Cluster) {
 	name, db := c.Database()
 	mariadbtest.RunScript(t, db, schemaScript(t))
 	outside := mariadbtest.Open(t, c.Node(2).DSN("root", "", name))

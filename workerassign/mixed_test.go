@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// A wrapping makes what one process puts around the store.
+// wrapping is a combination of wrappers that a process puts around the store.
 type wrapping struct {
 	name string
-	bits int // that it takes
+	bits int // the number of worker bits that the wrappers use
 	wrap func(Assigner) Assigner
 }
 
-// wrappings are the mixtures of Divide and Prefix 0 that take fewer bits than there are.
+// allWrappings returns combinations of Divide and Prefix 0 that use fewer bits than workerBits.
 func allWrappings(workerBits int) []wrapping {
 	all := []wrapping{
 		{"plain", 0, func(a Assigner) Assigner { return a }},
@@ -43,15 +43,15 @@ func allWrappings(workerBits int) []wrapping {
 	return fit
 }
 
-// starts lets processes of some wrappings start on one store, each taking some leases, until
-// all of them are refused. It returns the worker IDs that came twice.
-func startProcesses(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping, most int64) (twice int) {
+// startProcesses simulates processes with some wrappings that start on one store and take some leases,
+// until the store has refused each wrapping. It returns how many worker IDs were assigned twice.
+func startProcesses(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping, maxID int64) (twice int) {
 	seen, refused := map[int64]bool{}, map[string]bool{}
 	for len(refused) < len(use) {
 		w := use[rng.IntN(len(use))]
 		a := w.wrap(store)
 		for range 1 + rng.IntN(12) {
-			l, err := a.Assign(context.Background(), Request{MaxWorkerID: most})
+			l, err := a.Assign(context.Background(), Request{MaxWorkerID: maxID})
 			if err != nil {
 				if !errors.Is(err, errStoreIsEmpty) && !errors.Is(err, ErrWidth) {
 					t.Fatalf("%s: %v", w.name, err)
@@ -59,8 +59,8 @@ func startProcesses(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping
 				refused[w.name] = true
 				break
 			}
-			if id := l.WorkerID(); id < 0 || id > most {
-				t.Fatalf("%s: worker ID %d, the greatest is %d", w.name, id, most)
+			if id := l.WorkerID(); id < 0 || id > maxID {
+				t.Fatalf("%s: worker ID %d, the greatest is %d", w.name, id, maxID)
 			}
 			if seen[l.WorkerID()] {
 				twice++
@@ -73,7 +73,7 @@ func startProcesses(t *testing.T, rng *rand.Rand, store Assigner, use []wrapping
 
 var errStoreIsEmpty = errors.New("the store has no more numbers")
 
-// upTo ends a store at a number.
+// limitTo returns the store with only the numbers below end.
 func limitTo(a *countingAssigner, end int64) Assigner {
 	return assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
 		if a.next.Load() >= end {
@@ -83,12 +83,13 @@ func limitTo(a *countingAssigner, end int64) Assigner {
 	})
 }
 
-// Invariant 1: processes that divide the numbers of one store by different widths, or not at
-// all, share no worker ID while its numbers stay below 2^rest, with the least rest among them.
-// Where each leaves the same rest, as Prefix 0 sees to it, they never do.
+// Invariant 1: processes may divide the numbers of one store by different numbers of bits, or not
+// divide them. They share no worker ID while the numbers are below 2^r, where r is the smallest number
+// of lower bits that any of them leaves. If all of them leave the same number of bits, which Prefix 0
+// can ensure, they never share a worker ID.
 func TestInvariant1WidthsOnOneStore(t *testing.T) {
 	for workerBits := 2; workerBits <= 9; workerBits++ {
-		most, all := int64(1)<<workerBits-1, allWrappings(workerBits)
+		maxID, all := int64(1)<<workerBits-1, allWrappings(workerBits)
 		for seed := range uint64(60) {
 			rng := rand.New(rand.NewPCG(seed, 0))
 			use := []wrapping{}
@@ -99,8 +100,8 @@ func TestInvariant1WidthsOnOneStore(t *testing.T) {
 			for _, w := range use {
 				taken = max(taken, w.bits)
 			}
-			if n := startProcesses(t, rng, limitTo(countFrom(0), 1<<(workerBits-taken)), use, most); n > 0 {
-				t.Errorf("%d worker bits, seed %d: %d worker IDs came twice", workerBits, seed, n)
+			if n := startProcesses(t, rng, limitTo(countFrom(0), 1<<(workerBits-taken)), use, maxID); n > 0 {
+				t.Errorf("%d worker bits, seed %d: %d worker IDs were assigned twice", workerBits, seed, n)
 			}
 			use = nil
 			for _, w := range all {
@@ -111,14 +112,15 @@ func TestInvariant1WidthsOnOneStore(t *testing.T) {
 			if len(use) == 0 {
 				continue
 			}
-			if n := startProcesses(t, rng, countFrom(0), use, most); n > 0 {
-				t.Errorf("%d worker bits, seed %d: %d worker IDs came twice where all leave the same bits", workerBits, seed, n)
+			if n := startProcesses(t, rng, countFrom(0), use, maxID); n > 0 {
+				t.Errorf("%d worker bits, seed %d: %d worker IDs were assigned twice although all leave the same bits", workerBits, seed, n)
 			}
 		}
 	}
 }
 
-// What the documentation says may not be mixed does collide, and where it says.
+// The mixtures that the documentation forbids do lead to equal worker IDs, from the lease on that it
+// names.
 func TestMixturesThatCollide(t *testing.T) {
 	ids := func(a Assigner, n int) map[int64]int {
 		m := map[int64]int{}
@@ -127,7 +129,7 @@ func TestMixturesThatCollide(t *testing.T) {
 		}
 		return m
 	}
-	first := func(a, b map[int64]int) int { // the place among a's, of the first that b has too
+	first := func(a, b map[int64]int) int { // the index in a of the first worker ID that b has too
 		at := -1
 		for id, i := range a {
 			if _, ok := b[id]; ok && (at < 0 || i < at) {
@@ -141,34 +143,34 @@ func TestMixturesThatCollide(t *testing.T) {
 		a, b Assigner
 		at   int
 	}{
-		{"plain, and a prefix with another store", countFrom(0), Prefix(countFrom(0), 2, 2), 2 << 8},
+		{"no wrapper, and a prefix with another store", countFrom(0), Prefix(countFrom(0), 2, 2), 2 << 8},
 		{"divided, and a prefix with another store", Divide(countFrom(0), 2), Prefix(countFrom(0), 2, 2), 2},
 		{"two prefixes, each with its own store", Prefix(countFrom(0), 1, 2), Prefix(countFrom(0), 2, 2), -1},
-		{"the same, divided below it", Prefix(Divide(countFrom(0), 1), 1, 2), Prefix(Divide(countFrom(0), 2), 2, 2), -1},
-		{"the same, divided above it", Divide(Prefix(countFrom(0), 1, 2), 1), Divide(Prefix(countFrom(0), 2, 2), 1), -1},
+		{"two prefixes outside of Divide", Prefix(Divide(countFrom(0), 1), 1, 2), Prefix(Divide(countFrom(0), 2), 2, 2), -1},
+		{"two prefixes inside of Divide", Divide(Prefix(countFrom(0), 1, 2), 1), Divide(Prefix(countFrom(0), 2, 2), 1), -1},
 	} {
 		n := 256
 		if tt.at >= n {
 			n = 1024
 		}
 		if at := first(ids(tt.a, n), ids(tt.b, 256)); at != tt.at {
-			t.Errorf("%s: collide at lease %d, want %d", tt.name, at, tt.at)
+			t.Errorf("%s: the first equal worker ID is that of lease %d, want %d", tt.name, at, tt.at)
 		}
 	}
-	// Beyond 2^rest a generator that does not divide takes numbers that are old parts; one that
-	// is bounded does not.
+	// From 2^r on, a generator without a wrapper accepts numbers that are parts of earlier numbers. A
+	// generator with Prefix 0 refuses them.
 	store := countFrom(255)
 	divided := Divide(store, 2)
 	part := []int64{mustAssign(t, divided).WorkerID(), mustAssign(t, divided).WorkerID()}[1]
 	if got := mustAssign(t, countFrom(part)).WorkerID(); got != part {
-		t.Errorf("a plain generator has %d", got)
+		t.Errorf("a generator without a wrapper has worker ID %d, want %d", got, part)
 	}
 	if _, err := Prefix(countFrom(part), 0, 2).Assign(context.Background(), request10Bits); !errors.Is(err, ErrWidth) {
-		t.Errorf("a bounded generator has %v", err)
+		t.Errorf("Assign() with Prefix 0 = %v, want ErrWidth", err)
 	}
 }
 
-// Invariant 1: the same with real processes on one file, each with a Divide of its own.
+// Invariant 1: the same with real processes on one file, each with its own wrappers.
 func TestInvariant1WidthsOfProcesses(t *testing.T) {
 	all := allWrappings(10)
 	if path := os.Getenv("RINGUID_TEST_MIXED"); path != "" {
@@ -176,8 +178,8 @@ func TestInvariant1WidthsOfProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// All processes together take fewer than 127 of the file's numbers, the most that three
-		// bits for the part leave.
+		// All processes together take fewer than 127 of the file's numbers. That is the greatest
+		// number that fits if three of ten bits hold the part.
 		a := all[n].wrap(NewFile(path))
 		for range 12 {
 			fmt.Println("id", mustAssign(t, a).WorkerID())
@@ -209,7 +211,7 @@ func TestInvariant1WidthsOfProcesses(t *testing.T) {
 				continue
 			}
 			if other, ok := seen[id]; ok {
-				t.Errorf("worker ID %s is of %s and of %s", strings.TrimSpace(id), other, all[n].name)
+				t.Errorf("worker ID %s was assigned to %q and to %q", strings.TrimSpace(id), other, all[n].name)
 			}
 			seen[id] = all[n].name
 			count++

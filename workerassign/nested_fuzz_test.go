@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// binary is what a worker ID should be: the outermost wrapper's number first, each in so many
-// binary digits, then the store's in what is left.
+// binaryDigits returns the expected worker ID in binary. Each field is written with its width: first
+// the numbers of the wrappers, the outermaxID first, then the number of the store.
 func binaryDigits(fields []int64, widths []int) string {
 	var s strings.Builder
 	for i, f := range fields {
@@ -20,8 +20,8 @@ func binaryDigits(fields []int64, widths []int) string {
 	return s.String()
 }
 
-// FuzzNested nests Divide and Prefix as the bytes say, three for each wrapper, outermost first,
-// and compares worker IDs with digits written one after the other.
+// FuzzNested nests Divide and Prefix and compares the worker IDs with those of binaryDigits. The fuzzed
+// bytes choose the wrappers: three bytes for each wrapper, the outermaxID first.
 func FuzzNested(f *testing.F) {
 	f.Add(int64(1023), []byte{0, 2, 0}, int64(0))
 	f.Add(int64(1<<22-1), []byte{1, 5, 3, 0, 2, 0, 0, 3, 0}, int64(4711))
@@ -31,19 +31,19 @@ func FuzzNested(f *testing.F) {
 	f.Add(int64(1), []byte{0, 1, 0}, int64(0))
 	f.Add(int64(1000), []byte{1, 9, 0}, int64(-1))
 	f.Add(int64(-1), []byte{0, 0, 0, 1, 200, 7}, int64(math.MaxInt64))
-	f.Fuzz(func(t *testing.T, most int64, wrappers []byte, first int64) {
+	f.Fuzz(func(t *testing.T, maxID int64, wrappers []byte, first int64) {
 		var (
 			a    Assigner = countFrom(first)
-			left          = 63 // the greatest n for which 2^n-1 is at most most
+			left          = 63 // the greatest n for which 2^n-1 is not greater than maxID
 		)
-		for left > 0 && math.MaxInt64>>(63-left) > most {
+		for left > 0 && math.MaxInt64>>(63-left) > maxID {
 			left--
 		}
 		var (
-			valid   = most >= 1
+			valid   = maxID >= 1
 			fields  []int64
 			widths  []int
-			divides []int // which of the fields count parts
+			divides []int // the indexes of the fields that are part numbers
 		)
 		for ; len(wrappers) >= 3 && len(widths) < 8; wrappers = wrappers[3:] {
 			kind, width, prefix := wrappers[0], int(int8(wrappers[1])), int64(wrappers[2])
@@ -69,7 +69,7 @@ func FuzzNested(f *testing.F) {
 		seen := map[int64]bool{}
 		number := first
 		for range 40 {
-			l, err := a.Assign(context.Background(), Request{MaxWorkerID: most})
+			l, err := a.Assign(context.Background(), Request{MaxWorkerID: maxID})
 			fits := valid && number >= 0 && number < 1<<left
 			if !fits {
 				want := ErrWidth
@@ -77,7 +77,7 @@ func FuzzNested(f *testing.F) {
 					want = ErrOption
 				}
 				if l != nil || !errors.Is(err, want) {
-					t.Fatalf("%v, %v; want %v", l, err, want)
+					t.Fatalf("Assign() = %v, %v; want %v", l, err, want)
 				}
 				return
 			}
@@ -88,15 +88,15 @@ func FuzzNested(f *testing.F) {
 			if got, want := fmt.Sprintf("%b", id), strings.TrimLeft(binaryDigits(append(fields, number), append(widths, left)), "0"); got != want && (id != 0 || want != "") {
 				t.Fatalf("worker ID %s, want %s", got, want)
 			}
-			if id < 0 || id > most || seen[id] {
-				t.Fatalf("worker ID %d came twice, or is beyond %d", id, most)
+			if id < 0 || id > maxID || seen[id] {
+				t.Fatalf("worker ID %d was assigned twice, or is not from 0 to %d", id, maxID)
 			}
 			seen[id] = true
-			if n, all := l.(CountingLease).Remaining(most); n < 0 || all < n || all > most {
-				t.Fatalf("%d left of %d, the greatest is %d", n, all, most)
+			if n, total := l.(CountingLease).Remaining(maxID); n < 0 || total < n || total > maxID {
+				t.Fatalf("%d left of %d, the greatest worker ID is %d", n, total, maxID)
 			}
-			// The outermost Divide counts all its parts of one, then the next one counts; then
-			// comes the store's next number.
+			// The part number of the outermaxID Divide is incremented first. When it overflows, that of
+			// the next Divide is incremented, and so on. Last comes the number of the store.
 			carry := true
 			for _, i := range divides {
 				if fields[i]++; fields[i] < 1<<widths[i] {

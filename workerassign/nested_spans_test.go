@@ -12,18 +12,18 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 )
 
-// spanStore is a store of worker IDs that are used again: the next lease of one begins where the
-// time of the one before it ended. It takes leases away from their holders too.
+// spanStore is a store of worker IDs that are used again. A lease begins where the time of the previous
+// lease of the same worker ID ended. The store may also take a lease away from its holder.
 type spanStore struct {
 	rng   *rand.Rand
 	slots []*slot
-	most  int // how many slots there may be
+	most  int // the greatest number of slots
 }
 
 // slot is one worker ID of a spanStore.
 type slot struct {
 	id     int64
-	until  int64 // the end of all that was granted, in units
+	until  int64 // the end of all granted time, in units
 	holder *spanLease
 }
 
@@ -33,15 +33,15 @@ type spanLease struct {
 	from  int64
 }
 
-var errTaken = errors.New("another has the worker ID")
+var errTaken = errors.New("the worker ID was leased to another holder")
 
-// unit is the time at which a unit begins.
+// unitTime returns the time at which a unit begins.
 func unitTime(n int64) time.Time { return time.Unix(n, 0) }
 
 func (s *spanStore) Assign(context.Context, Request) (Lease, error) {
 	var free []*slot
 	for _, c := range s.slots {
-		if c.holder == nil || s.rng.IntN(8) == 0 { // or its holder is taken for dead
+		if c.holder == nil || s.rng.IntN(8) == 0 { // sometimes the holder is assumed to have crashed
 			free = append(free, c)
 		}
 	}
@@ -64,7 +64,7 @@ func (l *spanLease) Reserve(_ context.Context, until time.Time) (time.Time, erro
 	if l.slot.holder != l {
 		return time.Time{}, errTaken
 	}
-	if l.store.rng.IntN(8) > 0 { // or it grants no more than it has
+	if l.store.rng.IntN(8) > 0 { // sometimes it grants nothing new
 		l.slot.until = max(l.slot.until, until.Unix())
 	}
 	return unitTime(l.slot.until), nil
@@ -82,22 +82,22 @@ func (l *spanLease) Release(_ context.Context, used time.Time) error {
 	return nil
 }
 
-// stamping is a generator: its lease, and the units that it may stamp next.
+// testGenerator is a generator with its lease and the units that it may use next.
 type testGenerator struct {
 	lease   Lease
-	next    int64 // no unit before it may be stamped
+	next    int64 // the next unit that it may use
 	granted int64
-	stamped bool
+	used    bool // whether it has used a unit
 }
 
-// Invariant 1: a worker ID and a unit belong to one lease, whatever mixture of Divide and
-// Prefix 0 the processes have, whatever part of its lease each uses, in whatever order parts
-// come back, and whoever loses the lease that they are of.
+// Invariant 1: a worker ID and a unit belong to one lease. This holds for all mixtures of Divide and
+// Prefix 0, however much of its lease each generator uses, whatever the order of the releases, and also
+// if leases are lost.
 func TestInvariant1NestedSpans(t *testing.T) {
 	const workerBits = 8
 	ctx, all := context.Background(), allWrappings(workerBits)
 	silent := slog.New(slog.DiscardHandler)
-	var stamped int64
+	var unitsUsed int64
 	for seed := range uint64(1_500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		store := &spanStore{rng: rng, most: 1 + rng.IntN(1<<(workerBits-3))}
@@ -112,7 +112,7 @@ func TestInvariant1NestedSpans(t *testing.T) {
 			case n == 0 || len(processes) == 0:
 				processes = append(processes, all[rng.IntN(len(all))].wrap(store))
 			case n <= 3:
-				now := int64(rng.IntN(100)) // which may lie before what others stamped
+				now := int64(rng.IntN(100)) // may be earlier than units that others used
 				l, err := processes[rng.IntN(len(processes))].Assign(ctx, Request{
 					MaxWorkerID: 1<<workerBits - 1, Logger: silent, Now: func() time.Time { return unitTime(now) }})
 				if err == nil {
@@ -128,13 +128,13 @@ func TestInvariant1NestedSpans(t *testing.T) {
 					if !seen.Add(g.lease.WorkerID()<<32 | g.next) {
 						t.Fatalf("seed %d: worker ID %d and unit %d were used twice", seed, g.lease.WorkerID(), g.next)
 					}
-					g.stamped = true
-					stamped++
+					g.used = true
+					unitsUsed++
 				}
 			default:
 				i := rng.IntN(len(generators))
 				var used time.Time
-				if generators[i].stamped {
+				if generators[i].used {
 					used = unitTime(generators[i].next)
 				}
 				if err := generators[i].lease.Release(ctx, used); err != nil && !errors.Is(err, errTaken) {
@@ -144,7 +144,7 @@ func TestInvariant1NestedSpans(t *testing.T) {
 			}
 		}
 	}
-	if stamped < 100_000 {
-		t.Errorf("%d units were stamped", stamped)
+	if unitsUsed < 100_000 {
+		t.Errorf("%d units were used, want at least 100000", unitsUsed)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// counted is an assigner of the numbers from a first one on, which counts its leases.
+// countingAssigner assigns consecutive worker IDs, and counts its leases and releases.
 type countingAssigner struct {
 	next, assigned, released atomic.Int64
 	fail                     error
@@ -33,6 +33,7 @@ func (l *countedLease) Release(context.Context, time.Time) error {
 	return l.fail
 }
 
+// countFrom returns a countingAssigner that begins with a worker ID.
 func countFrom(first int64) *countingAssigner {
 	a := new(countingAssigner)
 	a.next.Store(first)
@@ -43,10 +44,10 @@ type assignerFunc func(context.Context, Request) (Lease, error)
 
 func (f assignerFunc) Assign(ctx context.Context, r Request) (Lease, error) { return f(ctx, r) }
 
-// of10Bits is the request of a generator whose layout has ten worker bits.
+// request10Bits is the request of a generator whose layout has ten worker bits.
 var request10Bits = Request{MaxWorkerID: 1023}
 
-// What a generator says of itself reaches the assigner beneath, with the widths that are left to it.
+// The wrapped assigner receives the request of the generator, with its own MaxWorkerID and Format.
 func TestNestedRequest(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	r := Request{Now: func() time.Time { return at }, MaxWorkerID: 31, Format: "format", Logger: slog.New(slog.DiscardHandler)}
@@ -57,54 +58,56 @@ func TestNestedRequest(t *testing.T) {
 	}), 2), 1, 1)
 	l, err := a.Assign(context.Background(), r)
 	if err != nil || l.WorkerID() != 1<<4|1 || !l.NotBefore().Equal(at.Add(1)) {
-		t.Fatalf("%v, %v", l, err)
+		t.Fatalf("Assign() = %v, %v", l, err)
 	}
 	if got.MaxWorkerID != 3 || got.Logger != r.Logger || !got.now().Equal(at) || got.Format != "format; prefix 1 in 1 bits; divided by 2 bits" {
-		t.Errorf("the assigner beneath was asked with %+v", got)
+		t.Errorf("the wrapped assigner received %+v", got)
 	}
 	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Equal(at.Add(1)) {
-		t.Errorf("granted until %v, %v", until, err)
+		t.Errorf("Reserve() = %v, %v", until, err)
 	}
 }
 
+// D11: invalid numbers of bits and prefixes are errors, and use up no worker ID.
 func TestD11Widths(t *testing.T) {
 	inner := countFrom(1)
 	for name, a := range map[string]Assigner{
-		"no bits":             Divide(inner, 0),
-		"all bits":            Divide(inner, 10),
-		"fewer than none":     Divide(inner, -1),
-		"too many":            Divide(inner, 62),
-		"no assigner":         Divide(nil, 2),
-		"no prefix bits":      Prefix(inner, 0, 0),
-		"all prefix bits":     Prefix(inner, 0, 10),
-		"negative widths":     Prefix(inner, 0, -5),
-		"prefix too great":    Prefix(inner, 32, 5),
-		"prefix below 0":      Prefix(inner, -1, 5),
-		"prefix, no assigner": Prefix(nil, 1, 5),
+		"no bits":              Divide(inner, 0),
+		"all bits":             Divide(inner, 10),
+		"negative bits":        Divide(inner, -1),
+		"too many":             Divide(inner, 62),
+		"no assigner":          Divide(nil, 2),
+		"no prefix bits":       Prefix(inner, 0, 0),
+		"all prefix bits":      Prefix(inner, 0, 10),
+		"negative prefix bits": Prefix(inner, 0, -5),
+		"prefix too great":     Prefix(inner, 32, 5),
+		"negative prefix":      Prefix(inner, -1, 5),
+		"no prefixed assigner": Prefix(nil, 1, 5),
 	} {
 		if l, err := a.Assign(context.Background(), request10Bits); !errors.Is(err, ErrOption) || l != nil {
-			t.Errorf("%s: %v, %v", name, l, err)
+			t.Errorf("%s: Assign() = %v, %v; want ErrOption", name, l, err)
 		}
 	}
 	if n := inner.assigned.Load(); n != 0 {
-		t.Errorf("%d worker IDs were spent", n)
+		t.Errorf("%d worker IDs were used up, want 0", n)
 	}
 }
 
-// Leases that are counted say how many are left, beneath a prefix and divided too; others do not.
+// A CountingLease reports how many worker IDs are left, also with Prefix and Divide. Other leases do
+// not.
 func TestRemaining(t *testing.T) {
 	for name, tt := range map[string]struct {
 		a         Assigner
 		left, all int64 // of 10 worker bits
 	}{
-		"disposable":            {countFrom(1000), 23, 1023},
-		"divided":               {Divide(countFrom(100), 2), 4*155 + 3, 1023},
-		"beneath a prefix":      {Prefix(countFrom(30), 0, 5), 1, 31},
-		"the greatest prefix":   {Prefix(countFrom(1), 31, 5), 30, 31},
-		"divided, and a prefix": {Prefix(Divide(countFrom(3), 2), 7, 5), 4*4 + 3, 31},
-		"static":                {Static(1000), 0, 0},
-		"static, and a prefix":  {Prefix(Static(3), 31, 5), 0, 0},
-		"static, divided":       {Divide(Static(255), 2), 0, 0},
+		"disposable":             {countFrom(1000), 23, 1023},
+		"divided":                {Divide(countFrom(100), 2), 4*155 + 3, 1023},
+		"prefixed":               {Prefix(countFrom(30), 0, 5), 1, 31},
+		"the greatest prefix":    {Prefix(countFrom(1), 31, 5), 30, 31},
+		"divided, then prefixed": {Prefix(Divide(countFrom(3), 2), 7, 5), 4*4 + 3, 31},
+		"static":                 {Static(1000), 0, 0},
+		"static, prefixed":       {Prefix(Static(3), 31, 5), 0, 0},
+		"static, divided":        {Divide(Static(255), 2), 0, 0},
 	} {
 		l, err := tt.a.Assign(context.Background(), request10Bits)
 		if err != nil {

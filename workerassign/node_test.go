@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// testEnvironment is an environment of variables, with a host name and addresses.
+// testEnvironment returns an environment with the given variables, host name and addresses.
 func testEnvironment(vars map[string]string, dockerenv bool, name string, addrs ...string) environment {
 	return environment{
 		getenv: func(k string) string { return vars[k] },
@@ -37,7 +37,7 @@ func testEnvironment(vars map[string]string, dockerenv bool, name string, addrs 
 }
 
 func TestDetectNode(t *testing.T) {
-	const found = "1700000000123-42"
+	const generated = "1700000000123-42"
 	for _, tt := range []struct {
 		name string
 		env  environment
@@ -48,26 +48,26 @@ func TestDetectNode(t *testing.T) {
 		{"JPAAS with its second port", testEnvironment(map[string]string{"JPAAS_HOST": "h", "JPAAS_HOST_PORT_8080": "81"}, false, "n"),
 			Node{"h", "81", Container}},
 		{"Kubernetes", testEnvironment(map[string]string{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, false, "pod-7", "10.1.1.1/8"),
-			Node{"pod-7", found, Container}},
-		{"a container", testEnvironment(nil, true, "3f9a", "172.17.0.2/16"), Node{"3f9a", found, Container}},
-		{"a container without a name", testEnvironment(map[string]string{"HOSTNAME": "env"}, true, ""), Node{"env", found, Container}},
+			Node{"pod-7", generated, Container}},
+		{"a container", testEnvironment(nil, true, "3f9a", "172.17.0.2/16"), Node{"3f9a", generated, Container}},
+		{"a container without a name", testEnvironment(map[string]string{"HOSTNAME": "env"}, true, ""), Node{"env", generated, Container}},
 		{"a machine", testEnvironment(nil, false, "n", "127.0.0.1/8", "fe80::1/64", "2001:db8::1/64", "192.168.1.9/24"),
-			Node{"192.168.1.9", found, Actual}},
-		{"a machine with IPv6 only", testEnvironment(nil, false, "n", "::1/128", "2001:db8::1/64"), Node{"2001:db8::1", found, Actual}},
-		{"a machine without addresses", testEnvironment(nil, false, "n", "127.0.0.1/8"), Node{"n", found, Actual}},
-		{"a machine without anything", testEnvironment(nil, false, ""), Node{"unknown", found, Actual}},
+			Node{"192.168.1.9", generated, Actual}},
+		{"a machine with IPv6 only", testEnvironment(nil, false, "n", "::1/128", "2001:db8::1/64"), Node{"2001:db8::1", generated, Actual}},
+		{"a machine without addresses", testEnvironment(nil, false, "n", "127.0.0.1/8"), Node{"n", generated, Actual}},
+		{"a machine without addresses and host name", testEnvironment(nil, false, ""), Node{"unknown", generated, Actual}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.env.detect(); got != tt.want {
-				t.Errorf("find() = %+v, want %+v", got, tt.want)
+				t.Errorf("detect() = %+v, want %+v", got, tt.want)
 			}
 		})
 	}
 }
 
-// D13: with a host and no port in the environment, or the reverse, the original's class does
-// not load. Here the next way of finding the node is taken.
-func TestD13HalfAnEnvironment(t *testing.T) {
+// D13: if the environment has a host and no port, or a port and no host, the original's class does not
+// load. Here the next rule applies.
+func TestD13IncompleteEnvironment(t *testing.T) {
 	for _, vars := range []map[string]string{
 		{"JPAAS_HOST": "h"},
 		{"JPAAS_HTTP_PORT": "80"},
@@ -76,11 +76,11 @@ func TestD13HalfAnEnvironment(t *testing.T) {
 	} {
 		want := Node{"192.168.1.9", "1700000000123-42", Actual}
 		if got := testEnvironment(vars, false, "n", "192.168.1.9/24").detect(); got != want {
-			t.Errorf("with %v find() = %+v, want %+v", vars, got, want)
+			t.Errorf("with %v detect() = %+v, want %+v", vars, got, want)
 		}
 		want = Node{"n", "1700000000123-42", Container}
 		if got := testEnvironment(vars, true, "n", "192.168.1.9/24").detect(); got != want {
-			t.Errorf("with %v in a container find() = %+v, want %+v", vars, got, want)
+			t.Errorf("with %v in a container detect() = %+v, want %+v", vars, got, want)
 		}
 	}
 }
@@ -95,7 +95,8 @@ func TestDetectNodeOnThisSystem(t *testing.T) {
 	}
 }
 
-func TestColumnKeepsTheEnd(t *testing.T) {
+// Long values are shortened to their end, and bytes that are not UTF-8 are replaced.
+func TestFitColumn(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for _, tt := range []struct{ in, want string }{
 		{"", ""},
@@ -103,11 +104,11 @@ func TestColumnKeepsTheEnd(t *testing.T) {
 		{long[:64], long[:64]},
 		{long + "-pod-7", long[:58] + "-pod-7"},
 		{strings.Repeat("é", 70) + "é7", strings.Repeat("é", 63) + "7"},
-		{"bad\xffbyte", "bad?byte"},
+		{"invalid\xffbyte", "invalid?byte"},
 	} {
 		got := fitColumn(tt.in)
 		if got != tt.want || utf8.RuneCountInString(got) > 64 || !utf8.ValidString(got) {
-			t.Errorf("column(%q) = %q, want %q", tt.in, got, tt.want)
+			t.Errorf("fitColumn(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }

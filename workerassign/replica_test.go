@@ -13,26 +13,26 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 )
 
-// failover is a primary that is lost, and its replica, which has received some of the last
-// rows but not applied them, and has not received others.
+// failover is a primary that fails, and its replica. The replica has received some of the last rows
+// without applying them, and has not received others.
 type failover struct {
 	primary, replica *mariadbtest.Server
-	granted          map[int64]bool // the worker IDs that the primary granted
-	applied          int64          // the greatest of those whose rows the replica has applied,
-	received         int64          // of those it has received,
-	stored           int64          // of those of which a UID was stored,
-	last             int64          // and of all
-	apply            func()         // ends what makes the replica lag behind
+	granted          map[int64]bool // the worker IDs that the primary assigned
+	applied          int64          // the greatest worker ID whose row the replica has applied
+	received         int64          // the greatest worker ID whose row the replica has received
+	stored           int64          // the greatest worker ID with a stored UID
+	last             int64          // the greatest worker ID
+	apply            func()         // ends the lock that prevents the replica from applying rows
 }
 
-// asService returns a connection to a server as the service's account.
+// openAsService returns a connection to a server with the service's account.
 func openAsService(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
 	t.Helper()
 	return mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
 }
 
-// newFailover makes a primary with a replica, and grants worker IDs until the primary is lost.
-// The UIDs are stored in a table on the replica's server, which stands for a server of its own.
+// newFailover starts a primary with a replica and assigns worker IDs. The UIDs are stored in a table on
+// the replica, which stands for the separate database of a service.
 func newFailover(t *testing.T, start startFunc) *failover {
 	t.Helper()
 	f := &failover{primary: start(t, mariadbtest.PrimaryFlags()...), granted: map[int64]bool{}}
@@ -41,7 +41,7 @@ func newFailover(t *testing.T, start startFunc) *failover {
 	account := newSection(t, "PRIVILEGES", "<password>", "secret")
 	db.MustExec(account.next("CREATE USER"))
 	db.MustExec(account.next("GRANT INSERT ("))
-	account.left = nil // how another account loses a privilege
+	account.left = nil // the statements that change the privileges of an existing account
 	f.replica = f.primary.Replica()
 	admin := f.replica.Admin()
 	admin.MustExec("CREATE DATABASE shop")
@@ -56,7 +56,7 @@ func newFailover(t *testing.T, start startFunc) *failover {
 				t.Fatal(err)
 			}
 			if f.granted[worker] {
-				t.Fatalf("worker ID %d is granted twice", worker)
+				t.Fatalf("worker ID %d was assigned twice", worker)
 			}
 			f.granted[worker], f.last = true, worker
 			if store {
@@ -67,7 +67,7 @@ func newFailover(t *testing.T, start startFunc) *failover {
 	}
 	f.applied = start5(true)
 	f.replica.WaitApplied(f.primary)
-	// The replica lags behind, because somebody's lock holds up the thread that applies.
+	// A lock blocks the replica's thread that applies rows, so that the replica lags behind.
 	locker, err := admin.Connx(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -76,19 +76,19 @@ func newFailover(t *testing.T, start startFunc) *failover {
 		t.Fatal(err)
 	}
 	f.apply = sync.OnceFunc(func() {
-		locker.ExecContext(context.Background(), "UNLOCK TABLES") // an error is that of a server that is gone
+		locker.ExecContext(context.Background(), "UNLOCK TABLES") // fails if the server was stopped, which is fine
 		locker.Close()
 	})
 	t.Cleanup(f.apply)
 	f.received = start5(true)
 	f.replica.WaitReceived(f.primary)
-	admin.MustExec("STOP SLAVE IO_THREAD") // the network is cut
+	admin.MustExec("STOP SLAVE IO_THREAD") // as if the network was interrupted
 	f.stored = start5(true)
 	start5(false)
 	return f
 }
 
-// greatest is the greatest ID in the server's table.
+// maxID returns the greatest ID in the server's table.
 func maxID(t *testing.T, s *mariadbtest.Server) (id int64) {
 	t.Helper()
 	if err := s.Admin().Get(&id, "SELECT MAX(ID) FROM ids.WORKER_NODE"); err != nil {
@@ -97,23 +97,23 @@ func maxID(t *testing.T, s *mariadbtest.Server) (id int64) {
 	return id
 }
 
-// insertRow inserts a row as a service does, once, and returns the server's error.
+// insertRow inserts a row as a service does, without retries, and returns the server's error.
 func insertRow(db *sqlx.DB) error {
 	_, err := db.Exec(`INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
 		VALUES ('h', 'p', 3, CURRENT_DATE, NOW(), NOW())`)
 	return err
 }
 
-// A replica is promoted without the primary's last rows. Without schema.sql's procedure it
-// grants worker IDs again, also some whose rows it has received; with it, none, not even to a
-// service that has been trying to insert all along, nor after a restart.
+// A replica is promoted without the primary's last rows. Without the procedure in schema.sql it assigns
+// worker IDs a second time, also some whose rows it has received. With the procedure it does not, not
+// even to a service that tries to insert rows during the whole procedure, and not after a restart.
 func TestSchemaFailover(t *testing.T) {
 	const heading, readOnly = "AFTER A FAILOVER OR A RESTORED BACKUP", 1290
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		t.Run("without the procedure", func(t *testing.T) {
 			f := newFailover(t, start)
 			f.primary.Kill()
-			f.replica.Kill() // so that it does not apply the rest of what it has received
+			f.replica.Kill() // so that it does not apply the other rows that it has received
 			f.replica.RestartWith("--skip-slave-start")
 			admin := f.replica.Admin()
 			admin.MustExec("RESET SLAVE ALL")
@@ -125,12 +125,12 @@ func TestSchemaFailover(t *testing.T) {
 				}
 			}
 			if again != 5 {
-				t.Errorf("%d of 5 worker IDs come again, want all: this test would not find what the procedure prevents", again)
+				t.Errorf("%d of 5 worker IDs were assigned a second time, want all: this test could not show what the procedure prevents", again)
 			}
-			f.primary.Restart() // and nobody has fenced it
+			f.primary.Restart() // without fencing
 			before := f.last
 			if id := mustGrant(t, openAsService(t, f.primary)); id <= before || maxID(t, f.replica) >= id {
-				t.Errorf("the old primary grants %d after %d, want one that the new one does not know", id, before)
+				t.Errorf("the old primary assigns %d after %d, want an ID that the new primary does not know", id, before)
 			}
 		})
 
@@ -139,16 +139,16 @@ func TestSchemaFailover(t *testing.T) {
 			next := f.stored + 10_000
 			pairs := []string{"<uid>", "id", "<table>", "shop.orders", "<next ID>", strconv.FormatInt(next, 10)}
 			if strings.Contains(t.Name(), "5.6") {
-				pairs = append(pairs, "REPLICA", "SLAVE") // as the text says
+				pairs = append(pairs, "REPLICA", "SLAVE") // as schema.sql says
 			}
 			statements := newSection(t, heading, pairs...)
 
-			// A service that runs, and has to change to another worker ID.
+			// A running service changes its worker ID repeatedly.
 			var (
 				running, stop = context.WithCancel(t.Context())
 				done          sync.WaitGroup
 				rolled        []int64
-				restarting    sync.Mutex // the server is down while the test holds it
+				restarting    sync.Mutex // held by the test while the server is down
 				rolling       = openAsService(t, f.replica)
 			)
 			defer done.Wait()
@@ -171,8 +171,8 @@ func TestSchemaFailover(t *testing.T) {
 			f.primary.Admin().MustExec(statements.next("SET GLOBAL read_only = 1"))
 			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary", readOnly)
 			f.primary.Kill()
-			f.primary.RestartWith("--read-only") // as its configuration file says by now
-			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary, started again", readOnly)
+			f.primary.RestartWith("--read-only") // as its configuration file says now
+			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the restarted old primary", readOnly)
 			f.primary.Kill()
 
 			// Step 2.
@@ -185,14 +185,14 @@ func TestSchemaFailover(t *testing.T) {
 				columns := f.replica.QueryRow(status)
 				for _, name := range []string{"Exec_Master_Log_Pos", "Read_Master_Log_Pos", "Relay_Master_Log_File", "Master_Log_File"} {
 					if columns[name] == "" {
-						t.Fatalf("%s shows no %s: %v", status, name, columns)
+						t.Fatalf("the result of %s has no %s: %v", status, name, columns)
 					}
 				}
 				if columns["Exec_Master_Log_Pos"] == columns["Read_Master_Log_Pos"] && columns["Relay_Master_Log_File"] == columns["Master_Log_File"] {
 					break
 				}
 				if time.Now().After(deadline) {
-					t.Fatal("the replica does not apply what it has received")
+					t.Fatal("the replica has not applied all received rows after a minute")
 				}
 			}
 			admin.MustExec(statements.next("STOP "))
@@ -202,13 +202,14 @@ func TestSchemaFailover(t *testing.T) {
 			var here, used int64
 			var newest string
 			if err := admin.QueryRow(statements.next("SELECT MAX(ID), MAX(CREATED)")).Scan(&here, &newest); err != nil || here != f.received {
-				t.Errorf("the greatest ID is %d, %v; want %d, whose row was received", here, err, f.received)
+				t.Errorf("the greatest ID is %d, %v; want %d, the last received one", here, err, f.received)
 			}
 			if err := admin.Get(&used, statements.next("SELECT MAX((<uid> >> 13)")); err != nil || used != f.stored {
 				t.Errorf("the greatest worker ID in UIDs is %d, %v; want %d", used, err, f.stored)
 			}
 
-			// Step 4. An ID that is there fails, and one that is too small shows.
+			// Step 4. Inserting an existing ID fails, and the second statement detects an ID that is too
+			// small.
 			insert, verify := statements.next("INSERT INTO WORKER_NODE (ID,"), statements.next("SELECT ID, HOST_NAME")
 			raised := func() int64 {
 				t.Helper()
@@ -224,26 +225,26 @@ func TestSchemaFailover(t *testing.T) {
 			}
 			number := strconv.FormatInt(next, 10)
 			_, err := admin.Exec(strings.Replace(insert, number, strconv.FormatInt(here, 10), 1))
-			wantErrorNumber(t, err, "an ID that is there", 1062)
+			wantErrorNumber(t, err, "an existing ID", 1062)
 			tooSmall := strings.Replace(insert, number, strconv.FormatInt(here-1, 10), 1)
 			admin.MustExec("DELETE FROM WORKER_NODE WHERE ID = ?", here-1) // an old row, so that there is a gap
 			admin.MustExec(tooSmall)
 			if id := raised(); id != 0 {
-				t.Errorf("the statement that verifies shows %d, though the ID was too small", id)
+				t.Errorf("the second statement shows the inserted row with ID %d, although that is too small", id)
 			}
 			admin.MustExec(insert)
 			if id := raised(); id != next {
-				t.Errorf("the statement that verifies shows %d, want %d", id, next)
+				t.Errorf("the second statement shows ID %d, want %d", id, next)
 			}
 			restarting.Lock()
 			f.replica.Stop()
-			f.replica.Restart() // as a promoted server may be; it is read-only still
+			f.replica.Restart() // a promoted server may be restarted; it is still read-only
 			restarting.Unlock()
 			wantErrorNumber(t, insertRow(openAsService(t, f.replica)), "an insert before step 5", readOnly)
 
 			// Step 5.
 			if n := maxID(t, f.replica); n != next {
-				t.Errorf("before the server takes writes the greatest ID is %d, want %d", n, next)
+				t.Errorf("before the server accepts writes the greatest ID is %d, want %d", n, next)
 			}
 			f.replica.Admin().MustExec(statements.next("SET GLOBAL read_only = 0"))
 			service := openAsService(t, f.replica)
@@ -253,7 +254,7 @@ func TestSchemaFailover(t *testing.T) {
 			}
 			for deadline := time.Now().Add(time.Minute); maxID(t, f.replica) < next+10; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatal("the running service gets no worker ID")
+					t.Fatal("the running service has received too few worker IDs after a minute")
 				}
 			}
 			stop()
@@ -261,12 +262,12 @@ func TestSchemaFailover(t *testing.T) {
 			seen := map[int64]bool{}
 			for _, id := range append(after, rolled...) {
 				if id <= next || f.granted[id] || seen[id] {
-					t.Errorf("worker ID %d was granted before, or is not beyond %d", id, next)
+					t.Errorf("worker ID %d was assigned before, or is not greater than %d", id, next)
 				}
 				seen[id] = true
 			}
 			if len(rolled) == 0 {
-				t.Error("the running service was granted nothing")
+				t.Error("the running service received no worker ID")
 			}
 		})
 	})

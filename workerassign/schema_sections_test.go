@@ -15,9 +15,9 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// The script runs through the client as the comment says, over and over; and the table takes
-// any host name, whatever the database's character set. A table without that gets it by the
-// statement, and keeps its counter.
+// The script runs repeatedly with the command-line client, as its comment says. The table accepts any
+// host name, whatever the character set of the database. The statement in the comments converts an
+// older table, which keeps its counter.
 func TestSchemaServers(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		var client string
@@ -50,12 +50,13 @@ func TestSchemaServers(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			if id := mustGrant(t, db, chinese); id != run+1 {
-				t.Errorf("after run %d worker ID %d is granted, want %d", run+1, id, run+1)
+				t.Errorf("after run %d worker ID %d is assigned, want %d", run+1, id, run+1)
 			}
 		}
 
 		db.MustExec("DROP TABLE WORKER_NODE")
-		// As Baidu's script makes it, on a server that is not strict; and so inserts work on one that is.
+		// Baidu's script creates the table only without strict mode. Inserts into it then work in strict
+		// mode too.
 		mariadbtest.RunScript(t, mariadbtest.Open(t, s.DSN("root", "", "ids")+"?sql_mode="+url.QueryEscape("''")), originalScript)
 		last := mustGrant(t, db)
 		_, _, err = grant(t.Context(), db, chinese)
@@ -65,17 +66,17 @@ func TestSchemaServers(t *testing.T) {
 		admin.MustExec(statements.next("SET SESSION sql_mode"))
 		admin.MustExec(statements.next("ALTER TABLE WORKER_NODE CONVERT"))
 		if id := mustGrant(t, db, chinese); id <= last {
-			t.Errorf("worker ID %d comes after %d", id, last)
+			t.Errorf("worker ID %d was assigned after %d", id, last)
 		}
 		var names int
 		if err := db.Get(&names, "SELECT COUNT(*) FROM WORKER_NODE WHERE HOST_NAME = '主机-1'"); err != nil || names != 1 {
-			t.Errorf("%d rows of the host, %v; want 1", names, err)
+			t.Errorf("%d rows have the host name, %v; want 1", names, err)
 		}
 	})
 }
 
-// The accounts that the statements make insert rows, and cannot choose an ID or do anything
-// else; in the order of the comments, on a server that has neither.
+// The accounts of the statements can insert rows. They cannot choose an ID or do anything else. The
+// statements work in the order of the comments, on a server without the table and the account.
 func TestSchemaPrivileges(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
@@ -90,7 +91,7 @@ func TestSchemaPrivileges(t *testing.T) {
 
 		limited := func() {
 			t.Helper()
-			service := mariadbtest.Open(t, s.DSN("service", "secret", "ids")) // privileges are those of the next statement
+			service := mariadbtest.Open(t, s.DSN("service", "secret", "ids")) // changed privileges apply to the next statement
 			last := mustGrant(t, service)
 			for _, forbidden := range []string{
 				"INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (9223372036854775806, 'h', 'p', 3, CURRENT_DATE)",
@@ -102,13 +103,13 @@ func TestSchemaPrivileges(t *testing.T) {
 				wantErrorNumber(t, err, "as the service: "+forbidden, 1142, 1143)
 			}
 			if id := mustGrant(t, service); id != last+1 {
-				t.Errorf("worker ID %d comes after %d", id, last)
+				t.Errorf("worker ID %d was assigned after %d, want %d", id, last, last+1)
 			}
 		}
 		db.MustExec(columns)
 		limited()
 
-		db.MustExec("GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%'") // as schema.sql had it once
+		db.MustExec("GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%'") // a privilege on all columns
 		addRows(t, mariadbtest.Open(t, s.DSN("service", "secret", "ids")), agedRow{1000, 0})
 		db.MustExec(statements.next("REVOKE INSERT"))
 		db.MustExec(statements.next("GRANT INSERT ("))
@@ -116,21 +117,21 @@ func TestSchemaPrivileges(t *testing.T) {
 	})
 }
 
-// The DELETE deletes old rows, and neither the newest nor young ones, in pieces; also with
-// sql_safe_updates. While one piece runs, others insert.
+// The DELETE statement deletes old rows in batches, also with sql_safe_updates. It does not delete
+// newer rows, or the row with the greatest ID. It does not block concurrent inserts.
 func TestSchemaDeletion(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t, mariadbtest.PrimaryFlags()...)
 		db := createIDsDatabase(t, s)
 		mariadbtest.RunScript(t, db, schemaScript(t))
-		const old, piece = 25_000, 10_000
+		const old, batch = 25_000, 10_000
 		const day = 86_400
 		var rows []agedRow
 		for id := range int64(old) {
 			rows = append(rows, agedRow{id + 1, 2 * 366 * day})
 		}
 		addRows(t, db, rows...)
-		addRows(t, db, agedRow{old + 1, 364 * day}, agedRow{old + 2, 0}, agedRow{old + 3, 2 * 366 * day}) // the last is the newest by its ID
+		addRows(t, db, agedRow{old + 1, 364 * day}, agedRow{old + 2, 0}, agedRow{old + 3, 2 * 366 * day}) // the last row is old, but has the greatest ID
 
 		ctx := t.Context()
 		conn, err := db.Connx(ctx)
@@ -163,18 +164,19 @@ func TestSchemaDeletion(t *testing.T) {
 		statements := newSection(t, "WHEN ROWS MAY BE DELETED")
 		isolation, remove := statements.next("SET SESSION TRANSACTION ISOLATION LEVEL"), statements.next("DELETE FROM WORKER_NODE")
 
-		// Why the isolation level: an open transaction stands for a DELETE that runs.
+		// At the default isolation level the DELETE blocks inserts. An open transaction stands for a
+		// DELETE that is running.
 		must("BEGIN")
 		must(remove)
-		wantErrorNumber(t, insert(), "an insert beside the DELETE at the default isolation level", 1205)
+		wantErrorNumber(t, insert(), "an insert during the DELETE at the default isolation level", 1205)
 		must("ROLLBACK")
 		must(isolation)
 		must("BEGIN")
-		if n := must(remove); n != piece {
-			t.Errorf("the first piece is %d rows, want %d", n, piece)
+		if n := must(remove); n != batch {
+			t.Errorf("the first batch has %d rows, want %d", n, batch)
 		}
 		if err := insert(); err != nil {
-			t.Errorf("an insert beside the DELETE: %v", err)
+			t.Errorf("an insert during the DELETE: %v", err)
 		}
 		must("COMMIT")
 
@@ -183,7 +185,7 @@ func TestSchemaDeletion(t *testing.T) {
 		wantErrorNumber(t, err, "the DELETE with a binary log of statements", 1665)
 		must("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 		if n := must(strings.Replace(remove, "LIMIT 10000", "LIMIT 1000", 1)); n != 1000 {
-			t.Errorf("a smaller piece is %d rows, want 1000", n)
+			t.Errorf("a smaller batch has %d rows, want 1000", n)
 		}
 		must("SET SESSION binlog_format = 'ROW'")
 		must(isolation)
@@ -191,26 +193,26 @@ func TestSchemaDeletion(t *testing.T) {
 			must(remove)
 		}
 		if n := must(remove); n != 0 {
-			t.Errorf("a piece after the last has %d rows", n)
+			t.Errorf("after the last batch, the DELETE deletes %d rows, want 0", n)
 		}
 		var left []int64
 		if err := db.Select(&left, "SELECT ID FROM WORKER_NODE WHERE ID <= ? ORDER BY ID", old+3); err != nil {
 			t.Fatal(err)
 		}
-		// Once others are newer, the row that was the newest may go.
+		// The row that had the greatest ID is deleted too, because the inserts above have greater IDs.
 		if want := []int64{old + 1, old + 2}; !slices.Equal(left, want) {
-			t.Errorf("the rows that are left are %d, want %d", left, want)
+			t.Errorf("the remaining rows are %d, want %d", left, want)
 		}
 		db.MustExec("DELETE FROM WORKER_NODE")
 		addRows(t, db, agedRow{50_000, 2 * 366 * day})
 		if n := must(remove); n != 0 {
-			t.Error("the row with the greatest ID is deleted")
+			t.Error("the DELETE deletes the row with the greatest ID")
 		}
 	})
 }
 
-// The table is created on a strict server with either kind of TIMESTAMP defaults; on MariaDB
-// TestD12SchemaMayRunAgain has more modes.
+// The script creates the table in strict mode, also with explicit TIMESTAMP defaults. On MariaDB,
+// TestD12SchemaMayRunAgain tests more modes.
 func TestSchemaStrictModes(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t, "--explicit-defaults-for-timestamp=ON", "--sql-mode=TRADITIONAL")

@@ -8,8 +8,8 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 )
 
-// The query is right on tables that are empty, new, of long ago, or with a counter that was
-// raised, and never says 0 days where there are many.
+// The query is right on tables that are empty, new or old, or whose counter was raised. It never
+// returns 0 days if there are many left.
 func TestSchemaHowManyAreLeft(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		db := createIDsDatabase(t, start(t))
@@ -25,8 +25,8 @@ func TestSchemaHowManyAreLeft(t *testing.T) {
 		for _, tt := range []struct {
 			name   string
 			rows   []agedRow
-			used   int64   // 0: NULL
-			perDay float64 // 0: NULL, as days_left
+			used   int64   // 0 means that used is NULL
+			perDay float64 // 0 means that per_day and days_left are NULL
 		}{
 			{"an empty table", nil, 0, 0},
 			{"one row", []agedRow{{7, 5 * day}}, 7, 0},
@@ -66,7 +66,7 @@ func TestSchemaHowManyAreLeft(t *testing.T) {
 				continue
 			}
 			days := max(0, float64(supply-tt.used)) / tt.perDay
-			// Rows are inserted one after the other, so a slow machine shifts the rate a little.
+			// The rows are inserted one after the other, so a slow machine changes the rate slightly.
 			if math.Abs(*got.PerDay-tt.perDay) > 0.005*tt.perDay || math.Abs(*got.Days-days) > 0.005*days {
 				t.Errorf("%s; want %v per day, %v days left", text, tt.perDay, days)
 			}
@@ -74,7 +74,7 @@ func TestSchemaHowManyAreLeft(t *testing.T) {
 	})
 }
 
-// orNull is a value that may be NULL, as text.
+// orNull returns a value as text, or "NULL".
 func orNull[T any](v *T) string {
 	if v == nil {
 		return "NULL"

@@ -17,9 +17,9 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// The sections of schema.sql's comments that have statements, each with the test that runs
-// all of them. TestSchemaComments finds a section that is not here, and section.next a
-// statement that its test does not run.
+// testedSections returns the headings of the sections in schema.sql that contain statements. For each
+// section there is a test that runs all of its statements. TestSchemaComments fails if a section is
+// missing here. A test fails if it does not run all statements of its section.
 func testedSections() []string {
 	return []string{
 		"SERVERS",                               // TestSchemaServers
@@ -31,18 +31,17 @@ func testedSections() []string {
 	}
 }
 
-// comments are the statements in schema.sql's comments, by the headings of their sections in
-// the file's order, and the commands of the shell.
+// schemaComments are the statements and the shell commands in the comments of schema.sql.
 type schemaComments struct {
 	headings   []string
 	statements map[string][]string
 	commands   []string
 }
 
-// parseComments reads comments of a regular form: a heading in capitals begins a section;
-// lines indented by seven spaces or more are statements, each of which ends with a
-// semicolon, or commands, which begin with a dollar sign; all else is prose, in which there
-// is no semicolon.
+// parseComments parses the comments of schema.sql, which have a regular form. A line in capitals is the
+// heading of a section. Lines that are indented by seven spaces or more are statements or commands. A
+// statement ends with a semicolon. A command begins with a dollar sign. All other lines are prose, which
+// contains no semicolon.
 func parseComments(script string) (*schemaComments, error) {
 	var (
 		c         = &schemaComments{statements: map[string][]string{}}
@@ -58,10 +57,10 @@ func parseComments(script string) (*schemaComments, error) {
 		switch {
 		case !ok || !isCode:
 			if len(statement) > 0 {
-				return nil, fmt.Errorf("no semicolon ends the statement %q", statement)
+				return nil, fmt.Errorf("the statement %q does not end with a semicolon", statement)
 			}
 			if ok && strings.Contains(text, ";") {
-				return nil, fmt.Errorf("there is a semicolon in prose, or a statement that is not indented by seven spaces: %q", line)
+				return nil, fmt.Errorf("prose contains a semicolon, or a statement is not indented by seven spaces: %q", line)
 			}
 			if h := strings.TrimSpace(text); ok && isHeading.MatchString(h) {
 				heading = h
@@ -82,8 +81,8 @@ func parseComments(script string) (*schemaComments, error) {
 	return c, nil
 }
 
-// The comments of schema.sql have the form from which the tests take the statements, and
-// every section with statements has a test.
+// The comments of schema.sql have the form that parseComments requires, and every section with
+// statements has a test.
 func TestSchemaComments(t *testing.T) {
 	c, err := parseComments(schemaScript(t))
 	if err != nil {
@@ -97,20 +96,21 @@ func TestSchemaComments(t *testing.T) {
 	}
 	for _, wrong := range []string{"--   SELECT 1;\n", "--       SELECT 1\n-- prose\n", "--       SELECT\nCREATE TABLE"} {
 		if c, err := parseComments(wrong); err == nil {
-			t.Errorf("from %q come %q, want an error", wrong, c.statements)
+			t.Errorf("parseComments(%q) returns the statements %q, want an error", wrong, c.statements)
 		}
 	}
 }
 
-// section gives a test the statements of a section of schema.sql's comments, in order.
+// section is the statements of a section of schema.sql, in order, for the test that runs them.
 type section struct {
 	t     *testing.T
 	left  []string
 	names *strings.Replacer
 }
 
-// newSection returns a section. The test fails if it leaves a statement of it. The pairs are
-// what is replaced, and by what; a placeholder that remains is an error.
+// newSection returns a section. The test fails if it does not use all of its statements. pairs are the
+// arguments of strings.NewReplacer, which replaces the placeholders. A placeholder without a replacement
+// is an error.
 func newSection(t *testing.T, heading string, pairs ...string) *section {
 	t.Helper()
 	c, err := parseComments(schemaScript(t))
@@ -118,23 +118,23 @@ func newSection(t *testing.T, heading string, pairs ...string) *section {
 		t.Fatal(err)
 	}
 	if !slices.Contains(testedSections(), heading) || len(c.statements[heading]) == 0 {
-		t.Fatalf("schema.sql has no section %q with statements, or testedSections does not", heading)
+		t.Fatalf("schema.sql has no section %q with statements, or the section is missing in testedSections", heading)
 	}
 	s := &section{t: t, left: c.statements[heading], names: strings.NewReplacer(pairs...)}
 	t.Cleanup(func() {
 		if len(s.left) > 0 && !t.Failed() {
-			t.Errorf("statements of the section %s that were not run: %q", heading, s.left)
+			t.Errorf("the test did not run these statements of the section %s: %q", heading, s.left)
 		}
 	})
 	return s
 }
 
-// next returns the next statement, which must begin as given, with its placeholders replaced
-// by what else is given, in pairs.
+// next returns the next statement, which must begin with the given text. It replaces the placeholders
+// by the pairs of newSection, then by further pairs.
 func (s *section) next(begin string, pairs ...string) string {
 	s.t.Helper()
 	if len(s.left) == 0 || !strings.HasPrefix(s.left[0], begin) {
-		s.t.Fatalf("the statements that are left are %q, want one that begins with %q", s.left, begin)
+		s.t.Fatalf("the next statements are %q, want one that begins with %q", s.left, begin)
 	}
 	statement := strings.NewReplacer(pairs...).Replace(s.names.Replace(s.left[0]))
 	s.left = s.left[1:]
@@ -144,11 +144,10 @@ func (s *section) next(begin string, pairs ...string) string {
 	return statement
 }
 
-// begin starts a server.
+// startFunc starts a server, like mariadbtest.Start.
 type startFunc func(testing.TB, ...string) *mariadbtest.Server
 
-// onEachServer runs a test on MariaDB, and on MySQL 5.6 where that is found, each with a
-// strict mode.
+// onEachServer runs a test on MariaDB, and on MySQL 5.6 if that is installed, each in strict mode.
 func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
 	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
 	for _, server := range []struct {
@@ -164,16 +163,17 @@ func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
 	}
 }
 
-// ids makes the database that schema.sql's comments name, without a table, and returns a
-// connection to it as root. Its character set is what a server without a configuration has.
+// createIDsDatabase creates the database ids, which the comments of schema.sql use, without a table. It
+// returns a connection to it as root. The character set is the default of a server without a
+// configuration.
 func createIDsDatabase(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
 	t.Helper()
 	s.Admin().MustExec("CREATE DATABASE ids DEFAULT CHARACTER SET latin1")
 	return mariadbtest.Open(t, s.DSN("root", "", "ids"))
 }
 
-// grant starts a generator with a worker ID of the table, and returns a UID of it and the
-// worker ID.
+// grant starts a generator with a worker ID from the table, and returns one of its UIDs and the worker
+// ID.
 func grant(ctx context.Context, db *sqlx.DB, opts ...workerassign.DisposableOption) (uid.ID, int64, error) {
 	g, err := uid.NewDefault(ctx, workerassign.NewDisposable(db, opts...))
 	if err != nil {
@@ -184,7 +184,7 @@ func grant(ctx context.Context, db *sqlx.DB, opts ...workerassign.DisposableOpti
 	return id, g.Parse(id).WorkerID, err
 }
 
-// mustGrant returns the worker ID of a grant that must succeed.
+// mustGrant is grant, but returns only the worker ID, and fails the test if there is an error.
 func mustGrant(t *testing.T, db *sqlx.DB, opts ...workerassign.DisposableOption) int64 {
 	t.Helper()
 	_, id, err := grant(t.Context(), db, opts...)
@@ -194,7 +194,7 @@ func mustGrant(t *testing.T, db *sqlx.DB, opts ...workerassign.DisposableOption)
 	return id
 }
 
-// wantNumber checks that an error is the server's with one of the numbers.
+// wantErrorNumber checks that err is an error of the server with one of the numbers.
 func wantErrorNumber(t *testing.T, err error, what string, numbers ...uint16) {
 	t.Helper()
 	var server *mysql.MySQLError
@@ -203,7 +203,7 @@ func wantErrorNumber(t *testing.T, err error, what string, numbers ...uint16) {
 	}
 }
 
-// created is a row by its ID, and how many seconds ago it was created.
+// agedRow is a row with its ID and its age in seconds.
 type agedRow struct{ id, ago int64 }
 
 // addRows inserts rows.
@@ -220,9 +220,9 @@ func addRows(t *testing.T, db *sqlx.DB, rows ...agedRow) {
 	}
 }
 
-// D12: the original's script drops the table, so that a second run hands out worker IDs that
-// are in use. Ours may run again and again: rows and counter stay; in every strict mode,
-// with either kind of TIMESTAMP defaults.
+// D12: the original's script drops the table, so that worker IDs are assigned a second time after it
+// runs again. schema.sql may run repeatedly: it does not change rows and counter. The test uses several
+// strict modes and both kinds of TIMESTAMP defaults.
 func TestD12SchemaMayRunAgain(t *testing.T) {
 	for _, flags := range [][]string{
 		nil,
@@ -242,12 +242,12 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 					t.Fatalf("after run %d Assign() = %v, %v; want %d", run+1, l, err, run+1)
 				}
 			}
-			// What the comments advise runs in each mode; what comes of it, other tests check.
+			// The statements of the comments run in each mode. Other tests check their results.
 			db.MustExec(newSection(t, "HOW MANY ARE LEFT").next("SELECT used"))
 			deletion := newSection(t, "WHEN ROWS MAY BE DELETED")
 			db.MustExec(deletion.next("SET SESSION TRANSACTION ISOLATION LEVEL"))
 			db.MustExec(deletion.next("DELETE FROM WORKER_NODE"))
-			db.MustExec("DELETE FROM WORKER_NODE") // what they advise against: here the counter survives
+			db.MustExec("DELETE FROM WORKER_NODE") // the comments forbid this, but this server keeps its counter
 			s.Kill()
 			s.Restart()
 			if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != 4 {
@@ -257,7 +257,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 	}
 	for _, statement := range mariadbtest.SplitStatements(schemaScript(t)) {
 		if !strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS WORKER_NODE (") {
-			t.Errorf("schema.sql has a statement that is not the one: %s", statement)
+			t.Errorf("schema.sql contains another statement than CREATE TABLE: %s", statement)
 		}
 	}
 }

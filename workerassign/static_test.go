@@ -16,19 +16,19 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// ctx is for calls that nothing bounds.
+// ctx is the context of calls without a deadline.
 var ctx = context.Background()
 
-// noon is where the clocks of these tests begin.
+// noon is the start time of the clocks in these tests.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// at is the request of a generator whose clock shows a time.
+// requestAt returns the request of a generator whose clock shows now.
 func requestAt(now time.Time) workerassign.Request {
 	return workerassign.Request{Now: func() time.Time { return now }}
 }
 
-// D11: a worker ID below 0 is refused.
-func TestD11StaticBelowZero(t *testing.T) {
+// D11: a negative worker ID is refused.
+func TestD11NegativeStatic(t *testing.T) {
 	for _, id := range []int64{-1, math.MinInt64} {
 		lease, err := workerassign.Static(id).Assign(ctx, workerassign.Request{})
 		if lease != nil || !errors.Is(err, workerassign.ErrOption) || !strings.Contains(err.Error(), fmt.Sprint(id)) {
@@ -37,8 +37,8 @@ func TestD11StaticBelowZero(t *testing.T) {
 	}
 }
 
-// Invariant 1, of an ID that is used again after a restart: the span of a lease lies wholly
-// after those of the leases before it, on whatever clock.
+// Invariant 1, for a worker ID that is used again: the interval of a lease begins after the end of all
+// earlier leases, whatever the clock shows.
 func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }
@@ -50,14 +50,14 @@ func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 			t.Fatal(l, err)
 		}
 		if l.NotBefore().Before(end) {
-			t.Errorf("a lease begins at %v, the one before it may run to %v", l.NotBefore(), end)
+			t.Errorf("a lease begins at %v, but the previous one ends at %v", l.NotBefore(), end)
 		}
 		for _, ahead := range []time.Duration{time.Hour, time.Second, 0, -time.Millisecond} {
 			now = now.Add(time.Second)
 			granted, err := l.Reserve(ctx, now.Add(ahead))
 			want := now.Add(min(ahead, 0))
 			if ahead > 0 {
-				want = want.Add(1) // with what begins just now
+				want = want.Add(1) // including a unit that begins exactly now
 			}
 			if err != nil || !granted.Equal(want) {
 				t.Errorf("at %v Reserve(%v ahead) = %v, %v; want %v", now, ahead, granted, err, want)
@@ -74,30 +74,30 @@ func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 	}
 }
 
-// The clock may not tick between two readings, as on Windows, where it does so every
-// half a millisecond at best; a lease begins a nanosecond after what it shows.
-func TestStaticByTheSystemsClock(t *testing.T) {
+// Two readings of the system clock can be equal, for example on Windows, where the clock advances every
+// half a millisecond at best. A lease begins one nanosecond after the reading.
+func TestStaticWithSystemClock(t *testing.T) {
 	before := time.Now()
 	l, err := workerassign.Static(9).Assign(ctx, workerassign.Request{})
 	if err != nil || !l.NotBefore().After(before.Round(0)) || l.NotBefore().After(time.Now().Round(0).Add(1)) {
 		t.Errorf("Assign() = %v, %v", l, err)
 	}
 	if begin := l.NotBefore(); begin != begin.Round(0) {
-		t.Errorf("the lease begins at %v: a monotonic reading hides that the wall clock was set back", begin)
+		t.Errorf("the lease begins at %v; want a time without a monotonic clock reading", begin)
 	}
 }
 
-// Invariant 1: a value has one lease at a time, however many ask, and what asks for a second
-// one is told so.
+// Invariant 1: a Static has at most one lease, however many goroutines call Assign. The others receive
+// an error.
 func TestInvariant1StaticIsLeasedOnce(t *testing.T) {
 	for name, a := range map[string]workerassign.Assigner{
-		"static":               workerassign.Static(3),
-		"beneath a prefix":     workerassign.Prefix(workerassign.Static(3), 1, 2),
-		"divided, last part":   workerassign.Divide(workerassign.Static(3), 1),
-		"divided, four parts":  workerassign.Divide(workerassign.Static(3), 2),
-		"divided, of a prefix": workerassign.Divide(workerassign.Prefix(workerassign.Static(3), 1, 2), 1),
+		"static":              workerassign.Static(3),
+		"prefixed":            workerassign.Prefix(workerassign.Static(3), 1, 2),
+		"divided, two parts":  workerassign.Divide(workerassign.Static(3), 1),
+		"divided, four parts": workerassign.Divide(workerassign.Static(3), 2),
+		"prefixed, divided":   workerassign.Divide(workerassign.Prefix(workerassign.Static(3), 1, 2), 1),
 	} {
-		parts := map[string]int{"divided, last part": 2, "divided, four parts": 4, "divided, of a prefix": 2}[name]
+		parts := map[string]int{"divided, two parts": 2, "divided, four parts": 4, "prefixed, divided": 2}[name]
 		for round := range 3 {
 			var (
 				all    sync.WaitGroup
@@ -118,20 +118,20 @@ func TestInvariant1StaticIsLeasedOnce(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					if leases[l.WorkerID()] != nil {
-						t.Errorf("%s: worker ID %d was leased twice", name, l.WorkerID())
+						t.Errorf("%s: worker ID %d has two leases", name, l.WorkerID())
 					}
 					leases[l.WorkerID()] = l
 				})
 			}
 			all.Wait()
 			if want := max(parts, 1); len(leases) != want || inUse.Load() != int64(32-want) {
-				t.Fatalf("%s, round %d: %d leases, %d refusals; want %d", name, round, len(leases), inUse.Load(), want)
+				t.Fatalf("%s, round %d: %d leases, %d errors; want %d leases", name, round, len(leases), inUse.Load(), want)
 			}
-			// Only the last one that is given back frees the worker ID.
+			// Only the release of the last part frees the worker ID.
 			left := len(leases)
 			for _, l := range leases {
 				if _, err := a.Assign(ctx, workerassign.Request{MaxWorkerID: 1023}); !errors.Is(err, workerassign.ErrInUse) {
-					t.Fatalf("%s: with %d leases out: %v", name, left, err)
+					t.Fatalf("%s: Assign() with %d unreleased leases = %v, want ErrInUse", name, left, err)
 				}
 				if err := l.Release(ctx, time.Now()); err != nil {
 					t.Fatal(err)
@@ -142,8 +142,8 @@ func TestInvariant1StaticIsLeasedOnce(t *testing.T) {
 	}
 }
 
-// Two values of one number are two: a process that makes both must not use them at a time.
-func TestStaticValuesKnowNothingOfEachOther(t *testing.T) {
+// Two Statics with the same worker ID are independent. The caller must not use them concurrently.
+func TestStaticsAreIndependent(t *testing.T) {
 	for range 2 {
 		if l, err := workerassign.Static(3).Assign(ctx, requestAt(noon)); err != nil || l.WorkerID() != 3 {
 			t.Fatal(l, err)
@@ -151,19 +151,19 @@ func TestStaticValuesKnowNothingOfEachOther(t *testing.T) {
 	}
 }
 
-// Invariant 1, where the clock was set back in the meantime: a value begins beyond what its
-// leases were granted and what they used.
+// Invariant 1, after the clock was set back: a lease begins no earlier than the time that earlier leases
+// of the same Static were granted or used.
 func TestInvariant1StaticRemembers(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
-		granted, used  time.Duration // beyond noon; less than 0 for none
-		next, notEarly time.Duration // the clock of the next lease; where that begins at the earliest
+		granted, used  time.Duration // after noon; negative for none
+		next, earliest time.Duration // the clock at the next Assign, and the earliest start of the next lease
 	}{
 		{"nothing used", -1, -1, -time.Hour, -time.Hour + 1},
 		{"used, and the clock set back", 10 * time.Second, 9 * time.Second, -time.Hour, 9 * time.Second},
-		{"used beyond what was granted: the unit that began before", 9500 * time.Millisecond, 10 * time.Second, -time.Hour, 10 * time.Second},
-		{"granted, and not a word of what was used", 10 * time.Second, -1, -time.Hour, 10*time.Second + 1},
-		{"the clock is beyond", 10 * time.Second, 9 * time.Second, time.Minute, time.Minute + 1},
+		{"used beyond the granted time, because the last unit began before", 9500 * time.Millisecond, 10 * time.Second, -time.Hour, 10 * time.Second},
+		{"granted, and released without a used time", 10 * time.Second, -1, -time.Hour, 10*time.Second + 1},
+		{"the clock has advanced", 10 * time.Second, 9 * time.Second, time.Minute, time.Minute + 1},
 	} {
 		a, now := workerassign.Static(3), noon
 		l, err := a.Assign(ctx, workerassign.Request{Now: func() time.Time { return now }})
@@ -187,18 +187,18 @@ func TestInvariant1StaticRemembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if begin := next.NotBefore(); begin.Before(noon.Add(tt.notEarly)) || begin.After(noon.Add(max(tt.granted+1, tt.used, tt.next+1))) {
-			t.Errorf("%s: the next lease begins %v after noon, want %v", tt.name, begin.Sub(noon), tt.notEarly)
+		if begin := next.NotBefore(); begin.Before(noon.Add(tt.earliest)) || begin.After(noon.Add(max(tt.granted+1, tt.used, tt.next+1))) {
+			t.Errorf("%s: the next lease begins %v after noon, want %v", tt.name, begin.Sub(noon), tt.earliest)
 		}
-		// And it grants no earlier time, even where nothing of it was granted yet.
+		// Reserve grants time only up to the present, even if that is before the start of the lease.
 		if granted, err := next.Reserve(ctx, noon.Add(24*time.Hour)); err != nil || !granted.Equal(noon.Add(tt.next+1)) {
-			t.Errorf("%s: the next lease is granted up to %v, %v", tt.name, granted, err)
+			t.Errorf("%s: Reserve() of the next lease = %v, %v", tt.name, granted, err)
 		}
 	}
 }
 
-// A lease that was given back grants nothing: its worker ID may be another's.
-func TestReleasedStaticGrantsNothing(t *testing.T) {
+// A released lease grants no time, because another generator may use the worker ID.
+func TestReserveAfterRelease(t *testing.T) {
 	a := workerassign.Static(3)
 	l, err := a.Assign(ctx, requestAt(noon))
 	if err != nil {
@@ -209,22 +209,23 @@ func TestReleasedStaticGrantsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if granted, err := l.Reserve(ctx, noon.Add(time.Hour)); !errors.Is(err, workerassign.ErrReleased) || !granted.IsZero() {
-			t.Errorf("granted %v, %v; want ErrReleased", granted, err)
+			t.Errorf("Reserve() = %v, %v; want ErrReleased", granted, err)
 		}
 	}
 	if _, err := a.Assign(ctx, requestAt(noon)); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Release(ctx, noon); err != nil { // again, which must not free the other's
+	if err := l.Release(ctx, noon); err != nil { // a second call must not release the new lease
 		t.Fatal(err)
 	}
 	if _, err := a.Assign(ctx, requestAt(noon)); !errors.Is(err, workerassign.ErrInUse) {
-		t.Errorf("%v", err)
+		t.Errorf("Assign() = %v, want ErrInUse", err)
 	}
 }
 
-// The user's clock runs under no lock: one that asks the same assigner does not hang.
-func TestStaticsClockRunsUnderNoLock(t *testing.T) {
+// Static calls the user's clock without a lock, so a clock that calls Assign of the same Static does not
+// deadlock.
+func TestStaticCallsClockWithoutLock(t *testing.T) {
 	a := workerassign.Static(3)
 	var inner workerassign.Lease
 	l, err := a.Assign(ctx, workerassign.Request{Now: func() time.Time {
@@ -234,12 +235,12 @@ func TestStaticsClockRunsUnderNoLock(t *testing.T) {
 		return noon
 	}})
 	if inner == nil || l != nil || !errors.Is(err, workerassign.ErrInUse) {
-		t.Errorf("%v and %v, %v; want one lease, and ErrInUse", inner, l, err)
+		t.Errorf("the leases are %v and %v, %v; want one lease and ErrInUse", inner, l, err)
 	}
 }
 
-// Invariant 1, seen from outside: generators on one static worker ID share no UID, one after
-// the other and at once, whole and divided.
+// Invariant 1, tested with generators: generators with one static worker ID generate no UID twice, one
+// after the other and concurrently, with and without Divide.
 func TestInvariant1GeneratorsOnOneStatic(t *testing.T) {
 	for name, a := range map[string]workerassign.Assigner{
 		"static":  workerassign.Static(3),
@@ -268,7 +269,7 @@ func TestInvariant1GeneratorsOnOneStatic(t *testing.T) {
 						t.Fatal(err)
 					}
 					if seen[id] {
-						t.Fatalf("%s: UID %d came twice", name, id)
+						t.Fatalf("%s: UID %d was generated twice", name, id)
 					}
 					seen[id] = true
 				}
@@ -280,7 +281,7 @@ func TestInvariant1GeneratorsOnOneStatic(t *testing.T) {
 			}
 		}
 		if refused < 10 {
-			t.Errorf("%s: %d refusals", name, refused)
+			t.Errorf("%s: %d errors, want at least 10", name, refused)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
+// Names of tables are quoted, and invalid names are refused.
 func TestTableNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"t":                     "`t`",
@@ -21,9 +22,9 @@ func TestTableNames(t *testing.T) {
 			t.Errorf("quoteTable(%q) = %s, %v; want %s", name, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", ".", "a.", ".b", "a.b.c", "a\x00b", "a ", "bad\xff", strings.Repeat("x", 65)} {
-		if got, err := quoteTable(bad); err == nil {
-			t.Errorf("quoteTable(%q) = %s", bad, got)
+	for _, invalid := range []string{"", ".", "a.", ".b", "a.b.c", "a\x00b", "a ", "a\xff", strings.Repeat("x", 65)} {
+		if got, err := quoteTable(invalid); err == nil {
+			t.Errorf("quoteTable(%q) = %s, want an error", invalid, got)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +33,7 @@ func TestTableNames(t *testing.T) {
 		m.ExpectExec(strings.Replace(insertSQL, "`WORKER_NODE`", "`ids`.`nodes`", 1)).WithArgs("host-1", "8080", 2).WillReturnError(&mysql.MySQLError{Number: 1146})
 		expectRollback(m)
 		if _, err := d.Assign(context.Background(), Request{}); err == nil || !strings.Contains(err.Error(), "table ids.nodes") {
-			t.Errorf("Assign() = %v, want the table's name", err)
+			t.Errorf("Assign() = %v, want an error that names the table", err)
 		}
 	})
 }

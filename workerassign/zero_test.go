@@ -6,20 +6,21 @@ import (
 	"testing"
 )
 
-// The zero values and nil pointers of the exported types that no other test has: no method faults.
+// The zero values and nil pointers of the exported types can be used without a panic. Other tests do
+// the same for the types that are missing here.
 func TestZeroErrors(t *testing.T) {
 	for _, err := range []error{(*DatabaseError)(nil), new(DatabaseError), (*RetryError)(nil), new(RetryError)} {
 		if err.Error() == "" || errors.Is(err, context.Canceled) {
 			t.Errorf("%#v: %q", err, err.Error())
 		}
 		if errors.Is(err, ErrPermanent) == errors.Is(err, ErrGaveUp) {
-			t.Errorf("%#v is neither a permanent fault nor a time that is over, or both", err)
+			t.Errorf("%#v matches neither or both of ErrPermanent and ErrGaveUp", err)
 		}
 	}
 	if err := (Node{}).validate(); err == nil {
-		t.Error("the zero Node is fine")
+		t.Error("the zero Node is valid, want an error")
 	}
 	if (Request{}).now().IsZero() {
-		t.Error("the zero Request has no clock")
+		t.Error("the zero Request has no clock, want time.Now")
 	}
 }
