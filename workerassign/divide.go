@@ -9,20 +9,21 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// Divide returns an assigner that leases each worker ID of a as 2^bits worker IDs, its parts. So a
-// generator that changes its worker ID often takes a new worker ID from a less often, by a factor of
-// 2^bits. The disadvantage is that each process takes a complete worker ID of a when it starts. The
-// parts that it has not used when it ends are lost.
+// Divide returns an assigner that leases each worker ID of the inner assigner a as 2^bits worker IDs,
+// called parts. It is for generators that change their worker ID often: they use up the worker IDs of
+// the inner assigner more slowly, by a factor of up to 2^bits. The disadvantage is that each process
+// takes a complete worker ID of the inner assigner when it starts. The parts that the process has not
+// used when it ends are lost.
 //
 // The upper bits of the resulting worker ID hold the number of the part, from 0 to 2^bits-1. bits
 // must be at least 1 and less than the number of worker bits of the layout. The remaining lower bits
-// hold the worker ID of a, so part 0 is the worker ID of a itself. Divide takes the number of worker
-// bits from Request.MaxWorkerID. If that is 0, Assign returns an error.
+// hold the worker ID of the inner assigner, so part 0 is that worker ID itself. Divide takes the number
+// of worker bits from Request.MaxWorkerID. If that is 0, Assign returns an error.
 //
 // Create one Divide per process and pass it to all generators of the process. It is safe for
 // concurrent use. The layouts of these generators must have the same number of worker bits;
 // otherwise Assign returns an error. Generators with different formats receive parts of different
-// worker IDs, so that a receives each format and can refuse one.
+// worker IDs, so that the inner assigner receives each format and can refuse one.
 //
 // # Several processes on one store
 //
@@ -39,22 +40,23 @@ import (
 //
 // # Leases
 //
-// Divide releases a lease of a after all of its parts were assigned and released. The release reports
-// the latest time up to which any part was used. If the release fails, only the generator that
-// released the last part receives the error.
+// Divide releases a lease of the inner assigner after all of its parts were assigned and released. The
+// release reports the latest time up to which any part was used. If the release fails, only the
+// generator that released the last part receives the error.
 //
 // While no generator uses it, Divide keeps the lease for later generators, and does not extend it. If
 // leases of the store expire, the next part may not be extendable. The part after that belongs to a
 // new lease.
 //
-// A lease of a is lost if a part cannot be extended, because Reserve fails or grants no time after the
-// present. The next part then belongs to a new lease. The lost lease is released after the release of
-// its last part that was assigned. A Reserve that fails because its own context ended does not count.
-// If Assign cannot release a lost lease, it logs a warning and continues with the next lease.
+// A lease of the inner assigner is lost if a part cannot be extended, because Reserve fails or grants
+// no time after the present. The next part then belongs to a new lease. The lost lease is released
+// after the release of its last part that was assigned. A Reserve that fails because its own context
+// ended does not count. If Assign cannot release a lost lease, it logs a warning and continues with
+// the next lease.
 //
-// Assign returns the errors of a. It returns an error that wraps ErrOption, without calling a, if the
-// bits do not fit the layout. It returns an error that wraps ErrWidth if a worker ID of a does not fit
-// into the lower bits; it releases the lease on that worker ID.
+// Assign returns the errors of the inner assigner. If the bits do not fit the layout, it returns an
+// error that wraps ErrOption, and does not call the inner assigner. If a worker ID of the inner assigner
+// does not fit into the lower bits, Assign releases its lease and returns an error that wraps ErrWidth.
 func Divide(a Assigner, bits int) Assigner {
 	return &divideAssigner{
 		assigner: a,

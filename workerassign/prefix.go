@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Prefix returns an assigner that puts a fixed number into the upper bits of the worker IDs of a. For
-// example, if each data center has its own number, each can have its own store.
+// Prefix returns an assigner that puts a fixed number into the upper bits of the worker IDs of the
+// inner assigner a. For example, if each data center has its own number, each can have its own store.
 //
 // The upper prefixBits of the layout's worker bits hold the prefix, from 0 to 2^prefixBits-1.
 // prefixBits must be at least 1 and less than the number of worker bits. The remaining lower bits hold
-// the worker ID of a. Prefix takes the number of worker bits from Request.MaxWorkerID. If that is 0,
-// Assign returns an error. Prefix is safe for concurrent use.
+// the worker ID of the inner assigner. Prefix takes the number of worker bits from
+// Request.MaxWorkerID. If that is 0, Assign returns an error. Prefix is safe for concurrent use.
 //
 // Generators with different prefixes and the same prefixBits never share a worker ID, even if each
 // prefix has its own store, as long as Prefix is the outermost wrapper of all of them. Use
@@ -25,9 +25,10 @@ import (
 // worker IDs; it only limits them. The documentation of Divide says which wrappers may be mixed on one
 // store.
 //
-// Assign returns the errors of a. It returns an error that wraps ErrOption, without calling a, if the
-// prefix or its bits do not fit the layout. It returns an error that wraps ErrWidth if a worker ID of
-// a does not fit into the lower bits; it releases the lease on that worker ID.
+// Assign returns the errors of the inner assigner. If the prefix or its bits do not fit the layout, it
+// returns an error that wraps ErrOption, and does not call the inner assigner. If a worker ID of the
+// inner assigner does not fit into the lower bits, Assign releases its lease and returns an error that
+// wraps ErrWidth.
 func Prefix(a Assigner, prefix int64, prefixBits int) Assigner {
 	p := &prefixAssigner{assigner: a, prefix: prefix, bits: prefixBits, err: checkWrapperArgs(a, prefixBits, "prefix")}
 	if maxPrefix := int64(1)<<max(prefixBits, 0) - 1; p.err == nil && (prefix < 0 || prefix > maxPrefix) {

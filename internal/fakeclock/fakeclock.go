@@ -1,5 +1,5 @@
-// Package fakeclock is a clock for tests: its wall clock can be set to anything, its
-// monotonic clock only goes on.
+// Package fakeclock provides a clock for tests. Its wall clock can be set forward and back. Its
+// monotonic clock only goes forward.
 package fakeclock
 
 import (
@@ -14,7 +14,7 @@ type Clock struct {
 	mono time.Duration
 }
 
-// New returns a clock that shows t and stands still.
+// New returns a clock that shows t. Its time changes only by Advance and Step.
 func New(t time.Time) *Clock { return &Clock{wall: t.Round(0)} }
 
 // Now returns the wall clock's time.
@@ -24,14 +24,14 @@ func (c *Clock) Now() time.Time {
 	return c.wall
 }
 
-// Monotonic returns how far the clock has gone on.
+// Monotonic returns the time that has passed on the monotonic clock since New.
 func (c *Clock) Monotonic() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mono
 }
 
-// Advance lets time pass.
+// Advance moves both clocks forward by d.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *Clock) Advance(d time.Duration) {
 	c.mono += d
 }
 
-// Step sets the wall clock on or back, while no time passes.
+// Step changes the wall clock by d, which may be negative. The monotonic clock does not change.
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

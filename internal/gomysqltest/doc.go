@@ -1,4 +1,4 @@
-// Package gomysqltest runs schema.sql and the disposable assigner on a second implementation of
-// a MySQL server, dolthub/go-mysql-server. It is a module of its own, so that the library
-// itself needs none of that.
+// Package gomysqltest tests schema.sql and workerassign.Disposable on a second implementation of a MySQL
+// server, dolthub/go-mysql-server. It is a separate module, so that the library itself does not depend
+// on that server.
 package gomysqltest

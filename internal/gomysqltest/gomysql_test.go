@@ -47,7 +47,8 @@ func start(t *testing.T) string {
 	return s.Listener.Addr().String()
 }
 
-func TestSecondServer(t *testing.T) {
+// The script, the assigner and a generator work on this server too.
+func TestGoMySQLServer(t *testing.T) {
 	address := start(t)
 	root := mariadbtest.Open(t, fmt.Sprintf("root@tcp(%s)/ids", address))
 	script, err := os.ReadFile("../../schema.sql")
@@ -56,13 +57,13 @@ func TestSecondServer(t *testing.T) {
 	}
 	mariadbtest.RunScript(t, root, string(script))
 	root.MustExec("CREATE USER 'service'@'%' IDENTIFIED BY 'secret'")
-	// Not schema.sql's grant: this server has no privileges on columns.
+	// This is not the grant of schema.sql, because this server has no column privileges.
 	root.MustExec("GRANT INSERT, SELECT ON ids.WORKER_NODE TO 'service'@'%'")
 	service := mariadbtest.Open(t, fmt.Sprintf("service:secret@tcp(%s)/ids", address))
 
 	a := workerassign.NewDisposable(service, workerassign.WithNode(workerassign.Node{HostName: "h", Port: "8080", Type: workerassign.Actual}))
-	// One after the other: this server's tables in memory lose rows to concurrent writers, and
-	// give the lost ones' keys out again. (The tests on a real MariaDB are concurrent.)
+	// One after the other: the in-memory tables of this server lose rows of concurrent writers, and
+	// assign the keys of lost rows a second time. The tests on MariaDB are concurrent.
 	const starts = 80
 	seen := map[int64]bool{}
 	for range starts {
@@ -71,29 +72,29 @@ func TestSecondServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if id := l.WorkerID(); id < 1 || seen[id] {
-			t.Errorf("worker ID %d was assigned twice, or is none", id)
+			t.Errorf("worker ID %d was assigned twice, or is invalid", id)
 		}
 		seen[l.WorkerID()] = true
 	}
 
-	mariadbtest.RunScript(t, root, string(script)) // D12: once more
+	mariadbtest.RunScript(t, root, string(script)) // D12: a second time
 	var right int
 	if err := root.Get(&right, `SELECT COUNT(*) FROM WORKER_NODE WHERE HOST_NAME = 'h' AND PORT = '8080' AND TYPE = 2
 		AND LAUNCH_DATE >= CURRENT_DATE - INTERVAL 1 DAY AND MODIFIED > NOW() - INTERVAL 5 MINUTE AND CREATED > NOW() - INTERVAL 5 MINUTE`); err != nil {
 		t.Fatal(err)
 	}
 	if right != starts || len(seen) != right {
-		t.Errorf("%d rows are right, and %d worker IDs are distinct; want %d", right, len(seen), starts)
+		t.Errorf("%d rows have the right columns, and %d worker IDs are distinct; want %d", right, len(seen), starts)
 	}
 	for _, forbidden := range []string{"DELETE FROM WORKER_NODE", "DROP TABLE WORKER_NODE", "UPDATE WORKER_NODE SET TYPE = 1"} {
 		if _, err := service.Exec(forbidden); err == nil {
-			t.Errorf("the service account may %s", forbidden)
+			t.Errorf("the service account is allowed to run %s", forbidden)
 		}
 	}
 	generate(t, service)
 }
 
-// generate makes UIDs with a worker ID of the server.
+// generate generates UIDs with a worker ID from the server.
 func generate(t *testing.T, db *sqlx.DB) {
 	t.Helper()
 	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db))
@@ -107,7 +108,7 @@ func generate(t *testing.T, db *sqlx.DB) {
 	}
 	for i, id := range ids {
 		if id < 0 || i > 0 && id <= ids[i-1] {
-			t.Fatalf("%d comes after %d", id, ids[i-1])
+			t.Fatalf("UID %d follows %d, want ascending UIDs", id, ids[i-1])
 		}
 	}
 	if p := g.Parse(ids[0]); p.WorkerID != 81 || time.Since(p.Time) > time.Minute {

@@ -1,4 +1,4 @@
-// Package leaktest checks that a test leaves no goroutine and no file descriptor behind.
+// Package leaktest checks that a test leaks no goroutines and no file descriptors.
 package leaktest
 
 import (
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Check notes how many goroutines and file descriptors there are, and fails the test when
-// there are more at its end. What is about to end gets a few seconds to do so. The test
-// must not be a parallel one.
+// Check counts the goroutines and the file descriptors of the process. It fails the test if there are
+// more at its end, after waiting up to five seconds for them to end. The test must not run in parallel
+// with other tests.
 func Check(tb testing.TB) {
 	tb.Helper()
 	goroutines, fds := runtime.NumGoroutine(), openFDs()
@@ -32,8 +32,7 @@ func Check(tb testing.TB) {
 	})
 }
 
-// openFDs counts the open file descriptors, or returns 0 where the system does not list
-// them.
+// openFDs returns the number of open file descriptors, or 0 if the system does not list them.
 func openFDs() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// queueLimit is how many records wait at most. Beyond it they are dropped and counted.
+// maxQueued is the greatest number of records that wait in a queue. Further records are dropped and
+// counted.
 const maxQueued = 64
 
-// A Queue writes records to a logger in a goroutine of its own, so that it may be called where
-// the user's handler must not run: under a lock, or by a goroutine that others wait for. A
-// handler may so call back into what logs. The goroutine ends when nothing waits to be written.
-// It is safe for concurrent use.
+// A Queue writes log records to a logger in a separate goroutine. Use it where the user's log handler
+// must not run: while a lock is held, or in a goroutine that others wait for. So the handler may block,
+// and may call the code that logs. The goroutine ends when no records wait. A Queue is safe for
+// concurrent use.
 type Queue struct {
 	logger *slog.Logger
 
@@ -46,11 +47,11 @@ func (q *Queue) Log(level slog.Level, msg string, args ...any) {
 	}
 }
 
-// write writes what waits until there is nothing.
+// writeQueued writes the waiting records until there are none.
 func (q *Queue) writeQueued() {
 	ended := false
 	defer func() {
-		if !ended { // the handler has called runtime.Goexit; what it was given with that record is lost
+		if !ended { // the handler has called runtime.Goexit; the records taken with that one are lost
 			go q.writeQueued()
 		}
 	}()
@@ -68,7 +69,7 @@ func (q *Queue) writeQueued() {
 		q.mu.Unlock()
 		for _, r := range records {
 			if ctx := context.Background(); q.logger.Enabled(ctx, r.Level) {
-				q.logger.Handler().Handle(ctx, r) // an error of a handler is its own
+				q.logger.Handler().Handle(ctx, r) // there is no place to report an error of the handler
 			}
 		}
 		if dropped > 0 {
@@ -77,7 +78,7 @@ func (q *Queue) writeQueued() {
 	}
 }
 
-// Flush waits until everything queued so far is written, for d at most, and reports whether it is.
+// Flush waits at most d until no records wait, and reports whether that is so.
 func (q *Queue) Flush(d time.Duration) bool {
 	q.mu.Lock()
 	idle := q.writerDone

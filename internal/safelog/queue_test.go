@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// calling is a handler that calls a function for each record.
+// callbackHandler is a handler that calls a function for each record.
 type callbackHandler struct {
 	slog.Handler
 	f func(r slog.Record)
@@ -23,6 +23,7 @@ func (h callbackHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
+// A Queue writes records in order, and only those of an enabled level.
 func TestQueueKeepsOrder(t *testing.T) {
 	var out bytes.Buffer
 	q := NewQueue(slog.New(slog.NewTextHandler(&out, nil)))
@@ -31,11 +32,11 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 	q.Log(slog.LevelDebug, "hidden")
 	if !q.Flush(time.Minute) {
-		t.Fatal("not written within a minute")
+		t.Fatal("Flush returned false after a minute")
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 50 {
-		t.Fatalf("%d lines, want 50:\n%s", len(lines), out.String())
+		t.Fatalf("%d lines were written, want 50:\n%s", len(lines), out.String())
 	}
 	for n, line := range lines {
 		if !strings.Contains(line, fmt.Sprintf("msg=m%d n=%d", n, n)) {
@@ -44,8 +45,8 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 }
 
-// A handler that blocks, panics or logs itself does not stop those who log.
-func TestQueueOfABadHandler(t *testing.T) {
+// A handler that blocks, panics or logs to the queue itself does not block Log.
+func TestQueueWithBlockingHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *Queue
 		release := make(chan struct{})
@@ -59,25 +60,27 @@ func TestQueueOfABadHandler(t *testing.T) {
 			}
 		}}))
 		q.Log(slog.LevelInfo, "first")
-		synctest.Wait() // it is being written
+		synctest.Wait() // until the handler blocks
 		for range 3 * maxQueued {
 			q.Log(slog.LevelInfo, "more")
 		}
 		if q.Flush(time.Second) {
-			t.Error("Flush reports that a blocked handler has written")
+			t.Error("Flush returned true while the handler is blocked")
 		}
 		close(release)
 		if !q.Flush(time.Second) {
-			t.Error("not written within a second")
+			t.Error("Flush returned false after the handler was released")
 		}
-		if want := 1 + maxQueued + 1; written != want { // the handler's own found no place; one line reports the dropped ones
+		// The first record, the queued ones, and one that reports the dropped ones. The record that the
+		// handler logged was dropped.
+		if want := 1 + maxQueued + 1; written != want {
 			t.Errorf("%d records were written, want %d", written, want)
 		}
 	})
 }
 
-// A handler that ends its goroutine loses records, but not all that come later.
-func TestQueueOfAHandlerThatExits(t *testing.T) {
+// If a handler calls runtime.Goexit, later records are written nevertheless.
+func TestQueueWithExitingHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var written []string
 		q := NewQueue(slog.New(callbackHandler{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
@@ -89,11 +92,11 @@ func TestQueueOfAHandlerThatExits(t *testing.T) {
 		for _, msg := range []string{"first", "second"} {
 			q.Log(slog.LevelInfo, msg)
 			if !q.Flush(time.Second) {
-				t.Fatalf("%q: not written within a second", msg)
+				t.Fatalf("%q: Flush returned false after a second", msg)
 			}
 		}
 		if len(written) != 1 || written[0] != "second" {
-			t.Errorf("%q were written", written)
+			t.Errorf("the records %q were written, want only the second", written)
 		}
 	})
 }

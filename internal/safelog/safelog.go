@@ -1,4 +1,5 @@
-// Package safelog keeps a panic of the user's logger from ending what logs.
+// Package safelog writes log records to the user's logger, and protects the caller from the user's log
+// handler. Wrap recovers its panics. Queue also calls it in a separate goroutine.
 package safelog
 
 import (
@@ -7,9 +8,9 @@ import (
 	"log/slog"
 )
 
-// Wrap returns a logger that writes to l, or to slog.Default() if l is nil, and to which a
-// panic of l's handler is an error that nobody reads: the record is lost, the caller goes on.
-// It does not keep a handler from blocking, so it must not be called under a lock.
+// Wrap returns a logger that writes to l, or to slog.Default() if l is nil. It recovers panics of l's
+// handler: the record is lost, and the caller continues. The handler may still block, so do not call the
+// logger while holding a lock.
 func Wrap(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.Default()
@@ -20,10 +21,10 @@ func Wrap(l *slog.Logger) *slog.Logger {
 	return slog.New(handler{l.Handler()})
 }
 
-// handler is a slog.Handler that returns panics of the one beneath as errors.
+// handler is a slog.Handler that calls the next handler and returns its panics as errors.
 type handler struct{ next slog.Handler }
 
-// Enabled implements slog.Handler. A handler that panics is not enabled.
+// Enabled implements slog.Handler. If the next handler panics, it returns false.
 func (h handler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
 	defer func() {
 		if recover() != nil {
@@ -43,7 +44,7 @@ func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
 	return h.next.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler. Where the handler beneath panics, the attributes are lost.
+// WithAttrs implements slog.Handler. If the next handler panics, the attributes are lost.
 func (h handler) WithAttrs(attrs []slog.Attr) (with slog.Handler) {
 	defer func() {
 		if recover() != nil {
@@ -53,7 +54,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) (with slog.Handler) {
 	return handler{h.next.WithAttrs(attrs)}
 }
 
-// WithGroup implements slog.Handler. Where the handler beneath panics, the group is lost.
+// WithGroup implements slog.Handler. If the next handler panics, the group is lost.
 func (h handler) WithGroup(name string) (with slog.Handler) {
 	defer func() {
 		if recover() != nil {

@@ -1,4 +1,5 @@
-// Package testreq skips tests that need what is not there; or fails them, where it has to be.
+// Package testreq skips tests whose requirements are missing on this machine. If all tests must run, it
+// fails them instead.
 package testreq
 
 import (
@@ -6,14 +7,14 @@ import (
 	"testing"
 )
 
-// Env, where it is set, says that all tests have to run: what is missing is a failure, and no
-// test is left out to be short. `make test` sets it.
+// Env is the name of an environment variable. If it is set, all tests must run: a missing requirement
+// is a failure, and -short skips no test. `make test` sets it.
 const Env = "RINGUID_REQUIRE_SERVER"
 
-// required tells whether all tests have to run.
+// required reports whether all tests must run.
 func required() bool { return os.Getenv(Env) != "" }
 
-// Missing skips a test for want of something, or fails it where all have to run.
+// Missing skips a test because a requirement is missing. If all tests must run, it fails the test.
 func Missing(tb testing.TB, why ...any) {
 	tb.Helper()
 	if required() {
@@ -22,7 +23,7 @@ func Missing(tb testing.TB, why ...any) {
 	tb.Skip(why...)
 }
 
-// Slow skips a test that takes long if tests are to be short, unless all have to run.
+// Slow skips a slow test if -short is set, unless all tests must run.
 func Slow(tb testing.TB, why string) {
 	tb.Helper()
 	if testing.Short() && !required() {

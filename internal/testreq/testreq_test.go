@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// outcome is a test that notes what is made of it.
+// recordingTB is a test that records whether it failed, was skipped or ran.
 type recordingTB struct {
 	testing.TB
 	result string
@@ -17,7 +17,7 @@ func (o *recordingTB) Helper()           {}
 func (o *recordingTB) Fatal(args ...any) { o.result = "failed: " + fmt.Sprint(args...); panic(o) }
 func (o *recordingTB) Skip(args ...any)  { o.result = "skipped: " + fmt.Sprint(args...); panic(o) }
 
-// of runs a test and returns what was made of it.
+// runTest runs a test and returns its result.
 func runTest(test func(testing.TB)) string {
 	o := new(recordingTB)
 	func() {
@@ -28,7 +28,8 @@ func runTest(test func(testing.TB)) string {
 	return o.result
 }
 
-func TestWhatIsMissingFailsWhereAllHaveToRun(t *testing.T) {
+// If all tests must run, Missing fails a test and Slow does not skip it.
+func TestMissingAndSlow(t *testing.T) {
 	missing := func(tb testing.TB) { Missing(tb, "no links: ", 7) }
 	long := func(tb testing.TB) { Slow(tb, "it takes 6 s") }
 	short := flag.Lookup("test.short")
