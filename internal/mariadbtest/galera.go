@@ -18,15 +18,16 @@ import (
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
-// A Cluster is a Galera cluster of MariaDB servers on the loopback interface. Its methods, and
-// those of its nodes, are for one goroutine at a time.
+// A Cluster is a Galera cluster of MariaDB servers on the loopback interface. Its methods, and those of
+// its nodes, must not be called concurrently.
 type Cluster struct {
 	tb    testing.TB
 	nodes []*Server
 }
 
-// StartGalera starts a cluster of n nodes that ends with the test, each with flags behind its
-// own. The test is skipped where there is no MariaDB server or Galera library, as by Start.
+// StartGalera starts a cluster of n nodes, which is stopped at the end of the test. The flags are
+// appended to those of each node. If the MariaDB server or the Galera library is not installed, the test
+// is skipped or fails, as in Start.
 func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 	tb.Helper()
 	testreq.Slow(tb, "it starts a cluster")
@@ -35,8 +36,8 @@ func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 		testreq.Missing(tb, err, ": install it (Debian's packages galera-4 and rsync), or run make test, which does")
 	}
 	c := &Cluster{tb: tb}
-	// Somebody else may take a port before its node has it.
-	for try := 1; ; try++ {
+	// Another process may take a port before the node listens on it.
+	for attempt := 1; ; attempt++ {
 		err := c.start(library, n, flags)
 		if err == nil {
 			return c
@@ -46,14 +47,15 @@ func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 			node.Stop()
 			killRsync(node)
 		}
-		if try == 3 {
+		if attempt == 3 {
 			tb.Fatalf("the cluster does not start: %v", err)
 		}
 		c.nodes = nil
 	}
 }
 
-// galera returns the path of the Galera library, if there is all that a cluster uses.
+// galeraLibrary returns the path of the Galera library. It returns an error if anything that a cluster
+// requires is not installed.
 func galeraLibrary() (string, error) {
 	for _, program := range []string{"mariadbd", "mariadb-install-db", "wsrep_sst_rsync", "rsync"} {
 		if _, err := findProgram(program); err != nil {
@@ -68,7 +70,7 @@ func galeraLibrary() (string, error) {
 	return "", errors.New("libgalera_smm.so was not found")
 }
 
-// start starts all nodes, one after the other.
+// start starts the nodes one after the other, and waits until they form a cluster.
 func (c *Cluster) start(library string, n int, flags []string) error {
 	program, err := findProgram("mariadbd")
 	if err != nil {
@@ -94,7 +96,8 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 			}
 			os.RemoveAll(directory)
 		})
-		// A node that is gone is found out within two seconds or so, not within fifteen.
+		// With these timeouts the cluster notices within about two seconds that a node has crashed,
+		// instead of fifteen.
 		provider := fmt.Sprintf("gmcast.listen_addr=tcp://%s;ist.recv_addr=127.0.0.1:%d;gcache.size=8M;"+
 			"evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT1S;evs.inactive_timeout=PT3S",
 			address, ports[2])
@@ -119,7 +122,7 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 			node.extraFlags = []string{"--wsrep-new-cluster"}
 		}
 		err := node.start()
-		node.extraFlags = nil // a restart joins the others
+		node.extraFlags = nil // after a restart the node joins the others
 		if err != nil {
 			return fmt.Errorf("node %d: %w", i, err)
 		}
@@ -127,9 +130,9 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 	return c.waitReady(n)
 }
 
-// giveAway gives the files of a node to the account of Debian's package where this process is
-// root, and has it run as that: rsync, by which a node gets the others' data, does not write as
-// root.
+// chownToMySQL makes the account mysql of Debian's package the owner of a node's files, and runs the
+// node with that account, if this process runs as root. The reason is that rsync, which copies the data
+// to a new node, does not write as root.
 func (s *Server) chownToMySQL() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -149,11 +152,11 @@ func (s *Server) chownToMySQL() error {
 	})
 }
 
-// endTransfer ends the rsync daemon of a node that ended while it got the others' data.
+// killRsync kills the rsync daemon of a node that ended while it received data from another node.
 func killRsync(s *Server) {
 	text, err := os.ReadFile(s.path("data/rsync_sst.pid"))
 	if err != nil {
-		return // the usual case: the file goes with the daemon
+		return // usually the daemon has ended and deleted the file
 	}
 	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid > 1 {
 		if p, err := os.FindProcess(pid); err == nil {
@@ -162,7 +165,7 @@ func killRsync(s *Server) {
 	}
 }
 
-// wait waits until the nodes that run form one cluster of that size.
+// waitReady waits until the running nodes form one cluster of that size.
 func (c *Cluster) waitReady(size int) error {
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(50 * time.Millisecond) {
 		ready := 0
@@ -181,7 +184,7 @@ func (c *Cluster) waitReady(size int) error {
 	}
 }
 
-// status returns a status variable, "" where the node does not answer.
+// status returns the value of a status variable, or "" if the node does not answer.
 func (s *Server) status(name string) string {
 	db, err := open(s.DSN("root", "", ""))
 	if err != nil {
@@ -198,7 +201,7 @@ func (s *Server) status(name string) string {
 	return row.Value
 }
 
-// running reports whether the process of the node runs.
+// running reports whether the server's process is running.
 func (s *Server) running() bool {
 	select {
 	case <-s.exited:
@@ -208,13 +211,14 @@ func (s *Server) running() bool {
 	}
 }
 
-// Node returns node i, counted from 0.
+// Node returns the node with index i, which starts at 0.
 func (c *Cluster) Node(i int) *Server { return c.nodes[i] }
 
-// Size returns the number of nodes, whether they run or not.
+// Size returns the number of nodes, including those that are stopped.
 func (c *Cluster) Size() int { return len(c.nodes) }
 
-// WaitFor waits until all nodes that run form one cluster of that size.
+// WaitFor waits until the running nodes form one cluster of that size. It fails the test if that takes
+// too long.
 func (c *Cluster) WaitFor(size int) {
 	c.tb.Helper()
 	if err := c.waitReady(size); err != nil {
@@ -222,11 +226,11 @@ func (c *Cluster) WaitFor(size int) {
 	}
 }
 
-// Database makes a database of a name of its own on all nodes, and returns its name and a
-// connection to it as root, on node 0.
+// Database creates a database with a new name on all nodes. It returns the name and a connection to the
+// database as root, on node 0.
 func (c *Cluster) Database() (string, *sqlx.DB) { return c.nodes[0].Database() }
 
-// freePorts returns n ports that are free, and differ.
+// freePorts returns n different free ports.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {
@@ -234,7 +238,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // when all are found
+		defer l.Close() // only at the end, so that the ports differ
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil

@@ -6,6 +6,7 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 )
 
+// A cluster replicates rows, and a killed node joins it again.
 func TestGalera(t *testing.T) {
 	c := mariadbtest.StartGalera(t, 3)
 	name, db := c.Database()

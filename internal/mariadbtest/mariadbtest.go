@@ -1,13 +1,11 @@
-// Package mariadbtest gives a test a MariaDB server of its own: in a temporary directory, on a
-// free port of the loopback interface, gone with the test. Replica adds an asynchronous
-// replica, StartGalera starts a cluster, and StartMySQL56 is the same as Start for Oracle's
-// MySQL 5.6.
+// Package mariadbtest starts private MariaDB servers for tests. A server has a temporary directory and a
+// free port on the loopback interface, and is stopped and removed at the end of the test. Replica adds
+// an asynchronous replica. StartGalera starts a cluster. StartMySQL56 is like Start, for Oracle's MySQL
+// 5.6.
 package mariadbtest
 
 import (
 	"context"
-	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -20,41 +18,41 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
-// DSNEnv names a server that Connect uses instead of starting one.
+// DSNEnv is the name of an environment variable with the data source name of a server. If it is set,
+// Connect uses that server instead of starting one.
 const DSNEnv = "RINGUID_TEST_DSN"
 
-// startTimeout is how long a server may take until it answers.
+// startTimeout bounds how long a server may take until it answers.
 const startTimeout = 60 * time.Second
 
-// Server is a MariaDB server, or MySQL's. Its methods are for one goroutine at a time.
+// Server is a MariaDB or MySQL server. Its methods must not be called concurrently.
 type Server struct {
 	tb         testing.TB
 	kind       serverKind
 	directory  string
 	port       int
-	account    []string // the flag that names the account to run as, where one must
+	account    []string // the flag with the account to run as, if one is required
 	flags      []string
-	extraFlags []string      // further flags of the process that runs now: see RestartWith
-	exited     chan struct{} // closed when the process that runs now is gone
+	extraFlags []string      // further flags of the current process, see RestartWith
+	exited     chan struct{} // closed when the current process has ended
 	cmd        *exec.Cmd
 }
 
-// kind is what differs between MariaDB and MySQL.
+// serverKind is what differs between MariaDB and MySQL.
 type serverKind struct {
-	program string              // the path of the server
-	flags   []string            // what it requires, before all other flags
-	env     []string            // what its environment requires
-	install func(*Server) error // makes the system tables, in the directory data
+	program string              // the path of the server program
+	flags   []string            // required flags, which come before all other flags
+	env     []string            // required environment variables
+	install func(*Server) error // creates the system tables in the directory data
 }
 
-// Start starts a server that ends with the test, with flags behind its own. Where there is
-// no server to start, or tests are to be short, the test is skipped, unless all have to run:
-// see package testreq.
+// Start starts a server, which is stopped at the end of the test. The flags are appended to the
+// package's flags. If the server is not installed, or if -short is set, the test is skipped, unless all
+// tests must run, see package testreq.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
 	testreq.Slow(tb, "it starts a server")
@@ -70,10 +68,10 @@ func Start(tb testing.TB, flags ...string) *Server {
 	return start(tb, serverKind{program: program, install: installMariaDB}, flags)
 }
 
-// start starts a server of a kind that ends with the test.
+// start starts a server of the given kind, which is stopped at the end of the test.
 func start(tb testing.TB, k serverKind, flags []string) *Server {
 	tb.Helper()
-	// Not in the test's own directory, whose name can be longer than a socket's may be.
+	// This is not the test's own temporary directory, whose name can be too long for a socket.
 	directory, err := os.MkdirTemp("", "ringuid-db")
 	if err != nil {
 		tb.Fatal(err)
@@ -90,7 +88,7 @@ func start(tb testing.TB, k serverKind, flags []string) *Server {
 		tb.Fatal(err)
 	}
 	var failure error
-	for range 5 { // somebody else may take the port before the server has it
+	for range 5 { // another process may take the port before the server listens on it
 		var err error
 		if s.port, err = freePort(); err != nil {
 			tb.Fatal(err)
@@ -103,8 +101,8 @@ func start(tb testing.TB, k serverKind, flags []string) *Server {
 	return nil
 }
 
-// installMariaDB makes the server's system tables. The program that does so starts a server,
-// which was seen to crash in making a temporary table; so there is another try.
+// installMariaDB creates the server's system tables. It makes up to three attempts, because the program
+// that creates the tables starts a server, which occasionally crashed while creating a temporary table.
 func installMariaDB(s *Server) error {
 	program, err := findProgram("mariadb-install-db")
 	if err != nil {
@@ -123,8 +121,8 @@ func installMariaDB(s *Server) error {
 	return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
 }
 
-// environ is the environment of the server's processes: their temporary files lie in the
-// server's own directory.
+// environ returns the environment of the server's processes. Their temporary files are in the server's
+// directory.
 func (s *Server) environ() []string {
 	tmp := s.path("tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
@@ -133,7 +131,8 @@ func (s *Server) environ() []string {
 	return append(append(os.Environ(), "TMPDIR="+tmp), s.kind.env...)
 }
 
-// find finds a program, also where the paths of users who are not root do not lead.
+// findProgram returns the path of a program. It also searches directories that are usually not in the
+// PATH of users other than root.
 func findProgram(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -146,7 +145,7 @@ func findProgram(name string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
 }
 
-// asRoot is the flag without which MariaDB does not run as root.
+// rootUserFlag returns the flag that MariaDB requires to run as root.
 func rootUserFlag() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}
@@ -154,6 +153,7 @@ func rootUserFlag() []string {
 	return nil
 }
 
+// freePort returns a free port.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -163,7 +163,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// file names a file in the server's directory.
+// path returns the path of a file in the server's directory.
 func (s *Server) path(name string) string { return filepath.Join(s.directory, name) }
 
 // start starts the process and waits until the server answers.
@@ -198,7 +198,7 @@ func (s *Server) start() error {
 	}
 }
 
-// ping tells whether the server answers; and it is this one, not another on its port.
+// ping reports whether this server answers, and not another one on its port.
 func (s *Server) ping(ctx context.Context) bool {
 	db, err := open(s.DSN("root", "", ""))
 	if err != nil {
@@ -217,22 +217,22 @@ func (s *Server) DSN(user, password, database string) string {
 	return cfg.FormatDSN()
 }
 
-// Address returns host and port of the server.
+// Address returns the host and port of the server.
 func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// PID returns the number of the server's process.
+// PID returns the process ID of the server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Directory returns the directory that all of the server's files are in.
+// Directory returns the directory with all files of the server.
 func (s *Server) Directory() string { return s.directory }
 
-// Kill ends the server by SIGKILL, as a crash does.
+// Kill kills the server with SIGKILL, which has the same effect as a crash of the process.
 func (s *Server) Kill() {
 	s.cmd.Process.Kill()
 	<-s.exited
 }
 
-// Stop ends the server in order, or if that takes long, by Kill.
+// Stop shuts the server down. If that takes longer than 20 seconds, it kills the server.
 func (s *Server) Stop() {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return
@@ -245,15 +245,14 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart starts the server again after Kill or Stop, with the same data, on the same port.
+// Restart starts the server again after Kill or Stop, with the same data and the same port.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.RestartWith()
 }
 
-// RestartWith is Restart with further flags, which the next Restart drops. Another process
-// may have the port for a while, as the near end of a connection, so it tries for some
-// seconds.
+// RestartWith is Restart with further flags, which apply until the next Restart. It tries for up to a
+// minute, because a client connection of another process may use the port for a short time.
 func (s *Server) RestartWith(flags ...string) {
 	s.tb.Helper()
 	s.extraFlags = flags
@@ -263,101 +262,16 @@ func (s *Server) RestartWith(flags ...string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.tb.Fatalf("the server does not start again: %v\n%s", err, s.Log())
+			s.tb.Fatalf("the server does not restart: %v\n%s", err, s.Log())
 		}
 	}
 }
 
 // Log returns the end of the server's log.
 func (s *Server) Log() string {
-	text, err := os.ReadFile(s.path("log.err")) // MySQL adds .err to other names
+	text, err := os.ReadFile(s.path("log.err")) // MySQL appends .err to names without it
 	if err != nil {
 		return err.Error()
 	}
 	return string(text[max(0, len(text)-4_000):])
-}
-
-// Open opens a data source name, until the end of the test.
-func Open(tb testing.TB, dsn string) *sqlx.DB {
-	tb.Helper()
-	db, err := open(dsn)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { db.Close() })
-	return db
-}
-
-// open opens a data source name without the driver's log lines, which servers that are
-// killed cause many of.
-func open(dsn string) (*sqlx.DB, error) {
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Logger = &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return sqlx.NewDb(sql.OpenDB(connector), "mysql"), nil
-}
-
-// Database makes a database of a name of its own, and returns its name and a connection to
-// it as root.
-func (s *Server) Database() (string, *sqlx.DB) {
-	s.tb.Helper()
-	name := "ringuid_" + strings.ToLower(rand.Text()[:8])
-	Open(s.tb, s.DSN("root", "", "")).MustExec("CREATE DATABASE " + name)
-	return name, Open(s.tb, s.DSN("root", "", name))
-}
-
-// Connect returns a connection to a new database that is gone after the test, and the data
-// source name of it: on the server that DSNEnv names, if it is set, else on one of its own.
-func Connect(tb testing.TB) (*sqlx.DB, string) {
-	tb.Helper()
-	dsn := os.Getenv(DSNEnv)
-	if dsn == "" {
-		s := Start(tb)
-		name, db := s.Database()
-		return db, s.DSN("root", "", name)
-	}
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		tb.Fatalf("%s: %v", DSNEnv, err)
-	}
-	cfg.DBName = ""
-	admin := Open(tb, cfg.FormatDSN())
-	cfg.DBName = "ringuid_" + strings.ToLower(rand.Text()[:8])
-	admin.MustExec("CREATE DATABASE " + cfg.DBName)
-	tb.Cleanup(func() { admin.MustExec("DROP DATABASE " + cfg.DBName) })
-	return Open(tb, cfg.FormatDSN()), cfg.FormatDSN()
-}
-
-// Script runs the statements of a script, which are separated by semicolons at the ends of
-// lines, as a client does.
-func RunScript(tb testing.TB, db *sqlx.DB, script string) {
-	tb.Helper()
-	for _, statement := range SplitStatements(script) {
-		if _, err := db.Exec(statement); err != nil {
-			tb.Fatalf("%v\nin: %s", err, statement)
-		}
-	}
-}
-
-// Statements cuts a script into its statements: comments of whole lines fall away.
-func SplitStatements(script string) []string {
-	var text strings.Builder
-	for line := range strings.Lines(script) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
-			text.WriteString(line)
-		}
-	}
-	var statements []string
-	for part := range strings.SplitSeq(text.String(), ";\n") {
-		if part = strings.TrimSpace(part); part != "" {
-			statements = append(statements, part)
-		}
-	}
-	return statements
 }

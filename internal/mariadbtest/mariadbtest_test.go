@@ -11,7 +11,8 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 )
 
-func TestServerKeepsItsDataAndLeavesNothing(t *testing.T) {
+// A server keeps its data across restarts, and is removed at the end of the test.
+func TestServer(t *testing.T) {
 	var directory string
 	var pid int
 	t.Run("server", func(t *testing.T) {
@@ -25,7 +26,7 @@ func TestServerKeepsItsDataAndLeavesNothing(t *testing.T) {
 			s.Restart()
 			var n int
 			if err := mariadbtest.Open(t, s.DSN("root", "", name)).Get(&n, "SELECT COUNT(*) FROM t"); err != nil || n != 1 {
-				t.Errorf("%d rows are left, %v", n, err)
+				t.Errorf("%d rows remain after a restart, %v; want 1", n, err)
 			}
 		}
 		pid = s.PID()
@@ -34,10 +35,10 @@ func TestServerKeepsItsDataAndLeavesNothing(t *testing.T) {
 		return // skipped
 	}
 	if _, err := os.Stat(directory); err == nil {
-		t.Errorf("%s is left", directory)
+		t.Errorf("the directory %s was not removed", directory)
 	}
 	if err := syscall.Kill(pid, 0); err == nil {
-		t.Errorf("process %d is left", pid)
+		t.Errorf("process %d is still running", pid)
 	}
 }
 
@@ -49,7 +50,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-func TestStatements(t *testing.T) {
+func TestSplitStatements(t *testing.T) {
 	got := mariadbtest.SplitStatements("-- a; comment\nSELECT 1;\n  -- another;\nSELECT\n  2 /* within; */;\n\n;\n")
 	want := []string{"SELECT 1", "SELECT\n  2 /* within; */"}
 	if !reflect.DeepEqual(got, want) {

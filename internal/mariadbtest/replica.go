@@ -10,20 +10,19 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// PrimaryFlags are the flags of a server that has replicas.
+// PrimaryFlags returns the flags of a server that has replicas.
 func PrimaryFlags() []string {
 	return []string{"--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--relay-log=relay"}
 }
 
-// Replica starts a server of the same kind as s that replicates all of s, asynchronously, and
-// is read-only, also after a restart. The primary s must run with PrimaryFlags, and must never
-// have deleted a binary log. The replica starts with the flags of s, except the server ID, and
-// then with those given.
+// Replica starts a server of the same kind as s that replicates all databases of s asynchronously. It is
+// read-only, also after a restart. The primary s must run with PrimaryFlags, and must never have deleted
+// a binary log. The replica has the flags of s, with another server ID, followed by the given flags.
 func (s *Server) Replica(flags ...string) *Server {
 	s.tb.Helper()
 	r := start(s.tb, s.kind, append(append(append([]string(nil), s.flags...), "--server-id=2", "--read-only"), flags...))
 	admin := r.Admin()
-	// Without a position it begins with the primary's first binary log.
+	// Without a position, the replica begins with the primary's first binary log.
 	admin.MustExec("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + strconv.Itoa(s.port) +
 		", MASTER_USER='root', MASTER_PASSWORD='', MASTER_CONNECT_RETRY=1")
 	admin.MustExec("START SLAVE")
@@ -31,25 +30,26 @@ func (s *Server) Replica(flags ...string) *Server {
 	return r
 }
 
-// Admin returns a connection as root without a database, until the end of the test.
+// Admin returns a connection as root without a default database. It is closed at the end of the test.
 func (s *Server) Admin() *sqlx.DB {
 	s.tb.Helper()
 	return Open(s.tb, s.DSN("root", "", ""))
 }
 
-// CatchUp waits until the replica s has applied all that is in the primary's binary log now.
+// WaitApplied waits until the replica s has applied everything that is in the primary's binary log at
+// the time of the call.
 func (s *Server) WaitApplied(primary *Server) {
 	s.tb.Helper()
 	file, position := primary.binlogPosition()
 	var events sql.NullInt64
 	err := s.Admin().Get(&events, "SELECT MASTER_POS_WAIT(?, ?, ?)", file, position, int(startTimeout.Seconds()))
-	if err != nil || events.Int64 < 0 || !events.Valid { // -1 is a timeout, NULL a replica that does not run
-		s.tb.Fatalf("the replica does not reach %s %d: %v, %v; its state is %v", file, position, events, err, s.ReplicaStatus())
+	if err != nil || events.Int64 < 0 || !events.Valid { // -1 is a timeout, NULL means that replication does not run
+		s.tb.Fatalf("the replica did not apply the rows up to %s %d: %v, %v; its status is %v", file, position, events, err, s.ReplicaStatus())
 	}
 }
 
-// Receive waits until the replica s has received all that is in the primary's binary log now,
-// applied or not.
+// WaitReceived waits until the replica s has received everything that is in the primary's binary log at
+// the time of the call, whether it has applied it or not.
 func (s *Server) WaitReceived(primary *Server) {
 	s.tb.Helper()
 	file, position := primary.binlogPosition()
@@ -60,12 +60,12 @@ func (s *Server) WaitReceived(primary *Server) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.tb.Fatalf("the replica does not receive %s; its state is %v", want, status)
+			s.tb.Fatalf("the replica did not receive the rows up to %s; its status is %v", want, status)
 		}
 	}
 }
 
-// position is the end of the server's binary log.
+// binlogPosition returns the position of the end of the server's binary log.
 func (s *Server) binlogPosition() (file string, position int64) {
 	s.tb.Helper()
 	status := s.QueryRow("SHOW MASTER STATUS")
@@ -76,14 +76,15 @@ func (s *Server) binlogPosition() (file string, position int64) {
 	return status["File"], position
 }
 
-// ReplicaStatus returns the columns of SHOW SLAVE STATUS, none where the server is no replica.
+// ReplicaStatus returns the columns of SHOW SLAVE STATUS. The map is empty if the server is not a
+// replica.
 func (s *Server) ReplicaStatus() map[string]string {
 	s.tb.Helper()
 	return s.QueryRow("SHOW SLAVE STATUS")
 }
 
-// Row returns the columns of the first row of a query as root, as text: none where there is
-// no row.
+// QueryRow runs a query as root and returns the columns of the first row as text. The map is empty if
+// there is no row.
 func (s *Server) QueryRow(query string) map[string]string {
 	s.tb.Helper()
 	columns, row := map[string]any{}, map[string]string{}

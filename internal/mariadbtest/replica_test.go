@@ -6,12 +6,13 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 )
 
+// A replica receives and applies rows, separately, and is read-only.
 func TestReplica(t *testing.T) {
-	for name, begin := range map[string]func(testing.TB, ...string) *mariadbtest.Server{
+	for name, start := range map[string]func(testing.TB, ...string) *mariadbtest.Server{
 		"MariaDB": mariadbtest.Start, "MySQL 5.6": mariadbtest.StartMySQL56,
 	} {
 		t.Run(name, func(t *testing.T) {
-			primary := begin(t, mariadbtest.PrimaryFlags()...)
+			primary := start(t, mariadbtest.PrimaryFlags()...)
 			database, db := primary.Database()
 			db.MustExec("CREATE TABLE t (n INT) ENGINE = InnoDB")
 			replica := primary.Replica()
@@ -24,12 +25,12 @@ func TestReplica(t *testing.T) {
 			}
 			db.MustExec("INSERT INTO t VALUES (1)")
 			if replica.WaitApplied(primary); rows() != 1 {
-				t.Errorf("%d rows after CatchUp, want 1", rows())
+				t.Errorf("%d rows are applied after WaitApplied, want 1", rows())
 			}
 			replica.Admin().MustExec("STOP SLAVE SQL_THREAD")
 			db.MustExec("INSERT INTO t VALUES (2)")
 			if replica.WaitReceived(primary); rows() != 1 {
-				t.Errorf("%d rows are applied without the thread that applies them", rows())
+				t.Errorf("%d rows are applied while the SQL thread is stopped, want 1", rows())
 			}
 			primary.Kill()
 			replica.Admin().MustExec("START SLAVE SQL_THREAD")
@@ -37,7 +38,7 @@ func TestReplica(t *testing.T) {
 			replica.RestartWith("--skip-slave-start")
 			var readOnly bool
 			if err := replica.Admin().Get(&readOnly, "SELECT @@global.read_only"); err != nil || !readOnly {
-				t.Errorf("after a restart read_only is %v, %v", readOnly, err)
+				t.Errorf("after a restart read_only is %v, %v; want true", readOnly, err)
 			}
 		})
 	}

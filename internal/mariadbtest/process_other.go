@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// run starts a process, and closes exited when it is gone.
+// startProcess starts a process, and closes exited when it has ended.
 func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
 	if err := cmd.Start(); err != nil {
 		return err
@@ -19,5 +19,5 @@ func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
 	return nil
 }
 
-// terminate asks a process to end, where there is a way to.
+// terminate asks a process to shut down, on systems where that is possible.
 func terminate(p *os.Process) { p.Signal(os.Interrupt) }

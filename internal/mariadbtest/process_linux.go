@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// run starts a process that the system kills when this one dies, and closes exited when it
-// is gone. The system watches the thread that started it, so that one waits for it.
+// startProcess starts a process, and closes exited when it has ended. The kernel kills the process when
+// the thread that started it ends. So a separate goroutine is locked to that thread and waits for the
+// process.
 func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -25,5 +26,5 @@ func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
 	return <-started
 }
 
-// terminate asks a process to end.
+// terminate asks a process to shut down.
 func terminate(p *os.Process) { p.Signal(syscall.SIGTERM) }
