@@ -1,4 +1,4 @@
-# `make test` is what the README names and .ci/run calls: everything, on real components.
+# `make test` runs all checks and tests, on real servers. The README refers to it, and .ci/run calls it.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -8,22 +8,22 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
-test: ## everything: checks, cross-compiles, race tests with a real MariaDB (installed if missing), examples, fuzzing, benchmarks once
+test: ## run everything: checks, cross-compilation, race tests with a real MariaDB (installed if missing), examples, fuzzing, each benchmark once
 	@scripts/test.sh
 
 .PHONY: check
-check: ## the quick part, without a server: formatting, vet, staticcheck, short tests
+check: ## run the quick part, without servers: formatting, vet, staticcheck, short tests
 	@scripts/check.sh
 	go test -short -timeout 5m ./...
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME (60s)
+fuzz: ## run each fuzz target for FUZZTIME (default 60s)
 	@scripts/fuzz.sh
 
 .PHONY: bench
-bench: ## everything that is measured, ten rounds, into benchmarks/RESULTS.md; BENCH=regexp: a table of those alone
+bench: ## run all measurements, ten rounds, and write benchmarks/RESULTS.md; with BENCH=regexp, print a table of those benchmarks only
 	@scripts/bench.sh
 
 .PHONY: guard
-guard: ## the hot calls beside their limits; fails far beyond them
+guard: ## measure the most frequent calls; fail if they are far slower than their limits
 	@cd benchmarks && go run ./cmd/guard

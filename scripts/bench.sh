@@ -1,7 +1,8 @@
 #!/bin/sh
-# Everything that is measured: the benchmarks of the benchmarks module, ten rounds of all of
-# them in turn, as a benchstat table; then what no benchmark can measure; and of both,
-# benchmarks/RESULTS.md and its chart. With BENCH=regexp, only the table of those that match.
+# Runs all measurements. First it runs the benchmarks of the benchmarks module in ten rounds and prints a
+# benchstat table. Then it measures what benchmarks cannot measure, and writes all results to
+# benchmarks/RESULTS.md and its chart. With BENCH=regexp, it only prints the table of the benchmarks that
+# match.
 . "$(dirname "$0")/lib.sh"
 
 tools
@@ -9,7 +10,7 @@ cpus=${CPUS:-2}
 out=$(mktemp)
 trap 'rm -f "$out" "$out.round"' EXIT
 
-# once BENCHMARKS CPUS runs the benchmarks that match once.
+# once REGEXP CPUS runs the benchmarks that match once.
 once() {
 	status=0
 	(cd benchmarks && go test -run '^$' -bench "$1" -benchtime "${BENCHTIME:-100ms}" -cpu "$2" .) >"$out.round" || status=$?
@@ -32,5 +33,5 @@ step medians
 tool benchstat "$out"
 [ -z "${BENCH:-}" ] || exit 0
 
-step "latency, padding, a busy machine"
+step "latency, padding, and a busy machine"
 (cd benchmarks && GOMAXPROCS=$cpus go run ./cmd/report -bench "$out" -command 'make bench')

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Formatting, vet and staticcheck of all modules.
+# Checks the formatting of all modules, and runs go vet and staticcheck.
 . "$(dirname "$0")/lib.sh"
 
 step gofmt
 unformatted=$(gofmt -l .)
 if [ -n "$unformatted" ]; then
-	printf 'gofmt would change:\n%s\n' "$unformatted" >&2
+	printf 'these files are not formatted with gofmt:\n%s\n' "$unformatted" >&2
 	exit 1
 fi
 

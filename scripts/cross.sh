@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compiles the root module for other systems: the packages, and by vet also their tests.
+# Compiles the root module for other systems. go build compiles the packages, and go vet also compiles
+# their tests.
 . "$(dirname "$0")/lib.sh"
 
 export CGO_ENABLED=0

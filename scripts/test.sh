@@ -1,20 +1,19 @@
 #!/bin/sh
-# All that is checked of a change. Stops at the first failure, and leaves nothing running.
+# Runs all checks and tests. It stops at the first failure, and ends all processes that it has started.
 . "$(dirname "$0")/lib.sh"
 
 scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 export PATH
 
-# All that the tests write goes to a directory of this run. Its path, unique to the run, is
-# also how to know the processes that the run has started: it is in their environment, or
-# among their arguments.
+# The tests write all files to a directory of this run. Its path is unique, and identifies the processes
+# that the run has started, because it is in their environment or in their arguments.
 outside=${TMPDIR:-/tmp}
-run=$(mktemp -d "$outside/ru.XXXXXX") # short, because the path of a socket must be
+run=$(mktemp -d "$outside/ru.XXXXXX") # short, because the path of a socket must be short
 chmod 755 "$run"
 export TMPDIR="$run"
 
-# started lists the processes of the run but for this script's own.
+# started prints the IDs of the processes of this run, except this script.
 started() (
 	export TMPDIR="$outside"
 	if [ -r /proc/self/environ ]; then
@@ -24,7 +23,7 @@ started() (
 	fi
 )
 
-# finish ends what the run has left, however the script ends.
+# finish kills the remaining processes of the run and removes its files. It runs however the script ends.
 finish() {
 	status=$?
 	trap - EXIT
@@ -42,7 +41,7 @@ trap 'exit 143' TERM HUP
 scripts/check.sh
 scripts/cross.sh
 
-# Where this is set, a missing server is a failure.
+# With this variable, a missing server is a failure.
 export RINGUID_REQUIRE_SERVER=1
 
 all=$(modules)
@@ -51,11 +50,11 @@ for module in $all; do
 	(cd "$module" && go test -race -count=1 -timeout 10m ./...)
 done
 
-# RINGUID_FULL marks the pass in which the tests of uniqueness take their full size.
-step "tests without the race detector, which are larger"
+# With RINGUID_FULL, the tests of uniqueness run in full size.
+step "larger tests without the race detector"
 RINGUID_FULL=1 go test -count=1 -timeout 10m ./bitsalloc ./ringbuffer ./uid/...
 
-step "the portable form of percpu"
+step "the portable implementation of percpu"
 go test -count=1 -timeout 6m -tags ringuid_portable ./uid/percpu
 
 if [ -d examples ]; then
@@ -71,20 +70,20 @@ for module in $all; do
 	(cd "$module" && go test -run '^$' -bench . -benchtime 1x -timeout 3m ./...)
 done
 
-step "the hot calls beside their limits"
+step "the most frequent calls, compared with their limits"
 (cd benchmarks && go run ./cmd/guard)
 
-step "nothing is left running"
+step "checking that no process remains"
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	left=$(started)
 	[ -n "$left" ] || break
-	sleep 1 # it may be about to end
+	sleep 1 # a process may be about to end
 done
 if [ -n "$left" ]; then
-	echo "processes that the tests have left, and that are ended now:" >&2
+	echo "the tests have left these processes, which are killed now:" >&2
 	for pid in $left; do
 		ps -o pid=,args= -p "$pid" >&2 || true
 	done
 	exit 1
 fi
-echo "all is well"
+echo "all tests and checks passed"

@@ -1,5 +1,5 @@
-// The one function of Windows' bcryptprimitives.dll that Go's runtime calls, for versions of
-// Wine that do not have that library. scripts/wine.sh builds it.
+// The only function of the Windows library bcryptprimitives.dll that Go's runtime calls. It is for versions
+// of Wine without that library. scripts/wine.sh builds it.
 
 #include <windows.h>
 #include <ntsecapi.h>
