@@ -1,81 +1,88 @@
--- The table that grants worker IDs, for ringuid and for services of Baidu's UidGenerator,
--- which may share it.
+-- This script creates the table that assigns worker IDs to UID generators. Services that use ringuid
+-- and services that use Baidu's UidGenerator can share the table.
 --
--- This script may be run again at any time: it creates the table if there is none, and
--- changes and drops nothing. Run it in the database that the services' DSN names, here ids:
+-- You can run the script repeatedly. It creates the table if it does not exist. It does not change or
+-- drop anything. Run it in the database that the DSN of the services names. In this file that
+-- database is ids:
 --
 --       $ mysql ids < schema.sql
 --
--- The statements in these comments are for an administrator, in the order in which they work.
--- Replace what stands in <angle brackets>, and the names ids and 'service'@'%'.
+-- The statements in these comments are for database administrators. Run the statements of a section
+-- in the given order. Replace the text in <angle brackets>, and the names ids and 'service'@'%'.
 --
 -- SERVERS
---   MySQL 5.6, 5.7 and 8, MariaDB 10.6 and later: as it stands, also in strict mode.
---   TiDB: as it stands. Without AUTO_ID_CACHE=1, which the comment in the last line sets on TiDB
---   (6.4 and later) and nowhere else, each TiDB server takes 30,000 keys at a time, and every
---   restart of one wastes what is left of them.
---   Do not make ID an AUTO_RANDOM column, nor a UUID: a worker ID has to be small.
---   The table is utf8mb4. One that Baidu's script or an earlier version of this one created has
---   the character set of its database. If that is latin1, inserts from a host whose name is not
---   Latin, such as 主机-1, always fail. This converts it, and blocks inserts while it runs. The
---   first statement is for tables of Baidu's script, whose CREATED has a default of zero:
+--   MySQL 5.6, 5.7 and 8, and MariaDB 10.6 and later: the script works without changes, also in
+--   strict mode.
+--   TiDB: the script works without changes. On TiDB 6.4 and later, the comment in its last line sets
+--   AUTO_ID_CACHE=1. Other servers ignore that comment. Without AUTO_ID_CACHE=1, each TiDB server
+--   reserves 30,000 keys at once, and loses the unused ones when it restarts.
+--   Do not change the column ID to AUTO_RANDOM or to a UUID. Worker IDs must be small numbers.
+--   The character set of the table is utf8mb4. A table that was created by Baidu's script, or by an
+--   earlier version of this script, has the character set of its database. If that is latin1,
+--   inserts always fail for hosts whose name contains characters that latin1 does not have, such as
+--   主机-1. The following statements convert the table. Inserts are blocked while they run. The first
+--   statement is required for tables of Baidu's script, where the default of CREATED is zero:
 --
 --       SET SESSION sql_mode = '';
 --       ALTER TABLE WORKER_NODE CONVERT TO CHARACTER SET utf8mb4;
 --
 -- DURABILITY
---   A service uses its worker ID as soon as the server has acknowledged the insert. If the
---   server forgets an acknowledged insert, it grants the same ID again, and all UIDs of that
---   worker ID can exist twice. Services log a warning where they see that. These two must be 1,
---   here and in the server's configuration file:
+--   A service uses its worker ID as soon as the server has acknowledged the insert. If the server
+--   loses an acknowledged insert, it assigns the same ID a second time, and all UIDs with that worker
+--   ID can exist twice. Services log a warning if they detect settings with which this can happen.
+--   The following two settings must be 1. Set them here and in the server's configuration file:
 --
 --       SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog;
 --       SET GLOBAL innodb_flush_log_at_trx_commit = 1;
 --       SET GLOBAL sync_binlog = 1;
 --
---   * innodb_flush_log_at_trx_commit = 2 survives a server process that is killed, but not the
---     loss of the machine (power, kernel). 0 survives neither.
---   * sync_binlog matters where a binary log is written, for replicas or backups: after the
---     loss of the machine, the server rolls back what the binary log does not have. The
---     default of MariaDB and of MySQL before 5.7.7 is 0.
---   * The disk must keep what was flushed to it.
---   * An asynchronous replica lacks the last inserts when the primary is lost. Where a replica is
---     to take over, use semi-synchronous replication with a timeout so long that it never falls
---     back to asynchronous, and promote the replica that has received most. The status must be ON:
+--   * With innodb_flush_log_at_trx_commit = 2, no insert is lost if the server process is killed, but
+--     inserts can be lost if the machine fails (power failure, kernel crash). With 0, inserts can be
+--     lost in both cases.
+--   * sync_binlog matters if the server writes a binary log, for replicas or backups. After a failure
+--     of the machine, the server rolls back transactions that are not in the binary log. The default
+--     is 0 in MariaDB, and in MySQL before 5.7.7.
+--   * The disk must not lose data that was flushed to it.
+--   * When a primary fails, an asynchronous replica lacks the last inserts. If a replica is to replace
+--     the primary in that case, use semi-synchronous replication. Set its timeout so high that it
+--     never falls back to asynchronous replication. Promote the replica that has received the most.
+--     The status must be ON:
 --
 --       SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status';
 --
---     Without that, each failover requires the procedure AFTER A FAILOVER below.
+--     Without semi-synchronous replication, follow the section AFTER A FAILOVER below in each
+--     failover.
 --
 -- PRIVILEGES
---   A service inserts one row when it starts, and one whenever it changes to another worker ID
---   under sustained load. It reads, creates, changes and deletes nothing, and it must not choose
---   an ID: a single row with the greatest ID would use up the supply. So it may set all columns
---   but ID. The table must exist before the grant. (TiDB before 8.5.6 has no privileges on
---   columns. There, grant INSERT on the table.)
+--   A service inserts one row when it starts, and one row each time it changes its worker ID under
+--   sustained load. It does not read, create, change or delete anything. It must not choose an ID,
+--   because a single row with the greatest possible ID would use up all worker IDs. So a service may
+--   set all columns except ID. Create the table before you grant the privilege. (TiDB before 8.5.6
+--   has no column privileges. On these versions, grant INSERT on the table.)
 --
 --       CREATE USER 'service'@'%' IDENTIFIED BY '<password>';
 --       GRANT INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
 --          ON ids.WORKER_NODE TO 'service'@'%';
 --
---   An account that already may insert into all columns loses that by these two, in this order:
+--   If an account has the privilege INSERT on the whole table, run these two statements, in this
+--   order, to restrict it:
 --
 --       REVOKE INSERT ON ids.WORKER_NODE FROM 'service'@'%';
 --       GRANT INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
 --          ON ids.WORKER_NODE TO 'service'@'%';
 --
 -- WHAT A ROW MEANS
---   One start of one generator, or its change to another worker ID under sustained load. Its
---   ID is the worker ID in every UID of this generator: a row is the only record of which
---   generator a UID came from. Nothing reads the other columns.
+--   A row stands for one start of a generator, or for one change of its worker ID under sustained
+--   load. The ID of the row is the worker ID in all UIDs that the generator generates with it. The
+--   row is the only record of which generator a UID came from. No program reads the other columns.
 --
 -- WHEN ROWS MAY BE DELETED
---   An ID that comes a second time leads to UIDs that exist already. Keys do not come again as
---   long as the table's counter never goes back. So:
---   * Old rows may be deleted at any time, if nobody wants the record. Delete them in pieces,
---     and repeat the second statement until it deletes nothing. One DELETE of a million rows
---     holds up replicas. At the default isolation level, REPEATABLE READ, a DELETE blocks all
---     inserts while it runs:
+--   If an ID is assigned a second time, UIDs are generated that exist already. The server does not
+--   assign an ID again as long as the table's counter never goes back. Therefore:
+--   * You may delete old rows at any time, if nobody needs them as a record. Delete them in batches:
+--     repeat the second statement until it deletes no more rows. A single DELETE of a million rows
+--     delays replicas. At the default isolation level, REPEATABLE READ, a DELETE blocks all inserts
+--     while it runs:
 --
 --       SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
 --       DELETE FROM WORKER_NODE
@@ -83,43 +90,46 @@
 --          AND ID < (SELECT ID FROM (SELECT MAX(ID) AS ID FROM WORKER_NODE) AS newest)
 --        ORDER BY ID LIMIT 10000;
 --
---     A server whose binlog_format is STATEMENT (the default of MySQL before 5.7.7) refuses that
---     with error 1665. There, leave out the first statement and delete 1000 rows at a time.
---   * Never delete the row with the greatest ID. MySQL before 8.0 and MariaDB before 10.2.4
---     keep the counter in memory only, and a restart sets it to the greatest ID that is there.
---   * Never TRUNCATE the table, never drop and create it, never lower its AUTO_INCREMENT: each
---     of them sets the counter back.
---   * Two tables are two counters: a fleet that shares a layout and an epoch requires one table,
---     or one for each prefix where it uses workerassign.Prefix.
+--     If binlog_format is STATEMENT (the default of MySQL before 5.7.7), the server refuses the
+--     DELETE with error 1665. On such a server, omit the first statement and delete 1000 rows per
+--     batch.
+--   * Never delete the row with the greatest ID. MySQL before 8.0 and MariaDB before 10.2.4 keep the
+--     counter only in memory. When they restart, they set it to the greatest existing ID.
+--   * Never TRUNCATE the table, never drop and create it, and never lower its AUTO_INCREMENT. Each of
+--     these sets the counter back.
+--   * Each table has its own counter. Generators that share a layout and an epoch must use the same
+--     table. If they use workerassign.Prefix, each prefix may have its own table.
 --
 -- AFTER A FAILOVER OR A RESTORED BACKUP
---   A replica that was promoted without the primary's last rows, or a server restored from a
---   backup, grants those rows' IDs again. Raise its counter beyond every ID that can have been
---   granted, before it accepts the first write: services that are running insert too, when they
---   change to another worker ID. Until step 5 the server must be read-only, or reachable by
---   nobody else. A tool that makes replicas writable by itself must run steps 1 to 4 first, or
---   requires semi-synchronous replication. On Galera, the same applies after a bootstrap from a
---   node that is not the most advanced one. Services can be told to refuse such IDs: all that are
---   too low (workerassign.WithMinWorkerID), or all that are not above the greatest one that their
---   host was granted (workerassign.WithHighWaterFile). The second stops a host at the first such
---   ID, until its file "….refused" is deleted, but not a host that was granted nothing lately. If,
---   after steps 1 and 2, both servers show the same MAX(ID) in step 3, skip step 4.
+--   A replica that was promoted without the primary's last rows assigns the IDs of these rows a
+--   second time. So does a server that was restored from a backup. Raise its counter above every ID
+--   that may have been assigned, before the server accepts its first write. Running services insert
+--   rows too, when they change their worker ID. So until step 5 the server must be read-only, or
+--   nobody else must be able to connect to it. If a tool makes replicas writable automatically, it
+--   must run steps 1 to 4 first, or you must use semi-synchronous replication. On Galera, follow the
+--   same steps after a bootstrap from a node that was not the most advanced one.
+--   Services can be configured to refuse such IDs. workerassign.WithMinWorkerID refuses all IDs below
+--   a given number. workerassign.WithHighWaterFile refuses all IDs that are not greater than the
+--   greatest ID that was assigned to the host before. After the first such ID it stops the host until
+--   its file "….refused" is deleted. It does not stop a host that was not assigned any ID recently.
+--   If both servers show the same MAX(ID) in step 3, after steps 1 and 2, skip step 4.
 --
---   1. Fence the old primary: started again, it grants IDs too, which the new one does not know.
---      Put read_only = 1 into its configuration file, and keep the services away from it. It may
---      become a replica only as a new copy of the new primary. While it still runs:
+--   1. Fence the old primary. If it is started again, it assigns IDs too, and the new primary does not
+--      know them. Put read_only = 1 into its configuration file, and prevent services from connecting
+--      to it. It may become a replica only after it was initialized with a new copy of the new
+--      primary. If it still runs:
 --
 --       SET GLOBAL read_only = 1;
 --
---   2. On the replica, which must be read-only, also by its configuration file: apply all that
---      it has received. If the old primary still runs, first wait until Read_Master_Log_Pos
---      grows no more. Repeat the third statement until Exec_Master_Log_Pos equals
---      Read_Master_Log_Pos and Relay_Master_Log_File equals Master_Log_File (Source instead of
---      Master on MySQL 8), and only then run the last two, which discard the relay log. Until
---      then do not restart the server, and do not stop its SQL thread: MariaDB with GTIDs, its
---      default since 10.10, discards the relay log when replication starts after both threads
---      were stopped. MySQL before 8.0.22 and MariaDB before 10.5 have SLAVE instead of REPLICA.
---      After restoring a backup, apply the binary logs instead.
+--   2. Make sure that the replica is read-only, also in its configuration file. Then let it apply
+--      everything that it has received. If the old primary still runs, first wait until
+--      Read_Master_Log_Pos no longer increases. Repeat the third statement until Exec_Master_Log_Pos
+--      equals Read_Master_Log_Pos and Relay_Master_Log_File equals Master_Log_File (on MySQL 8, the
+--      names contain Source instead of Master). Only then run the last two statements, which discard
+--      the relay log. Until then, do not restart the server and do not stop its SQL thread: MariaDB
+--      with GTIDs, the default since 10.10, discards the relay log when replication starts after both
+--      threads were stopped. MySQL before 8.0.22 and MariaDB before 10.5 use SLAVE instead of REPLICA
+--      in these statements. If you restore a backup, apply the binary logs instead of this step.
 --
 --       SET GLOBAL read_only = 1;
 --       STOP REPLICA IO_THREAD;
@@ -127,46 +137,50 @@
 --       STOP REPLICA;
 --       RESET REPLICA ALL;
 --
---   3. Find the greatest ID that is known to have been granted: the greatest of what the first
---      statement shows here, what it shows on the old primary if its data can still be read (then
---      that is the answer), the worker IDs in the services' logs, and those in the UIDs that the
---      services have stored. The second statement finds these, in each table that has a column
---      of UIDs. Its figures are of the default layout 1-28-22-13 and epoch: 13 bits of sequence,
---      22 of worker ID, 35 of both, 1767225600 the Unix time of 2026-01-01. It looks at UIDs of
---      the last 7 days: look further back if the newest row here is older. If the time unit is a
---      part of a second, multiply the time in brackets by the units in a second. If
---      workerassign.Prefix or Divide use some worker bits, take the others only.
+--   3. Find the greatest ID that is known to have been assigned. It is the greatest of these numbers:
+--      the result of the first statement on this server, the result of the first statement on the old
+--      primary (if its data can still be read, this is the answer), the worker IDs in the logs of the
+--      services, and the worker IDs in the UIDs that the services have stored. The second statement
+--      finds the last ones. Run it for each table with a column of UIDs. Its numbers are those of the
+--      default layout 1-28-22-13 and the default epoch: 13 bits of sequence, 22 bits of worker ID, 35
+--      bits for both, and 1767225600, the Unix time of 2026-01-01. It searches the UIDs of the last 7
+--      days. If the newest row on this server is older, search more days. If the time unit is a
+--      fraction of a second, multiply the time in parentheses by the number of units in a second. If
+--      workerassign.Prefix or Divide uses some of the worker bits, extract only the other bits.
 --
 --       SELECT MAX(ID), MAX(CREATED) FROM WORKER_NODE;
 --       SELECT MAX((<uid> >> 13) & ((1 << 22) - 1)) AS worker_id
 --         FROM <table>
 --        WHERE <uid> >= ((UNIX_TIMESTAMP() - 7 * 86400 - 1767225600) << 35);
 --
---   4. Insert a row whose ID lies beyond that by a margin. The margin covers IDs that left no
---      trace, such as those of services that have stored no UID yet. It must exceed the number
---      of IDs granted between the newest row here and the fencing of the old primary. Ten times
---      per_day (below), and at least 10,000, is good: that is a quarter of a percent of 22 bits.
---      Too large a margin costs worker IDs, too small a one uniqueness. The second statement
---      must show this row. If it does not, the ID was too small: start again at step 3.
---      Where super_read_only refuses the insert (MySQL), set that to 0, but leave read_only at 1.
+--   4. Insert a row whose ID is greater than that ID by a margin. The margin covers IDs that left no
+--      trace, for example those of services that have stored no UID yet. It must be greater than the
+--      number of IDs that were assigned between the newest row on this server and the fencing of the
+--      old primary. Use ten times per_day (see below), and at least 10,000, which is a quarter of a
+--      percent of 22 bits. A margin that is too large wastes worker IDs. A margin that is too small
+--      can lead to duplicate UIDs. The second statement must show the new row. If it does not, the ID
+--      was too small. In that case, start again at step 3.
+--      If super_read_only (MySQL) makes the insert fail, set super_read_only to 0, but leave read_only
+--      at 1.
 --
 --       INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
 --       VALUES (<next ID>, 'counter raised', '', 3, CURRENT_DATE, NOW(), NOW());
 --       SELECT ID, HOST_NAME FROM WORKER_NODE ORDER BY ID DESC LIMIT 1;
 --
---      Setting the table's AUTO_INCREMENT by ALTER TABLE is no substitute: a value that is too
---      small is ignored without an error, and servers that keep the counter in memory forget it
---      at a restart.
+--      Do not set the table's AUTO_INCREMENT with ALTER TABLE instead. The server ignores a value that
+--      is too small without an error, and servers that keep the counter in memory lose the value when
+--      they restart.
 --
---   5. Only now let the server accept writes, and the services reach it:
+--   5. Now let the server accept writes, and let the services connect to it:
 --
 --       SET GLOBAL read_only = 0;
 --
 -- HOW MANY ARE LEFT
---   The layout's worker bits bound the ID: 2^bits - 1, which is 4194303 for the default 22
---   bits (1-28-22-13). If workerassign.Prefix or Divide use some of these bits, the others bound
---   it. Beyond that services refuse to start. Nothing wraps. At the rate of the last 30 days, or
---   of all days where the table is younger:
+--   The number of worker bits of the layout limits the ID to at most 2^bits - 1. For the default of 22
+--   bits (1-28-22-13) that is 4194303. If workerassign.Prefix or Divide uses some of these bits, only
+--   the others count. When the IDs exceed the limit, services refuse to start. IDs never start at 1
+--   again. This query computes how many days are left at the rate of the last 30 days. If the table is
+--   younger, it uses the rate since the first row:
 --
 --       SELECT used, supply, 100 * used / supply AS percent, per_day,
 --              GREATEST(supply - used, 0) / per_day AS days_left
@@ -179,16 +193,17 @@
 --                        WHERE CREATED > NOW() - INTERVAL 30 DAY
 --                        GROUP BY ID DIV 1000) AS thousands) AS recent;
 --
---   per_day and days_left are NULL when all rows are younger than an hour, or none or only one
---   is younger than 30 days. IDs are counted in each thousand from its first row to its last: so
---   keys without a row count, but not what the counter was raised by.
---   Rows that were deleted still count: used is the greatest ID, not the number of rows.
---   auto_increment_increment, where it is n, hands out every n-th key only, and so divides the
---   supply by n. Galera sets it to the number of nodes by itself (wsrep_auto_increment_control),
---   as do some setups with two primaries. Inserts that fail or are rolled back use keys up too.
+--   per_day and days_left are NULL if all rows are younger than an hour, or if fewer than two rows are
+--   younger than 30 days. In each thousand of IDs, the query counts the IDs from the first row to the
+--   last. So it counts IDs without a row, but not a gap that results from raising the counter.
+--   Deleted rows count too, because used is the greatest ID and not the number of rows.
+--   If auto_increment_increment is n, the server assigns only every n-th ID, so only the n-th part of
+--   the IDs can be used. Galera sets it to the number of nodes automatically
+--   (wsrep_auto_increment_control), as do some setups with two primaries. Inserts that fail or are
+--   rolled back use up IDs too.
 
 CREATE TABLE IF NOT EXISTS WORKER_NODE (
-  ID          BIGINT      NOT NULL AUTO_INCREMENT COMMENT 'the worker ID; never used twice',
+  ID          BIGINT      NOT NULL AUTO_INCREMENT COMMENT 'the worker ID, never assigned twice',
   HOST_NAME   VARCHAR(64) NOT NULL COMMENT 'host name or address',
   PORT        VARCHAR(64) NOT NULL COMMENT 'port, or time and random number',
   TYPE        INT         NOT NULL COMMENT '1 container, 2 actual machine, 3 fake',
