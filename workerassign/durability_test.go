@@ -18,7 +18,7 @@ func TestSchemaDurability(t *testing.T) {
 		s := start(t, append(mariadbtest.PrimaryFlags(), "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")...)
 		admin := s.Admin()
 		statements := newSection(t, "DURABILITY")
-		show := statements.next("SELECT @@GLOBAL.")
+		show := statements.nextStatement("SELECT @@GLOBAL.")
 		settings := func(want string) {
 			t.Helper()
 			var flush, binlog int
@@ -27,10 +27,10 @@ func TestSchemaDurability(t *testing.T) {
 			}
 		}
 		settings("0 0")
-		admin.MustExec(statements.next("SET GLOBAL innodb_flush_log_at_trx_commit"))
-		admin.MustExec(statements.next("SET GLOBAL sync_binlog"))
+		admin.MustExec(statements.nextStatement("SET GLOBAL innodb_flush_log_at_trx_commit"))
+		admin.MustExec(statements.nextStatement("SET GLOBAL sync_binlog"))
 		settings("1 1")
-		admin.MustExec(statements.next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")) // TestSemiSynchronousReplica checks its result
+		admin.MustExec(statements.nextStatement("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")) // TestSemiSynchronousReplica checks its result
 	})
 }
 
@@ -115,8 +115,8 @@ func TestSemiSynchronousReplica(t *testing.T) {
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_enabled = ON")
 	statements := newSection(t, "DURABILITY")
-	statements.left = statements.left[len(statements.left)-1:]
-	show := statements.next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
+	statements.remaining = statements.remaining[len(statements.remaining)-1:]
+	show := statements.nextStatement("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		statusOf := func(s *mariadbtest.Server, name string) string {
 			rows := []struct {

@@ -12,12 +12,12 @@ import (
 // countingAssigner assigns consecutive worker IDs, and counts its leases and releases.
 type countingAssigner struct {
 	next, assigned, released atomic.Int64
-	fail                     error
+	err                      error
 }
 
 func (a *countingAssigner) Assign(context.Context, Request) (Lease, error) {
-	if a.fail != nil {
-		return nil, a.fail
+	if a.err != nil {
+		return nil, a.err
 	}
 	a.assigned.Add(1)
 	return &countedLease{disposableLease: disposableLease(a.next.Add(1) - 1), countingAssigner: a}, nil
@@ -30,7 +30,7 @@ type countedLease struct {
 
 func (l *countedLease) Release(context.Context, time.Time) error {
 	l.released.Add(1)
-	return l.fail
+	return l.err
 }
 
 // countFrom returns a countingAssigner that begins with a worker ID.

@@ -23,8 +23,8 @@ func TestPrefix(t *testing.T) {
 		t.Errorf("%v; %d leases were released, want 1", err, inner.released.Load())
 	}
 	failing := countFrom(32)
-	failing.fail = errors.New("store failed")
-	if _, err := Prefix(failing, 5, 5).Assign(ctx, request10Bits); !errors.Is(err, failing.fail) {
+	failing.err = errors.New("store failed")
+	if _, err := Prefix(failing, 5, 5).Assign(ctx, request10Bits); !errors.Is(err, failing.err) {
 		t.Errorf("Assign() = %v, want the store's error", err)
 	}
 }

@@ -39,9 +39,9 @@ func newFailover(t *testing.T, start startFunc) *failover {
 	db := createIDsDatabase(t, f.primary)
 	mariadbtest.RunScript(t, db, schemaScript(t))
 	account := newSection(t, "PRIVILEGES", "<password>", "secret")
-	db.MustExec(account.next("CREATE USER"))
-	db.MustExec(account.next("GRANT INSERT ("))
-	account.left = nil // the statements that change the privileges of an existing account
+	db.MustExec(account.nextStatement("CREATE USER"))
+	db.MustExec(account.nextStatement("GRANT INSERT ("))
+	account.remaining = nil // the statements that change the privileges of an existing account
 	f.replica = f.primary.Replica()
 	admin := f.replica.Admin()
 	admin.MustExec("CREATE DATABASE shop")
@@ -168,7 +168,7 @@ func TestSchemaFailover(t *testing.T) {
 			})
 
 			// Step 1.
-			f.primary.Admin().MustExec(statements.next("SET GLOBAL read_only = 1"))
+			f.primary.Admin().MustExec(statements.nextStatement("SET GLOBAL read_only = 1"))
 			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary", readOnly)
 			f.primary.Kill()
 			f.primary.RestartWith("--read-only") // as its configuration file says now
@@ -177,10 +177,10 @@ func TestSchemaFailover(t *testing.T) {
 
 			// Step 2.
 			admin := mariadbtest.Open(t, f.replica.DSN("root", "", "ids"))
-			admin.MustExec(statements.next("SET GLOBAL read_only = 1"))
-			admin.MustExec(statements.next("STOP "))
+			admin.MustExec(statements.nextStatement("SET GLOBAL read_only = 1"))
+			admin.MustExec(statements.nextStatement("STOP "))
 			f.apply()
-			status := statements.next("SHOW ")
+			status := statements.nextStatement("SHOW ")
 			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 				columns := f.replica.QueryRow(status)
 				for _, name := range []string{"Exec_Master_Log_Pos", "Read_Master_Log_Pos", "Relay_Master_Log_File", "Master_Log_File"} {
@@ -195,22 +195,22 @@ func TestSchemaFailover(t *testing.T) {
 					t.Fatal("the replica has not applied all received rows after a minute")
 				}
 			}
-			admin.MustExec(statements.next("STOP "))
-			admin.MustExec(statements.next("RESET "))
+			admin.MustExec(statements.nextStatement("STOP "))
+			admin.MustExec(statements.nextStatement("RESET "))
 
 			// Step 3.
 			var here, used int64
 			var newest string
-			if err := admin.QueryRow(statements.next("SELECT MAX(ID), MAX(CREATED)")).Scan(&here, &newest); err != nil || here != f.received {
+			if err := admin.QueryRow(statements.nextStatement("SELECT MAX(ID), MAX(CREATED)")).Scan(&here, &newest); err != nil || here != f.received {
 				t.Errorf("the greatest ID is %d, %v; want %d, the last received one", here, err, f.received)
 			}
-			if err := admin.Get(&used, statements.next("SELECT MAX((<uid> >> 13)")); err != nil || used != f.stored {
+			if err := admin.Get(&used, statements.nextStatement("SELECT MAX((<uid> >> 13)")); err != nil || used != f.stored {
 				t.Errorf("the greatest worker ID in UIDs is %d, %v; want %d", used, err, f.stored)
 			}
 
 			// Step 4. Inserting an existing ID fails, and the second statement detects an ID that is too
 			// small.
-			insert, verify := statements.next("INSERT INTO WORKER_NODE (ID,"), statements.next("SELECT ID, HOST_NAME")
+			insert, verify := statements.nextStatement("INSERT INTO WORKER_NODE (ID,"), statements.nextStatement("SELECT ID, HOST_NAME")
 			raised := func() int64 {
 				t.Helper()
 				var id int64
@@ -246,7 +246,7 @@ func TestSchemaFailover(t *testing.T) {
 			if n := maxID(t, f.replica); n != next {
 				t.Errorf("before the server accepts writes the greatest ID is %d, want %d", n, next)
 			}
-			f.replica.Admin().MustExec(statements.next("SET GLOBAL read_only = 0"))
+			f.replica.Admin().MustExec(statements.nextStatement("SET GLOBAL read_only = 0"))
 			service := openAsService(t, f.replica)
 			var after []int64
 			for range 5 {

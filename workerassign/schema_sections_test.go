@@ -63,8 +63,8 @@ func TestSchemaServers(t *testing.T) {
 		wantErrorNumber(t, err, "a Chinese host name in latin1", 1366)
 		statements, admin := newSection(t, "SERVERS"), mariadbtest.Open(t, s.DSN("root", "", "ids"))
 		admin.SetMaxOpenConns(1) // so that the statements share a session
-		admin.MustExec(statements.next("SET SESSION sql_mode"))
-		admin.MustExec(statements.next("ALTER TABLE WORKER_NODE CONVERT"))
+		admin.MustExec(statements.nextStatement("SET SESSION sql_mode"))
+		admin.MustExec(statements.nextStatement("ALTER TABLE WORKER_NODE CONVERT"))
 		if id := mustGrant(t, db, chinese); id <= last {
 			t.Errorf("worker ID %d was assigned after %d", id, last)
 		}
@@ -82,7 +82,7 @@ func TestSchemaPrivileges(t *testing.T) {
 		s := start(t)
 		db := createIDsDatabase(t, s)
 		statements := newSection(t, "PRIVILEGES", "<password>", "secret")
-		create, columns := statements.next("CREATE USER"), statements.next("GRANT INSERT (")
+		create, columns := statements.nextStatement("CREATE USER"), statements.nextStatement("GRANT INSERT (")
 		if _, err := db.Exec(columns); err == nil {
 			t.Error("the grant succeeds before the table and the account exist")
 		}
@@ -111,8 +111,8 @@ func TestSchemaPrivileges(t *testing.T) {
 
 		db.MustExec("GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%'") // a privilege on all columns
 		addRows(t, mariadbtest.Open(t, s.DSN("service", "secret", "ids")), agedRow{1000, 0})
-		db.MustExec(statements.next("REVOKE INSERT"))
-		db.MustExec(statements.next("GRANT INSERT ("))
+		db.MustExec(statements.nextStatement("REVOKE INSERT"))
+		db.MustExec(statements.nextStatement("GRANT INSERT ("))
 		limited()
 	})
 }
@@ -162,7 +162,7 @@ func TestSchemaDeletion(t *testing.T) {
 			return err
 		}
 		statements := newSection(t, "WHEN ROWS MAY BE DELETED")
-		isolation, remove := statements.next("SET SESSION TRANSACTION ISOLATION LEVEL"), statements.next("DELETE FROM WORKER_NODE")
+		isolation, remove := statements.nextStatement("SET SESSION TRANSACTION ISOLATION LEVEL"), statements.nextStatement("DELETE FROM WORKER_NODE")
 
 		// At the default isolation level the DELETE blocks inserts. An open transaction stands for a
 		// DELETE that is running.

@@ -14,7 +14,7 @@ func TestSchemaHowManyAreLeft(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		db := createIDsDatabase(t, start(t))
 		mariadbtest.RunScript(t, db, schemaScript(t))
-		query := newSection(t, "HOW MANY ARE LEFT").next("SELECT used, supply")
+		query := newSection(t, "HOW MANY ARE LEFT").nextStatement("SELECT used, supply")
 		const day, supply = 86_400, 1<<22 - 1
 		daily := []agedRow{{1000, 10 * day}, {1030, 9 * day}, {1060, 8 * day}, {1090, 7 * day}, {1120, 6 * day}, {1150, 5 * day},
 			{1180, 4 * day}, {1210, 3 * day}, {1240, 2 * day}, {1270, day}, {1300, 0}}

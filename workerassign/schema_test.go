@@ -103,9 +103,9 @@ func TestSchemaComments(t *testing.T) {
 
 // section is the statements of a section of schema.sql, in order, for the test that runs them.
 type section struct {
-	t     *testing.T
-	left  []string
-	names *strings.Replacer
+	t            *testing.T
+	remaining    []string
+	placeholders *strings.Replacer
 }
 
 // newSection returns a section. The test fails if it does not use all of its statements. pairs are the
@@ -120,10 +120,10 @@ func newSection(t *testing.T, heading string, pairs ...string) *section {
 	if !slices.Contains(testedSections(), heading) || len(c.statements[heading]) == 0 {
 		t.Fatalf("schema.sql has no section %q with statements, or the section is missing in testedSections", heading)
 	}
-	s := &section{t: t, left: c.statements[heading], names: strings.NewReplacer(pairs...)}
+	s := &section{t: t, remaining: c.statements[heading], placeholders: strings.NewReplacer(pairs...)}
 	t.Cleanup(func() {
-		if len(s.left) > 0 && !t.Failed() {
-			t.Errorf("the test did not run these statements of the section %s: %q", heading, s.left)
+		if len(s.remaining) > 0 && !t.Failed() {
+			t.Errorf("the test did not run these statements of the section %s: %q", heading, s.remaining)
 		}
 	})
 	return s
@@ -131,13 +131,13 @@ func newSection(t *testing.T, heading string, pairs ...string) *section {
 
 // next returns the next statement, which must begin with the given text. It replaces the placeholders
 // by the pairs of newSection, then by further pairs.
-func (s *section) next(begin string, pairs ...string) string {
+func (s *section) nextStatement(begin string, pairs ...string) string {
 	s.t.Helper()
-	if len(s.left) == 0 || !strings.HasPrefix(s.left[0], begin) {
-		s.t.Fatalf("the next statements are %q, want one that begins with %q", s.left, begin)
+	if len(s.remaining) == 0 || !strings.HasPrefix(s.remaining[0], begin) {
+		s.t.Fatalf("the next statements are %q, want one that begins with %q", s.remaining, begin)
 	}
-	statement := strings.NewReplacer(pairs...).Replace(s.names.Replace(s.left[0]))
-	s.left = s.left[1:]
+	statement := strings.NewReplacer(pairs...).Replace(s.placeholders.Replace(s.remaining[0]))
+	s.remaining = s.remaining[1:]
 	if placeholder := regexp.MustCompile(`<[A-Za-z][A-Za-z ]*>`).FindString(statement); placeholder != "" {
 		s.t.Fatalf("nothing replaces %s in %s", placeholder, statement)
 	}
@@ -243,10 +243,10 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 				}
 			}
 			// The statements of the comments run in each mode. Other tests check their results.
-			db.MustExec(newSection(t, "HOW MANY ARE LEFT").next("SELECT used"))
+			db.MustExec(newSection(t, "HOW MANY ARE LEFT").nextStatement("SELECT used"))
 			deletion := newSection(t, "WHEN ROWS MAY BE DELETED")
-			db.MustExec(deletion.next("SET SESSION TRANSACTION ISOLATION LEVEL"))
-			db.MustExec(deletion.next("DELETE FROM WORKER_NODE"))
+			db.MustExec(deletion.nextStatement("SET SESSION TRANSACTION ISOLATION LEVEL"))
+			db.MustExec(deletion.nextStatement("DELETE FROM WORKER_NODE"))
 			db.MustExec("DELETE FROM WORKER_NODE") // the comments forbid this, but this server keeps its counter
 			s.Kill()
 			s.Restart()

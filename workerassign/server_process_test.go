@@ -62,7 +62,7 @@ func TestInvariant1Processes(t *testing.T) {
 				byID[r.ID] = r
 			}
 			for n, id := range ids {
-				want := tableRow{ID: id, Host: fmt.Sprintf("host-%d", n), Port: fmt.Sprintf("port-%d", n), Type: 1 + n%3, Launched: true, Modified: true, Created: true}
+				want := tableRow{ID: id, Host: fmt.Sprintf("host-%d", n), Port: fmt.Sprintf("port-%d", n), Type: 1 + n%3, LaunchDateOK: true, ModifiedOK: true, CreatedOK: true}
 				if id < 1 || byID[id] != want {
 					t.Errorf("process %d has worker ID %d, whose row is %+v, want %+v", n, id, byID[id], want)
 				}

@@ -46,21 +46,21 @@ func createService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB, database st
 	t.Helper()
 	user := "service_" + database[len(database)-6:]
 	statements := newSection(t, "PRIVILEGES", "<password>", "secret", "'service'", "'"+user+"'", "ids.", database+".")
-	db.MustExec(statements.next("CREATE USER"))
-	db.MustExec(statements.next("GRANT INSERT ("))
-	statements.left = nil // the statements that change the privileges of an existing account
+	db.MustExec(statements.nextStatement("CREATE USER"))
+	db.MustExec(statements.nextStatement("GRANT INSERT ("))
+	statements.remaining = nil // the statements that change the privileges of an existing account
 	return s.DSN(user, "secret", database)
 }
 
 // tableRow is a row of the table. Whether its times are right is computed by the server.
 type tableRow struct {
-	ID       int64  `db:"ID"`
-	Host     string `db:"HOST_NAME"`
-	Port     string `db:"PORT"`
-	Type     int    `db:"TYPE"`
-	Launched bool   `db:"LAUNCHED"`
-	Modified bool   `db:"IS_MODIFIED"`
-	Created  bool   `db:"IS_CREATED"`
+	ID           int64  `db:"ID"`
+	Host         string `db:"HOST_NAME"`
+	Port         string `db:"PORT"`
+	Type         int    `db:"TYPE"`
+	LaunchDateOK bool   `db:"LAUNCHED"`
+	ModifiedOK   bool   `db:"IS_MODIFIED"`
+	CreatedOK    bool   `db:"IS_CREATED"`
 }
 
 const selectRows = `SELECT ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE BETWEEN CURRENT_DATE - INTERVAL 1 DAY AND CURRENT_DATE AS LAUNCHED,
@@ -118,7 +118,7 @@ func TestDriverSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range got {
-		if !r.Created || !r.Modified || r.Host == "" || r.Port == "" || r.Type < 1 || r.Type > 2 {
+		if !r.CreatedOK || !r.ModifiedOK || r.Host == "" || r.Port == "" || r.Type < 1 || r.Type > 2 {
 			t.Errorf("the row %+v has a wrong column", r)
 		}
 	}
