@@ -16,7 +16,7 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// If the lock file is replaced repeatedly, Assign attempts again at a bounded rate until its context ends.
+// If the lock file is replaced repeatedly, Assign tries again at a bounded rate until its context ends.
 func TestReplacedLockFileDoesNotSpin(t *testing.T) {
 	requireOpenFileDeletion(t)
 	directory := t.TempDir()

@@ -12,8 +12,8 @@ import (
 )
 
 // Invariant 1, after a server has lost its last rows: a host that received some of their keys refuses
-// them. Its further attempts do not increment the counter until the host receives keys of another host
-// with a greater mark.
+// them, and inserts no more rows. Otherwise its inserts would increment the counter until the host
+// received keys that belong to another host with a greater mark.
 func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
 	mariadbtest.RunScript(t, db, schemaScript(t))

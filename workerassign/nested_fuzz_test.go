@@ -11,7 +11,7 @@ import (
 )
 
 // binaryDigits returns the expected worker ID in binary. Each field is written with its width: first
-// the numbers of the wrappers, the outermaxID first, then the number of the store.
+// the numbers of the wrappers, the outermost first, then the number of the store.
 func binaryDigits(fields []int64, widths []int) string {
 	var s strings.Builder
 	for i, f := range fields {
@@ -21,7 +21,7 @@ func binaryDigits(fields []int64, widths []int) string {
 }
 
 // FuzzNested nests Divide and Prefix and compares the worker IDs with those of binaryDigits. The fuzzed
-// bytes choose the wrappers: three bytes for each wrapper, the outermaxID first.
+// bytes choose the wrappers: three bytes for each wrapper, the outermost first.
 func FuzzNested(f *testing.F) {
 	f.Add(int64(1023), []byte{0, 2, 0}, int64(0))
 	f.Add(int64(1<<22-1), []byte{1, 5, 3, 0, 2, 0, 0, 3, 0}, int64(4711))
@@ -95,7 +95,7 @@ func FuzzNested(f *testing.F) {
 			if n, total := l.(CountingLease).Remaining(maxID); n < 0 || total < n || total > maxID {
 				t.Fatalf("%d left of %d, the greatest worker ID is %d", n, total, maxID)
 			}
-			// The part number of the outermaxID Divide is incremented first. When it overflows, that of
+			// The part number of the outermost Divide is incremented first. When it overflows, that of
 			// the next Divide is incremented, and so on. Last comes the number of the store.
 			carry := true
 			for _, i := range divides {

@@ -129,7 +129,7 @@ func newSection(t *testing.T, heading string, pairs ...string) *section {
 	return s
 }
 
-// next returns the next statement, which must begin with the given text. It replaces the placeholders
+// nextStatement returns the next statement, which must begin with the given text. It replaces the placeholders
 // by the pairs of newSection, then by further pairs.
 func (s *section) nextStatement(begin string, pairs ...string) string {
 	s.t.Helper()
