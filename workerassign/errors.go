@@ -54,7 +54,7 @@ type DatabaseError struct {
 	Table  string // the table of the insert
 	Server string // host and port of the server; "" if they are not known
 	Advice string // how to fix the cause
-	Err    error  // the error of the driver
+	Err    error  // the error of the driver, or one that wraps ErrNoKey or ErrTooLow
 }
 
 // Error implements error.
@@ -68,7 +68,7 @@ func (e *DatabaseError) Error() string {
 // Is reports whether target is ErrPermanent.
 func (e *DatabaseError) Is(target error) bool { return target == ErrPermanent }
 
-// Unwrap returns the error of the driver.
+// Unwrap returns Err.
 func (e *DatabaseError) Unwrap() error {
 	if e == nil {
 		return nil
@@ -81,7 +81,7 @@ func (e *DatabaseError) Unwrap() error {
 type RetryError struct {
 	Operation string        // what was attempted
 	Attempts  int           // the number of attempts
-	Elapsed   time.Duration // the time from the start of Assign to its end
+	Elapsed   time.Duration // the duration of all attempts and their pauses
 	Cause     error         // the error of the context
 	LastErr   error         // the error of the last attempt; nil if there was none
 	Advice    string        // what to check; "" if there is no advice

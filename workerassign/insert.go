@@ -49,14 +49,14 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 		}
 	}()
 	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, t.d.cfg.attemptTimeout)
+	attemptCtx, cancel := context.WithTimeout(ctx, t.d.cfg.attemptTimeout)
 	defer cancel()
 	t.setPhase(phaseConnect)
 	defer t.warnIfSlow()()
 
-	conn, err := t.d.db.Conn(limited)
+	conn, err := t.d.db.Conn(attemptCtx)
 	if err != nil {
-		return 0, t.driverFailure(limited, begin, err)
+		return 0, t.driverFailure(attemptCtx, begin, err)
 	}
 	defer conn.Close()
 	// The mark is read after the connection was obtained. While this goroutine waited for the
@@ -68,9 +68,9 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	} else if err != nil {
 		return 0, &failure{err: err, returnAsIs: true}
 	}
-	key, failed = t.insertRow(limited, begin, conn, mark)
+	key, failed = t.insertRow(attemptCtx, begin, conn, mark)
 	if failed != nil {
-		endTransaction(limited, conn, failed)
+		endTransaction(attemptCtx, conn, failed)
 		return 0, failed
 	}
 	if t.d.highWater != nil {
