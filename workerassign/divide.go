@@ -10,10 +10,10 @@ import (
 )
 
 // Divide returns an assigner that leases each worker ID of the inner assigner a as 2^bits worker IDs,
-// called parts. It is for generators that change their worker ID often: they use up the worker IDs of
-// the inner assigner more slowly, by a factor of up to 2^bits. The disadvantage is that each process
-// takes a complete worker ID of the inner assigner when it starts. The parts that the process has not
-// used when it ends are lost.
+// called parts. It is for generators that often change their worker ID under load (rollover): they use
+// up the worker IDs of the inner assigner more slowly, by a factor of up to 2^bits. The disadvantage is
+// that each process takes a complete worker ID of the inner assigner when it starts. The parts that the
+// process has not used when it ends are lost.
 //
 // The upper bits of the resulting worker ID hold the number of the part, from 0 to 2^bits-1. bits
 // must be at least 1 and less than the number of worker bits of the layout. The remaining lower bits

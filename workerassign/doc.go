@@ -10,9 +10,9 @@
 //   - [Static] uses the worker ID that the caller chooses.
 //
 // Two wrappers change the worker IDs of another assigner. [Prefix] puts a fixed number into the
-// upper bits, for example the number of a data center. [Divide] leases each worker ID as several,
-// for generators that change their worker ID often. Both take the number of worker bits from
-// [Request].MaxWorkerID and append a description of what they do to [Request].Format. Their
+// upper bits, for example the number of a data center. [Divide] leases each worker ID as several, for
+// generators that often change their worker ID under load (rollover). Both take the number of worker
+// bits from [Request].MaxWorkerID and append a description of what they do to [Request].Format. Their
 // documentation says which wrappers may be mixed on one store.
 //
 // An [Assigner] that you implement yourself must keep one rule, which is invariant 1 of

@@ -28,7 +28,8 @@ var (
 
 	// ErrTooLow is returned by Disposable if the key is below WithMinWorkerID, or not above the
 	// number in the file of WithHighWaterFile. The table's counter went back, and earlier worker
-	// IDs would be assigned again. The key is not used, and its row is rolled back.
+	// IDs would be assigned again. The key is not used. Its row is rolled back, unless another
+	// process of the host recorded the same key after the commit.
 	ErrTooLow = errors.New("workerassign: worker ID too low")
 
 	// ErrPermanent matches every *DatabaseError, by errors.Is: the same insert would fail again.
