@@ -47,13 +47,13 @@ func (n Node) validate() error {
 
 // DetectNode returns a description of this node. It uses the first of these rules that applies:
 //
-//   - If the environment variables JPAAS_HOST and JPAAS_HTTP_PORT, or JPAAS_HOST and
-//     JPAAS_HOST_PORT_8080, are set, the node is a container with that host name and port, as in
-//     Baidu's UidGenerator.
+//   - If the environment variable JPAAS_HOST is set, and JPAAS_HTTP_PORT or else
+//     JPAAS_HOST_PORT_8080, the node is a container with that host name and port, as in Baidu's
+//     UidGenerator.
 //   - If KUBERNETES_SERVICE_HOST is set or the file /.dockerenv exists, the node is a container with
 //     the host name of the pod or container.
-//   - Otherwise the node is a machine. Its name is its first address that is not a loopback
-//     address, or else its host name.
+//   - Otherwise the node is a machine. Its name is its first IPv4 address that is not a loopback or
+//     link-local address, else such an IPv6 address, else its host name.
 //
 // Without a port in the environment, the port is "<milliseconds>-<random number below 100000>", as
 // in Baidu's UidGenerator. The milliseconds are the Unix time.
