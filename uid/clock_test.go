@@ -2,7 +2,6 @@ package uid
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -11,8 +10,6 @@ import (
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
-
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
 
 // A monotonic clock that is 50 ppm faster than the wall clock, as on systems that do not slew it,
 // does not take UIDs away from the wall clock, nor is it a step back; and a static worker ID makes no
@@ -144,87 +141,6 @@ func TestOneWrongReadingIsNoStepBack(t *testing.T) {
 		}
 		if n := d.Stats().Rollbacks; n != 0 {
 			t.Errorf("%v: %d steps back were counted", policy, n)
-		}
-	}
-}
-
-// hookedClock calls a function at each reading.
-type hookedClock struct {
-	*fakeclock.Clock
-	hook atomic.Pointer[func()]
-}
-
-func (c *hookedClock) Now() time.Time {
-	if hook := c.hook.Load(); hook != nil {
-		(*hook)()
-	}
-	return c.Clock.Now()
-}
-
-// A clock that panics is an error of the constructors and of Next, and nothing more.
-func TestClockThatPanics(t *testing.T) {
-	panics := func() { panic("no battery") }
-	for _, mode := range modes {
-		clock := &hookedClock{Clock: fakeclock.New(noon)}
-		clock.hook.Store(&panics)
-		a := new(numbers)
-		if _, err := mode.make(context.Background(), a, WithClock(clock)); !errors.Is(err, ErrClock) || a.next.Load() != 0 {
-			t.Errorf("%s: the constructor returned %v, and spent %d worker IDs", mode.name, err, a.next.Load())
-		}
-		clock.hook.Store(nil)
-		g, err := mode.make(context.Background(), a, WithClock(clock))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := next(t, g)
-		clock.hook.Store(&panics)
-		id, err := g.Next()
-		if mode.name == "Default" && (!errors.Is(err, ErrClock) || id != 0) {
-			t.Errorf("%s: Next() = %d, %v; want ErrClock", mode.name, id, err)
-		}
-		stats(g)
-		clock.hook.Store(nil)
-		if id := next(t, g); id <= before {
-			t.Errorf("%s: %d after %d", mode.name, id, before)
-		}
-		clock.hook.Store(&panics)
-		g.Close()
-		if _, err := g.Next(); err != ErrClosed {
-			t.Errorf("%s: Next() = %v, want ErrClosed", mode.name, err)
-		}
-	}
-}
-
-// A clock may call the generator: it is read under no lock.
-func TestClockThatCallsTheGenerator(t *testing.T) {
-	for _, policy := range []RollbackPolicy{RideOut(), Refuse()} {
-		clock := &hookedClock{Clock: fakeclock.New(noon)}
-		d := newDefault(t, workerassign.Static(1), WithClock(clock), WithRollback(policy))
-		var armed atomic.Bool
-		var taken atomic.Int64
-		hook := func() {
-			if !armed.Swap(false) {
-				return
-			}
-			if _, err := d.Next(); err == nil {
-				taken.Add(1)
-			}
-			d.Stats()
-		}
-		clock.Advance(time.Second)
-		clock.hook.Store(&hook)
-		for range 10 {
-			armed.Store(true)
-			next(t, d)
-			clock.Advance(time.Second)
-		}
-		if n := taken.Load(); n != 10 {
-			t.Errorf("the clock took %d UIDs, want 10", n)
-		}
-		closing := func() { d.Close() }
-		clock.hook.Store(&closing)
-		if _, err := d.Next(); err != ErrClosed {
-			t.Errorf("%v: Next() = %v, want ErrClosed", policy, err)
 		}
 	}
 }

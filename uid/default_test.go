@@ -14,9 +14,6 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// bubbleEpoch lies before the time at which a synctest bubble starts.
-var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
-
 func TestDefaultStampsNow(t *testing.T) {
 	fake := fakeclock.New(noon)
 	d := newDefault(t, new(numbers), WithClock(fake))
@@ -207,6 +204,32 @@ func TestDefaultStatic(t *testing.T) {
 			}
 			time.Sleep(time.Until(p.Time.Add(time.Second)))
 			runtime.Gosched()
+		}
+	})
+}
+
+// The fast path ends with the unit, to the nanosecond.
+func TestDefaultUnitsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(123456789)
+		d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithTwitterLayout())
+		if !d.useMonotonic {
+			t.Fatal("the fast path is not used")
+		}
+		for range 2_000 {
+			unit := time.Now().Truncate(time.Millisecond)
+			for sequence := range int64(3) {
+				if p := d.Parse(next(t, d)); !p.Time.Equal(unit) || p.Sequence != sequence {
+					t.Fatalf("%v at %v", p, time.Now())
+				}
+				if sequence == 1 {
+					time.Sleep(time.Until(unit.Add(time.Millisecond - 1)))
+				}
+			}
+			time.Sleep(time.Nanosecond)
+		}
+		if n := d.Stats().Issued; n != 6_000 {
+			t.Errorf("%d were issued, want 6000", n)
 		}
 	})
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -137,78 +135,5 @@ func TestWaitersShareATry(t *testing.T) {
 				t.Errorf("%s: 200 takers: the store was asked %d times in 10 s", mode.name, n)
 			}
 		})
-	}
-}
-
-// A worker ID that is too wide for a Prefix or a Divide is as one that is too wide for the layout:
-// the next would be greater still, so no other is asked for.
-func TestWidthIsFinal(t *testing.T) {
-	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{
-		"plain":  func(a workerassign.Assigner) workerassign.Assigner { return a },
-		"divide": func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Divide(a, 1) },
-		"prefix": func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Prefix(a, 1, 1) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := new(numbers)
-				c := newCached(t, wrap(a), small(t, WithLayout(layout(t, 31, 3, 4)))...)
-				live(t, c, 3*time.Minute)
-				before := a.next.Load()
-				live(t, c, 3*time.Minute)
-				time.Sleep(24 * time.Hour)
-				if now := a.next.Load(); now != before || before > 8 {
-					t.Errorf("the assigner has given out %d worker IDs, and %d a day later", before, now)
-				}
-				if _, err := NewCached(context.Background(), wrap(a), small(t, WithLayout(layout(t, 31, 3, 4)))...); !errors.Is(err, ErrWorkerID) {
-					t.Errorf("NewCached() = %v, want ErrWorkerID", err)
-				}
-			})
-		})
-	}
-}
-
-// The errors of an assigner are not taken for those of the library, whatever they wrap: they neither
-// end the generator, nor stop the padding, nor are they reported as its own.
-func TestForeignErrors(t *testing.T) {
-	for _, foreign := range []error{ringbuffer.ErrExhausted, ringbuffer.ErrClosed, ringbuffer.ErrEmpty, &ringbuffer.NotYetError{After: time.Hour},
-		ErrClosed, ErrTimeExhausted, ErrWorkerID, ErrBeforeEpoch, context.Canceled, errEnded} {
-		for _, way := range []string{"Assign", "Reserve"} {
-			t.Run(fmt.Sprintf("%s/%v", way, foreign), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var fail atomic.Bool
-					mine := fmt.Errorf("my assigner: %w", foreign)
-					a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-						if fail.Load() {
-							return nil, mine
-						}
-						return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
-							if way == "Assign" {
-								return workerassign.Unbounded(), nil
-							}
-							if fail.Load() {
-								return time.Time{}, mine
-							}
-							return until, nil
-						}}, nil
-					}}
-					c := newCached(t, a, small(t)...)
-					fail.Store(true)
-					_, failed, err := live(t, c, time.Minute)
-					var notYet *ringbuffer.NotYetError
-					own := slices.Contains(ownErrors(), foreign)
-					if failed == 0 || own == errors.Is(err, foreign) || errors.As(err, &notYet) || !errors.Is(err, ErrLease) && !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%d calls failed, the last one by %v", failed, err)
-					}
-					if errors.Is(err, ErrClosed) || errors.Is(err, ErrTimeExhausted) {
-						t.Errorf("the assigner's error is taken for the library's own: %v", err)
-					}
-					fail.Store(false)
-					time.Sleep(time.Minute)
-					if got, failed, err := live(t, c, 10*time.Second); got < 160 || failed > 0 {
-						t.Errorf("after it: %d UIDs, %d calls failed, %v", got, failed, err)
-					}
-				})
-			})
-		}
 	}
 }

@@ -63,8 +63,10 @@ type diaryLease struct {
 	from time.Time
 }
 
-func (l *diaryLease) WorkerID() int64                          { return 7 }
-func (l *diaryLease) NotBefore() time.Time                     { return l.from }
+func (l *diaryLease) WorkerID() int64 { return 7 }
+
+func (l *diaryLease) NotBefore() time.Time { return l.from }
+
 func (l *diaryLease) Release(context.Context, time.Time) error { return nil }
 
 func (l *diaryLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {

@@ -18,9 +18,11 @@ import (
 type bubbleClock struct{ step atomic.Int64 }
 
 func (c *bubbleClock) set(step time.Duration) { c.step.Store(int64(step)) }
+
 func (c *bubbleClock) Now() time.Time {
 	return time.Now().Round(0).Add(time.Duration(c.step.Load()))
 }
+
 func (c *bubbleClock) Monotonic() time.Duration {
 	return time.Since(bubbleEpoch)
 }

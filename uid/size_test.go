@@ -1,6 +1,7 @@
 package uid
 
 import (
+	"context"
 	"runtime"
 	"testing"
 )
@@ -29,5 +30,30 @@ func TestSizeOfCached(t *testing.T) {
 	}
 	if fill := keep[count-1].Stats().FillLevel; fill != 1 {
 		t.Errorf("the ring's fill level is %v", fill)
+	}
+}
+
+func TestHotCallsAllocateNothing(t *testing.T) {
+	wide := WithLayout(layout(t, 31, 2, 30))
+	c, d := newCached(t, new(numbers), wide), newDefault(t, new(numbers), wide)
+	batch, local := make([]ID, 64), c.Local()
+	for name, f := range map[string]func(){
+		"Cached.Next":        func() { c.Next() },
+		"Cached.NextContext": func() { c.NextContext(context.Background()) },
+		"Cached.NextN":       func() { c.NextN(batch) },
+		"Cached.Claim":       func() { c.Claim(context.Background(), 64) },
+		"Local.Next":         func() { local.Next() },
+		"Cached.Parse":       func() { c.Parse(1 << 40) },
+		"Default.Next":       func() { d.Next() },
+		"Default.NextN":      func() { d.NextN(batch) },
+	} {
+		if n := testing.AllocsPerRun(1_000, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+	// The iterator allocates when it starts, and nothing for each UID.
+	few := testing.AllocsPerRun(100, func() { c.loop(batch[:1]) })
+	if many := testing.AllocsPerRun(100, func() { c.loop(batch) }); many != few {
+		t.Errorf("iterating allocates %v times for 1 UID, and %v for %d", few, many, len(batch))
 	}
 }

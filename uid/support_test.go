@@ -4,91 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/workerassign"
 )
-
-// numbers is an assigner that never gives a worker ID twice, as the disposable ones do.
-type numbers struct {
-	next     atomic.Int64 // the last one given
-	released atomic.Int64
-	fail     atomic.Pointer[error] // Assign returns it, where it is set
-}
-
-func (a *numbers) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
-	if err := a.fail.Load(); err != nil {
-		return nil, *err
-	}
-	return &numbered{numbers: a, id: a.next.Add(1)}, nil
-}
-
-func (a *numbers) break_(err error) { a.fail.Store(&err) }
-func (a *numbers) mend()            { a.fail.Store(nil) }
-
-type numbered struct {
-	*numbers
-	id int64
-}
-
-func (l *numbered) WorkerID() int64      { return l.id }
-func (l *numbered) NotBefore() time.Time { return time.Time{} }
-func (l *numbered) Reserve(context.Context, time.Time) (time.Time, error) {
-	return workerassign.Unbounded(), nil
-}
-func (l *numbered) Remaining(most int64) (remaining, all int64) { return max(most-l.id, 0), most }
-func (l *numbered) Release(context.Context, time.Time) error {
-	l.released.Add(1)
-	return nil
-}
-
-// spans is an assigner of one worker ID over and over, in disjoint spans of time that it
-// grants in steps, as a store that recycles worker IDs does. It keeps what it granted.
-type spans struct {
-	mu      sync.Mutex
-	granted time.Time // no unit at or after it was granted to anybody
-	grants  int
-	fail    error // Reserve returns it, where it is set
-}
-
-func (a *spans) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return &span{spans: a, from: a.granted}, nil
-}
-
-func (a *spans) breakStore(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.fail = err
-}
-
-type span struct {
-	*spans
-	from time.Time
-}
-
-func (l *span) WorkerID() int64      { return 7 }
-func (l *span) NotBefore() time.Time { return l.from }
-func (l *span) Reserve(_ context.Context, until time.Time) (time.Time, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.fail != nil {
-		return time.Time{}, l.fail
-	}
-	l.grants++
-	if until.After(l.granted) {
-		l.granted = until
-	}
-	return l.granted, nil
-}
-func (l *span) Release(context.Context, time.Time) error { return nil }
 
 // layout makes a layout that is known to be one.
 func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
@@ -110,8 +32,19 @@ func mustFormat(tb testing.TB, opts ...Option) Format {
 	return f
 }
 
+// bubbleEpoch lies before the time at which a synctest bubble starts.
+var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
+
 // silent keeps a test's generators from logging what the test brings about.
 func silent() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
+
+// small are options of a generator that is at its bound soon: 16 UIDs a second, 10 s ahead.
+func small(t *testing.T, more ...Option) []Option {
+	return append([]Option{WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(1),
+		WithMaxBorrow(10 * time.Second), WithReserveAhead(2 * time.Second)}, more...)
+}
 
 func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 	tb.Helper()
@@ -172,108 +105,75 @@ var modes = []struct {
 	}},
 }
 
+// policies are the take policies that come with the library.
+var policies = []TakePolicy{CallerPads, Wait, Fail}
+
 // stats returns the snapshot of either generator.
 func stats(g Generator) Stats { return g.(interface{ Stats() Stats }).Stats() }
 
-// takers are the ways to take UIDs of a generator: each returns a function for one
-// goroutine that fills a slice from the front.
-func takers(g Generator) []func() func([]ID) (int, error) {
-	ways := []func() func([]ID) (int, error){
-		func() func([]ID) (int, error) { return one(g.Next) },
-		func() func([]ID) (int, error) { return g.NextN },
-	}
-	if c, ok := g.(*Cached); ok {
-		ways = append(ways,
-			func() func([]ID) (int, error) { return one(c.Local().Next) },
-			func() func([]ID) (int, error) { return c.loop },
-		)
-	}
-	return ways
-}
-
-// one makes of a taker of one UID one of slices.
-func one(next func() (ID, error)) func([]ID) (int, error) {
-	return func(dst []ID) (int, error) {
-		for n := range dst {
-			id, err := next()
-			if err != nil {
-				return n, err
-			}
-			dst[n] = id
-		}
-		return len(dst), nil
-	}
-}
-
-// loop takes UIDs by the iterator.
-func (c *Cached) loop(dst []ID) (n int, err error) {
-	for id, err := range c.All(context.Background()) {
-		if err != nil {
-			return n, err
-		}
-		dst[n] = id
-		if n++; n == len(dst) {
-			break
-		}
-	}
-	return n, nil
-}
-
-// hammer takes total UIDs or a few more with so many goroutines, in all ways mixed, and
-// checks exactly that they all differ, and of each goroutine's that they rise where the
-// generator promises it, and lie within the layout.
-func hammer(t *testing.T, g Generator, goroutines int, total int64, rising bool) {
+// refuses checks that neither constructor makes a generator, that the error is what it
+// should be, and whether a worker ID was spent on it.
+func refuses(t *testing.T, a *numbers, want error, text string, spent int64, opts ...Option) {
 	t.Helper()
-	var (
-		seen uniq.Set
-		got  atomic.Int64
-		all  sync.WaitGroup
-		l    = g.(interface{ Format() Format }).Format().Layout()
-		top  = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
-		ways = takers(g)
-	)
-	for n := range goroutines {
-		all.Go(func() {
-			w, batch, last := seen.Writer(), make([]ID, 1+n*7), ID(-1)
-			take := ways[n%len(ways)]()
-			for got.Load() < total {
-				taken := 0
-				for range 64 { // so that the shared counter is seldom touched
-					n, err := take(batch)
-					if err != nil && !errors.Is(err, ErrEmpty) {
-						t.Errorf("took %d, then %v", n, err)
-						return
-					}
-					if n == 0 {
-						runtime.Gosched()
-					}
-					for _, id := range batch[:n] {
-						if int64(id) < 0 || int64(id) > top {
-							t.Errorf("%d does not fit the layout %v", id, l)
-							return
-						}
-						if !w.Add(int64(id)) {
-							t.Errorf("%d (%v) was handed out twice", id, g.Parse(id))
-							return
-						}
-						if rising && id <= last {
-							t.Errorf("%d came after %d", id, last)
-							return
-						}
-						last = id
-					}
-					taken += n
-				}
-				got.Add(int64(taken))
-			}
-		})
+	for _, mode := range modes {
+		before := a.next.Load()
+		refused(t, mode.name, mode.make, a, want, text, opts...)
+		if got := a.next.Load() - before; got != spent {
+			t.Errorf("%s: %d worker IDs were spent, want %d", mode.name, got, spent)
+		}
 	}
-	all.Wait()
-	if n := seen.Len(); n != got.Load() {
-		t.Errorf("%d UIDs are distinct of %d", n, got.Load())
-	}
-	// What is claimed in spans is issued, taken or not.
-	if st := stats(g); st.Issued < uint64(got.Load()) || len(ways) == 2 && st.Issued != uint64(got.Load()) {
-		t.Errorf("Stats().Issued = %d, want %d", st.Issued, got.Load())
+	if released := a.released.Load(); released != a.next.Load() {
+		t.Errorf("%d leases were given back of %d", released, a.next.Load())
 	}
 }
+
+// refused checks that a constructor refuses.
+func refused(t *testing.T, name string, construct func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
+	a workerassign.Assigner, want error, text string, opts ...Option) {
+	t.Helper()
+	g, err := construct(context.Background(), a, opts...)
+	if g != nil || !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+		t.Errorf("%s: the constructor returned %v, %v; want %v with %q", name, g, err, want, text)
+	}
+	if err != nil && !strings.HasPrefix(err.Error(), "uid: ") {
+		t.Errorf("%s: the error does not say whose it is: %v", name, err)
+	}
+}
+
+// live takes UIDs for a while, up to 500 a second, and checks that they differ; it returns how
+// many there were, how many calls failed, and the last error.
+func live(t *testing.T, c *Cached, d time.Duration) (got, failed int, last error) {
+	t.Helper()
+	seen := make(map[ID]bool)
+	for begin := time.Now(); time.Since(begin) < d; {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		id, err := c.NextContext(ctx)
+		cancel()
+		if err != nil {
+			failed, last = failed+1, err
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if seen[id] {
+			t.Fatalf("%v came twice", c.Parse(id))
+		}
+		seen[id] = true
+		got++
+		time.Sleep(2 * time.Millisecond)
+	}
+	return got, failed, last
+}
+
+// handlerFunc is a log handler that calls a function for each record, under no lock of its own.
+type handlerFunc func(slog.Record)
+
+func (f handlerFunc) Enabled(context.Context, slog.Level) bool { return true }
+
+func (f handlerFunc) Handle(_ context.Context, r slog.Record) error {
+	f(r)
+	return nil
+}
+
+func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+func (f handlerFunc) WithGroup(string) slog.Handler { return f }

@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/workerassign"
 )
 
 // many is how many UIDs the great uniqueness tests take; RINGUID_UIDS says another number.
@@ -151,106 +147,5 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 			close(stop)
 			noise.Wait()
 		})
-	}
-}
-
-// Nothing leaks, neither goroutines nor file descriptors: a thousand generators of each mode,
-// with worker IDs from a file, made, used and closed.
-func TestNothingLeaks(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode.name, func(t *testing.T) {
-			leaktest.Check(t)
-			a := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
-			for want := range int64(1_000) {
-				g, err := mode.make(context.Background(), a)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if p := g.Parse(next(t, g)); p.WorkerID != want+1 {
-					t.Fatalf("worker ID %d, want %d", p.WorkerID, want+1)
-				}
-				if err := g.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// Every lease is given back, and once.
-func TestLeasesAreGivenBack(t *testing.T) {
-	for _, mode := range modes {
-		a := new(numbers)
-		for n := range int64(100) {
-			g, err := mode.make(context.Background(), a)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g.Close()
-			g.Close()
-			if got := a.released.Load(); got != n+1 {
-				t.Fatalf("%s: %d leases were given back of %d", mode.name, got, n+1)
-			}
-		}
-	}
-}
-
-// Close in the middle: every call returns a UID or ErrClosed, and nothing is left.
-func TestCloseInTheMiddle(t *testing.T) {
-	rounds := 100
-	if testing.Short() {
-		rounds = 10
-	}
-	for _, mode := range modes {
-		t.Run(mode.name, func(t *testing.T) {
-			leaktest.Check(t)
-			for range rounds {
-				g, err := mode.make(context.Background(), new(numbers), WithLayout(layout(t, 31, 28, 4)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				var takers sync.WaitGroup
-				for range 4 {
-					takers.Go(func() {
-						for {
-							if id, err := g.Next(); err != nil {
-								if err != ErrClosed || id != 0 {
-									t.Errorf("Next() = %d, %v; want ErrClosed", id, err)
-								}
-								return
-							}
-						}
-					})
-				}
-				time.Sleep(300 * time.Microsecond)
-				g.Close()
-				takers.Wait()
-			}
-		})
-	}
-}
-
-func TestHotCallsAllocateNothing(t *testing.T) {
-	wide := WithLayout(layout(t, 31, 2, 30))
-	c, d := newCached(t, new(numbers), wide), newDefault(t, new(numbers), wide)
-	batch, local := make([]ID, 64), c.Local()
-	for name, f := range map[string]func(){
-		"Cached.Next":        func() { c.Next() },
-		"Cached.NextContext": func() { c.NextContext(context.Background()) },
-		"Cached.NextN":       func() { c.NextN(batch) },
-		"Cached.Claim":       func() { c.Claim(context.Background(), 64) },
-		"Local.Next":         func() { local.Next() },
-		"Cached.Parse":       func() { c.Parse(1 << 40) },
-		"Default.Next":       func() { d.Next() },
-		"Default.NextN":      func() { d.NextN(batch) },
-	} {
-		if n := testing.AllocsPerRun(1_000, f); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
-		}
-	}
-	// The iterator allocates when it starts, and nothing for each UID.
-	few := testing.AllocsPerRun(100, func() { c.loop(batch[:1]) })
-	if many := testing.AllocsPerRun(100, func() { c.loop(batch) }); many != few {
-		t.Errorf("iterating allocates %v times for 1 UID, and %v for %d", few, many, len(batch))
 	}
 }

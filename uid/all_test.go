@@ -1,0 +1,120 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// counted is a context that counts what is registered with it and not taken back.
+type counted struct {
+	context.Context
+	done chan struct{}
+	left int
+}
+
+func (c *counted) Done() <-chan struct{} { return c.done }
+
+func (c *counted) AfterFunc(func()) func() bool {
+	c.left++
+	return func() bool { c.left--; return true }
+}
+
+// A loop's body that panics, is broken out of or ends leaves nothing registered with the context.
+func TestAllLeavesNothing(t *testing.T) {
+	c := newCached(t, new(numbers))
+	ctx := &counted{Context: context.Background(), done: make(chan struct{})}
+	for range 1_000 {
+		func() {
+			defer func() { recover() }()
+			for range c.All(ctx) {
+				panic("in the loop's body")
+			}
+		}()
+		for range c.All(ctx) {
+			break
+		}
+	}
+	if ctx.left != 0 {
+		t.Errorf("%d functions are registered with the context", ctx.left)
+	}
+}
+
+// The context's end ends a loop before the next UID where it takes few, and within maxUnchecked UIDs
+// where it takes many.
+func TestAllEndsSoon(t *testing.T) {
+	c := newCached(t, new(numbers), WithScheduleInterval(0))
+	for _, before := range []int{1, 2, 10, 16, 17, 100, 1_000, 5_000} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		after, n := 0, 0
+		for _, err := range c.All(ctx) {
+			if err != nil {
+				if !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				continue
+			}
+			if n++; n == before {
+				cancel()
+			} else if n > before {
+				after++
+			}
+		}
+		if after > maxUnchecked || before <= 17 && after > 0 {
+			t.Errorf("%d UIDs came after the context's end, which came after %d", after, before)
+		}
+	}
+}
+
+func TestAllEnds(t *testing.T) {
+	c := newCached(t, new(numbers))
+	reason := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	n, ends := 0, 0
+	for id, err := range c.All(ctx) {
+		if n++; n == 10 {
+			cancel(reason)
+		}
+		if err == nil {
+			continue
+		}
+		if ends++; id != 0 || !errors.Is(err, reason) {
+			t.Errorf("the last is %d, %v", id, err)
+		}
+	}
+	if n < 11 || n > 10+MaxBlock+1 || ends != 1 {
+		t.Errorf("%d UIDs and %d errors", n-ends, ends)
+	}
+	for id, err := range c.All(ctx) {
+		t.Logf("%d, %v", id, err)
+		if err == nil {
+			t.Fatal("an iterator whose context ended before yields a UID")
+		}
+	}
+
+	all := c.All(context.Background())
+	var last ID
+	for range 3 { // it can be used again
+		for id, err := range all {
+			if err != nil || id <= last {
+				t.Fatalf("%d, %v after %d", id, err, last)
+			}
+			last = id
+			break
+		}
+	}
+	n = 0
+	for id, err := range all {
+		if n++; n == 5 {
+			c.Close()
+		}
+		if err != nil && (id != 0 || err != ErrClosed || n != 6) {
+			t.Errorf("the %dth is %d, %v", n, id, err)
+		}
+	}
+	if n != 6 {
+		t.Errorf("%d yields, with a Close after 5", n)
+	}
+}

@@ -1,0 +1,144 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Every lease is given back, and once.
+func TestLeasesAreGivenBack(t *testing.T) {
+	for _, mode := range modes {
+		a := new(numbers)
+		for n := range int64(100) {
+			g, err := mode.make(context.Background(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Close()
+			g.Close()
+			if got := a.released.Load(); got != n+1 {
+				t.Fatalf("%s: %d leases were given back of %d", mode.name, got, n+1)
+			}
+		}
+	}
+}
+
+// Close in the middle: every call returns a UID or ErrClosed, and nothing is left.
+func TestCloseInTheMiddle(t *testing.T) {
+	rounds := 100
+	if testing.Short() {
+		rounds = 10
+	}
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			leaktest.Check(t)
+			for range rounds {
+				g, err := mode.make(context.Background(), new(numbers), WithLayout(layout(t, 31, 28, 4)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var takers sync.WaitGroup
+				for range 4 {
+					takers.Go(func() {
+						for {
+							if id, err := g.Next(); err != nil {
+								if err != ErrClosed || id != 0 {
+									t.Errorf("Next() = %d, %v; want ErrClosed", id, err)
+								}
+								return
+							}
+						}
+					})
+				}
+				time.Sleep(300 * time.Microsecond)
+				g.Close()
+				takers.Wait()
+			}
+		})
+	}
+}
+
+// Nothing leaks, neither goroutines nor file descriptors: a thousand generators of each mode,
+// with worker IDs from a file, made, used and closed.
+func TestNothingLeaks(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			leaktest.Check(t)
+			a := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
+			for want := range int64(1_000) {
+				g, err := mode.make(context.Background(), a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p := g.Parse(next(t, g)); p.WorkerID != want+1 {
+					t.Fatalf("worker ID %d, want %d", p.WorkerID, want+1)
+				}
+				if err := g.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// stubborn is an assigner whose lease cannot be given back.
+type stubborn struct{}
+
+func (stubborn) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+	return stubborn{}, nil
+}
+
+func (stubborn) WorkerID() int64 { return 3 }
+
+func (stubborn) NotBefore() time.Time { return time.Time{} }
+
+func (stubborn) Reserve(context.Context, time.Time) (time.Time, error) {
+	return workerassign.Unbounded(), nil
+}
+
+func (stubborn) Release(context.Context, time.Time) error { return errors.New("no") }
+
+func TestCloseReportsTheLease(t *testing.T) {
+	for _, mode := range modes {
+		g, err := mode.make(context.Background(), stubborn{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := g.Close(); !errors.Is(err, ErrLease) || !strings.Contains(fmt.Sprint(err), "worker ID 3 was not released") {
+				t.Errorf("%s: Close() = %v", mode.name, err)
+			}
+		}
+	}
+}
+
+// Leases that cannot be given back are all waited for together.
+func TestCloseTakesNotLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCached(t, &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &made{id: n, release: func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}}, nil
+		}}, small(t)...)
+		for c.Stats().Rollovers == 0 || c.leases.Next() == nil {
+			next(t, c)
+			synctest.Wait()
+		}
+		begin := time.Now()
+		if err := c.Close(); !errors.Is(err, ErrLease) || time.Since(begin) > leasing.ReleaseTimeout {
+			t.Errorf("Close() = %v, after %v", err, time.Since(begin))
+		}
+	})
+}

@@ -1,0 +1,266 @@
+package uid
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// usedLease is a lease that keeps what it was told at Release.
+type usedLease struct {
+	workerassign.Lease
+	released func(used time.Time)
+}
+
+func (l usedLease) Release(ctx context.Context, used time.Time) error {
+	l.released(used)
+	return l.Lease.Release(ctx, used)
+}
+
+// A Default generator whose lease is lost takes another, whether the assigner says so or just grants
+// nothing more, and gives the lost one back with what it has used of it.
+func TestDefaultReplacesALostLease(t *testing.T) {
+	for _, silently := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			var mu sync.Mutex
+			lost := false
+			used := map[int64]time.Time{}
+			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				var granted time.Time
+				l := &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if n > 1 || !lost {
+						granted = until
+					} else if !silently {
+						return time.Time{}, errEnded
+					}
+					return granted, nil
+				}}
+				return usedLease{l, func(until time.Time) {
+					mu.Lock()
+					defer mu.Unlock()
+					used[n] = until
+				}}, nil
+			}}
+			d := newDefault(t, a, small(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))...)
+			var last Parts
+			for range 10 {
+				last = d.Parse(next(t, d))
+				time.Sleep(time.Second)
+			}
+			mu.Lock()
+			lost = true
+			mu.Unlock()
+			for range 10 {
+				before := time.Now()
+				p := d.Parse(next(t, d))
+				if took := time.Since(before); p.WorkerID == 1 && took > 0 || took > time.Second {
+					t.Errorf("silently %v: %v took %v", silently, p, took)
+				}
+				if p.WorkerID == 1 {
+					last = p
+				} else if p.Time.Before(before.Truncate(time.Second)) {
+					t.Errorf("silently %v: %v at %v", silently, p, before)
+				}
+				time.Sleep(time.Second)
+			}
+			st := d.Stats()
+			if st.WorkerID != 2 || st.Rollovers != 1 || st.Issued != 20 {
+				t.Errorf("silently %v: Stats() = %+v", silently, st)
+			}
+			d.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			if want := last.Time.Add(time.Second); !used[1].Equal(want) {
+				t.Errorf("silently %v: the lost lease was given back as used up to %v, want %v", silently, used[1], want)
+			}
+			if n := strings.Count(log.String(), "changed to another one"); n != 1 {
+				t.Errorf("silently %v: logged %d times: %s", silently, n, log.String())
+			}
+		})
+	}
+}
+
+// A lease that has the worker ID of the lost one, as of an assigner that forgets its grants, makes no
+// UID again, and one that begins later is waited for.
+func TestDefaultNextLeaseBegins(t *testing.T) {
+	for name, tt := range map[string]struct {
+		id    func(n int64) int64
+		later time.Duration
+	}{
+		"the same worker ID": {func(int64) int64 { return 9 }, 0},
+		"later":              {func(n int64) int64 { return n }, 3500 * time.Millisecond},
+		"the same, later":    {func(int64) int64 { return 9 }, 3500 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			lost := make([]atomic.Bool, 100)
+			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				l := &made{id: tt.id(n), reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+					if lost[n].Load() {
+						return time.Time{}, errEnded
+					}
+					return until, nil
+				}}
+				if n > 1 && tt.later > 0 {
+					l.from = time.Now().Add(tt.later)
+				}
+				return l, nil
+			}}
+			d := newDefault(t, a, small(t, WithReserveAhead(time.Second))...)
+			seen := map[ID]bool{}
+			for n := range int64(20) {
+				for range 10 {
+					id := next(t, d)
+					if p := d.Parse(id); seen[id] || p.Time.After(time.Now()) {
+						t.Fatalf("%s: %v, twice: %v, at %v", name, p, seen[id], time.Now())
+					}
+					seen[id] = true
+				}
+				if n%2 == 0 {
+					lost[d.Stats().Rollovers+1].Store(true)
+				}
+				time.Sleep(time.Duration(n) * 300 * time.Millisecond)
+			}
+			if n := d.Stats().Rollovers; n < 3 {
+				t.Errorf("%s: %d changes", name, n)
+			}
+		})
+	}
+}
+
+// Where the generator stamps the wall clock's time, a lease with the worker ID of the lost one makes no
+// UID again either, when the wall clock is set back after the change.
+func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Int64
+		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &made{id: 9, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				if n <= lost.Load() {
+					return time.Time{}, errEnded
+				}
+				return until, nil
+			}}, nil
+		}}
+		clock := new(bubbleClock)
+		d := newDefault(t, a, small(t, WithClock(clock), WithRollback(Refuse()), WithReserveAhead(time.Second))...)
+		seen := map[ID]bool{}
+		for range 5 {
+			for range 3 {
+				id := next(t, d)
+				if seen[id] {
+					t.Fatalf("%v came twice", d.Parse(id))
+				}
+				seen[id] = true
+				time.Sleep(time.Second)
+			}
+			// The lease is lost. Nothing is stamped with the next one before the clock is set back.
+			lost.Add(1)
+			time.Sleep(10 * time.Second)
+			l := d.lease.Load()
+			if err := d.leaseChanger.extend(context.Background(), l, d.clock.Unit(), d.clock.Elapsed()); err != nil && !errors.Is(err, errEnded) {
+				t.Fatal(err)
+			}
+			for d.lease.Load() == l {
+				d.leaseChanger.extend(context.Background(), l, d.clock.Unit(), d.clock.Elapsed())
+			}
+			clock.set(-13 * time.Second)
+			for range 3 {
+				if id, err := d.Next(); err == nil && seen[id] {
+					t.Fatalf("%v came again with the next lease", d.Parse(id))
+				} else if err == nil {
+					seen[id] = true
+				}
+			}
+			clock.set(0)
+		}
+	})
+}
+
+// A next lease is waited for by the clock that UIDs are stamped with: the wall clock under WaitOut and Refuse,
+// which may be set back to before it when the generator's own clock has reached it.
+func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
+	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Second), Refuse()} {
+		synctest.Test(t, func(t *testing.T) {
+			granted := time.Now().Add(time.Minute)
+			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				if n > 1 {
+					return &made{id: n, from: time.Now(), reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+						return until, nil
+					}}, nil
+				}
+				return &made{id: n, reserve: func(context.Context, time.Time) (time.Time, error) { return granted, nil }}, nil
+			}}
+			clock := new(bubbleClock)
+			d := newDefault(t, a, small(t, WithClock(clock), WithRollback(policy))...)
+			next(t, d)
+			time.Sleep(time.Hour)
+			clock.set(-30 * time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			done := make(chan struct{})
+			go func() { // in time that only passes when all sleep
+				defer close(done)
+				time.Sleep(time.Microsecond)
+				if n := d.Stats().RejectedTakes; n > 10 {
+					t.Errorf("%v: a take looked %d times within a microsecond", policy, n)
+					cancel()
+				}
+			}()
+			if _, err := d.NextContext(ctx); err != nil {
+				t.Errorf("%v: Next() = %v", policy, err)
+			}
+			<-done
+			if n := d.Stats().RejectedTakes; n > 100 {
+				t.Errorf("%v: a take looked %d times", policy, n)
+			}
+		})
+	}
+}
+
+// A next lease that begins an hour later does not take the place of one that could not be extended for a
+// while only.
+func TestDefaultKeepsALeaseThatRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			l := &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				if n == 1 && down.Load() {
+					return time.Time{}, errEnded
+				}
+				return until, nil
+			}}
+			if n > 1 {
+				l.from = time.Now().Add(time.Hour)
+			}
+			return l, nil
+		}}
+		d := newDefault(t, a, small(t)...)
+		next(t, d)
+		down.Store(true)
+		time.Sleep(time.Minute)
+		time.AfterFunc(5*time.Second, func() { down.Store(false) })
+		begin := time.Now()
+		p := d.Parse(next(t, d))
+		if took := time.Since(begin); p.WorkerID != 1 || took < 5*time.Second || took > 5*time.Second+leasing.MaxRetryPause {
+			t.Errorf("%v, after %v", p, took)
+		}
+		// If it does not, the next one's time comes.
+		down.Store(true)
+		time.Sleep(30 * time.Minute)
+		if p := d.Parse(next(t, d)); p.WorkerID != 2 || p.Time.After(time.Now()) {
+			t.Errorf("%v at %v", p, time.Now())
+		}
+	})
+}

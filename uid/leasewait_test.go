@@ -1,0 +1,193 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A Default generator asks one thing of a lease at a time, and not again and again where that
+// fails or grants nothing; who waits for it is woken by Close.
+func TestDefaultAsksSparingly(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		most int64
+	}{"fails": {errEnded, 100}, "grants nothing": {nil, 100}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked, together atomic.Int64
+				var granting atomic.Bool
+				granting.Store(true)
+				var granted time.Time
+				d := newDefault(t, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+					var asking atomic.Int64
+					return &made{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+						if asking.Add(1) > 1 {
+							together.Add(1)
+						}
+						defer asking.Add(-1)
+						asked.Add(1)
+						time.Sleep(time.Millisecond)
+						if !granting.Load() {
+							return granted, tt.err
+						}
+						granted = until
+						return until, nil
+					}}, nil
+				}}, small(t)...)
+				next(t, d)
+				granting.Store(false)
+				time.Sleep(10 * time.Second)
+				asked.Store(0)
+				var takers sync.WaitGroup
+				for range 8 {
+					takers.Go(func() {
+						for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(time.Millisecond) {
+							ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+							if id, err := d.NextContext(ctx); err == nil {
+								t.Errorf("%v was not granted", d.Parse(id))
+							}
+							cancel()
+						}
+					})
+				}
+				takers.Wait()
+				if asked.Load() > tt.most || together.Load() > 0 {
+					t.Errorf("asked %d times in 10 s, at most %d are wanted; %d times together", asked.Load(), tt.most, together.Load())
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Bool
+		d := newDefault(t, hanging(&hangs), small(t)...)
+		hangs.Store(true)
+		time.Sleep(5 * time.Second)
+		time.AfterFunc(time.Second, func() { d.Close() })
+		if id, err := d.Next(); err != ErrClosed || id != 0 {
+			t.Errorf("Next() = %d, %v; want ErrClosed", id, err)
+		}
+	})
+}
+
+// However many wait, the assigner is asked one thing at a time, and with growing pauses where it
+// grants nothing.
+func TestDefaultWaitersShareATry(t *testing.T) {
+	for _, takers := range []int{1, 8, 200} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked, together, asking atomic.Int64
+			var granting atomic.Bool
+			granting.Store(true)
+			var mu sync.Mutex
+			var granted time.Time
+			d := newDefault(t, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+				return &made{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+					if asking.Add(1) > 2 { // one lease is to be extended, and another one to be had
+						together.Add(1)
+					}
+					defer asking.Add(-1)
+					asked.Add(1)
+					time.Sleep(time.Millisecond)
+					mu.Lock()
+					defer mu.Unlock()
+					if granting.Load() {
+						granted = until
+					}
+					return granted, nil
+				}}, nil
+			}}, small(t)...)
+			next(t, d)
+			granting.Store(false)
+			time.Sleep(10 * time.Second)
+			asked.Store(0)
+			var all sync.WaitGroup
+			for n := range takers {
+				all.Go(func() {
+					time.Sleep(time.Duration(n) * 137 * time.Microsecond)
+					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+					defer cancel()
+					for ctx.Err() == nil {
+						if id, err := d.NextContext(ctx); err == nil {
+							t.Errorf("%v was not granted", d.Parse(id))
+						}
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+			}
+			all.Wait()
+			if n := asked.Load(); n > 40 || together.Load() > 0 {
+				t.Errorf("%d takers: the store was asked %d times in 10 s, %d times more than two things at once", takers, n, together.Load())
+			}
+			granting.Store(true)
+			time.Sleep(leasing.MaxRetryPause + time.Second)
+			next(t, d)
+		})
+	}
+}
+
+// Who waits for the next lease to be taken is woken when it is there, by the context and by Close.
+func TestDefaultWaitsForTheNextLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leaktest.Check(t)
+		hang := make(chan struct{})
+		a := expiring(false)
+		working := a.make
+		a.make = func(ctx context.Context, n int64) (workerassign.Lease, error) {
+			if n > 1 {
+				select {
+				case <-hang:
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			return working(ctx, n)
+		}
+		d := newDefault(t, a, small(t)...)
+		time.Sleep(time.Hour)
+		begin := time.Now()
+		var all sync.WaitGroup
+		var got atomic.Int64
+		for range 200 {
+			all.Go(func() {
+				if _, err := d.Next(); err != nil {
+					t.Errorf("Next() = %v", err)
+				}
+				got.Add(1)
+			})
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		if id, err := d.NextContext(ctx); !errors.Is(err, context.DeadlineExceeded) || id != 0 || time.Since(begin) != 3*time.Second {
+			t.Errorf("NextContext() = %d, %v, after %v", id, err, time.Since(begin))
+		}
+		time.Sleep(time.Second)
+		if got.Load() != 0 {
+			t.Errorf("%d UIDs, and no lease", got.Load())
+		}
+		close(hang)
+		all.Wait()
+		if n := a.asked.Load(); n != 2 {
+			t.Errorf("%d leases were taken for 200 waiters, want 2", n)
+		}
+		hang = make(chan struct{})
+		time.Sleep(time.Hour)
+		for range 3 {
+			all.Go(func() {
+				if id, err := d.Next(); err != ErrClosed || id != 0 {
+					t.Errorf("Next() = %d, %v; want ErrClosed", id, err)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		d.Close()
+		all.Wait()
+	})
+}

@@ -1,0 +1,153 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A lease that was changed for another is given back after what was under way for it, and
+// hinders the other no more.
+func TestRetiredLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hung, late atomic.Int64
+		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			var asked atomic.Int64
+			released := make(chan struct{})
+			return &made{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+				if n == 1 && asked.Add(1) > 1 {
+					hung.Add(1)
+					select {
+					case <-released:
+					case <-ctx.Done():
+						time.Sleep(time.Second) // it is slow to end
+					}
+				}
+				select {
+				case <-released:
+					late.Add(1)
+					return time.Time{}, errEnded
+				default:
+					return until, nil
+				}
+			}, release: func(context.Context) error {
+				close(released)
+				return nil
+			}}, nil
+		}}
+		c := newCached(t, a, small(t, WithReserveAhead(15*time.Second))...)
+		if got, failed, err := live(t, c, time.Minute); got < 60*400 || failed > 0 {
+			t.Errorf("%d UIDs in a minute, %d calls failed, %v", got, failed, err)
+		}
+		if hung.Load() != 1 || late.Load() != 0 {
+			t.Errorf("%d times Reserve hung, %d times it was called, or went on, after Release", hung.Load(), late.Load())
+		}
+	})
+}
+
+// A lease that is lost, as by an expiry that went unnoticed, is changed for another.
+func TestLostLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Bool
+		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				if n == 1 && lost.Load() {
+					return time.Time{}, errEnded
+				}
+				return until, nil
+			}}, nil
+		}}
+		c := newCached(t, a, small(t, WithMaxBorrow(time.Hour))...)
+		next(t, c)
+		lost.Store(true)
+		time.Sleep(time.Minute)
+		if got, failed, err := live(t, c, 10*time.Second); got < 10*16 || failed > 1 {
+			t.Errorf("%d UIDs, %d calls failed, %v", got, failed, err)
+		}
+		if st := c.Stats(); st.WorkerID != 2 || st.LastError != nil {
+			t.Errorf("Stats() = %+v", st)
+		}
+	})
+}
+
+// The next lease, which is taken long before it is needed, is extended as well as the one in use.
+func TestNextLeaseIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCached(t, expiring(false), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
+		failed := 0
+		for begin := time.Now(); time.Since(begin) < 30*time.Minute; time.Sleep(5 * time.Millisecond) {
+			if _, err := c.Next(); err != nil {
+				failed++
+			}
+		}
+		if st := c.Stats(); failed > 0 || st.Rollovers < 3 || st.WorkerID != int64(st.Rollovers)+1 {
+			t.Errorf("%d takes failed of half an hour's; %+v", failed, st)
+		}
+	})
+}
+
+// A lease that expired while its process was stopped, and the next one with it, are both changed
+// for a third, whether they say so or just grant nothing more.
+func TestLostLeases(t *testing.T) {
+	for _, silently := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := expiring(silently)
+			var down atomic.Bool
+			working := a.make
+			a.make = func(ctx context.Context, n int64) (workerassign.Lease, error) {
+				l, _ := working(ctx, n)
+				return &made{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+					if down.Load() {
+						return time.Time{}, errors.New("the store is down")
+					}
+					return l.Reserve(ctx, until)
+				}}, nil
+			}
+			c := newCached(t, a, small(t, WithRolloverInterval(time.Minute))...)
+			for range 16 * 8 { // far enough to have the next one at hand
+				next(t, c)
+			}
+			synctest.Wait()
+			down.Store(true)
+			time.Sleep(10 * time.Minute)
+			down.Store(false)
+			time.Sleep(time.Minute)
+			if got, failed, err := live(t, c, time.Minute); got < 60*16 {
+				t.Errorf("silently %v: %d UIDs in a minute after it, %d calls failed, %v", silently, got, failed, err)
+			}
+		})
+	}
+}
+
+// No generator dies of idleness, with leases that are lost when they are not extended in time.
+func TestIdlenessIsOutlived(t *testing.T) {
+	for _, mode := range modes {
+		for n := range 4 {
+			silently, rollover := n%2 == 1, n > 1
+			synctest.Test(t, func(t *testing.T) {
+				g, err := mode.make(context.Background(), expiring(silently), small(t, WithRollover(rollover))...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer g.Close()
+				for _, idle := range []time.Duration{time.Second, time.Minute, 20 * time.Hour} {
+					time.Sleep(idle)
+					for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+						_, err := g.Next()
+						if err == nil {
+							break
+						}
+						if time.Now().After(deadline) {
+							t.Fatalf("%s, silently %v: after %v of idleness Next() = %v", mode.name, silently, idle, err)
+						}
+					}
+				}
+			})
+		}
+	}
+}

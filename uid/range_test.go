@@ -1,0 +1,101 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// The shift of a clock that is far beyond what the time bits hold must not lose bits and
+// make an early UID of it.
+func TestInvariant5ClockFarBeyondTheEnd(t *testing.T) {
+	l := layout(t, 1, 1, 61)
+	epoch := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, mode := range modes {
+		fake := fakeclock.New(epoch)
+		g, err := mode.make(context.Background(), new(numbers), WithLayout(l), WithEpoch(epoch.Add(-time.Second)), WithClock(fake),
+			WithTakePolicy(Fail), WithRollover(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fake.Advance(1 << 33 * time.Second / 8)
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			id, err := g.Next()
+			if errors.Is(err, ErrTimeExhausted) && id == 0 {
+				break
+			}
+			if err == nil && (id < 0 || g.Parse(id).Delta > 1) || time.Now().After(deadline) {
+				t.Fatalf("%s: Next() = %d, %v", mode.name, id, err)
+			}
+		}
+		g.Close()
+	}
+}
+
+// Times of a lease that lie however far off are no wrapped numbers.
+func TestInvariant5FarLeases(t *testing.T) {
+	far := []time.Time{time.Unix(1<<62, 0), time.Unix(math.MaxInt64, 0), time.Unix(1<<63-62135596801, 999999999), workerassign.Unbounded()}
+	for _, opts := range [][]Option{{}, {WithTwitterLayout()}, {WithLayout(layout(t, 28, 2, 33))}} {
+		for _, at := range far {
+			for _, mode := range modes {
+				g, err := mode.make(context.Background(), &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+					return &made{id: 1, reserve: func(context.Context, time.Time) (time.Time, error) { return at, nil }}, nil
+				}}, opts...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				next(t, g)
+				g.Close()
+				if at == workerassign.Unbounded() && len(opts) == 0 {
+					continue
+				}
+				refused(t, mode.name, mode.make, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+					return &made{id: 1, from: at}, nil
+				}}, ErrTimeExhausted, "must not be used before", opts...)
+			}
+		}
+	}
+	// One that begins before the epoch has no floor.
+	for _, mode := range modes {
+		g, err := mode.make(context.Background(), &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+			return &made{id: 1, from: time.Unix(math.MinInt64/2, 0)}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next(t, g)
+		g.Close()
+	}
+}
+
+// UIDs are positive: worker ID 0 in the first unit of the epoch has one fewer.
+func TestInvariant5NoUIDIsZero(t *testing.T) {
+	for _, mode := range modes {
+		fake := fakeclock.New(noon.Truncate(time.Second))
+		g, err := mode.make(context.Background(), &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+			return &made{id: 0}, nil
+		}}, WithClock(fake), WithEpoch(fake.Now()), WithLayout(layout(t, 31, 2, 4)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want := ID(1); want < 16; want++ {
+			if id := next(t, g); id != want {
+				t.Errorf("%s: %d, want %d", mode.name, id, want)
+			}
+		}
+		if n := stats(g).Issued; n != 15 {
+			t.Errorf("%s: Stats().Issued = %d of 15", mode.name, n)
+		}
+		fake.Advance(time.Second)
+		if p := g.Parse(next(t, g)); p.Delta != 1 || p.Sequence != 0 || stats(g).Issued != 16 {
+			t.Errorf("%s: %v, %d issued", mode.name, p, stats(g).Issued)
+		}
+		g.Close()
+	}
+}

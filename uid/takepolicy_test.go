@@ -1,0 +1,76 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// policyFunc is a take policy that is a function.
+type policyFunc func(ctx context.Context, r *ringbuffer.Ring) error
+
+func (f policyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
+
+// A take policy that panics makes its taker's error, and hinders nobody else.
+func TestPolicyThatPanics(t *testing.T) {
+	c := newCached(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
+		WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { panic("boom") })))
+	var err error
+	for err == nil {
+		_, err = c.Next()
+	}
+	var p *ringbuffer.PanicError
+	if !errors.As(err, &p) || p.Value != "boom" {
+		t.Errorf("Next: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// A policy of the user's own: it counts, and falls back to waiting.
+type countingPolicy struct {
+	mu    sync.Mutex
+	asked int
+}
+
+func (p *countingPolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+	p.mu.Lock()
+	p.asked++
+	p.mu.Unlock()
+	return r.Wait(ctx)
+}
+
+func TestUsersTakePolicy(t *testing.T) {
+	p := new(countingPolicy)
+	c := newCached(t, new(numbers), WithLayout(layout(t, 40, 21, 1)), WithBoostPower(0), WithTakePolicy(p))
+	for range 1000 {
+		next(t, c)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked == 0 || uint64(p.asked) != c.Stats().RejectedTakes {
+		t.Errorf("the policy was asked %d times, Stats say %d", p.asked, c.Stats().RejectedTakes)
+	}
+}
+
+func TestWaitingTakeIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, policy := range []TakePolicy{CallerPads, Wait} {
+			c := newCached(t, workerassign.Static(1), WithEpoch(bubbleEpoch), WithTakePolicy(policy))
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+			id, err := c.NextContext(ctx)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrEmpty) || id != 0 {
+				t.Errorf("%v: NextContext() = %d, %v", policy, id, err)
+			}
+			c.Close()
+		}
+	})
+}
