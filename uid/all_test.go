@@ -7,23 +7,23 @@ import (
 )
 
 // counted is a context that counts what is registered with it and not taken back.
-type counted struct {
+type registrationContext struct {
 	context.Context
-	done chan struct{}
-	left int
+	done       chan struct{}
+	registered int
 }
 
-func (c *counted) Done() <-chan struct{} { return c.done }
+func (c *registrationContext) Done() <-chan struct{} { return c.done }
 
-func (c *counted) AfterFunc(func()) func() bool {
-	c.left++
-	return func() bool { c.left--; return true }
+func (c *registrationContext) AfterFunc(func()) func() bool {
+	c.registered++
+	return func() bool { c.registered--; return true }
 }
 
 // A loop's body that panics, is broken out of or ends leaves nothing registered with the context.
-func TestAllLeavesNothing(t *testing.T) {
-	c := newCached(t, new(numbers))
-	ctx := &counted{Context: context.Background(), done: make(chan struct{})}
+func TestAllRegistersNothingWithItsContext(t *testing.T) {
+	c := newCached(t, new(disposableAssigner))
+	ctx := &registrationContext{Context: context.Background(), done: make(chan struct{})}
 	for range 1_000 {
 		func() {
 			defer func() { recover() }()
@@ -35,15 +35,15 @@ func TestAllLeavesNothing(t *testing.T) {
 			break
 		}
 	}
-	if ctx.left != 0 {
-		t.Errorf("%d functions are registered with the context", ctx.left)
+	if ctx.registered != 0 {
+		t.Errorf("%d functions are registered with the context", ctx.registered)
 	}
 }
 
 // The context's end ends a loop before the next UID where it takes few, and within maxUnchecked UIDs
 // where it takes many.
-func TestAllEndsSoon(t *testing.T) {
-	c := newCached(t, new(numbers), WithScheduleInterval(0))
+func TestAllEndsSoonAfterItsContext(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
 	for _, before := range []int{1, 2, 10, 16, 17, 100, 1_000, 5_000} {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -68,7 +68,7 @@ func TestAllEndsSoon(t *testing.T) {
 }
 
 func TestAllEnds(t *testing.T) {
-	c := newCached(t, new(numbers))
+	c := newCached(t, new(disposableAssigner))
 	reason := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

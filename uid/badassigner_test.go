@@ -14,72 +14,74 @@ import (
 )
 
 // What an assigner does wrong is an error: nothing of it ends the process.
-func TestBadAssigners(t *testing.T) {
+func TestAssignerFaults(t *testing.T) {
 	nothing := func(context.Context, int64) (workerassign.Lease, error) { return nil, nil }
 	for _, mode := range modes {
 		for _, a := range []workerassign.Assigner{
-			&maker{make: nothing}, workerassign.Divide(&maker{make: nothing}, 2), workerassign.Prefix(&maker{make: nothing}, 1, 2),
+			&fakeAssigner{assign: nothing}, workerassign.Divide(&fakeAssigner{assign: nothing}, 2), workerassign.Prefix(&fakeAssigner{assign: nothing}, 1, 2),
 		} {
-			refused(t, mode.name, mode.make, a, ErrLease, "neither a lease nor an error")
+			expectConstructorError(t, mode.name, mode.make, a, ErrLease, "neither a lease nor an error")
 		}
-		refused(t, mode.name, mode.make, &maker{make: func(context.Context, int64) (workerassign.Lease, error) { panic("boom") }},
+		expectConstructorError(t, mode.name, mode.make, &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) { panic("boom") }},
 			ErrLease, "panicked: boom")
 	}
-	good := func(_ context.Context, n int64) (workerassign.Lease, error) { return &made{id: n}, nil }
+	good := func(_ context.Context, n int64) (workerassign.Lease, error) { return &fakeLease{id: n}, nil }
 	for name, tt := range map[string]struct {
 		bad  func(context.Context, int64) (workerassign.Lease, error)
 		want string
 	}{
-		"no lease":       {nothing, "neither a lease nor an error"},
-		"Assign panics":  {func(context.Context, int64) (workerassign.Lease, error) { panic("boom") }, "panicked: boom"},
-		"Reserve panics": {func(context.Context, int64) (workerassign.Lease, error) { return &made{reserve: panicking}, nil }, "panicked: boom"},
+		"no lease":      {nothing, "neither a lease nor an error"},
+		"Assign panics": {func(context.Context, int64) (workerassign.Lease, error) { panic("boom") }, "panicked: boom"},
+		"Reserve panics": {func(context.Context, int64) (workerassign.Lease, error) {
+			return &fakeLease{reserve: panicInReserve}, nil
+		}, "panicked: boom"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mended atomic.Bool
-				a := &maker{make: func(ctx context.Context, n int64) (workerassign.Lease, error) {
+				a := &fakeAssigner{assign: func(ctx context.Context, n int64) (workerassign.Lease, error) {
 					if n == 1 || mended.Load() {
 						return good(ctx, n)
 					}
 					return tt.bad(ctx, n)
 				}}
-				c := newCached(t, a, small(t)...)
-				_, failed, err := live(t, c, time.Minute)
+				c := newCached(t, a, smallOptions(t)...)
+				_, failed, err := takeFor(t, c, time.Minute)
 				if failed == 0 || !errors.Is(err, ErrLease) {
 					t.Errorf("%d failed, the last: %v", failed, err)
 				}
 				mended.Store(true)
 				time.Sleep(leasing.MaxRetryPause)
-				if _, failed, err := live(t, c, 10*time.Second); failed != 0 || c.Stats().Rollovers == 0 {
+				if _, failed, err := takeFor(t, c, 10*time.Second); failed != 0 || c.Stats().Rollovers == 0 {
 					t.Errorf("%d failed, %v", failed, err)
 				}
 			})
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := newCached(t, &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &made{id: n, release: func(context.Context) error { panic("boom") }}, nil
-		}}, small(t)...)
-		live(t, c, time.Second) // some are given back in the background
+		c := newCached(t, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: n, release: func(context.Context) error { panic("boom") }}, nil
+		}}, smallOptions(t)...)
+		takeFor(t, c, time.Second) // some are given back in the background
 		if err := c.Close(); !errors.Is(err, ErrLease) {
 			t.Errorf("Close() = %v", err)
 		}
 	})
 }
 
-func panicking(context.Context, time.Time) (time.Time, error) { panic("boom") }
+func panicInReserve(context.Context, time.Time) (time.Time, error) { panic("boom") }
 
 // uncountable is a lease that panics when it is asked how many are left.
-type uncountable struct{ made }
+type panickingCountLease struct{ fakeLease }
 
-func (*uncountable) Remaining(int64) (remaining, all int64) { panic("boom") }
+func (*panickingCountLease) Remaining(int64) (remaining, all int64) { panic("boom") }
 
 // A lease that cannot say how many worker IDs are left does not panic into a constructor, nor into
 // what puts runs.
-func TestLeaseThatCannotCount(t *testing.T) {
+func TestRemainingPanics(t *testing.T) {
 	for _, mode := range modes {
-		refused(t, mode.name, mode.make, &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &uncountable{made{id: n}}, nil
+		expectConstructorError(t, mode.name, mode.make, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &panickingCountLease{fakeLease{id: n}}, nil
 		}}, ErrLease, "panicked: boom")
 	}
 }
@@ -89,7 +91,7 @@ func TestStoreThatHangs(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
 			var hangs atomic.Bool
-			g, err := mode.make(context.Background(), hanging(&hangs), small(t, WithRollover(false))...)
+			g, err := mode.make(context.Background(), newHangingAssigner(&hangs), smallOptions(t, WithRollover(false))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,17 +121,17 @@ func TestAssignerEndsItsGoroutine(t *testing.T) {
 					runtime.Goexit()
 				}
 			}
-			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 				exit()
-				return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 					exit()
 					if n == 1 && ended.Load() >= 3 {
-						return time.Time{}, errEnded
+						return time.Time{}, errLeaseEnded
 					}
 					return until, nil
 				}}, nil
 			}}
-			g, err := mode.make(context.Background(), a, small(t, WithReserveAhead(time.Second))...)
+			g, err := mode.make(context.Background(), a, smallOptions(t, WithReserveAhead(time.Second))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,30 +156,30 @@ func TestAssignerEndsItsGoroutine(t *testing.T) {
 }
 
 // counter is an assigner whose leases call a function when they are asked how many are left.
-type counter struct {
-	numbers
+type countingAssigner struct {
+	disposableAssigner
 	remaining func()
 }
 
-func (a *counter) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
-	l, err := a.numbers.Assign(ctx, r)
-	return countedLease{l, a.remaining}, err
+func (a *countingAssigner) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
+	l, err := a.disposableAssigner.Assign(ctx, r)
+	return countingLease{l, a.remaining}, err
 }
 
-type countedLease struct {
+type countingLease struct {
 	workerassign.Lease
 	remaining func()
 }
 
-func (l countedLease) Remaining(int64) (n, all int64) {
+func (l countingLease) Remaining(int64) (n, all int64) {
 	l.remaining()
 	return 1000, 1000
 }
 
 // Remaining of a lease is called where it may take UIDs, and where its panic is an error.
-func TestRemainingIsTheUsersCode(t *testing.T) {
+func TestRemainingIsUserCode(t *testing.T) {
 	for _, mode := range modes {
-		g, err := mode.make(context.Background(), &counter{remaining: func() { panic("boom") }})
+		g, err := mode.make(context.Background(), &countingAssigner{remaining: func() { panic("boom") }})
 		if !errors.Is(err, ErrLease) || g != nil {
 			t.Errorf("%s: a lease whose Remaining panics: %v, want ErrLease", mode.name, err)
 		}
@@ -185,7 +187,7 @@ func TestRemainingIsTheUsersCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g atomic.Pointer[Cached]
 		var taken atomic.Int64
-		c := newCached(t, &counter{remaining: func() {
+		c := newCached(t, &countingAssigner{remaining: func() {
 			if c := g.Load(); c != nil {
 				for range 100 { // more than the ring holds
 					if _, err := c.Next(); err == nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // A span is spent when it is used up, when the schedule comes round, and after Close.
-func TestSpanIsSpent(t *testing.T) {
-	c := newCached(t, new(numbers), WithScheduleInterval(0))
+func TestBlockEnds(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
 	var zero Block
 	if id, ok := zero.Next(); ok || id != 0 || zero.Len() != 0 {
 		t.Errorf("the zero Block gives %d, %v, and has %d", id, ok, zero.Len())
@@ -51,10 +51,10 @@ func TestSpanIsSpent(t *testing.T) {
 
 // The last UID that a layout has is in a span too: invariant 5's far end, where first+length
 // does not fit an int64.
-func TestSpanAtTheEndOfTime(t *testing.T) {
+func TestInvariant5BlockAtTheEndOfTheTimeBits(t *testing.T) {
 	l := layout(t, 31, 1, 31)
 	clock := fakeclock.New(DefaultEpoch().Add(time.Duration(l.MaxDelta()) * time.Second))
-	c := newCached(t, new(numbers), WithLayout(l), WithClock(clock), WithScheduleInterval(0))
+	c := newCached(t, new(disposableAssigner), WithLayout(l), WithClock(clock), WithScheduleInterval(0))
 	var last ID
 	var err error
 	for err == nil {
@@ -77,7 +77,7 @@ func TestSpanAtTheEndOfTime(t *testing.T) {
 
 // The size after a span of any size is in range, also where twice that does not fit an int, as it
 // does not on 32 bits from 2^30 on.
-func TestNextSizeOfLongSpans(t *testing.T) {
+func TestNextSizeStaysInRange(t *testing.T) {
 	for _, tt := range []struct{ size, want int }{
 		{0, MinBlock}, {1, 2}, {3, 6}, {MaxBlock / 2, MaxBlock}, {MaxBlock/2 + 1, MaxBlock}, {MaxBlock, MaxBlock},
 		{1 << 30, MaxBlock}, {math.MaxInt/2 + 1, MaxBlock}, {math.MaxInt, MaxBlock},
@@ -90,8 +90,8 @@ func TestNextSizeOfLongSpans(t *testing.T) {
 }
 
 // A span that is moved goes on where it was, and leaves nothing.
-func TestSpanMoves(t *testing.T) {
-	c := newCached(t, new(numbers), WithScheduleInterval(0))
+func TestBlockMove(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
 	s, err := c.Claim(context.Background(), 3)
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-func TestCachedIsFullFromTheStart(t *testing.T) {
-	c := newCached(t, new(numbers), WithClock(fakeclock.New(noon)))
+func TestCachedStartsFull(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithClock(fakeclock.New(noon)))
 	st := c.Stats()
 	if st.Fill != 65_536 || st.FillLevel != 1 || st.Paddings != (Paddings{Initial: 1}) || st.Issued != 0 || st.WorkerID != 1 {
 		t.Errorf("Stats() = %+v", st)
@@ -33,7 +33,7 @@ func TestCachedIsFullFromTheStart(t *testing.T) {
 }
 
 func TestCachedNextN(t *testing.T) {
-	c := newCached(t, new(numbers))
+	c := newCached(t, new(disposableAssigner))
 	for _, n := range []int{0, 1, 8191, 8192, 8193, 100_000} {
 		dst := make([]ID, n)
 		got, err := c.NextN(dst)

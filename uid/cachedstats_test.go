@@ -16,7 +16,7 @@ func TestIssuedNeverFalls(t *testing.T) {
 		rounds = 3
 	}
 	for range rounds {
-		c := newCached(t, new(numbers), WithLayout(layout(t, 41, 10, 12)), WithTimeUnit(time.Millisecond),
+		c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 41, 10, 12)), WithTimeUnit(time.Millisecond),
 			WithScheduleInterval(time.Millisecond), WithMaxStaleness(3*time.Millisecond))
 		var (
 			readers sync.WaitGroup

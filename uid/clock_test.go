@@ -14,7 +14,7 @@ import (
 // A monotonic clock that is 50 ppm faster than the wall clock, as on systems that do not slew it,
 // does not take UIDs away from the wall clock, nor is it a step back; and a static worker ID makes no
 // UID again after a restart.
-func TestDriftIsWorkedOff(t *testing.T) {
+func TestDriftIsReduced(t *testing.T) {
 	fake := fakeclock.New(noon)
 	d := newDefault(t, workerassign.Static(1), WithClock(fake), WithTakePolicy(Fail))
 	fake.Advance(time.Second)
@@ -46,11 +46,11 @@ func TestDriftIsWorkedOff(t *testing.T) {
 }
 
 // D2: a clock that shows a time beyond the end of the time bits for a moment exhausts no generator.
-func TestD2OneWrongReading(t *testing.T) {
+func TestD2OneWrongReadingExhaustsNothing(t *testing.T) {
 	for _, mode := range modes {
 		for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Hour), Refuse()} {
 			fake := fakeclock.New(noon)
-			g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithLayout(layout(t, 28, 20, 6)),
+			g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fake), WithLayout(layout(t, 28, 20, 6)),
 				WithBoostPower(0), WithRollback(policy))
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +96,7 @@ func (c *pausedClock) Now() time.Time {
 func TestPauseBetweenReadingsIsNoStep(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	clock := &pausedClock{fakeclock.New(noon), func() time.Duration { return 0 }}
-	d := newDefault(t, new(numbers), WithTwitterLayout(), WithClock(clock))
+	d := newDefault(t, new(disposableAssigner), WithTwitterLayout(), WithClock(clock))
 	clock.pause = func() time.Duration {
 		if rnd.IntN(4) > 0 {
 			return 0
@@ -120,22 +120,22 @@ func TestPauseBetweenReadingsIsNoStep(t *testing.T) {
 }
 
 // wrongOnce is a clock that shows another time at one reading.
-type wrongOnce struct {
+type wrongOnceClock struct {
 	*fakeclock.Clock
-	by atomic.Int64
+	error atomic.Int64
 }
 
-func (c *wrongOnce) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.by.Swap(0))) }
+func (c *wrongOnceClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.error.Swap(0))) }
 
 // One wrong reading is no step back, under any policy.
 func TestOneWrongReadingIsNoStepBack(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Second), Refuse()} {
-		clock := &wrongOnce{Clock: fakeclock.New(noon)}
-		d := newDefault(t, new(numbers), WithClock(clock), WithRollback(policy))
+		clock := &wrongOnceClock{Clock: fakeclock.New(noon)}
+		d := newDefault(t, new(disposableAssigner), WithClock(clock), WithRollback(policy))
 		next(t, d)
 		clock.Advance(time.Second)
 		next(t, d)
-		clock.by.Store(int64(-time.Hour))
+		clock.error.Store(int64(-time.Hour))
 		if _, err := d.Next(); err != nil {
 			t.Errorf("%v: Next() = %v", policy, err)
 		}

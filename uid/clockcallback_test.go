@@ -26,14 +26,14 @@ func (c *hookedClock) Now() time.Time {
 }
 
 // A clock that panics is an error of the constructors and of Next, and nothing more.
-func TestClockThatPanics(t *testing.T) {
+func TestClockPanics(t *testing.T) {
 	panics := func() { panic("no battery") }
 	for _, mode := range modes {
 		clock := &hookedClock{Clock: fakeclock.New(noon)}
 		clock.hook.Store(&panics)
-		a := new(numbers)
-		if _, err := mode.make(context.Background(), a, WithClock(clock)); !errors.Is(err, ErrClock) || a.next.Load() != 0 {
-			t.Errorf("%s: the constructor returned %v, and spent %d worker IDs", mode.name, err, a.next.Load())
+		a := new(disposableAssigner)
+		if _, err := mode.make(context.Background(), a, WithClock(clock)); !errors.Is(err, ErrClock) || a.lastID.Load() != 0 {
+			t.Errorf("%s: the constructor returned %v, and spent %d worker IDs", mode.name, err, a.lastID.Load())
 		}
 		clock.hook.Store(nil)
 		g, err := mode.make(context.Background(), a, WithClock(clock))
@@ -60,7 +60,7 @@ func TestClockThatPanics(t *testing.T) {
 }
 
 // A clock may call the generator: it is read under no lock.
-func TestClockThatCallsTheGenerator(t *testing.T) {
+func TestClockCallsTheGenerator(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), Refuse()} {
 		clock := &hookedClock{Clock: fakeclock.New(noon)}
 		d := newDefault(t, workerassign.Static(1), WithClock(clock), WithRollback(policy))
@@ -114,7 +114,7 @@ func (c *reentrantClock) Now() time.Time {
 // A clock that takes UIDs, as no clock should, is not read under a lock.
 func TestClockTakesUIDs(t *testing.T) {
 	clock := &reentrantClock{Clock: fakeclock.New(noon)}
-	c := newCached(t, new(numbers), WithClock(clock), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(0), WithScheduleInterval(0))
+	c := newCached(t, new(disposableAssigner), WithClock(clock), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(0), WithScheduleInterval(0))
 	clock.g.Store(c)
 	done := make(chan struct{})
 	go func() {

@@ -15,7 +15,7 @@ import (
 
 // Close that is called from within what the generator calls comes to an end, and so does the one
 // beside it; it says that it did not wait.
-func TestCloseFromWithin(t *testing.T) {
+func TestCloseFromACallback(t *testing.T) {
 	for _, mode := range modes {
 		for _, from := range []string{"Reserve", "Assign", "Release", "the logger"} {
 			t.Run(mode.name+"/"+from, func(t *testing.T) {
@@ -28,20 +28,20 @@ func TestCloseFromWithin(t *testing.T) {
 							within.Store(&err)
 						}
 					}
-					a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+					a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 						shut("Assign")
-						return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+						return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 							if g.Load() == nil {
 								return time.Now().Add(2 * time.Second), nil
 							}
 							shut("Reserve")
-							return time.Time{}, errEnded
+							return time.Time{}, errLeaseEnded
 						}, release: func(context.Context) error {
 							shut("Release")
 							return nil
 						}}, nil
 					}}
-					made, err := mode.make(context.Background(), a, small(t, withCallback(func(slog.Record) { shut("the logger") }))...)
+					made, err := mode.make(context.Background(), a, smallOptions(t, withCallback(func(slog.Record) { shut("the logger") }))...)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -76,7 +76,7 @@ func TestCloseFromWithin(t *testing.T) {
 
 // Close works, or returns an error in bounded time, wherever it is called from: Reserve, Release,
 // Assign, and the log handler. Everything ends when the caller has returned.
-func TestDefaultCloseFromWithin(t *testing.T) {
+func TestDefaultCloseFromACallback(t *testing.T) {
 	for _, from := range []string{"Reserve", "Release", "Assign", "the log"} {
 		synctest.Test(t, func(t *testing.T) {
 			leaktest.Check(t)
@@ -99,14 +99,14 @@ func TestDefaultCloseFromWithin(t *testing.T) {
 					}
 				}
 			}
-			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 				if n > 1 {
 					call("Assign")
 				}
-				return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 					if armed.Load() {
 						call("Reserve")
-						return time.Time{}, errEnded
+						return time.Time{}, errLeaseEnded
 					}
 					return until, nil
 				}, release: func(context.Context) error {
@@ -115,7 +115,7 @@ func TestDefaultCloseFromWithin(t *testing.T) {
 				}}, nil
 			}}
 			handler := handlerFunc(func(slog.Record) { call("the log") })
-			d = newDefault(t, a, small(t, WithLogger(slog.New(handler)))...)
+			d = newDefault(t, a, smallOptions(t, WithLogger(slog.New(handler)))...)
 			next(t, d)
 			time.Sleep(time.Minute)
 			armed.Store(true)

@@ -17,9 +17,9 @@ import (
 )
 
 // Every lease is given back, and once.
-func TestLeasesAreGivenBack(t *testing.T) {
+func TestCloseReleasesTheLeaseOnce(t *testing.T) {
 	for _, mode := range modes {
-		a := new(numbers)
+		a := new(disposableAssigner)
 		for n := range int64(100) {
 			g, err := mode.make(context.Background(), a)
 			if err != nil {
@@ -35,7 +35,7 @@ func TestLeasesAreGivenBack(t *testing.T) {
 }
 
 // Close in the middle: every call returns a UID or ErrClosed, and nothing is left.
-func TestCloseInTheMiddle(t *testing.T) {
+func TestCloseDuringTakes(t *testing.T) {
 	rounds := 100
 	if testing.Short() {
 		rounds = 10
@@ -44,7 +44,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			leaktest.Check(t)
 			for range rounds {
-				g, err := mode.make(context.Background(), new(numbers), WithLayout(layout(t, 31, 28, 4)))
+				g, err := mode.make(context.Background(), new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,25 +93,25 @@ func TestNothingLeaks(t *testing.T) {
 }
 
 // stubborn is an assigner whose lease cannot be given back.
-type stubborn struct{}
+type unreleasable struct{}
 
-func (stubborn) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
-	return stubborn{}, nil
+func (unreleasable) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+	return unreleasable{}, nil
 }
 
-func (stubborn) WorkerID() int64 { return 3 }
+func (unreleasable) WorkerID() int64 { return 3 }
 
-func (stubborn) NotBefore() time.Time { return time.Time{} }
+func (unreleasable) NotBefore() time.Time { return time.Time{} }
 
-func (stubborn) Reserve(context.Context, time.Time) (time.Time, error) {
+func (unreleasable) Reserve(context.Context, time.Time) (time.Time, error) {
 	return workerassign.Unbounded(), nil
 }
 
-func (stubborn) Release(context.Context, time.Time) error { return errors.New("no") }
+func (unreleasable) Release(context.Context, time.Time) error { return errors.New("no") }
 
-func TestCloseReportsTheLease(t *testing.T) {
+func TestCloseReportsAFailedRelease(t *testing.T) {
 	for _, mode := range modes {
-		g, err := mode.make(context.Background(), stubborn{})
+		g, err := mode.make(context.Background(), unreleasable{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,14 +124,14 @@ func TestCloseReportsTheLease(t *testing.T) {
 }
 
 // Leases that cannot be given back are all waited for together.
-func TestCloseTakesNotLong(t *testing.T) {
+func TestCloseReleasesLeasesConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCached(t, &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &made{id: n, release: func(ctx context.Context) error {
+		c := newCached(t, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: n, release: func(ctx context.Context) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}}, nil
-		}}, small(t)...)
+		}}, smallOptions(t)...)
 		for c.Stats().Rollovers == 0 || c.leases.Next() == nil {
 			next(t, c)
 			synctest.Wait()

@@ -21,8 +21,8 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 		want   error
 	}{{1, false, nil}, {921, false, nil}, {922, true, nil}, {1023, true, nil}, {1024, false, ErrWorkerID}} {
 		for _, mode := range modes {
-			a := new(numbers)
-			a.next.Store(tt.id - 1)
+			a := new(disposableAssigner)
+			a.lastID.Store(tt.id - 1)
 			var log bytes.Buffer
 			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			if !errors.Is(err, tt.want) {
@@ -45,7 +45,7 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 func TestD15StaticWorkerIDsDoNotEnd(t *testing.T) {
 	for _, mode := range modes {
 		var log bytes.Buffer
-		for _, a := range []workerassign.Assigner{workerassign.Static(1023), workerassign.Prefix(new(numbers), 31, 5)} {
+		for _, a := range []workerassign.Assigner{workerassign.Static(1023), workerassign.Prefix(new(disposableAssigner), 31, 5)} {
 			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestD15StaticWorkerIDsDoNotEnd(t *testing.T) {
 func TestFailedConstructorLeaksNothing(t *testing.T) {
 	leaktest.Check(t)
 	for _, mode := range modes {
-		a := &spans{fail: errors.New("no grant")}
+		a := &recyclingAssigner{failure: errors.New("no grant")}
 		for range 100 {
 			if _, err := mode.make(context.Background(), a); !errors.Is(err, ErrLease) {
 				t.Fatalf("%s: %v", mode.name, err)

@@ -16,7 +16,7 @@ import (
 
 func TestDefaultStampsNow(t *testing.T) {
 	fake := fakeclock.New(noon)
-	d := newDefault(t, new(numbers), WithClock(fake))
+	d := newDefault(t, new(disposableAssigner), WithClock(fake))
 	for second := range 5 {
 		for sequence := range int64(3) {
 			p := d.Parse(next(t, d))
@@ -36,7 +36,7 @@ func TestDefaultStampsNow(t *testing.T) {
 // not kept by it.
 func TestD9WaitHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDefault(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithEpoch(bubbleEpoch))
+		d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithEpoch(bubbleEpoch))
 		for range 16 {
 			next(t, d)
 		}
@@ -73,11 +73,11 @@ func TestD9WaitHoldsNothing(t *testing.T) {
 
 // D9: a time before the epoch is refused, and cannot come later: the clock never goes back.
 func TestD9BeforeTheEpoch(t *testing.T) {
-	refuses(t, new(numbers), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, and the epoch is 2026-11-21T12:00:01Z", 0,
+	expectBothRefuse(t, new(disposableAssigner), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, and the epoch is 2026-11-21T12:00:01Z", 0,
 		WithClock(fakeclock.New(noon)), WithEpoch(noon.Truncate(time.Second).Add(time.Second)))
 	fake := fakeclock.New(noon)
 	for _, mode := range modes {
-		g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithEpoch(noon.Truncate(time.Second)))
+		g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fake), WithEpoch(noon.Truncate(time.Second)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestD9BeforeTheEpoch(t *testing.T) {
 func TestInvariant4ClockSteps(t *testing.T) {
 	for _, mode := range modes {
 		fake := fakeclock.New(noon)
-		g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithBoostPower(0),
+		g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fake), WithBoostPower(0),
 			WithLayout(layout(t, 31, 20, 6)), WithRollover(false), WithMaxBorrow(10000*time.Hour))
 		if err != nil {
 			t.Fatal(err)
@@ -118,9 +118,9 @@ func TestInvariant4ClockSteps(t *testing.T) {
 }
 
 // A lease that begins later is waited for, and one that ends is extended.
-func TestDefaultHonoursTheLease(t *testing.T) {
+func TestDefaultStaysWithinTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &spans{granted: time.Now().Add(10 * time.Second)}
+		a := &recyclingAssigner{granted: time.Now().Add(10 * time.Second)}
 		d := newDefault(t, a, WithEpoch(bubbleEpoch), WithReserveAhead(5*time.Second))
 		begin := time.Now()
 		if p := d.Parse(next(t, d)); p.Time.Before(begin.Add(10*time.Second)) || time.Since(begin) < 10*time.Second {
@@ -141,7 +141,7 @@ func TestDefaultHonoursTheLease(t *testing.T) {
 		}
 		// The store is down: what was granted flows, then there is an error that says why.
 		down := errors.New("the store is down")
-		a.breakStore(down)
+		a.failWith(down)
 		var last time.Time
 		for range 10 {
 			time.Sleep(time.Second)
@@ -158,7 +158,7 @@ func TestDefaultHonoursTheLease(t *testing.T) {
 			t.Errorf("the last UID's time is %v, granted was up to %v", last, a.granted)
 		}
 		a.mu.Unlock()
-		a.breakStore(nil)
+		a.failWith(nil)
 		time.Sleep(leasing.MaxRetryPause)
 		next(t, d)
 	})
@@ -212,7 +212,7 @@ func TestDefaultStatic(t *testing.T) {
 func TestDefaultUnitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(123456789)
-		d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithTwitterLayout())
+		d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithTwitterLayout())
 		if !d.useMonotonic {
 			t.Fatal("the fast path is not used")
 		}

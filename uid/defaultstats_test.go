@@ -19,10 +19,10 @@ func TestDefaultIssuedNeverFalls(t *testing.T) {
 		rounds = 5
 	}
 	for range rounds {
-		store := &slots{rnd: rand.New(rand.NewPCG(1, 9))}
+		store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
 		var d *Default
 		for err := error(ErrLease); err != nil; { // the first lease may be lost too
-			d, err = NewDefault(context.Background(), store, silent(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
+			d, err = NewDefault(context.Background(), store, discardLog(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
 				WithReserveAhead(3*time.Millisecond))
 		}
 		d.leases.SetHooks(leasing.Hooks{Delay: func(context.Context, time.Duration) bool { return true }})

@@ -19,13 +19,13 @@ import (
 // error for ever.
 func TestD2TimeBitsEnd(t *testing.T) {
 	for _, left := range []int{1, 2, 20} {
-		t.Run(fmt.Sprintf("%d units left", left), func(t *testing.T) { timeEnds(t, left-1) })
+		t.Run(fmt.Sprintf("%d units left", left), func(t *testing.T) { testTimeBitsEnd(t, left-1) })
 	}
 }
 
 // timeEnds lets a generator run into the end of its time bits, which is so many units after
 // the one that the clock is in.
-func timeEnds(t *testing.T, after int) {
+func testTimeBitsEnd(t *testing.T, after int) {
 	l := layout(t, 28, 22, 3)
 	epoch := time.Date(2016, 5, 20, 0, 0, 0, 0, time.UTC)
 	last := epoch.Add((1<<28 - 1) * time.Second)
@@ -33,7 +33,7 @@ func timeEnds(t *testing.T, after int) {
 		for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
 			fake := fakeclock.New(last.Add(-time.Duration(after) * time.Second))
 			var log bytes.Buffer
-			g, err := mode.make(context.Background(), new(numbers), WithLayout(l), WithEpoch(epoch), WithClock(fake),
+			g, err := mode.make(context.Background(), new(disposableAssigner), WithLayout(l), WithEpoch(epoch), WithClock(fake),
 				WithTakePolicy(policy), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			if err != nil {
 				t.Fatal(err)
@@ -83,11 +83,11 @@ func timeEnds(t *testing.T, after int) {
 }
 
 // The end of the time bits stays the end, until Close, wherever the wall clock goes.
-func TestD2TheEndStays(t *testing.T) {
+func TestD2EndIsPermanent(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Hour), Refuse()} {
 		for _, l := range []struct{ time, worker, sequence int }{{4, 3, 4}, {1, 1, 61}} {
 			fake := fakeclock.New(noon)
-			d := newDefault(t, new(numbers), WithClock(fake), WithEpoch(noon.Truncate(time.Second)), WithRollback(policy),
+			d := newDefault(t, new(disposableAssigner), WithClock(fake), WithEpoch(noon.Truncate(time.Second)), WithRollback(policy),
 				WithLayout(layout(t, l.time, l.worker, l.sequence)))
 			next(t, d)
 			fake.Advance(time.Hour)
@@ -110,7 +110,7 @@ func TestD2WarnsWhileRunning(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
-			g, err := mode.make(context.Background(), new(numbers), WithEpoch(bubbleEpoch), WithLayout(layout(t, 25, 20, 4)), // 388 days
+			g, err := mode.make(context.Background(), new(disposableAssigner), WithEpoch(bubbleEpoch), WithLayout(layout(t, 25, 20, 4)), // 388 days
 				WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithScheduleInterval(time.Hour))
 			if err != nil {
 				t.Fatal(err)
@@ -136,12 +136,12 @@ func TestD2WarnsWhileRunning(t *testing.T) {
 
 // D2: time bits that end in two units: each way of taking gives exactly the UIDs that the bits
 // allow, in order, to the very last, and then the named error for ever.
-func TestD2EveryWayEnds(t *testing.T) {
+func TestD2EveryWayOfTakingEnds(t *testing.T) {
 	l := layout(t, 28, 22, 3)
 	last := DefaultEpoch().Add((1<<28 - 1) * time.Second)
 	for way := range 4 {
-		c := newCached(t, new(numbers), WithLayout(l), WithClock(fakeclock.New(last.Add(-time.Second))), WithScheduleInterval(0))
-		take, ids := takers(c)[way](), make([]ID, 1)
+		c := newCached(t, new(disposableAssigner), WithLayout(l), WithClock(fakeclock.New(last.Add(-time.Second))), WithScheduleInterval(0))
+		take, ids := waysToTake(c)[way](), make([]ID, 1)
 		if way == 3 {
 			ids = make([]ID, 16) // an iterator that is broken out of loses the rest of its span
 		}
@@ -161,7 +161,7 @@ func TestD2EveryWayEnds(t *testing.T) {
 		if got != 16 || before != ID(l.AllocateUnchecked(l.MaxDelta(), 1, 7)) || !errors.Is(err, ErrTimeExhausted) {
 			t.Errorf("way %d: %d UIDs to %v, then %v", way, got, c.Parse(before), err)
 		}
-		for _, way := range takers(c) {
+		for _, way := range waysToTake(c) {
 			for range 3 {
 				if n, err := way()(ids); n != 0 || !errors.Is(err, ErrTimeExhausted) {
 					t.Errorf("after the end: %d, %v", n, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // lateness is how late the scheduled padding may come on a busy machine.
-const lateness = time.Second
+const paddingDelay = time.Second
 
 // However a UID is taken, its time is within the bound of the clock: after 10 s of idleness, and
 // at one UID a second, for a few of them; for a minute with RINGUID_MINUTE set.
@@ -22,8 +22,8 @@ func TestFreshAfterIdleness(t *testing.T) {
 	if os.Getenv("RINGUID_MINUTE") != "" {
 		seconds = 60
 	}
-	c := newCached(t, new(numbers))
-	for way, make := range takers(c) {
+	c := newCached(t, new(disposableAssigner))
+	for way, make := range waysToTake(c) {
 		take := make()
 		t.Run(fmt.Sprint(way), func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +33,7 @@ func TestFreshAfterIdleness(t *testing.T) {
 				if _, err := take(ids); err != nil {
 					t.Fatal(err)
 				}
-				if behind := time.Since(c.Parse(ids[0]).Time); behind > DefaultMaxStaleness+lateness {
+				if behind := time.Since(c.Parse(ids[0]).Time); behind > DefaultMaxStaleness+paddingDelay {
 					t.Errorf("a UID is %v behind the clock", behind)
 				}
 			}
@@ -52,7 +52,7 @@ func TestFreshAfterIdleness(t *testing.T) {
 // as well.
 func TestD6IdleStaysFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCached(t, new(numbers), WithEpoch(bubbleEpoch))
+		c := newCached(t, new(disposableAssigner), WithEpoch(bubbleEpoch))
 		check := func() {
 			t.Helper()
 			p := c.Parse(next(t, c))

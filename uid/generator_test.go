@@ -30,42 +30,42 @@ func TestSection9(t *testing.T) {
 		}
 	})
 	t.Run("worker ID beyond the layout", func(t *testing.T) {
-		a := new(numbers)
-		a.next.Store(3)
+		a := new(disposableAssigner)
+		a.lastID.Store(3)
 		a.released.Store(3)
-		refuses(t, a, ErrWorkerID, "must be 0 to 3 for the 2 worker bits of layout 1-31-2-13", 1, WithLayout(layout(t, 31, 2, 13)))
+		expectBothRefuse(t, a, ErrWorkerID, "must be 0 to 3 for the 2 worker bits of layout 1-31-2-13", 1, WithLayout(layout(t, 31, 2, 13)))
 	})
 	t.Run("worker ID below 0", func(t *testing.T) {
-		a := new(numbers)
-		a.next.Store(-9)
+		a := new(disposableAssigner)
+		a.lastID.Store(-9)
 		a.released.Store(-9)
-		refuses(t, a, ErrWorkerID, "worker ID is -", 1)
+		expectBothRefuse(t, a, ErrWorkerID, "worker ID is -", 1)
 	})
 	t.Run("epoch in the future", func(t *testing.T) {
 		epoch := time.Now().Add(time.Hour).Truncate(time.Second)
-		refuses(t, new(numbers), ErrBeforeEpoch, epoch.UTC().Format(time.RFC3339), 0, WithEpoch(epoch))
+		expectBothRefuse(t, new(disposableAssigner), ErrBeforeEpoch, epoch.UTC().Format(time.RFC3339), 0, WithEpoch(epoch))
 	})
 	t.Run("time bits spent already", func(t *testing.T) {
-		refuses(t, new(numbers), ErrTimeExhausted, "ended at 2024-11-20T21:24:16Z", 0,
+		expectBothRefuse(t, new(disposableAssigner), ErrTimeExhausted, "ended at 2024-11-20T21:24:16Z", 0,
 			WithEpoch(time.Date(2016, 5, 20, 0, 0, 0, 0, time.UTC)))
 	})
 	t.Run("no lease", func(t *testing.T) {
-		a, broken := new(numbers), errors.New("the store is gone")
-		a.break_(broken)
-		refuses(t, a, broken, "no worker ID was assigned: the store is gone", 0)
-		refuses(t, a, ErrLease, "the store is gone", 0)
+		a, broken := new(disposableAssigner), errors.New("the store is gone")
+		a.failWith(broken)
+		expectBothRefuse(t, a, broken, "no worker ID was assigned: the store is gone", 0)
+		expectBothRefuse(t, a, ErrLease, "the store is gone", 0)
 	})
 	t.Run("context over", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		for _, mode := range modes {
-			_, err := mode.make(ctx, blocking{})
+			_, err := mode.make(ctx, blockingAssigner{})
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrLease) {
 				t.Errorf("%s: %v, want ErrLease, of the context", mode.name, err)
 			}
 		}
 	})
-	t.Run("time bits spent while running", func(t *testing.T) { timeEnds(t, 0) })
+	t.Run("time bits spent while running", func(t *testing.T) { testTimeBitsEnd(t, 0) })
 	t.Run("ring empty", func(t *testing.T) {
 		// A static lease grants no future, so its ring is empty until a second has begun.
 		c := newCached(t, workerassign.Static(1), WithClock(fakeclock.New(noon)), WithTakePolicy(Fail))
@@ -79,7 +79,7 @@ func TestSection9(t *testing.T) {
 	})
 	t.Run("Close", func(t *testing.T) {
 		for _, mode := range modes {
-			g, err := mode.make(context.Background(), new(numbers))
+			g, err := mode.make(context.Background(), new(disposableAssigner))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,9 +129,9 @@ func TestSection9(t *testing.T) {
 }
 
 // blocking is an assigner that waits for its context.
-type blocking struct{}
+type blockingAssigner struct{}
 
-func (blocking) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
+func (blockingAssigner) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

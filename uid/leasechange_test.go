@@ -17,13 +17,13 @@ import (
 )
 
 // usedLease is a lease that keeps what it was told at Release.
-type usedLease struct {
+type releaseRecorder struct {
 	workerassign.Lease
-	released func(used time.Time)
+	onRelease func(used time.Time)
 }
 
-func (l usedLease) Release(ctx context.Context, used time.Time) error {
-	l.released(used)
+func (l releaseRecorder) Release(ctx context.Context, used time.Time) error {
+	l.onRelease(used)
 	return l.Lease.Release(ctx, used)
 }
 
@@ -36,25 +36,25 @@ func TestDefaultReplacesALostLease(t *testing.T) {
 			var mu sync.Mutex
 			lost := false
 			used := map[int64]time.Time{}
-			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 				var granted time.Time
-				l := &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				l := &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if n > 1 || !lost {
 						granted = until
 					} else if !silently {
-						return time.Time{}, errEnded
+						return time.Time{}, errLeaseEnded
 					}
 					return granted, nil
 				}}
-				return usedLease{l, func(until time.Time) {
+				return releaseRecorder{l, func(until time.Time) {
 					mu.Lock()
 					defer mu.Unlock()
 					used[n] = until
 				}}, nil
 			}}
-			d := newDefault(t, a, small(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))...)
+			d := newDefault(t, a, smallOptions(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))...)
 			var last Parts
 			for range 10 {
 				last = d.Parse(next(t, d))
@@ -106,19 +106,19 @@ func TestDefaultNextLeaseBegins(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			lost := make([]atomic.Bool, 100)
-			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-				l := &made{id: tt.id(n), reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+			a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				l := &fakeLease{id: tt.id(n), reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 					if lost[n].Load() {
-						return time.Time{}, errEnded
+						return time.Time{}, errLeaseEnded
 					}
 					return until, nil
 				}}
 				if n > 1 && tt.later > 0 {
-					l.from = time.Now().Add(tt.later)
+					l.notBefore = time.Now().Add(tt.later)
 				}
 				return l, nil
 			}}
-			d := newDefault(t, a, small(t, WithReserveAhead(time.Second))...)
+			d := newDefault(t, a, smallOptions(t, WithReserveAhead(time.Second))...)
 			seen := map[ID]bool{}
 			for n := range int64(20) {
 				for range 10 {
@@ -145,16 +145,16 @@ func TestDefaultNextLeaseBegins(t *testing.T) {
 func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64
-		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &made{id: 9, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: 9, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 				if n <= lost.Load() {
-					return time.Time{}, errEnded
+					return time.Time{}, errLeaseEnded
 				}
 				return until, nil
 			}}, nil
 		}}
 		clock := new(bubbleClock)
-		d := newDefault(t, a, small(t, WithClock(clock), WithRollback(Refuse()), WithReserveAhead(time.Second))...)
+		d := newDefault(t, a, smallOptions(t, WithClock(clock), WithRollback(Refuse()), WithReserveAhead(time.Second))...)
 		seen := map[ID]bool{}
 		for range 5 {
 			for range 3 {
@@ -169,7 +169,7 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			lost.Add(1)
 			time.Sleep(10 * time.Second)
 			l := d.lease.Load()
-			if err := d.leaseChanger.extend(context.Background(), l, d.clock.Unit(), d.clock.Elapsed()); err != nil && !errors.Is(err, errEnded) {
+			if err := d.leaseChanger.extend(context.Background(), l, d.clock.Unit(), d.clock.Elapsed()); err != nil && !errors.Is(err, errLeaseEnded) {
 				t.Fatal(err)
 			}
 			for d.lease.Load() == l {
@@ -194,16 +194,16 @@ func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Second), Refuse()} {
 		synctest.Test(t, func(t *testing.T) {
 			granted := time.Now().Add(time.Minute)
-			a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 				if n > 1 {
-					return &made{id: n, from: time.Now(), reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+					return &fakeLease{id: n, notBefore: time.Now(), reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 						return until, nil
 					}}, nil
 				}
-				return &made{id: n, reserve: func(context.Context, time.Time) (time.Time, error) { return granted, nil }}, nil
+				return &fakeLease{id: n, reserve: func(context.Context, time.Time) (time.Time, error) { return granted, nil }}, nil
 			}}
 			clock := new(bubbleClock)
-			d := newDefault(t, a, small(t, WithClock(clock), WithRollback(policy))...)
+			d := newDefault(t, a, smallOptions(t, WithClock(clock), WithRollback(policy))...)
 			next(t, d)
 			time.Sleep(time.Hour)
 			clock.set(-30 * time.Second)
@@ -234,19 +234,19 @@ func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
 func TestDefaultKeepsALeaseThatRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
-		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			l := &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			l := &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 				if n == 1 && down.Load() {
-					return time.Time{}, errEnded
+					return time.Time{}, errLeaseEnded
 				}
 				return until, nil
 			}}
 			if n > 1 {
-				l.from = time.Now().Add(time.Hour)
+				l.notBefore = time.Now().Add(time.Hour)
 			}
 			return l, nil
 		}}
-		d := newDefault(t, a, small(t)...)
+		d := newDefault(t, a, smallOptions(t)...)
 		next(t, d)
 		down.Store(true)
 		time.Sleep(time.Minute)

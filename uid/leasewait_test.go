@@ -16,20 +16,20 @@ import (
 
 // A Default generator asks one thing of a lease at a time, and not again and again where that
 // fails or grants nothing; who waits for it is woken by Close.
-func TestDefaultAsksSparingly(t *testing.T) {
+func TestDefaultLimitsReserveCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
 		most int64
-	}{"fails": {errEnded, 100}, "grants nothing": {nil, 100}} {
+	}{"fails": {errLeaseEnded, 100}, "grants nothing": {nil, 100}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked, together atomic.Int64
 				var granting atomic.Bool
 				granting.Store(true)
 				var granted time.Time
-				d := newDefault(t, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
+				d := newDefault(t, &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
 					var asking atomic.Int64
-					return &made{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+					return &fakeLease{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
 						if asking.Add(1) > 1 {
 							together.Add(1)
 						}
@@ -42,7 +42,7 @@ func TestDefaultAsksSparingly(t *testing.T) {
 						granted = until
 						return until, nil
 					}}, nil
-				}}, small(t)...)
+				}}, smallOptions(t)...)
 				next(t, d)
 				granting.Store(false)
 				time.Sleep(10 * time.Second)
@@ -68,7 +68,7 @@ func TestDefaultAsksSparingly(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool
-		d := newDefault(t, hanging(&hangs), small(t)...)
+		d := newDefault(t, newHangingAssigner(&hangs), smallOptions(t)...)
 		hangs.Store(true)
 		time.Sleep(5 * time.Second)
 		time.AfterFunc(time.Second, func() { d.Close() })
@@ -88,8 +88,8 @@ func TestDefaultWaitersShareATry(t *testing.T) {
 			granting.Store(true)
 			var mu sync.Mutex
 			var granted time.Time
-			d := newDefault(t, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
-				return &made{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+			d := newDefault(t, &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
+				return &fakeLease{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
 					if asking.Add(1) > 2 { // one lease is to be extended, and another one to be had
 						together.Add(1)
 					}
@@ -103,7 +103,7 @@ func TestDefaultWaitersShareATry(t *testing.T) {
 					}
 					return granted, nil
 				}}, nil
-			}}, small(t)...)
+			}}, smallOptions(t)...)
 			next(t, d)
 			granting.Store(false)
 			time.Sleep(10 * time.Second)
@@ -138,9 +138,9 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leaktest.Check(t)
 		hang := make(chan struct{})
-		a := expiring(false)
-		working := a.make
-		a.make = func(ctx context.Context, n int64) (workerassign.Lease, error) {
+		a := newExpiringAssigner(false)
+		working := a.assign
+		a.assign = func(ctx context.Context, n int64) (workerassign.Lease, error) {
 			if n > 1 {
 				select {
 				case <-hang:
@@ -150,7 +150,7 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 			}
 			return working(ctx, n)
 		}
-		d := newDefault(t, a, small(t)...)
+		d := newDefault(t, a, smallOptions(t)...)
 		time.Sleep(time.Hour)
 		begin := time.Now()
 		var all sync.WaitGroup
@@ -174,7 +174,7 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 		}
 		close(hang)
 		all.Wait()
-		if n := a.asked.Load(); n != 2 {
+		if n := a.calls.Load(); n != 2 {
 			t.Errorf("%d leases were taken for 200 waiters, want 2", n)
 		}
 		hang = make(chan struct{})

@@ -10,8 +10,8 @@ import (
 
 // Spans grow for who uses them up, so that the claims are few, and start small again for who
 // does not, so that the gaps are.
-func TestSpansFollowTheRate(t *testing.T) {
-	c := newCached(t, new(numbers), WithScheduleInterval(0), WithLayout(layout(t, 31, 12, 20)))
+func TestBlockSizesFollowTheRate(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0), WithLayout(layout(t, 31, 12, 20)))
 	l := c.Local()
 	var sizes []int
 	for range 5_000 {
@@ -49,8 +49,8 @@ func TestSpansFollowTheRate(t *testing.T) {
 }
 
 // A handle that waits is woken by its context and by Close.
-func TestLocalWaits(t *testing.T) {
-	c := newCached(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false),
+func TestLocalWaitEnds(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false),
 		WithBoostPower(0), WithTakePolicy(Wait))
 	l := c.Local()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)

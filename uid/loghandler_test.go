@@ -36,18 +36,18 @@ func withCallback(f func(r slog.Record)) Option {
 // A log handler that numbers its records by UIDs of the generator neither hangs it nor its Close.
 func TestLogHandlerTakesUIDs(t *testing.T) {
 	for _, mode := range modes {
-		for _, policy := range policies {
+		for _, policy := range takePolicies {
 			synctest.Test(t, func(t *testing.T) {
 				var g atomic.Pointer[Generator]
 				var numbered atomic.Int64
 				var fail atomic.Bool
-				a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 					if n > 1 && fail.Load() {
 						return nil, errors.New("down")
 					}
-					return &made{id: n}, nil
+					return &fakeLease{id: n}, nil
 				}}
-				made, err := mode.make(context.Background(), a, small(t, WithTakePolicy(policy), WithRollback(Refuse()),
+				made, err := mode.make(context.Background(), a, smallOptions(t, WithTakePolicy(policy), WithRollback(Refuse()),
 					withCallback(func(slog.Record) {
 						if g := g.Load(); g != nil {
 							if _, err := (*g).Next(); err == nil {
@@ -90,25 +90,25 @@ func TestLogHandlerPanicsOrBlocks(t *testing.T) {
 		"panics": func() { panic("handler") },
 		"blocks": func() { time.Sleep(time.Hour) },
 	} {
-		for _, policy := range policies {
+		for _, policy := range takePolicies {
 			synctest.Test(t, func(t *testing.T) {
 				var logged atomic.Int64
 				var fail atomic.Bool
-				a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 					if fail.Load() {
 						panic("assigner")
 					}
-					return &made{id: n}, nil
+					return &fakeLease{id: n}, nil
 				}}
-				c := newCached(t, a, small(t, WithTakePolicy(policy), withCallback(func(slog.Record) {
+				c := newCached(t, a, smallOptions(t, WithTakePolicy(policy), withCallback(func(slog.Record) {
 					logged.Add(1)
 					do()
 				}))...)
 				fail.Store(true)
-				live(t, c, time.Minute)
+				takeFor(t, c, time.Minute)
 				fail.Store(false)
-				live(t, c, time.Minute)
-				if got, failed, err := live(t, c, time.Minute); got < 60*16 || policy != Fail && failed > 0 {
+				takeFor(t, c, time.Minute)
+				if got, failed, err := takeFor(t, c, time.Minute); got < 60*16 || policy != Fail && failed > 0 {
 					t.Errorf("%s, %v: %d UIDs in a minute, %d calls failed, %v", name, policy, got, failed, err)
 				}
 				if logged.Load() == 0 || c.Stats().Rollovers == 0 {
@@ -125,7 +125,7 @@ func TestLogHandlerPanicsOrBlocks(t *testing.T) {
 }
 
 // A log handler may take UIDs, and may panic, in every record that a Default generator writes.
-func TestDefaultLogHandlerThatTakes(t *testing.T) {
+func TestDefaultLogHandlerTakesUIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d *Default
 		var taken, records atomic.Int64
@@ -138,8 +138,8 @@ func TestDefaultLogHandlerThatTakes(t *testing.T) {
 			panic("the disk is full")
 		})
 		clock := new(bubbleClock)
-		a := expiring(false)
-		d = newDefault(t, a, small(t, WithClock(clock), WithLayout(layout(t, 25, 20, 4)), WithLogger(slog.New(handler)))...)
+		a := newExpiringAssigner(false)
+		d = newDefault(t, a, smallOptions(t, WithClock(clock), WithLayout(layout(t, 25, 20, 4)), WithLogger(slog.New(handler)))...)
 		next(t, d)
 		clock.set(-time.Hour)
 		time.Sleep(2 * time.Second)

@@ -13,13 +13,13 @@ import (
 
 // A lease that was changed for another is given back after what was under way for it, and
 // hinders the other no more.
-func TestRetiredLease(t *testing.T) {
+func TestReplacedLeaseIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hung, late atomic.Int64
-		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 			var asked atomic.Int64
 			released := make(chan struct{})
-			return &made{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+			return &fakeLease{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
 				if n == 1 && asked.Add(1) > 1 {
 					hung.Add(1)
 					select {
@@ -31,7 +31,7 @@ func TestRetiredLease(t *testing.T) {
 				select {
 				case <-released:
 					late.Add(1)
-					return time.Time{}, errEnded
+					return time.Time{}, errLeaseEnded
 				default:
 					return until, nil
 				}
@@ -40,8 +40,8 @@ func TestRetiredLease(t *testing.T) {
 				return nil
 			}}, nil
 		}}
-		c := newCached(t, a, small(t, WithReserveAhead(15*time.Second))...)
-		if got, failed, err := live(t, c, time.Minute); got < 60*400 || failed > 0 {
+		c := newCached(t, a, smallOptions(t, WithReserveAhead(15*time.Second))...)
+		if got, failed, err := takeFor(t, c, time.Minute); got < 60*400 || failed > 0 {
 			t.Errorf("%d UIDs in a minute, %d calls failed, %v", got, failed, err)
 		}
 		if hung.Load() != 1 || late.Load() != 0 {
@@ -51,22 +51,22 @@ func TestRetiredLease(t *testing.T) {
 }
 
 // A lease that is lost, as by an expiry that went unnoticed, is changed for another.
-func TestLostLease(t *testing.T) {
+func TestLostLeaseIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool
-		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 				if n == 1 && lost.Load() {
-					return time.Time{}, errEnded
+					return time.Time{}, errLeaseEnded
 				}
 				return until, nil
 			}}, nil
 		}}
-		c := newCached(t, a, small(t, WithMaxBorrow(time.Hour))...)
+		c := newCached(t, a, smallOptions(t, WithMaxBorrow(time.Hour))...)
 		next(t, c)
 		lost.Store(true)
 		time.Sleep(time.Minute)
-		if got, failed, err := live(t, c, 10*time.Second); got < 10*16 || failed > 1 {
+		if got, failed, err := takeFor(t, c, 10*time.Second); got < 10*16 || failed > 1 {
 			t.Errorf("%d UIDs, %d calls failed, %v", got, failed, err)
 		}
 		if st := c.Stats(); st.WorkerID != 2 || st.LastError != nil {
@@ -76,9 +76,9 @@ func TestLostLease(t *testing.T) {
 }
 
 // The next lease, which is taken long before it is needed, is extended as well as the one in use.
-func TestNextLeaseIsKept(t *testing.T) {
+func TestNextLeaseIsExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCached(t, expiring(false), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
+		c := newCached(t, newExpiringAssigner(false), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
 		failed := 0
 		for begin := time.Now(); time.Since(begin) < 30*time.Minute; time.Sleep(5 * time.Millisecond) {
 			if _, err := c.Next(); err != nil {
@@ -93,22 +93,22 @@ func TestNextLeaseIsKept(t *testing.T) {
 
 // A lease that expired while its process was stopped, and the next one with it, are both changed
 // for a third, whether they say so or just grant nothing more.
-func TestLostLeases(t *testing.T) {
+func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 	for _, silently := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			a := expiring(silently)
+			a := newExpiringAssigner(silently)
 			var down atomic.Bool
-			working := a.make
-			a.make = func(ctx context.Context, n int64) (workerassign.Lease, error) {
+			working := a.assign
+			a.assign = func(ctx context.Context, n int64) (workerassign.Lease, error) {
 				l, _ := working(ctx, n)
-				return &made{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+				return &fakeLease{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
 					if down.Load() {
 						return time.Time{}, errors.New("the store is down")
 					}
 					return l.Reserve(ctx, until)
 				}}, nil
 			}
-			c := newCached(t, a, small(t, WithRolloverInterval(time.Minute))...)
+			c := newCached(t, a, smallOptions(t, WithRolloverInterval(time.Minute))...)
 			for range 16 * 8 { // far enough to have the next one at hand
 				next(t, c)
 			}
@@ -117,7 +117,7 @@ func TestLostLeases(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			down.Store(false)
 			time.Sleep(time.Minute)
-			if got, failed, err := live(t, c, time.Minute); got < 60*16 {
+			if got, failed, err := takeFor(t, c, time.Minute); got < 60*16 {
 				t.Errorf("silently %v: %d UIDs in a minute after it, %d calls failed, %v", silently, got, failed, err)
 			}
 		})
@@ -125,12 +125,12 @@ func TestLostLeases(t *testing.T) {
 }
 
 // No generator dies of idleness, with leases that are lost when they are not extended in time.
-func TestIdlenessIsOutlived(t *testing.T) {
+func TestGeneratorsSurviveIdleness(t *testing.T) {
 	for _, mode := range modes {
 		for n := range 4 {
 			silently, rollover := n%2 == 1, n > 1
 			synctest.Test(t, func(t *testing.T) {
-				g, err := mode.make(context.Background(), expiring(silently), small(t, WithRollover(rollover))...)
+				g, err := mode.make(context.Background(), newExpiringAssigner(silently), smallOptions(t, WithRollover(rollover))...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -17,19 +17,19 @@ import (
 
 // The errors of an assigner are not taken for those of the library, whatever they wrap: they neither
 // end the generator, nor stop the padding, nor are they reported as its own.
-func TestForeignErrors(t *testing.T) {
+func TestAssignerErrorsAreMasked(t *testing.T) {
 	for _, foreign := range []error{ringbuffer.ErrExhausted, ringbuffer.ErrClosed, ringbuffer.ErrEmpty, &ringbuffer.NotYetError{After: time.Hour},
-		ErrClosed, ErrTimeExhausted, ErrWorkerID, ErrBeforeEpoch, context.Canceled, errEnded} {
+		ErrClosed, ErrTimeExhausted, ErrWorkerID, ErrBeforeEpoch, context.Canceled, errLeaseEnded} {
 		for _, way := range []string{"Assign", "Reserve"} {
 			t.Run(fmt.Sprintf("%s/%v", way, foreign), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var fail atomic.Bool
 					mine := fmt.Errorf("my assigner: %w", foreign)
-					a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
+					a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 						if fail.Load() {
 							return nil, mine
 						}
-						return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+						return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 							if way == "Assign" {
 								return workerassign.Unbounded(), nil
 							}
@@ -39,9 +39,9 @@ func TestForeignErrors(t *testing.T) {
 							return until, nil
 						}}, nil
 					}}
-					c := newCached(t, a, small(t)...)
+					c := newCached(t, a, smallOptions(t)...)
 					fail.Store(true)
-					_, failed, err := live(t, c, time.Minute)
+					_, failed, err := takeFor(t, c, time.Minute)
 					var notYet *ringbuffer.NotYetError
 					own := slices.Contains(ownErrors(), foreign)
 					if failed == 0 || own == errors.Is(err, foreign) || errors.As(err, &notYet) || !errors.Is(err, ErrLease) && !errors.Is(err, context.DeadlineExceeded) {
@@ -52,7 +52,7 @@ func TestForeignErrors(t *testing.T) {
 					}
 					fail.Store(false)
 					time.Sleep(time.Minute)
-					if got, failed, err := live(t, c, 10*time.Second); got < 160 || failed > 0 {
+					if got, failed, err := takeFor(t, c, 10*time.Second); got < 160 || failed > 0 {
 						t.Errorf("after it: %d UIDs, %d calls failed, %v", got, failed, err)
 					}
 				})
@@ -63,14 +63,14 @@ func TestForeignErrors(t *testing.T) {
 
 // What a take policy returns does not read as this generator's end, whatever it wraps: it may be that
 // of another generator or ring.
-func TestPolicysErrorsAreNotOurs(t *testing.T) {
+func TestTakePolicyErrorsAreMasked(t *testing.T) {
 	mine := errors.New("mine")
 	for _, foreign := range []error{ringbuffer.ErrClosed, ringbuffer.ErrExhausted, ErrClosed, ErrTimeExhausted,
 		&timeExhaustedError{format: mustFormat(t, WithLayout(layout(t, 28, 22, 13)))}} {
 		for _, err := range []error{foreign, fmt.Errorf("%w: the next generator too: %w", mine, foreign)} {
-			c := newCached(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithClock(fakeclock.New(DefaultEpoch().Add(time.Hour))),
+			c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithClock(fakeclock.New(DefaultEpoch().Add(time.Hour))),
 				WithMaxBorrow(0), WithRollover(false), WithBoostPower(0), WithScheduleInterval(0),
-				WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { return err })))
+				WithTakePolicy(takePolicyFunc(func(context.Context, *ringbuffer.Ring) error { return err })))
 			for way, take := range map[string]func() error{
 				"Next":  func() error { _, err := c.Next(); return err },
 				"NextN": func() error { _, err := c.NextN(make([]ID, 100)); return err },

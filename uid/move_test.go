@@ -31,7 +31,7 @@ func day(year int, month time.Month, d int) time.Time {
 
 // What the people of 2024-11-21 had: the original's defaults, whose last UID is the greatest
 // number there is, so that nothing sorts after it. A year before, there was a way.
-func TestMoveOfTheOriginalsDefaults(t *testing.T) {
+func TestMoveFromTheOriginalsDefaults(t *testing.T) {
 	old := format(t, "1-28-22-13", day(2016, 5, 20), time.Second)
 	r, err := Move{Old: old, New: format(t, "1-28-22-13", day(2024, 11, 20), time.Second), CutOver: day(2024, 11, 21)}.Check()
 	if !errors.Is(err, ErrMove) || r.Safe || !r.LatestEpoch.IsZero() || !r.Widths.IsZero() || r.LastOld != 1<<63-1 {
@@ -125,7 +125,7 @@ func TestMoveReports(t *testing.T) {
 	}
 }
 
-func TestMoveOfNothing(t *testing.T) {
+func TestMoveEdgeCases(t *testing.T) {
 	f := format(t, "1-28-22-13", day(2026, 1, 1), time.Second)
 	for name, m := range map[string]Move{
 		"no formats":             {CutOver: day(2027, 1, 1)},

@@ -45,10 +45,10 @@ func TestD11BadOptions(t *testing.T) {
 		{WithLogger(nil), "the logger is nil"},
 		{WithClock(nil), "the clock is nil"},
 	} {
-		t.Run(tt.want, func(t *testing.T) { refuses(t, new(numbers), ErrOption, tt.want, 0, tt.option) })
+		t.Run(tt.want, func(t *testing.T) { expectBothRefuse(t, new(disposableAssigner), ErrOption, tt.want, 0, tt.option) })
 	}
 	t.Run("staleness without a schedule", func(t *testing.T) {
-		refuses(t, new(numbers), ErrOption, "turns off the scheduled padding", 0, WithScheduleInterval(0), WithMaxStaleness(time.Minute))
+		expectBothRefuse(t, new(disposableAssigner), ErrOption, "turns off the scheduled padding", 0, WithScheduleInterval(0), WithMaxStaleness(time.Minute))
 	})
 	t.Run("no assigner", func(t *testing.T) {
 		for _, mode := range modes {
@@ -73,7 +73,7 @@ func TestOptionsThatGoTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range modes {
-				g, err := mode.make(context.Background(), new(numbers), opts...)
+				g, err := mode.make(context.Background(), new(disposableAssigner), opts...)
 				if err != nil {
 					t.Fatalf("%s: %v", mode.name, err)
 				}

@@ -15,70 +15,70 @@ import (
 // diary is an assigner of one worker ID in disjoint spans, which writes down what it grants
 // before it says so. Its process can be killed at every step of that: before something is
 // asked, and between the writing and the answer.
-type diary struct {
-	mu      sync.Mutex
-	written time.Time // no time at or after it was granted to anybody; what a kill does not lose
-	steps   int
-	killAt  int // at this step the process is killed
-	dead    bool
+type journalAssigner struct {
+	mu           sync.Mutex
+	grantedUntil time.Time // no time at or after it was granted to anybody; what a kill does not lose
+	steps        int
+	killAt       int // at this step the process is killed
+	killed       bool
 }
 
 var errKilled = errors.New("killed")
 
 // step returns an error when the process is dead. The lock is held.
-func (d *diary) step() error {
+func (d *journalAssigner) step() error {
 	if d.steps++; d.steps == d.killAt {
-		d.dead = true
+		d.killed = true
 	}
-	if d.dead {
+	if d.killed {
 		return errKilled
 	}
 	return nil
 }
 
-func (d *diary) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+func (d *journalAssigner) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.step(); err != nil {
 		return nil, err
 	}
-	return &diaryLease{diary: d, from: d.written}, d.step()
+	return &journalLease{journalAssigner: d, notBefore: d.grantedUntil}, d.step()
 }
 
 // restart is what a new process does: it reads the diary.
-func (d *diary) restart(killAfter int) {
+func (d *journalAssigner) restart(killAfter int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.dead, d.killAt = false, d.steps+killAfter
+	d.killed, d.killAt = false, d.steps+killAfter
 }
 
-func (d *diary) state() (written time.Time, dead bool) {
+func (d *journalAssigner) state() (written time.Time, dead bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.written, d.dead
+	return d.grantedUntil, d.killed
 }
 
-type diaryLease struct {
-	*diary
-	from time.Time
+type journalLease struct {
+	*journalAssigner
+	notBefore time.Time
 }
 
-func (l *diaryLease) WorkerID() int64 { return 7 }
+func (l *journalLease) WorkerID() int64 { return 7 }
 
-func (l *diaryLease) NotBefore() time.Time { return l.from }
+func (l *journalLease) NotBefore() time.Time { return l.notBefore }
 
-func (l *diaryLease) Release(context.Context, time.Time) error { return nil }
+func (l *journalLease) Release(context.Context, time.Time) error { return nil }
 
-func (l *diaryLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *journalLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.step(); err != nil {
 		return time.Time{}, err
 	}
-	if until.After(l.written) {
-		l.written = until
+	if until.After(l.grantedUntil) {
+		l.grantedUntil = until
 	}
-	return l.written, l.step()
+	return l.grantedUntil, l.step()
 }
 
 // Invariant 1 with leases that have an end: a process is killed at every step of its store, and
@@ -88,7 +88,7 @@ func TestInvariant1KilledAtEveryStep(t *testing.T) {
 	for _, mode := range modes {
 		for kill := 1; kill <= 30; kill++ {
 			synctest.Test(t, func(t *testing.T) {
-				d := new(diary)
+				d := new(journalAssigner)
 				seen := make(map[ID]bool)
 				for range 5 {
 					d.restart(kill)
@@ -135,7 +135,7 @@ func TestInvariant1KilledAtEveryStep(t *testing.T) {
 func TestStoreOutage(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
-			d := new(diary)
+			d := new(journalAssigner)
 			g, err := mode.make(context.Background(), d, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 8)),
 				WithReserveAhead(20*time.Second), WithBoostPower(0), WithRollover(false))
 			if err != nil {
@@ -157,7 +157,7 @@ func TestStoreOutage(t *testing.T) {
 			down := func(dead bool) {
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				d.dead = dead
+				d.killed = dead
 			}
 			if got, err := live(30); got != 30 {
 				t.Fatalf("%s: %d of 30, %v", mode.name, got, err)

@@ -18,7 +18,7 @@ func TestInvariant5ClockFarBeyondTheEnd(t *testing.T) {
 	epoch := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, mode := range modes {
 		fake := fakeclock.New(epoch)
-		g, err := mode.make(context.Background(), new(numbers), WithLayout(l), WithEpoch(epoch.Add(-time.Second)), WithClock(fake),
+		g, err := mode.make(context.Background(), new(disposableAssigner), WithLayout(l), WithEpoch(epoch.Add(-time.Second)), WithClock(fake),
 			WithTakePolicy(Fail), WithRollover(false))
 		if err != nil {
 			t.Fatal(err)
@@ -44,8 +44,8 @@ func TestInvariant5FarLeases(t *testing.T) {
 	for _, opts := range [][]Option{{}, {WithTwitterLayout()}, {WithLayout(layout(t, 28, 2, 33))}} {
 		for _, at := range far {
 			for _, mode := range modes {
-				g, err := mode.make(context.Background(), &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
-					return &made{id: 1, reserve: func(context.Context, time.Time) (time.Time, error) { return at, nil }}, nil
+				g, err := mode.make(context.Background(), &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
+					return &fakeLease{id: 1, reserve: func(context.Context, time.Time) (time.Time, error) { return at, nil }}, nil
 				}}, opts...)
 				if err != nil {
 					t.Fatal(err)
@@ -55,16 +55,16 @@ func TestInvariant5FarLeases(t *testing.T) {
 				if at == workerassign.Unbounded() && len(opts) == 0 {
 					continue
 				}
-				refused(t, mode.name, mode.make, &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
-					return &made{id: 1, from: at}, nil
+				expectConstructorError(t, mode.name, mode.make, &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
+					return &fakeLease{id: 1, notBefore: at}, nil
 				}}, ErrTimeExhausted, "must not be used before", opts...)
 			}
 		}
 	}
 	// One that begins before the epoch has no floor.
 	for _, mode := range modes {
-		g, err := mode.make(context.Background(), &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
-			return &made{id: 1, from: time.Unix(math.MinInt64/2, 0)}, nil
+		g, err := mode.make(context.Background(), &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
+			return &fakeLease{id: 1, notBefore: time.Unix(math.MinInt64/2, 0)}, nil
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -78,8 +78,8 @@ func TestInvariant5FarLeases(t *testing.T) {
 func TestInvariant5NoUIDIsZero(t *testing.T) {
 	for _, mode := range modes {
 		fake := fakeclock.New(noon.Truncate(time.Second))
-		g, err := mode.make(context.Background(), &maker{make: func(context.Context, int64) (workerassign.Lease, error) {
-			return &made{id: 0}, nil
+		g, err := mode.make(context.Background(), &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
+			return &fakeLease{id: 0}, nil
 		}}, WithClock(fake), WithEpoch(fake.Now()), WithLayout(layout(t, 31, 2, 4)))
 		if err != nil {
 			t.Fatal(err)

@@ -17,22 +17,22 @@ import (
 
 // slots is a store of few worker IDs that are used again: a lease begins where the last grant of its
 // worker ID ended, which Release brings forward to what was used. Leases are lost at random.
-type slots struct {
+type lossySlots struct {
 	mu    sync.Mutex
 	rnd   *rand.Rand
 	slots [4]struct {
 		until  time.Time
-		holder *slot
+		holder *lossyLease
 	}
 	lost, released int
 }
 
-func (s *slots) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+func (s *lossySlots) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range s.rnd.Perm(len(s.slots)) {
 		if s.slots[n].holder == nil {
-			l := &slot{slots: s, n: n, from: s.slots[n].until}
+			l := &lossyLease{lossySlots: s, n: n, notBefore: s.slots[n].until}
 			s.slots[n].holder = l
 			return l, nil
 		}
@@ -40,31 +40,31 @@ func (s *slots) Assign(context.Context, workerassign.Request) (workerassign.Leas
 	return nil, errNoSlot
 }
 
-type slot struct {
-	*slots
-	n    int
-	from time.Time
-	gone bool // lost, and who holds it was not told
+type lossyLease struct {
+	*lossySlots
+	n         int
+	notBefore time.Time
+	isLost    bool // lost, and who holds it was not told
 }
 
-func (l *slot) WorkerID() int64 { return int64(l.n) + 1 }
+func (l *lossyLease) WorkerID() int64 { return int64(l.n) + 1 }
 
-func (l *slot) NotBefore() time.Time { return l.from }
+func (l *lossyLease) NotBefore() time.Time { return l.notBefore }
 
-func (l *slot) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *lossyLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := &l.slots.slots[l.n]
-	if !l.gone && l.rnd.IntN(3) == 0 {
-		l.gone = true
+	at := &l.lossySlots.slots[l.n]
+	if !l.isLost && l.rnd.IntN(3) == 0 {
+		l.isLost = true
 		l.lost++
 	}
 	switch {
 	case at.holder != l:
 		return time.Time{}, errors.New("given back already")
-	case l.gone && l.rnd.IntN(2) == 0:
-		return time.Time{}, errEnded
-	case l.gone:
+	case l.isLost && l.rnd.IntN(2) == 0:
+		return time.Time{}, errLeaseEnded
+	case l.isLost:
 		return at.until, nil
 	}
 	if until.After(at.until) {
@@ -73,14 +73,14 @@ func (l *slot) Reserve(_ context.Context, until time.Time) (time.Time, error) {
 	return at.until, nil
 }
 
-func (l *slot) Release(_ context.Context, used time.Time) error {
+func (l *lossyLease) Release(_ context.Context, used time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := &l.slots.slots[l.n]
+	at := &l.lossySlots.slots[l.n]
 	if at.holder == l {
 		at.holder = nil
-		at.until = l.from
-		if used.After(l.from) {
+		at.until = l.notBefore
+		if used.After(l.notBefore) {
 			at.until = used
 		}
 		l.released++
@@ -100,7 +100,7 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		total = 15_000
 	}
-	store := &slots{rnd: rand.New(rand.NewPCG(1, 9))}
+	store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
 	var (
 		seen    uniq.Set
 		got     atomic.Int64
@@ -110,7 +110,7 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 	for range 3 {
 		all.Go(func() {
 			for got.Load() < total && !t.Failed() {
-				d, err := NewDefault(context.Background(), store, silent(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
+				d, err := NewDefault(context.Background(), store, discardLog(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
 					WithReserveAhead(3*time.Millisecond))
 				if err != nil {
 					time.Sleep(time.Millisecond)

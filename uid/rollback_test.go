@@ -46,7 +46,7 @@ func TestRollbackPolicies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				clock := new(bubbleClock)
-				d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithClock(clock), WithRollback(tt.policy),
+				d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithClock(clock), WithRollback(tt.policy),
 					WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				time.Sleep(999 * time.Millisecond) // into a unit
 				before := next(t, d)
@@ -98,7 +98,7 @@ func TestRollbackPolicies(t *testing.T) {
 // Who waits for the clock is woken by the context and by Close.
 func TestWaitingForTheClockEnds(t *testing.T) {
 	fake := fakeclock.New(noon)
-	d := newDefault(t, new(numbers), WithClock(fake), WithRollback(WaitOut(time.Hour)))
+	d := newDefault(t, new(disposableAssigner), WithClock(fake), WithRollback(WaitOut(time.Hour)))
 	next(t, d)
 	fake.Step(-time.Minute)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
@@ -113,6 +113,6 @@ func TestWaitingForTheClockEnds(t *testing.T) {
 }
 
 func TestD11RollbackOptions(t *testing.T) {
-	refuses(t, new(numbers), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
-	refuses(t, new(numbers), ErrOption, "the bound of WaitOut is -1s", 0, WithRollback(WaitOut(-time.Second)))
+	expectBothRefuse(t, new(disposableAssigner), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
+	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the bound of WaitOut is -1s", 0, WithRollback(WaitOut(-time.Second)))
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // Rollovers are logged with their rate and how long the worker IDs last at it, once a minute.
-func TestRolloversAreReported(t *testing.T) {
+func TestRolloversAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	fake := fakeclock.New(noon)
-	a := new(numbers)
-	a.next.Store(1_000)
+	a := new(disposableAssigner)
+	a.lastID.Store(1_000)
 	c := newCached(t, a, WithLayout(layout(t, 31, 11, 4)), WithBoostPower(0), WithMaxBorrow(10*time.Second), WithClock(fake),
 		WithScheduleInterval(0), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	const perLease = 11 * 16 // now and ten units ahead
@@ -24,7 +24,7 @@ func TestRolloversAreReported(t *testing.T) {
 		for range leases * perLease {
 			next(t, c)
 		}
-		flush(t, c)
+		flushLog(t, c)
 	}
 	fake.Advance(20 * time.Second) // the first lease lasts so long
 	spend(2)

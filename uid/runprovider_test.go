@@ -18,7 +18,7 @@ import (
 func TestD6BusyStaysWithinTheBound(t *testing.T) {
 	l := layout(t, 31, 27, 5)
 	t.Run("rollover", func(t *testing.T) {
-		a := new(numbers)
+		a := new(disposableAssigner)
 		c := newCached(t, a, WithLayout(l), WithBoostPower(1), WithMaxBorrow(10*time.Second))
 		for range 20_000 {
 			if p := c.Parse(next(t, c)); time.Until(p.Time) > 10*time.Second {
@@ -30,18 +30,18 @@ func TestD6BusyStaysWithinTheBound(t *testing.T) {
 		if st.Rollovers < 20_000/(32*12)-1 || st.Rollovers > 20_000/(32*10) {
 			t.Errorf("%d rollovers for 20,000 UIDs at about 352 a lease", st.Rollovers)
 		}
-		if spent := a.next.Load(); spent > int64(st.Rollovers)+2 {
+		if spent := a.lastID.Load(); spent > int64(st.Rollovers)+2 {
 			t.Errorf("%d worker IDs were spent on %d rollovers: one in use and one in advance are enough", spent, st.Rollovers)
 		}
 		c.Close()
-		if a.released.Load() != a.next.Load() {
-			t.Errorf("%d leases were given back of %d", a.released.Load(), a.next.Load())
+		if a.released.Load() != a.lastID.Load() {
+			t.Errorf("%d leases were given back of %d", a.released.Load(), a.lastID.Load())
 		}
 	})
 	t.Run("no rollover", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
-				c := newCached(t, new(numbers), WithEpoch(bubbleEpoch), WithLayout(l), WithBoostPower(1),
+				c := newCached(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithLayout(l), WithBoostPower(1),
 					WithMaxBorrow(10*time.Second), WithRollover(false), WithTakePolicy(policy))
 				begin := time.Now()
 				for got := 0; got < 32*30; {
@@ -71,7 +71,7 @@ func TestD6BusyStaysWithinTheBound(t *testing.T) {
 // rate flows at the bound.
 func TestRolloverInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := new(numbers)
+		a := new(disposableAssigner)
 		c := newCached(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 27, 5)), WithBoostPower(1),
 			WithMaxBorrow(10*time.Second), WithRolloverInterval(time.Minute))
 		begin, taken := time.Now(), 0
@@ -81,8 +81,8 @@ func TestRolloverInterval(t *testing.T) {
 			}
 		}
 		st := c.Stats()
-		if st.Rollovers != 4 || a.next.Load() > 6 {
-			t.Errorf("%d rollovers, %d worker IDs, in five minutes, 4 and 6 are wanted", st.Rollovers, a.next.Load())
+		if st.Rollovers != 4 || a.lastID.Load() > 6 {
+			t.Errorf("%d rollovers, %d worker IDs, in five minutes, 4 and 6 are wanted", st.Rollovers, a.lastID.Load())
 		}
 		// The layout's rate, and 11 seconds' UIDs more of each of five leases.
 		if want := 32 * (299 + 5*11); taken < want-5*64 || taken > want+5*64 {
@@ -92,12 +92,12 @@ func TestRolloverInterval(t *testing.T) {
 }
 
 // An idle generator spends no worker IDs, however near its bound the full ring is.
-func TestIdleNeverRollsOver(t *testing.T) {
+func TestIdleGeneratorNeverRollsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := new(numbers)
+		a := new(disposableAssigner)
 		newCached(t, a, WithEpoch(bubbleEpoch), WithMaxBorrow(16*time.Second))
 		time.Sleep(24 * time.Hour)
-		if got := a.next.Load(); got != 1 {
+		if got := a.lastID.Load(); got != 1 {
 			t.Errorf("%d worker IDs were spent in a day", got)
 		}
 	})
@@ -107,11 +107,11 @@ func TestIdleNeverRollsOver(t *testing.T) {
 // applies, then they flow again by themselves.
 func TestRolloverWithTheAssignerDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, down := new(numbers), errors.New("the store is down")
+		a, down := new(disposableAssigner), errors.New("the store is down")
 		var log bytes.Buffer
 		c := newCached(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 27, 5)), WithBoostPower(1),
 			WithMaxBorrow(10*time.Second), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		a.break_(down)
+		a.failWith(down)
 		got := 0
 		var err error
 		for ; err == nil; got++ {
@@ -124,7 +124,7 @@ func TestRolloverWithTheAssignerDown(t *testing.T) {
 		if !errors.Is(err, down) || !errors.Is(err, ErrLease) {
 			t.Errorf("Next() = %v, want what the store said", err)
 		}
-		a.mend()
+		a.recover()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.ring.Wait(ctx); err != nil {
@@ -147,9 +147,9 @@ func TestRolloverWithTheAssignerDown(t *testing.T) {
 
 // D6: after a rollover the ring holds UIDs that are far ahead of the clock before some that
 // are now's, and these grow old behind them.
-func TestD6FreshAfterARollover(t *testing.T) {
+func TestD6FreshAfterRollover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCached(t, new(numbers), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
+		c := newCached(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
 		for c.Stats().Rollovers == 0 {
 			next(t, c)
 			synctest.Wait()
@@ -164,32 +164,32 @@ func TestD6FreshAfterARollover(t *testing.T) {
 }
 
 // An assigner that always has the same worker ID is not asked again and again.
-func TestRolloverThatGainsNothing(t *testing.T) {
+func TestRolloverWithoutGainIsNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &maker{make: func(context.Context, int64) (workerassign.Lease, error) { return &made{id: 9}, nil }}
-		c := newCached(t, a, small(t)...)
-		if got, _, err := live(t, c, time.Minute); got < 60*16 || got > 80*16 {
+		a := &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) { return &fakeLease{id: 9}, nil }}
+		c := newCached(t, a, smallOptions(t)...)
+		if got, _, err := takeFor(t, c, time.Minute); got < 60*16 || got > 80*16 {
 			t.Errorf("%d UIDs in a minute, %v", got, err)
 		}
-		if a.asked.Load() != 2 || c.Stats().Rollovers != 0 {
-			t.Errorf("Assign was called %d times, %d rollovers", a.asked.Load(), c.Stats().Rollovers)
+		if a.calls.Load() != 2 || c.Stats().Rollovers != 0 {
+			t.Errorf("Assign was called %d times, %d rollovers", a.calls.Load(), c.Stats().Rollovers)
 		}
 	})
 }
 
 // When the worker bits are used up by rollovers there is no other to ask for, and nobody asks.
-func TestWorkerBitsSpentByRollovers(t *testing.T) {
+func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := new(numbers)
-		c := newCached(t, a, small(t, WithLayout(layout(t, 31, 2, 4)))...)
-		_, failed, err := live(t, c, 10*time.Minute)
+		a := new(disposableAssigner)
+		c := newCached(t, a, smallOptions(t, WithLayout(layout(t, 31, 2, 4)))...)
+		_, failed, err := takeFor(t, c, 10*time.Minute)
 		if failed == 0 || !errors.Is(err, ErrLease) || !errors.Is(err, ErrWorkerID) {
 			t.Errorf("%d failed, the last: %v", failed, err)
 		}
-		if got := a.next.Load(); got != 4 {
+		if got := a.lastID.Load(); got != 4 {
 			t.Errorf("%d worker IDs were assigned, want 1 to 3, and one that does not fit", got)
 		}
-		if got, _, _ := live(t, c, time.Minute); got < 60*16*9/10 {
+		if got, _, _ := takeFor(t, c, time.Minute); got < 60*16*9/10 {
 			t.Errorf("%d UIDs in a minute at the bound", got)
 		}
 	})
@@ -197,7 +197,7 @@ func TestWorkerBitsSpentByRollovers(t *testing.T) {
 
 // A worker ID that is too wide for a Prefix or a Divide is as one that is too wide for the layout:
 // the next would be greater still, so no other is asked for.
-func TestWidthIsFinal(t *testing.T) {
+func TestWidthErrorIsPermanent(t *testing.T) {
 	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{
 		"plain":  func(a workerassign.Assigner) workerassign.Assigner { return a },
 		"divide": func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Divide(a, 1) },
@@ -205,16 +205,16 @@ func TestWidthIsFinal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := new(numbers)
-				c := newCached(t, wrap(a), small(t, WithLayout(layout(t, 31, 3, 4)))...)
-				live(t, c, 3*time.Minute)
-				before := a.next.Load()
-				live(t, c, 3*time.Minute)
+				a := new(disposableAssigner)
+				c := newCached(t, wrap(a), smallOptions(t, WithLayout(layout(t, 31, 3, 4)))...)
+				takeFor(t, c, 3*time.Minute)
+				before := a.lastID.Load()
+				takeFor(t, c, 3*time.Minute)
 				time.Sleep(24 * time.Hour)
-				if now := a.next.Load(); now != before || before > 8 {
+				if now := a.lastID.Load(); now != before || before > 8 {
 					t.Errorf("the assigner has given out %d worker IDs, and %d a day later", before, now)
 				}
-				if _, err := NewCached(context.Background(), wrap(a), small(t, WithLayout(layout(t, 31, 3, 4)))...); !errors.Is(err, ErrWorkerID) {
+				if _, err := NewCached(context.Background(), wrap(a), smallOptions(t, WithLayout(layout(t, 31, 3, 4)))...); !errors.Is(err, ErrWorkerID) {
 					t.Errorf("NewCached() = %v, want ErrWorkerID", err)
 				}
 			})
@@ -226,15 +226,15 @@ func TestWidthIsFinal(t *testing.T) {
 // lease in use.
 func TestNextLeaseBeyondTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			l := &made{id: 3}
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			l := &fakeLease{id: 3}
 			if n > 1 {
-				l.from = workerassign.Unbounded()
+				l.notBefore = workerassign.Unbounded()
 			}
 			return l, nil
 		}}
-		c := newCached(t, a, small(t)...)
-		live(t, c, 10*time.Second)
+		c := newCached(t, a, smallOptions(t)...)
+		takeFor(t, c, 10*time.Second)
 		time.Sleep(time.Minute)
 		for range 5 {
 			time.Sleep(time.Second)

@@ -25,43 +25,43 @@ var (
 // and differ: in one goroutine, without a wall clock and without sleeping, with all chance from
 // one seed. All UIDs that it hands out are checked against all before.
 type simulation struct {
-	rng    *rand.Rand
-	broken int // the invariant that is broken on purpose; 0 for none, 6 for what is given back
-	f      Format
-	opts   []Option
-	store  *simStore
-	nodes  []*simNode
+	rnd             *rand.Rand
+	brokenInvariant int // the invariant that is broken on purpose; 0 for none, 6 for what is given back
+	format          Format
+	opts            []Option
+	store           *simStore
+	hosts           []*simHost
 
-	owners map[[2]int64]*simLife // who stamped a time unit with a worker ID: invariants 1 and 2
-	ended  context.Context       // for takes that shall not wait
-	trace  []string              // what happened, the latest last
-	err    error                 // what was found
+	owners       map[[2]int64]*simProcess // who stamped a time unit with a worker ID: invariants 1 and 2
+	endedContext context.Context          // for takes that shall not wait
+	trace        []string                 // what happened, the latest last
+	err          error                    // what was found
 
 	uids, leases, rollovers, exhausted, lost, refused, released int64
 }
 
 // simNode is a host. Its clock outlives its processes.
-type simNode struct {
-	number int
-	clock  *fakeclock.Clock
-	life   *simLife  // nil while no process runs
-	paused int       // as by SIGSTOP: for so many events nothing runs
-	frozen int       // for so many events the clock stands still
-	drift  int64     // how much faster the wall clock goes than the monotonic one, in thousandths
-	least  time.Time // for a static worker ID: a process must not start with the clock before it
+type simHost struct {
+	number    int
+	clock     *fakeclock.Clock
+	process   *simProcess // nil while no process runs
+	paused    int         // as by SIGSTOP: for so many events nothing runs
+	frozen    int         // for so many events the clock stands still
+	drift     int64       // how much faster the wall clock goes than the monotonic one, in thousandths
+	notBefore time.Time   // for a static worker ID: a process must not start with the clock before it
 }
 
 // simLife is a process.
-type simLife struct {
-	node   *simNode
-	clock  *unitclock.Clock
-	leases *leasing.Manager
-	runs   *runProvider     // of a Cached generator
-	ring   *ringbuffer.Ring // which it fills
-	plain  *Default         // or a Default generator
-	spent  bool             // it said that the time bits are
-	tasks  []func()         // what its lease manager started in the background
-	last   ID               // the last UID
+type simProcess struct {
+	host             *simHost
+	clock            *unitclock.Clock
+	leases           *leasing.Manager
+	runs             *runProvider     // of a Cached generator
+	ring             *ringbuffer.Ring // which it fills
+	defaultGenerator *Default         // or a Default generator
+	exhausted        bool             // it said that the time bits are
+	tasks            []func()         // what its lease manager started in the background
+	last             ID               // the last UID
 }
 
 // fail notes what was found.
@@ -72,56 +72,56 @@ func (s *simulation) fail(invariant int, format string, args ...any) {
 	}
 }
 
-func (s *simulation) note(n *simNode, format string, args ...any) {
+func (s *simulation) record(n *simHost, format string, args ...any) {
 	s.trace = append(s.trace, fmt.Sprintf("node %d at %s: %s", n.number, n.clock.Now().Format("01-02 15:04:05.000"), fmt.Sprintf(format, args...)))
 }
 
 // newSimulation makes a fleet of the seed's choice.
 func newSimulation(seed uint64, broken int) *simulation {
 	s := &simulation{
-		rng:    rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
-		broken: broken,
-		owners: make(map[[2]int64]*simLife),
+		rnd:             rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
+		brokenInvariant: broken,
+		owners:          make(map[[2]int64]*simProcess),
 	}
 	var end context.CancelFunc
-	s.ended, end = context.WithCancel(context.Background())
+	s.endedContext, end = context.WithCancel(context.Background())
 	end()
 	layouts := []string{"1-31-20-3", "1-40-12-5", "1-32-10-1", "1-13-30-4", "1-50-8-5"}
-	unit := []time.Duration{time.Second, time.Second, 100 * time.Millisecond, time.Millisecond}[s.rng.IntN(4)]
-	l, err := bitsalloc.ParseLayout(layouts[s.rng.IntN(len(layouts))])
+	unit := []time.Duration{time.Second, time.Second, 100 * time.Millisecond, time.Millisecond}[s.rnd.IntN(4)]
+	l, err := bitsalloc.ParseLayout(layouts[s.rnd.IntN(len(layouts))])
 	if err != nil {
 		panic(err)
 	}
 	epoch := noon.Add(-time.Hour).Truncate(time.Second)
-	if s.rng.IntN(4) == 0 || broken == 5 { // time bits that end soon
+	if s.rnd.IntN(4) == 0 || broken == 5 { // time bits that end soon
 		l, _ = bitsalloc.ParseLayout("1-13-30-4")
 		epoch = noon.Add(-8000 * unit).Truncate(time.Second)
 	}
 	if l.TimeBits() < 20 {
 		unit = max(unit, time.Second)
-		epoch = noon.Add(-time.Duration(7000+s.rng.IntN(1100)) * time.Second).Truncate(time.Second)
+		epoch = noon.Add(-time.Duration(7000+s.rnd.IntN(1100)) * time.Second).Truncate(time.Second)
 	}
-	s.opts = []Option{silent(), WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
-		WithMaxBorrow(time.Duration(2+s.rng.IntN(40)) * unit), WithReserveAhead(time.Duration(1+s.rng.IntN(20)) * unit),
-		WithRollover(s.rng.IntN(3) > 0), WithTakePolicy(Fail)}
-	if s.rng.IntN(4) == 0 {
-		s.opts = append(s.opts, WithRolloverInterval(time.Duration(s.rng.IntN(30_000))*time.Millisecond))
+	s.opts = []Option{discardLog(), WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
+		WithMaxBorrow(time.Duration(2+s.rnd.IntN(40)) * unit), WithReserveAhead(time.Duration(1+s.rnd.IntN(20)) * unit),
+		WithRollover(s.rnd.IntN(3) > 0), WithTakePolicy(Fail)}
+	if s.rnd.IntN(4) == 0 {
+		s.opts = append(s.opts, WithRolloverInterval(time.Duration(s.rnd.IntN(30_000))*time.Millisecond))
 	}
-	if s.rng.IntN(2) == 0 {
+	if s.rnd.IntN(2) == 0 {
 		s.opts = append(s.opts, WithRollback(Refuse()))
 	}
-	s.store = &simStore{s: s, spans: s.rng.IntN(3) == 0, most: l.MaxWorkerID() - simStatics,
-		holders: make(map[int64]*simLease), clock: fakeclock.New(noon)}
-	if s.rng.IntN(3) == 0 {
-		s.store.horizon = time.Duration(5+s.rng.IntN(60)) * unit
+	s.store = &simStore{s: s, recycles: s.rnd.IntN(3) == 0, maxWorkerID: l.MaxWorkerID() - staticWorkerIDs,
+		latest: make(map[int64]*simLease), clock: fakeclock.New(noon)}
+	if s.rnd.IntN(3) == 0 {
+		s.store.horizon = time.Duration(5+s.rnd.IntN(60)) * unit
 	}
-	nodes := 1 + s.rng.IntN(12)
-	if s.rng.IntN(50) == 0 {
-		nodes = 100 + s.rng.IntN(200)
+	nodes := 1 + s.rnd.IntN(12)
+	if s.rnd.IntN(50) == 0 {
+		nodes = 100 + s.rnd.IntN(200)
 	}
 	for n := range nodes {
-		skew := time.Duration(s.rng.IntN(4000)-2000) * time.Millisecond
-		s.nodes = append(s.nodes, &simNode{number: n, clock: fakeclock.New(noon.Add(skew)), drift: int64(s.rng.IntN(41) - 20)})
+		skew := time.Duration(s.rnd.IntN(4000)-2000) * time.Millisecond
+		s.hosts = append(s.hosts, &simHost{number: n, clock: fakeclock.New(noon.Add(skew)), drift: int64(s.rnd.IntN(41) - 20)})
 	}
 	return s
 }
@@ -129,27 +129,27 @@ func newSimulation(seed uint64, broken int) *simulation {
 // run lets the fleet live.
 func (s *simulation) run(events int) error {
 	for range events {
-		s.event(s.nodes[s.rng.IntN(len(s.nodes))])
+		s.event(s.hosts[s.rnd.IntN(len(s.hosts))])
 		if s.err != nil {
 			break
 		}
 	}
-	for _, n := range s.nodes {
-		if n.life != nil {
+	for _, n := range s.hosts {
+		if n.process != nil {
 			s.crash(n)
 		}
 	}
 	return s.err
 }
 
-const simEvents = 600
+const simEventCount = 600
 
 // A fleet on bad clocks and a bad store makes no UID twice, none that is negative or does not
 // fit, and none out of order. A failure names its seed, and `-sim.seed` replays it.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		s := newSimulation(*simSeed, 0)
-		if err := s.run(simEvents + 20*len(s.nodes)); err != nil {
+		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
 			t.Errorf("seed %d: %v", *simSeed, err)
 		}
 		t.Log(strings.Join(s.trace, "\n"))
@@ -162,7 +162,7 @@ func TestSimulation(t *testing.T) {
 	var sum simulation
 	for seed := range seeds {
 		s := newSimulation(seed+1, 0)
-		if err := s.run(simEvents + 20*len(s.nodes)); err != nil {
+		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
 			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed+1, seed+1, err)
 		}
 		sum.uids, sum.leases, sum.rollovers = sum.uids+s.uids, sum.leases+s.leases, sum.rollovers+s.rollovers
@@ -182,7 +182,7 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 	for broken := 1; broken <= 6; broken++ {
 		t.Run(fmt.Sprint(broken), func(t *testing.T) {
 			for seed := range uint64(2_000) {
-				if err := newSimulation(seed+1, broken).run(simEvents); err != nil {
+				if err := newSimulation(seed+1, broken).run(simEventCount); err != nil {
 					t.Logf("seed %d: %.200s", seed+1, err.Error())
 					return
 				}
@@ -196,8 +196,8 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 func TestSimulationReplays(t *testing.T) {
 	for seed := range uint64(50) {
 		a, b := newSimulation(seed+1, 0), newSimulation(seed+1, 0)
-		a.run(simEvents)
-		b.run(simEvents)
+		a.run(simEventCount)
+		b.run(simEventCount)
 		if a.uids != b.uids || strings.Join(a.trace, "\n") != strings.Join(b.trace, "\n") {
 			t.Fatalf("seed %d: two stories", seed+1)
 		}

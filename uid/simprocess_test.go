@@ -10,21 +10,21 @@ import (
 )
 
 // start starts a process on a node, if the store and the clock let it.
-func (s *simulation) start(n *simNode) {
+func (s *simulation) start(n *simHost) {
 	assigner, opts := workerassign.Assigner(s.store), append(s.opts, WithClock(n.clock))
-	life := &simLife{node: n, last: -1}
-	static := !s.store.spans && s.broken != 1 && n.number%4 == 3 && n.number < simStatics
+	life := &simProcess{host: n, last: -1}
+	static := !s.store.recycles && s.brokenInvariant != 1 && n.number%4 == 3 && n.number < staticWorkerIDs
 	if static {
 		// Static worker IDs lie above those of the store. That the clock is not before what it
 		// was when the last process ended is the user's promise.
-		if now := n.clock.Now(); now.Before(n.least) {
-			n.clock.Step(n.least.Sub(now))
+		if now := n.clock.Now(); now.Before(n.notBefore) {
+			n.clock.Step(n.notBefore.Sub(now))
 		}
 		assigner = workerassign.Static(s.staticID(n))
 	}
 	core, err := newCore(context.Background(), assigner, opts)
 	if err != nil {
-		s.note(n, "does not start: %v", err)
+		s.record(n, "does not start: %v", err)
 		return
 	}
 	core.leases.SetHooks(leasing.Hooks{
@@ -32,25 +32,25 @@ func (s *simulation) start(n *simNode) {
 		Pause: func(context.Context, time.Duration) bool { return false },
 		Delay: func(context.Context, time.Duration) bool { return true },
 	})
-	life.clock, life.leases, s.f = core.clock, core.leases, core.cfg.format
-	if !s.store.spans && !static && s.rng.IntN(3) == 0 {
+	life.clock, life.leases, s.format = core.clock, core.leases, core.cfg.format
+	if !s.store.recycles && !static && s.rnd.IntN(3) == 0 {
 		// A generator of the default mode has no part of its own to simulate but its word.
 		d, err := NewDefault(context.Background(), s.store, opts...)
 		if err != nil {
 			return
 		}
-		life.plain = d
+		life.defaultGenerator = d
 	} else {
 		life.runs = newRunProvider(core)
 		if life.ring, err = ringbuffer.New(context.Background(), ringbuffer.Config{Capacity: 2, TakePolicy: Fail}); err != nil {
 			panic(err)
 		}
 	}
-	n.life = life
-	s.note(n, "starts with worker ID %d, not before %v", core.first.WorkerID(), core.first.First())
+	n.process = life
+	s.record(n, "starts with worker ID %d, not before %v", core.first.WorkerID(), core.first.First())
 }
 
-func (s *simulation) staticID(n *simNode) int64 {
+func (s *simulation) staticID(n *simHost) int64 {
 	l, err := NewFormat(s.opts...)
 	if err != nil {
 		panic(err)
@@ -59,27 +59,27 @@ func (s *simulation) staticID(n *simNode) int64 {
 }
 
 // crash ends a process where it stands: nothing is given back, what it meant to do is not done.
-func (s *simulation) crash(n *simNode) {
-	s.note(n, "crashes")
-	n.least = n.life.clock.Now().Add(time.Nanosecond)
-	if n.life.ring != nil {
-		n.life.ring.Close()
-		s.rollovers += int64(n.life.runs.changes.Load())
+func (s *simulation) crash(n *simHost) {
+	s.record(n, "crashes")
+	n.notBefore = n.process.clock.Now().Add(time.Nanosecond)
+	if n.process.ring != nil {
+		n.process.ring.Close()
+		s.rollovers += int64(n.process.runs.changes.Load())
 	}
-	n.life.leases.Cancel()
-	n.life = nil
+	n.process.leases.Cancel()
+	n.process = nil
 }
 
 // stop ends a process in order: it gives its leases back.
-func (s *simulation) stop(n *simNode) {
-	if n.life.ring == nil {
+func (s *simulation) stop(n *simHost) {
+	if n.process.ring == nil {
 		s.crash(n)
 		return
 	}
-	s.note(n, "stops")
-	l := n.life
+	s.record(n, "stops")
+	l := n.process
 	l.runAllTasks()
-	n.least = l.clock.Now().Add(time.Nanosecond)
+	n.notBefore = l.clock.Now().Add(time.Nanosecond)
 	l.ring.Close()
 	s.rollovers += int64(l.runs.changes.Load())
 	if next := l.leases.Next(); next != nil { // not concurrently with the other one, so that a seed has one outcome
@@ -88,11 +88,11 @@ func (s *simulation) stop(n *simNode) {
 		l.runAllTasks()
 	}
 	l.leases.Close(l.runs.held, l.runs.used())
-	n.life = nil
+	n.process = nil
 }
 
 // runAllTasks runs all background tasks of a process.
-func (l *simLife) runAllTasks() {
+func (l *simProcess) runAllTasks() {
 	for len(l.tasks) > 0 {
 		do := l.tasks[0]
 		l.tasks = l.tasks[1:]
@@ -101,8 +101,8 @@ func (l *simLife) runAllTasks() {
 }
 
 // runTasks runs some of the background tasks of a process: the store is slow.
-func (s *simulation) runTasks(l *simLife) {
-	for range s.rng.IntN(3) {
+func (s *simulation) runTasks(l *simProcess) {
+	for range s.rnd.IntN(3) {
 		if len(l.tasks) == 0 {
 			return
 		}
@@ -113,7 +113,7 @@ func (s *simulation) runTasks(l *simLife) {
 }
 
 // pass lets time pass for a node, unless its clock stands still.
-func (s *simulation) pass(n *simNode, d time.Duration) {
+func (s *simulation) pass(n *simHost, d time.Duration) {
 	if n.frozen > 0 {
 		n.frozen--
 		return
@@ -123,63 +123,63 @@ func (s *simulation) pass(n *simNode, d time.Duration) {
 }
 
 // event lets one thing happen to a node.
-func (s *simulation) event(n *simNode) {
+func (s *simulation) event(n *simHost) {
 	if n.paused > 0 {
 		n.paused--
-		s.pass(n, time.Duration(s.rng.IntN(5000))*time.Millisecond)
+		s.pass(n, time.Duration(s.rnd.IntN(5000))*time.Millisecond)
 		return
 	}
-	if n.life == nil {
-		if s.rng.IntN(3) == 0 {
+	if n.process == nil {
+		if s.rnd.IntN(3) == 0 {
 			s.start(n)
 		}
-		s.pass(n, time.Duration(s.rng.IntN(3000))*time.Millisecond)
+		s.pass(n, time.Duration(s.rnd.IntN(3000))*time.Millisecond)
 		return
 	}
-	s.store.clock.Advance(time.Duration(s.rng.IntN(2000/len(s.nodes)+1)) * time.Millisecond)
-	switch k := s.rng.IntN(44); {
+	s.store.clock.Advance(time.Duration(s.rnd.IntN(2000/len(s.hosts)+1)) * time.Millisecond)
+	switch k := s.rnd.IntN(44); {
 	case k < 2: // a burst
-		s.take(n.life, 1+s.rng.IntN(600))
+		s.take(n.process, 1+s.rnd.IntN(600))
 	case k < 20:
-		s.take(n.life, 1+s.rng.IntN(60))
+		s.take(n.process, 1+s.rnd.IntN(60))
 	case k < 28:
-		s.pass(n, time.Duration(s.rng.IntN(3000))*time.Millisecond)
+		s.pass(n, time.Duration(s.rnd.IntN(3000))*time.Millisecond)
 	case k < 30: // idle
-		s.pass(n, time.Duration(s.rng.IntN(600))*time.Second)
+		s.pass(n, time.Duration(s.rnd.IntN(600))*time.Second)
 	case k < 31:
-		back := -time.Duration(s.rng.Int64N(int64(72 * time.Hour)))
-		if s.rng.IntN(2) == 0 {
-			back = -time.Duration(s.rng.IntN(10_000)) * time.Millisecond
+		back := -time.Duration(s.rnd.Int64N(int64(72 * time.Hour)))
+		if s.rnd.IntN(2) == 0 {
+			back = -time.Duration(s.rnd.IntN(10_000)) * time.Millisecond
 		}
-		s.note(n, "clock steps by %v", back)
+		s.record(n, "clock steps by %v", back)
 		n.clock.Step(back)
-		if l := n.life.runs; s.broken == 4 && l != nil {
-			l.last = max(l.last-1-int64(-back/s.f.Unit()), l.held.First()-1) // as the original's
+		if l := n.process.runs; s.brokenInvariant == 4 && l != nil {
+			l.last = max(l.last-1-int64(-back/s.format.Unit()), l.held.First()-1) // as the original's
 		}
 	case k < 32:
-		on := time.Duration(s.rng.IntN(20_000)) * time.Millisecond
-		s.note(n, "clock steps by %v", on)
+		on := time.Duration(s.rnd.IntN(20_000)) * time.Millisecond
+		s.record(n, "clock steps by %v", on)
 		n.clock.Step(on)
 	case k < 37:
-		s.runTasks(n.life)
+		s.runTasks(n.process)
 	case k < 38:
 		s.crash(n)
 	case k < 39:
-		n.paused = s.rng.IntN(30)
-		s.note(n, "is stopped for a while")
+		n.paused = s.rnd.IntN(30)
+		s.record(n, "is stopped for a while")
 	case k < 40:
-		n.frozen = s.rng.IntN(20)
-		s.note(n, "the clock stands still for a while")
+		n.frozen = s.rnd.IntN(20)
+		s.record(n, "the clock stands still for a while")
 	case k < 41:
 		s.store.down = !s.store.down
-		s.note(n, "the store is down: %v", s.store.down)
+		s.record(n, "the store is down: %v", s.store.down)
 	case k < 42:
-		s.store.silent = s.rng.IntN(4)
-		s.note(n, "the store's next %d replies are lost", s.store.silent)
+		s.store.lostReplies = s.rnd.IntN(4)
+		s.record(n, "the store's next %d replies are lost", s.store.lostReplies)
 	case k < 43:
 		s.stop(n)
 	default:
 		s.store.failover()
-		s.note(n, "the store forgets what it told nobody")
+		s.record(n, "the store forgets what it told nobody")
 	}
 }

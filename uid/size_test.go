@@ -9,33 +9,33 @@ import (
 // A generator of default size, its ring full, holds at most 64 KiB; the original's ring holds
 // about 5 MiB.
 func TestSizeOfCached(t *testing.T) {
-	const count, most = 200, 64 << 10
-	held := func() uint64 {
+	const count, maxSize = 200, 64 << 10
+	heapInUse := func() uint64 {
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	a := new(numbers)
-	keep := make([]*Cached, count)
-	before := held()
-	for i := range keep {
-		keep[i] = newCached(t, a)
+	a := new(disposableAssigner)
+	generators := make([]*Cached, count)
+	before := heapInUse()
+	for i := range generators {
+		generators[i] = newCached(t, a)
 	}
-	size := (held() - before) / count
+	size := (heapInUse() - before) / count
 	t.Logf("%d bytes", size)
-	if size < 1<<10 || size > most {
-		t.Errorf("a generator holds %d bytes, want at most %d", size, most)
+	if size < 1<<10 || size > maxSize {
+		t.Errorf("a generator holds %d bytes, want at most %d", size, maxSize)
 	}
-	if fill := keep[count-1].Stats().FillLevel; fill != 1 {
+	if fill := generators[count-1].Stats().FillLevel; fill != 1 {
 		t.Errorf("the ring's fill level is %v", fill)
 	}
 }
 
 func TestHotCallsAllocateNothing(t *testing.T) {
 	wide := WithLayout(layout(t, 31, 2, 30))
-	c, d := newCached(t, new(numbers), wide), newDefault(t, new(numbers), wide)
+	c, d := newCached(t, new(disposableAssigner), wide), newDefault(t, new(disposableAssigner), wide)
 	batch, local := make([]ID, 64), c.Local()
 	for name, f := range map[string]func(){
 		"Cached.Next":        func() { c.Next() },
@@ -52,8 +52,8 @@ func TestHotCallsAllocateNothing(t *testing.T) {
 		}
 	}
 	// The iterator allocates when it starts, and nothing for each UID.
-	few := testing.AllocsPerRun(100, func() { c.loop(batch[:1]) })
-	if many := testing.AllocsPerRun(100, func() { c.loop(batch) }); many != few {
+	few := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch[:1]) })
+	if many := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch) }); many != few {
 		t.Errorf("iterating allocates %v times for 1 UID, and %v for %d", few, many, len(batch))
 	}
 }

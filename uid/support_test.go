@@ -38,17 +38,17 @@ var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
 
 // silent keeps a test's generators from logging what the test brings about.
-func silent() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
+func discardLog() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
 
 // small are options of a generator that is at its bound soon: 16 UIDs a second, 10 s ahead.
-func small(t *testing.T, more ...Option) []Option {
+func smallOptions(t *testing.T, more ...Option) []Option {
 	return append([]Option{WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(1),
 		WithMaxBorrow(10 * time.Second), WithReserveAhead(2 * time.Second)}, more...)
 }
 
 func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 	tb.Helper()
-	c, err := NewCached(context.Background(), a, append([]Option{silent()}, opts...)...)
+	c, err := NewCached(context.Background(), a, append([]Option{discardLog()}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 
 func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default {
 	tb.Helper()
-	d, err := NewDefault(context.Background(), a, append([]Option{silent()}, opts...)...)
+	d, err := NewDefault(context.Background(), a, append([]Option{discardLog()}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default
 }
 
 // flush waits until what a Cached generator logged has been written.
-func flush(tb testing.TB, c *Cached) {
+func flushLog(tb testing.TB, c *Cached) {
 	tb.Helper()
 	if !c.cfg.log.Flush(time.Minute) {
 		tb.Fatal("the log is not written within a minute")
@@ -90,14 +90,14 @@ var modes = []struct {
 	make func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error)
 }{
 	{"Cached", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		c, err := NewCached(ctx, a, append([]Option{silent()}, opts...)...)
+		c, err := NewCached(ctx, a, append([]Option{discardLog()}, opts...)...)
 		if err != nil {
 			return nil, err
 		}
 		return c, nil
 	}},
 	{"Default", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		d, err := NewDefault(ctx, a, append([]Option{silent()}, opts...)...)
+		d, err := NewDefault(ctx, a, append([]Option{discardLog()}, opts...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -106,29 +106,29 @@ var modes = []struct {
 }
 
 // policies are the take policies that come with the library.
-var policies = []TakePolicy{CallerPads, Wait, Fail}
+var takePolicies = []TakePolicy{CallerPads, Wait, Fail}
 
 // stats returns the snapshot of either generator.
 func stats(g Generator) Stats { return g.(interface{ Stats() Stats }).Stats() }
 
 // refuses checks that neither constructor makes a generator, that the error is what it
 // should be, and whether a worker ID was spent on it.
-func refuses(t *testing.T, a *numbers, want error, text string, spent int64, opts ...Option) {
+func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, spent int64, opts ...Option) {
 	t.Helper()
 	for _, mode := range modes {
-		before := a.next.Load()
-		refused(t, mode.name, mode.make, a, want, text, opts...)
-		if got := a.next.Load() - before; got != spent {
+		before := a.lastID.Load()
+		expectConstructorError(t, mode.name, mode.make, a, want, text, opts...)
+		if got := a.lastID.Load() - before; got != spent {
 			t.Errorf("%s: %d worker IDs were spent, want %d", mode.name, got, spent)
 		}
 	}
-	if released := a.released.Load(); released != a.next.Load() {
-		t.Errorf("%d leases were given back of %d", released, a.next.Load())
+	if released := a.released.Load(); released != a.lastID.Load() {
+		t.Errorf("%d leases were given back of %d", released, a.lastID.Load())
 	}
 }
 
 // refused checks that a constructor refuses.
-func refused(t *testing.T, name string, construct func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
+func expectConstructorError(t *testing.T, name string, construct func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
 	a workerassign.Assigner, want error, text string, opts ...Option) {
 	t.Helper()
 	g, err := construct(context.Background(), a, opts...)
@@ -142,7 +142,7 @@ func refused(t *testing.T, name string, construct func(context.Context, workeras
 
 // live takes UIDs for a while, up to 500 a second, and checks that they differ; it returns how
 // many there were, how many calls failed, and the last error.
-func live(t *testing.T, c *Cached, d time.Duration) (got, failed int, last error) {
+func takeFor(t *testing.T, c *Cached, d time.Duration) (got, failed int, last error) {
 	t.Helper()
 	seen := make(map[ID]bool)
 	for begin := time.Now(); time.Since(begin) < d; {

@@ -13,14 +13,14 @@ import (
 )
 
 // policyFunc is a take policy that is a function.
-type policyFunc func(ctx context.Context, r *ringbuffer.Ring) error
+type takePolicyFunc func(ctx context.Context, r *ringbuffer.Ring) error
 
-func (f policyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
+func (f takePolicyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
 
 // A take policy that panics makes its taker's error, and hinders nobody else.
-func TestPolicyThatPanics(t *testing.T) {
-	c := newCached(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
-		WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { panic("boom") })))
+func TestTakePolicyPanics(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
+		WithTakePolicy(takePolicyFunc(func(context.Context, *ringbuffer.Ring) error { panic("boom") })))
 	var err error
 	for err == nil {
 		_, err = c.Next()
@@ -47,9 +47,9 @@ func (p *countingPolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error 
 	return r.Wait(ctx)
 }
 
-func TestUsersTakePolicy(t *testing.T) {
+func TestUserTakePolicy(t *testing.T) {
 	p := new(countingPolicy)
-	c := newCached(t, new(numbers), WithLayout(layout(t, 40, 21, 1)), WithBoostPower(0), WithTakePolicy(p))
+	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 40, 21, 1)), WithBoostPower(0), WithTakePolicy(p))
 	for range 1000 {
 		next(t, c)
 	}

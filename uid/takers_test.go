@@ -13,22 +13,22 @@ import (
 
 // takers are the ways to take UIDs of a generator: each returns a function for one
 // goroutine that fills a slice from the front.
-func takers(g Generator) []func() func([]ID) (int, error) {
+func waysToTake(g Generator) []func() func([]ID) (int, error) {
 	ways := []func() func([]ID) (int, error){
-		func() func([]ID) (int, error) { return one(g.Next) },
+		func() func([]ID) (int, error) { return takeOneByOne(g.Next) },
 		func() func([]ID) (int, error) { return g.NextN },
 	}
 	if c, ok := g.(*Cached); ok {
 		ways = append(ways,
-			func() func([]ID) (int, error) { return one(c.Local().Next) },
-			func() func([]ID) (int, error) { return c.loop },
+			func() func([]ID) (int, error) { return takeOneByOne(c.Local().Next) },
+			func() func([]ID) (int, error) { return c.takeFromIterator },
 		)
 	}
 	return ways
 }
 
 // one makes of a taker of one UID one of slices.
-func one(next func() (ID, error)) func([]ID) (int, error) {
+func takeOneByOne(next func() (ID, error)) func([]ID) (int, error) {
 	return func(dst []ID) (int, error) {
 		for n := range dst {
 			id, err := next()
@@ -42,7 +42,7 @@ func one(next func() (ID, error)) func([]ID) (int, error) {
 }
 
 // loop takes UIDs by the iterator.
-func (c *Cached) loop(dst []ID) (n int, err error) {
+func (c *Cached) takeFromIterator(dst []ID) (n int, err error) {
 	for id, err := range c.All(context.Background()) {
 		if err != nil {
 			return n, err
@@ -58,7 +58,7 @@ func (c *Cached) loop(dst []ID) (n int, err error) {
 // hammer takes total UIDs or a few more with so many goroutines, in all ways mixed, and
 // checks exactly that they all differ, and of each goroutine's that they rise where the
 // generator promises it, and lie within the layout.
-func hammer(t *testing.T, g Generator, goroutines int, total int64, rising bool) {
+func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, rising bool) {
 	t.Helper()
 	var (
 		seen uniq.Set
@@ -66,7 +66,7 @@ func hammer(t *testing.T, g Generator, goroutines int, total int64, rising bool)
 		all  sync.WaitGroup
 		l    = g.(interface{ Format() Format }).Format().Layout()
 		top  = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
-		ways = takers(g)
+		ways = waysToTake(g)
 	)
 	for n := range goroutines {
 		all.Go(func() {

@@ -18,7 +18,7 @@ func TestTimeUnits(t *testing.T) {
 		for _, mode := range modes {
 			t.Run(mode.name+"/"+unit.String(), func(t *testing.T) {
 				before := time.Now()
-				g, err := mode.make(context.Background(), new(numbers), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
+				g, err := mode.make(context.Background(), new(disposableAssigner), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -30,12 +30,12 @@ func TestTimeUnits(t *testing.T) {
 				if want := int64(p.Time.Sub(DefaultEpoch()) / unit); p.Delta != want {
 					t.Errorf("delta %d of %v, want %d", p.Delta, p, want)
 				}
-				another, err := mode.make(context.Background(), new(numbers), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
+				another, err := mode.make(context.Background(), new(disposableAssigner), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer another.Close()
-				hammer(t, another, 8, 200_000, true)
+				takeConcurrently(t, another, 8, 200_000, true)
 			})
 		}
 	}
@@ -45,9 +45,9 @@ func TestTimeUnits(t *testing.T) {
 // longer than that takes.
 func TestDefaultAtTheRateOfItsUnit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithTimeUnit(10*time.Millisecond), WithLayout(layout(t, 42, 13, 8)))
+		d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithTimeUnit(10*time.Millisecond), WithLayout(layout(t, 42, 13, 8)))
 		begin := time.Now()
-		hammer(t, d, 4, 50*256, true)
+		takeConcurrently(t, d, 4, 50*256, true)
 		units := time.Duration(d.Stats().Issued/256) * 10 * time.Millisecond // 50, and what each goroutine took beyond
 		if took := time.Since(begin); took < units-20*time.Millisecond || took > units+20*time.Millisecond {
 			t.Errorf("%v of UIDs took %v", units, took)

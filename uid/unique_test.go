@@ -12,7 +12,7 @@ import (
 )
 
 // many is how many UIDs the great uniqueness tests take; RINGUID_UIDS says another number.
-func many() int64 {
+func totalUIDs() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("RINGUID_UIDS"), 10, 64); err == nil {
 		return n
 	}
@@ -31,20 +31,20 @@ func many() int64 {
 // bits. The ring rolls over to other worker IDs on the way, and within a goroutine UIDs
 // rise but for that.
 func TestInvariant3ManyUIDs(t *testing.T) {
-	total := many()
+	total := totalUIDs()
 	t.Run("one lease", func(t *testing.T) {
-		c := newCached(t, new(numbers), WithMaxBorrow(2_000*24*time.Hour)) // far enough for all of them
+		c := newCached(t, new(disposableAssigner), WithMaxBorrow(2_000*24*time.Hour)) // far enough for all of them
 		begin := time.Now()
-		hammer(t, c, 16, total, true)
+		takeConcurrently(t, c, 16, total, true)
 		if st := c.Stats(); st.Rollovers != 0 {
 			t.Errorf("%d rollovers", st.Rollovers)
 		}
 		t.Logf("%d UIDs in %v", total, time.Since(begin))
 	})
 	t.Run("rollovers", func(t *testing.T) {
-		a := new(numbers)
+		a := new(disposableAssigner)
 		c := newCached(t, a, WithMaxBorrow(time.Minute))
-		hammer(t, c, 16, total, false)
+		takeConcurrently(t, c, 16, total, false)
 		st := c.Stats()
 		if total > 2*60*8192 && st.Rollovers == 0 {
 			t.Error("there was no rollover")
@@ -72,9 +72,9 @@ func TestInvariant3TinyRings(t *testing.T) {
 				for _, procs := range []int{1, 2, 4} {
 					t.Run(fmt.Sprintf("sequence=%d/boost=%d/%v/procs=%d", bits, power, policy, procs), func(t *testing.T) {
 						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-						c := newCached(t, new(numbers), WithLayout(layout(t, 40, 63-40-bits, bits)),
+						c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 40, 63-40-bits, bits)),
 							WithBoostPower(power), WithTakePolicy(policy), WithMaxBorrow(100*365*24*time.Hour))
-						hammer(t, c, 16, total/16, true)
+						takeConcurrently(t, c, 16, total/16, true)
 					})
 				}
 			}
@@ -84,16 +84,16 @@ func TestInvariant3TinyRings(t *testing.T) {
 
 // Default, with a sequence wide enough that it does not wait for long.
 func TestInvariant3Default(t *testing.T) {
-	total := many() / 10
-	d := newDefault(t, new(numbers), WithLayout(layout(t, 31, 4, 28)))
-	hammer(t, d, 16, total, true)
+	total := totalUIDs() / 10
+	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 4, 28)))
+	takeConcurrently(t, d, 16, total, true)
 }
 
 // Default with a narrow sequence: it waits for a unit many times over.
 func TestInvariant3DefaultWaits(t *testing.T) {
-	d := newDefault(t, new(numbers), WithLayout(layout(t, 31, 20, 10)))
+	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 20, 10)))
 	begin := time.Now()
-	hammer(t, d, 4, 3*1024, true)
+	takeConcurrently(t, d, 4, 3*1024, true)
 	if took := time.Since(begin); took < 2*time.Second {
 		t.Errorf("3 × 1,024 UIDs took %v: they cannot all be of the seconds that they say", took)
 	}
@@ -105,7 +105,7 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			const goroutines, rounds = 8, 2_000
-			g, err := mode.make(context.Background(), new(numbers), WithLayout(layout(t, 31, 12, 20)), WithBoostPower(1))
+			g, err := mode.make(context.Background(), new(disposableAssigner), WithLayout(layout(t, 31, 12, 20)), WithBoostPower(1))
 			if err != nil {
 				t.Fatal(err)
 			}

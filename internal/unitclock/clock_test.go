@@ -29,13 +29,13 @@ func newClock(tb testing.TB, source Source) *Clock {
 }
 
 // bareClock has no monotonic clock.
-type bareClock struct{ *fakeclock.Clock }
+type wallOnlyClock struct{ *fakeclock.Clock }
 
-func (c bareClock) Monotonic() {} // not the method of a monotonicSource
+func (c wallOnlyClock) Monotonic() {} // not the method of a monotonicSource
 
-func TestClockWithoutAMonotonicOne(t *testing.T) {
+func TestClockWithoutMonotonicClock(t *testing.T) {
 	fake := fakeclock.New(noon)
-	c := newClock(t, bareClock{fake})
+	c := newClock(t, wallOnlyClock{fake})
 	fake.Advance(time.Minute)
 	if got := c.Now().Sub(noon); got != time.Minute {
 		t.Errorf("the time is %v after the start, want a minute", got)
@@ -58,11 +58,11 @@ func TestInvariant4ClockNeverGoesBack(t *testing.T) {
 		fake := fakeclock.New(noon)
 		var source Source = fake
 		if seed%2 == 1 {
-			source = bareClock{fake}
+			source = wallOnlyClock{fake}
 		}
-		line := newClock(t, source)
-		at, unit := line.Now(), line.Unit()
-		if want := line.base.Delta(at); unit != want {
+		c := newClock(t, source)
+		at, unit := c.Now(), c.Unit()
+		if want := c.base.Delta(at); unit != want {
 			t.Fatalf("seed %d: the unit is %d, want %d", seed, unit, want)
 		}
 		for range 1000 {
@@ -75,8 +75,8 @@ func TestInvariant4ClockNeverGoesBack(t *testing.T) {
 			case 6: // long enough to work it off at once
 				fake.Advance(time.Duration(rnd.Int64N(int64(24 * time.Hour))))
 			}
-			now, u := line.Now(), line.Unit()
-			if now.Before(at) || u < unit || u != line.base.Delta(now) {
+			now, u := c.Now(), c.Unit()
+			if now.Before(at) || u < unit || u != c.base.Delta(now) {
 				t.Fatalf("seed %d: time went from %v (unit %d) to %v (unit %d)", seed, at, unit, now, u)
 			}
 			at, unit = now, u
@@ -85,9 +85,9 @@ func TestInvariant4ClockNeverGoesBack(t *testing.T) {
 }
 
 // slowToReturn is a clock that lets others run when it has been read.
-type slowToReturn struct{ *fakeclock.Clock }
+type yieldingClock struct{ *fakeclock.Clock }
 
-func (c slowToReturn) Monotonic() time.Duration {
+func (c yieldingClock) Monotonic() time.Duration {
 	defer runtime.Gosched()
 	return c.Clock.Monotonic()
 }
@@ -95,7 +95,7 @@ func (c slowToReturn) Monotonic() time.Duration {
 // The same for many goroutines: no reading that begins after another has ended is before it.
 func TestInvariant4ClockOfManyGoroutines(t *testing.T) {
 	fake := fakeclock.New(noon)
-	c := newClock(t, slowToReturn{fake})
+	c := newClock(t, yieldingClock{fake})
 	var latest atomic.Int64
 	var all sync.WaitGroup
 	for n := range 8 {

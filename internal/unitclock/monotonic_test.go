@@ -49,7 +49,7 @@ func TestDriftInSmallSteps(t *testing.T) {
 }
 
 // A small lead is worked off by 500 ppm, no faster and no slower, however often the clock is looked at.
-func TestLeadIsWorkedOffSlowly(t *testing.T) {
+func TestLeadIsReducedSlowly(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, 700 * time.Nanosecond, 1234567 * time.Nanosecond} {
 		fake := fakeclock.New(noon)
 		c := newClock(t, fake)
@@ -78,7 +78,7 @@ func TestLeadIsWorkedOffSlowly(t *testing.T) {
 }
 
 // What an idle time could have worked off is not used for a lead that comes after it.
-func TestInvariant4IdleTimeIsNoCredit(t *testing.T) {
+func TestInvariant4IdleTimeReducesNoLaterLead(t *testing.T) {
 	fake := fakeclock.New(noon)
 	c := newClock(t, fake)
 	fake.Step(-time.Second)
