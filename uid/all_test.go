@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// counted is a context that counts what is registered with it and not taken back.
+// registrationContext is a context that counts the functions that are registered with it.
 type registrationContext struct {
 	context.Context
 	done       chan struct{}
@@ -20,7 +20,7 @@ func (c *registrationContext) AfterFunc(func()) func() bool {
 	return func() bool { c.registered--; return true }
 }
 
-// A loop's body that panics, is broken out of or ends leaves nothing registered with the context.
+// A loop body that panics, breaks or ends leaves nothing registered with the context.
 func TestAllRegistersNothingWithItsContext(t *testing.T) {
 	c := newCached(t, new(disposableAssigner))
 	ctx := &registrationContext{Context: context.Background(), done: make(chan struct{})}
@@ -36,12 +36,12 @@ func TestAllRegistersNothingWithItsContext(t *testing.T) {
 		}
 	}
 	if ctx.registered != 0 {
-		t.Errorf("%d functions are registered with the context", ctx.registered)
+		t.Errorf("%d functions are still registered with the context", ctx.registered)
 	}
 }
 
-// The context's end ends a loop before the next UID where it takes few, and within maxUnchecked UIDs
-// where it takes many.
+// When its context ends, a loop that has taken few UIDs ends before the next one, and a loop that has
+// taken many ends within maxUnchecked UIDs.
 func TestAllEndsSoonAfterItsContext(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
 	for _, before := range []int{1, 2, 10, 16, 17, 100, 1_000, 5_000} {
@@ -62,7 +62,7 @@ func TestAllEndsSoonAfterItsContext(t *testing.T) {
 			}
 		}
 		if after > maxUnchecked || before <= 17 && after > 0 {
-			t.Errorf("%d UIDs came after the context's end, which came after %d", after, before)
+			t.Errorf("%d UIDs after the end of the context, which ended after %d", after, before)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestAllEnds(t *testing.T) {
 			continue
 		}
 		if ends++; id != 0 || !errors.Is(err, reason) {
-			t.Errorf("the last is %d, %v", id, err)
+			t.Errorf("the last element is %d, %v", id, err)
 		}
 	}
 	if n < 11 || n > 10+MaxBlock+1 || ends != 1 {
@@ -90,13 +90,13 @@ func TestAllEnds(t *testing.T) {
 	for id, err := range c.All(ctx) {
 		t.Logf("%d, %v", id, err)
 		if err == nil {
-			t.Fatal("an iterator whose context ended before yields a UID")
+			t.Fatal("an iterator whose context has already ended yields a UID")
 		}
 	}
 
 	all := c.All(context.Background())
 	var last ID
-	for range 3 { // it can be used again
+	for range 3 { // the iterator may be used again
 		for id, err := range all {
 			if err != nil || id <= last {
 				t.Fatalf("%d, %v after %d", id, err, last)
@@ -111,10 +111,10 @@ func TestAllEnds(t *testing.T) {
 			c.Close()
 		}
 		if err != nil && (id != 0 || err != ErrClosed || n != 6) {
-			t.Errorf("the %dth is %d, %v", n, id, err)
+			t.Errorf("element %d is %d, %v", n, id, err)
 		}
 	}
 	if n != 6 {
-		t.Errorf("%d yields, with a Close after 5", n)
+		t.Errorf("%d elements with a Close after 5, want 6", n)
 	}
 }

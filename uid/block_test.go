@@ -10,47 +10,46 @@ import (
 	"github.com/ringuid/ringuid/internal/fakeclock"
 )
 
-// A span is spent when it is used up, when the schedule comes round, and after Close.
+// A block ends when it is used up, at the next scheduled padding, and at Close.
 func TestBlockEnds(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
 	var zero Block
 	if id, ok := zero.Next(); ok || id != 0 || zero.Len() != 0 {
-		t.Errorf("the zero Block gives %d, %v, and has %d", id, ok, zero.Len())
+		t.Errorf("the zero Block: Next() = %d, %v; Len() = %d", id, ok, zero.Len())
 	}
 	claim := func() *Block {
-		s, err := c.Claim(context.Background(), 3)
-		if err != nil || s.Len() != 3 {
-			t.Fatalf("Claim(3) has %d, %v", s.Len(), err)
+		block, err := c.Claim(context.Background(), 3)
+		if err != nil || block.Len() != 3 {
+			t.Fatalf("Claim(3): Len() = %d, %v", block.Len(), err)
 		}
-		return &s
+		return &block
 	}
-	used := claim()
+	usedUp := claim()
 	for want := range 3 {
-		id, ok := used.Next()
+		id, ok := usedUp.Next()
 		if p := c.Parse(id); !ok || p.Sequence != int64(want) {
-			t.Errorf("the span's UID %d is %v, %v", want, p, ok)
+			t.Errorf("UID %d of the block is %v, %v", want, p, ok)
 		}
 	}
-	if id, ok := used.Next(); ok || id != 0 {
-		t.Errorf("a span of 3 gave a fourth, %d", id)
+	if id, ok := usedUp.Next(); ok || id != 0 {
+		t.Errorf("a block of 3 returned a fourth UID, %d", id)
 	}
-	old := claim()
-	c.generation.Add(1) // what the schedule does
-	if id, ok := old.Next(); ok || id != 0 {
-		t.Errorf("a span gave %d when the schedule had come round", id)
+	outdated := claim()
+	c.generation.Add(1) // as scheduled padding does
+	if id, ok := outdated.Next(); ok || id != 0 {
+		t.Errorf("a block returned %d after scheduled padding", id)
 	}
-	left := claim()
+	unused := claim()
 	c.Close()
-	if id, ok := left.Next(); ok || id != 0 {
-		t.Errorf("a span gave %d after Close", id)
+	if id, ok := unused.Next(); ok || id != 0 {
+		t.Errorf("a block returned %d after Close", id)
 	}
 	if _, err := c.Claim(context.Background(), 1); err != ErrClosed {
 		t.Errorf("Claim after Close: %v", err)
 	}
 }
 
-// The last UID that a layout has is in a span too: invariant 5's far end, where first+length
-// does not fit an int64.
+// The last UID of a layout can be in a block, although first+length does not fit in an int64.
 func TestInvariant5BlockAtTheEndOfTheTimeBits(t *testing.T) {
 	l := layout(t, 31, 1, 31)
 	clock := fakeclock.New(DefaultEpoch().Add(time.Duration(l.MaxDelta()) * time.Second))
@@ -58,53 +57,53 @@ func TestInvariant5BlockAtTheEndOfTheTimeBits(t *testing.T) {
 	var last ID
 	var err error
 	for err == nil {
-		var s Block
-		if s, err = c.Claim(context.Background(), 1<<30); err != nil {
+		var block Block
+		if block, err = c.Claim(context.Background(), 1<<30); err != nil {
 			break
 		}
-		if last = s.last; s.Len() < 1 {
-			t.Fatalf("a span of %d", s.Len())
+		if last = block.last; block.Len() < 1 {
+			t.Fatalf("a block of %d UIDs", block.Len())
 		}
-		s.taken = last - 1
-		if id, ok := s.Next(); !ok || id != last {
-			t.Fatalf("the last of a span is %d, %v; want %d", id, ok, last)
+		block.taken = last - 1
+		if id, ok := block.Next(); !ok || id != last {
+			t.Fatalf("the last UID of a block is %d, %v; want %d", id, ok, last)
 		}
 	}
 	if !errors.Is(err, ErrTimeExhausted) || last != math.MaxInt64 {
-		t.Errorf("the last UID is %d, and then %v", last, err)
+		t.Errorf("the last UID is %d, and then the error is %v", last, err)
 	}
 }
 
-// The size after a span of any size is in range, also where twice that does not fit an int, as it
-// does not on 32 bits from 2^30 on.
+// NextSize is in range after a block of any size, also where twice the size does not fit in an int,
+// which on 32 bits is from 2^30 on.
 func TestNextSizeStaysInRange(t *testing.T) {
 	for _, tt := range []struct{ size, want int }{
 		{0, MinBlock}, {1, 2}, {3, 6}, {MaxBlock / 2, MaxBlock}, {MaxBlock/2 + 1, MaxBlock}, {MaxBlock, MaxBlock},
 		{1 << 30, MaxBlock}, {math.MaxInt/2 + 1, MaxBlock}, {math.MaxInt, MaxBlock},
 	} {
-		s := Block{taken: 5, last: 5, size: tt.size}
-		if got := s.NextSize(); got != tt.want {
-			t.Errorf("after a span of %d comes one of %d, want %d", tt.size, got, tt.want)
+		block := Block{taken: 5, last: 5, size: tt.size}
+		if got := block.NextSize(); got != tt.want {
+			t.Errorf("after a block of %d UIDs NextSize() = %d, want %d", tt.size, got, tt.want)
 		}
 	}
 }
 
-// A span that is moved goes on where it was, and leaves nothing.
+// Move transfers the remaining UIDs, and leaves none.
 func TestBlockMove(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
-	s, err := c.Claim(context.Background(), 3)
+	block, err := c.Claim(context.Background(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := s.Next()
-	moved := s.Move()
-	if id, ok := s.Next(); ok || s.Len() != 0 || moved.Len() != 2 {
-		t.Errorf("a span that was moved away gave %d, and has %d; the other one has %d", id, s.Len(), moved.Len())
+	first, _ := block.Next()
+	moved := block.Move()
+	if id, ok := block.Next(); ok || block.Len() != 0 || moved.Len() != 2 {
+		t.Errorf("after Move the block returned %d, and has %d UIDs; the other one has %d", id, block.Len(), moved.Len())
 	}
 	if id, ok := moved.Next(); !ok || id != first+1 {
-		t.Errorf("the moved span gives %d, %v after %d", id, ok, first)
+		t.Errorf("the moved block returned %d, %v after %d", id, ok, first)
 	}
-	if moved.NextSize() != MinBlock || s.NextSize() != 6 {
-		t.Errorf("then come spans of %d and %d", moved.NextSize(), s.NextSize())
+	if moved.NextSize() != MinBlock || block.NextSize() != 6 {
+		t.Errorf("NextSize() = %d of the moved block, %d of the old one", moved.NextSize(), block.NextSize())
 	}
 }

@@ -42,13 +42,13 @@ func TestCachedNextN(t *testing.T) {
 		}
 		for i := 1; i < n; i++ {
 			if dst[i] <= dst[i-1] {
-				t.Fatalf("NextN(%d): %d comes after %d", n, dst[i], dst[i-1])
+				t.Fatalf("NextN(%d): %d is after %d", n, dst[i], dst[i-1])
 			}
 		}
 	}
 }
 
-// A static lease: no UID of the second that it began in, none of the future, and no
+// A static lease: there is no UID of the second in which it began, none of the future, and so no
 // borrowing.
 func TestCachedStatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestCachedStatic(t *testing.T) {
 		begin := time.Now()
 		c := newCached(t, workerassign.Static(5), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 5)))
 		if took := time.Since(begin); took != 0 {
-			t.Errorf("the constructor waited %v", took)
+			t.Errorf("the constructor waited for %v", took)
 		}
 		for n := range 32 * 20 {
 			p := c.Parse(next(t, c))
@@ -65,11 +65,11 @@ func TestCachedStatic(t *testing.T) {
 			}
 		}
 		if took := time.Since(begin); took < 19*time.Second || took > 21*time.Second {
-			t.Errorf("20 seconds' UIDs took %v", took)
+			t.Errorf("the UIDs of 20 seconds took %v", took)
 		}
 		time.Sleep(time.Minute)
 		if p := c.Parse(next(t, c)); time.Since(p.Time) > DefaultMaxStaleness {
-			t.Errorf("after an idle minute came %v at %v", p, time.Now())
+			t.Errorf("after a minute of idleness: %v at %v", p, time.Now())
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Stats().Issued never falls, is never more than was issued, and neither while UIDs that have grown
-// old are dropped nor while the generator is closed.
+// Stats().Issued never decreases and never exceeds the number of issued UIDs, also while stale UIDs are
+// dropped and while the generator is being closed.
 func TestIssuedNeverFalls(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -21,15 +21,15 @@ func TestIssuedNeverFalls(t *testing.T) {
 		var (
 			readers sync.WaitGroup
 			stop    atomic.Bool
-			issued  atomic.Uint64 // what was, or is about to be
+			started atomic.Uint64 // the number of UIDs that were taken, or are about to be
 		)
 		for range 2 {
 			readers.Go(func() {
 				last := uint64(0)
 				for !stop.Load() && !t.Failed() {
 					st := c.Stats()
-					if most := issued.Load(); st.Issued < last || st.Issued > most {
-						t.Errorf("Issued = %d after %d, and at most %d were", st.Issued, last, most)
+					if most := started.Load(); st.Issued < last || st.Issued > most {
+						t.Errorf("Issued = %d after %d; at most %d were issued", st.Issued, last, most)
 					}
 					last = st.Issued
 					runtime.Gosched()
@@ -37,7 +37,7 @@ func TestIssuedNeverFalls(t *testing.T) {
 			})
 		}
 		for range 10 {
-			issued.Add(1)
+			started.Add(1)
 			next(t, c)
 			time.Sleep(time.Millisecond)
 		}

@@ -10,8 +10,8 @@ import (
 func TestClaimRejectsSizesBelowOne(t *testing.T) {
 	c := newCached(t, new(disposableAssigner))
 	for _, n := range []int{0, -1, math.MinInt} {
-		if s, err := c.Claim(context.Background(), n); !errors.Is(err, ErrOption) || s.Len() != 0 {
-			t.Errorf("Claim(%d) has %d, %v", n, s.Len(), err)
+		if block, err := c.Claim(context.Background(), n); !errors.Is(err, ErrOption) || block.Len() != 0 {
+			t.Errorf("Claim(%d): Len() = %d, %v", n, block.Len(), err)
 		}
 	}
 }

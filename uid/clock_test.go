@@ -12,8 +12,8 @@ import (
 )
 
 // A monotonic clock that is 50 ppm faster than the wall clock, as on systems that do not slew it,
-// does not take UIDs away from the wall clock, nor is it a step back; and a static worker ID makes no
-// UID again after a restart.
+// neither moves UIDs away from the wall clock nor counts as a step back. A static worker ID generates
+// no duplicate after a restart.
 func TestDriftIsReduced(t *testing.T) {
 	fake := fakeclock.New(noon)
 	d := newDefault(t, workerassign.Static(1), WithClock(fake), WithTakePolicy(Fail))
@@ -28,7 +28,7 @@ func TestDriftIsReduced(t *testing.T) {
 		t.Errorf("after 30 days UIDs are %v ahead of the wall clock", ahead)
 	}
 	if n := d.Stats().Rollbacks; n != 0 {
-		t.Errorf("%d steps back were counted", n)
+		t.Errorf("%d steps back were counted, want 0", n)
 	}
 	seen := map[ID]bool{}
 	for range 130 {
@@ -40,12 +40,12 @@ func TestDriftIsReduced(t *testing.T) {
 	for range 130 {
 		fake.Advance(time.Second)
 		if id := next(t, e); seen[id] {
-			t.Fatalf("%v came again after a restart", e.Parse(id))
+			t.Fatalf("%v was returned again after a restart", e.Parse(id))
 		}
 	}
 }
 
-// D2: a clock that shows a time beyond the end of the time bits for a moment exhausts no generator.
+// D2: one clock reading beyond the end of the time bits exhausts no generator.
 func TestD2OneWrongReadingExhaustsNothing(t *testing.T) {
 	for _, mode := range modes {
 		for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Hour), Refuse()} {
@@ -79,7 +79,7 @@ func TestD2OneWrongReadingExhaustsNothing(t *testing.T) {
 	}
 }
 
-// pausedClock is a clock whose reader is paused, now and then, after it has read the wall clock.
+// pausedClock is a clock whose reader may be paused after it has read the wall clock.
 type pausedClock struct {
 	*fakeclock.Clock
 	pause func() time.Duration
@@ -91,8 +91,8 @@ func (c *pausedClock) Now() time.Time {
 	return t
 }
 
-// A goroutine that is paused between the readings of the two clocks finds no step back; one that
-// is, is counted once.
+// A pause between the readings of the two clocks is not counted as a step back. A real step back is
+// counted once.
 func TestPauseBetweenReadingsIsNoStep(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	clock := &pausedClock{fakeclock.New(noon), func() time.Duration { return 0 }}
@@ -101,25 +101,25 @@ func TestPauseBetweenReadingsIsNoStep(t *testing.T) {
 		if rnd.IntN(4) > 0 {
 			return 0
 		}
-		return time.Duration(rnd.IntN(50)) * time.Millisecond // sometimes at the second look too
+		return time.Duration(rnd.IntN(50)) * time.Millisecond // sometimes also at the second reading
 	}
 	for range 10_000 {
 		next(t, d)
 		clock.Advance(time.Duration(rnd.IntN(2_000_000)))
 	}
 	if n := d.Stats().Rollbacks; n != 0 {
-		t.Errorf("%d steps back were counted, and there was none", n)
+		t.Errorf("%d steps back were counted, want 0", n)
 	}
 	clock.Step(-3 * time.Millisecond)
 	clock.pause = func() time.Duration { return 0 }
 	next(t, d)
 	next(t, d)
 	if n := d.Stats().Rollbacks; n != 1 {
-		t.Errorf("%d steps back were counted, there was one", n)
+		t.Errorf("%d steps back were counted, want 1", n)
 	}
 }
 
-// wrongOnce is a clock that shows another time at one reading.
+// wrongOnceClock is a clock with an error in one reading.
 type wrongOnceClock struct {
 	*fakeclock.Clock
 	error atomic.Int64
@@ -127,7 +127,7 @@ type wrongOnceClock struct {
 
 func (c *wrongOnceClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.error.Swap(0))) }
 
-// One wrong reading is no step back, under any policy.
+// One wrong reading is not a step back, under any policy.
 func TestOneWrongReadingIsNoStepBack(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Second), Refuse()} {
 		clock := &wrongOnceClock{Clock: fakeclock.New(noon)}
@@ -140,7 +140,7 @@ func TestOneWrongReadingIsNoStepBack(t *testing.T) {
 			t.Errorf("%v: Next() = %v", policy, err)
 		}
 		if n := d.Stats().Rollbacks; n != 0 {
-			t.Errorf("%v: %d steps back were counted", policy, n)
+			t.Errorf("%v: %d steps back were counted, want 0", policy, n)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (c *hookedClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// A clock that panics is an error of the constructors and of Next, and nothing more.
+// A panic of the clock is an error of the constructors and of Next, and has no other effect.
 func TestClockPanics(t *testing.T) {
 	panics := func() { panic("no battery") }
 	for _, mode := range modes {
@@ -33,7 +33,7 @@ func TestClockPanics(t *testing.T) {
 		clock.hook.Store(&panics)
 		a := new(disposableAssigner)
 		if _, err := mode.make(context.Background(), a, WithClock(clock)); !errors.Is(err, ErrClock) || a.lastID.Load() != 0 {
-			t.Errorf("%s: the constructor returned %v, and spent %d worker IDs", mode.name, err, a.lastID.Load())
+			t.Errorf("%s: the constructor returned %v, and used up %d worker IDs", mode.name, err, a.lastID.Load())
 		}
 		clock.hook.Store(nil)
 		g, err := mode.make(context.Background(), a, WithClock(clock))
@@ -49,7 +49,7 @@ func TestClockPanics(t *testing.T) {
 		stats(g)
 		clock.hook.Store(nil)
 		if id := next(t, g); id <= before {
-			t.Errorf("%s: %d after %d", mode.name, id, before)
+			t.Errorf("%s: %d was returned after %d", mode.name, id, before)
 		}
 		clock.hook.Store(&panics)
 		g.Close()
@@ -59,7 +59,7 @@ func TestClockPanics(t *testing.T) {
 	}
 }
 
-// A clock may call the generator: it is read under no lock.
+// A clock may call the generator, because it is read without a lock.
 func TestClockCallsTheGenerator(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), Refuse()} {
 		clock := &hookedClock{Clock: fakeclock.New(noon)}
@@ -111,7 +111,7 @@ func (c *reentrantClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// A clock that takes UIDs, as no clock should, is not read under a lock.
+// A clock may take UIDs of a Cached generator, although no clock should: it is read without a lock.
 func TestClockTakesUIDs(t *testing.T) {
 	clock := &reentrantClock{Clock: fakeclock.New(noon)}
 	c := newCached(t, new(disposableAssigner), WithClock(clock), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(0), WithScheduleInterval(0))
@@ -133,9 +133,9 @@ func TestClockTakesUIDs(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Fatal("it hangs")
+		t.Fatal("the generator hangs")
 	}
 	if clock.taken.Load() == 0 {
-		t.Error("the clock took nothing")
+		t.Error("the clock took no UIDs")
 	}
 }

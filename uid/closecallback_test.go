@@ -13,59 +13,57 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Close that is called from within what the generator calls comes to an end, and so does the one
-// beside it; it says that it did not wait.
+// Close returns when it is called from a callback of the generator, and reports there that it did not
+// wait. So does a concurrent Close.
 func TestCloseFromACallback(t *testing.T) {
 	for _, mode := range modes {
-		for _, from := range []string{"Reserve", "Assign", "Release", "the logger"} {
+		for _, from := range []string{"Reserve", "Assign", "Release", "the log handler"} {
 			t.Run(mode.name+"/"+from, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var g atomic.Pointer[Generator]
-					var within atomic.Pointer[error]
-					shut := func(where string) {
-						if made := g.Load(); made != nil && where == from && within.Load() == nil {
-							err := (*made).Close()
-							within.Store(&err)
+					var published atomic.Pointer[Generator]
+					var callbackErr atomic.Pointer[error]
+					closeIn := func(where string) {
+						if g := published.Load(); g != nil && where == from && callbackErr.Load() == nil {
+							err := (*g).Close()
+							callbackErr.Store(&err)
 						}
 					}
 					a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
-						shut("Assign")
+						closeIn("Assign")
 						return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
-							if g.Load() == nil {
+							if published.Load() == nil {
 								return time.Now().Add(2 * time.Second), nil
 							}
-							shut("Reserve")
+							closeIn("Reserve")
 							return time.Time{}, errLeaseEnded
 						}, release: func(context.Context) error {
-							shut("Release")
+							closeIn("Release")
 							return nil
 						}}, nil
 					}}
-					made, err := mode.make(context.Background(), a, smallOptions(t, withCallback(func(slog.Record) { shut("the logger") }))...)
+					g, err := mode.make(context.Background(), a, smallOptions(t, logTo(func(slog.Record) { closeIn("the log handler") }))...)
 					if err != nil {
 						t.Fatal(err)
 					}
-					g.Store(&made)
+					published.Store(&g)
 					for range 1_000 {
 						ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-						made.(interface {
-							NextContext(context.Context) (ID, error)
-						}).NextContext(ctx)
+						nextContext(ctx, g)
 						cancel()
 					}
 					begin := time.Now()
-					made.Close()
+					g.Close()
 					if took := time.Since(begin); took > 2*closeWait {
 						t.Errorf("Close took %v", took)
 					}
 					time.Sleep(time.Minute)
-					switch err := within.Load(); {
+					switch err := callbackErr.Load(); {
 					case err == nil:
-						t.Error("Close was not called from within, or hangs there")
+						t.Error("Close was not called from the callback, or hangs there")
 					case *err != nil && !errors.Is(*err, ErrBusy):
-						t.Errorf("Close from within returned %v", *err)
+						t.Errorf("Close from the callback returned %v", *err)
 					}
-					if _, err := made.Next(); err != ErrClosed {
+					if _, err := g.Next(); err != ErrClosed {
 						t.Errorf("after Close Next() = %v", err)
 					}
 				})
@@ -74,10 +72,10 @@ func TestCloseFromACallback(t *testing.T) {
 	}
 }
 
-// Close works, or returns an error in bounded time, wherever it is called from: Reserve, Release,
-// Assign, and the log handler. Everything ends when the caller has returned.
+// Close works, or returns an error in bounded time, when it is called from Reserve, Release, Assign or
+// the log handler. Background work ends after the callback has returned.
 func TestDefaultCloseFromACallback(t *testing.T) {
-	for _, from := range []string{"Reserve", "Release", "Assign", "the log"} {
+	for _, from := range []string{"Reserve", "Release", "Assign", "the log handler"} {
 		synctest.Test(t, func(t *testing.T) {
 			leaktest.Check(t)
 			var d *Default
@@ -114,8 +112,7 @@ func TestDefaultCloseFromACallback(t *testing.T) {
 					return nil
 				}}, nil
 			}}
-			handler := handlerFunc(func(slog.Record) { call("the log") })
-			d = newDefault(t, a, smallOptions(t, WithLogger(slog.New(handler)))...)
+			d = newDefault(t, a, smallOptions(t, logTo(func(slog.Record) { call("the log handler") }))...)
 			next(t, d)
 			time.Sleep(time.Minute)
 			armed.Store(true)
@@ -128,7 +125,7 @@ func TestDefaultCloseFromACallback(t *testing.T) {
 			<-release
 			synctest.Wait()
 			if err := d.Close(); err != nil {
-				t.Errorf("after it was called from %s Close() = %v", from, err)
+				t.Errorf("after a Close from %s Close() = %v", from, err)
 			}
 			if _, err := d.Next(); err != ErrClosed {
 				t.Errorf("Next() = %v, want ErrClosed", err)

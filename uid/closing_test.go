@@ -16,7 +16,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Every lease is given back, and once.
+// Close releases each lease, and only once.
 func TestCloseReleasesTheLeaseOnce(t *testing.T) {
 	for _, mode := range modes {
 		a := new(disposableAssigner)
@@ -28,13 +28,13 @@ func TestCloseReleasesTheLeaseOnce(t *testing.T) {
 			g.Close()
 			g.Close()
 			if got := a.released.Load(); got != n+1 {
-				t.Fatalf("%s: %d leases were given back of %d", mode.name, got, n+1)
+				t.Fatalf("%s: %d leases were released, want %d", mode.name, got, n+1)
 			}
 		}
 	}
 }
 
-// Close in the middle: every call returns a UID or ErrClosed, and nothing is left.
+// Close during takes: every call returns a UID or ErrClosed, and no goroutine remains.
 func TestCloseDuringTakes(t *testing.T) {
 	rounds := 100
 	if testing.Short() {
@@ -69,8 +69,8 @@ func TestCloseDuringTakes(t *testing.T) {
 	}
 }
 
-// Nothing leaks, neither goroutines nor file descriptors: a thousand generators of each mode,
-// with worker IDs from a file, made, used and closed.
+// A thousand generators of each kind, with worker IDs from a file, leave neither goroutines nor file
+// descriptors behind.
 func TestNothingLeaks(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// stubborn is an assigner whose lease cannot be given back.
+// unreleasable is an assigner of a lease whose Release fails. It is also that lease.
 type unreleasable struct{}
 
 func (unreleasable) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
@@ -123,7 +123,7 @@ func TestCloseReportsAFailedRelease(t *testing.T) {
 	}
 }
 
-// Leases that cannot be given back are all waited for together.
+// Close releases the leases concurrently, so the timeouts of failing releases do not add up.
 func TestCloseReleasesLeasesConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCached(t, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// D15: the original's worker IDs end without a warning. Here the last tenth of them is
-// warned of, the last one works, and the one after it is refused.
+// D15: the original's worker IDs end without a warning. Here each start with one of the last tenth logs
+// a warning, the last one works, and the next one is refused.
 func TestD15WorkerIDsEnd(t *testing.T) {
 	for _, tt := range []struct {
 		id     int64
@@ -24,7 +23,7 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 			a := new(disposableAssigner)
 			a.lastID.Store(tt.id - 1)
 			var log bytes.Buffer
-			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), logInto(&log))
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("%s: worker ID %d: %v, want %v", mode.name, tt.id, err, tt.want)
 			}
@@ -35,30 +34,30 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 				g.Close()
 			}
 			if got := strings.Contains(log.String(), "less than a tenth of the worker IDs remains"); got != tt.warned {
-				t.Errorf("%s: worker ID %d: the log says %q", mode.name, tt.id, log.String())
+				t.Errorf("%s: worker ID %d: the log is %q", mode.name, tt.id, log.String())
 			}
 		}
 	}
 }
 
-// Worker IDs that are not counted up, as static ones, do not come to an end.
+// Static worker IDs, and others that are not counted up, cause no warning.
 func TestD15StaticWorkerIDsDoNotEnd(t *testing.T) {
 	for _, mode := range modes {
 		var log bytes.Buffer
 		for _, a := range []workerassign.Assigner{workerassign.Static(1023), workerassign.Prefix(new(disposableAssigner), 31, 5)} {
-			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			g, err := mode.make(context.Background(), a, WithLayout(layout(t, 31, 10, 13)), logInto(&log))
 			if err != nil {
 				t.Fatal(err)
 			}
 			g.Close()
 		}
 		if log.Len() > 0 {
-			t.Errorf("%s: the log says %q", mode.name, log.String())
+			t.Errorf("%s: the log is %q", mode.name, log.String())
 		}
 	}
 }
 
-// A constructor that fails leaves nothing behind.
+// A constructor that fails leaves neither goroutines nor file descriptors behind.
 func TestFailedConstructorLeaksNothing(t *testing.T) {
 	leaktest.Check(t)
 	for _, mode := range modes {

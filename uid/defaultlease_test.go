@@ -6,18 +6,18 @@ import (
 	"github.com/ringuid/ringuid/internal/leasing"
 )
 
-// A lease that is sealed gives no UID any more, and says what was used of it.
+// A sealed lease returns no UID, and reports which units were used.
 func TestSealedDefaultLease(t *testing.T) {
 	layout := layout(t, 31, 20, 4)
 	for _, tt := range []struct{ worker, begin, last, used, issued int64 }{
 		{1, 5, 0, 5, 0},                // nothing was stamped
-		{1, 0, 0, 0, 0},                // from the first unit on
-		{0, 0, 0, 0, 0},                // where 0 is no UID
-		{1, 5, 5 << 4, 6, 1},           // one
-		{1, 5, 5<<4 + 15, 6, 16},       // a whole unit
-		{0, 0, 15, 1, 15},              // a whole unit, but for 0
-		{0, 0, 1 << 4, 2, 1},           // the unit after it
-		{1, 5, 1<<35 - 1, 1 << 31, 16}, // the last of all
+		{1, 0, 0, 0, 0},                // the same, from the first unit of the epoch on
+		{0, 0, 0, 0, 0},                // the same, where 0 is not a UID
+		{1, 5, 5 << 4, 6, 1},           // one UID
+		{1, 5, 5<<4 + 15, 6, 16},       // all UIDs of a unit
+		{0, 0, 15, 1, 15},              // all UIDs of a unit without 0
+		{0, 0, 1 << 4, 2, 1},           // one UID of the unit after it
+		{1, 5, 1<<35 - 1, 1 << 31, 16}, // the greatest value that fits
 	} {
 		l := newDefaultLease(layout, leasing.NewHeldLease(tt.worker, tt.begin), tt.begin, 0)
 		if tt.last != 0 {
@@ -29,11 +29,11 @@ func TestSealedDefaultLease(t *testing.T) {
 		l.unitEnd.Store(1 << 62)
 		for range 2 {
 			if used, past := d.leaseChanger.seal().used(), d.leaseChanger.past.Load(); used != tt.used || past != tt.issued {
-				t.Errorf("%+v: used up to %d, %d issued", tt, used, past)
+				t.Errorf("%+v: used up to unit %d, %d UIDs issued", tt, used, past)
 			}
 		}
 		if id, ok := d.take(); ok {
-			t.Errorf("%+v: %d came of a sealed lease", tt, id)
+			t.Errorf("%+v: a sealed lease returned %d", tt, id)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ringuid/ringuid/internal/leasing"
 )
 
-// Stats().Issued never falls, and never exceeds what was issued: units begin, leases change, and Close
-// comes meanwhile.
+// Stats().Issued never decreases and never exceeds the number of issued UIDs, while units begin, leases
+// change and the generator is closed.
 func TestDefaultIssuedNeverFalls(t *testing.T) {
 	rounds := 30
 	if testing.Short() {
@@ -21,12 +21,12 @@ func TestDefaultIssuedNeverFalls(t *testing.T) {
 	for range rounds {
 		store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
 		var d *Default
-		for err := error(ErrLease); err != nil; { // the first lease may be lost too
+		for err := error(ErrLease); err != nil; { // the store may lose the first lease too
 			d, err = NewDefault(context.Background(), store, discardLog(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
 				WithReserveAhead(3*time.Millisecond))
 		}
 		d.leases.SetHooks(leasing.Hooks{Delay: func(context.Context, time.Duration) bool { return true }})
-		var begun, got atomic.Uint64 // calls that were begun, and UIDs that were had
+		var begun, got atomic.Uint64 // the number of calls that have started, and of UIDs that were returned
 		var all, readers sync.WaitGroup
 		stop := make(chan struct{})
 		for range 3 {
@@ -50,7 +50,7 @@ func TestDefaultIssuedNeverFalls(t *testing.T) {
 				for last := uint64(0); ; {
 					n := d.Stats().Issued
 					if most := begun.Load(); n < last || n > most {
-						t.Errorf("Issued went from %d to %d, of %d that were begun", last, n, most)
+						t.Errorf("Issued went from %d to %d; %d calls have started", last, n, most)
 						return
 					}
 					last = n
@@ -68,7 +68,7 @@ func TestDefaultIssuedNeverFalls(t *testing.T) {
 		close(stop)
 		readers.Wait()
 		if n := d.Stats().Issued; n != got.Load() {
-			t.Errorf("%d were issued, and Issued is %d", got.Load(), n)
+			t.Errorf("%d UIDs were issued, but Issued is %d", got.Load(), n)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// behind is an assigner whose store's clock can be set behind the host's: it grants no more than
-// a lead beyond its own time.
+// laggingStore is an assigner whose store's clock can lag behind the host's clock. It grants at most
+// maxAhead from the store's clock.
 type laggingStore struct {
 	fakeAssigner
 	lag, maxAhead atomic.Int64
@@ -38,7 +38,7 @@ func newLaggingStore(by, lead time.Duration) *laggingStore {
 	return a
 }
 
-// A store that grants nothing, without an error, is a store that fails: the constructors say so.
+// The constructors fail if a store grants nothing, also if it returns no error.
 func TestDeniedAtTheStart(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
@@ -51,9 +51,9 @@ func TestDeniedAtTheStart(t *testing.T) {
 	}
 }
 
-// A store that stops to grant is not asked without pauses, neither for more of the lease nor for
-// other leases, of which each may spend a worker ID, by an idle generator or by a busy one; and
-// when it grants again, the generator recovers by itself.
+// A store that stops granting gets requests with growing pauses, to extend the lease and to take
+// others, because each of these may use up a worker ID. This holds for an idle generator and for a busy
+// one. When the store grants again, the generator recovers.
 func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 	for _, mode := range modes {
 		for _, busy := range []bool{false, true} {
@@ -70,28 +70,26 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 					time.Sleep(time.Minute)
 					a.calls.Store(0)
 					a.reserveCalls.Store(0)
-					var failed error
+					var lastErr error
 					for begin := time.Now(); time.Since(begin) < time.Hour; {
 						if !busy {
 							time.Sleep(time.Second)
 							continue
 						}
 						ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-						_, failed = g.(interface {
-							NextContext(context.Context) (ID, error)
-						}).NextContext(ctx)
+						_, lastErr = nextContext(ctx, g)
 						cancel()
 						time.Sleep(100 * time.Millisecond)
 					}
-					// A pause is 5 to 10 s once it has grown.
+					// A pause is 5 to 10 s once it has reached its maximum.
 					if n := a.calls.Load(); n > 800 {
-						t.Errorf("%d leases were asked for in an hour", n)
+						t.Errorf("%d leases were requested in an hour", n)
 					}
 					if n := a.reserveCalls.Load(); n > 2*800 {
-						t.Errorf("the store was asked to extend a lease %d times in an hour", n)
+						t.Errorf("Reserve was called %d times in an hour", n)
 					}
-					if busy && !errors.Is(failed, ErrLease) && !errors.Is(failed, context.DeadlineExceeded) {
-						t.Errorf("Next() = %v", failed)
+					if busy && !errors.Is(lastErr, ErrLease) && !errors.Is(lastErr, context.DeadlineExceeded) {
+						t.Errorf("Next() = %v", lastErr)
 					}
 					a.lag.Store(0)
 					time.Sleep(time.Minute)
@@ -102,7 +100,7 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 	}
 }
 
-// Those who wait for a lease to be extended share each try.
+// Takers that wait for the same lease share each try to extend it.
 func TestWaitersShareATry(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
@@ -123,16 +121,14 @@ func TestWaitersShareATry(t *testing.T) {
 					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 					defer cancel()
 					for ctx.Err() == nil {
-						g.(interface {
-							NextContext(context.Context) (ID, error)
-						}).NextContext(ctx)
+						nextContext(ctx, g)
 						time.Sleep(20 * time.Millisecond)
 					}
 				})
 			}
 			all.Wait()
 			if n := a.reserveCalls.Load(); n > 40 {
-				t.Errorf("%s: 200 takers: the store was asked %d times in 10 s", mode.name, n)
+				t.Errorf("%s: 200 takers caused %d calls of Reserve in 10 s", mode.name, n)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,17 +13,16 @@ import (
 	"github.com/ringuid/ringuid/internal/fakeclock"
 )
 
-// D2: the original's cached mode never checks the end of the time bits, and goes on with
-// negative UIDs. Here, in both modes: every UID up to the last one, none more, then the same
-// error for ever.
+// D2: the original's cached mode never checks the end of the time bits, and then returns negative UIDs.
+// Here both kinds of generator return every UID up to the last one, and then always the same error.
 func TestD2TimeBitsEnd(t *testing.T) {
 	for _, left := range []int{1, 2, 20} {
 		t.Run(fmt.Sprintf("%d units left", left), func(t *testing.T) { testTimeBitsEnd(t, left-1) })
 	}
 }
 
-// timeEnds lets a generator run into the end of its time bits, which is so many units after
-// the one that the clock is in.
+// testTimeBitsEnd takes UIDs up to the end of the time bits, which is a number of units after the
+// clock's unit.
 func testTimeBitsEnd(t *testing.T, after int) {
 	l := layout(t, 28, 22, 3)
 	epoch := time.Date(2016, 5, 20, 0, 0, 0, 0, time.UTC)
@@ -34,7 +32,7 @@ func testTimeBitsEnd(t *testing.T, after int) {
 			fake := fakeclock.New(last.Add(-time.Duration(after) * time.Second))
 			var log bytes.Buffer
 			g, err := mode.make(context.Background(), new(disposableAssigner), WithLayout(l), WithEpoch(epoch), WithClock(fake),
-				WithTakePolicy(policy), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				WithTakePolicy(policy), logInto(&log))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,20 +44,20 @@ func testTimeBitsEnd(t *testing.T, after int) {
 					break
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("%s/%v: the end does not come: %v", mode.name, policy, err)
+					t.Fatalf("%s/%v: ErrTimeExhausted was not returned within 20 s, but %v", mode.name, policy, err)
 				}
 				if err != nil {
-					continue // empty, with policy Fail
+					continue // the ring is empty, with policy Fail
 				}
 				if id <= before || g.Parse(id).WorkerID != 1 {
 					t.Fatalf("%s/%v: %v after %d", mode.name, policy, g.Parse(id), before)
 				}
 				if got, before = got+1, id; got%8 == 0 && mode.name == "Default" {
-					fake.Advance(time.Second) // else Default waits for it
+					fake.Advance(time.Second) // otherwise Default waits for it
 				}
 			}
 			if want := (after + 1) * 8; got != want || before != ID(l.AllocateUnchecked(l.MaxDelta(), 1, 7)) {
-				t.Errorf("%s/%v: %d UIDs came, the last one %v; want %d", mode.name, policy, got, g.Parse(before), want)
+				t.Errorf("%s/%v: %d UIDs, the last one %v; want %d", mode.name, policy, got, g.Parse(before), want)
 			}
 			for range 3 {
 				id, err := g.Next()
@@ -71,9 +69,9 @@ func testTimeBitsEnd(t *testing.T, after int) {
 				}
 				fake.Advance(1000 * time.Hour)
 			}
-			g.Close() // after which nobody writes to the log
+			g.Close() // after which nothing is logged
 			if !strings.Contains(log.String(), "less than a year") {
-				t.Errorf("%s/%v: nobody was warned: %s", mode.name, policy, log.String())
+				t.Errorf("%s/%v: the log has no warning: %s", mode.name, policy, log.String())
 			}
 			if _, err := g.Next(); err != ErrClosed {
 				t.Errorf("%s/%v: after Close Next() = %v", mode.name, policy, err)
@@ -82,7 +80,7 @@ func testTimeBitsEnd(t *testing.T, after int) {
 	}
 }
 
-// The end of the time bits stays the end, until Close, wherever the wall clock goes.
+// D2: once the time bits are exhausted, they remain so until Close, whatever the wall clock shows.
 func TestD2EndIsPermanent(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Hour), Refuse()} {
 		for _, l := range []struct{ time, worker, sequence int }{{4, 3, 4}, {1, 1, 61}} {
@@ -94,7 +92,7 @@ func TestD2EndIsPermanent(t *testing.T) {
 			for _, step := range []time.Duration{0, -time.Hour, -48 * time.Hour, 48 * time.Hour} {
 				fake.Step(step)
 				if id, err := d.Next(); !errors.Is(err, ErrTimeExhausted) || id != 0 {
-					t.Errorf("%v, after a step of %v: Next() = %d, %v", policy, step, id, err)
+					t.Errorf("%v, after a step by %v: Next() = %d, %v", policy, step, id, err)
 				}
 			}
 			d.Close()
@@ -105,13 +103,13 @@ func TestD2EndIsPermanent(t *testing.T) {
 	}
 }
 
-// Who runs into the last year is warned in it, and once, as well as who starts in it.
+// D2: a generator that runs into the last year logs one warning then, as one that starts in it does.
 func TestD2WarnsWhileRunning(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			g, err := mode.make(context.Background(), new(disposableAssigner), WithEpoch(bubbleEpoch), WithLayout(layout(t, 25, 20, 4)), // 388 days
-				WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithScheduleInterval(time.Hour))
+				logInto(&log), WithScheduleInterval(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +118,7 @@ func TestD2WarnsWhileRunning(t *testing.T) {
 			time.Sleep(20 * 24 * time.Hour)
 			next(t, g)
 			if n := warnings(); n != 0 {
-				t.Errorf("%s: %d warnings more than a year before", mode.name, n)
+				t.Errorf("%s: %d warnings more than a year before the end", mode.name, n)
 			}
 			for range 10 {
 				time.Sleep(24 * time.Hour)
@@ -128,14 +126,14 @@ func TestD2WarnsWhileRunning(t *testing.T) {
 			}
 			g.Close()
 			if n := warnings(); n != 1 {
-				t.Errorf("%s: %d warnings", mode.name, n)
+				t.Errorf("%s: %d warnings, want 1", mode.name, n)
 			}
 		})
 	}
 }
 
-// D2: time bits that end in two units: each way of taking gives exactly the UIDs that the bits
-// allow, in order, to the very last, and then the named error for ever.
+// D2: time bits that end after two units. Each way of taking returns exactly the UIDs that fit, in
+// order, and then always ErrTimeExhausted.
 func TestD2EveryWayOfTakingEnds(t *testing.T) {
 	l := layout(t, 28, 22, 3)
 	last := DefaultEpoch().Add((1<<28 - 1) * time.Second)
@@ -143,7 +141,7 @@ func TestD2EveryWayOfTakingEnds(t *testing.T) {
 		c := newCached(t, new(disposableAssigner), WithLayout(l), WithClock(fakeclock.New(last.Add(-time.Second))), WithScheduleInterval(0))
 		take, ids := waysToTake(c)[way](), make([]ID, 1)
 		if way == 3 {
-			ids = make([]ID, 16) // an iterator that is broken out of loses the rest of its span
+			ids = make([]ID, 16) // breaking the loop over an iterator loses the rest of its block
 		}
 		got, before := 0, ID(-1)
 		var err error

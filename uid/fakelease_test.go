@@ -9,11 +9,11 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// numbers is an assigner that never gives a worker ID twice, as the disposable ones do.
+// disposableAssigner assigns each worker ID once: 1, 2, 3 and so on. Its leases have no end.
 type disposableAssigner struct {
-	lastID   atomic.Int64 // the last one given
+	lastID   atomic.Int64 // the last worker ID that was assigned
 	released atomic.Int64
-	failure  atomic.Pointer[error] // Assign returns it, where it is set
+	failure  atomic.Pointer[error] // if not nil, Assign returns it
 }
 
 func (a *disposableAssigner) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
@@ -49,13 +49,13 @@ func (l *disposableLease) Release(context.Context, time.Time) error {
 	return nil
 }
 
-// spans is an assigner of one worker ID over and over, in disjoint spans of time that it
-// grants in steps, as a store that recycles worker IDs does. It keeps what it granted.
+// recyclingAssigner assigns worker ID 7 again and again, for disjoint spans of time: a lease starts
+// where the last grant ended. It keeps its state when a generator ends.
 type recyclingAssigner struct {
 	mu           sync.Mutex
-	granted      time.Time // no unit at or after it was granted to anybody
+	granted      time.Time // the end of the last grant
 	reserveCalls int
-	failure      error // Reserve returns it, where it is set
+	failure      error // if not nil, Reserve returns it
 }
 
 func (a *recyclingAssigner) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
@@ -94,7 +94,8 @@ func (l *recycledLease) Reserve(_ context.Context, until time.Time) (time.Time, 
 
 func (l *recycledLease) Release(context.Context, time.Time) error { return nil }
 
-// made is a lease that does what it is told; without a function, it is as a disposable one.
+// fakeLease is a lease whose methods are functions of the test. Without a function, it behaves as a
+// disposable lease.
 type fakeLease struct {
 	id        int64
 	notBefore time.Time
@@ -120,7 +121,8 @@ func (l *fakeLease) Release(ctx context.Context, used time.Time) error {
 	return l.release(ctx)
 }
 
-// maker is an assigner of them, which counts them.
+// fakeAssigner assigns leases by a function of the test, which gets the number of the call, and counts
+// the calls.
 type fakeAssigner struct {
 	calls  atomic.Int64
 	assign func(ctx context.Context, n int64) (workerassign.Lease, error)
@@ -130,7 +132,8 @@ func (a *fakeAssigner) Assign(ctx context.Context, r workerassign.Request) (work
 	return a.assign(ctx, a.calls.Add(1))
 }
 
-// expiring is an assigner of leases that are lost when they are not extended in time.
+// newExpiringAssigner returns an assigner whose leases are lost if they are not extended in time.
+// Reserve of a lost lease fails or, if silently is set, grants nothing more.
 func newExpiringAssigner(silently bool) *fakeAssigner {
 	return &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 		var mu sync.Mutex
@@ -149,7 +152,7 @@ func newExpiringAssigner(silently bool) *fakeAssigner {
 	}}
 }
 
-// hanging is an assigner of a lease whose Reserve can be made to hang.
+// newHangingAssigner returns an assigner of a lease whose Reserve hangs while hangs is set.
 func newHangingAssigner(hangs *atomic.Bool) *fakeAssigner {
 	return &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
 		return &fakeLease{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {

@@ -10,11 +10,11 @@ import (
 	"github.com/ringuid/ringuid/internal/needs"
 )
 
-// lateness is how late the scheduled padding may come on a busy machine.
+// paddingDelay is how late scheduled padding may be on a busy machine.
 const paddingDelay = time.Second
 
-// However a UID is taken, its time is within the bound of the clock: after 10 s of idleness, and
-// at one UID a second, for a few of them; for a minute with RINGUID_MINUTE set.
+// The time of a UID, taken in any way, is within the staleness bound: after 10 s of idleness, and then
+// at one UID per second for 3 s, or for a minute if RINGUID_MINUTE is set.
 func TestFreshAfterIdleness(t *testing.T) {
 	needs.Time(t, "it is idle for 10 s")
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestFreshAfterIdleness(t *testing.T) {
 					t.Fatal(err)
 				}
 				if behind := time.Since(c.Parse(ids[0]).Time); behind > DefaultMaxStaleness+paddingDelay {
-					t.Errorf("a UID is %v behind the clock", behind)
+					t.Errorf("the UID is %v behind the clock", behind)
 				}
 			}
 			check()
@@ -47,9 +47,8 @@ func TestFreshAfterIdleness(t *testing.T) {
 	}
 }
 
-// D6: the original reads the clock once, at start, so that an idle service stamps ever older
-// times. Here an idle hour leaves UIDs within the bound of a few seconds, at 1 UID a second
-// as well.
+// D6: the original reads the clock once, at its start, so the UIDs of an idle service become ever
+// older. Here they stay within the staleness bound after an hour of idleness, and at 1 UID per second.
 func TestD6IdleStaysFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCached(t, new(disposableAssigner), WithEpoch(bubbleEpoch))
@@ -57,7 +56,7 @@ func TestD6IdleStaysFresh(t *testing.T) {
 			t.Helper()
 			p := c.Parse(next(t, c))
 			if lag := time.Since(p.Time); lag > DefaultMaxStaleness || lag < -9*time.Second {
-				t.Errorf("%v lies %v behind the clock", p, lag)
+				t.Errorf("%v is %v behind the clock", p, lag)
 			}
 			if ahead := c.Stats().Ahead; ahead < -DefaultMaxStaleness {
 				t.Errorf("Stats().Ahead = %v", ahead)

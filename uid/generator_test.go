@@ -13,13 +13,13 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Section 9 of doc/design.md, row by row: what bad input and faults get. The rows about the
-// database and about two processes on one file are tested where those assigners are.
+// The rows of doc/design.md, section 9: the results of bad input and of faults. The rows about the
+// database, and about processes that share a file, are tested with those assigners.
 func TestSection9(t *testing.T) {
 	t.Run("widths", func(t *testing.T) {
 		for _, w := range [][3]int{{0, 22, 13}, {28, -1, 13}, {28, 22, 0}, {28, 23, 13}} {
 			if _, err := bitsalloc.New(w[0], w[1], w[2]); err == nil {
-				t.Errorf("bitsalloc.New%v made a layout", w)
+				t.Errorf("bitsalloc.New%v returned a layout", w)
 			} else {
 				for _, n := range w {
 					if !strings.Contains(err.Error(), fmt.Sprint(n)) {
@@ -45,7 +45,7 @@ func TestSection9(t *testing.T) {
 		epoch := time.Now().Add(time.Hour).Truncate(time.Second)
 		expectBothRefuse(t, new(disposableAssigner), ErrBeforeEpoch, epoch.UTC().Format(time.RFC3339), 0, WithEpoch(epoch))
 	})
-	t.Run("time bits spent already", func(t *testing.T) {
+	t.Run("time bits exhausted at the start", func(t *testing.T) {
 		expectBothRefuse(t, new(disposableAssigner), ErrTimeExhausted, "ended at 2024-11-20T21:24:16Z", 0,
 			WithEpoch(time.Date(2016, 5, 20, 0, 0, 0, 0, time.UTC)))
 	})
@@ -55,23 +55,23 @@ func TestSection9(t *testing.T) {
 		expectBothRefuse(t, a, broken, "no worker ID was assigned: the store is gone", 0)
 		expectBothRefuse(t, a, ErrLease, "the store is gone", 0)
 	})
-	t.Run("context over", func(t *testing.T) {
+	t.Run("context ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		for _, mode := range modes {
 			_, err := mode.make(ctx, blockingAssigner{})
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrLease) {
-				t.Errorf("%s: %v, want ErrLease, of the context", mode.name, err)
+				t.Errorf("%s: %v, want ErrLease with the context's error", mode.name, err)
 			}
 		}
 	})
-	t.Run("time bits spent while running", func(t *testing.T) { testTimeBitsEnd(t, 0) })
+	t.Run("time bits exhausted later", func(t *testing.T) { testTimeBitsEnd(t, 0) })
 	t.Run("ring empty", func(t *testing.T) {
-		// A static lease grants no future, so its ring is empty until a second has begun.
+		// A static lease grants no time in advance, so its ring is empty until a second begins.
 		c := newCached(t, workerassign.Static(1), WithClock(fakeclock.New(noon)), WithTakePolicy(Fail))
 		id, err := c.Next()
 		if !errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), "the clock must reach the next time unit first") || id != 0 {
-			t.Errorf("Next() = %d, %v; want ErrEmpty and why", id, err)
+			t.Errorf("Next() = %d, %v; want ErrEmpty with the reason", id, err)
 		}
 		if n, err := c.NextN(make([]ID, 3)); n != 0 || !errors.Is(err, ErrEmpty) {
 			t.Errorf("NextN() = %d, %v; want 0, ErrEmpty", n, err)
@@ -96,16 +96,16 @@ func TestSection9(t *testing.T) {
 				}
 			}
 			if p := g.Parse(id); p.WorkerID != 1 {
-				t.Errorf("%s: Parse after Close = %v", mode.name, p)
+				t.Errorf("%s: after Close Parse() = %v", mode.name, p)
 			}
 			if st := stats(g); st.Issued != 1 {
-				t.Errorf("%s: Stats after Close say %d issued, want 1", mode.name, st.Issued)
+				t.Errorf("%s: after Close Stats().Issued = %d, want 1", mode.name, st.Issued)
 			}
 		}
 	})
-	t.Run("Close wakes who waits", func(t *testing.T) {
+	t.Run("Close wakes waiting takers", func(t *testing.T) {
 		for _, mode := range modes {
-			// A clock that stands still: the next unit never comes.
+			// The clock stands still, so the next unit never begins.
 			g, err := mode.make(context.Background(), workerassign.Static(1), WithClock(fakeclock.New(noon)))
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +128,7 @@ func TestSection9(t *testing.T) {
 	})
 }
 
-// blocking is an assigner that waits for its context.
+// blockingAssigner waits until its context ends.
 type blockingAssigner struct{}
 
 func (blockingAssigner) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {

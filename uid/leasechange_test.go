@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// usedLease is a lease that keeps what it was told at Release.
+// releaseRecorder is a lease that passes the argument of Release to a function.
 type releaseRecorder struct {
 	workerassign.Lease
 	onRelease func(used time.Time)
@@ -27,8 +26,8 @@ func (l releaseRecorder) Release(ctx context.Context, used time.Time) error {
 	return l.Lease.Release(ctx, used)
 }
 
-// A Default generator whose lease is lost takes another, whether the assigner says so or just grants
-// nothing more, and gives the lost one back with what it has used of it.
+// A Default generator replaces a lost lease, whether Reserve fails or only grants nothing more. It
+// releases the lost lease with the time that it used of it.
 func TestDefaultReplacesALostLease(t *testing.T) {
 	for _, silently := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -54,7 +53,7 @@ func TestDefaultReplacesALostLease(t *testing.T) {
 					used[n] = until
 				}}, nil
 			}}
-			d := newDefault(t, a, smallOptions(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))...)
+			d := newDefault(t, a, smallOptions(t, logInto(&log))...)
 			var last Parts
 			for range 10 {
 				last = d.Parse(next(t, d))
@@ -67,7 +66,7 @@ func TestDefaultReplacesALostLease(t *testing.T) {
 				before := time.Now()
 				p := d.Parse(next(t, d))
 				if took := time.Since(before); p.WorkerID == 1 && took > 0 || took > time.Second {
-					t.Errorf("silently %v: %v took %v", silently, p, took)
+					t.Errorf("silently %v: %v was returned after %v", silently, p, took)
 				}
 				if p.WorkerID == 1 {
 					last = p
@@ -84,7 +83,7 @@ func TestDefaultReplacesALostLease(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if want := last.Time.Add(time.Second); !used[1].Equal(want) {
-				t.Errorf("silently %v: the lost lease was given back as used up to %v, want %v", silently, used[1], want)
+				t.Errorf("silently %v: the lost lease was released as used up to %v, want %v", silently, used[1], want)
 			}
 			if n := strings.Count(log.String(), "changed to another one"); n != 1 {
 				t.Errorf("silently %v: logged %d times: %s", silently, n, log.String())
@@ -93,8 +92,8 @@ func TestDefaultReplacesALostLease(t *testing.T) {
 	}
 }
 
-// A lease that has the worker ID of the lost one, as of an assigner that forgets its grants, makes no
-// UID again, and one that begins later is waited for.
+// The next lease may have the worker ID of the lost one, from an assigner that forgets its grants: no
+// UID is a duplicate. It may begin later: the generator waits for that.
 func TestDefaultNextLeaseBegins(t *testing.T) {
 	for name, tt := range map[string]struct {
 		id    func(n int64) int64
@@ -124,7 +123,7 @@ func TestDefaultNextLeaseBegins(t *testing.T) {
 				for range 10 {
 					id := next(t, d)
 					if p := d.Parse(id); seen[id] || p.Time.After(time.Now()) {
-						t.Fatalf("%s: %v, twice: %v, at %v", name, p, seen[id], time.Now())
+						t.Fatalf("%s: %v, duplicate: %v, at %v", name, p, seen[id], time.Now())
 					}
 					seen[id] = true
 				}
@@ -134,14 +133,14 @@ func TestDefaultNextLeaseBegins(t *testing.T) {
 				time.Sleep(time.Duration(n) * 300 * time.Millisecond)
 			}
 			if n := d.Stats().Rollovers; n < 3 {
-				t.Errorf("%s: %d changes", name, n)
+				t.Errorf("%s: %d changes of the lease, want at least 3", name, n)
 			}
 		})
 	}
 }
 
-// Where the generator stamps the wall clock's time, a lease with the worker ID of the lost one makes no
-// UID again either, when the wall clock is set back after the change.
+// The same where UIDs have the wall clock's time, and the wall clock is set back after the change of
+// the lease.
 func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64
@@ -160,12 +159,12 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			for range 3 {
 				id := next(t, d)
 				if seen[id] {
-					t.Fatalf("%v came twice", d.Parse(id))
+					t.Fatalf("%v was returned twice", d.Parse(id))
 				}
 				seen[id] = true
 				time.Sleep(time.Second)
 			}
-			// The lease is lost. Nothing is stamped with the next one before the clock is set back.
+			// The lease is lost. No UID is taken from the next one before the clock is set back.
 			lost.Add(1)
 			time.Sleep(10 * time.Second)
 			l := d.lease.Load()
@@ -178,7 +177,7 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			clock.set(-13 * time.Second)
 			for range 3 {
 				if id, err := d.Next(); err == nil && seen[id] {
-					t.Fatalf("%v came again with the next lease", d.Parse(id))
+					t.Fatalf("%v was returned again, with the next lease", d.Parse(id))
 				} else if err == nil {
 					seen[id] = true
 				}
@@ -188,8 +187,9 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 	})
 }
 
-// A next lease is waited for by the clock that UIDs are stamped with: the wall clock under WaitOut and Refuse,
-// which may be set back to before it when the generator's own clock has reached it.
+// The wait for the next lease is by the clock that UIDs are stamped with. With WaitOut and Refuse this
+// is the wall clock, which may be before the start of the lease when the generator's own clock has
+// reached it.
 func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Second), Refuse()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,11 +210,11 @@ func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			done := make(chan struct{})
-			go func() { // in time that only passes when all sleep
+			go func() { // in bubble time, which passes only while all goroutines sleep
 				defer close(done)
 				time.Sleep(time.Microsecond)
 				if n := d.Stats().RejectedTakes; n > 10 {
-					t.Errorf("%v: a take looked %d times within a microsecond", policy, n)
+					t.Errorf("%v: a take was retried %d times within a microsecond", policy, n)
 					cancel()
 				}
 			}()
@@ -223,14 +223,14 @@ func TestDefaultWaitsForTheNextLeaseByTheWallClock(t *testing.T) {
 			}
 			<-done
 			if n := d.Stats().RejectedTakes; n > 100 {
-				t.Errorf("%v: a take looked %d times", policy, n)
+				t.Errorf("%v: a take was retried %d times", policy, n)
 			}
 		})
 	}
 }
 
-// A next lease that begins an hour later does not take the place of one that could not be extended for a
-// while only.
+// A next lease that begins an hour later does not replace one that could not be extended only for a
+// while.
 func TestDefaultKeepsALeaseThatRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
@@ -254,9 +254,9 @@ func TestDefaultKeepsALeaseThatRecovers(t *testing.T) {
 		begin := time.Now()
 		p := d.Parse(next(t, d))
 		if took := time.Since(begin); p.WorkerID != 1 || took < 5*time.Second || took > 5*time.Second+leasing.MaxRetryPause {
-			t.Errorf("%v, after %v", p, took)
+			t.Errorf("%v was returned after %v", p, took)
 		}
-		// If it does not, the next one's time comes.
+		// If the lease does not recover, the next one is used when it begins.
 		down.Store(true)
 		time.Sleep(30 * time.Minute)
 		if p := d.Parse(next(t, d)); p.WorkerID != 2 || p.Time.After(time.Now()) {

@@ -14,27 +14,27 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A Default generator asks one thing of a lease at a time, and not again and again where that
-// fails or grants nothing; who waits for it is woken by Close.
+// A Default generator makes one call of a lease at a time, and pauses between calls that fail or grant
+// nothing. Close wakes takers that wait for the lease.
 func TestDefaultLimitsReserveCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
-		err  error
-		most int64
+		err      error
+		maxCalls int64
 	}{"fails": {errLeaseEnded, 100}, "grants nothing": {nil, 100}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var asked, together atomic.Int64
+				var calls, concurrent atomic.Int64
 				var granting atomic.Bool
 				granting.Store(true)
 				var granted time.Time
 				d := newDefault(t, &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
-					var asking atomic.Int64
+					var running atomic.Int64
 					return &fakeLease{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
-						if asking.Add(1) > 1 {
-							together.Add(1)
+						if running.Add(1) > 1 {
+							concurrent.Add(1)
 						}
-						defer asking.Add(-1)
-						asked.Add(1)
+						defer running.Add(-1)
+						calls.Add(1)
 						time.Sleep(time.Millisecond)
 						if !granting.Load() {
 							return granted, tt.err
@@ -46,7 +46,7 @@ func TestDefaultLimitsReserveCalls(t *testing.T) {
 				next(t, d)
 				granting.Store(false)
 				time.Sleep(10 * time.Second)
-				asked.Store(0)
+				calls.Store(0)
 				var takers sync.WaitGroup
 				for range 8 {
 					takers.Go(func() {
@@ -60,8 +60,8 @@ func TestDefaultLimitsReserveCalls(t *testing.T) {
 					})
 				}
 				takers.Wait()
-				if asked.Load() > tt.most || together.Load() > 0 {
-					t.Errorf("asked %d times in 10 s, at most %d are wanted; %d times together", asked.Load(), tt.most, together.Load())
+				if calls.Load() > tt.maxCalls || concurrent.Load() > 0 {
+					t.Errorf("%d calls of Reserve in 10 s, want at most %d; %d concurrent calls", calls.Load(), tt.maxCalls, concurrent.Load())
 				}
 			})
 		})
@@ -78,23 +78,23 @@ func TestDefaultLimitsReserveCalls(t *testing.T) {
 	})
 }
 
-// However many wait, the assigner is asked one thing at a time, and with growing pauses where it
-// grants nothing.
+// However many takers wait, there is one call of each lease at a time, and the pauses between calls
+// that grant nothing grow.
 func TestDefaultWaitersShareATry(t *testing.T) {
 	for _, takers := range []int{1, 8, 200} {
 		synctest.Test(t, func(t *testing.T) {
-			var asked, together, asking atomic.Int64
+			var calls, concurrent, running atomic.Int64
 			var granting atomic.Bool
 			granting.Store(true)
 			var mu sync.Mutex
 			var granted time.Time
 			d := newDefault(t, &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
 				return &fakeLease{id: 1, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
-					if asking.Add(1) > 2 { // one lease is to be extended, and another one to be had
-						together.Add(1)
+					if running.Add(1) > 2 { // one call extends a lease while another one takes the next lease
+						concurrent.Add(1)
 					}
-					defer asking.Add(-1)
-					asked.Add(1)
+					defer running.Add(-1)
+					calls.Add(1)
 					time.Sleep(time.Millisecond)
 					mu.Lock()
 					defer mu.Unlock()
@@ -107,7 +107,7 @@ func TestDefaultWaitersShareATry(t *testing.T) {
 			next(t, d)
 			granting.Store(false)
 			time.Sleep(10 * time.Second)
-			asked.Store(0)
+			calls.Store(0)
 			var all sync.WaitGroup
 			for n := range takers {
 				all.Go(func() {
@@ -123,8 +123,8 @@ func TestDefaultWaitersShareATry(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if n := asked.Load(); n > 40 || together.Load() > 0 {
-				t.Errorf("%d takers: the store was asked %d times in 10 s, %d times more than two things at once", takers, n, together.Load())
+			if n := calls.Load(); n > 40 || concurrent.Load() > 0 {
+				t.Errorf("%d takers: %d calls of Reserve in 10 s, %d times more than two concurrent ones", takers, n, concurrent.Load())
 			}
 			granting.Store(true)
 			time.Sleep(leasing.MaxRetryPause + time.Second)
@@ -133,7 +133,7 @@ func TestDefaultWaitersShareATry(t *testing.T) {
 	}
 }
 
-// Who waits for the next lease to be taken is woken when it is there, by the context and by Close.
+// A taker that waits for the next lease is woken when it was taken, by its context, and by Close.
 func TestDefaultWaitsForTheNextLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leaktest.Check(t)
@@ -170,7 +170,7 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if got.Load() != 0 {
-			t.Errorf("%d UIDs, and no lease", got.Load())
+			t.Errorf("%d UIDs were returned without a lease", got.Load())
 		}
 		close(hang)
 		all.Wait()

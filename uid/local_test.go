@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// Spans grow for who uses them up, so that the claims are few, and start small again for who
-// does not, so that the gaps are.
+// Blocks grow while they are used up, so that there are few claims. After one that was not used up they
+// start small again, so that gaps are small.
 func TestBlockSizesFollowTheRate(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0), WithLayout(layout(t, 31, 12, 20)))
 	l := c.Local()
 	var sizes []int
 	for range 5_000 {
-		spent := l.block.Len() == 0
+		isNew := l.block.Len() == 0
 		if _, err := l.Next(); err != nil {
 			t.Fatal(err)
 		}
-		if spent {
+		if isNew {
 			sizes = append(sizes, l.block.size)
 		}
 	}
 	if want := []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 1024, 1024}; !slices.Equal(sizes, want) {
-		t.Errorf("spans of %v, want %v", sizes, want)
+		t.Errorf("blocks of %v UIDs, want %v", sizes, want)
 	}
 	c.generation.Add(1)
 	if _, err := l.Next(); err != nil || l.block.size != MinBlock {
-		t.Errorf("after one that grew old, a span of %d, %v", l.block.size, err)
+		t.Errorf("after a block that became invalid: a block of %d, %v", l.block.size, err)
 	}
-	// However many UIDs are taken each time that the schedule comes round: there are no more
-	// gaps than UIDs.
+	// However many UIDs are taken between two scheduled paddings, the gaps have no more UIDs than were
+	// taken.
 	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 9, 100, 511, 512, 513, 1023, 1024, 5000} {
 		l, before := c.Local(), c.Stats().Issued
 		for range 50 {
@@ -43,12 +43,12 @@ func TestBlockSizesFollowTheRate(t *testing.T) {
 			}
 		}
 		if used := c.Stats().Issued - before; used > uint64(2*50*n) {
-			t.Errorf("%d UIDs a time: %d UIDs used up %d", n, 50*n, used)
+			t.Errorf("%d UIDs per schedule interval: %d UIDs used up %d", n, 50*n, used)
 		}
 	}
 }
 
-// A handle that waits is woken by its context and by Close.
+// A Local that waits is woken by its context and by Close.
 func TestLocalWaitEnds(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false),
 		WithBoostPower(0), WithTakePolicy(Wait))

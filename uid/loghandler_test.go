@@ -1,7 +1,6 @@
 package uid
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,33 +12,13 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// callback is a log handler that calls a function for each record.
-type callback struct {
-	slog.Handler
-	f func(r slog.Record)
-}
-
-func (h callback) Handle(ctx context.Context, r slog.Record) error {
-	h.f(r)
-	return h.Handler.Handle(ctx, r)
-}
-
-func (h callback) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-func (h callback) WithGroup(string) slog.Handler { return h }
-
-// withCallback makes a generator log to a function.
-func withCallback(f func(r slog.Record)) Option {
-	return WithLogger(slog.New(callback{slog.NewTextHandler(new(bytes.Buffer), nil), f}))
-}
-
-// A log handler that numbers its records by UIDs of the generator neither hangs it nor its Close.
+// A log handler may take a UID for each record: neither the generator nor Close hangs.
 func TestLogHandlerTakesUIDs(t *testing.T) {
 	for _, mode := range modes {
 		for _, policy := range takePolicies {
 			synctest.Test(t, func(t *testing.T) {
-				var g atomic.Pointer[Generator]
-				var numbered atomic.Int64
+				var published atomic.Pointer[Generator]
+				var taken atomic.Int64
 				var fail atomic.Bool
 				a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 					if n > 1 && fail.Load() {
@@ -47,25 +26,23 @@ func TestLogHandlerTakesUIDs(t *testing.T) {
 					}
 					return &fakeLease{id: n}, nil
 				}}
-				made, err := mode.make(context.Background(), a, smallOptions(t, WithTakePolicy(policy), WithRollback(Refuse()),
-					withCallback(func(slog.Record) {
-						if g := g.Load(); g != nil {
+				g, err := mode.make(context.Background(), a, smallOptions(t, WithTakePolicy(policy), WithRollback(Refuse()),
+					logTo(func(slog.Record) {
+						if g := published.Load(); g != nil {
 							if _, err := (*g).Next(); err == nil {
-								numbered.Add(1)
+								taken.Add(1)
 							}
 						}
 					}))...)
 				if err != nil {
 					t.Fatal(err)
 				}
-				g.Store(&made)
+				published.Store(&g)
 				for round := range 20 {
 					fail.Store(round%2 == 1)
 					for range 500 {
 						ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-						made.(interface {
-							NextContext(context.Context) (ID, error)
-						}).NextContext(ctx)
+						nextContext(ctx, g)
 						cancel()
 						if mode.name == "Cached" {
 							time.Sleep(time.Millisecond)
@@ -73,10 +50,10 @@ func TestLogHandlerTakesUIDs(t *testing.T) {
 					}
 					time.Sleep(5 * time.Second)
 				}
-				if c, ok := made.(*Cached); ok && (numbered.Load() == 0 || c.Stats().Rollovers == 0) {
-					t.Errorf("%v: %d records were numbered, %d rollovers", policy, numbered.Load(), c.Stats().Rollovers)
+				if c, ok := g.(*Cached); ok && (taken.Load() == 0 || c.Stats().Rollovers == 0) {
+					t.Errorf("%v: the handler took %d UIDs; %d rollovers", policy, taken.Load(), c.Stats().Rollovers)
 				}
-				if err := made.Close(); err != nil {
+				if err := g.Close(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -84,7 +61,7 @@ func TestLogHandlerTakesUIDs(t *testing.T) {
 	}
 }
 
-// A log handler that panics ends nothing, and one that blocks stops nobody but itself.
+// A log handler that panics or blocks does not affect the generator.
 func TestLogHandlerPanicsOrBlocks(t *testing.T) {
 	for name, do := range map[string]func(){
 		"panics": func() { panic("handler") },
@@ -100,7 +77,7 @@ func TestLogHandlerPanicsOrBlocks(t *testing.T) {
 					}
 					return &fakeLease{id: n}, nil
 				}}
-				c := newCached(t, a, smallOptions(t, WithTakePolicy(policy), withCallback(func(slog.Record) {
+				c := newCached(t, a, smallOptions(t, WithTakePolicy(policy), logTo(func(slog.Record) {
 					logged.Add(1)
 					do()
 				}))...)
@@ -118,37 +95,37 @@ func TestLogHandlerPanicsOrBlocks(t *testing.T) {
 				if err := c.Close(); err != nil || time.Since(begin) > 2*closeWait {
 					t.Errorf("%s, %v: Close() = %v after %v", name, policy, err, time.Since(begin))
 				}
-				time.Sleep(100 * time.Hour) // the handler's own, an hour for each record
+				time.Sleep(100 * time.Hour) // for the handler, which blocks for an hour per record
 			})
 		}
 	}
 }
 
-// A log handler may take UIDs, and may panic, in every record that a Default generator writes.
+// A log handler may take a UID, and may panic, at each record of a Default generator.
 func TestDefaultLogHandlerTakesUIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d *Default
 		var taken, records atomic.Int64
-		handler := handlerFunc(func(slog.Record) {
+		handler := func(slog.Record) {
 			records.Add(1)
 			if _, err := d.Next(); err == nil {
 				taken.Add(1)
 			}
 			d.Stats()
 			panic("the disk is full")
-		})
+		}
 		clock := new(bubbleClock)
 		a := newExpiringAssigner(false)
-		d = newDefault(t, a, smallOptions(t, WithClock(clock), WithLayout(layout(t, 25, 20, 4)), WithLogger(slog.New(handler)))...)
+		d = newDefault(t, a, smallOptions(t, WithClock(clock), WithLayout(layout(t, 25, 20, 4)), logTo(handler))...)
 		next(t, d)
 		clock.set(-time.Hour)
 		time.Sleep(2 * time.Second)
 		next(t, d)
-		time.Sleep(30 * 24 * time.Hour) // the lease is lost, and the end is a year ahead
+		time.Sleep(30 * 24 * time.Hour) // the lease is lost, and less than a year remains before the end of the time bits
 		next(t, d)
 		d.cfg.log.Flush(time.Minute)
 		if taken.Load() < 3 || d.Stats().Rollbacks != 1 || d.Stats().Rollovers != 1 {
-			t.Errorf("%d records, %d UIDs were taken by the handler; %+v", records.Load(), taken.Load(), d.Stats())
+			t.Errorf("%d records; the handler took %d UIDs; %+v", records.Load(), taken.Load(), d.Stats())
 		}
 	})
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A lease that was changed for another is given back after what was under way for it, and
-// hinders the other no more.
+// A lease that was replaced is released after the call of it that is still running. It does not delay
+// the next lease.
 func TestReplacedLeaseIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var hung, late atomic.Int64
+		var hangs, lateCalls atomic.Int64
 		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			var asked atomic.Int64
+			var calls atomic.Int64
 			released := make(chan struct{})
 			return &fakeLease{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
-				if n == 1 && asked.Add(1) > 1 {
-					hung.Add(1)
+				if n == 1 && calls.Add(1) > 1 {
+					hangs.Add(1)
 					select {
 					case <-released:
 					case <-ctx.Done():
-						time.Sleep(time.Second) // it is slow to end
+						time.Sleep(time.Second) // it ends slowly
 					}
 				}
 				select {
 				case <-released:
-					late.Add(1)
+					lateCalls.Add(1)
 					return time.Time{}, errLeaseEnded
 				default:
 					return until, nil
@@ -44,13 +44,13 @@ func TestReplacedLeaseIsReleased(t *testing.T) {
 		if got, failed, err := takeFor(t, c, time.Minute); got < 60*400 || failed > 0 {
 			t.Errorf("%d UIDs in a minute, %d calls failed, %v", got, failed, err)
 		}
-		if hung.Load() != 1 || late.Load() != 0 {
-			t.Errorf("%d times Reserve hung, %d times it was called, or went on, after Release", hung.Load(), late.Load())
+		if hangs.Load() != 1 || lateCalls.Load() != 0 {
+			t.Errorf("Reserve hung %d times, and was called or still running after Release %d times", hangs.Load(), lateCalls.Load())
 		}
 	})
 }
 
-// A lease that is lost, as by an expiry that went unnoticed, is changed for another.
+// A lost lease is replaced, for example after it expired while the generator was idle.
 func TestLostLeaseIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool
@@ -75,7 +75,7 @@ func TestLostLeaseIsReplaced(t *testing.T) {
 	})
 }
 
-// The next lease, which is taken long before it is needed, is extended as well as the one in use.
+// The next lease, which is taken long before it is used, is extended like the one in use.
 func TestNextLeaseIsExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCached(t, newExpiringAssigner(false), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
@@ -86,13 +86,13 @@ func TestNextLeaseIsExtended(t *testing.T) {
 			}
 		}
 		if st := c.Stats(); failed > 0 || st.Rollovers < 3 || st.WorkerID != int64(st.Rollovers)+1 {
-			t.Errorf("%d takes failed of half an hour's; %+v", failed, st)
+			t.Errorf("%d takes failed in half an hour; %+v", failed, st)
 		}
 	})
 }
 
-// A lease that expired while its process was stopped, and the next one with it, are both changed
-// for a third, whether they say so or just grant nothing more.
+// If both the lease and the next one expired while the process was stopped, a third one replaces them,
+// whether Reserve fails or only grants nothing more.
 func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 	for _, silently := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 				}}, nil
 			}
 			c := newCached(t, a, smallOptions(t, WithRolloverInterval(time.Minute))...)
-			for range 16 * 8 { // far enough to have the next one at hand
+			for range 16 * 8 { // far enough that the next lease is taken
 				next(t, c)
 			}
 			synctest.Wait()
@@ -118,13 +118,13 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 			down.Store(false)
 			time.Sleep(time.Minute)
 			if got, failed, err := takeFor(t, c, time.Minute); got < 60*16 {
-				t.Errorf("silently %v: %d UIDs in a minute after it, %d calls failed, %v", silently, got, failed, err)
+				t.Errorf("silently %v: %d UIDs in the minute after the outage, %d calls failed, %v", silently, got, failed, err)
 			}
 		})
 	}
 }
 
-// No generator dies of idleness, with leases that are lost when they are not extended in time.
+// A generator that was idle works again, although its leases are lost if they are not extended in time.
 func TestGeneratorsSurviveIdleness(t *testing.T) {
 	for _, mode := range modes {
 		for n := range 4 {

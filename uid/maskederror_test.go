@@ -15,8 +15,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// The errors of an assigner are not taken for those of the library, whatever they wrap: they neither
-// end the generator, nor stop the padding, nor are they reported as its own.
+// An assigner's error is never mistaken for one of the library's own, whatever it wraps: it neither
+// ends the generator nor stops the padding.
 func TestAssignerErrorsAreMasked(t *testing.T) {
 	for _, foreign := range []error{ringbuffer.ErrExhausted, ringbuffer.ErrClosed, ringbuffer.ErrEmpty, &ringbuffer.NotYetError{After: time.Hour},
 		ErrClosed, ErrTimeExhausted, ErrWorkerID, ErrBeforeEpoch, context.Canceled, errLeaseEnded} {
@@ -24,17 +24,17 @@ func TestAssignerErrorsAreMasked(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", way, foreign), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var fail atomic.Bool
-					mine := fmt.Errorf("my assigner: %w", foreign)
+					assignerErr := fmt.Errorf("my assigner: %w", foreign)
 					a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 						if fail.Load() {
-							return nil, mine
+							return nil, assignerErr
 						}
 						return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 							if way == "Assign" {
 								return workerassign.Unbounded(), nil
 							}
 							if fail.Load() {
-								return time.Time{}, mine
+								return time.Time{}, assignerErr
 							}
 							return until, nil
 						}}, nil
@@ -43,17 +43,17 @@ func TestAssignerErrorsAreMasked(t *testing.T) {
 					fail.Store(true)
 					_, failed, err := takeFor(t, c, time.Minute)
 					var notYet *ringbuffer.NotYetError
-					own := slices.Contains(ownErrors(), foreign)
-					if failed == 0 || own == errors.Is(err, foreign) || errors.As(err, &notYet) || !errors.Is(err, ErrLease) && !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%d calls failed, the last one by %v", failed, err)
+					isOwn := slices.Contains(ownErrors(), foreign)
+					if failed == 0 || isOwn == errors.Is(err, foreign) || errors.As(err, &notYet) || !errors.Is(err, ErrLease) && !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%d calls failed, the last one with %v", failed, err)
 					}
 					if errors.Is(err, ErrClosed) || errors.Is(err, ErrTimeExhausted) {
-						t.Errorf("the assigner's error is taken for the library's own: %v", err)
+						t.Errorf("the assigner's error is one of the library's: %v", err)
 					}
 					fail.Store(false)
 					time.Sleep(time.Minute)
 					if got, failed, err := takeFor(t, c, 10*time.Second); got < 160 || failed > 0 {
-						t.Errorf("after it: %d UIDs, %d calls failed, %v", got, failed, err)
+						t.Errorf("after the failure: %d UIDs, %d calls failed, %v", got, failed, err)
 					}
 				})
 			})
@@ -61,13 +61,13 @@ func TestAssignerErrorsAreMasked(t *testing.T) {
 	}
 }
 
-// What a take policy returns does not read as this generator's end, whatever it wraps: it may be that
-// of another generator or ring.
+// The error of a take policy never means that this generator has ended, whatever it wraps: it may be
+// that of another generator or ring.
 func TestTakePolicyErrorsAreMasked(t *testing.T) {
-	mine := errors.New("mine")
+	policyErr := errors.New("mine")
 	for _, foreign := range []error{ringbuffer.ErrClosed, ringbuffer.ErrExhausted, ErrClosed, ErrTimeExhausted,
 		&timeExhaustedError{format: mustFormat(t, WithLayout(layout(t, 28, 22, 13)))}} {
-		for _, err := range []error{foreign, fmt.Errorf("%w: the next generator too: %w", mine, foreign)} {
+		for _, err := range []error{foreign, fmt.Errorf("%w: the next generator too: %w", policyErr, foreign)} {
 			c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithClock(fakeclock.New(DefaultEpoch().Add(time.Hour))),
 				WithMaxBorrow(0), WithRollover(false), WithBoostPower(0), WithScheduleInterval(0),
 				WithTakePolicy(takePolicyFunc(func(context.Context, *ringbuffer.Ring) error { return err })))
@@ -81,8 +81,8 @@ func TestTakePolicyErrorsAreMasked(t *testing.T) {
 					got = take()
 				}
 				if got == nil || errors.Is(got, ErrClosed) || errors.Is(got, ErrTimeExhausted) || errors.Is(got, ringbuffer.ErrClosed) ||
-					errors.Is(got, ringbuffer.ErrExhausted) || got.Error() != err.Error() || errors.Is(err, mine) != errors.Is(got, mine) {
-					t.Errorf("%s: %v of %v", way, got, err)
+					errors.Is(got, ringbuffer.ErrExhausted) || got.Error() != err.Error() || errors.Is(err, policyErr) != errors.Is(got, policyErr) {
+					t.Errorf("%s: the error is %v for %v", way, got, err)
 				}
 			}
 			c.Close()

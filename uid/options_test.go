@@ -10,8 +10,8 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 )
 
-// D11: the original ignores settings of 0 or less without a word. Here each is refused, by
-// name and bound, before a worker ID is spent on it.
+// D11: the original ignores settings of 0 or less. Here each one is an error that names the setting and
+// its bound, before a worker ID is used up.
 func TestD11BadOptions(t *testing.T) {
 	for _, tt := range []struct {
 		option Option
@@ -61,15 +61,15 @@ func TestD11BadOptions(t *testing.T) {
 
 func TestOptionsThatGoTogether(t *testing.T) {
 	for name, opts := range map[string][]Option{
-		"a long interval alone":              {WithScheduleInterval(5 * time.Minute)},
-		"no schedule":                        {WithScheduleInterval(0)},
-		"the greatest ring alone":            {WithBoostPower(MaxBoostPower)},
-		"the smallest ring":                  {WithBoostPower(0), WithPaddingFactor(1)},
-		"a short reserve, and then its unit": {WithReserveAhead(time.Millisecond), WithTwitterLayout()},
-		"no borrowing":                       {WithMaxBorrow(0), WithRollover(false)},
-		"the widest sequence":                {WithLayout(layout(t, 40, 1, 22)), WithBoostPower(3)},
-		"staleness at its least":             {WithScheduleInterval(time.Second), WithMaxStaleness(3 * time.Second)},
-		"everything at its bounds":           {WithPaddingFactor(99), WithScheduleInterval(1), WithMaxStaleness(time.Hour)},
+		"only a long interval":  {WithScheduleInterval(5 * time.Minute)},
+		"no schedule":           {WithScheduleInterval(0)},
+		"only the largest ring": {WithBoostPower(MaxBoostPower)},
+		"the smallest ring":     {WithBoostPower(0), WithPaddingFactor(1)},
+		"a short time to reserve ahead, and then a unit that it allows": {WithReserveAhead(time.Millisecond), WithTwitterLayout()},
+		"no borrowing":              {WithMaxBorrow(0), WithRollover(false)},
+		"a wide sequence":           {WithLayout(layout(t, 40, 1, 22)), WithBoostPower(3)},
+		"the least staleness bound": {WithScheduleInterval(time.Second), WithMaxStaleness(3 * time.Second)},
+		"several bounds":            {WithPaddingFactor(99), WithScheduleInterval(1), WithMaxStaleness(time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range modes {

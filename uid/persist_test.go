@@ -12,20 +12,20 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// diary is an assigner of one worker ID in disjoint spans, which writes down what it grants
-// before it says so. Its process can be killed at every step of that: before something is
-// asked, and between the writing and the answer.
+// journalAssigner assigns one worker ID for disjoint spans of time, and stores each grant before it
+// returns it. Its process can be killed at each step: before a request, and between storing the grant
+// and the reply.
 type journalAssigner struct {
 	mu           sync.Mutex
-	grantedUntil time.Time // no time at or after it was granted to anybody; what a kill does not lose
+	grantedUntil time.Time // the end of the last grant, which is stored, so that a kill does not lose it
 	steps        int
-	killAt       int // at this step the process is killed
+	killAt       int // the process is killed at this step
 	killed       bool
 }
 
 var errKilled = errors.New("killed")
 
-// step returns an error when the process is dead. The lock is held.
+// step returns an error if the process is killed. The caller holds the lock.
 func (d *journalAssigner) step() error {
 	if d.steps++; d.steps == d.killAt {
 		d.killed = true
@@ -45,7 +45,7 @@ func (d *journalAssigner) Assign(context.Context, workerassign.Request) (workera
 	return &journalLease{journalAssigner: d, notBefore: d.grantedUntil}, d.step()
 }
 
-// restart is what a new process does: it reads the diary.
+// restart starts a new process, which has the stored grant and is killed after a number of steps.
 func (d *journalAssigner) restart(killAfter int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,18 +81,17 @@ func (l *journalLease) Reserve(_ context.Context, until time.Time) (time.Time, e
 	return l.grantedUntil, l.step()
 }
 
-// Invariant 1 with leases that have an end: a process is killed at every step of its store, and
-// another takes its place, five times over. No UID comes twice, and none has a time that was not
-// written down before.
+// Invariant 1 with leases that have an end. A process is killed at a step of its store, and another one
+// takes its place, five times. No UID is a duplicate, and none has a time beyond the stored grant.
 func TestInvariant1KilledAtEveryStep(t *testing.T) {
 	for _, mode := range modes {
 		for kill := 1; kill <= 30; kill++ {
 			synctest.Test(t, func(t *testing.T) {
-				d := new(journalAssigner)
+				journal := new(journalAssigner)
 				seen := make(map[ID]bool)
 				for range 5 {
-					d.restart(kill)
-					g, err := mode.make(context.Background(), d, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 5)),
+					journal.restart(kill)
+					g, err := mode.make(context.Background(), journal, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 5)),
 						WithReserveAhead(10*time.Second), WithBoostPower(1), WithRollover(false))
 					if err != nil {
 						if !errors.Is(err, errKilled) {
@@ -100,21 +99,19 @@ func TestInvariant1KilledAtEveryStep(t *testing.T) {
 						}
 						continue
 					}
-					for range 600 { // a minute, unless it is killed before
+					for range 600 { // a minute, unless it is killed before that
 						ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-						id, err := g.(interface {
-							NextContext(context.Context) (ID, error)
-						}).NextContext(ctx)
+						id, err := nextContext(ctx, g)
 						cancel()
-						written, dead := d.state()
+						written, dead := journal.state()
 						if dead {
-							break // what it took after that, nobody has seen
+							break // nothing has seen a UID that was taken after the kill
 						}
 						if err != nil {
 							t.Fatalf("%s, kill at %d: %v", mode.name, kill, err)
 						}
 						if p := g.Parse(id); seen[id] || !p.Time.Before(written) || p.WorkerID != 7 {
-							t.Fatalf("%s, kill at %d: %v came twice (%v), or is not before %v", mode.name, kill, p, seen[id], written)
+							t.Fatalf("%s, kill at %d: %v is a duplicate (%v), or is not before %v", mode.name, kill, p, seen[id], written)
 						}
 						seen[id] = true
 						time.Sleep(100 * time.Millisecond)
@@ -123,27 +120,28 @@ func TestInvariant1KilledAtEveryStep(t *testing.T) {
 					g.Close()
 				}
 				if len(seen) == 0 && kill > 4 {
-					t.Errorf("%s, kill at %d: nothing was taken", mode.name, kill)
+					t.Errorf("%s, kill at %d: no UID was taken", mode.name, kill)
 				}
 			})
 		}
 	}
 }
 
-// A store that is down for less than what is reserved ahead goes unnoticed; for longer, UIDs
-// up to the granted time still flow, and then each call says why; and it recovers by itself.
+// An outage of the store that is shorter than the time reserved ahead has no effect. In a longer one,
+// UIDs are generated up to the end of the grant, and then each call returns the reason. The generator
+// recovers by itself.
 func TestStoreOutage(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
-			d := new(journalAssigner)
-			g, err := mode.make(context.Background(), d, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 8)),
+			journal := new(journalAssigner)
+			g, err := mode.make(context.Background(), journal, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 8)),
 				WithReserveAhead(20*time.Second), WithBoostPower(0), WithRollover(false))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer g.Close()
-			// live takes a UID each second, and returns how many could be had, and the last error.
-			live := func(seconds int) (got int, last error) {
+			// takeEachSecond takes a UID each second. It returns how many it took, and the last error.
+			takeEachSecond := func(seconds int) (got int, last error) {
 				for range seconds {
 					if _, err := g.Next(); err == nil {
 						got++
@@ -154,31 +152,31 @@ func TestStoreOutage(t *testing.T) {
 				}
 				return got, last
 			}
-			down := func(dead bool) {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				d.killed = dead
+			setDown := func(dead bool) {
+				journal.mu.Lock()
+				defer journal.mu.Unlock()
+				journal.killed = dead
 			}
-			if got, err := live(30); got != 30 {
+			if got, err := takeEachSecond(30); got != 30 {
 				t.Fatalf("%s: %d of 30, %v", mode.name, got, err)
 			}
-			down(true)
-			if got, err := live(19); got != 19 {
-				t.Errorf("%s: %d of 19 in an outage that is shorter than what is reserved, %v", mode.name, got, err)
+			setDown(true)
+			if got, err := takeEachSecond(19); got != 19 {
+				t.Errorf("%s: %d of 19 in an outage that is shorter than the time reserved ahead, %v", mode.name, got, err)
 			}
-			down(false)
-			if got, err := live(60); got != 60 {
+			setDown(false)
+			if got, err := takeEachSecond(60); got != 60 {
 				t.Errorf("%s: %d of 60 after it, %v", mode.name, got, err)
 			}
-			down(true)
-			got, err := live(60)
+			setDown(true)
+			got, err := takeEachSecond(60)
 			if got < 20 || got > 34 || !errors.Is(err, errKilled) || !errors.Is(err, ErrLease) {
 				t.Errorf("%s: %d of 60 in an outage of a minute, %v", mode.name, got, err)
 			}
-			down(false)
+			setDown(false)
 			time.Sleep(leasing.MaxRetryPause)
-			if got, err := live(60); got != 60 {
-				t.Errorf("%s: %d of 60 after the long one, %v", mode.name, got, err)
+			if got, err := takeEachSecond(60); got != 60 {
+				t.Errorf("%s: %d of 60 after the outage of a minute, %v", mode.name, got, err)
 			}
 		})
 	}

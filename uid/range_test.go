@@ -11,8 +11,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// The shift of a clock that is far beyond what the time bits hold must not lose bits and
-// make an early UID of it.
+// If the clock is far beyond the end of the time bits, the shift into their place must not lose bits
+// and return an early UID.
 func TestInvariant5ClockFarBeyondTheEnd(t *testing.T) {
 	l := layout(t, 1, 1, 61)
 	epoch := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -38,7 +38,7 @@ func TestInvariant5ClockFarBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// Times of a lease that lie however far off are no wrapped numbers.
+// The times of a lease do not overflow, however far away they are.
 func TestInvariant5FarLeases(t *testing.T) {
 	far := []time.Time{time.Unix(1<<62, 0), time.Unix(math.MaxInt64, 0), time.Unix(1<<63-62135596801, 999999999), workerassign.Unbounded()}
 	for _, opts := range [][]Option{{}, {WithTwitterLayout()}, {WithLayout(layout(t, 28, 2, 33))}} {
@@ -61,7 +61,7 @@ func TestInvariant5FarLeases(t *testing.T) {
 			}
 		}
 	}
-	// One that begins before the epoch has no floor.
+	// A lease that begins before the epoch begins with the epoch.
 	for _, mode := range modes {
 		g, err := mode.make(context.Background(), &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
 			return &fakeLease{id: 1, notBefore: time.Unix(math.MinInt64/2, 0)}, nil
@@ -74,7 +74,7 @@ func TestInvariant5FarLeases(t *testing.T) {
 	}
 }
 
-// UIDs are positive: worker ID 0 in the first unit of the epoch has one fewer.
+// UIDs are positive: worker ID 0 in the first unit of the epoch has one UID fewer.
 func TestInvariant5NoUIDIsZero(t *testing.T) {
 	for _, mode := range modes {
 		fake := fakeclock.New(noon.Truncate(time.Second))
@@ -90,11 +90,11 @@ func TestInvariant5NoUIDIsZero(t *testing.T) {
 			}
 		}
 		if n := stats(g).Issued; n != 15 {
-			t.Errorf("%s: Stats().Issued = %d of 15", mode.name, n)
+			t.Errorf("%s: Stats().Issued = %d, want 15", mode.name, n)
 		}
 		fake.Advance(time.Second)
 		if p := g.Parse(next(t, g)); p.Delta != 1 || p.Sequence != 0 || stats(g).Issued != 16 {
-			t.Errorf("%s: %v, %d issued", mode.name, p, stats(g).Issued)
+			t.Errorf("%s: %v, %d UIDs issued", mode.name, p, stats(g).Issued)
 		}
 		g.Close()
 	}

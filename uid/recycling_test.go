@@ -15,8 +15,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// slots is a store of few worker IDs that are used again: a lease begins where the last grant of its
-// worker ID ended, which Release brings forward to what was used. Leases are lost at random.
+// lossySlots is a store of a few worker IDs that are used again. A lease begins where the last grant of
+// its worker ID ended; Release reduces that grant to what was used. Leases are lost at random.
 type lossySlots struct {
 	mu    sync.Mutex
 	rnd   *rand.Rand
@@ -44,7 +44,7 @@ type lossyLease struct {
 	*lossySlots
 	n         int
 	notBefore time.Time
-	isLost    bool // lost, and who holds it was not told
+	isLost    bool // the lease is lost, but its holder does not know
 }
 
 func (l *lossyLease) WorkerID() int64 { return int64(l.n) + 1 }
@@ -61,7 +61,7 @@ func (l *lossyLease) Reserve(_ context.Context, until time.Time) (time.Time, err
 	}
 	switch {
 	case at.holder != l:
-		return time.Time{}, errors.New("given back already")
+		return time.Time{}, errors.New("the lease was already released")
 	case l.isLost && l.rnd.IntN(2) == 0:
 		return time.Time{}, errLeaseEnded
 	case l.isLost:
@@ -91,10 +91,10 @@ func (l *lossyLease) Release(_ context.Context, used time.Time) error {
 var errNoSlot = errors.New("no slot is free")
 
 // Invariants 1 to 4 with leases that are lost at random: three generators on few worker IDs, each with
-// several takers, which are closed and made again; a worker ID that is given back goes on at once with
-// the unit after the last one used.
+// several takers, are closed and replaced by others. A worker ID that was released is used again at
+// once, from the unit after the last one used.
 func TestInvariant1DefaultLosesLeases(t *testing.T) {
-	time.Sleep(time.Millisecond) // the runtime opens its poller with the first timer
+	time.Sleep(time.Millisecond) // the first timer opens a file descriptor of the runtime
 	leaktest.Check(t)
 	total := int64(60_000)
 	if testing.Short() || raceEnabled {
@@ -116,7 +116,7 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					continue
 				}
-				// Leases are lost all the time.
+				// Leases are lost all the time, so the pauses must be short.
 				d.leases.SetHooks(leasing.Hooks{
 					Delay: func(context.Context, time.Duration) bool { return true },
 					Pause: func(ctx context.Context, _ time.Duration) bool { return leasing.Sleep(ctx, time.Millisecond) },
@@ -141,11 +141,11 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 							}
 							p := d.Parse(id)
 							if !w.Add(int64(id)) {
-								t.Errorf("%v came twice", p)
+								t.Errorf("%v was returned twice", p)
 								return
 							}
 							if p.WorkerID == lastWorker && id <= last {
-								t.Errorf("%v came after %v", p, d.Parse(last))
+								t.Errorf("%v was returned after %v", p, d.Parse(last))
 								return
 							}
 							last, lastWorker = id, p.WorkerID
@@ -168,7 +168,7 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 	}
 	all.Wait()
 	if seen.Len() != got.Load() || changes.Load() == 0 || store.lost == 0 {
-		t.Errorf("%d UIDs are distinct of %d; %d leases lost, %d changes", seen.Len(), got.Load(), store.lost, changes.Load())
+		t.Errorf("%d of %d UIDs are distinct; %d leases lost, %d changes of the lease", seen.Len(), got.Load(), store.lost, changes.Load())
 	}
-	t.Logf("%d UIDs; %d leases lost, %d changes, %d given back", got.Load(), store.lost, changes.Load(), store.released)
+	t.Logf("%d UIDs; %d leases lost, %d changes of the lease, %d released", got.Load(), store.lost, changes.Load(), store.released)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,8 +12,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// D6: the original runs ahead of the clock without bound. Here UID time stays within the
-// bound: by other leases, or where there are to be none, by the take policy.
+// D6: the original runs ahead of the clock without a limit. Here UID time stays within the borrow
+// limit: by rollovers or, without them, by the take policy.
 func TestD6BusyStaysWithinTheBound(t *testing.T) {
 	l := layout(t, 31, 27, 5)
 	t.Run("rollover", func(t *testing.T) {
@@ -22,20 +21,20 @@ func TestD6BusyStaysWithinTheBound(t *testing.T) {
 		c := newCached(t, a, WithLayout(l), WithBoostPower(1), WithMaxBorrow(10*time.Second))
 		for range 20_000 {
 			if p := c.Parse(next(t, c)); time.Until(p.Time) > 10*time.Second {
-				t.Fatalf("%v lies %v ahead", p, time.Until(p.Time))
+				t.Fatalf("%v is %v ahead", p, time.Until(p.Time))
 			}
 		}
 		st := c.Stats()
-		// 32 UIDs a second, 11 or 12 seconds a lease.
+		// 32 UIDs per second, for 11 or 12 seconds per lease.
 		if st.Rollovers < 20_000/(32*12)-1 || st.Rollovers > 20_000/(32*10) {
-			t.Errorf("%d rollovers for 20,000 UIDs at about 352 a lease", st.Rollovers)
+			t.Errorf("%d rollovers for 20,000 UIDs at about 352 UIDs per lease", st.Rollovers)
 		}
 		if spent := a.lastID.Load(); spent > int64(st.Rollovers)+2 {
-			t.Errorf("%d worker IDs were spent on %d rollovers: one in use and one in advance are enough", spent, st.Rollovers)
+			t.Errorf("%d worker IDs were used up by %d rollovers; want one for the lease in use and one for the next lease", spent, st.Rollovers)
 		}
 		c.Close()
 		if a.released.Load() != a.lastID.Load() {
-			t.Errorf("%d leases were given back of %d", a.released.Load(), a.lastID.Load())
+			t.Errorf("%d leases were released, want %d", a.released.Load(), a.lastID.Load())
 		}
 	})
 	t.Run("no rollover", func(t *testing.T) {
@@ -54,12 +53,12 @@ func TestD6BusyStaysWithinTheBound(t *testing.T) {
 						t.Fatal(err)
 					}
 					if p := c.Parse(id); time.Until(p.Time) > 10*time.Second {
-						t.Fatalf("%v lies %v ahead", p, time.Until(p.Time))
+						t.Fatalf("%v is %v ahead", p, time.Until(p.Time))
 					}
 					got++
 				}
 				if took := time.Since(begin); took < 18*time.Second || took > 21*time.Second {
-					t.Errorf("%v: 30 seconds' UIDs, 11 of them at once, took %v", policy, took)
+					t.Errorf("%v: the UIDs of 30 seconds, 11 of them at once, took %v", policy, took)
 				}
 				c.Close()
 			}
@@ -67,50 +66,50 @@ func TestD6BusyStaysWithinTheBound(t *testing.T) {
 	})
 }
 
-// However great the load, leases come no faster than the interval says; meanwhile the layout's
-// rate flows at the bound.
+// Whatever the load, rollovers are no more frequent than WithRolloverInterval allows. Meanwhile UIDs
+// are generated at the layout's rate.
 func TestRolloverInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
 		c := newCached(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 27, 5)), WithBoostPower(1),
 			WithMaxBorrow(10*time.Second), WithRolloverInterval(time.Minute))
-		begin, taken := time.Now(), 0
-		for ; time.Since(begin) < 5*time.Minute-time.Second; taken++ {
+		begin, got := time.Now(), 0
+		for ; time.Since(begin) < 5*time.Minute-time.Second; got++ {
 			if p := c.Parse(next(t, c)); time.Until(p.Time) > 10*time.Second {
-				t.Fatalf("%v lies %v ahead", p, time.Until(p.Time))
+				t.Fatalf("%v is %v ahead", p, time.Until(p.Time))
 			}
 		}
 		st := c.Stats()
 		if st.Rollovers != 4 || a.lastID.Load() > 6 {
-			t.Errorf("%d rollovers, %d worker IDs, in five minutes, 4 and 6 are wanted", st.Rollovers, a.lastID.Load())
+			t.Errorf("%d rollovers and %d worker IDs in five minutes, want 4 and at most 6", st.Rollovers, a.lastID.Load())
 		}
-		// The layout's rate, and 11 seconds' UIDs more of each of five leases.
-		if want := 32 * (299 + 5*11); taken < want-5*64 || taken > want+5*64 {
-			t.Errorf("%d UIDs in five minutes, about %d are wanted", taken, want)
+		// The layout's rate, and the UIDs of 11 seconds more for each of five leases.
+		if want := 32 * (299 + 5*11); got < want-5*64 || got > want+5*64 {
+			t.Errorf("%d UIDs in five minutes, want about %d", got, want)
 		}
 	})
 }
 
-// An idle generator spends no worker IDs, however near its bound the full ring is.
+// An idle generator uses up no worker IDs, however near the borrow limit its full ring is.
 func TestIdleGeneratorNeverRollsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
 		newCached(t, a, WithEpoch(bubbleEpoch), WithMaxBorrow(16*time.Second))
 		time.Sleep(24 * time.Hour)
 		if got := a.lastID.Load(); got != 1 {
-			t.Errorf("%d worker IDs were spent in a day", got)
+			t.Errorf("%d worker IDs were used up in a day, want 1", got)
 		}
 	})
 }
 
-// The assigner goes down and comes back: UIDs flow up to the bound, then the take policy
-// applies, then they flow again by themselves.
+// While the assigner fails, UIDs are generated up to the borrow limit, and then the take policy
+// applies. When it works again, the generator recovers.
 func TestRolloverWithTheAssignerDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, down := new(disposableAssigner), errors.New("the store is down")
 		var log bytes.Buffer
 		c := newCached(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 27, 5)), WithBoostPower(1),
-			WithMaxBorrow(10*time.Second), WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			WithMaxBorrow(10*time.Second), logInto(&log))
 		a.failWith(down)
 		got := 0
 		var err error
@@ -119,10 +118,10 @@ func TestRolloverWithTheAssignerDown(t *testing.T) {
 			synctest.Wait()
 		}
 		if got < 32*10 || got > 32*12 {
-			t.Errorf("%d UIDs came before the bound, want the 11 seconds' 352", got)
+			t.Errorf("%d UIDs before the borrow limit, want the 352 of 11 seconds", got)
 		}
 		if !errors.Is(err, down) || !errors.Is(err, ErrLease) {
-			t.Errorf("Next() = %v, want what the store said", err)
+			t.Errorf("Next() = %v, want the store's error", err)
 		}
 		a.recover()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -136,17 +135,17 @@ func TestRolloverWithTheAssignerDown(t *testing.T) {
 		if st := c.Stats(); st.Rollovers != 1 || st.WorkerID != 2 {
 			t.Errorf("Stats() = %+v", st)
 		}
-		c.Close() // after which nobody writes to the log
+		c.Close() // after which nothing is logged
 		for _, want := range []string{"the store is down", "uid: recovered", "changed to another worker ID"} {
 			if n := strings.Count(log.String(), want); n == 0 || n > 3 {
-				t.Errorf("the log says %q %d times", want, n)
+				t.Errorf("%q was logged %d times, want 1 to 3", want, n)
 			}
 		}
 	})
 }
 
-// D6: after a rollover the ring holds UIDs that are far ahead of the clock before some that
-// are now's, and these grow old behind them.
+// D6: after a rollover the ring holds UIDs that are far ahead of the clock, followed by UIDs of the
+// current time, which become stale there.
 func TestD6FreshAfterRollover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCached(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
@@ -157,13 +156,13 @@ func TestD6FreshAfterRollover(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		for range 300 {
 			if p := c.Parse(next(t, c)); time.Since(p.Time) > DefaultMaxStaleness {
-				t.Fatalf("%v lies %v behind the clock", p, time.Since(p.Time))
+				t.Fatalf("%v is %v behind the clock", p, time.Since(p.Time))
 			}
 		}
 	})
 }
 
-// An assigner that always has the same worker ID is not asked again and again.
+// An assigner that always assigns the same worker ID does not get one request after the other.
 func TestRolloverWithoutGainIsNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) { return &fakeLease{id: 9}, nil }}
@@ -177,7 +176,7 @@ func TestRolloverWithoutGainIsNotMade(t *testing.T) {
 	})
 }
 
-// When the worker bits are used up by rollovers there is no other to ask for, and nobody asks.
+// When rollovers have used up the worker bits, no further worker ID is requested.
 func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
@@ -187,16 +186,16 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 			t.Errorf("%d failed, the last: %v", failed, err)
 		}
 		if got := a.lastID.Load(); got != 4 {
-			t.Errorf("%d worker IDs were assigned, want 1 to 3, and one that does not fit", got)
+			t.Errorf("%d worker IDs were assigned, want 1 to 3 and one that does not fit", got)
 		}
 		if got, _, _ := takeFor(t, c, time.Minute); got < 60*16*9/10 {
-			t.Errorf("%d UIDs in a minute at the bound", got)
+			t.Errorf("%d UIDs in a minute at the borrow limit", got)
 		}
 	})
 }
 
-// A worker ID that is too wide for a Prefix or a Divide is as one that is too wide for the layout:
-// the next would be greater still, so no other is asked for.
+// A worker ID that is too wide for Prefix or Divide is handled like one that is too wide for the
+// layout: the next one would be even greater, so none is requested.
 func TestWidthErrorIsPermanent(t *testing.T) {
 	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{
 		"plain":  func(a workerassign.Assigner) workerassign.Assigner { return a },
@@ -212,7 +211,7 @@ func TestWidthErrorIsPermanent(t *testing.T) {
 				takeFor(t, c, 3*time.Minute)
 				time.Sleep(24 * time.Hour)
 				if now := a.lastID.Load(); now != before || before > 8 {
-					t.Errorf("the assigner has given out %d worker IDs, and %d a day later", before, now)
+					t.Errorf("%d worker IDs were assigned, and %d a day later", before, now)
 				}
 				if _, err := NewCached(context.Background(), wrap(a), smallOptions(t, WithLayout(layout(t, 31, 3, 4)))...); !errors.Is(err, ErrWorkerID) {
 					t.Errorf("NewCached() = %v, want ErrWorkerID", err)
@@ -222,8 +221,8 @@ func TestWidthErrorIsPermanent(t *testing.T) {
 	}
 }
 
-// A next lease that is of no use because it begins after the end of time is not the end of the
-// lease in use.
+// A next lease that begins after the end of the time bits cannot be used. That does not end the lease
+// in use.
 func TestNextLeaseBeyondTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// ordinal is an assigner of one worker ID in disjoint spans, where each lease ends the one
-// before it: as a store with an ordinal for each host has them.
+// takeoverAssigner assigns one worker ID for disjoint spans of time, and each lease ends the previous
+// one, as in a store that has one worker ID per host.
 type takeoverAssigner struct {
 	mu           sync.Mutex
-	grantedUntil time.Time // no time at or after it was granted
+	grantedUntil time.Time // the end of the last grant
 	current      int64
-	failEnded    bool // Reserve of an ended lease fails; else it grants nothing more
-	endedCalls   int  // how often that was
+	failEnded    bool // Reserve of a lease that was ended fails; otherwise it grants nothing more
+	endedCalls   int  // the number of these calls
 }
 
 func (o *takeoverAssigner) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
@@ -48,30 +48,31 @@ func (o *takeoverAssigner) Assign(context.Context, workerassign.Request) (worker
 
 var errLeaseEnded = errors.New("the lease was ended by a later one")
 
-// A generator on such a store gives out the layout's rate at its bound, with rollovers, which
-// gain nothing, as without.
+// With such an assigner, UIDs are generated at the layout's rate at the borrow limit, whether or not
+// rollovers, which gain nothing, are allowed.
 func TestInvariant1NewLeaseEndsThePreviousOne(t *testing.T) {
 	for _, rollover := range []bool{true, false} {
 		for _, fail := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				o := &takeoverAssigner{failEnded: fail}
-				c := newCached(t, o, smallOptions(t, WithRollover(rollover))...)
+				a := &takeoverAssigner{failEnded: fail}
+				c := newCached(t, a, smallOptions(t, WithRollover(rollover))...)
 				got, failed, err := takeFor(t, c, 5*time.Minute)
 				if got < 300*16*9/10 || got > 320*16 {
-					t.Errorf("rollover %v, fail %v: %d UIDs in five minutes, %d are wanted; %d calls failed, %v",
+					t.Errorf("rollover %v, fail %v: %d UIDs in five minutes, want %d; %d calls failed, %v",
 						rollover, fail, got, 310*16, failed, err)
 				}
 				c.Close()
-				if rollover != (o.endedCalls > 0) {
-					t.Errorf("rollover %v: %d leases were ended by another", rollover, o.endedCalls)
+				if rollover != (a.endedCalls > 0) {
+					t.Errorf("rollover %v: %d calls of a lease that was ended by another", rollover, a.endedCalls)
 				}
 			})
 		}
 	}
 }
 
-// A lease with an end: nothing is stamped that was not granted; reservations come ahead of
-// need; when the store is down what was granted flows, then an error says why.
+// A lease with an end: only units that were granted are stamped, and more are reserved ahead of need.
+// While the store is down, UIDs are generated up to the end of the grant, and then the error says why
+// not.
 func TestCachedStaysWithinTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &recyclingAssigner{granted: time.Now().Add(3 * time.Second)}
@@ -86,11 +87,11 @@ func TestCachedStaysWithinTheLease(t *testing.T) {
 			p := c.Parse(next(t, c))
 			synctest.Wait()
 			if p.Time.Before(floor) || !p.Time.Before(granted()) {
-				t.Fatalf("%v: the lease is from %v to %v", p, floor, granted())
+				t.Fatalf("%v is not within the lease, from %v to %v", p, floor, granted())
 			}
 		}
 		if a.reserveCalls < 5 || a.reserveCalls > 30 {
-			t.Errorf("100 seconds were reserved in %d steps of 20", a.reserveCalls)
+			t.Errorf("100 seconds were reserved by %d calls for 20 seconds and more", a.reserveCalls)
 		}
 		down := errors.New("the store is down")
 		a.failWith(down)
@@ -106,7 +107,7 @@ func TestCachedStaysWithinTheLease(t *testing.T) {
 			synctest.Wait()
 		}
 		if !errors.Is(err, down) || !last.Equal(granted().Add(-time.Second)) {
-			t.Errorf("the last UID is of %v, the grant goes to %v, and Next() = %v", last, granted(), err)
+			t.Errorf("the last UID's time is %v, the grant ends at %v, and Next() = %v", last, granted(), err)
 		}
 		a.failWith(nil)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -118,8 +119,8 @@ func TestCachedStaysWithinTheLease(t *testing.T) {
 	})
 }
 
-// Invariant 1, of leases that share a worker ID: several generators after each other, each
-// of which is left without being closed, take UIDs that all differ.
+// Invariant 1 for leases that share a worker ID: several generators, one after the other, of which none
+// is closed, return UIDs that all differ.
 func TestInvariant1SharedWorkerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &recyclingAssigner{granted: time.Now()}

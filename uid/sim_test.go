@@ -17,54 +17,54 @@ import (
 )
 
 var (
-	simSeed  = flag.Uint64("sim.seed", 0, "the one seed that the simulation replays; 0 for as many as sim.seeds says")
-	simSeeds = flag.Uint64("sim.seeds", 20_000, "how many seeds the simulation runs")
+	simSeed  = flag.Uint64("sim.seed", 0, "replay the simulation of this seed; 0 simulates the seeds 1 to sim.seeds")
+	simSeeds = flag.Uint64("sim.seeds", 20_000, "how many seeds to simulate")
 )
 
-// A simulation is a fleet of generators on a simulated store and on clocks that step, freeze
-// and differ: in one goroutine, without a wall clock and without sleeping, with all chance from
-// one seed. All UIDs that it hands out are checked against all before.
+// A simulation is a fleet of generators with a simulated store, on clocks that step, stand still and
+// differ. It runs in one goroutine, without a wall clock and without sleeping, and all its random
+// numbers come from one seed. It checks each UID against all UIDs before it.
 type simulation struct {
 	rnd             *rand.Rand
-	brokenInvariant int // the invariant that is broken on purpose; 0 for none, 6 for what is given back
+	brokenInvariant int // the invariant that is broken on purpose; 0 for none; 6 is invariant 1, broken by Release
 	format          Format
 	opts            []Option
 	store           *simStore
 	hosts           []*simHost
 
-	owners       map[[2]int64]*simProcess // who stamped a time unit with a worker ID: invariants 1 and 2
-	endedContext context.Context          // for takes that shall not wait
-	trace        []string                 // what happened, the latest last
-	err          error                    // what was found
+	owners       map[[2]int64]*simProcess // which process stamped a time unit with a worker ID: invariants 1 and 2
+	endedContext context.Context          // for takes that must not wait
+	trace        []string                 // the events, the latest one last
+	err          error                    // the first violation of an invariant
 
 	uids, leases, rollovers, exhausted, lost, refused, released int64
 }
 
-// simNode is a host. Its clock outlives its processes.
+// simHost is a host. Its clock outlives its processes.
 type simHost struct {
 	number    int
 	clock     *fakeclock.Clock
-	process   *simProcess // nil while no process runs
-	paused    int         // as by SIGSTOP: for so many events nothing runs
-	frozen    int         // for so many events the clock stands still
-	drift     int64       // how much faster the wall clock goes than the monotonic one, in thousandths
-	notBefore time.Time   // for a static worker ID: a process must not start with the clock before it
+	process   *simProcess // nil while none runs
+	paused    int         // the process does not run for this number of events, as after SIGSTOP
+	frozen    int         // the clock stands still for this number of events
+	drift     int64       // by how many thousandths the wall clock is faster than the monotonic one
+	notBefore time.Time   // with a static worker ID, no process may start while the clock shows an earlier time
 }
 
-// simLife is a process.
+// simProcess is a process.
 type simProcess struct {
 	host             *simHost
 	clock            *unitclock.Clock
 	leases           *leasing.Manager
 	runs             *runProvider     // of a Cached generator
-	ring             *ringbuffer.Ring // which it fills
-	defaultGenerator *Default         // or a Default generator
-	exhausted        bool             // it said that the time bits are
-	tasks            []func()         // what its lease manager started in the background
+	ring             *ringbuffer.Ring // that runs fill
+	defaultGenerator *Default         // nil if it has a Cached generator
+	exhausted        bool             // the generator has returned ErrTimeExhausted
+	tasks            []func()         // of its lease manager, which run later
 	last             ID               // the last UID
 }
 
-// fail notes what was found.
+// fail records the violation of an invariant, with the latest events.
 func (s *simulation) fail(invariant int, format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("invariant %d: %s\n%s", invariant, fmt.Sprintf(format, args...),
@@ -72,11 +72,11 @@ func (s *simulation) fail(invariant int, format string, args ...any) {
 	}
 }
 
-func (s *simulation) record(n *simHost, format string, args ...any) {
-	s.trace = append(s.trace, fmt.Sprintf("node %d at %s: %s", n.number, n.clock.Now().Format("01-02 15:04:05.000"), fmt.Sprintf(format, args...)))
+func (s *simulation) record(h *simHost, format string, args ...any) {
+	s.trace = append(s.trace, fmt.Sprintf("host %d at %s: %s", h.number, h.clock.Now().Format("01-02 15:04:05.000"), fmt.Sprintf(format, args...)))
 }
 
-// newSimulation makes a fleet of the seed's choice.
+// newSimulation returns a simulation whose fleet depends on the seed.
 func newSimulation(seed uint64, broken int) *simulation {
 	s := &simulation{
 		rnd:             rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
@@ -115,18 +115,18 @@ func newSimulation(seed uint64, broken int) *simulation {
 	if s.rnd.IntN(3) == 0 {
 		s.store.horizon = time.Duration(5+s.rnd.IntN(60)) * unit
 	}
-	nodes := 1 + s.rnd.IntN(12)
+	hosts := 1 + s.rnd.IntN(12)
 	if s.rnd.IntN(50) == 0 {
-		nodes = 100 + s.rnd.IntN(200)
+		hosts = 100 + s.rnd.IntN(200)
 	}
-	for n := range nodes {
+	for n := range hosts {
 		skew := time.Duration(s.rnd.IntN(4000)-2000) * time.Millisecond
 		s.hosts = append(s.hosts, &simHost{number: n, clock: fakeclock.New(noon.Add(skew)), drift: int64(s.rnd.IntN(41) - 20)})
 	}
 	return s
 }
 
-// run lets the fleet live.
+// run simulates a number of events.
 func (s *simulation) run(events int) error {
 	for range events {
 		s.event(s.hosts[s.rnd.IntN(len(s.hosts))])
@@ -144,8 +144,9 @@ func (s *simulation) run(events int) error {
 
 const simEventCount = 600
 
-// A fleet on bad clocks and a bad store makes no UID twice, none that is negative or does not
-// fit, and none out of order. A failure names its seed, and `-sim.seed` replays it.
+// A fleet with faulty clocks and a faulty store generates no duplicate UID, none that is negative or
+// does not fit the layout, and none out of order. A failure names its seed, which the flag sim.seed
+// replays.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		s := newSimulation(*simSeed, 0)
@@ -163,21 +164,21 @@ func TestSimulation(t *testing.T) {
 	for seed := range seeds {
 		s := newSimulation(seed+1, 0)
 		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
-			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed+1, seed+1, err)
+			t.Fatalf("seed %d (to replay it, use -sim.seed=%d): %v", seed+1, seed+1, err)
 		}
 		sum.uids, sum.leases, sum.rollovers = sum.uids+s.uids, sum.leases+s.leases, sum.rollovers+s.rollovers
 		sum.exhausted, sum.refused, sum.lost = sum.exhausted+s.exhausted, sum.refused+s.refused, sum.lost+s.lost
 		sum.released += s.released
 	}
-	t.Logf("%d seeds: %d UIDs, %d leases, %d rollovers; %d takes beyond the end of time and %d with the clock set back refused; "+
-		"%d of the store's replies lost; %d spans given back in part", seeds, sum.uids, sum.leases, sum.rollovers, sum.exhausted, sum.refused, sum.lost, sum.released)
+	t.Logf("%d seeds: %d UIDs, %d leases, %d rollovers; refused: %d takes after the end of the time bits, %d while the clock was set back; "+
+		"%d replies of the store lost; %d leases released before their grant was used up", seeds, sum.uids, sum.leases, sum.rollovers, sum.exhausted, sum.refused, sum.lost, sum.released)
 	if sum.uids == 0 || sum.leases == 0 || sum.rollovers == 0 || sum.exhausted == 0 || sum.refused == 0 || sum.lost == 0 || sum.released == 0 {
-		t.Error("something never happened")
+		t.Error("at least one of these never happened")
 	}
 }
 
-// The simulation finds what breaks an invariant: each of 1 to 5, broken on purpose,
-// and 1 once more (as 6): by a lease that is given back with less than was used.
+// The simulation finds each of the invariants 1 to 5 if it is broken on purpose. 6 is invariant 1
+// again, broken by a Release that reports less time than was used.
 func TestSimulationFindsWhatIsBroken(t *testing.T) {
 	for broken := 1; broken <= 6; broken++ {
 		t.Run(fmt.Sprint(broken), func(t *testing.T) {
@@ -187,19 +188,19 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("invariant %d is broken, and 2,000 seeds do not show it", broken)
+			t.Errorf("invariant %d is broken, but 2,000 seeds did not find it", broken)
 		})
 	}
 }
 
-// The same seed tells the same story.
+// A seed always gives the same events and UIDs.
 func TestSimulationReplays(t *testing.T) {
 	for seed := range uint64(50) {
 		a, b := newSimulation(seed+1, 0), newSimulation(seed+1, 0)
 		a.run(simEventCount)
 		b.run(simEventCount)
 		if a.uids != b.uids || strings.Join(a.trace, "\n") != strings.Join(b.trace, "\n") {
-			t.Fatalf("seed %d: two stories", seed+1)
+			t.Fatalf("seed %d: two runs differ", seed+1)
 		}
 	}
 }

@@ -9,177 +9,177 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// start starts a process on a node, if the store and the clock let it.
-func (s *simulation) start(n *simHost) {
-	assigner, opts := workerassign.Assigner(s.store), append(s.opts, WithClock(n.clock))
-	life := &simProcess{host: n, last: -1}
-	static := !s.store.recycles && s.brokenInvariant != 1 && n.number%4 == 3 && n.number < staticWorkerIDs
+// start starts a process on a host, if the store and the clock allow it.
+func (s *simulation) start(h *simHost) {
+	assigner, opts := workerassign.Assigner(s.store), append(s.opts, WithClock(h.clock))
+	process := &simProcess{host: h, last: -1}
+	static := !s.store.recycles && s.brokenInvariant != 1 && h.number%4 == 3 && h.number < staticWorkerIDs
 	if static {
-		// Static worker IDs lie above those of the store. That the clock is not before what it
-		// was when the last process ended is the user's promise.
-		if now := n.clock.Now(); now.Before(n.notBefore) {
-			n.clock.Step(n.notBefore.Sub(now))
+		// Static worker IDs are greater than those of the store. The user guarantees that the clock shows
+		// no earlier time than when the last process ended.
+		if now := h.clock.Now(); now.Before(h.notBefore) {
+			h.clock.Step(h.notBefore.Sub(now))
 		}
-		assigner = workerassign.Static(s.staticID(n))
+		assigner = workerassign.Static(s.staticID(h))
 	}
 	core, err := newCore(context.Background(), assigner, opts)
 	if err != nil {
-		s.record(n, "does not start: %v", err)
+		s.record(h, "does not start: %v", err)
 		return
 	}
 	core.leases.SetHooks(leasing.Hooks{
-		Go:    func(task func()) { life.tasks = append(life.tasks, task) },
+		Go:    func(task func()) { process.tasks = append(process.tasks, task) },
 		Pause: func(context.Context, time.Duration) bool { return false },
 		Delay: func(context.Context, time.Duration) bool { return true },
 	})
-	life.clock, life.leases, s.format = core.clock, core.leases, core.cfg.format
+	process.clock, process.leases, s.format = core.clock, core.leases, core.cfg.format
 	if !s.store.recycles && !static && s.rnd.IntN(3) == 0 {
-		// A generator of the default mode has no part of its own to simulate but its word.
+		// What differs in a Default generator is only how it stamps UIDs, so the real one is used.
 		d, err := NewDefault(context.Background(), s.store, opts...)
 		if err != nil {
 			return
 		}
-		life.defaultGenerator = d
+		process.defaultGenerator = d
 	} else {
-		life.runs = newRunProvider(core)
-		if life.ring, err = ringbuffer.New(context.Background(), ringbuffer.Config{Capacity: 2, TakePolicy: Fail}); err != nil {
+		process.runs = newRunProvider(core)
+		if process.ring, err = ringbuffer.New(context.Background(), ringbuffer.Config{Capacity: 2, TakePolicy: Fail}); err != nil {
 			panic(err)
 		}
 	}
-	n.process = life
-	s.record(n, "starts with worker ID %d, not before %v", core.first.WorkerID(), core.first.First())
+	h.process = process
+	s.record(h, "starts with worker ID %d, not before %v", core.first.WorkerID(), core.first.First())
 }
 
-func (s *simulation) staticID(n *simHost) int64 {
+func (s *simulation) staticID(h *simHost) int64 {
 	l, err := NewFormat(s.opts...)
 	if err != nil {
 		panic(err)
 	}
-	return l.Layout().MaxWorkerID() - int64(n.number)
+	return l.Layout().MaxWorkerID() - int64(h.number)
 }
 
-// crash ends a process where it stands: nothing is given back, what it meant to do is not done.
-func (s *simulation) crash(n *simHost) {
-	s.record(n, "crashes")
-	n.notBefore = n.process.clock.Now().Add(time.Nanosecond)
-	if n.process.ring != nil {
-		n.process.ring.Close()
-		s.rollovers += int64(n.process.runs.changes.Load())
+// crash ends a process at once: it releases nothing, and its background tasks do not run.
+func (s *simulation) crash(h *simHost) {
+	s.record(h, "crashes")
+	h.notBefore = h.process.clock.Now().Add(time.Nanosecond)
+	if h.process.ring != nil {
+		h.process.ring.Close()
+		s.rollovers += int64(h.process.runs.changes.Load())
 	}
-	n.process.leases.Cancel()
-	n.process = nil
+	h.process.leases.Cancel()
+	h.process = nil
 }
 
-// stop ends a process in order: it gives its leases back.
-func (s *simulation) stop(n *simHost) {
-	if n.process.ring == nil {
-		s.crash(n)
+// stop ends a process in order: it releases its leases.
+func (s *simulation) stop(h *simHost) {
+	if h.process.ring == nil {
+		s.crash(h)
 		return
 	}
-	s.record(n, "stops")
-	l := n.process
-	l.runAllTasks()
-	n.notBefore = l.clock.Now().Add(time.Nanosecond)
-	l.ring.Close()
-	s.rollovers += int64(l.runs.changes.Load())
-	if next := l.leases.Next(); next != nil { // not concurrently with the other one, so that a seed has one outcome
-		l.leases.Use()
-		l.leases.Retire(next, next.First())
-		l.runAllTasks()
+	s.record(h, "stops")
+	p := h.process
+	p.runAllTasks()
+	h.notBefore = p.clock.Now().Add(time.Nanosecond)
+	p.ring.Close()
+	s.rollovers += int64(p.runs.changes.Load())
+	if next := p.leases.Next(); next != nil { // not concurrently with the lease in use, so that a seed has one result
+		p.leases.Use()
+		p.leases.Retire(next, next.First())
+		p.runAllTasks()
 	}
-	l.leases.Close(l.runs.held, l.runs.used())
-	n.process = nil
+	p.leases.Close(p.runs.held, p.runs.used())
+	h.process = nil
 }
 
 // runAllTasks runs all background tasks of a process.
-func (l *simProcess) runAllTasks() {
-	for len(l.tasks) > 0 {
-		do := l.tasks[0]
-		l.tasks = l.tasks[1:]
-		do()
+func (p *simProcess) runAllTasks() {
+	for len(p.tasks) > 0 {
+		task := p.tasks[0]
+		p.tasks = p.tasks[1:]
+		task()
 	}
 }
 
-// runTasks runs some of the background tasks of a process: the store is slow.
-func (s *simulation) runTasks(l *simProcess) {
+// runTasks runs some of the background tasks of a process, because the store is slow.
+func (s *simulation) runTasks(p *simProcess) {
 	for range s.rnd.IntN(3) {
-		if len(l.tasks) == 0 {
+		if len(p.tasks) == 0 {
 			return
 		}
-		do := l.tasks[0]
-		l.tasks = l.tasks[1:]
-		do()
+		task := p.tasks[0]
+		p.tasks = p.tasks[1:]
+		task()
 	}
 }
 
-// pass lets time pass for a node, unless its clock stands still.
-func (s *simulation) pass(n *simHost, d time.Duration) {
-	if n.frozen > 0 {
-		n.frozen--
+// pass lets time pass on a host, unless its clock stands still.
+func (s *simulation) pass(h *simHost, d time.Duration) {
+	if h.frozen > 0 {
+		h.frozen--
 		return
 	}
-	n.clock.Advance(d)
-	n.clock.Step(d / 1000 * time.Duration(n.drift))
+	h.clock.Advance(d)
+	h.clock.Step(d / 1000 * time.Duration(h.drift))
 }
 
-// event lets one thing happen to a node.
-func (s *simulation) event(n *simHost) {
-	if n.paused > 0 {
-		n.paused--
-		s.pass(n, time.Duration(s.rnd.IntN(5000))*time.Millisecond)
+// event simulates one event on a host.
+func (s *simulation) event(h *simHost) {
+	if h.paused > 0 {
+		h.paused--
+		s.pass(h, time.Duration(s.rnd.IntN(5000))*time.Millisecond)
 		return
 	}
-	if n.process == nil {
+	if h.process == nil {
 		if s.rnd.IntN(3) == 0 {
-			s.start(n)
+			s.start(h)
 		}
-		s.pass(n, time.Duration(s.rnd.IntN(3000))*time.Millisecond)
+		s.pass(h, time.Duration(s.rnd.IntN(3000))*time.Millisecond)
 		return
 	}
 	s.store.clock.Advance(time.Duration(s.rnd.IntN(2000/len(s.hosts)+1)) * time.Millisecond)
 	switch k := s.rnd.IntN(44); {
 	case k < 2: // a burst
-		s.take(n.process, 1+s.rnd.IntN(600))
+		s.take(h.process, 1+s.rnd.IntN(600))
 	case k < 20:
-		s.take(n.process, 1+s.rnd.IntN(60))
+		s.take(h.process, 1+s.rnd.IntN(60))
 	case k < 28:
-		s.pass(n, time.Duration(s.rnd.IntN(3000))*time.Millisecond)
+		s.pass(h, time.Duration(s.rnd.IntN(3000))*time.Millisecond)
 	case k < 30: // idle
-		s.pass(n, time.Duration(s.rnd.IntN(600))*time.Second)
+		s.pass(h, time.Duration(s.rnd.IntN(600))*time.Second)
 	case k < 31:
 		back := -time.Duration(s.rnd.Int64N(int64(72 * time.Hour)))
 		if s.rnd.IntN(2) == 0 {
 			back = -time.Duration(s.rnd.IntN(10_000)) * time.Millisecond
 		}
-		s.record(n, "clock steps by %v", back)
-		n.clock.Step(back)
-		if l := n.process.runs; s.brokenInvariant == 4 && l != nil {
-			l.last = max(l.last-1-int64(-back/s.format.Unit()), l.held.First()-1) // as the original's
+		s.record(h, "clock steps by %v", back)
+		h.clock.Step(back)
+		if l := h.process.runs; s.brokenInvariant == 4 && l != nil {
+			l.last = max(l.last-1-int64(-back/s.format.Unit()), l.held.First()-1) // as the original does
 		}
 	case k < 32:
-		on := time.Duration(s.rnd.IntN(20_000)) * time.Millisecond
-		s.record(n, "clock steps by %v", on)
-		n.clock.Step(on)
+		forward := time.Duration(s.rnd.IntN(20_000)) * time.Millisecond
+		s.record(h, "clock steps by %v", forward)
+		h.clock.Step(forward)
 	case k < 37:
-		s.runTasks(n.process)
+		s.runTasks(h.process)
 	case k < 38:
-		s.crash(n)
+		s.crash(h)
 	case k < 39:
-		n.paused = s.rnd.IntN(30)
-		s.record(n, "is stopped for a while")
+		h.paused = s.rnd.IntN(30)
+		s.record(h, "is paused")
 	case k < 40:
-		n.frozen = s.rnd.IntN(20)
-		s.record(n, "the clock stands still for a while")
+		h.frozen = s.rnd.IntN(20)
+		s.record(h, "the clock stands still")
 	case k < 41:
 		s.store.down = !s.store.down
-		s.record(n, "the store is down: %v", s.store.down)
+		s.record(h, "the store is down: %v", s.store.down)
 	case k < 42:
 		s.store.lostReplies = s.rnd.IntN(4)
-		s.record(n, "the store's next %d replies are lost", s.store.lostReplies)
+		s.record(h, "the store's next %d replies are lost", s.store.lostReplies)
 	case k < 43:
-		s.stop(n)
+		s.stop(h)
 	default:
 		s.store.failover()
-		s.record(n, "the store forgets what it told nobody")
+		s.record(h, "the store loses the writes that it did not acknowledge")
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// simStore assigns worker IDs: disposable ones, or a few over and over, in disjoint spans. It
-// may be down, or do what it is asked for while its reply is lost; and a failover may lose such
-// writes as nobody was told of.
+// simStore assigns worker IDs: each one once, or a few again and again for disjoint spans of time. It
+// may be down. Its reply to a request that it has done may be lost. A failover may lose writes that it
+// has not acknowledged.
 type simStore struct {
 	s           *simulation
 	recycles    bool
-	horizon     time.Duration    // if not 0, no span is granted further beyond the store's clock
+	horizon     time.Duration    // if not 0, nothing is granted further ahead of the store's clock
 	clock       *fakeclock.Clock // the store's
 	down        bool
-	lostReplies int // so many of its next replies are lost
+	lostReplies int // how many of the next replies are lost
 	lastID      int64
 	maxWorkerID int64
-	latest      map[int64]*simLease // of each worker ID that has spans, who has its latest one
+	latest      map[int64]*simLease // the latest lease of each recycled worker ID
 }
 
 // Assign implements workerassign.Assigner.
@@ -36,11 +36,11 @@ func (a *simStore) Assign(context.Context, workerassign.Request) (workerassign.L
 			return nil, errSimExhausted
 		}
 		if a.s.brokenInvariant != 1 || a.lastID < 3 {
-			a.lastID++ // else the store has lost its last write, and gives it out again
+			a.lastID++ // otherwise the store has lost its last write, and assigns the worker ID again
 		}
 		return &simLease{store: a, id: a.lastID}, err
 	}
-	// The holder of a span need not be alive, nor know that another was given the next one.
+	// The holder of the previous lease may still run, and does not know of the new lease.
 	l := &simLease{store: a, id: 1 + int64(a.s.rnd.IntN(5))}
 	if before := a.latest[l.id]; before != nil {
 		l.notBefore = before.granted
@@ -53,7 +53,7 @@ func (a *simStore) Assign(context.Context, workerassign.Request) (workerassign.L
 	return l, err
 }
 
-// reply fails where the store's reply is lost.
+// reply returns an error if the store's reply is lost.
 func (a *simStore) reply() error {
 	if a.lostReplies == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (a *simStore) reply() error {
 	return errSimReplyLost
 }
 
-// failover loses the writes that nobody was told of.
+// failover loses the writes that the store has not acknowledged.
 func (a *simStore) failover() {
 	for _, l := range a.latest {
 		l.granted = l.acknowledged
@@ -74,15 +74,15 @@ type simLease struct {
 	store        *simStore
 	id           int64
 	notBefore    time.Time
-	granted      time.Time // up to here
-	acknowledged time.Time // as its holder knows
+	granted      time.Time // the end of the grant
+	acknowledged time.Time // the end of the grant that the holder knows
 }
 
 func (l *simLease) WorkerID() int64 { return l.id }
 
 func (l *simLease) NotBefore() time.Time { return l.notBefore }
 
-// Release gives back what was not used of a span, if it is the latest one of its worker ID.
+// Release releases what was not used of the grant, if this is the latest lease of its worker ID.
 func (l *simLease) Release(_ context.Context, used time.Time) error {
 	switch {
 	case !l.store.recycles:
@@ -93,7 +93,7 @@ func (l *simLease) Release(_ context.Context, used time.Time) error {
 		return nil
 	}
 	if l.store.s.brokenInvariant == 6 {
-		used = used.Add(-l.store.s.format.Unit()) // the generator says that it used one unit less
+		used = used.Add(-l.store.s.format.Unit()) // the generator reports one unit less than it used
 	}
 	if used.Before(l.notBefore) {
 		used = l.notBefore
@@ -126,7 +126,7 @@ func (l *simLease) Reserve(_ context.Context, until time.Time) (time.Time, error
 	return l.granted, nil
 }
 
-// simStatics is how many worker IDs, the greatest ones, are not the store's.
+// staticWorkerIDs is how many worker IDs, the greatest ones, are static.
 const staticWorkerIDs = 16
 
 var (

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A generator of default size, its ring full, holds at most 64 KiB; the original's ring holds
-// about 5 MiB.
+// A generator with default options and a full ring uses at most 64 KiB of memory. The original's ring
+// uses about 5 MiB.
 func TestSizeOfCached(t *testing.T) {
 	const count, maxSize = 200, 64 << 10
 	heapInUse := func() uint64 {
@@ -26,7 +26,7 @@ func TestSizeOfCached(t *testing.T) {
 	size := (heapInUse() - before) / count
 	t.Logf("%d bytes", size)
 	if size < 1<<10 || size > maxSize {
-		t.Errorf("a generator holds %d bytes, want at most %d", size, maxSize)
+		t.Errorf("a generator uses %d bytes, want at most %d", size, maxSize)
 	}
 	if fill := generators[count-1].Stats().FillLevel; fill != 1 {
 		t.Errorf("the ring's fill level is %v", fill)
@@ -51,9 +51,9 @@ func TestHotCallsAllocateNothing(t *testing.T) {
 			t.Errorf("%s allocates %v times", name, n)
 		}
 	}
-	// The iterator allocates when it starts, and nothing for each UID.
+	// The iterator allocates when it starts, and not for each UID.
 	few := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch[:1]) })
 	if many := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch) }); many != few {
-		t.Errorf("iterating allocates %v times for 1 UID, and %v for %d", few, many, len(batch))
+		t.Errorf("iterating allocates %v times for 1 UID, %v times for %d", few, many, len(batch))
 	}
 }

@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// layout makes a layout that is known to be one.
+// layout returns a layout. The widths must be valid.
 func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
 	tb.Helper()
 	l, err := bitsalloc.New(time, worker, sequence)
@@ -22,7 +23,7 @@ func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
 	return l
 }
 
-// mustFormat returns the format of options that must be valid.
+// mustFormat returns the format of options, which must be valid.
 func mustFormat(tb testing.TB, opts ...Option) Format {
 	tb.Helper()
 	f, err := NewFormat(opts...)
@@ -32,15 +33,16 @@ func mustFormat(tb testing.TB, opts ...Option) Format {
 	return f
 }
 
-// bubbleEpoch lies before the time at which a synctest bubble starts.
+// bubbleEpoch is before the time at which a synctest bubble starts.
 var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
 
-// silent keeps a test's generators from logging what the test brings about.
+// discardLog makes a generator log nothing, for tests that cause log records on purpose.
 func discardLog() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
 
-// small are options of a generator that is at its bound soon: 16 UIDs a second, 10 s ahead.
+// smallOptions are the options of a generator that reaches its borrow limit soon: 16 UIDs per second,
+// at most 10 s ahead.
 func smallOptions(t *testing.T, more ...Option) []Option {
 	return append([]Option{WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(1),
 		WithMaxBorrow(10 * time.Second), WithReserveAhead(2 * time.Second)}, more...)
@@ -66,15 +68,15 @@ func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default
 	return d
 }
 
-// flush waits until what a Cached generator logged has been written.
+// flushLog waits until everything that a Cached generator logged has been written.
 func flushLog(tb testing.TB, c *Cached) {
 	tb.Helper()
 	if !c.cfg.log.Flush(time.Minute) {
-		tb.Fatal("the log is not written within a minute")
+		tb.Fatal("the log was not written within a minute")
 	}
 }
 
-// next takes a UID and fails the test if there is none.
+// next takes a UID, and fails the test if there is none.
 func next(tb testing.TB, g Generator) ID {
 	tb.Helper()
 	id, err := g.Next()
@@ -84,7 +86,7 @@ func next(tb testing.TB, g Generator) ID {
 	return id
 }
 
-// modes are the constructors, for tests that both generators must pass.
+// modes are the constructors, for tests of both generators.
 var modes = []struct {
 	name string
 	make func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error)
@@ -105,43 +107,51 @@ var modes = []struct {
 	}},
 }
 
-// policies are the take policies that come with the library.
+// takePolicies are the take policies of the library.
 var takePolicies = []TakePolicy{CallerPads, Wait, Fail}
 
-// stats returns the snapshot of either generator.
+// nextContext calls NextContext of either generator.
+func nextContext(ctx context.Context, g Generator) (ID, error) {
+	return g.(interface {
+		NextContext(context.Context) (ID, error)
+	}).NextContext(ctx)
+}
+
+// stats returns the statistics of either generator.
 func stats(g Generator) Stats { return g.(interface{ Stats() Stats }).Stats() }
 
-// refuses checks that neither constructor makes a generator, that the error is what it
-// should be, and whether a worker ID was spent on it.
+// expectBothRefuse checks that both constructors return the wanted error and no generator, and how many
+// worker IDs were used up. All of these must have been released.
 func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, spent int64, opts ...Option) {
 	t.Helper()
 	for _, mode := range modes {
 		before := a.lastID.Load()
 		expectConstructorError(t, mode.name, mode.make, a, want, text, opts...)
 		if got := a.lastID.Load() - before; got != spent {
-			t.Errorf("%s: %d worker IDs were spent, want %d", mode.name, got, spent)
+			t.Errorf("%s: %d worker IDs were used up, want %d", mode.name, got, spent)
 		}
 	}
 	if released := a.released.Load(); released != a.lastID.Load() {
-		t.Errorf("%d leases were given back of %d", released, a.lastID.Load())
+		t.Errorf("%d leases were released, want %d", released, a.lastID.Load())
 	}
 }
 
-// refused checks that a constructor refuses.
-func expectConstructorError(t *testing.T, name string, construct func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
+// expectConstructorError checks that a constructor returns no generator, and an error that wraps want,
+// contains text and has the package's prefix.
+func expectConstructorError(t *testing.T, name string, newGenerator func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
 	a workerassign.Assigner, want error, text string, opts ...Option) {
 	t.Helper()
-	g, err := construct(context.Background(), a, opts...)
+	g, err := newGenerator(context.Background(), a, opts...)
 	if g != nil || !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
 		t.Errorf("%s: the constructor returned %v, %v; want %v with %q", name, g, err, want, text)
 	}
 	if err != nil && !strings.HasPrefix(err.Error(), "uid: ") {
-		t.Errorf("%s: the error does not say whose it is: %v", name, err)
+		t.Errorf("%s: the error %q does not start with \"uid: \"", name, err)
 	}
 }
 
-// live takes UIDs for a while, up to 500 a second, and checks that they differ; it returns how
-// many there were, how many calls failed, and the last error.
+// takeFor takes UIDs for a time, at most 500 per second, and checks that they differ. It returns how
+// many it took, how many calls failed, and the last error.
 func takeFor(t *testing.T, c *Cached, d time.Duration) (got, failed int, last error) {
 	t.Helper()
 	seen := make(map[ID]bool)
@@ -155,7 +165,7 @@ func takeFor(t *testing.T, c *Cached, d time.Duration) (got, failed int, last er
 			continue
 		}
 		if seen[id] {
-			t.Fatalf("%v came twice", c.Parse(id))
+			t.Fatalf("%v was returned twice", c.Parse(id))
 		}
 		seen[id] = true
 		got++
@@ -164,7 +174,13 @@ func takeFor(t *testing.T, c *Cached, d time.Duration) (got, failed int, last er
 	return got, failed, last
 }
 
-// handlerFunc is a log handler that calls a function for each record, under no lock of its own.
+// logInto makes a generator write its log records to w.
+func logInto(w io.Writer) Option { return WithLogger(slog.New(slog.NewTextHandler(w, nil))) }
+
+// logTo makes a generator call f for each log record.
+func logTo(f func(slog.Record)) Option { return WithLogger(slog.New(handlerFunc(f))) }
+
+// handlerFunc is a log handler that calls a function for each record. It holds no lock.
 type handlerFunc func(slog.Record)
 
 func (f handlerFunc) Enabled(context.Context, slog.Level) bool { return true }

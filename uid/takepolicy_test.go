@@ -12,12 +12,12 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// policyFunc is a take policy that is a function.
+// takePolicyFunc is a function as a take policy.
 type takePolicyFunc func(ctx context.Context, r *ringbuffer.Ring) error
 
 func (f takePolicyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
 
-// A take policy that panics makes its taker's error, and hinders nobody else.
+// A panic of a take policy is an error of its taker, and affects no other taker.
 func TestTakePolicyPanics(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
 		WithTakePolicy(takePolicyFunc(func(context.Context, *ringbuffer.Ring) error { panic("boom") })))
@@ -34,7 +34,7 @@ func TestTakePolicyPanics(t *testing.T) {
 	}
 }
 
-// A policy of the user's own: it counts, and falls back to waiting.
+// countingPolicy is a user's take policy: it counts its calls, and waits.
 type countingPolicy struct {
 	mu    sync.Mutex
 	asked int
@@ -56,7 +56,7 @@ func TestUserTakePolicy(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked == 0 || uint64(p.asked) != c.Stats().RejectedTakes {
-		t.Errorf("the policy was asked %d times, Stats say %d", p.asked, c.Stats().RejectedTakes)
+		t.Errorf("the policy was called %d times, but Stats().RejectedTakes = %d", p.asked, c.Stats().RejectedTakes)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 )
 
-// takers are the ways to take UIDs of a generator: each returns a function for one
-// goroutine that fills a slice from the front.
+// waysToTake returns the ways to take UIDs from a generator. Each one returns a function for one
+// goroutine, which fills a slice from the front.
 func waysToTake(g Generator) []func() func([]ID) (int, error) {
 	ways := []func() func([]ID) (int, error){
 		func() func([]ID) (int, error) { return takeOneByOne(g.Next) },
@@ -27,7 +27,7 @@ func waysToTake(g Generator) []func() func([]ID) (int, error) {
 	return ways
 }
 
-// one makes of a taker of one UID one of slices.
+// takeOneByOne returns a function that fills a slice by calls of next.
 func takeOneByOne(next func() (ID, error)) func([]ID) (int, error) {
 	return func(dst []ID) (int, error) {
 		for n := range dst {
@@ -41,7 +41,7 @@ func takeOneByOne(next func() (ID, error)) func([]ID) (int, error) {
 	}
 }
 
-// loop takes UIDs by the iterator.
+// takeFromIterator fills a slice from the iterator.
 func (c *Cached) takeFromIterator(dst []ID) (n int, err error) {
 	for id, err := range c.All(context.Background()) {
 		if err != nil {
@@ -55,26 +55,26 @@ func (c *Cached) takeFromIterator(dst []ID) (n int, err error) {
 	return n, nil
 }
 
-// hammer takes total UIDs or a few more with so many goroutines, in all ways mixed, and
-// checks exactly that they all differ, and of each goroutine's that they rise where the
-// generator promises it, and lie within the layout.
+// takeConcurrently takes total UIDs, or a few more, in several goroutines and in all ways. It checks,
+// exactly, that all UIDs differ and that each one fits the layout; and if rising is set, that those of
+// each goroutine increase.
 func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, rising bool) {
 	t.Helper()
 	var (
-		seen uniq.Set
-		got  atomic.Int64
-		all  sync.WaitGroup
-		l    = g.(interface{ Format() Format }).Format().Layout()
-		top  = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
-		ways = waysToTake(g)
+		seen  uniq.Set
+		taken atomic.Int64
+		all   sync.WaitGroup
+		l     = g.(interface{ Format() Format }).Format().Layout()
+		top   = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
+		ways  = waysToTake(g)
 	)
 	for n := range goroutines {
 		all.Go(func() {
 			w, batch, last := seen.Writer(), make([]ID, 1+n*7), ID(-1)
 			take := ways[n%len(ways)]()
-			for got.Load() < total {
-				taken := 0
-				for range 64 { // so that the shared counter is seldom touched
+			for taken.Load() < total {
+				batchTotal := 0
+				for range 64 { // so that the shared counter is accessed rarely
 					n, err := take(batch)
 					if err != nil && !errors.Is(err, ErrEmpty) {
 						t.Errorf("took %d, then %v", n, err)
@@ -85,11 +85,11 @@ func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, ri
 					}
 					for _, id := range batch[:n] {
 						if int64(id) < 0 || int64(id) > top {
-							t.Errorf("%d does not fit the layout %v", id, l)
+							t.Errorf("%d does not fit layout %v", id, l)
 							return
 						}
 						if !w.Add(int64(id)) {
-							t.Errorf("%d (%v) was handed out twice", id, g.Parse(id))
+							t.Errorf("%d (%v) was returned twice", id, g.Parse(id))
 							return
 						}
 						if rising && id <= last {
@@ -98,18 +98,18 @@ func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, ri
 						}
 						last = id
 					}
-					taken += n
+					batchTotal += n
 				}
-				got.Add(int64(taken))
+				taken.Add(int64(batchTotal))
 			}
 		})
 	}
 	all.Wait()
-	if n := seen.Len(); n != got.Load() {
-		t.Errorf("%d UIDs are distinct of %d", n, got.Load())
+	if n := seen.Len(); n != taken.Load() {
+		t.Errorf("%d of %d UIDs are distinct", n, taken.Load())
 	}
-	// What is claimed in spans is issued, taken or not.
-	if st := stats(g); st.Issued < uint64(got.Load()) || len(ways) == 2 && st.Issued != uint64(got.Load()) {
-		t.Errorf("Stats().Issued = %d, want %d", st.Issued, got.Load())
+	// A UID that is claimed in a block counts as issued, whether it is taken or not.
+	if st := stats(g); st.Issued < uint64(taken.Load()) || len(ways) == 2 && st.Issued != uint64(taken.Load()) {
+		t.Errorf("Stats().Issued = %d, want %d", st.Issued, taken.Load())
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// many is how many UIDs the great uniqueness tests take; RINGUID_UIDS says another number.
+// totalUIDs returns how many UIDs the large uniqueness tests take. RINGUID_UIDS sets another number.
 func totalUIDs() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("RINGUID_UIDS"), 10, 64); err == nil {
 		return n
@@ -27,13 +27,12 @@ func totalUIDs() int64 {
 	return 200_000_000
 }
 
-// Invariants 1 to 4 together: 16 goroutines, Next and NextN mixed, each UID in a set of
-// bits. The ring rolls over to other worker IDs on the way, and within a goroutine UIDs
-// rise but for that.
+// Invariants 1 to 4 together: 16 goroutines take UIDs in all ways, and a set of bits records each UID.
+// With one lease UIDs increase in each goroutine; with rollovers they need not.
 func TestInvariant3ManyUIDs(t *testing.T) {
 	total := totalUIDs()
 	t.Run("one lease", func(t *testing.T) {
-		c := newCached(t, new(disposableAssigner), WithMaxBorrow(2_000*24*time.Hour)) // far enough for all of them
+		c := newCached(t, new(disposableAssigner), WithMaxBorrow(2_000*24*time.Hour)) // enough for all of them
 		begin := time.Now()
 		takeConcurrently(t, c, 16, total, true)
 		if st := c.Stats(); st.Rollovers != 0 {
@@ -50,14 +49,14 @@ func TestInvariant3ManyUIDs(t *testing.T) {
 			t.Error("there was no rollover")
 		}
 		if ahead := st.Ahead; ahead > time.Minute {
-			t.Errorf("UID time is %v ahead, beyond the bound of a minute", ahead)
+			t.Errorf("UID time is %v ahead, more than the borrow limit of a minute", ahead)
 		}
 		t.Logf("%d rollovers", st.Rollovers)
 	})
 }
 
-// The same with rings that are dry all the time: sequences of 1 to 4 bits, boost power 1
-// and 0, every take policy, several GOMAXPROCS.
+// The same with rings that are empty most of the time: sequences of 1 to 4 bits, boost powers 0 and 1,
+// each take policy, several values of GOMAXPROCS.
 func TestInvariant3TinyRings(t *testing.T) {
 	total := int64(200_000)
 	switch {
@@ -82,25 +81,25 @@ func TestInvariant3TinyRings(t *testing.T) {
 	}
 }
 
-// Default, with a sequence wide enough that it does not wait for long.
+// Default, with a sequence that is so wide that it rarely waits.
 func TestInvariant3Default(t *testing.T) {
 	total := totalUIDs() / 10
 	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 4, 28)))
 	takeConcurrently(t, d, 16, total, true)
 }
 
-// Default with a narrow sequence: it waits for a unit many times over.
+// Default with a narrow sequence, so that it waits for several units.
 func TestInvariant3DefaultWaits(t *testing.T) {
 	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 20, 10)))
 	begin := time.Now()
 	takeConcurrently(t, d, 4, 3*1024, true)
 	if took := time.Since(begin); took < 2*time.Second {
-		t.Errorf("3 × 1,024 UIDs took %v: they cannot all be of the seconds that they say", took)
+		t.Errorf("3 × 1,024 UIDs took %v, want at least 2 s", took)
 	}
 }
 
-// Order: UIDs taken in happens-before order rise. A token passes from goroutine to
-// goroutine, while others take as fast as they can.
+// UIDs increase in happens-before order: a token passes from goroutine to goroutine, while others take
+// UIDs as fast as they can.
 func TestOrderAcrossGoroutines(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
@@ -110,10 +109,10 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.Close()
-			var noise, passing sync.WaitGroup
+			var others, passing sync.WaitGroup
 			stop := make(chan struct{})
 			for range 2 {
-				noise.Go(func() {
+				others.Go(func() {
 					batch := make([]ID, 5)
 					for {
 						select {
@@ -145,7 +144,7 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 			tokens[0] <- -1
 			passing.Wait()
 			close(stop)
-			noise.Wait()
+			others.Wait()
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
 
-// newClock returns a clock that counts seconds from 2026 on.
+// newClock returns a clock that counts seconds since the start of 2026.
 func newClock(tb testing.TB, source Source) *Clock {
 	tb.Helper()
 	base, err := bitsalloc.NewTimeBase(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Second)
@@ -28,10 +28,10 @@ func newClock(tb testing.TB, source Source) *Clock {
 	return c
 }
 
-// bareClock has no monotonic clock.
+// wallOnlyClock has no monotonic clock.
 type wallOnlyClock struct{ *fakeclock.Clock }
 
-func (c wallOnlyClock) Monotonic() {} // not the method of a monotonicSource
+func (c wallOnlyClock) Monotonic() {} // hides the method of the embedded clock
 
 func TestClockWithoutMonotonicClock(t *testing.T) {
 	fake := fakeclock.New(noon)
@@ -42,16 +42,16 @@ func TestClockWithoutMonotonicClock(t *testing.T) {
 	}
 	fake.Step(-time.Hour)
 	if got := c.Now().Sub(noon); got != time.Minute {
-		t.Errorf("after a step back it is %v, want it to stand still", got)
+		t.Errorf("after a step back the time is %v after the start, want it to stand still", got)
 	}
 	fake.Step(2 * time.Hour)
 	if got := c.Now().Sub(noon); got != time.Hour+time.Minute {
-		t.Errorf("after a step on it is %v", got)
+		t.Errorf("after a step forward the time is %v after the start", got)
 	}
 }
 
-// Invariant 4's part of the clock: under random steps, of the real monotonic clock's
-// readings as well as of a fake's, neither the time nor the unit ever goes back.
+// The clock's part of invariant 4: neither the time nor the unit ever decreases, under random steps,
+// with a monotonic clock and without one.
 func TestInvariant4ClockNeverGoesBack(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -70,9 +70,9 @@ func TestInvariant4ClockNeverGoesBack(t *testing.T) {
 			switch rnd.IntN(12) {
 			case 0, 1, 2, 3:
 				fake.Step(time.Duration(rnd.Int64N(int64(48*time.Hour))) - 24*time.Hour)
-			case 4, 5: // small enough to be worked off
+			case 4, 5: // small enough to be reduced
 				fake.Step(-time.Duration(rnd.Int64N(int64(maxSlewed))))
-			case 6: // long enough to work it off at once
+			case 6: // long enough to reduce it completely
 				fake.Advance(time.Duration(rnd.Int64N(int64(24 * time.Hour))))
 			}
 			now, u := c.Now(), c.Unit()
@@ -84,7 +84,7 @@ func TestInvariant4ClockNeverGoesBack(t *testing.T) {
 	}
 }
 
-// slowToReturn is a clock that lets others run when it has been read.
+// yieldingClock is a clock that lets other goroutines run after each reading.
 type yieldingClock struct{ *fakeclock.Clock }
 
 func (c yieldingClock) Monotonic() time.Duration {
@@ -92,7 +92,7 @@ func (c yieldingClock) Monotonic() time.Duration {
 	return c.Clock.Monotonic()
 }
 
-// The same for many goroutines: no reading that begins after another has ended is before it.
+// The same for several goroutines: a reading that starts after another one has ended is not less.
 func TestInvariant4ClockOfManyGoroutines(t *testing.T) {
 	fake := fakeclock.New(noon)
 	c := newClock(t, yieldingClock{fake})

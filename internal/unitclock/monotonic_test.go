@@ -19,12 +19,12 @@ func TestStepsBackAreTolerated(t *testing.T) {
 	expect(0)
 	fake.Advance(time.Second)
 	expect(time.Second)
-	fake.Step(-time.Hour) // ridden out: the time goes on at the monotonic clock's pace
+	fake.Step(-time.Hour) // tolerated: the time continues at the pace of the monotonic clock
 	expect(time.Second)
 	fake.Advance(time.Second)
 	expect(2 * time.Second)
-	fake.Step(90 * time.Minute) // followed: half an hour on from where it was without the first step
-	expect(2 * time.Second)     // when it lasts
+	fake.Step(90 * time.Minute) // followed: half an hour after the time before the first step
+	expect(2 * time.Second)     // but only if it lasts
 	fake.Advance(time.Second)
 	expect(30*time.Minute + 3*time.Second)
 	fake.Step(-3 * time.Hour)
@@ -32,7 +32,7 @@ func TestStepsBackAreTolerated(t *testing.T) {
 	expect(30*time.Minute + 4*time.Second)
 }
 
-// The same where the clock is looked at every 10 s, in both directions of the drift.
+// The drift of a monotonic clock, in both directions, is reduced when the clock is read every 10 s.
 func TestDriftInSmallSteps(t *testing.T) {
 	for _, ppm := range []time.Duration{50, -50} {
 		fake := fakeclock.New(noon)
@@ -48,19 +48,19 @@ func TestDriftInSmallSteps(t *testing.T) {
 	}
 }
 
-// A small lead is worked off by 500 ppm, no faster and no slower, however often the clock is looked at.
+// A small lead is reduced by 500 ppm, neither faster nor slower, however often the clock is read.
 func TestLeadIsReducedSlowly(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, 700 * time.Nanosecond, 1234567 * time.Nanosecond} {
 		fake := fakeclock.New(noon)
 		c := newClock(t, fake)
-		back := 500 * every // a million looks work it off, at 500 ppm
+		back := 500 * every // a million readings reduce it, at 500 ppm
 		if back > maxSlewed {
 			back = maxSlewed
 		}
 		fake.Step(-back)
 		before := c.Elapsed()
 		if before != 0 {
-			t.Fatalf("the step is not ridden out: %v", before)
+			t.Fatalf("the step back is not tolerated: %v", before)
 		}
 		for n := int64(1); c.Now().After(fake.Now()); n++ {
 			fake.Advance(every)
@@ -72,18 +72,18 @@ func TestLeadIsReducedSlowly(t *testing.T) {
 			before = now
 		}
 		if got, want := before, back*slewDivisor; got < want-back || got > want {
-			t.Errorf("looked at each %v: a step back by %v took %v", every, back, got)
+			t.Errorf("read each %v: a step back by %v took %v", every, back, got)
 		}
 	}
 }
 
-// What an idle time could have worked off is not used for a lead that comes after it.
+// Time that passed before a lead began does not count for its reduction.
 func TestInvariant4IdleTimeReducesNoLaterLead(t *testing.T) {
 	fake := fakeclock.New(noon)
 	c := newClock(t, fake)
 	fake.Step(-time.Second)
 	c.Elapsed()
-	fake.Advance(10 * time.Hour) // more than enough
+	fake.Advance(10 * time.Hour) // more than is necessary to reduce it
 	before := c.Elapsed()
 	fake.Step(-5 * time.Second)
 	fake.Advance(time.Second)
@@ -92,7 +92,7 @@ func TestInvariant4IdleTimeReducesNoLaterLead(t *testing.T) {
 	}
 }
 
-// A great step back is ridden out for as long as it lasts, and the drift on top of it is worked off.
+// A great step back is tolerated for as long as it lasts. Drift that is added to it is reduced.
 func TestGreatStepsBackAreKept(t *testing.T) {
 	for _, back := range []time.Duration{maxSlewed + time.Second, time.Hour, 72 * time.Hour} {
 		for _, ppm := range []time.Duration{0, 50} {
@@ -106,30 +106,31 @@ func TestGreatStepsBackAreKept(t *testing.T) {
 			}
 			lead := c.Now().Sub(fake.Now())
 			if ppm == 0 && lead != back || lead < back || lead > back+10*time.Millisecond {
-				t.Errorf("a day after a step back by %v the time is %v ahead, the drift being %d ppm", back, lead, ppm)
+				t.Errorf("a day after a step back by %v the time is %v ahead, with a drift of %d ppm", back, lead, ppm)
 			}
-			fake.Step(back) // which is over
+			fake.Step(back) // back to the true time
 			if lead := c.Now().Sub(fake.Now()); lead > 10*time.Millisecond {
-				t.Errorf("the time is %v ahead when the step back by %v is over", lead, back)
+				t.Errorf("the time is %v ahead after the end of a step back by %v", lead, back)
 			}
 		}
 	}
 }
 
-// A long step forward is followed when it has lasted for a second, a shorter one at once.
+// A step forward of more than an hour is followed after it has lasted for about a second, a shorter one
+// at once.
 func TestLongStepsForwardMustLast(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	type step struct{ by, pass, want time.Duration }
 	for name, steps := range map[string][]step{
-		"short":           {{time.Hour, 0, time.Hour}},
-		"gone":            {{year, 0, 0}, {0, 899 * time.Millisecond, 899 * time.Millisecond}, {-year, 5 * time.Second, 5899 * time.Millisecond}},
-		"lasts":           {{year, 0, 0}, {0, jumpConfirmation, year + jumpConfirmation}},
-		"comes again":     {{year, 0, 0}, {-year, time.Second, time.Second}, {year, time.Second, 2 * time.Second}},
-		"another":         {{year, 0, 0}, {year, time.Second, time.Second}, {-2 * year, time.Second, 2 * time.Second}},
-		"another lasts":   {{year, 0, 0}, {year, time.Second, time.Second}, {0, time.Second, 2*year + 2*time.Second}},
-		"back from there": {{year, 0, 0}, {0, time.Second, year + time.Second}, {-year, time.Second, year + 2*time.Second}},
-		"after a ride":    {{-2 * time.Hour, 0, 0}, {2 * time.Hour, 0, 0}, {0, time.Second, time.Second}},
-		"beyond numbers":  {{years146, 0, 0}, {years146, 0, 0}, {-2 * years146, time.Second, time.Second}},
+		"short":                  {{time.Hour, 0, time.Hour}},
+		"gone":                   {{year, 0, 0}, {0, 899 * time.Millisecond, 899 * time.Millisecond}, {-year, 5 * time.Second, 5899 * time.Millisecond}},
+		"lasts":                  {{year, 0, 0}, {0, jumpConfirmation, year + jumpConfirmation}},
+		"repeated":               {{year, 0, 0}, {-year, time.Second, time.Second}, {year, time.Second, 2 * time.Second}},
+		"another":                {{year, 0, 0}, {year, time.Second, time.Second}, {-2 * year, time.Second, 2 * time.Second}},
+		"another that lasts":     {{year, 0, 0}, {year, time.Second, time.Second}, {0, time.Second, 2*year + 2*time.Second}},
+		"a step back later":      {{year, 0, 0}, {0, time.Second, year + time.Second}, {-year, time.Second, year + 2*time.Second}},
+		"the end of a step back": {{-2 * time.Hour, 0, 0}, {2 * time.Hour, 0, 0}, {0, time.Second, time.Second}},
+		"more than 146 years":    {{years146, 0, 0}, {years146, 0, 0}, {-2 * years146, time.Second, time.Second}},
 	} {
 		fake := fakeclock.New(noon)
 		c := newClock(t, fake)
