@@ -48,12 +48,12 @@ func TestAssignerFaults(t *testing.T) {
 				c := newCached(t, a, smallOptions(t)...)
 				_, failed, err := takeFor(t, c, time.Minute)
 				if failed == 0 || !errors.Is(err, ErrLease) {
-					t.Errorf("%d failed, the last: %v", failed, err)
+					t.Errorf("%d calls failed, the last one with %v", failed, err)
 				}
 				works.Store(true)
 				time.Sleep(leasing.MaxRetryPause)
 				if _, failed, err := takeFor(t, c, 10*time.Second); failed != 0 || c.Stats().Rollovers == 0 {
-					t.Errorf("%d failed, %v", failed, err)
+					t.Errorf("%d calls failed, %v", failed, err)
 				}
 			})
 		})

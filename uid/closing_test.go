@@ -71,7 +71,7 @@ func TestCloseDuringTakes(t *testing.T) {
 
 // A thousand generators of each kind, with worker IDs from a file, leave neither goroutines nor file
 // descriptors behind.
-func TestNothingLeaks(t *testing.T) {
+func TestGeneratorsLeakNothing(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			leaktest.Check(t)

@@ -15,9 +15,9 @@ import (
 // a warning, the last one works, and the next one is refused.
 func TestD15WorkerIDsEnd(t *testing.T) {
 	for _, tt := range []struct {
-		id     int64
-		warned bool
-		want   error
+		id          int64
+		wantWarning bool
+		want        error
 	}{{1, false, nil}, {921, false, nil}, {922, true, nil}, {1023, true, nil}, {1024, false, ErrWorkerID}} {
 		for _, mode := range modes {
 			a := new(disposableAssigner)
@@ -33,7 +33,7 @@ func TestD15WorkerIDsEnd(t *testing.T) {
 				}
 				g.Close()
 			}
-			if got := strings.Contains(log.String(), "less than a tenth of the worker IDs remains"); got != tt.warned {
+			if got := strings.Contains(log.String(), "less than a tenth of the worker IDs remains"); got != tt.wantWarning {
 				t.Errorf("%s: worker ID %d: the log is %q", mode.name, tt.id, log.String())
 			}
 		}

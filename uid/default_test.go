@@ -167,7 +167,7 @@ func TestDefaultStaysWithinTheLease(t *testing.T) {
 
 // A static lease, on a clock that shows whole seconds: after a restart at the same instant, the leases
 // share no unit.
-func TestStaticAtTheBeginningOfAUnit(t *testing.T) {
+func TestStaticAtTheStartOfAUnit(t *testing.T) {
 	for _, mode := range modes {
 		fake, last := fakeclock.New(noon.Truncate(time.Second)), ID(-1)
 		for range 5 {

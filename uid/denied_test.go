@@ -21,16 +21,16 @@ type laggingStore struct {
 	reserveCalls  atomic.Int64
 }
 
-func newLaggingStore(by, lead time.Duration) *laggingStore {
+func newLaggingStore(lag, maxAhead time.Duration) *laggingStore {
 	a := new(laggingStore)
-	a.lag.Store(int64(by))
-	a.maxAhead.Store(int64(lead))
+	a.lag.Store(int64(lag))
+	a.maxAhead.Store(int64(maxAhead))
 	a.assign = func(_ context.Context, n int64) (workerassign.Lease, error) {
 		return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
 			a.reserveCalls.Add(1)
 			time.Sleep(2 * time.Millisecond)
-			if most := time.Now().Add(time.Duration(a.maxAhead.Load() - a.lag.Load())); until.After(most) {
-				return most, nil
+			if latest := time.Now().Add(time.Duration(a.maxAhead.Load() - a.lag.Load())); until.After(latest) {
+				return latest, nil
 			}
 			return until, nil
 		}}, nil

@@ -55,8 +55,8 @@ func TestD6IdleStaysFresh(t *testing.T) {
 		check := func() {
 			t.Helper()
 			p := c.Parse(next(t, c))
-			if lag := time.Since(p.Time); lag > DefaultMaxStaleness || lag < -9*time.Second {
-				t.Errorf("%v is %v behind the clock", p, lag)
+			if behind := time.Since(p.Time); behind > DefaultMaxStaleness || behind < -9*time.Second {
+				t.Errorf("%v is %v behind the clock", p, behind)
 			}
 			if ahead := c.Stats().Ahead; ahead < -DefaultMaxStaleness {
 				t.Errorf("Stats().Ahead = %v", ahead)

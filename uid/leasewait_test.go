@@ -14,8 +14,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A Default generator makes one call of a lease at a time, and pauses between calls that fail or grant
-// nothing. Close wakes takers that wait for the lease.
+// A Default generator never makes two calls of a lease concurrently, and pauses between calls that fail
+// or grant nothing. Close wakes takers that wait for the lease.
 func TestDefaultLimitsReserveCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err      error
@@ -78,8 +78,8 @@ func TestDefaultLimitsReserveCalls(t *testing.T) {
 	})
 }
 
-// However many takers wait, there is one call of each lease at a time, and the pauses between calls
-// that grant nothing grow.
+// However many takers wait, there are never two concurrent calls of a lease, and the pauses between
+// calls that grant nothing grow.
 func TestDefaultWaitersShareATry(t *testing.T) {
 	for _, takers := range []int{1, 8, 200} {
 		synctest.Test(t, func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestNextLeaseIsExtended(t *testing.T) {
 	})
 }
 
-// If both the lease and the next one expired while the process was stopped, a third one replaces them,
+// If the lease and the next one both expire during an outage of the store, a third one replaces them,
 // whether Reserve fails or only grants nothing more.
 func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 	for _, silently := range []bool{false, true} {

@@ -108,9 +108,9 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.RunScript(t, db, string(script))
-	const bound = 40 * time.Second
-	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db), uid.WithMaxBorrow(bound))
+	mariadbtest.Script(t, db, string(script))
+	const borrowLimit = 40 * time.Second
+	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db), uid.WithMaxBorrow(borrowLimit))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +179,9 @@ func TestRolloversOnAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const bound, rate = 4 * time.Second, 10 * 1024
+	const borrowLimit, rate = 4 * time.Second, 10 * 1024
 	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db, workerassign.WithAttemptTimeout(time.Second)),
-		uid.WithLayout(layout), uid.WithBoostPower(0), uid.WithMaxBorrow(bound))
+		uid.WithLayout(layout), uid.WithBoostPower(0), uid.WithMaxBorrow(borrowLimit))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,13 +219,13 @@ func TestRolloversOnAServer(t *testing.T) {
 	// A lease lasts for the seconds from now up to the borrow limit, which are five, and for those that
 	// pass meanwhile: 1,024 (5 + t) = 10,240 t.
 	predicted := time.Since(begin).Seconds() / (5. / 9)
-	var spent float64
-	if err := db.Get(&spent, "SELECT COUNT(*) FROM WORKER_NODE"); err != nil {
+	var usedUp float64
+	if err := db.Get(&usedUp, "SELECT COUNT(*) FROM WORKER_NODE"); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d rollovers, %.0f worker IDs used up, %.1f predicted", g.Stats().Rollovers, spent, predicted)
-	if spent < predicted*0.75-2 || spent > predicted*1.25+2 {
-		t.Errorf("%.0f worker IDs were used up, %.1f predicted", spent, predicted)
+	t.Logf("%d rollovers, %.0f worker IDs used up, %.1f predicted", g.Stats().Rollovers, usedUp, predicted)
+	if usedUp < predicted*0.75-2 || usedUp > predicted*1.25+2 {
+		t.Errorf("%.0f worker IDs were used up, %.1f predicted", usedUp, predicted)
 	}
 
 	s.Kill()

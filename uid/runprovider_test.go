@@ -14,7 +14,7 @@ import (
 
 // D6: the original runs ahead of the clock without a limit. Here UID time stays within the borrow
 // limit: by rollovers or, without them, by the take policy.
-func TestD6BusyStaysWithinTheBound(t *testing.T) {
+func TestD6BusyStaysWithinTheBorrowLimit(t *testing.T) {
 	l := layout(t, 31, 27, 5)
 	t.Run("rollover", func(t *testing.T) {
 		a := new(disposableAssigner)
@@ -29,8 +29,8 @@ func TestD6BusyStaysWithinTheBound(t *testing.T) {
 		if st.Rollovers < 20_000/(32*12)-1 || st.Rollovers > 20_000/(32*10) {
 			t.Errorf("%d rollovers for 20,000 UIDs at about 352 UIDs per lease", st.Rollovers)
 		}
-		if spent := a.lastID.Load(); spent > int64(st.Rollovers)+2 {
-			t.Errorf("%d worker IDs were used up by %d rollovers; want one for the lease in use and one for the next lease", spent, st.Rollovers)
+		if usedUp := a.lastID.Load(); usedUp > int64(st.Rollovers)+2 {
+			t.Errorf("%d worker IDs were used up by %d rollovers; want one for the lease in use and one for the next lease", usedUp, st.Rollovers)
 		}
 		c.Close()
 		if a.released.Load() != a.lastID.Load() {
@@ -104,13 +104,13 @@ func TestIdleGeneratorNeverRollsOver(t *testing.T) {
 
 // While the assigner fails, UIDs are generated up to the borrow limit, and then the take policy
 // applies. When it works again, the generator recovers.
-func TestRolloverWithTheAssignerDown(t *testing.T) {
+func TestRolloverWhileTheAssignerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, down := new(disposableAssigner), errors.New("the store is down")
+		a, failure := new(disposableAssigner), errors.New("the store is down")
 		var log bytes.Buffer
 		c := newCached(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 27, 5)), WithBoostPower(1),
 			WithMaxBorrow(10*time.Second), logInto(&log))
-		a.failWith(down)
+		a.failWith(failure)
 		got := 0
 		var err error
 		for ; err == nil; got++ {
@@ -120,7 +120,7 @@ func TestRolloverWithTheAssignerDown(t *testing.T) {
 		if got < 32*10 || got > 32*12 {
 			t.Errorf("%d UIDs before the borrow limit, want the 352 of 11 seconds", got)
 		}
-		if !errors.Is(err, down) || !errors.Is(err, ErrLease) {
+		if !errors.Is(err, failure) || !errors.Is(err, ErrLease) {
 			t.Errorf("Next() = %v, want the store's error", err)
 		}
 		a.recover()
@@ -183,7 +183,7 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 		c := newCached(t, a, smallOptions(t, WithLayout(layout(t, 31, 2, 4)))...)
 		_, failed, err := takeFor(t, c, 10*time.Minute)
 		if failed == 0 || !errors.Is(err, ErrLease) || !errors.Is(err, ErrWorkerID) {
-			t.Errorf("%d failed, the last: %v", failed, err)
+			t.Errorf("%d calls failed, the last one with %v", failed, err)
 		}
 		if got := a.lastID.Load(); got != 4 {
 			t.Errorf("%d worker IDs were assigned, want 1 to 3 and one that does not fit", got)

@@ -76,7 +76,7 @@ func TestInvariant1NewLeaseEndsThePreviousOne(t *testing.T) {
 func TestCachedStaysWithinTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &recyclingAssigner{granted: time.Now().Add(3 * time.Second)}
-		floor := a.granted
+		notBefore := a.granted
 		c := newCached(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 5)), WithReserveAhead(20*time.Second))
 		granted := func() time.Time {
 			a.mu.Lock()
@@ -86,8 +86,8 @@ func TestCachedStaysWithinTheLease(t *testing.T) {
 		for range 32 * 100 {
 			p := c.Parse(next(t, c))
 			synctest.Wait()
-			if p.Time.Before(floor) || !p.Time.Before(granted()) {
-				t.Fatalf("%v is not within the lease, from %v to %v", p, floor, granted())
+			if p.Time.Before(notBefore) || !p.Time.Before(granted()) {
+				t.Fatalf("%v is not within the lease, from %v to %v", p, notBefore, granted())
 			}
 		}
 		if a.reserveCalls < 5 || a.reserveCalls > 30 {

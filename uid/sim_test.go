@@ -134,9 +134,9 @@ func (s *simulation) run(events int) error {
 			break
 		}
 	}
-	for _, n := range s.hosts {
-		if n.process != nil {
-			s.crash(n)
+	for _, h := range s.hosts {
+		if h.process != nil {
+			s.crash(h)
 		}
 	}
 	return s.err
@@ -160,19 +160,21 @@ func TestSimulation(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		seeds = min(seeds, 1_000)
 	}
-	var sum simulation
+	var total simulation
 	for seed := range seeds {
 		s := newSimulation(seed+1, 0)
 		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
 			t.Fatalf("seed %d (to replay it, use -sim.seed=%d): %v", seed+1, seed+1, err)
 		}
-		sum.uids, sum.leases, sum.rollovers = sum.uids+s.uids, sum.leases+s.leases, sum.rollovers+s.rollovers
-		sum.exhausted, sum.refused, sum.lost = sum.exhausted+s.exhausted, sum.refused+s.refused, sum.lost+s.lost
-		sum.released += s.released
+		total.uids, total.leases, total.rollovers = total.uids+s.uids, total.leases+s.leases, total.rollovers+s.rollovers
+		total.exhausted, total.refused, total.lost = total.exhausted+s.exhausted, total.refused+s.refused, total.lost+s.lost
+		total.released += s.released
 	}
 	t.Logf("%d seeds: %d UIDs, %d leases, %d rollovers; refused: %d takes after the end of the time bits, %d while the clock was set back; "+
-		"%d replies of the store lost; %d leases released before their grant was used up", seeds, sum.uids, sum.leases, sum.rollovers, sum.exhausted, sum.refused, sum.lost, sum.released)
-	if sum.uids == 0 || sum.leases == 0 || sum.rollovers == 0 || sum.exhausted == 0 || sum.refused == 0 || sum.lost == 0 || sum.released == 0 {
+		"%d replies of the store lost; %d leases released before their grant was used up",
+		seeds, total.uids, total.leases, total.rollovers, total.exhausted, total.refused, total.lost, total.released)
+	if total.uids == 0 || total.leases == 0 || total.rollovers == 0 ||
+		total.exhausted == 0 || total.refused == 0 || total.lost == 0 || total.released == 0 {
 		t.Error("at least one of these never happened")
 	}
 }

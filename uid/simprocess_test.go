@@ -34,7 +34,7 @@ func (s *simulation) start(h *simHost) {
 	})
 	process.clock, process.leases, s.format = core.clock, core.leases, core.cfg.format
 	if !s.store.recycles && !static && s.rnd.IntN(3) == 0 {
-		// What differs in a Default generator is only how it stamps UIDs, so the real one is used.
+		// A Default generator whose lease has no end starts no background tasks, so none are simulated.
 		d, err := NewDefault(context.Background(), s.store, opts...)
 		if err != nil {
 			return

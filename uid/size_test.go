@@ -9,7 +9,7 @@ import (
 // A generator with default options and a full ring uses at most 64 KiB of memory. The original's ring
 // uses about 5 MiB.
 func TestSizeOfCached(t *testing.T) {
-	const count, maxSize = 200, 64 << 10
+	const generatorCount, maxSize = 200, 64 << 10
 	heapInUse := func() uint64 {
 		runtime.GC()
 		runtime.GC()
@@ -18,17 +18,17 @@ func TestSizeOfCached(t *testing.T) {
 		return m.HeapAlloc + m.StackInuse
 	}
 	a := new(disposableAssigner)
-	generators := make([]*Cached, count)
+	generators := make([]*Cached, generatorCount)
 	before := heapInUse()
 	for i := range generators {
 		generators[i] = newCached(t, a)
 	}
-	size := (heapInUse() - before) / count
+	size := (heapInUse() - before) / generatorCount
 	t.Logf("%d bytes", size)
 	if size < 1<<10 || size > maxSize {
 		t.Errorf("a generator uses %d bytes, want at most %d", size, maxSize)
 	}
-	if fill := generators[count-1].Stats().FillLevel; fill != 1 {
+	if fill := generators[generatorCount-1].Stats().FillLevel; fill != 1 {
 		t.Errorf("the ring's fill level is %v", fill)
 	}
 }
@@ -52,8 +52,8 @@ func TestHotCallsAllocateNothing(t *testing.T) {
 		}
 	}
 	// The iterator allocates when it starts, and not for each UID.
-	few := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch[:1]) })
-	if many := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch) }); many != few {
-		t.Errorf("iterating allocates %v times for 1 UID, %v times for %d", few, many, len(batch))
+	forOne := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch[:1]) })
+	if forAll := testing.AllocsPerRun(100, func() { c.takeFromIterator(batch) }); forAll != forOne {
+		t.Errorf("iterating allocates %v times for 1 UID, %v times for %d", forOne, forAll, len(batch))
 	}
 }

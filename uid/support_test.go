@@ -36,6 +36,7 @@ func mustFormat(tb testing.TB, opts ...Option) Format {
 // bubbleEpoch is before the time at which a synctest bubble starts.
 var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
 
+// noon is noon and half a second: in the middle of a time unit of a second.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
 
 // discardLog makes a generator log nothing, for tests that cause log records on purpose.
@@ -122,13 +123,13 @@ func stats(g Generator) Stats { return g.(interface{ Stats() Stats }).Stats() }
 
 // expectBothRefuse checks that both constructors return the wanted error and no generator, and how many
 // worker IDs were used up. All of these must have been released.
-func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, spent int64, opts ...Option) {
+func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, usedUp int64, opts ...Option) {
 	t.Helper()
 	for _, mode := range modes {
 		before := a.lastID.Load()
 		expectConstructorError(t, mode.name, mode.make, a, want, text, opts...)
-		if got := a.lastID.Load() - before; got != spent {
-			t.Errorf("%s: %d worker IDs were used up, want %d", mode.name, got, spent)
+		if got := a.lastID.Load() - before; got != usedUp {
+			t.Errorf("%s: %d worker IDs were used up, want %d", mode.name, got, usedUp)
 		}
 	}
 	if released := a.released.Load(); released != a.lastID.Load() {

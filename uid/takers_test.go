@@ -61,12 +61,12 @@ func (c *Cached) takeFromIterator(dst []ID) (n int, err error) {
 func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, rising bool) {
 	t.Helper()
 	var (
-		seen  uniq.Set
-		taken atomic.Int64
-		all   sync.WaitGroup
-		l     = g.(interface{ Format() Format }).Format().Layout()
-		top   = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
-		ways  = waysToTake(g)
+		seen     uniq.Set
+		taken    atomic.Int64
+		all      sync.WaitGroup
+		l        = g.(interface{ Format() Format }).Format().Layout()
+		greatest = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
+		ways     = waysToTake(g)
 	)
 	for n := range goroutines {
 		all.Go(func() {
@@ -84,7 +84,7 @@ func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, ri
 						runtime.Gosched()
 					}
 					for _, id := range batch[:n] {
-						if int64(id) < 0 || int64(id) > top {
+						if int64(id) < 0 || int64(id) > greatest {
 							t.Errorf("%d does not fit layout %v", id, l)
 							return
 						}

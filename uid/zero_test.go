@@ -137,7 +137,7 @@ func TestZeroFormats(t *testing.T) {
 }
 
 // go vet reports copies of types that must not be copied.
-func TestVetFindsCopies(t *testing.T) {
+func TestVetReportsCopies(t *testing.T) {
 	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
 		needs.Missing(t, "the go command was not found, which go vet requires")

@@ -26,36 +26,36 @@ type journalAssigner struct {
 var errKilled = errors.New("killed")
 
 // step returns an error if the process is killed. The caller holds the lock.
-func (d *journalAssigner) step() error {
-	if d.steps++; d.steps == d.killAt {
-		d.killed = true
+func (a *journalAssigner) step() error {
+	if a.steps++; a.steps == a.killAt {
+		a.killed = true
 	}
-	if d.killed {
+	if a.killed {
 		return errKilled
 	}
 	return nil
 }
 
-func (d *journalAssigner) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.step(); err != nil {
+func (a *journalAssigner) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.step(); err != nil {
 		return nil, err
 	}
-	return &journalLease{journalAssigner: d, notBefore: d.grantedUntil}, d.step()
+	return &journalLease{journalAssigner: a, notBefore: a.grantedUntil}, a.step()
 }
 
 // restart starts a new process, which has the stored grant and is killed after a number of steps.
-func (d *journalAssigner) restart(killAfter int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.killed, d.killAt = false, d.steps+killAfter
+func (a *journalAssigner) restart(killAfter int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.killed, a.killAt = false, a.steps+killAfter
 }
 
-func (d *journalAssigner) state() (written time.Time, dead bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.grantedUntil, d.killed
+func (a *journalAssigner) state() (grantedUntil time.Time, killed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.grantedUntil, a.killed
 }
 
 type journalLease struct {
@@ -103,15 +103,15 @@ func TestInvariant1KilledAtEveryStep(t *testing.T) {
 						ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 						id, err := nextContext(ctx, g)
 						cancel()
-						written, dead := journal.state()
-						if dead {
+						grantedUntil, killed := journal.state()
+						if killed {
 							break // nothing has seen a UID that was taken after the kill
 						}
 						if err != nil {
 							t.Fatalf("%s, kill at %d: %v", mode.name, kill, err)
 						}
-						if p := g.Parse(id); seen[id] || !p.Time.Before(written) || p.WorkerID != 7 {
-							t.Fatalf("%s, kill at %d: %v is a duplicate (%v), or is not before %v", mode.name, kill, p, seen[id], written)
+						if p := g.Parse(id); seen[id] || !p.Time.Before(grantedUntil) || p.WorkerID != 7 {
+							t.Fatalf("%s, kill at %d: %v is a duplicate (%v), or is not before %v", mode.name, kill, p, seen[id], grantedUntil)
 						}
 						seen[id] = true
 						time.Sleep(100 * time.Millisecond)
@@ -152,10 +152,10 @@ func TestStoreOutage(t *testing.T) {
 				}
 				return got, last
 			}
-			setDown := func(dead bool) {
+			setDown := func(down bool) {
 				journal.mu.Lock()
 				defer journal.mu.Unlock()
-				journal.killed = dead
+				journal.killed = down
 			}
 			if got, err := takeEachSecond(30); got != 30 {
 				t.Fatalf("%s: %d of 30, %v", mode.name, got, err)
