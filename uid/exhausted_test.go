@@ -23,13 +23,13 @@ func TestD2TimeBitsEnd(t *testing.T) {
 
 // testTimeBitsEnd takes UIDs up to the end of the time bits, which is a number of units after the
 // clock's unit.
-func testTimeBitsEnd(t *testing.T, unitsLeft int) {
+func testTimeBitsEnd(t *testing.T, unitsAfter int) {
 	l := layout(t, 28, 22, 3)
 	epoch := time.Date(2016, 5, 20, 0, 0, 0, 0, time.UTC)
 	last := epoch.Add((1<<28 - 1) * time.Second)
 	for _, mode := range modes {
 		for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
-			fake := fakeclock.New(last.Add(-time.Duration(unitsLeft) * time.Second))
+			fake := fakeclock.New(last.Add(-time.Duration(unitsAfter) * time.Second))
 			var log bytes.Buffer
 			g, err := mode.make(context.Background(), new(disposableAssigner), WithLayout(l), WithEpoch(epoch), WithClock(fake),
 				WithTakePolicy(policy), logInto(&log))
@@ -56,7 +56,7 @@ func testTimeBitsEnd(t *testing.T, unitsLeft int) {
 					fake.Advance(time.Second) // otherwise Default waits for it
 				}
 			}
-			if want := (unitsLeft + 1) * 8; got != want || before != ID(l.AllocateUnchecked(l.MaxDelta(), 1, 7)) {
+			if want := (unitsAfter + 1) * 8; got != want || before != ID(l.AllocateUnchecked(l.MaxDelta(), 1, 7)) {
 				t.Errorf("%s/%v: %d UIDs, the last one %v; want %d", mode.name, policy, got, g.Parse(before), want)
 			}
 			for range 3 {

@@ -60,13 +60,13 @@ func TestLocalWaitEnds(t *testing.T) {
 		_, err = l.NextContext(ctx)
 	}
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrEmpty) {
-		t.Errorf("%v", err)
+		t.Errorf("NextContext() = %v, want ErrEmpty with the context's error", err)
 	}
 	time.AfterFunc(20*time.Millisecond, func() { c.Close() })
 	for err = nil; err == nil; {
 		_, err = l.Next()
 	}
 	if err != ErrClosed {
-		t.Errorf("%v", err)
+		t.Errorf("Next() = %v, want ErrClosed", err)
 	}
 }

@@ -27,7 +27,7 @@ import (
 // fresh again. It is stopped for 4 s, or for a minute if RINGUID_MINUTE is set.
 func TestStoppedProcess(t *testing.T) {
 	if path := os.Getenv("RINGUID_TEST_STOP"); path != "" {
-		if err := generateUntilTold(path); err != nil {
+		if err := generateUntilStopFile(path); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -66,8 +66,8 @@ func TestStoppedProcess(t *testing.T) {
 	t.Log(out.String())
 }
 
-// generateUntilTold takes UIDs from both kinds of generator until there is a file named stop.
-func generateUntilTold(folder string) error {
+// generateUntilStopFile takes UIDs from both kinds of generator until there is a file named stop.
+func generateUntilStopFile(folder string) error {
 	workers := workerassign.NewFile(filepath.Join(folder, "worker"))
 	c, err := uid.NewCached(context.Background(), workers)
 	if err != nil {
