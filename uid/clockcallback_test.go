@@ -46,7 +46,7 @@ func TestClockPanics(t *testing.T) {
 		if mode.name == "Default" && (!errors.Is(err, ErrClock) || id != 0) {
 			t.Errorf("%s: Next() = %d, %v; want ErrClock", mode.name, id, err)
 		}
-		stats(g)
+		g.Stats()
 		clock.hook.Store(nil)
 		if id := next(t, g); id <= before {
 			t.Errorf("%s: %d was returned after %d", mode.name, id, before)

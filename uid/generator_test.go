@@ -98,7 +98,7 @@ func TestSection9(t *testing.T) {
 			if p := g.Parse(id); p.WorkerID != 1 {
 				t.Errorf("%s: after Close Parse() = %v", mode.name, p)
 			}
-			if st := stats(g); st.Issued != 1 {
+			if st := g.Stats(); st.Issued != 1 {
 				t.Errorf("%s: after Close Stats().Issued = %d, want 1", mode.name, st.Issued)
 			}
 		}

@@ -89,12 +89,12 @@ func TestInvariant5NoUIDIsZero(t *testing.T) {
 				t.Errorf("%s: %d, want %d", mode.name, id, want)
 			}
 		}
-		if n := stats(g).Issued; n != 15 {
+		if n := g.Stats().Issued; n != 15 {
 			t.Errorf("%s: Stats().Issued = %d, want 15", mode.name, n)
 		}
 		fake.Advance(time.Second)
-		if p := g.Parse(next(t, g)); p.Delta != 1 || p.Sequence != 0 || stats(g).Issued != 16 {
-			t.Errorf("%s: %v, %d UIDs issued", mode.name, p, stats(g).Issued)
+		if p := g.Parse(next(t, g)); p.Delta != 1 || p.Sequence != 0 || g.Stats().Issued != 16 {
+			t.Errorf("%s: %v, %d UIDs issued", mode.name, p, g.Stats().Issued)
 		}
 		g.Close()
 	}

@@ -118,9 +118,6 @@ func nextContext(ctx context.Context, g Generator) (ID, error) {
 	}).NextContext(ctx)
 }
 
-// stats returns the statistics of either generator.
-func stats(g Generator) Stats { return g.(interface{ Stats() Stats }).Stats() }
-
 // expectBothRefuse checks that both constructors return the wanted error and no generator, and how many
 // worker IDs were used up. All of these must have been released.
 func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, usedUp int64, opts ...Option) {

@@ -64,7 +64,7 @@ func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, ri
 		seen     uniq.Set
 		taken    atomic.Int64
 		all      sync.WaitGroup
-		l        = g.(interface{ Format() Format }).Format().Layout()
+		l        = g.Format().Layout()
 		greatest = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
 		ways     = waysToTake(g)
 	)
@@ -109,7 +109,7 @@ func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, ri
 		t.Errorf("%d of %d UIDs are distinct", n, taken.Load())
 	}
 	// A UID that is claimed in a block counts as issued, whether it is taken or not.
-	if st := stats(g); st.Issued < uint64(taken.Load()) || len(ways) == 2 && st.Issued != uint64(taken.Load()) {
+	if st := g.Stats(); st.Issued < uint64(taken.Load()) || len(ways) == 2 && st.Issued != uint64(taken.Load()) {
 		t.Errorf("Stats().Issued = %d, want %d", st.Issued, taken.Load())
 	}
 }

@@ -140,7 +140,7 @@ func TestZeroFormats(t *testing.T) {
 func TestVetReportsCopies(t *testing.T) {
 	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		needs.Missing(t, "the go command was not found, which go vet requires")
+		testreq.Missing(t, "the go command was not found, which go vet requires")
 	}
 	for _, name := range []string{"Local", "Block", "Cached", "Default"} {
 		if want := "copies lock value to " + strings.ToLower(name); err == nil || !strings.Contains(string(out), want) {
