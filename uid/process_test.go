@@ -108,7 +108,7 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.Script(t, db, string(script))
+	mariadbtest.RunScript(t, db, string(script))
 	const borrowLimit = 40 * time.Second
 	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db), uid.WithMaxBorrow(borrowLimit))
 	if err != nil {
