@@ -27,7 +27,7 @@ func TestTakingALeaseHasALongerTimeout(t *testing.T) {
 	})
 }
 
-// Ready has the next lease taken in the background, once, and returns it when its first unit is granted.
+// Ready starts to take the next lease in the background, once, and returns it when its first unit is granted.
 func TestReadyTakesTheNextLease(t *testing.T) {
 	m := newTestManager(t, 31)
 	m.acquire(t)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// fails returns a try that fails n times and then succeeds, and counts its calls.
-func fails(n int, err error, calls *int) try {
+// failTimes returns a try that fails n times and then succeeds, and counts its calls.
+func failTimes(n int, err error, calls *int) try {
 	return func(context.Context) (bool, error) {
 		if *calls++; *calls <= n {
 			return false, err
@@ -36,7 +36,7 @@ func TestTaskIsTriedWithGrowingPauses(t *testing.T) {
 	m := newTestManager(t, 31)
 	var task retryTask
 	calls := 0
-	if err := m.run(m.ctx, &task, "act", 0, fails(12, errStore, &calls)); err != nil {
+	if err := m.run(m.ctx, &task, "act", 0, failTimes(12, errStore, &calls)); err != nil {
 		t.Errorf("run() = %v before the first try", err)
 	}
 	m.runTasks()
@@ -55,7 +55,7 @@ func TestTaskIsTriedWithGrowingPauses(t *testing.T) {
 	}
 }
 
-// A task that changed nothing notifies nobody.
+// A task notifies the generator only if it has changed something.
 func TestTaskNotifiesOfChangesOnly(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		m := newTestManager(t, 31)
@@ -78,7 +78,7 @@ func TestTaskHasALongestPause(t *testing.T) {
 		m := newTestManager(t, 31)
 		task := retryTask{maxPause: maxPause}
 		calls := 0
-		m.run(m.ctx, &task, "act", 0, fails(5, errStore, &calls))
+		m.run(m.ctx, &task, "act", 0, failTimes(5, errStore, &calls))
 		m.runTasks()
 		if len(m.pauses) != 5 {
 			t.Fatalf("%s: %d pauses, want 5", name, len(m.pauses))
@@ -97,7 +97,7 @@ func TestTaskRunsOnce(t *testing.T) {
 	var task retryTask
 	var errs []error
 	calls := 0
-	failing := fails(3, errStore, &calls)
+	failing := failTimes(3, errStore, &calls)
 	f := func(ctx context.Context) (bool, error) {
 		errs = append(errs, m.run(m.ctx, &task, "act", 0, failing))
 		return failing(ctx)
@@ -188,7 +188,7 @@ func TestPermanentErrorEndsTheTask(t *testing.T) {
 	var task retryTask
 	calls := 0
 	permanent := fmt.Errorf("no more: %w", ErrWorkerID)
-	f := fails(100, permanent, &calls)
+	f := failTimes(100, permanent, &calls)
 	m.run(m.ctx, &task, "act", 0, f)
 	m.runTasks()
 	for range 3 {
