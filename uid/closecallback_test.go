@@ -48,7 +48,7 @@ func TestCloseFromACallback(t *testing.T) {
 					published.Store(&g)
 					for range 1_000 {
 						ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-						nextContext(ctx, g)
+						g.NextContext(ctx)
 						cancel()
 					}
 					begin := time.Now()

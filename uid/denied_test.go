@@ -77,7 +77,7 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 							continue
 						}
 						ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-						_, lastErr = nextContext(ctx, g)
+						_, lastErr = g.NextContext(ctx)
 						cancel()
 						time.Sleep(100 * time.Millisecond)
 					}
@@ -121,7 +121,7 @@ func TestWaitersShareATry(t *testing.T) {
 					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 					defer cancel()
 					for ctx.Err() == nil {
-						nextContext(ctx, g)
+						g.NextContext(ctx)
 						time.Sleep(20 * time.Millisecond)
 					}
 				})

@@ -101,7 +101,7 @@ func TestInvariant1KilledAtEveryStep(t *testing.T) {
 					}
 					for range 600 { // a minute, unless it is killed before that
 						ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-						id, err := nextContext(ctx, g)
+						id, err := g.NextContext(ctx)
 						cancel()
 						grantedUntil, killed := journal.state()
 						if killed {

@@ -42,7 +42,7 @@ func TestLogHandlerTakesUIDs(t *testing.T) {
 					fail.Store(round%2 == 1)
 					for range 500 {
 						ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-						nextContext(ctx, g)
+						g.NextContext(ctx)
 						cancel()
 						if mode.name == "Cached" {
 							time.Sleep(time.Millisecond)

@@ -111,13 +111,6 @@ var modes = []struct {
 // takePolicies are the take policies of the library.
 var takePolicies = []TakePolicy{CallerPads, Wait, Fail}
 
-// nextContext calls NextContext of either generator.
-func nextContext(ctx context.Context, g Generator) (ID, error) {
-	return g.(interface {
-		NextContext(context.Context) (ID, error)
-	}).NextContext(ctx)
-}
-
 // expectBothRefuse checks that both constructors return the wanted error and no generator, and how many
 // worker IDs were used up. All of these must have been released.
 func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, usedUp int64, opts ...Option) {
