@@ -63,6 +63,20 @@ func TestLogParts(t *testing.T) {
 	}
 }
 
+// A log in JSON stays valid if a time is beyond the year 9999, for which package slog has no form.
+func TestLogTimeBeyondYear9999(t *testing.T) {
+	far := newFormat(t, WithLayout(layout(t, 50, 6, 7))).Parse(1<<63 - 1)
+	fields, text := logged(t, far)
+	const year = "35680373-"
+	if v, ok := fields["v"].(map[string]any); !ok || !strings.HasPrefix(v["time"].(string), year) || !strings.Contains(text, "v.time="+year) {
+		t.Errorf("the parts are logged as %v and as %s; want the year %s", fields, text, year)
+	}
+	fields, text = logged(t, Stats{End: far.Time})
+	if v, ok := fields["v"].(map[string]any); !ok || !strings.HasPrefix(v["end"].(string), year) || !strings.Contains(text, "v.end="+year) {
+		t.Errorf("the statistics are logged as %v and as %s; want the year %s", fields, text, year)
+	}
+}
+
 func TestLogFormat(t *testing.T) {
 	_, text := logged(t, newFormat(t, WithTwitterLayout()))
 	if want := "v.layout=1-41-10-12 v.epoch=2026-01-01T00:00:00.000Z v.unit=1ms"; text != want {
