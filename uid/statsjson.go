@@ -14,7 +14,7 @@ var errNilStats = fmt.Errorf("%w: the Stats to unmarshal into are nil", ErrOptio
 type statsJSON struct {
 	WorkerID       int64         `json:"worker_id"`
 	Format         Format        `json:"format,omitzero"`
-	End            string        `json:"end,omitempty"` // a time.Time of a year beyond 9999 has no JSON
+	End            string        `json:"end,omitempty"` // not a time.Time, which has no JSON for a year beyond 9999
 	Issued         uint64        `json:"issued"`
 	RejectedTakes  uint64        `json:"rejected_takes"`
 	Ahead          time.Duration `json:"ahead"`
@@ -39,8 +39,8 @@ type paddingsJSON struct {
 
 // MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case, as in a
 // log (worker_id, rejected_takes, fill_level). The format is its text, ahead a number of nanoseconds,
-// end a time as in RFC 3339 (with more digits of the year if it has more than four), and last_error
-// the error's text. Without a format or an error the key is left out.
+// end a time as in RFC 3339, and last_error the error's text. A format, an end or an error that is not
+// set is left out.
 func (st Stats) MarshalJSON() ([]byte, error) {
 	out := statsJSON{
 		WorkerID:       st.WorkerID,

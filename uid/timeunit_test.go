@@ -83,7 +83,7 @@ func TestTwitterLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As Twitter composes it: milliseconds, data centre, worker, sequence.
+	// As Twitter composes it: milliseconds, data center, worker, sequence.
 	if want := ID(at.Sub(DefaultEpoch()).Milliseconds()<<22 | 5<<17 | 7<<12 | 42); id != want {
 		t.Errorf("%d, want %d", id, want)
 	}
