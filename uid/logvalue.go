@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// LogValue implements slog.LogValuer: an ID is logged as the string that it is in JSON.
+// LogValue implements slog.LogValuer: an ID is logged as the string that it is in JSON. Do not log a
+// *ID that may be nil: package slog then logs the text of a panic.
 func (id ID) LogValue() slog.Value { return slog.StringValue(id.String()) }
 
 // timeAttr returns an attribute for a time. If the year has more than four digits, the value is text:
