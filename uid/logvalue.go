@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// LogValue implements slog.LogValuer: an ID is logged as the string that it is in JSON. Do not log a
-// *ID that may be nil: package slog then logs the text of a panic.
-func (id ID) LogValue() slog.Value { return slog.StringValue(id.String()) }
-
 // timeAttr returns an attribute for a time. If the year has more than four digits, the value is text:
 // slog.JSONHandler writes such a time as invalid JSON.
 func timeAttr(key string, t time.Time) slog.Attr {
@@ -22,7 +18,7 @@ func timeAttr(key string, t time.Time) slog.Attr {
 // delta.
 func (p Parts) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.Attr{Key: "id", Value: p.ID.LogValue()},
+		slog.Attr{Key: "id", Value: slog.StringValue(p.ID.String())},
 		timeAttr("time", p.Time),
 		slog.Int64("worker_id", p.WorkerID),
 		slog.Int64("sequence", p.Sequence),
