@@ -198,7 +198,10 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 	if slot.Token == "" {
 		return !slot.Until.After(s.Now) && !slot.Until.After(now)
 	}
-	if cfg.name != "" && slot.Holder.Name == cfg.name && cfg.nameNeedsNoGrace(s.Pool) {
+	// A lease that was never extended has been taken a moment ago, possibly by a generator of this name that
+	// is about to reserve time.
+	extended := slot.From.Before(slot.Until)
+	if cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool) {
 		return slot.Until.Before(s.Now) && slot.Until.Before(now)
 	}
 	// After a start of the store only released slots are free for one grace.
@@ -307,6 +310,10 @@ func fullError(s PoolState) *PoolFullError {
 
 // missingSlotError returns the error for a slot that the pool should have.
 func missingSlotError(p Pool, workerID int64) error {
+	if p.Revision == 0 || workerID >= p.First+p.Slots {
+		return fmt.Errorf("%w: the slot of worker ID %d is missing, and the pool has %d slots: the store has lost writes, or somebody deleted the pool: see doc/fleet.md",
+			ErrPool, workerID, p.Slots)
+	}
 	return fmt.Errorf("%w: the slot of worker ID %d is missing, although slots %d to %d were added; slots must never be deleted: see doc/fleet.md",
 		ErrPool, workerID, p.First, p.First+p.Slots-1)
 }

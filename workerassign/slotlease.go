@@ -99,7 +99,9 @@ func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
 		return s, Slot{}, l.storeError("read", err)
 	}
 	if len(s.Slots) != 1 {
-		return s, Slot{}, missingSlotError(s.Pool, l.workerID)
+		// R7: after a failover the slot may be missing because the write that added it was lost.
+		l.noteHistory(ctx, s)
+		return s, Slot{}, fmt.Errorf("%w: %w", ErrLeaseLost, missingSlotError(s.Pool, l.workerID))
 	}
 	slot := s.Slots[0]
 	switch {
