@@ -124,7 +124,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	if workerID, ok := missingSlot(s); ok {
 		return nil, 0, missingSlotError(s.Pool, workerID)
 	}
-	full := fullError(s)
+	full := a.fullError(s)
 	return nil, max(full.NextFree.Sub(s.Now), time.Millisecond), full
 }
 
@@ -176,6 +176,9 @@ func (a *slotAssign) checkPool(p Pool) error {
 	}
 	if first := a.recycled.cfg.firstWorkerID; p.First != first {
 		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)
+	}
+	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
+		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", ErrOption, bound, p.Horizon)
 	}
 	return nil
 }
@@ -340,19 +343,19 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 	}
 	slot := s.Slots[0]
 	if !a.isFree(s, slot, a.req.now()) {
-		wait := later(slot.FreeAt, slot.Until).Sub(s.Now)
-		return nil, max(wait, time.Millisecond), &SlotHeldError{Slot: slot}
+		slot.FreeAt = a.recycled.cfg.nextFree(s, slot)
+		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}
 	}
 	lease, err := a.take(ctx, s, slot)
 	return lease, 0, err
 }
 
 // fullError returns the error for a pool whose slots are all held.
-func fullError(s PoolState) *PoolFullError {
+func (a *slotAssign) fullError(s PoolState) *PoolFullError {
 	e := &PoolFullError{Held: s.Pool.Slots}
 	for _, slot := range s.Slots {
-		if e.NextFree.IsZero() || slot.FreeAt.Before(e.NextFree) {
-			e.NextFree = slot.FreeAt
+		if free := a.recycled.cfg.nextFree(s, slot); e.NextFree.IsZero() || free.Before(e.NextFree) {
+			e.NextFree = free
 		}
 	}
 	return e

@@ -54,6 +54,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		return time.Time{}, ErrReleased
 	}
 	want := roundUp(until)
+	retry := newSwapRetry()
 	for {
 		s, slot, err := l.read(ctx)
 		if err != nil {
@@ -85,8 +86,29 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 			} else if again.Revision == slot.Revision {
 				return time.Time{}, l.storeError("extend", err)
 			}
+			continue
+		}
+		if err := retry.wait(ctx); err != nil {
+			return time.Time{}, l.storeError("extend", err)
 		}
 	}
+}
+
+// swapRetry pauses after writes that returned false. The next read usually returns the state that the write
+// met; but a store may return an older state for a moment.
+type swapRetry struct {
+	pauses   backoff
+	attempts int
+}
+
+func newSwapRetry() *swapRetry {
+	return &swapRetry{pauses: backoff{initial: 5 * time.Millisecond, maximum: 200 * time.Millisecond}}
+}
+
+// wait returns the error of ctx if that ends first.
+func (r *swapRetry) wait(ctx context.Context) error {
+	r.attempts++
+	return sleep(ctx, r.pauses.pause(r.attempts))
 }
 
 // isAging reports whether a slot that cannot be extended must be written nevertheless, because its last
@@ -143,6 +165,7 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 		return nil
 	}
 	used = roundUp(used)
+	retry := newSwapRetry()
 	for failures := 0; ; {
 		s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
 		if err != nil {
@@ -169,6 +192,10 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 			if ctx.Err() != nil || failures > 1 {
 				return l.storeError("release", err)
 			}
+			continue
+		}
+		if err := retry.wait(ctx); err != nil {
+			return l.storeError("release", err)
 		}
 	}
 }
