@@ -1,11 +1,12 @@
 // Package slotrecord encodes the records of a workerassign.SlotStore as JSON texts, for stores that keep
-// one text for each record. Operators can read them. Times are Unix milliseconds; a missing time is the
-// zero time.
+// one text for each record. Operators can read them. Times are Unix milliseconds; a time that is
+// missing is the zero time.
 package slotrecord
 
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
@@ -16,15 +17,15 @@ type slot struct {
 	WorkerID int64  `json:"workerID"`
 	Revision int64  `json:"revision"`
 	Token    string `json:"token,omitempty"`
-	From     millis `json:"from,omitempty"`
-	Until    millis `json:"until,omitempty"`
+	From     stamp  `json:"from,omitzero"`
+	Until    stamp  `json:"until,omitzero"`
 	History  string `json:"history"`
-	Written  millis `json:"written,omitempty"`
-	FreeAt   millis `json:"freeAt,omitempty"`
+	Written  stamp  `json:"written,omitzero"`
+	FreeAt   stamp  `json:"freeAt,omitzero"`
 	Name     string `json:"name,omitempty"`
 	Host     string `json:"host,omitempty"`
 	Process  string `json:"process,omitempty"`
-	Since    millis `json:"since,omitempty"`
+	Since    stamp  `json:"since,omitzero"`
 }
 
 // pool is the encoding of a workerassign.Pool. Durations are milliseconds.
@@ -34,29 +35,26 @@ type pool struct {
 	First    int64  `json:"first"`
 	Slots    int64  `json:"slots"`
 	History  string `json:"history"`
-	Since    millis `json:"since,omitempty"`
-	Floor    millis `json:"floor,omitempty"`
+	Since    stamp  `json:"since,omitzero"`
+	Floor    stamp  `json:"floor,omitzero"`
 	Horizon  int64  `json:"horizonMillis"`
 	Fencing  int64  `json:"fencingMillis"`
 	Skew     int64  `json:"skewMillis"`
 }
 
-// millis is a time in Unix milliseconds; 0 is the zero time.
-type millis int64
+// stamp is a time, which is encoded as Unix milliseconds, rounded up.
+type stamp struct{ time.Time }
 
-// fromTime rounds up.
-func fromTime(t time.Time) millis {
-	if t.IsZero() {
-		return 0
-	}
-	return millis(t.Add(time.Millisecond - 1).UnixMilli())
+// MarshalJSON implements json.Marshaler.
+func (t stamp) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, t.Add(time.Millisecond-1).UnixMilli(), 10), nil
 }
 
-func (m millis) time() time.Time {
-	if m == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(m)).UTC()
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *stamp) UnmarshalJSON(text []byte) error {
+	ms, err := strconv.ParseInt(string(text), 10, 64)
+	t.Time = time.UnixMilli(ms).UTC()
+	return err
 }
 
 // fromDuration rounds up.
@@ -66,22 +64,22 @@ func toDuration(ms int64) time.Duration { return time.Duration(ms) * time.Millis
 
 // EncodeSlot returns the text of a slot.
 func EncodeSlot(s workerassign.Slot) []byte {
-	return encode(slot{s.WorkerID, s.Revision, s.Token, fromTime(s.From), fromTime(s.Until), s.History, fromTime(s.Written),
-		fromTime(s.FreeAt), s.Holder.Name, s.Holder.Host, s.Holder.Process, fromTime(s.Holder.Since)})
+	return encode(slot{s.WorkerID, s.Revision, s.Token, stamp{s.From}, stamp{s.Until}, s.History, stamp{s.Written},
+		stamp{s.FreeAt}, s.Holder.Name, s.Holder.Host, s.Holder.Process, stamp{s.Holder.Since}})
 }
 
 // DecodeSlot returns the slot of a text. The error wraps workerassign.ErrPool and ErrPermanent.
 func DecodeSlot(text []byte) (workerassign.Slot, error) {
 	var s slot
 	err := decode(text, &s)
-	return workerassign.Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.time(), Until: s.Until.time(),
-		History: s.History, Written: s.Written.time(), FreeAt: s.FreeAt.time(),
-		Holder: workerassign.Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.time()}}, err
+	return workerassign.Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.Time, Until: s.Until.Time,
+		History: s.History, Written: s.Written.Time, FreeAt: s.FreeAt.Time,
+		Holder: workerassign.Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.Time}}, err
 }
 
 // EncodePool returns the text of a pool.
 func EncodePool(p workerassign.Pool) []byte {
-	return encode(pool{p.Revision, p.Format, p.First, p.Slots, p.History, fromTime(p.Since), fromTime(p.Floor),
+	return encode(pool{p.Revision, p.Format, p.First, p.Slots, p.History, stamp{p.Since}, stamp{p.Floor},
 		fromDuration(p.Horizon), fromDuration(p.Fencing), fromDuration(p.Skew)})
 }
 
@@ -90,7 +88,7 @@ func DecodePool(text []byte) (workerassign.Pool, error) {
 	var p pool
 	err := decode(text, &p)
 	return workerassign.Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
-		Since: p.Since.time(), Floor: p.Floor.time(),
+		Since: p.Since.Time, Floor: p.Floor.Time,
 		Horizon: toDuration(p.Horizon), Fencing: toDuration(p.Fencing), Skew: toDuration(p.Skew)}, err
 }
 

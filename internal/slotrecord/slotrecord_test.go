@@ -13,7 +13,7 @@ func TestRoundTrip(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 	slot := workerassign.Slot{WorkerID: 7, Revision: 3, Token: "token", From: at(1_795_000_000_001), Until: at(1_795_000_000_002), History: `h"1`,
 		Written: at(-5), FreeAt: at(9_999_999_999_999), Holder: workerassign.Holder{Name: "a/b ü\x00", Host: "h", Process: "1", Since: at(3)}}
-	pool := workerassign.Pool{Revision: 2, Format: "1-28-22-13", First: 4, Slots: 9, History: "h", Since: at(1), Floor: at(2),
+	pool := workerassign.Pool{Revision: 2, Format: "1-28-22-13", First: 4, Slots: 9, History: "h", Since: at(0), Floor: at(2),
 		Horizon: 75 * time.Second, Fencing: 0, Skew: time.Millisecond}
 	for _, want := range []workerassign.Slot{slot, {}} {
 		if got, err := DecodeSlot(EncodeSlot(want)); err != nil || got != want {

@@ -27,7 +27,9 @@ const jars = "/usr/share/java"
 // Server is a ZooKeeper server that runs alone. Its methods must not be called concurrently.
 type Server struct {
 	*testserver.Process
-	port int
+	tb      testing.TB
+	port    int
+	environ []string // further environment variables
 }
 
 // Servers returns the addresses of ServersEnv, or of a new server.
@@ -43,6 +45,12 @@ func Servers(tb testing.TB) []string {
 // unless all tests must run, see package testreq.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
+	return start(tb, func(*Server) []string { return nil })
+}
+
+// start starts a server whose process has further environment variables.
+func start(tb testing.TB, environ func(*Server) []string) *Server {
+	tb.Helper()
 	testreq.Slow(tb, "it starts a server")
 	if _, err := exec.LookPath("java"); err != nil {
 		testreq.Missing(tb, "java was not found: install Debian's package default-jre-headless, or run make test, which does")
@@ -50,8 +58,9 @@ func Start(tb testing.TB) *Server {
 	if _, err := os.Stat(filepath.Join(jars, "zookeeper.jar")); err != nil {
 		testreq.Missing(tb, "ZooKeeper was not found: install Debian's package libzookeeper-java, or run make test, which does")
 	}
-	s := &Server{port: testserver.FreePort(tb)}
+	s := &Server{tb: tb, port: testserver.FreePort(tb)}
 	s.Process = testserver.New(tb, s.command, s.ping)
+	s.environ = environ(s)
 	cfg := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxClientCnxns=0\nadmin.enableServer=false\n"+
 		"4lw.commands.whitelist=srvr\n", s.Path("data"), s.port)
 	if err := os.WriteFile(s.Path("zoo.cfg"), []byte(cfg), 0o600); err != nil {
@@ -72,9 +81,11 @@ func (s *Server) command() *exec.Cmd {
 		path = append(path, filepath.Join(jars, name+".jar"))
 	}
 	// The flags make the server start faster, and keep it small.
-	return exec.Command("java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData",
+	cmd := exec.Command("java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData",
 		"-Djava.io.tmpdir="+s.Directory, "-Dzookeeper.jmx.log4j.disable=true", "-cp", strings.Join(path, ":"),
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "org.apache.zookeeper.server.ZooKeeperServerMain", s.Path("zoo.cfg"))
+	cmd.Env = append(os.Environ(), s.environ...)
+	return cmd
 }
 
 // ping returns nil if the server serves requests.

@@ -6,6 +6,7 @@ require (
 	github.com/ringuid/ringuid v0.0.0
 	go.etcd.io/etcd/api/v3 v3.6.10
 	go.etcd.io/etcd/client/v3 v3.6.10
+	go.uber.org/zap v1.27.0
 	google.golang.org/grpc v1.79.3
 )
 
@@ -20,7 +21,6 @@ require (
 	github.com/jmoiron/sqlx v1.4.0 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.6.10 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.uber.org/zap v1.27.0 // indirect
 	golang.org/x/net v0.51.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.35.0 // indirect

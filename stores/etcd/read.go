@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	maxFree = 48   // how many released slots are read at most: they are a random choice of all
+	minFree = 16   // how many released slots are read, if there are so many: some may not be free yet
+	maxFree = 48   // and at most: they are a random choice of all
 	maxRead = 128  // how many slots are read at most to find one whose holder crashed
 	page    = 2000 // how many slots are read at once by SlotQuery.All
 )
@@ -62,6 +63,8 @@ type reader struct {
 	ids   []int64 // slots to be read
 	named int     // ids from here on are of the index of names
 	free  int     // and from here on of the index of released slots
+
+	freeFound int // how many free slots are in state because of SlotQuery.Free
 }
 
 // first reads the history, the pool and the indexes. It returns false if the history is new.
@@ -80,8 +83,11 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 			ops = append(ops, clientv3.OpGet(keys, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(maxOps/2)))
 		}
 		if r.query.Free > 0 {
-			ops = append(ops, r.aroundRandom(s.freeKeys(), fmt.Sprintf("%s%016x", s.freeKeys(), rand.Uint64()),
-				min(r.query.Free, maxFree), clientv3.WithKeysOnly())...)
+			// From a random position to the end, and from the beginning to that position.
+			start, end := fmt.Sprintf("%s%016x", s.freeKeys(), rand.Uint64()), clientv3.GetPrefixRangeEnd(s.freeKeys())
+			limit, keysOnly := clientv3.WithLimit(int64(r.freeLimit())), clientv3.WithKeysOnly()
+			ops = append(ops, clientv3.OpGet(start, clientv3.WithRange(end), limit, keysOnly),
+				clientv3.OpGet(s.freeKeys(), clientv3.WithRange(start), limit, keysOnly))
 		}
 	}
 	resp, wentBack, err := s.do(ctx, func(t clientv3.Txn) clientv3.Txn { return t.Then(ops...) })
@@ -113,20 +119,14 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 		next++
 	}
 	for ; next < len(ops); next++ {
-		r.addIDs(kvsOf(resp, next))
+		kvs := kvsOf(resp, next)
+		r.addIDs(kvs[:min(len(kvs), r.free+r.freeLimit()-len(r.ids))])
 	}
 	return true, nil
 }
 
-// aroundRandom returns two operations that read the keys from a start to the end of a prefix, and those
-// from the beginning of the prefix to the start, up to a limit each.
-func (r *reader) aroundRandom(prefix, start string, limit int, opts ...clientv3.OpOption) []clientv3.Op {
-	opts = append(opts, clientv3.WithLimit(int64(limit)))
-	return []clientv3.Op{
-		clientv3.OpGet(start, append([]clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))}, opts...)...),
-		clientv3.OpGet(prefix, append([]clientv3.OpOption{clientv3.WithRange(start)}, opts...)...),
-	}
-}
+// freeLimit returns how many keys of the index of released slots are read.
+func (r *reader) freeLimit() int { return min(max(r.query.Free, minFree), maxFree) }
 
 // checkHistory takes the history from the answer. It returns false if the key had to be written, because
 // there is none, or the cluster is another, or its data went back.
@@ -155,15 +155,11 @@ func (r *reader) addIDs(kvs []*mvccpb.KeyValue) {
 	}
 }
 
-// second reads the slots of the indexes. If too few were released, it also reads a range of the slots.
+// second reads the slots of the indexes. If too few are free, it also reads a range of the slots.
 func (r *reader) second(ctx context.Context) error {
 	s := r.store
-	limit := len(r.ids)
-	if most := r.free + min(r.query.Free, maxFree); limit > most {
-		limit = most
-	}
-	for first := 0; first < limit; first += maxOps {
-		last := min(first+maxOps, limit)
+	for first := 0; first < len(r.ids); first += maxOps {
+		last := min(first+maxOps, len(r.ids))
 		var ops []clientv3.Op
 		for _, id := range r.ids[first:last] {
 			ops = append(ops, clientv3.OpGet(s.slotKey(id)))
@@ -185,25 +181,30 @@ func (r *reader) second(ctx context.Context) error {
 			}
 		}
 	}
-	if released := limit - r.free; r.state.Pool.Slots == 0 || released >= min(r.query.Free, maxFree) {
+	p := r.state.Pool
+	if p.Slots == 0 || r.freeFound >= min(r.query.Free, maxFree) {
 		return nil
 	}
-	p := r.state.Pool
-	start := s.slotKey(p.First + rand.Int64N(p.Slots))
-	resp, err := s.get(ctx, r.aroundRandom(s.slotsKey(), start, min(max(r.query.Free, int(min(p.Slots, maxRead))), maxRead)))
+	start := s.slotsKey()
+	if p.Slots > maxRead {
+		start = s.slotKey(p.First + rand.Int64N(p.Slots-maxRead+1))
+	}
+	resp, err := s.get(ctx, []clientv3.Op{clientv3.OpGet(start,
+		clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.slotsKey())), clientv3.WithLimit(maxRead))})
 	if err != nil {
 		return err
 	}
-	for i := range 2 {
-		if err := r.addSlots(kvsOf(resp, i), r.isFree); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.addSlots(kvsOf(resp, 0), r.isFree)
 }
 
-// isFree reports whether a slot is free by the store's clock.
-func (r *reader) isFree(slot workerassign.Slot) bool { return slot.FreeAt.Before(r.state.Now) }
+// isFree reports whether a slot is free by the store's clock, and is still wanted. It counts.
+func (r *reader) isFree(slot workerassign.Slot) bool {
+	if r.freeFound == r.query.Free || r.found[slot.WorkerID] || !slot.FreeAt.Before(r.state.Now) {
+		return false
+	}
+	r.freeFound++
+	return true
+}
 
 func allSlots(workerassign.Slot) bool { return true }
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxFree  = 16 // how many released slots are read at most: they are a random choice
+	maxFree  = 16 // how many free slots are enough: they are a random choice
 	maxRead  = 32 // how many slots are read at most to find one whose holder crashed
 	parallel = 32 // how many requests are sent without waiting for the answers
 )
@@ -38,6 +38,8 @@ type reader struct {
 	query workerassign.SlotQuery
 	state workerassign.PoolState
 	found map[int64]bool // the slots in state
+
+	freeFound int // how many free slots are in state because of SlotQuery.Free
 }
 
 func (r *reader) read() error {
@@ -187,30 +189,41 @@ func (r *reader) index(p string) ([]int64, error) {
 	return ids, err
 }
 
-// free reads slots that were released. If there are too few, it reads slots from a random one on.
+// free reads slots that were released. If too few of them are free, it reads slots from a random one on.
 func (r *reader) free() error {
-	want := min(r.query.Free, maxFree)
-	var ids []int64
+	want, read := min(r.query.Free, maxFree), 0
 	for _, part := range rand.Perm(freeParts) {
-		found, err := r.index(r.store.freePath(int64(part)))
+		ids, err := r.index(r.store.freePath(int64(part)))
 		if err != nil {
 			return err
 		}
-		if ids = append(ids, found...); len(ids) >= want {
-			return r.slots(ids[:want], r.isFree)
+		// Slots that were released may be free only later. So more are read than are wanted.
+		ids = ids[:min(len(ids), 4*maxFree-read)]
+		read += len(ids)
+		if err := r.slots(ids, r.isFree); err != nil || r.freeFound >= want {
+			return err
 		}
 	}
-	if p := r.state.Pool; p.Slots > 0 {
-		start := rand.Int64N(p.Slots)
-		for n := range min(p.Slots, maxRead) {
-			ids = append(ids, p.First+(start+n)%p.Slots)
-		}
+	p := r.state.Pool
+	if p.Slots == 0 {
+		return nil
+	}
+	var ids []int64
+	start := rand.Int64N(p.Slots)
+	for n := range min(p.Slots, maxRead) {
+		ids = append(ids, p.First+(start+n)%p.Slots)
 	}
 	return r.slots(ids, r.isFree)
 }
 
-// isFree reports whether a slot is free by the store's clock.
-func (r *reader) isFree(slot workerassign.Slot) bool { return slot.FreeAt.Before(r.state.Now) }
+// isFree reports whether a slot is free by the store's clock, and is still wanted. It counts.
+func (r *reader) isFree(slot workerassign.Slot) bool {
+	if r.freeFound == r.query.Free || r.found[slot.WorkerID] || !slot.FreeAt.Before(r.state.Now) {
+		return false
+	}
+	r.freeFound++
+	return true
+}
 
 // all reads all slots.
 func (r *reader) all() error {
