@@ -115,9 +115,9 @@ func (r *Recycled) Assign(ctx context.Context, req Request) (Lease, error) {
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
-	if req.Format == "" || req.MaxWorkerID < r.cfg.firstWorkerID {
-		return nil, fmt.Errorf("%w: Request.Format is %q and Request.MaxWorkerID is %d; Recycled must know both, and the latter must be at least %d",
-			ErrOption, req.Format, req.MaxWorkerID, r.cfg.firstWorkerID)
+	if least := max(r.cfg.firstWorkerID, 1); req.Format == "" || len(req.Format) > maxFormatLength || req.MaxWorkerID < least {
+		return nil, fmt.Errorf("%w: Request.Format is %q and Request.MaxWorkerID is %d; the former must have 1 to %d bytes, and the latter must be at least %d",
+			ErrOption, req.Format, req.MaxWorkerID, maxFormatLength, least)
 	}
 	ctx, cancel := withDefaultTimeout(ctx, r.cfg.timeout)
 	defer cancel()
@@ -126,6 +126,9 @@ func (r *Recycled) Assign(ctx context.Context, req Request) (Lease, error) {
 	a := &slotAssign{recycled: r, req: req, log: log, window: minWindow, started: time.Now()}
 	return a.run(ctx)
 }
+
+// maxFormatLength is the greatest length of a format: a store may have a column for it.
+const maxFormatLength = 512
 
 // newToken returns a token: 128 random bits, so that two are never equal.
 func newToken() string { return rand.Text() }
@@ -176,4 +179,11 @@ func (p *Pool) noteHistory(s PoolState, log *safelog.Queue) {
 	log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
 		"history", s.History, "previous", p.History, "floor", later(p.Floor, floor))
 	p.History, p.Since, p.Floor = s.History, s.nowUp(), later(p.Floor, floor)
+}
+
+// leaseHistory returns what a slot keeps of the history under which it is leased (R7). It contains the time at
+// which the pool took the history, because a server may become the primary again without a restart, and
+// then has the history that it had before.
+func (p Pool) leaseHistory() string {
+	return fmt.Sprintf("%s since %d", p.History, p.Since.UnixMilli())
 }

@@ -145,23 +145,23 @@ func TestRecycledLease(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		second := f.assign(f.assigner())
 		if second.WorkerID() == first.WorkerID() {
-			t.Fatalf("two leases have the worker ID %d", first.WorkerID())
+			f.Fatalf("two leases have the worker ID %d", first.WorkerID())
 		}
 		f.release(first)
 		time.Sleep(2 * time.Millisecond)
 		again := f.assign(f.assigner())
 		if again.WorkerID() != first.WorkerID() {
-			t.Errorf("the worker ID after a release is %d, want %d again", again.WorkerID(), first.WorkerID())
+			f.Errorf("the worker ID after a release is %d, want %d again", again.WorkerID(), first.WorkerID())
 		}
 		if n := f.Dump().Pool.Slots; n != 2 {
-			t.Errorf("the pool has %d slots, want 2", n)
+			f.Errorf("the pool has %d slots, want 2", n)
 		}
 		h := f.slot(again.WorkerID()).Holder
 		if h.Host == "" || h.Process == "" {
-			t.Errorf("the slot's holder is %+v; must have a host and a process", h)
+			f.Errorf("the slot's holder is %+v; must have a host and a process", h)
 		}
 		if _, err := first.Reserve(f.Context(), time.Now()); err == nil {
-			t.Error("Reserve after Release returned no error")
+			f.Error("Reserve after Release returned no error")
 		}
 	})
 }

@@ -26,21 +26,21 @@ func TestRule5Released(t *testing.T) {
 		l := f.assign(f.assigner())
 		until := f.reserve(l, time.Minute)
 		if err := l.Release(f.Context(), until.Add(-30*time.Second)); err != nil {
-			t.Fatal(err)
+			f.Fatal(err)
 		}
 		// 30 s remain. Neither clock is there; then the store's, then both.
 		if f.takes(l.WorkerID()) {
-			t.Error("a slot was taken whose until is in the future")
+			f.Error("a slot was taken whose until is in the future")
 		}
 		time.Sleep(27 * time.Second)
 		f.StepClock(4 * time.Second)
 		if f.takes(l.WorkerID()) {
-			t.Error("a slot was taken whose until is in the future by the claimant's clock")
+			f.Error("a slot was taken whose until is in the future by the claimant's clock")
 		}
 		f.StepClock(-8 * time.Second)
 		time.Sleep(4 * time.Second)
 		if f.takes(l.WorkerID()) {
-			t.Error("a slot was taken whose until is in the future by the store's clock")
+			f.Error("a slot was taken whose until is in the future by the store's clock")
 		}
 		f.StepClock(4 * time.Second)
 		f.max = f.Dump().Pool.Slots - 1
@@ -48,7 +48,7 @@ func TestRule5Released(t *testing.T) {
 			f.assign(f.assigner()) // all other slots, and this one
 		}
 		if f.slot(l.WorkerID()).Token == "" {
-			t.Error("a slot was not taken although both clocks are beyond its until")
+			f.Error("a slot was not taken although both clocks are beyond its until")
 		}
 	})
 }
@@ -61,13 +61,13 @@ func TestRule5Grace(t *testing.T) {
 		f.reserve(l, 20*time.Second)
 		time.Sleep(20*time.Second + poolGrace - time.Millisecond)
 		if f.takes(l.WorkerID()) {
-			t.Error("a slot was taken before the end of its grace")
+			f.Error("a slot was taken before the end of its grace")
 		}
 		time.Sleep(3 * time.Millisecond)
 		f.max = 1
 		f.assign(f.assigner())
 		if next := f.assign(f.assigner()); next.WorkerID() != l.WorkerID() && f.slot(l.WorkerID()).From.Equal(l.NotBefore()) {
-			t.Error("a slot was not taken after the end of its grace")
+			f.Error("a slot was not taken after the end of its grace")
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestRule5GraceAfterWrite(t *testing.T) {
 			time.Sleep(poolGrace * 3 / 4)
 			f.reserve(l, -time.Hour) // an idle generator: nothing is granted, but the lease is kept
 			if f.takes(l.WorkerID()) {
-				t.Fatal("the slot of an idle generator was taken")
+				f.Fatal("the slot of an idle generator was taken")
 			}
 		}
 		time.Sleep(poolGrace + 2*time.Millisecond)
@@ -88,30 +88,28 @@ func TestRule5GraceAfterWrite(t *testing.T) {
 		f.assign(f.assigner())
 		f.assign(f.assigner())
 		if _, err := l.Reserve(f.Context(), time.Now()); !errors.Is(err, workerassign.ErrLeaseLost) {
-			t.Errorf("Reserve of a lease whose slot was taken returned %v", err)
+			f.Errorf("Reserve of a lease whose slot was taken returned %v", err)
 		}
 	})
 }
 
-// R5: a claimant of the same name needs no grace.
+// R5: a claimant of the same name needs no grace, but the grant must have ended.
 func TestRule5SameName(t *testing.T) {
-	inFleet(t, func(f *fleet) {
-		named := workerassign.WithName("orders-3")
-		l := f.assign(f.assigner(named))
-		f.reserve(l, 20*time.Second)
-		if f.takes(l.WorkerID(), named) {
-			t.Error("a slot was taken by its name although its grant has not ended")
-		}
-		time.Sleep(20*time.Second - 2*time.Millisecond)
-		if f.takes(l.WorkerID(), named) {
-			t.Error("a slot was taken by its name although its grant has not ended")
-		}
-		time.Sleep(4 * time.Millisecond)
-		next := f.assign(f.assigner(named))
-		if next.WorkerID() != l.WorkerID() {
-			t.Errorf("the slot of worker ID %d was not taken by its name after the end of its grant, but %d", l.WorkerID(), next.WorkerID())
-		}
-	})
+	for after, want := range map[time.Duration]bool{-19 * time.Second: false, -2 * time.Millisecond: false, 2 * time.Millisecond: true} {
+		inFleet(t, func(f *fleet) {
+			named := workerassign.WithName("orders-3")
+			l := f.assign(f.assigner(named))
+			until := f.reserve(l, 20*time.Second)
+			time.Sleep(20*time.Second + after)
+			next := f.assign(f.assigner(named))
+			if got := next.WorkerID() == l.WorkerID(); got != want {
+				f.Errorf("%v after the end of a grant its slot was taken by its name: %v, want %v", after, got, want)
+			}
+			if want && !next.NotBefore().Equal(until) {
+				f.Errorf("the next lease begins at %v, want %v", next.NotBefore(), until)
+			}
+		})
+	}
 }
 
 // R5: without the inequality, a claimant of the same name waits for the grace too.
@@ -122,7 +120,7 @@ func TestRule5SameNameNeedsGrace(t *testing.T) {
 		f.reserve(l, 20*time.Second)
 		time.Sleep(20*time.Second + 4*time.Millisecond)
 		if f.takes(l.WorkerID(), opts...) {
-			t.Error("a slot was taken by its name without grace, although the clock bound is longer than what generators reserve ahead")
+			f.Error("a slot was taken by its name without grace, although the clock bound is longer than what generators reserve ahead")
 		}
 	})
 }
@@ -135,7 +133,7 @@ func TestRule5SameNameAtOnce(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		second := f.assign(f.assigner(named))
 		if first.WorkerID() == second.WorkerID() {
-			t.Errorf("two generators of one name that start together both have worker ID %d: the first one has lost its lease before it could reserve time", first.WorkerID())
+			f.Errorf("two generators of one name that start together both have worker ID %d: the first one has lost its lease before it could reserve time", first.WorkerID())
 		}
 		f.reserve(first, 30*time.Second)
 		f.reserve(second, 30*time.Second)
@@ -152,15 +150,15 @@ func TestRule5AfterStart(t *testing.T) {
 		f.Failover(0)
 		l := f.assign(f.assigner())
 		if l.WorkerID() != released.WorkerID() {
-			t.Errorf("after a failover worker ID %d was taken, want %d, which was released", l.WorkerID(), released.WorkerID())
+			f.Errorf("after a failover worker ID %d was taken, want %d, which was released", l.WorkerID(), released.WorkerID())
 		}
 		if f.takes(crashed.WorkerID()) {
-			t.Error("after a failover a slot was taken that was not released")
+			f.Error("after a failover a slot was taken that was not released")
 		}
 		time.Sleep(poolGrace + 2*time.Millisecond)
 		f.max = 1
 		if l := f.assign(f.assigner()); l.WorkerID() != crashed.WorkerID() {
-			t.Errorf("a grace after a failover worker ID %d was taken, want %d", l.WorkerID(), crashed.WorkerID())
+			f.Errorf("a grace after a failover worker ID %d was taken, want %d", l.WorkerID(), crashed.WorkerID())
 		}
 	})
 }
@@ -174,15 +172,15 @@ func TestRule6Horizon(t *testing.T) {
 			until := f.reserve(l, ahead)
 			want := time.Now().Add(min(ahead, poolH-2*time.Second))
 			if d := want.Sub(until); d < -time.Millisecond || d > time.Millisecond {
-				t.Errorf("Reserve of %v grants %v, want %v", ahead, until, want)
+				f.Errorf("Reserve of %v grants %v, want %v", ahead, until, want)
 			}
 		}
 		if until, err := l.Reserve(f.Context(), workerassign.Unbounded()); err != nil || until.After(time.Now().Add(poolH)) {
-			t.Errorf("Reserve without a limit granted %v, %v; must not be beyond the horizon", until, err)
+			f.Errorf("Reserve without a limit granted %v, %v; must not be beyond the horizon", until, err)
 		}
 		bounded, ok := l.(workerassign.BoundedLease)
 		if !ok || bounded.Horizon() != poolH-poolB {
-			t.Errorf("the lease's horizon is not %v, the pool's less the clock bound", poolH-poolB)
+			f.Errorf("the lease's horizon is not %v, the pool's less the clock bound", poolH-poolB)
 		}
 	})
 }
@@ -193,10 +191,10 @@ func TestRule6PoolsHorizon(t *testing.T) {
 		f.assign(f.assigner(workerassign.WithHorizon(20 * time.Second)))
 		l := f.assign(f.assigner(workerassign.WithHorizon(time.Hour)))
 		if until := f.reserve(l, time.Hour); until.After(time.Now().Add(20 * time.Second)) {
-			t.Errorf("Reserve grants %v, beyond the pool's horizon of 20 s", until)
+			f.Errorf("Reserve grants %v, beyond the pool's horizon of 20 s", until)
 		}
 		if h := l.(workerassign.BoundedLease).Horizon(); h != 15*time.Second {
-			t.Errorf("the lease's horizon is %v, want 15 s", h)
+			f.Errorf("the lease's horizon is %v, want 15 s", h)
 		}
 	})
 }
@@ -211,12 +209,12 @@ func TestRule8ClockBound(t *testing.T) {
 			_, err := f.assigner().Assign(f.Context(), f.request())
 			store, host := f.Dump().Now.UTC().Format(time.RFC3339Nano), time.Now().UTC().Format(time.RFC3339Nano)
 			if !errors.Is(err, workerassign.ErrClockSkew) || !strings.Contains(err.Error(), store) || !strings.Contains(err.Error(), host) {
-				t.Errorf("Assign with a store whose clock differs by %v returned %v; want ErrClockSkew with both times, %s and %s", step, err, store, host)
+				f.Errorf("Assign with a store whose clock differs by %v returned %v; want ErrClockSkew with both times, %s and %s", step, err, store, host)
 			}
 			f.StepClock(-step)
 		}
 		if n := f.Counts().Reads - reads; n != 4 {
-			t.Errorf("four refused calls of Assign have read %d times; must not try again", n)
+			f.Errorf("four refused calls of Assign have read %d times; must not try again", n)
 		}
 		for _, step := range []time.Duration{poolB - 2*time.Millisecond, -poolB + 2*time.Millisecond} {
 			f.StepClock(step)

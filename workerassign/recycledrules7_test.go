@@ -23,24 +23,24 @@ func TestRule7Floor(t *testing.T) {
 		floor := f.Dump().Now.Add(poolFloor)
 		l := f.assign(f.assigner())
 		if l.WorkerID() != released.WorkerID() {
-			t.Fatalf("worker ID %d was taken, want %d, which was released", l.WorkerID(), released.WorkerID())
+			f.Fatalf("worker ID %d was taken, want %d, which was released", l.WorkerID(), released.WorkerID())
 		}
 		f.wantTime("NotBefore of a slot that was released before the failover", l.NotBefore(), floor)
 		time.Sleep(time.Second)
 		f.wantTime("NotBefore of a new slot", f.assign(f.assigner()).NotBefore(), floor)
 		s := f.Dump()
 		if s.Pool.History != s.History {
-			t.Errorf("the pool's history is %q, and the store's %q", s.Pool.History, s.History)
+			f.Errorf("the pool's history is %q, and the store's %q", s.Pool.History, s.History)
 		}
 		if log := f.log.String(); !strings.Contains(log, "floor=") || !strings.Contains(log, `history="memory 2"`) || !strings.Contains(log, `previous="memory 1"`) {
-			t.Errorf("the floor was not logged with both histories: %s", log)
+			f.Errorf("the floor was not logged with both histories: %s", log)
 		}
 		// A second change does not lower it.
 		f.StepClock(-time.Second)
 		f.Failover(0)
 		f.assign(f.assigner())
 		if again := f.Dump().Pool.Floor; again.Before(s.Pool.Floor) {
-			t.Errorf("a second failover set the floor from %v to %v", s.Pool.Floor, again)
+			f.Errorf("a second failover set the floor from %v to %v", s.Pool.Floor, again)
 		}
 	})
 }
@@ -56,13 +56,13 @@ func TestRule7Reserve(t *testing.T) {
 		for range 2 { // the second time, the pool has noted the history
 			until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second))
 			if !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) || f.slot(l.WorkerID()) != before {
-				t.Fatalf("Reserve after a failover returned %v, %v; want ErrLeaseLost, and no write: %+v", until, err, f.slot(l.WorkerID()))
+				f.Fatalf("Reserve after a failover returned %v, %v; want ErrLeaseLost, and no write: %+v", until, err, f.slot(l.WorkerID()))
 			}
 		}
 		s := f.Dump()
 		f.wantTime("the floor that Reserve noted", s.Pool.Floor, time.Now().Add(poolFloor))
 		if s.Pool.History != s.History {
-			t.Errorf("Reserve has not noted the history %q", s.History)
+			f.Errorf("Reserve has not noted the history %q", s.History)
 		}
 	})
 }
@@ -81,12 +81,12 @@ func TestRule7LostWrites(t *testing.T) {
 		f.Failover(f.Writes() - writes)
 		for n := range 3 {
 			if l := f.assign(a); l.NotBefore().Before(granted) || l.NotBefore().Before(lost) {
-				t.Errorf("lease %d after the failover begins at %v; must not be before %v, which was granted", n, l.NotBefore(), lost)
+				f.Errorf("lease %d after the failover begins at %v; must not be before %v, which was granted", n, l.NotBefore(), lost)
 			}
 		}
 		for _, l := range []workerassign.Lease{extended, claimed} {
 			if until, err := l.Reserve(f.Context(), time.Now().Add(poolH)); !errors.Is(err, workerassign.ErrLeaseLost) {
-				t.Errorf("Reserve after the failover returned %v, %v, want ErrLeaseLost", until, err)
+				f.Errorf("Reserve after the failover returned %v, %v, want ErrLeaseLost", until, err)
 			}
 		}
 	})
@@ -101,11 +101,11 @@ func TestRule7LostSlot(t *testing.T) {
 		l := f.assign(a)
 		f.Failover(f.Writes() - writes)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			t.Errorf("Reserve of a lease whose slot was lost returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+			f.Errorf("Reserve of a lease whose slot was lost returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
 		}
 		f.Flush()
 		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			t.Errorf("Reserve after a flush returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+			f.Errorf("Reserve after a flush returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
 		}
 	})
 }
@@ -124,13 +124,13 @@ func TestRule7FailoverBeforeWrite(t *testing.T) {
 		f.reserve(next, time.Second)
 		f.beforeWrite(onlySlots, func() { f.Failover(0) })
 		if until, err := next.Reserve(f.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			t.Errorf("Reserve during a failover returned %v, %v; want ErrLeaseLost", until, err)
+			f.Errorf("Reserve during a failover returned %v, %v; want ErrLeaseLost", until, err)
 		}
 		f.beforeWrite(poolWrite, func() { f.Failover(0) })
 		last := f.assign(a)
 		f.wantTime("NotBefore of a slot that was added during a failover", last.NotBefore(), time.Now().Add(poolFloor))
 		if err := l.Release(f.Context(), time.Now()); err != nil {
-			t.Errorf("Release after a failover: %v", err)
+			f.Errorf("Release after a failover: %v", err)
 		}
 	})
 }
@@ -179,31 +179,31 @@ func TestRule7RaiseFloor(t *testing.T) {
 		})
 		floor := time.Now().Add(time.Hour)
 		if err := a.RaiseFloor(f.Context(), floor); err != nil {
-			t.Fatal(err)
+			f.Fatal(err)
 		}
 		for _, l := range leases[1:] {
 			if until, err := l.Reserve(f.Context(), time.Now().Add(time.Minute)); !errors.Is(err, workerassign.ErrLeaseLost) {
-				t.Errorf("Reserve of worker ID %d after RaiseFloor returned %v, %v; want ErrLeaseLost", l.WorkerID(), until, err)
+				f.Errorf("Reserve of worker ID %d after RaiseFloor returned %v, %v; want ErrLeaseLost", l.WorkerID(), until, err)
 			}
 		}
 		for _, slot := range f.Dump().Slots {
 			if slot.Until.Before(floor) || slot.Token != "" {
-				t.Errorf("RaiseFloor left the slot %+v; must have no token, and Until at least %v", slot, floor)
+				f.Errorf("RaiseFloor left the slot %+v; must have no token, and Until at least %v", slot, floor)
 			}
 		}
 		f.wantTime("NotBefore of a new slot", f.assign(a).NotBefore(), floor)
 		time.Sleep(time.Hour + 2*time.Millisecond)
 		l := f.assign(a)
 		if l.WorkerID() >= 40 {
-			t.Errorf("after the floor worker ID %d was taken; the first 40 are free", l.WorkerID())
+			f.Errorf("after the floor worker ID %d was taken; the first 40 are free", l.WorkerID())
 		}
 		f.reserve(l, time.Minute)
 		// A floor that is in the past ends leases too.
 		if err := a.RaiseFloor(f.Context(), time.Now().Add(-time.Hour)); err != nil {
-			t.Fatal(err)
+			f.Fatal(err)
 		}
 		if _, err := l.Reserve(f.Context(), time.Now().Add(time.Minute)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			t.Errorf("Reserve after RaiseFloor returned %v, want ErrLeaseLost", err)
+			f.Errorf("Reserve after RaiseFloor returned %v, want ErrLeaseLost", err)
 		}
 	})
 }
@@ -211,10 +211,10 @@ func TestRule7RaiseFloor(t *testing.T) {
 // RaiseFloor reports errors of the store, and can be called again.
 func TestRaiseFloorErrors(t *testing.T) {
 	inFleet(t, func(f *fleet) {
-		a := f.assigner(workerassign.WithLogger(slog.New(slog.DiscardHandler)).(workerassign.RecycledOption))
+		a := f.assigner(workerassign.WithLogger(slog.New(slog.DiscardHandler)))
 		floor := time.Now().Add(time.Hour)
 		if err := a.RaiseFloor(f.Context(), floor); !errors.Is(err, workerassign.ErrPool) {
-			t.Errorf("RaiseFloor without a pool returned %v, want ErrPool", err)
+			f.Errorf("RaiseFloor without a pool returned %v, want ErrPool", err)
 		}
 		f.assign(a)
 		f.assign(a)
@@ -229,19 +229,19 @@ func TestRaiseFloorErrors(t *testing.T) {
 				return assigntest.NoFault
 			})
 			if err := a.RaiseFloor(f.Context(), floor); !errors.Is(err, assigntest.ErrFault) || !strings.Contains(err.Error(), "memory store") {
-				t.Errorf("RaiseFloor whose write %d failed returned %v, want the error of the store, with its name", skip, err)
+				f.Errorf("RaiseFloor whose write %d failed returned %v, want the error of the store, with its name", skip, err)
 			}
 		}
 		f.SetFaults(nil)
 		if err := a.RaiseFloor(f.Context(), floor); err != nil {
-			t.Error(err)
+			f.Error(err)
 		}
 		f.Failover(0)
 		if err := a.RaiseFloor(f.Context(), floor); err != nil {
-			t.Error(err)
+			f.Error(err)
 		}
 		if s := f.Dump(); s.Pool.History != s.History {
-			t.Error("RaiseFloor has not noted the history")
+			f.Error("RaiseFloor has not noted the history")
 		}
 	})
 }

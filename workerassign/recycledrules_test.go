@@ -17,7 +17,7 @@ func TestRule1UntilNeverFalls(t *testing.T) {
 		granted := f.reserve(l, 40*time.Second)
 		for _, ahead := range []time.Duration{30 * time.Second, 0, -time.Hour} {
 			if again := f.reserve(l, ahead); again.Before(granted) {
-				t.Errorf("Reserve of %v grants %v, but %v was granted before", ahead, again, granted)
+				f.Errorf("Reserve of %v grants %v, but %v was granted before", ahead, again, granted)
 			}
 		}
 		// A slot that is written only because its last write is old.
@@ -25,7 +25,7 @@ func TestRule1UntilNeverFalls(t *testing.T) {
 		before := f.slot(l.WorkerID())
 		f.reserve(l, -50*time.Second)
 		if after := f.slot(l.WorkerID()); after.Revision == before.Revision || after.Until.Before(before.Until) {
-			t.Errorf("a Reserve that only refreshes the slot changed it from %+v to %+v; must write it and keep Until", before, after)
+			f.Errorf("a Reserve that only refreshes the slot changed it from %+v to %+v; must write it and keep Until", before, after)
 		}
 	})
 }
@@ -48,14 +48,14 @@ func TestRule1ReleaseClamps(t *testing.T) {
 			l := f.assign(f.assigner())
 			until := f.reserve(l, 10*time.Second)
 			if err := l.Release(f.Context(), tt.used(l.NotBefore(), until)); err != nil {
-				t.Fatalf("%s: Release: %v", tt.name, err)
+				f.Fatalf("%s: Release: %v", tt.name, err)
 			}
 			slot := f.slot(l.WorkerID())
 			if want := tt.want(l.NotBefore(), until); !slot.Until.Equal(want) || slot.Token != "" || !slot.FreeAt.Equal(want) {
-				t.Errorf("%s: the slot is %+v, want no token, and Until and FreeAt %v", tt.name, slot, want)
+				f.Errorf("%s: the slot is %+v, want no token, and Until and FreeAt %v", tt.name, slot, want)
 			}
 			if err := l.Release(f.Context(), time.Time{}); err != nil || f.slot(l.WorkerID()) != slot {
-				t.Errorf("%s: a second Release returned %v and changed the slot to %+v; must do nothing", tt.name, err, f.slot(l.WorkerID()))
+				f.Errorf("%s: a second Release returned %v and changed the slot to %+v; must do nothing", tt.name, err, f.slot(l.WorkerID()))
 			}
 		}
 	})
@@ -73,7 +73,7 @@ func TestRule1ReleaseOfLostLease(t *testing.T) {
 		f.reserve(thief, 30*time.Second)
 		before := f.slot(l.WorkerID())
 		if err := l.Release(f.Context(), l.NotBefore()); err != nil || f.slot(l.WorkerID()) != before {
-			t.Errorf("Release of a lost lease returned %v and changed the slot from %+v to %+v", err, before, f.slot(l.WorkerID()))
+			f.Errorf("Release of a lost lease returned %v and changed the slot from %+v to %+v", err, before, f.slot(l.WorkerID()))
 		}
 	})
 }
@@ -87,7 +87,7 @@ func TestRule2Assign(t *testing.T) {
 		f.beforeWrite(claimOf, func() { other = f.assign(f.assigner()) })
 		l := f.assign(f.assigner())
 		if other == nil || l.WorkerID() == other.WorkerID() {
-			t.Fatalf("two processes that read the same free slot have the leases %v and %v; must be of different worker IDs", l, other)
+			f.Fatalf("two processes that read the same free slot have the leases %v and %v; must be of different worker IDs", l, other)
 		}
 		f.reserve(l, time.Second)
 		f.reserve(other, time.Second)
@@ -102,16 +102,16 @@ func TestRule2Add(t *testing.T) {
 		f.beforeWrite(poolWrite, func() { other = f.assign(f.assigner()) })
 		l := f.assign(f.assigner())
 		if l.WorkerID() == other.WorkerID() || l.WorkerID() == first.WorkerID() {
-			t.Fatalf("the leases have the worker IDs %d, %d and %d; must be different", first.WorkerID(), l.WorkerID(), other.WorkerID())
+			f.Fatalf("the leases have the worker IDs %d, %d and %d; must be different", first.WorkerID(), l.WorkerID(), other.WorkerID())
 		}
 		floor := time.Now().Add(time.Hour)
 		f.beforeWrite(poolWrite, func() {
 			if err := f.assigner().RaiseFloor(f.Context(), floor); err != nil {
-				t.Fatalf("RaiseFloor: %v", err)
+				f.Fatalf("RaiseFloor: %v", err)
 			}
 		})
 		if l := f.assign(f.assigner()); l.NotBefore().Before(floor) {
-			t.Errorf("a slot that was added while the floor was raised begins at %v; must not be before the floor %v", l.NotBefore(), floor)
+			f.Errorf("a slot that was added while the floor was raised begins at %v; must not be before the floor %v", l.NotBefore(), floor)
 		}
 	})
 }
@@ -123,25 +123,25 @@ func TestRule2ReserveAndRelease(t *testing.T) {
 		l := f.assign(a)
 		f.beforeWrite(onlySlots, func() { f.reserve(l, 20*time.Second) }) // as a delayed write of this lease
 		if until := f.reserve(l, 10*time.Second); until.Before(time.Now().Add(19 * time.Second)) {
-			t.Errorf("Reserve grants %v, although the slot is granted for 20 s", until)
+			f.Errorf("Reserve grants %v, although the slot is granted for 20 s", until)
 		}
 		raise := func() {
 			if err := a.RaiseFloor(f.Context(), time.Now().Add(time.Hour)); err != nil {
-				t.Fatalf("RaiseFloor: %v", err)
+				f.Fatalf("RaiseFloor: %v", err)
 			}
 		}
 		f.beforeWrite(onlySlots, raise)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			t.Errorf("Reserve while an operator ends all leases returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+			f.Errorf("Reserve while an operator ends all leases returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
 		}
 		l = f.assign(a)
 		f.beforeWrite(onlySlots, raise)
 		before := l.NotBefore()
 		if err := l.Release(f.Context(), time.Time{}); err != nil {
-			t.Errorf("Release while an operator ends all leases: %v", err)
+			f.Errorf("Release while an operator ends all leases: %v", err)
 		}
 		if slot := f.slot(l.WorkerID()); !slot.Until.After(before.Add(-time.Millisecond)) {
-			t.Errorf("a release took back the floor: %+v", slot)
+			f.Errorf("a release took back the floor: %+v", slot)
 		}
 	})
 }
@@ -156,14 +156,14 @@ func TestRule3BeginsAtTheLastGrant(t *testing.T) {
 		time.Sleep(30*time.Second + 2*time.Millisecond) // the grant and the grace
 		next := f.assign(f.assigner())
 		if next.WorkerID() != l.WorkerID() || !next.NotBefore().Equal(granted) {
-			t.Errorf("the next lease of worker ID %d is of %d and begins at %v, want %v, where the last grant ended", l.WorkerID(), next.WorkerID(), next.NotBefore(), granted)
+			f.Errorf("the next lease of worker ID %d is of %d and begins at %v, want %v, where the last grant ended", l.WorkerID(), next.WorkerID(), next.NotBefore(), granted)
 		}
 		// The former holder was paused. It can stamp what it was granted, and cannot extend it.
 		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) {
-			t.Errorf("Reserve of the former holder returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+			f.Errorf("Reserve of the former holder returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
 		}
 		if until := f.reserve(next, time.Minute); !until.After(granted) {
-			t.Errorf("the next lease is granted the time before %v; must reach beyond its start %v", until, granted)
+			f.Errorf("the next lease is granted the time before %v; must reach beyond its start %v", until, granted)
 		}
 	})
 }
@@ -176,11 +176,11 @@ func TestRule3BeginsAtTheRelease(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		used := time.Now().Add(-3 * time.Second)
 		if err := l.Release(f.Context(), used); err != nil {
-			t.Fatal(err)
+			f.Fatal(err)
 		}
 		next := f.assign(f.assigner())
 		if next.WorkerID() != l.WorkerID() {
-			t.Fatalf("the next lease has the worker ID %d, want %d", next.WorkerID(), l.WorkerID())
+			f.Fatalf("the next lease has the worker ID %d, want %d", next.WorkerID(), l.WorkerID())
 		}
 		f.wantTime("NotBefore", next.NotBefore(), used)
 	})
@@ -195,15 +195,15 @@ func TestRule3NewSlot(t *testing.T) {
 		f.wantTime("NotBefore of a new slot", l.NotBefore(), time.Now().Add(3*time.Second))
 		floor := time.Now().Add(time.Hour)
 		if err := a.RaiseFloor(f.Context(), floor); err != nil {
-			t.Fatal(err)
+			f.Fatal(err)
 		}
 		l = f.assign(a)
 		f.wantTime("NotBefore of a new slot", l.NotBefore(), floor)
 		if until := f.reserve(l, 10*time.Second); until.Before(l.NotBefore()) {
-			t.Errorf("Reserve grants %v, before the lease's start %v", until, l.NotBefore())
+			f.Errorf("Reserve grants %v, before the lease's start %v", until, l.NotBefore())
 		}
 		if slot := f.slot(l.WorkerID()); slot.Until.Before(slot.From) {
-			t.Errorf("the slot's until is before its from: %+v", slot)
+			f.Errorf("the slot's until is before its from: %+v", slot)
 		}
 	})
 }
@@ -218,7 +218,7 @@ func TestRule4AssignReplyLost(t *testing.T) {
 			l := f.assign(f.assigner())
 			f.reserve(l, time.Second)
 			if s := f.Dump(); s.Pool.Slots > 2 {
-				t.Errorf("%s: the pool has %d slots; a lost reply must not cost a slot", what, s.Pool.Slots)
+				f.Errorf("%s: the pool has %d slots; a lost reply must not cost a slot", what, s.Pool.Slots)
 			}
 		}
 	})
@@ -239,7 +239,7 @@ func TestRule4AssignRequestLost(t *testing.T) {
 		})
 		l := f.assign(f.assigner())
 		if len(tokens) != 3 || tokens[f.slot(l.WorkerID()).Token] {
-			t.Errorf("three tries had the tokens %v, and the slot has %q; each try must have a token of its own", tokens, f.slot(l.WorkerID()).Token)
+			f.Errorf("three tries had the tokens %v, and the slot has %q; each try must have a token of its own", tokens, f.slot(l.WorkerID()).Token)
 		}
 		f.reserve(l, time.Second)
 	})
@@ -269,14 +269,14 @@ func TestRule4LateWrites(t *testing.T) {
 
 		f.faultWrites(anyWrite, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil {
-			t.Fatalf("Reserve whose write has not been made granted %v", until)
+			f.Fatalf("Reserve whose write has not been made granted %v", until)
 		}
 		if err := l.Release(f.Context(), granted); err != nil {
-			t.Fatal(err)
+			f.Fatal(err)
 		}
 		released := f.slot(l.WorkerID())
 		if f.Deliver() != 0 || f.slot(l.WorkerID()) != released {
-			t.Errorf("a Reserve that arrived after the release changed the slot from %+v to %+v", released, f.slot(l.WorkerID()))
+			f.Errorf("a Reserve that arrived after the release changed the slot from %+v to %+v", released, f.slot(l.WorkerID()))
 		}
 	})
 }
@@ -289,13 +289,13 @@ func TestRule4Reserve(t *testing.T) {
 		f.wantTime("the grant whose reply was lost", f.reserve(l, 10*time.Second), time.Now().Add(10*time.Second))
 		f.faultWrites(anyWrite, assigntest.LoseRequest)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
-			t.Errorf("Reserve whose request was lost returned %v, %v; want an error of the store", until, err)
+			f.Errorf("Reserve whose request was lost returned %v, %v; want an error of the store", until, err)
 		} else if !strings.Contains(err.Error(), "memory store") {
-			t.Errorf("the error %q does not name the store", err)
+			f.Errorf("the error %q does not name the store", err)
 		}
 		f.faultWrites(anyWrite, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); err == nil {
-			t.Errorf("Reserve whose request was delayed granted %v", until)
+			f.Errorf("Reserve whose request was delayed granted %v", until)
 		}
 		f.Deliver()
 		f.SetFaults(nil)
@@ -311,16 +311,16 @@ func TestRule4Release(t *testing.T) {
 			f.reserve(l, time.Minute)
 			f.faultWrites(anyWrite, faults...)
 			if err := l.Release(f.Context(), time.Now()); err != nil {
-				t.Fatal(err)
+				f.Fatal(err)
 			}
 			if slot := f.slot(l.WorkerID()); slot.Token != "" {
-				t.Errorf("after fault %v the slot is not released: %+v", faults, slot)
+				f.Errorf("after fault %v the slot is not released: %+v", faults, slot)
 			}
 		}
 		l := f.assign(f.assigner())
 		f.faultWrites(anyWrite, assigntest.LoseRequest, assigntest.LoseRequest, assigntest.LoseRequest)
 		if err := l.Release(f.Context(), time.Now()); !errors.Is(err, assigntest.ErrFault) {
-			t.Errorf("Release whose requests are lost returned %v, want the error of the store", err)
+			f.Errorf("Release whose requests are lost returned %v, want the error of the store", err)
 		}
 	})
 }
