@@ -12,9 +12,9 @@ import (
 )
 
 // Default stamps each UID with the time of the call. When the sequence of a time unit is used up,
-// callers wait for the next one. It is the original's default mode without its defects: it neither
-// spins nor holds a lock while it waits, and it tolerates a clock that steps back. It is safe for
-// concurrent use.
+// callers wait for the next one. It is the default mode of Baidu's UidGenerator without its defects: it
+// neither spins nor holds a lock while it waits, and it tolerates a clock that steps back. It is safe
+// for concurrent use.
 //
 // A step of the wall clock is noticed when the time unit is over: until then Next reads only the
 // monotonic clock. With WaitOut and Refuse it reads the wall clock at each call.

@@ -43,7 +43,7 @@ func (h Health) OK() bool { return h.Err == nil }
 func (h Health) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.Bool("ok", h.OK()),
-		slog.Time("until", h.Until),
+		timeAttr("until", h.Until),
 		slog.Duration("for", h.For),
 		slog.Bool("bounded", h.Bounded),
 	}

@@ -14,7 +14,6 @@ import (
 )
 
 var (
-	_ slog.LogValuer = ID(0)
 	_ slog.LogValuer = Parts{}
 	_ slog.LogValuer = Format{}
 	_ slog.LogValuer = Stats{}
@@ -45,11 +44,12 @@ func TestLogID(t *testing.T) {
 	if fields["v"] != id.String() || text != "v=962392666547429376" {
 		t.Errorf("the ID is logged as %v and as %s", fields, text)
 	}
-	if v := slog.AnyValue(id).Resolve(); v.Kind() != slog.KindString {
-		t.Errorf("a handler gets a %v", v.Kind())
+	if fields, text = logged(t, (*ID)(nil)); fields["v"] != nil || text != "v=<nil>" {
+		t.Errorf("a nil pointer is logged as %v and as %s", fields, text)
 	}
-	if fields, _ = logged(t, (*ID)(nil)); fields["v"] == "0" { // slog recovers from the nil pointer
-		t.Errorf("a nil pointer is logged as %v", fields)
+	p := id
+	if fields, text = logged(t, &p); fields["v"] != id.String() || text != "v=962392666547429376" {
+		t.Errorf("a pointer is logged as %v and as %s", fields, text)
 	}
 }
 
@@ -60,6 +60,20 @@ func TestLogParts(t *testing.T) {
 	}
 	if _, text = logged(t, Parts{}); !strings.Contains(text, "v.id=0 ") {
 		t.Errorf("the zero Parts are logged as %s", text)
+	}
+}
+
+// A log in JSON stays valid if a time is beyond the year 9999, for which package slog has no form.
+func TestLogTimeBeyondYear9999(t *testing.T) {
+	far := newFormat(t, WithLayout(layout(t, 50, 6, 7))).Parse(1<<63 - 1)
+	fields, text := logged(t, far)
+	const year = "35680373-"
+	if v, ok := fields["v"].(map[string]any); !ok || !strings.HasPrefix(v["time"].(string), year) || !strings.Contains(text, "v.time="+year) {
+		t.Errorf("the parts are logged as %v and as %s; want the year %s", fields, text, year)
+	}
+	fields, text = logged(t, Stats{End: far.Time})
+	if v, ok := fields["v"].(map[string]any); !ok || !strings.HasPrefix(v["end"].(string), year) || !strings.Contains(text, "v.end="+year) {
+		t.Errorf("the statistics are logged as %v and as %s; want the year %s", fields, text, year)
 	}
 }
 

@@ -32,15 +32,18 @@ type Stats struct {
 
 	Rollovers uint64 // changes to another lease, at the borrow limit or because one was lost
 
-	// The following fields are only set by a Cached generator.
-
+	// The following fields are set only by a Cached generator, and LastError also by the methods of nil
+	// and zero generators.
 	RejectedPuts   uint64   // runs that found the ring full
 	Paddings       Paddings // paddings that put at least one run
 	FailedPaddings uint64   // tries to pad that failed
 	Dropped        uint64   // UIDs that were dropped because they became stale
 	Fill           uint64   // UIDs that are ready
 	FillLevel      float64  // the fraction of the ring's runs that are ready: 0 to 1
-	LastError      error    // the last padding error; nil if padding works
+
+	// LastError is the error of the last try to pad; nil if that try put a run. It is not always a
+	// failure: a generator whose next run must wait, for example for the clock, has the reason here.
+	LastError error
 }
 
 // Paddings counts paddings by what triggered them.

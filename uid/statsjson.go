@@ -14,7 +14,7 @@ var errNilStats = fmt.Errorf("%w: the Stats to unmarshal into are nil", ErrOptio
 type statsJSON struct {
 	WorkerID       int64         `json:"worker_id"`
 	Format         Format        `json:"format,omitzero"`
-	End            string        `json:"end,omitempty"` // a time.Time of a year beyond 9999 has no JSON
+	End            string        `json:"end,omitempty"` // not a time.Time, which has no JSON for a year beyond 9999
 	LeaseSince     time.Time     `json:"lease_since,omitzero"`
 	LeaseUntil     time.Time     `json:"lease_until,omitzero"`
 	LeaseBounded   bool          `json:"lease_bounded"`
@@ -43,9 +43,8 @@ type paddingsJSON struct {
 
 // MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case, as in a
 // log (worker_id, rejected_takes, fill_level). The format is its text, ahead a number of nanoseconds,
-// end a time as in RFC 3339 (with more digits of the year if it has more than four), lease_since and
-// lease_until times as in RFC 3339, and last_error the error's text. Without a format, a time or an error
-// the key is left out. A time of a lease that is not in the years 1 to 9999 is left out too.
+// end, lease_since and lease_until are times as in RFC 3339, and last_error is the error's text. A format, a
+// time or an error that is not set is left out. So is a lease's time that is not in the years 1 to 9999.
 func (st Stats) MarshalJSON() ([]byte, error) {
 	out := statsJSON{
 		WorkerID:       st.WorkerID,

@@ -20,9 +20,9 @@ func TestStatsJSON(t *testing.T) {
 		filled(t),
 		{},
 		(*Default)(nil).Stats(),
-		newCached(t, new(numbers)).Stats(),
-		newDefault(t, new(numbers), WithTwitterLayout()).Stats(),
-		newCached(t, new(numbers), WithLayout(layout(t, 50, 6, 7))).Stats(), // it ends in the year 35,679,578
+		newCached(t, new(disposableAssigner)).Stats(),
+		newDefault(t, new(disposableAssigner), WithTwitterLayout()).Stats(),
+		newCached(t, new(disposableAssigner), WithLayout(layout(t, 50, 6, 7))).Stats(), // it ends in the year 35,679,578
 		{Ahead: -time.Hour, WorkerID: 1 << 60, Issued: 1<<64 - 1},
 	} {
 		text, err := json.Marshal(st)
