@@ -143,8 +143,8 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
 	cfg := &a.recycled.cfg
 	p := Pool{
 		Revision: 1, Format: a.req.Format, First: cfg.firstWorkerID,
-		Horizon: cfg.horizon, Fencing: cfg.fencing, Skew: cfg.skew,
-		History: s.History, Since: s.Now,
+		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
+		History: s.History, Since: s.nowUp(),
 	}
 	if !s.NoLoss && !cfg.newPool {
 		p.noteHistory(s, a.log)
@@ -198,7 +198,10 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 	if slot.Token == "" {
 		return !slot.Until.After(s.Now) && !slot.Until.After(now)
 	}
-	if cfg.name != "" && slot.Holder.Name == cfg.name && cfg.nameNeedsNoGrace(s.Pool) {
+	// A lease that was never extended has been taken a moment ago, possibly by a generator of this name that
+	// is about to reserve time.
+	extended := slot.From.Before(slot.Until)
+	if cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool) {
 		return slot.Until.Before(s.Now) && slot.Until.Before(now)
 	}
 	// After a start of the store only released slots are free for one grace.
@@ -220,10 +223,10 @@ func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) Slot {
 	slot.Revision++
 	slot.Token = newToken()
 	slot.From, slot.Until = from, from
-	slot.History, slot.Written = s.History, s.Now
-	slot.FreeAt = later(slot.Until, slot.Written).Add(a.recycled.cfg.grace(s.Pool))
+	slot.History, slot.Written = s.History, s.nowUp()
+	slot.FreeAt = a.recycled.cfg.freeAt(s.Pool, slot)
 	host, process := a.recycled.cfg.holder()
-	slot.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.Now}
+	slot.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.nowUp()}
 	return slot
 }
 
@@ -261,11 +264,11 @@ func (a *slotAssign) add(ctx context.Context, s PoolState, count int64) (Lease, 
 // compared with every other that adds slots or raises the floor.
 func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	p := s.Pool
-	begin := later(roundUp(s.Now), p.Floor) // R3
+	begin := later(s.nowUp(), p.Floor) // R3
 	w := SlotWrite{History: s.History, Pool: &p}
 	for n := range count {
 		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
-			History: s.History, Written: s.Now, FreeAt: begin})
+			History: s.History, Written: s.nowUp(), FreeAt: begin})
 	}
 	p.Revision++
 	p.Slots += count
@@ -307,6 +310,10 @@ func fullError(s PoolState) *PoolFullError {
 
 // missingSlotError returns the error for a slot that the pool should have.
 func missingSlotError(p Pool, workerID int64) error {
+	if p.Revision == 0 || workerID >= p.First+p.Slots {
+		return fmt.Errorf("%w: the slot of worker ID %d is missing, and the pool has %d slots: the store has lost writes, or somebody deleted the pool: see doc/fleet.md",
+			ErrPool, workerID, p.Slots)
+	}
 	return fmt.Errorf("%w: the slot of worker ID %d is missing, although slots %d to %d were added; slots must never be deleted: see doc/fleet.md",
 		ErrPool, workerID, p.First, p.First+p.Slots-1)
 }

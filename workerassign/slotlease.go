@@ -74,8 +74,8 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		written := slot
 		written.Revision++
 		written.Until = later(slot.Until, next) // R1
-		written.Written = s.Now
-		written.FreeAt = later(written.Until, written.Written).Add(l.recycled.cfg.grace(s.Pool))
+		written.Written = s.nowUp()
+		written.FreeAt = l.recycled.cfg.freeAt(s.Pool, written)
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}})
 		if ok && err == nil {
 			return written.Until, nil
@@ -108,7 +108,9 @@ func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
 		return s, Slot{}, l.storeError("read", err)
 	}
 	if len(s.Slots) != 1 {
-		return s, Slot{}, missingSlotError(s.Pool, l.workerID)
+		// R7: after a failover the slot may be missing because the write that added it was lost.
+		l.noteHistory(ctx, s)
+		return s, Slot{}, fmt.Errorf("%w: %w", ErrLeaseLost, missingSlotError(s.Pool, l.workerID))
 	}
 	slot := s.Slots[0]
 	switch {
@@ -162,7 +164,7 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 		slot.Revision++
 		slot.Token = ""
 		slot.Until = later(slot.From, earlier(used, slot.Until)) // R1
-		slot.Written = s.Now
+		slot.Written = s.nowUp()
 		slot.FreeAt = slot.Until
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}})
 		if ok && err == nil {
