@@ -12,7 +12,7 @@
 // When the current run is used up, a taker replaces it with its successor by compare-and-swap. If
 // the fill level has then fallen below the threshold, that taker also wakes the padder, or puts a
 // run itself ([Config].Assist). If there is no successor, the [TakePolicy] decides: [Fail], [Wait],
-// [CallerPads], or a policy of the user. Runs come from a [Provider]. The padder calls it, and with
+// [CallerPads], or a policy that the program implements. Runs come from a [Provider]. The padder calls it, and with
 // CallerPads a taker may, but never two goroutines concurrently.
 //
 // # Invariants
@@ -24,7 +24,7 @@
 //  3. Each integer of a run is handed out at most once, in whatever order takers and the padder are
 //     scheduled. A taker gets its integers by one atomic add. Every run is a new object, even if it
 //     reuses a slot. The bounds of a run never change, and its counter is never set back below its
-//     length. So a taker that was suspended while the ring went round once finds a run that is used
+//     length. So a taker that was suspended while all slots were reused finds a run that is used
 //     up.
 //  6. An integer that could not be handed out is lost. It is never handed out again.
 //

@@ -2,19 +2,20 @@ package uid
 
 import "sync/atomic"
 
-// Sizes of the blocks that Local, All and package percpu claim one after the other.
+// MinBlock and MaxBlock are the least and the greatest number of UIDs in a block that Local, All or
+// package percpu claims.
 const (
 	MinBlock = 1
 	MaxBlock = 1024
 )
 
-// A Block is a number of consecutive UIDs that was claimed from a Cached generator, at one atomic add
-// for all of them. Taking from it requires no further atomic add, so it belongs to one goroutine at a
-// time. It is valid until the generator's next scheduled padding or its Close. Then it is used up: its
-// remaining UIDs would become stale, and are a gap.
+// A Block is a sequence of consecutive UIDs that were claimed from a Cached generator with one atomic
+// add. Its methods use no further atomic add, so they are not safe for concurrent use. A Block is valid
+// until the generator's next scheduled padding or its Close. Then it is used up: its remaining UIDs are
+// a gap, because they would become stale.
 //
 // A copy of a Block would return the same UIDs again, so it must not be copied: Move transfers it, and
-// go vet finds copies. The zero value, and a nil *Block, is used up.
+// go vet finds copies. A zero Block and a nil *Block are used up.
 type Block struct {
 	_ noCopy
 	// The last UID that was taken, and the last one that may be. The end is not stored, because it may

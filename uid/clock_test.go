@@ -2,7 +2,6 @@ package uid
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -12,12 +11,10 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
-
 // A monotonic clock that is 50 ppm faster than the wall clock, as on systems that do not slew it,
-// does not take UIDs away from the wall clock, nor is it a step back; and a static worker ID makes no
-// UID again after a restart.
-func TestDriftIsWorkedOff(t *testing.T) {
+// neither moves UIDs away from the wall clock nor counts as a step back. A static worker ID generates
+// no duplicate after a restart.
+func TestDriftIsReduced(t *testing.T) {
 	fake := fakeclock.New(noon)
 	d := newDefault(t, workerassign.Static(1), WithClock(fake), WithTakePolicy(Fail))
 	fake.Advance(time.Second)
@@ -31,7 +28,7 @@ func TestDriftIsWorkedOff(t *testing.T) {
 		t.Errorf("after 30 days UIDs are %v ahead of the wall clock", ahead)
 	}
 	if n := d.Stats().Rollbacks; n != 0 {
-		t.Errorf("%d steps back were counted", n)
+		t.Errorf("%d steps back were counted, want 0", n)
 	}
 	seen := map[ID]bool{}
 	for range 130 {
@@ -43,17 +40,17 @@ func TestDriftIsWorkedOff(t *testing.T) {
 	for range 130 {
 		fake.Advance(time.Second)
 		if id := next(t, e); seen[id] {
-			t.Fatalf("%v came again after a restart", e.Parse(id))
+			t.Fatalf("%v was returned again after a restart", e.Parse(id))
 		}
 	}
 }
 
-// D2: a clock that shows a time beyond the end of the time bits for a moment exhausts no generator.
-func TestD2OneWrongReading(t *testing.T) {
+// D2: one clock reading beyond the end of the time bits exhausts no generator.
+func TestD2OneWrongReadingExhaustsNothing(t *testing.T) {
 	for _, mode := range modes {
 		for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Hour), Refuse()} {
 			fake := fakeclock.New(noon)
-			g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithLayout(layout(t, 28, 20, 6)),
+			g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fake), WithLayout(layout(t, 28, 20, 6)),
 				WithBoostPower(0), WithRollback(policy))
 			if err != nil {
 				t.Fatal(err)
@@ -82,7 +79,7 @@ func TestD2OneWrongReading(t *testing.T) {
 	}
 }
 
-// pausedClock is a clock whose reader is paused, now and then, after it has read the wall clock.
+// pausedClock is a clock whose reader may be paused after it has read the wall clock.
 type pausedClock struct {
 	*fakeclock.Clock
 	pause func() time.Duration
@@ -94,137 +91,56 @@ func (c *pausedClock) Now() time.Time {
 	return t
 }
 
-// A goroutine that is paused between the readings of the two clocks finds no step back; one that
-// is, is counted once.
+// A pause between the readings of the two clocks is not counted as a step back. A real step back is
+// counted once.
 func TestPauseBetweenReadingsIsNoStep(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	clock := &pausedClock{fakeclock.New(noon), func() time.Duration { return 0 }}
-	d := newDefault(t, new(numbers), WithTwitterLayout(), WithClock(clock))
+	d := newDefault(t, new(disposableAssigner), WithTwitterLayout(), WithClock(clock))
 	clock.pause = func() time.Duration {
 		if rnd.IntN(4) > 0 {
 			return 0
 		}
-		return time.Duration(rnd.IntN(50)) * time.Millisecond // sometimes at the second look too
+		return time.Duration(rnd.IntN(50)) * time.Millisecond // sometimes also at the second reading
 	}
 	for range 10_000 {
 		next(t, d)
 		clock.Advance(time.Duration(rnd.IntN(2_000_000)))
 	}
 	if n := d.Stats().Rollbacks; n != 0 {
-		t.Errorf("%d steps back were counted, and there was none", n)
+		t.Errorf("%d steps back were counted, want 0", n)
 	}
 	clock.Step(-3 * time.Millisecond)
 	clock.pause = func() time.Duration { return 0 }
 	next(t, d)
 	next(t, d)
 	if n := d.Stats().Rollbacks; n != 1 {
-		t.Errorf("%d steps back were counted, there was one", n)
+		t.Errorf("%d steps back were counted, want 1", n)
 	}
 }
 
-// wrongOnce is a clock that shows another time at one reading.
-type wrongOnce struct {
+// wrongOnceClock is a clock with an error in one reading.
+type wrongOnceClock struct {
 	*fakeclock.Clock
-	by atomic.Int64
+	error atomic.Int64
 }
 
-func (c *wrongOnce) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.by.Swap(0))) }
+func (c *wrongOnceClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.error.Swap(0))) }
 
-// One wrong reading is no step back, under any policy.
+// One wrong reading is not a step back, under any policy.
 func TestOneWrongReadingIsNoStepBack(t *testing.T) {
 	for _, policy := range []RollbackPolicy{RideOut(), WaitOut(time.Second), Refuse()} {
-		clock := &wrongOnce{Clock: fakeclock.New(noon)}
-		d := newDefault(t, new(numbers), WithClock(clock), WithRollback(policy))
+		clock := &wrongOnceClock{Clock: fakeclock.New(noon)}
+		d := newDefault(t, new(disposableAssigner), WithClock(clock), WithRollback(policy))
 		next(t, d)
 		clock.Advance(time.Second)
 		next(t, d)
-		clock.by.Store(int64(-time.Hour))
+		clock.error.Store(int64(-time.Hour))
 		if _, err := d.Next(); err != nil {
 			t.Errorf("%v: Next() = %v", policy, err)
 		}
 		if n := d.Stats().Rollbacks; n != 0 {
-			t.Errorf("%v: %d steps back were counted", policy, n)
-		}
-	}
-}
-
-// hookedClock calls a function at each reading.
-type hookedClock struct {
-	*fakeclock.Clock
-	hook atomic.Pointer[func()]
-}
-
-func (c *hookedClock) Now() time.Time {
-	if hook := c.hook.Load(); hook != nil {
-		(*hook)()
-	}
-	return c.Clock.Now()
-}
-
-// A clock that panics is an error of the constructors and of Next, and nothing more.
-func TestClockThatPanics(t *testing.T) {
-	panics := func() { panic("no battery") }
-	for _, mode := range modes {
-		clock := &hookedClock{Clock: fakeclock.New(noon)}
-		clock.hook.Store(&panics)
-		a := new(numbers)
-		if _, err := mode.make(context.Background(), a, WithClock(clock)); !errors.Is(err, ErrClock) || a.next.Load() != 0 {
-			t.Errorf("%s: the constructor returned %v, and spent %d worker IDs", mode.name, err, a.next.Load())
-		}
-		clock.hook.Store(nil)
-		g, err := mode.make(context.Background(), a, WithClock(clock))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := next(t, g)
-		clock.hook.Store(&panics)
-		id, err := g.Next()
-		if mode.name == "Default" && (!errors.Is(err, ErrClock) || id != 0) {
-			t.Errorf("%s: Next() = %d, %v; want ErrClock", mode.name, id, err)
-		}
-		stats(g)
-		clock.hook.Store(nil)
-		if id := next(t, g); id <= before {
-			t.Errorf("%s: %d after %d", mode.name, id, before)
-		}
-		clock.hook.Store(&panics)
-		g.Close()
-		if _, err := g.Next(); err != ErrClosed {
-			t.Errorf("%s: Next() = %v, want ErrClosed", mode.name, err)
-		}
-	}
-}
-
-// A clock may call the generator: it is read under no lock.
-func TestClockThatCallsTheGenerator(t *testing.T) {
-	for _, policy := range []RollbackPolicy{RideOut(), Refuse()} {
-		clock := &hookedClock{Clock: fakeclock.New(noon)}
-		d := newDefault(t, workerassign.Static(1), WithClock(clock), WithRollback(policy))
-		var armed atomic.Bool
-		var taken atomic.Int64
-		hook := func() {
-			if !armed.Swap(false) {
-				return
-			}
-			if _, err := d.Next(); err == nil {
-				taken.Add(1)
-			}
-			d.Stats()
-		}
-		clock.Advance(time.Second)
-		clock.hook.Store(&hook)
-		for range 10 {
-			armed.Store(true)
-			next(t, d)
-			clock.Advance(time.Second)
-		}
-		if n := taken.Load(); n != 10 {
-			t.Errorf("the clock took %d UIDs, want 10", n)
-		}
-		closing := func() { d.Close() }
-		clock.hook.Store(&closing)
-		if _, err := d.Next(); err != ErrClosed {
-			t.Errorf("%v: Next() = %v, want ErrClosed", policy, err)
+			t.Errorf("%v: %d steps back were counted, want 0", policy, n)
 		}
 	}
 }

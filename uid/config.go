@@ -11,8 +11,8 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// The policies of a Cached generator. Package ringbuffer describes them. Other values of these types
-// are policies of the user.
+// The policies of a Cached generator. These types are interfaces, so a program can implement its own
+// policies. Package ringbuffer describes how.
 type (
 	TakePolicy = ringbuffer.TakePolicy
 	PutPolicy  = ringbuffer.PutPolicy

@@ -14,12 +14,9 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// bubbleEpoch lies before the time at which a synctest bubble starts.
-var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
-
 func TestDefaultStampsNow(t *testing.T) {
 	fake := fakeclock.New(noon)
-	d := newDefault(t, new(numbers), WithClock(fake))
+	d := newDefault(t, new(disposableAssigner), WithClock(fake))
 	for second := range 5 {
 		for sequence := range int64(3) {
 			p := d.Parse(next(t, d))
@@ -34,39 +31,38 @@ func TestDefaultStampsNow(t *testing.T) {
 	}
 }
 
-// D9: the original waits for the next second by spinning inside its lock. Here the caller
-// sleeps, holds nothing, and its context ends the wait; others who do not want to wait are
-// not kept by it.
+// D9: the original waits for the next second by spinning while it holds its lock. Here the caller
+// sleeps without a lock, and its context ends the wait. It does not delay callers that do not wait.
 func TestD9WaitHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDefault(t, new(numbers), WithLayout(layout(t, 31, 28, 4)), WithEpoch(bubbleEpoch))
+		d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithEpoch(bubbleEpoch))
 		for range 16 {
 			next(t, d)
 		}
 		begin := time.Now()
 		var callers sync.WaitGroup
-		callers.Go(func() { next(t, d) }) // waits for the second to end
+		callers.Go(func() { next(t, d) }) // waits for the end of the second
 		callers.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 			defer cancel()
 			if id, err := d.NextContext(ctx); !errors.Is(err, context.DeadlineExceeded) || id != 0 {
-				t.Errorf("NextContext() = %d, %v; want the context's end", id, err)
+				t.Errorf("NextContext() = %d, %v; want the context's error", id, err)
 			}
 			if took := time.Since(begin); took != 10*time.Millisecond {
-				t.Errorf("it came after %v, want 10 ms", took)
+				t.Errorf("NextContext returned after %v, want 10 ms", took)
 			}
 		})
-		// In a bubble time only passes while everybody sleeps: had a caller spun, it would
-		// stand still, and the test would never end.
+		// In a bubble, time passes only while all goroutines sleep. If a caller spun, time would stand
+		// still, and the test would never end.
 		callers.Wait()
 		if took := time.Since(begin); took > time.Second || took < 900*time.Millisecond {
-			t.Errorf("the next second's UID came after %v", took)
+			t.Errorf("the UID of the next second came after %v", took)
 		}
 		if n, err := d.NextN(make([]ID, 50)); n != 50 || err != nil {
 			t.Errorf("NextN(50) = %d, %v", n, err)
 		}
 		if took := time.Since(begin); took > 4*time.Second || took < 3*time.Second {
-			t.Errorf("50 more at 16 a second took until %v", took)
+			t.Errorf("50 more UIDs, at 16 per second, were there after %v", took)
 		}
 		if st := d.Stats(); st.Issued != 67 || st.RejectedTakes == 0 {
 			t.Errorf("Stats() = %+v", st)
@@ -74,13 +70,14 @@ func TestD9WaitHoldsNothing(t *testing.T) {
 	})
 }
 
-// D9: a time before the epoch is refused, and cannot come later: the clock never goes back.
+// D9: a time before the epoch is an error of the constructors. It cannot come later, because the
+// generator's clock never goes back.
 func TestD9BeforeTheEpoch(t *testing.T) {
-	refuses(t, new(numbers), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, and the epoch is 2026-11-21T12:00:01Z", 0,
+	expectBothRefuse(t, new(disposableAssigner), ErrBeforeEpoch, "it is 2026-11-21T12:00:00Z, and the epoch is 2026-11-21T12:00:01Z", 0,
 		WithClock(fakeclock.New(noon)), WithEpoch(noon.Truncate(time.Second).Add(time.Second)))
 	fake := fakeclock.New(noon)
 	for _, mode := range modes {
-		g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithEpoch(noon.Truncate(time.Second)))
+		g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fake), WithEpoch(noon.Truncate(time.Second)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,11 +92,11 @@ func TestD9BeforeTheEpoch(t *testing.T) {
 	}
 }
 
-// Invariant 4: the clock steps back and forth by hours while UIDs are taken; they rise.
+// Invariant 4: UIDs increase while the clock steps forward and back by hours.
 func TestInvariant4ClockSteps(t *testing.T) {
 	for _, mode := range modes {
 		fake := fakeclock.New(noon)
-		g, err := mode.make(context.Background(), new(numbers), WithClock(fake), WithBoostPower(0),
+		g, err := mode.make(context.Background(), new(disposableAssigner), WithClock(fake), WithBoostPower(0),
 			WithLayout(layout(t, 31, 20, 6)), WithRollover(false), WithMaxBorrow(10000*time.Hour))
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +107,7 @@ func TestInvariant4ClockSteps(t *testing.T) {
 			for range 30 {
 				id := next(t, g)
 				if id <= before {
-					t.Fatalf("%s: after step %d (%v) came %v, before it %v", mode.name, step, d, g.Parse(id), g.Parse(before))
+					t.Fatalf("%s: after step %d (%v) Next() = %v, before it %v", mode.name, step, d, g.Parse(id), g.Parse(before))
 				}
 				before = id
 				fake.Advance(37 * time.Millisecond)
@@ -120,20 +117,20 @@ func TestInvariant4ClockSteps(t *testing.T) {
 	}
 }
 
-// A lease that begins later is waited for, and one that ends is extended.
-func TestDefaultHonoursTheLease(t *testing.T) {
+// A generator waits for a lease that begins later, and extends one that ends.
+func TestDefaultStaysWithinTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &spans{granted: time.Now().Add(10 * time.Second)}
+		a := &recyclingAssigner{granted: time.Now().Add(10 * time.Second)}
 		d := newDefault(t, a, WithEpoch(bubbleEpoch), WithReserveAhead(5*time.Second))
 		begin := time.Now()
 		if p := d.Parse(next(t, d)); p.Time.Before(begin.Add(10*time.Second)) || time.Since(begin) < 10*time.Second {
-			t.Errorf("%v came after %v", p, time.Since(begin))
+			t.Errorf("%v was returned after %v", p, time.Since(begin))
 		}
 		for range 60 {
 			time.Sleep(time.Second)
 			p := d.Parse(next(t, d))
 			if lag := time.Since(p.Time); lag >= time.Second || lag < 0 {
-				t.Errorf("%v came %v late", p, lag)
+				t.Errorf("%v was returned %v late", p, lag)
 			}
 			synctest.Wait()
 			a.mu.Lock()
@@ -142,9 +139,10 @@ func TestDefaultHonoursTheLease(t *testing.T) {
 			}
 			a.mu.Unlock()
 		}
-		// The store is down: what was granted flows, then there is an error that says why.
+		// While the store is down, UIDs are generated up to the end of the grant. Then the error says why
+		// not.
 		down := errors.New("the store is down")
-		a.breakStore(down)
+		a.failWith(down)
 		var last time.Time
 		for range 10 {
 			time.Sleep(time.Second)
@@ -158,18 +156,18 @@ func TestDefaultHonoursTheLease(t *testing.T) {
 			last = d.Parse(id).Time
 		}
 		if a.mu.Lock(); !last.Equal(a.granted.Add(-time.Second)) {
-			t.Errorf("the last UID's time is %v, granted was up to %v", last, a.granted)
+			t.Errorf("the last UID's time is %v, the grant ends at %v", last, a.granted)
 		}
 		a.mu.Unlock()
-		a.breakStore(nil)
+		a.failWith(nil)
 		time.Sleep(leasing.MaxRetryPause)
 		next(t, d)
 	})
 }
 
-// A static lease on a clock that shows whole seconds: a restart within the same instant shares
-// no unit with what was before.
-func TestStaticAtTheBeginningOfAUnit(t *testing.T) {
+// A static lease, on a clock that shows whole seconds: after a restart at the same instant, the leases
+// share no unit.
+func TestStaticAtTheStartOfAUnit(t *testing.T) {
 	for _, mode := range modes {
 		fake, last := fakeclock.New(noon.Truncate(time.Second)), ID(-1)
 		for range 5 {
@@ -191,7 +189,7 @@ func TestStaticAtTheBeginningOfAUnit(t *testing.T) {
 	}
 }
 
-// A static lease: the first unit is one that begins after the start.
+// A static lease: its first unit is the first one that begins after the start.
 func TestDefaultStatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
@@ -203,10 +201,36 @@ func TestDefaultStatic(t *testing.T) {
 				t.Errorf("%v, started at %v", p, begin)
 			}
 			if lag := time.Since(p.Time); lag < 0 || lag > 10*time.Millisecond {
-				t.Errorf("%v was taken %v after its second began", p, lag)
+				t.Errorf("%v was returned %v after its second began", p, lag)
 			}
 			time.Sleep(time.Until(p.Time.Add(time.Second)))
 			runtime.Gosched()
+		}
+	})
+}
+
+// The fast path ends with the time unit, to the nanosecond.
+func TestDefaultUnitsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(123456789)
+		d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithTwitterLayout())
+		if !d.useMonotonic {
+			t.Fatal("the fast path is not used")
+		}
+		for range 2_000 {
+			unit := time.Now().Truncate(time.Millisecond)
+			for sequence := range int64(3) {
+				if p := d.Parse(next(t, d)); !p.Time.Equal(unit) || p.Sequence != sequence {
+					t.Fatalf("%v at %v", p, time.Now())
+				}
+				if sequence == 1 {
+					time.Sleep(time.Until(unit.Add(time.Millisecond - 1)))
+				}
+			}
+			time.Sleep(time.Nanosecond)
+		}
+		if n := d.Stats().Issued; n != 6_000 {
+			t.Errorf("%d UIDs were issued, want 6000", n)
 		}
 	})
 }

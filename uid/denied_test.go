@@ -4,35 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// behind is an assigner whose store's clock can be set behind the host's: it grants no more than
-// a lead beyond its own time.
-type behind struct {
-	maker
-	by, lead atomic.Int64
-	reserved atomic.Int64
+// laggingStore is an assigner whose store's clock can lag behind the host's clock. It grants at most
+// maxAhead from the store's clock.
+type laggingStore struct {
+	fakeAssigner
+	lag, maxAhead atomic.Int64
+	reserveCalls  atomic.Int64
 }
 
-func newBehind(by, lead time.Duration) *behind {
-	a := new(behind)
-	a.by.Store(int64(by))
-	a.lead.Store(int64(lead))
-	a.make = func(_ context.Context, n int64) (workerassign.Lease, error) {
-		return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
-			a.reserved.Add(1)
+func newLaggingStore(lag, maxAhead time.Duration) *laggingStore {
+	a := new(laggingStore)
+	a.lag.Store(int64(lag))
+	a.maxAhead.Store(int64(maxAhead))
+	a.assign = func(_ context.Context, n int64) (workerassign.Lease, error) {
+		return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+			a.reserveCalls.Add(1)
 			time.Sleep(2 * time.Millisecond)
-			if most := time.Now().Add(time.Duration(a.lead.Load() - a.by.Load())); until.After(most) {
-				return most, nil
+			if latest := time.Now().Add(time.Duration(a.maxAhead.Load() - a.lag.Load())); until.After(latest) {
+				return latest, nil
 			}
 			return until, nil
 		}}, nil
@@ -40,11 +38,11 @@ func newBehind(by, lead time.Duration) *behind {
 	return a
 }
 
-// A store that grants nothing, without an error, is a store that fails: the constructors say so.
+// The constructors fail if a store grants nothing, also if it returns no error.
 func TestDeniedAtTheStart(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
-			a := newBehind(40*time.Second, 30*time.Second)
+			a := newLaggingStore(40*time.Second, 30*time.Second)
 			g, err := mode.make(context.Background(), a, WithEpoch(bubbleEpoch.Add(-time.Hour)))
 			if !errors.Is(err, ErrLease) {
 				t.Errorf("%s: %v, %v; want ErrLease", mode.name, g, err)
@@ -53,49 +51,47 @@ func TestDeniedAtTheStart(t *testing.T) {
 	}
 }
 
-// A store that stops to grant is not asked without pauses, neither for more of the lease nor for
-// other leases, of which each may spend a worker ID, by an idle generator or by a busy one; and
-// when it grants again, the generator recovers by itself.
-func TestDeniedLeasesDoNotSpendWorkerIDs(t *testing.T) {
+// A store that stops granting gets requests with growing pauses, to extend the lease and to take
+// others, because each of these may use up a worker ID. This holds for an idle generator and for a busy
+// one. When the store grants again, the generator recovers.
+func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 	for _, mode := range modes {
 		for _, busy := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/busy=%v", mode.name, busy), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					a := newBehind(0, 30*time.Second)
-					g, err := mode.make(context.Background(), a, small(t)...)
+					a := newLaggingStore(0, 30*time.Second)
+					g, err := mode.make(context.Background(), a, smallOptions(t)...)
 					if err != nil {
 						t.Fatal(err)
 					}
 					defer g.Close()
 					next(t, g)
-					a.by.Store(int64(40 * time.Second))
+					a.lag.Store(int64(40 * time.Second))
 					time.Sleep(time.Minute)
-					a.asked.Store(0)
-					a.reserved.Store(0)
-					var failed error
+					a.calls.Store(0)
+					a.reserveCalls.Store(0)
+					var lastErr error
 					for begin := time.Now(); time.Since(begin) < time.Hour; {
 						if !busy {
 							time.Sleep(time.Second)
 							continue
 						}
 						ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-						_, failed = g.(interface {
-							NextContext(context.Context) (ID, error)
-						}).NextContext(ctx)
+						_, lastErr = g.NextContext(ctx)
 						cancel()
 						time.Sleep(100 * time.Millisecond)
 					}
-					// A pause is 5 to 10 s once it has grown.
-					if n := a.asked.Load(); n > 800 {
-						t.Errorf("%d leases were asked for in an hour", n)
+					// A pause is 5 to 10 s once it has reached its maximum.
+					if n := a.calls.Load(); n > 800 {
+						t.Errorf("%d leases were requested in an hour", n)
 					}
-					if n := a.reserved.Load(); n > 2*800 {
-						t.Errorf("the store was asked to extend a lease %d times in an hour", n)
+					if n := a.reserveCalls.Load(); n > 2*800 {
+						t.Errorf("Reserve was called %d times in an hour", n)
 					}
-					if busy && !errors.Is(failed, ErrLease) && !errors.Is(failed, context.DeadlineExceeded) {
-						t.Errorf("Next() = %v", failed)
+					if busy && !errors.Is(lastErr, ErrLease) && !errors.Is(lastErr, context.DeadlineExceeded) {
+						t.Errorf("Next() = %v", lastErr)
 					}
-					a.by.Store(0)
+					a.lag.Store(0)
 					time.Sleep(time.Minute)
 					next(t, g)
 				})
@@ -104,20 +100,20 @@ func TestDeniedLeasesDoNotSpendWorkerIDs(t *testing.T) {
 	}
 }
 
-// Those who wait for a lease to be extended share each try.
+// Takers that wait for the same lease share each try to extend it.
 func TestWaitersShareATry(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
-			a := newBehind(0, 5*time.Second)
-			g, err := mode.make(context.Background(), a, small(t)...)
+			a := newLaggingStore(0, 5*time.Second)
+			g, err := mode.make(context.Background(), a, smallOptions(t)...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer g.Close()
 			next(t, g)
-			a.by.Store(int64(time.Hour))
+			a.lag.Store(int64(time.Hour))
 			time.Sleep(20 * time.Second)
-			a.reserved.Store(0)
+			a.reserveCalls.Store(0)
 			var all sync.WaitGroup
 			for n := range 200 {
 				all.Go(func() {
@@ -125,90 +121,15 @@ func TestWaitersShareATry(t *testing.T) {
 					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 					defer cancel()
 					for ctx.Err() == nil {
-						g.(interface {
-							NextContext(context.Context) (ID, error)
-						}).NextContext(ctx)
+						g.NextContext(ctx)
 						time.Sleep(20 * time.Millisecond)
 					}
 				})
 			}
 			all.Wait()
-			if n := a.reserved.Load(); n > 40 {
-				t.Errorf("%s: 200 takers: the store was asked %d times in 10 s", mode.name, n)
+			if n := a.reserveCalls.Load(); n > 40 {
+				t.Errorf("%s: 200 takers caused %d calls of Reserve in 10 s", mode.name, n)
 			}
 		})
-	}
-}
-
-// A worker ID that is too wide for a Prefix or a Divide is as one that is too wide for the layout:
-// the next would be greater still, so no other is asked for.
-func TestWidthIsFinal(t *testing.T) {
-	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{
-		"plain":  func(a workerassign.Assigner) workerassign.Assigner { return a },
-		"divide": func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Divide(a, 1) },
-		"prefix": func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Prefix(a, 1, 1) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := new(numbers)
-				c := newCached(t, wrap(a), small(t, WithLayout(layout(t, 31, 3, 4)))...)
-				live(t, c, 3*time.Minute)
-				before := a.next.Load()
-				live(t, c, 3*time.Minute)
-				time.Sleep(24 * time.Hour)
-				if now := a.next.Load(); now != before || before > 8 {
-					t.Errorf("the assigner has given out %d worker IDs, and %d a day later", before, now)
-				}
-				if _, err := NewCached(context.Background(), wrap(a), small(t, WithLayout(layout(t, 31, 3, 4)))...); !errors.Is(err, ErrWorkerID) {
-					t.Errorf("NewCached() = %v, want ErrWorkerID", err)
-				}
-			})
-		})
-	}
-}
-
-// The errors of an assigner are not taken for those of the library, whatever they wrap: they neither
-// end the generator, nor stop the padding, nor are they reported as its own.
-func TestForeignErrors(t *testing.T) {
-	for _, foreign := range []error{ringbuffer.ErrExhausted, ringbuffer.ErrClosed, ringbuffer.ErrEmpty, &ringbuffer.NotYetError{After: time.Hour},
-		ErrClosed, ErrTimeExhausted, ErrWorkerID, ErrBeforeEpoch, context.Canceled, errEnded} {
-		for _, way := range []string{"Assign", "Reserve"} {
-			t.Run(fmt.Sprintf("%s/%v", way, foreign), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var fail atomic.Bool
-					mine := fmt.Errorf("my assigner: %w", foreign)
-					a := &maker{make: func(_ context.Context, n int64) (workerassign.Lease, error) {
-						if fail.Load() {
-							return nil, mine
-						}
-						return &made{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
-							if way == "Assign" {
-								return workerassign.Unbounded(), nil
-							}
-							if fail.Load() {
-								return time.Time{}, mine
-							}
-							return until, nil
-						}}, nil
-					}}
-					c := newCached(t, a, small(t)...)
-					fail.Store(true)
-					_, failed, err := live(t, c, time.Minute)
-					var notYet *ringbuffer.NotYetError
-					own := slices.Contains(ownErrors(), foreign)
-					if failed == 0 || own == errors.Is(err, foreign) || errors.As(err, &notYet) || !errors.Is(err, ErrLease) && !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%d calls failed, the last one by %v", failed, err)
-					}
-					if errors.Is(err, ErrClosed) || errors.Is(err, ErrTimeExhausted) {
-						t.Errorf("the assigner's error is taken for the library's own: %v", err)
-					}
-					fail.Store(false)
-					time.Sleep(time.Minute)
-					if got, failed, err := live(t, c, 10*time.Second); got < 160 || failed > 0 {
-						t.Errorf("after it: %d UIDs, %d calls failed, %v", got, failed, err)
-					}
-				})
-			})
-		}
 	}
 }

@@ -29,11 +29,12 @@
 //
 // # Values as text
 //
-// An [ID] is a string of decimal digits in JSON and in logs, and a 64-bit integer in a database, which
-// package database/sql handles without help; its documentation says how to scan NULL. A [Format] is
-// one line of text, "1-28-22-13 2026-01-01T00:00:00Z 1s", which [ParseFormat] reads: a fleet can keep
-// it in its configuration. [Parts] are written to JSON as the original writes them, and [Stats] with
-// the names that they have in a log. All of these can be read back; text of another form is an error.
+// An [ID] is a string of decimal digits in JSON and in logs. In a database it is a 64-bit integer;
+// package database/sql can write and scan it. The documentation of ID says how to scan NULL. A [Format]
+// is one line of text, "1-28-22-13 2026-01-01T00:00:00Z 1s", which [ParseFormat] reads, so that a fleet
+// can keep it in its configuration. [Parts] have the JSON form of Baidu's UidGenerator. The JSON of
+// [Stats] has the same keys as a log record. All these forms can be read back. Text of another form is
+// an error.
 //
 // # What makes UIDs unique
 //

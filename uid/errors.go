@@ -36,7 +36,8 @@ var (
 	// wait. The error includes the last padding error.
 	ErrEmpty = ringbuffer.ErrEmpty
 
-	// ErrLease is returned when a lease cannot be taken or extended. It wraps the assigner's error.
+	// ErrLease is returned when a lease cannot be taken, extended or, by Close, released. The error also
+	// wraps the assigner's error.
 	ErrLease = leasing.ErrLease
 
 	// ErrBusy is returned by Close when user code (an assigner, a lease, a clock, a log handler) was

@@ -18,7 +18,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// workerFile names a file for the examples; a service uses one that lasts.
+// workerFile returns the path of a worker file for the examples. A service needs one in a permanent
+// place.
 func workerFile() (path string, remove func()) {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -27,13 +28,13 @@ func workerFile() (path string, remove func()) {
 	return filepath.Join(folder, "worker"), func() { os.RemoveAll(folder) }
 }
 
-// wallClock is a clock that is set by hand.
+// wallClock is a clock that the example sets.
 type wallClock struct{ nanos atomic.Int64 }
 
 func (c *wallClock) set(t time.Time) { c.nanos.Store(t.UnixNano()) }
 func (c *wallClock) Now() time.Time  { return time.Unix(0, c.nanos.Load()) }
 
-// The default mode can refuse to make UIDs while the wall clock is behind the last one's time.
+// A Default generator can refuse to generate UIDs while the wall clock is behind the last UID's time.
 func ExampleWithRollback() {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var clock wallClock
@@ -44,7 +45,7 @@ func ExampleWithRollback() {
 	}
 	defer g.Close()
 
-	for _, second := range []time.Duration{1, -2, 1} { // the second one is a step back
+	for _, second := range []time.Duration{1, -2, 1} { // -2 is a step back
 		clock.set(noon.Add(second * time.Second))
 		_, err := g.Next()
 		fmt.Println(errors.Is(err, uid.ErrClockBack))
@@ -55,7 +56,7 @@ func ExampleWithRollback() {
 	// false
 }
 
-// What most services need: a generator made once, used by all goroutines, closed at the end.
+// Most services need this: one generator, created once, used by all goroutines, and closed at the end.
 func ExampleNewCached() {
 	path, remove := workerFile()
 	defer remove()
@@ -78,7 +79,7 @@ func ExampleNewCached() {
 	// Output: true true 1
 }
 
-// The default mode stamps each UID with the time of its call.
+// A Default generator stamps each UID with the time of the call.
 func ExampleNewDefault() {
 	path, remove := workerFile()
 	defer remove()
@@ -114,8 +115,8 @@ func ExampleCached_NextN() {
 	// Output: 1000 <nil> 999
 }
 
-// A take that may have to wait is bounded by a context. Here it has to, because a static
-// worker ID makes no UIDs before the next second begins.
+// A context limits a take that may wait. This one waits, because a static worker ID generates no UIDs
+// before the next second begins.
 func ExampleCached_NextContext() {
 	layout, err := bitsalloc.New(31, 22, 10)
 	if err != nil {
@@ -144,10 +145,10 @@ func ExampleCached_NextContext() {
 	// 7 <nil>
 }
 
-// Whoever reads UIDs without making any needs the format alone. Its bounds of a day are those
-// of a query.
+// A program that only reads UIDs needs only the format. Here it computes the bounds of a day, for a
+// query.
 func ExampleFormat_Compose() {
-	f, err := uid.NewFormat() // with the options that the generators have
+	f, err := uid.NewFormat() // with the options of the generators
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func ExampleFormat_Compose() {
 	// Output: WHERE id >= 961852771978444800 AND id < 964821453373440000
 }
 
-// As JSON, parts are what the original prints, and a UID is a string.
+// The JSON of a UID's parts is the same text as the original prints. A UID itself is a string in JSON.
 func ExampleFormat_Parse() {
 	f, err := uid.NewFormat(uid.WithEpoch(time.Date(2016, 5, 20, 0, 0, 0, 0, time.UTC)))
 	if err != nil {
@@ -179,12 +180,11 @@ func ExampleFormat_Parse() {
 	// "7037527219575844185" <nil>
 }
 
-// countThenWait is a take policy of one's own: it counts how often the ring was empty, and
-// then waits.
+// countThenWait is a user's take policy: it counts how often the ring was empty, and waits.
 type countThenWait struct{ empty int }
 
 func (p *countThenWait) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
-	p.empty++ // one goroutine takes here; else this would be an atomic counter
+	p.empty++ // one goroutine takes UIDs here; with several, this must be an atomic counter
 	return r.Wait(ctx)
 }
 
@@ -192,7 +192,7 @@ func ExampleWithTakePolicy() {
 	path, remove := workerFile()
 	defer remove()
 
-	layout, err := bitsalloc.New(40, 21, 2) // four UIDs a second, so that the ring is often empty
+	layout, err := bitsalloc.New(40, 21, 2) // four UIDs per second, so that the ring is often empty
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func ExampleWithTakePolicy() {
 	// Output: <nil> true true
 }
 
-// A worker that makes many UIDs in one goroutine takes them from a Local of its own.
+// A goroutine that generates many UIDs can take them from a Local.
 func ExampleCached_Local() {
 	path, remove := workerFile()
 	defer remove()
@@ -233,7 +233,7 @@ func ExampleCached_Local() {
 	// Output: true true
 }
 
-// The iterator is the fastest way to many UIDs, and ends when its loop does.
+// The iterator is the fastest way to take many UIDs. It ends when its loop does.
 func ExampleCached_All() {
 	path, remove := workerFile()
 	defer remove()
@@ -257,8 +257,8 @@ func ExampleCached_All() {
 	// Output: 5 true
 }
 
-// A fleet of the default layout wants more UIDs a second, and gives the sequence three bits of the
-// worker's. The move is judged before it is made.
+// A fleet with the default layout requires more UIDs per second, so three worker bits become sequence
+// bits. Check says whether the move is safe.
 func ExampleMove_Check() {
 	wider, err := bitsalloc.New(28, 19, 16)
 	if err != nil {
@@ -277,7 +277,7 @@ func ExampleMove_Check() {
 	fmt.Println(report.Safe, err != nil)
 	fmt.Println(report.LatestEpoch.Format(time.RFC3339))
 
-	// The epoch that it offers makes it safe.
+	// The epoch in the report makes it safe.
 	if move.New, err = uid.NewFormat(uid.WithLayout(wider), uid.WithEpoch(report.LatestEpoch)); err != nil {
 		log.Fatal(err)
 	}

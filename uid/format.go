@@ -8,7 +8,8 @@ import (
 )
 
 // Format says how UIDs are read: the layout, the epoch and the time unit. It is a value, which can be
-// compared by ==, and is safe for concurrent use. NewFormat returns a Format.
+// compared by ==, and is safe for concurrent use. NewFormat and ParseFormat return a Format. To generate
+// UIDs of a Format, pass its parts to WithLayout, WithEpoch and WithTimeUnit.
 type Format struct {
 	layout bitsalloc.Layout
 	base   bitsalloc.TimeBase
@@ -23,7 +24,8 @@ func (f Format) Epoch() time.Time { return f.base.Epoch() }
 // Unit returns the time unit.
 func (f Format) Unit() time.Duration { return f.base.Unit() }
 
-// End returns the first instant that the time bits cannot represent.
+// End returns the first instant that the time bits cannot represent, or the last instant of the year
+// 9999, if that is earlier.
 func (f Format) End() time.Time { return f.layout.End(f.base) }
 
 // Parse splits a UID into its parts. It does not fail: for a number that no generator of this format
@@ -37,8 +39,8 @@ func (f Format) Parse(id ID) Parts {
 }
 
 // Compose returns the UID that has the given parts: for old data, and for the bounds of a query by
-// time. The time is rounded down to its unit. If a part does not fit, the error wraps ErrRange. Compose
-// may return a UID that a generator also returns.
+// time. The time is rounded down to its unit. If it is before Epoch, or not before End, or if another
+// part does not fit, the error wraps ErrRange. Compose may return a UID that a generator also returns.
 func (f Format) Compose(t time.Time, workerID, sequence int64) (ID, error) {
 	if t.Before(f.Epoch()) || !t.Before(f.End()) {
 		return 0, fmt.Errorf("%w: time is %s, must be from %s up to %s", ErrRange,

@@ -190,7 +190,7 @@ func TestZeroFormatText(t *testing.T) {
 // What a generator says of itself to an assigner is its format's text.
 func TestRequestHasTheFormat(t *testing.T) {
 	for _, mode := range modes {
-		a := &formatSeen{Assigner: new(numbers)}
+		a := &formatSeen{Assigner: new(disposableAssigner)}
 		g, err := mode.make(t.Context(), a, WithTwitterLayout())
 		if err != nil {
 			t.Fatal(err)

@@ -60,8 +60,8 @@ func TestIDIsZero(t *testing.T) {
 func TestNoGeneratorReturnsZero(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
-			a := new(numbers)
-			a.next.Store(-1) // the first worker ID is 0
+			a := new(disposableAssigner)
+			a.lastID.Store(-1) // the first worker ID is 0
 			g, err := mode.make(t.Context(), a, WithClock(fakeclock.New(DefaultEpoch())))
 			if err != nil {
 				t.Fatal(err)

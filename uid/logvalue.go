@@ -1,16 +1,25 @@
 package uid
 
-import "log/slog"
+import (
+	"log/slog"
+	"time"
+)
 
-// LogValue implements slog.LogValuer: an ID is logged as the string that it is in JSON.
-func (id ID) LogValue() slog.Value { return slog.StringValue(id.String()) }
+// timeAttr returns an attribute for a time. If the year has more than four digits, the value is text:
+// slog.JSONHandler writes such a time as invalid JSON.
+func timeAttr(key string, t time.Time) slog.Attr {
+	if year := t.Year(); year < 0 || year > 9999 {
+		return slog.String(key, t.Format(time.RFC3339Nano))
+	}
+	return slog.Time(key, t)
+}
 
 // LogValue implements slog.LogValuer. The group has the keys id, time, worker_id, sequence and
 // delta.
 func (p Parts) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.Attr{Key: "id", Value: p.ID.LogValue()},
-		slog.Time("time", p.Time),
+		slog.Attr{Key: "id", Value: slog.StringValue(p.ID.String())},
+		timeAttr("time", p.Time),
 		slog.Int64("worker_id", p.WorkerID),
 		slog.Int64("sequence", p.Sequence),
 		slog.Int64("delta", p.Delta),
@@ -37,7 +46,11 @@ func (st Stats) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.Int64("worker_id", st.WorkerID),
 		{Key: "format", Value: st.Format.LogValue()},
-		slog.Time("end", st.End),
+		timeAttr("end", st.End),
+		timeAttr("lease_since", st.LeaseSince),
+		timeAttr("lease_until", st.LeaseUntil),
+		slog.Bool("lease_bounded", st.LeaseBounded),
+		slog.Uint64("lost_leases", st.LostLeases),
 		slog.Uint64("issued", st.Issued),
 		slog.Uint64("rejected_takes", st.RejectedTakes),
 		slog.Duration("ahead", st.Ahead),

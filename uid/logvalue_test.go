@@ -14,7 +14,6 @@ import (
 )
 
 var (
-	_ slog.LogValuer = ID(0)
 	_ slog.LogValuer = Parts{}
 	_ slog.LogValuer = Format{}
 	_ slog.LogValuer = Stats{}
@@ -45,11 +44,12 @@ func TestLogID(t *testing.T) {
 	if fields["v"] != id.String() || text != "v=962392666547429376" {
 		t.Errorf("the ID is logged as %v and as %s", fields, text)
 	}
-	if v := slog.AnyValue(id).Resolve(); v.Kind() != slog.KindString {
-		t.Errorf("a handler gets a %v", v.Kind())
+	if fields, text = logged(t, (*ID)(nil)); fields["v"] != nil || text != "v=<nil>" {
+		t.Errorf("a nil pointer is logged as %v and as %s", fields, text)
 	}
-	if fields, _ = logged(t, (*ID)(nil)); fields["v"] == "0" { // slog recovers from the nil pointer
-		t.Errorf("a nil pointer is logged as %v", fields)
+	p := id
+	if fields, text = logged(t, &p); fields["v"] != id.String() || text != "v=962392666547429376" {
+		t.Errorf("a pointer is logged as %v and as %s", fields, text)
 	}
 }
 
@@ -60,6 +60,20 @@ func TestLogParts(t *testing.T) {
 	}
 	if _, text = logged(t, Parts{}); !strings.Contains(text, "v.id=0 ") {
 		t.Errorf("the zero Parts are logged as %s", text)
+	}
+}
+
+// A log in JSON stays valid if a time is beyond the year 9999, for which package slog has no form.
+func TestLogTimeBeyondYear9999(t *testing.T) {
+	far := newFormat(t, WithLayout(layout(t, 50, 6, 7))).Parse(1<<63 - 1)
+	fields, text := logged(t, far)
+	const year = "35680373-"
+	if v, ok := fields["v"].(map[string]any); !ok || !strings.HasPrefix(v["time"].(string), year) || !strings.Contains(text, "v.time="+year) {
+		t.Errorf("the parts are logged as %v and as %s; want the year %s", fields, text, year)
+	}
+	fields, text = logged(t, Stats{End: far.Time})
+	if v, ok := fields["v"].(map[string]any); !ok || !strings.HasPrefix(v["end"].(string), year) || !strings.Contains(text, "v.end="+year) {
+		t.Errorf("the statistics are logged as %v and as %s; want the year %s", fields, text, year)
 	}
 }
 
@@ -78,6 +92,7 @@ func filled(t *testing.T) Stats {
 	t.Helper()
 	st := Stats{Format: newFormat(t, WithTwitterLayout()), Ahead: 1500 * time.Millisecond, FillLevel: 0.25, LastError: errors.New("no database")}
 	st.End = st.Format.End()
+	st.LeaseSince, st.LeaseUntil, st.LeaseBounded = st.Format.Epoch(), st.Format.Epoch().Add(time.Minute), true
 	n := uint64(10)
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {
@@ -104,9 +119,10 @@ func TestLogStats(t *testing.T) {
 	st := filled(t)
 	_, text := logged(t, st)
 	want := "v.worker_id=11 v.format.layout=1-41-10-12 v.format.epoch=2026-01-01T00:00:00.000Z v.format.unit=1ms v.end=2095-09-07T15:47:35.552Z " +
-		"v.issued=14 v.rejected_takes=15 v.ahead=1.5s v.rollbacks=17 v.rollovers=18 v.rejected_puts=19 " +
-		"v.paddings.initial=21 v.paddings.immediate=22 v.paddings.scheduled=23 v.paddings.caller=24 " +
-		`v.failed_paddings=25 v.dropped=26 v.fill=27 v.fill_level=0.25 v.last_error="no database"`
+		"v.lease_since=2026-01-01T00:00:00.000Z v.lease_until=2026-01-01T00:01:00.000Z v.lease_bounded=true v.lost_leases=17 " +
+		"v.issued=18 v.rejected_takes=19 v.ahead=1.5s v.rollbacks=21 v.rollovers=22 v.rejected_puts=23 " +
+		"v.paddings.initial=25 v.paddings.immediate=26 v.paddings.scheduled=27 v.paddings.caller=28 " +
+		`v.failed_paddings=29 v.dropped=30 v.fill=31 v.fill_level=0.25 v.last_error="no database"`
 	if text != want {
 		t.Errorf("the statistics are logged as\n%s, want\n%s", text, want)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 )
 
-// format makes a format that is known to be one.
+// format returns a format. The arguments must be valid.
 func format(t *testing.T, layout string, epoch time.Time, unit time.Duration) Format {
 	t.Helper()
 	l, err := bitsalloc.ParseLayout(layout)
@@ -29,9 +29,9 @@ func day(year int, month time.Month, d int) time.Time {
 	return time.Date(year, month, d, 0, 0, 0, 0, time.UTC)
 }
 
-// What the people of 2024-11-21 had: the original's defaults, whose last UID is the greatest
-// number there is, so that nothing sorts after it. A year before, there was a way.
-func TestMoveOfTheOriginalsDefaults(t *testing.T) {
+// On 2024-11-21 the original's default format ended. Its last UID is the greatest integer, so that no
+// UID sorts after it.
+func TestMoveFromTheOriginalsDefaults(t *testing.T) {
 	old := format(t, "1-28-22-13", day(2016, 5, 20), time.Second)
 	r, err := Move{Old: old, New: format(t, "1-28-22-13", day(2024, 11, 20), time.Second), CutOver: day(2024, 11, 21)}.Check()
 	if !errors.Is(err, ErrMove) || r.Safe || !r.LatestEpoch.IsZero() || !r.Widths.IsZero() || r.LastOld != 1<<63-1 {
@@ -41,8 +41,8 @@ func TestMoveOfTheOriginalsDefaults(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	// Four years before there was. A bit of the sequence given to the time makes UIDs of the
-	// same time half as great; with an earlier epoch they sort after the old ones.
+	// Four years earlier, a move was possible. With a bit of the sequence moved to the time, UIDs of the
+	// same time are half as great; with an earlier epoch they sort after the old ones.
 	cut := day(2020, 11, 21)
 	r, err = Move{Old: old, New: format(t, "1-29-22-12", day(2016, 5, 20), time.Second), CutOver: cut}.Check()
 	if !errors.Is(err, ErrMove) || r.Safe || r.LatestEpoch.IsZero() {
@@ -54,13 +54,13 @@ func TestMoveOfTheOriginalsDefaults(t *testing.T) {
 	}
 }
 
-// A move between formats of any kind: what the report says is safe is, by the greatest old and
-// the least new UID that can be composed; and what it offers is the best there is.
+// Random moves: the report agrees with the greatest old UID and the least new UID that Compose returns,
+// and the epoch and widths that it offers are the best ones.
 func TestMoveReports(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	units := []time.Duration{time.Second, time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond}
 	cut := time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC)
-	any := func(from int) Format {
+	randomFormat := func(from int) Format {
 		for {
 			total := 40 + rng.IntN(24)
 			timeBits := 26 + rng.IntN(20)
@@ -78,7 +78,7 @@ func TestMoveReports(t *testing.T) {
 	safe, offeredEpoch, offeredWidths := 0, 0, 0
 	for range 20_000 {
 		cut = cut.Truncate(time.Second).Add(time.Duration(rng.IntN(1000)) * time.Millisecond)
-		m := Move{Old: any(2015), New: any(2015), CutOver: cut, Ahead: time.Hour, Behind: time.Minute}
+		m := Move{Old: randomFormat(2015), New: randomFormat(2015), CutOver: cut, Ahead: time.Hour, Behind: time.Minute}
 		r, err := m.Check()
 		if r.Safe != (err == nil) || err != nil && !errors.Is(err, ErrMove) {
 			t.Fatalf("%+v, %v", r, err)
@@ -104,7 +104,7 @@ func TestMoveReports(t *testing.T) {
 				t.Fatalf("%v is not the latest epoch of %+v", r.LatestEpoch, m)
 			}
 		} else if r.Safe {
-			t.Fatalf("%+v is safe, and no epoch is", m)
+			t.Fatalf("%+v is safe, but there is no latest epoch", m)
 		}
 		if !r.Widths.IsZero() {
 			offeredWidths++
@@ -114,45 +114,45 @@ func TestMoveReports(t *testing.T) {
 			}
 			if s := r.Widths.SequenceBits(); s > 1 {
 				if f.layout = layout(t, 63-r.Widths.WorkerBits()-s+1, r.Widths.WorkerBits(), s-1); check(f) {
-					t.Fatalf("widths %v of %+v are not the fewest", r.Widths, m)
+					t.Fatalf("widths %v of %+v do not have the fewest sequence bits", r.Widths, m)
 				}
 			}
 		}
 	}
-	t.Logf("%d safe, %d epochs and %d widths offered", safe, offeredEpoch, offeredWidths)
+	t.Logf("%d safe moves, %d epochs and %d widths offered", safe, offeredEpoch, offeredWidths)
 	if safe < 1_000 || offeredEpoch < 1_000 || offeredWidths < 1_000 {
-		t.Error("too few of a kind to mean anything")
+		t.Error("too few cases of a kind")
 	}
 }
 
-func TestMoveOfNothing(t *testing.T) {
+func TestMoveEdgeCases(t *testing.T) {
 	f := format(t, "1-28-22-13", day(2026, 1, 1), time.Second)
 	for name, m := range map[string]Move{
-		"no formats":             {CutOver: day(2027, 1, 1)},
-		"before the new epoch":   {Old: f, New: f, CutOver: day(2025, 1, 1)},
-		"after the new one ends": {Old: f, New: f, CutOver: day(2035, 1, 1)},
-		"a negative roll-out":    {Old: f, New: f, CutOver: day(2027, 1, 1), RollOut: -1},
-		"beyond any calendar":    {Old: f, New: f, CutOver: time.Unix(1<<54, 0)},
+		"no formats":                         {CutOver: day(2027, 1, 1)},
+		"before the new epoch":               {Old: f, New: f, CutOver: day(2025, 1, 1)},
+		"after the end of the new time bits": {Old: f, New: f, CutOver: day(2035, 1, 1)},
+		"a negative roll-out":                {Old: f, New: f, CutOver: day(2027, 1, 1), RollOut: -1},
+		"a year above 9999":                  {Old: f, New: f, CutOver: time.Unix(1<<54, 0)},
 	} {
 		if r, err := m.Check(); !errors.Is(err, ErrOption) || r != (MoveReport{}) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
-	// An old format that begins after the cut-over has issued nothing.
+	// An old format that begins after the cut-over has issued no UIDs.
 	later := format(t, "1-28-22-13", day(2030, 1, 1), time.Second)
 	if r, err := (Move{Old: later, New: f, CutOver: day(2027, 1, 1)}).Check(); err != nil || r.LastOld != -1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// The new epoch may be the cut-over itself.
+	// The cut-over may be the new epoch.
 	if r, err := (Move{Old: later, New: f, CutOver: f.Epoch()}).Check(); err != nil || r.FirstNew != 0 || !r.LatestEpoch.Equal(f.Epoch()) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// A roll-out host by host lets old UIDs be made for longer.
+	// During a gradual roll-out, old UIDs are generated for longer.
 	if r, err := (Move{Old: f, New: f, CutOver: day(2027, 1, 1), RollOut: 24 * time.Hour}).Check(); !errors.Is(err, ErrMove) ||
 		!r.LatestEpoch.Equal(day(2025, 12, 31).Add(-time.Hour-2*time.Minute-4*time.Second)) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// One without a change collides for as long as UIDs are stamped ahead.
+	// A move without a change is unsafe for as long as UIDs may be stamped ahead.
 	if r, err := (Move{Old: f, New: f, CutOver: day(2027, 1, 1)}).Check(); !errors.Is(err, ErrMove) ||
 		!r.LatestEpoch.Equal(day(2026, 1, 1).Add(-time.Hour-2*time.Minute-4*time.Second)) {
 		t.Errorf("%+v, %v", r, err)

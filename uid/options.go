@@ -40,8 +40,8 @@ func WithTimeUnit(unit time.Duration) Option {
 }
 
 // WithTwitterLayout sets the layout 1-41-10-12 and a time unit of a millisecond, as in Twitter's
-// Snowflake. There, five of the worker bits are the data centre and five the worker:
-// workerassign.Prefix puts the number of the data centre into the upper bits. Ten bits allow 1,023
+// Snowflake. There, five of the worker bits are the data center and five the worker:
+// workerassign.Prefix puts the number of the data center into the upper bits. Ten bits allow 1,023
 // worker IDs, which are too few for disposable ones, because those are never used again.
 func WithTwitterLayout() Option {
 	return func(c *config) {
@@ -105,6 +105,12 @@ func WithMaxStaleness(d time.Duration) Option {
 // time. With WithRollover(false) it continues at the layout's rate. If it rolls over, d must be at
 // least twice the time of a full ring. The default is an hour, or twice the time of a full ring if
 // that is more.
+//
+// Grants of a workerassign.BoundedLease, such as those of workerassign.NewRecycled, reach only as far as
+// its horizon. With such a lease the borrow limit is at most the horizon less 1.5 times the time to reserve
+// ahead (WithReserveAhead) and one time unit, and at least 0. The generator logs a reduction. If what is
+// left is less than twice the time of a full ring, it does not roll over: at the limit it continues at the
+// layout's rate, and its ring is not full. At 0 it does not borrow.
 func WithMaxBorrow(d time.Duration) Option {
 	return func(c *config) {
 		if d < 0 {
@@ -136,12 +142,15 @@ func WithRolloverInterval(d time.Duration) Option {
 }
 
 // WithReserveAhead sets how far ahead of need a generator reserves time of a lease that has an end. An
-// outage of the assigner's store of that length, or 10 s less if its calls hang, then has no effect.
-// The generator requests one and a half times as much, so that it calls the store less often. d is UID
-// time: at a multiple of the layout's rate it lasts for that fraction of it, and at most 1.5 × d of UID
-// time is stamped for each call of the store. d must be at least a time unit, and should be longer than
-// a call of the store. The default is 30 s. It has no effect on the leases of NewDisposable and
-// NewFile, which have no end, and of Static, which grants no time in advance.
+// outage of the assigner's store then has no effect if it is no longer than d, or than d - 10 s if calls
+// of the store hang meanwhile. The generator requests one and a half times as much, so that it calls
+// the store less often.
+//
+// d is UID time, which passes faster when the generator borrows: at ten times the layout's rate, the
+// reserved time lasts for a tenth of d. At most 1.5 × d of UID time is stamped for each call of the
+// store. d must be at least a time unit, and should be longer than a call of the store takes. The
+// default is 30 s. The option has no effect on leases of NewDisposable and NewFile, because they have
+// no end, nor on leases of Static, because Static grants no time in advance.
 func WithReserveAhead(d time.Duration) Option {
 	return func(c *config) { c.reserve = d }
 }
@@ -196,7 +205,7 @@ func WithClock(clock Clock) Option {
 }
 
 // WithRollback sets what a Default generator does when the wall clock is set back. A Cached one
-// always rides it out. Each step back is counted in Stats and logged once. The default is RideOut.
+// always behaves as with RideOut. Each step back is counted in Stats and logged once. The default is RideOut.
 // WaitOut and Refuse read the wall clock at each Next, which makes it about two and a half times
 // slower.
 func WithRollback(p RollbackPolicy) Option {

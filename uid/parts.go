@@ -49,13 +49,13 @@ func (p Parts) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It reads what MarshalJSON returns for the parts of an ID
-// that is not negative. Delta, which that does not have, becomes 0, and a time that was cut to its
-// millisecond stays cut: Format.Parse of the ID returns all parts.
+// that is not negative. Delta becomes 0, because MarshalJSON does not write it, and a time that
+// MarshalJSON has cut to a millisecond stays cut. To get all parts, call Format.Parse with the ID.
 //
 // Each of the four fields must be present and have the form that MarshalJSON writes: otherwise the
 // error wraps ErrRange and names the field, or is that of package encoding/json. Other fields are
-// ignored. UnmarshalJSON does not check whether the parts fit the ID, because that
-// requires the format. With an error the Parts are unchanged, and null leaves them unchanged too.
+// ignored. UnmarshalJSON does not check whether the parts belong to the ID, because that requires the
+// format. It leaves the Parts unchanged if it returns an error, and if the JSON is null.
 func (p *Parts) UnmarshalJSON(data []byte) error {
 	if p == nil {
 		return errNilParts

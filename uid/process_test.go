@@ -20,8 +20,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Invariant 1 across processes: eight that start at once on one file make UIDs that all
-// differ; each is read back and checked.
+// Invariant 1 across processes: eight processes that start at once on one file generate UIDs that all
+// differ.
 func TestInvariant1ProcessesOnOneFile(t *testing.T) {
 	const processes, each = 8, 250_000
 	if path := os.Getenv("RINGUID_TEST_FILE"); path != "" {
@@ -59,18 +59,18 @@ func TestInvariant1ProcessesOnOneFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			if id <= last || !w.Add(id) {
-				t.Fatalf("process %d made %d after %d, or another process made it too", n, id, last)
+				t.Fatalf("process %d generated %d after %d, or another process generated it too", n, id, last)
 			}
 			last = id
 		}
 		file.Close()
 	}
 	if n := seen.Len(); n != processes*each {
-		t.Errorf("%d UIDs are distinct of %d", n, processes*each)
+		t.Errorf("%d of %d UIDs are distinct", n, processes*each)
 	}
 }
 
-// generateInto writes UIDs into a file, in the order in which they were taken.
+// generateInto writes UIDs to a file, in the order in which it took them.
 func generateInto(out, workers string, count int) error {
 	g, err := uid.NewCached(context.Background(), workerassign.NewFile(workers))
 	if err != nil {
@@ -99,9 +99,8 @@ func generateInto(out, workers string, count int) error {
 	return errors.Join(binary.Write(file, binary.LittleEndian, ids), file.Close())
 }
 
-// The main job: UIDs with a worker ID that came from an insert into WORKER_NODE on a real
-// server. It is killed after that, and generating goes on; a rollover is due when it is up
-// again.
+// The main use: worker IDs from inserts into WORKER_NODE on a real server. When the server is killed
+// after the first insert, UIDs are still generated. Rollovers follow when it runs again.
 func TestServerKilledAfterAssignment(t *testing.T) {
 	s := mariadbtest.Start(t)
 	_, db := s.Database()
@@ -110,8 +109,8 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 		t.Fatal(err)
 	}
 	mariadbtest.RunScript(t, db, string(script))
-	const bound = 40 * time.Second
-	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db), uid.WithMaxBorrow(bound))
+	const borrowLimit = 40 * time.Second
+	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db), uid.WithMaxBorrow(borrowLimit))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +133,12 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 			}
 			for _, id := range ids {
 				if !w.Add(int64(id)) {
-					t.Fatalf("%d came twice", id)
+					t.Fatalf("%d was returned twice", id)
 				}
 			}
 		}
 		if id, err := d.Next(); err != nil || d.Parse(id).WorkerID != 2 {
-			t.Fatalf("the default mode makes %d, %v", id, err)
+			t.Fatalf("the Default generator returned %d, %v", id, err)
 		}
 	}
 	if got := g.Stats().WorkerID; got != 1 {
@@ -147,23 +146,23 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 	}
 	take(1)
 	s.Kill()
-	take(20) // far from the bound: no need of the server
+	take(20) // far from the borrow limit, so the server is not used
 	s.Restart()
 	take(200)
 	st := g.Stats()
 	if st.Rollovers < 3 || st.WorkerID < 4 {
-		t.Errorf("Stats() = %+v, want some rollovers", st)
+		t.Errorf("Stats() = %+v, want at least 3 rollovers", st)
 	}
 	var greatest int64
 	if err := db.Get(&greatest, "SELECT MAX(ID) FROM WORKER_NODE"); err != nil || greatest < st.WorkerID || greatest > st.WorkerID+1 {
-		t.Errorf("the greatest worker ID is %d, %v; the generator is at %d", greatest, err, st.WorkerID)
+		t.Errorf("the greatest worker ID is %d, %v; the generator has %d", greatest, err, st.WorkerID)
 	}
 }
 
-// Ten times the layout's rate, on a real server: rollovers happen, worker IDs are spent at the
-// rate that can be predicted, no call fails, and nothing repeats. While the server is down the
-// generator goes on to its bound, and then at the layout's rate; when it is up again it recovers
-// by itself. It takes a few seconds; a minute with RINGUID_MINUTE set.
+// Ten times the layout's rate, on a real server: there are rollovers, which use up worker IDs at the
+// predicted rate, no call fails, and there is no duplicate. While the server is down, UIDs are
+// generated up to the borrow limit, and then at the layout's rate. When the server runs again, the
+// generator recovers. The test takes a few seconds, or a minute if RINGUID_MINUTE is set.
 func TestRolloversOnAServer(t *testing.T) {
 	length := 4 * time.Second
 	if os.Getenv("RINGUID_MINUTE") != "" {
@@ -180,16 +179,16 @@ func TestRolloversOnAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const bound, rate = 4 * time.Second, 10 * 1024
+	const borrowLimit, rate = 4 * time.Second, 10 * 1024
 	g, err := uid.NewCached(context.Background(), workerassign.NewDisposable(db, workerassign.WithAttemptTimeout(time.Second)),
-		uid.WithLayout(layout), uid.WithBoostPower(0), uid.WithMaxBorrow(bound))
+		uid.WithLayout(layout), uid.WithBoostPower(0), uid.WithMaxBorrow(borrowLimit))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
 	var seen uniq.Set
 	w := seen.Writer()
-	// generate takes UIDs at the rate for a while, and returns how many calls failed.
+	// generate takes UIDs at the rate for a time. It returns how many calls succeeded and failed.
 	generate := func(d time.Duration) (taken, failed int) {
 		t.Helper()
 		for begin := time.Now(); time.Since(begin) < d; {
@@ -206,7 +205,7 @@ func TestRolloversOnAServer(t *testing.T) {
 				continue
 			}
 			if id < 0 || !w.Add(int64(id)) {
-				t.Fatalf("%d came twice", id)
+				t.Fatalf("%d was returned twice", id)
 			}
 			taken++
 		}
@@ -217,25 +216,24 @@ func TestRolloversOnAServer(t *testing.T) {
 	if taken, failed := generate(length); failed != 0 || taken < int(length.Seconds()*rate*9/10) {
 		t.Errorf("%d taken, %d failed", taken, failed)
 	}
-	// A lease has the seconds from now to the bound, five of them, and those that pass meanwhile:
-	// 1,024 (5 + t) = 10,240 t.
+	// A lease lasts for the seconds from now up to the borrow limit, which are five, and for those that
+	// pass meanwhile: 1,024 (5 + t) = 10,240 t.
 	predicted := time.Since(begin).Seconds() / (5. / 9)
-	var spent float64
-	if err := db.Get(&spent, "SELECT COUNT(*) FROM WORKER_NODE"); err != nil {
+	var usedUp float64
+	if err := db.Get(&usedUp, "SELECT COUNT(*) FROM WORKER_NODE"); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d rollovers, %.0f worker IDs spent, %.1f predicted", g.Stats().Rollovers, spent, predicted)
-	if spent < predicted*0.75-2 || spent > predicted*1.25+2 {
-		t.Errorf("%.0f worker IDs were spent, %.1f predicted", spent, predicted)
+	t.Logf("%d rollovers, %.0f worker IDs used up, %.1f predicted", g.Stats().Rollovers, usedUp, predicted)
+	if usedUp < predicted*0.75-2 || usedUp > predicted*1.25+2 {
+		t.Errorf("%.0f worker IDs were used up, %.1f predicted", usedUp, predicted)
 	}
 
 	s.Kill()
 	down := time.Now()
 	slow, failed := generate(4 * time.Second)
-	// To the bound of the lease in use and of the one taken in advance, and then a second's
-	// UIDs a second.
+	// Up to the borrow limit with the lease in use and with the next one, and then at the layout's rate.
 	if most := 1024 * (2*5 + int(time.Since(down).Seconds()) + 2); slow > most {
-		t.Errorf("%d taken while the server was down, at most %d can be", slow, most)
+		t.Errorf("%d taken while the server was down, want at most %d", slow, most)
 	}
 	before := g.Stats().Rollovers
 	s.Restart()
@@ -243,8 +241,8 @@ func TestRolloversOnAServer(t *testing.T) {
 		generate(100 * time.Millisecond)
 	}
 	taken, again := generate(2 * time.Second)
-	t.Logf("while the server was down %d taken, %d failed; after it %d taken, %d failed", slow, failed, taken, again)
+	t.Logf("while the server was down: %d taken, %d failed; after that: %d taken, %d failed", slow, failed, taken, again)
 	if again != 0 || g.Stats().Rollovers < before+2 {
-		t.Errorf("%d calls failed after the server was up again, %d rollovers", again, g.Stats().Rollovers-before)
+		t.Errorf("after the server was restarted: %d calls failed, %d rollovers", again, g.Stats().Rollovers-before)
 	}
 }

@@ -24,5 +24,5 @@ func WaitOut(bound time.Duration) RollbackPolicy {
 }
 
 // Refuse returns a policy that stamps UIDs with the wall clock's time. While that is behind the last
-// UID's time, Next returns an error that wraps ErrClockBack, as the original does.
+// UID's time, Next returns an error that wraps ErrClockBack, as Baidu's UidGenerator does.
 func Refuse() RollbackPolicy { return RollbackPolicy{name: "refuse"} }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,29 +13,31 @@ import (
 	"github.com/ringuid/ringuid/internal/fakeclock"
 )
 
-// bubbleClock is the clock of a synctest bubble, with a wall clock that is off by a step.
+// bubbleClock is the clock of a synctest bubble, with a wall clock that can be set back or forward.
 type bubbleClock struct{ step atomic.Int64 }
 
 func (c *bubbleClock) set(step time.Duration) { c.step.Store(int64(step)) }
+
 func (c *bubbleClock) Now() time.Time {
 	return time.Now().Round(0).Add(time.Duration(c.step.Load()))
 }
+
 func (c *bubbleClock) Monotonic() time.Duration {
 	return time.Since(bubbleEpoch)
 }
 
-// A step back by an hour, under each policy: the wall clock catches up after it.
+// A step back of the wall clock, under each policy. The wall clock catches up later.
 func TestRollbackPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		policy RollbackPolicy
 		back   time.Duration
-		takes  time.Duration // how long the first UID after the step takes
+		takes  time.Duration // the expected duration of the three takes after the step
 		err    bool
 	}{
-		{"ride it out", RideOut(), time.Hour, 0, false},
-		{"wait, not long", WaitOut(10 * time.Second), 5 * time.Second, 4*time.Second + time.Millisecond, false},
-		{"wait, too long", WaitOut(10 * time.Second), 11 * time.Second, 0, true},
+		{"ride out", RideOut(), time.Hour, 0, false},
+		{"wait out, short", WaitOut(10 * time.Second), 5 * time.Second, 4*time.Second + time.Millisecond, false},
+		{"wait out, too long", WaitOut(10 * time.Second), 11 * time.Second, 0, true},
 		{"refuse", Refuse(), 2 * time.Second, 0, true},
 		{"refuse, within the unit", Refuse(), 999 * time.Millisecond, 0, false},
 	} {
@@ -44,13 +45,13 @@ func TestRollbackPolicies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				clock := new(bubbleClock)
-				d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithClock(clock), WithRollback(tt.policy),
-					WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				time.Sleep(999 * time.Millisecond) // into a unit
+				d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithClock(clock), WithRollback(tt.policy),
+					logInto(&log))
+				time.Sleep(999 * time.Millisecond) // to the end of a unit
 				before := next(t, d)
 				clock.set(-tt.back)
 				begin := time.Now()
-				for range 3 { // one episode
+				for range 3 { // one step back
 					id, err := d.Next()
 					switch {
 					case tt.err && (!errors.Is(err, ErrClockBack) || id != 0 || !strings.Contains(err.Error(), (tt.back-999*time.Millisecond).String())):
@@ -62,9 +63,9 @@ func TestRollbackPolicies(t *testing.T) {
 					}
 				}
 				if took := time.Since(begin); took != tt.takes {
-					t.Errorf("it took %v, want %v", took, tt.takes)
+					t.Errorf("the takes took %v, want %v", took, tt.takes)
 				}
-				time.Sleep(tt.back + time.Second) // until the wall clock is where it was
+				time.Sleep(tt.back + time.Second) // until the wall clock shows the time before the step
 				clock.set(0)
 				if id := next(t, d); id <= before {
 					t.Errorf("%d after %d", id, before)
@@ -74,9 +75,9 @@ func TestRollbackPolicies(t *testing.T) {
 					episodes = 0
 				}
 				if n := d.Stats().Rollbacks; n != episodes {
-					t.Errorf("%d episodes, want %d", n, episodes)
+					t.Errorf("%d steps back were counted, want %d", n, episodes)
 				}
-				synctest.Wait() // until it is written
+				synctest.Wait() // until the record is written
 				if n := strings.Count(log.String(), "was set back"); n != int(episodes) {
 					t.Errorf("logged %d times:\n%s", n, log.String())
 				}
@@ -86,17 +87,17 @@ func TestRollbackPolicies(t *testing.T) {
 				clock.set(-tt.back)
 				d.Next()
 				if n := d.Stats().Rollbacks; n != 2*episodes {
-					t.Errorf("%d episodes after a second step, want %d", n, 2*episodes)
+					t.Errorf("%d steps back were counted after the second one, want %d", n, 2*episodes)
 				}
 			})
 		})
 	}
 }
 
-// Who waits for the clock is woken by the context and by Close.
+// A taker that waits for the clock is woken by its context and by Close.
 func TestWaitingForTheClockEnds(t *testing.T) {
 	fake := fakeclock.New(noon)
-	d := newDefault(t, new(numbers), WithClock(fake), WithRollback(WaitOut(time.Hour)))
+	d := newDefault(t, new(disposableAssigner), WithClock(fake), WithRollback(WaitOut(time.Hour)))
 	next(t, d)
 	fake.Step(-time.Minute)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
@@ -111,6 +112,6 @@ func TestWaitingForTheClockEnds(t *testing.T) {
 }
 
 func TestD11RollbackOptions(t *testing.T) {
-	refuses(t, new(numbers), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
-	refuses(t, new(numbers), ErrOption, "the bound of WaitOut is -1s", 0, WithRollback(WaitOut(-time.Second)))
+	expectBothRefuse(t, new(disposableAssigner), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
+	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the bound of WaitOut is -1s", 0, WithRollback(WaitOut(-time.Second)))
 }

@@ -24,7 +24,7 @@ type rollbackWatch struct {
 	isBack    atomic.Bool   // the wall clock is behind, and takers wait for it or are refused
 }
 
-// note counts steps back that are ridden out: each one that takes the wall clock a unit further behind
+// note counts steps back under the policy RideOut: each one that takes the wall clock a unit further behind
 // than before.
 func (w *rollbackWatch) note(behind time.Duration) {
 	unit := w.clock.TimeBase().Unit()

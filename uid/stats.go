@@ -8,6 +8,17 @@ type Stats struct {
 	Format   Format    // layout, epoch and time unit
 	End      time.Time // when the time bits end
 
+	// LeaseSince is when the lease was taken into use, by the generator's clock. LeaseUntil is up to when
+	// it is granted: UIDs of that time and later require that the assigner extends it. LeaseBounded
+	// reports whether the lease has such an end. If it has none, LeaseUntil is the zero time.
+	LeaseSince   time.Time
+	LeaseUntil   time.Time
+	LeaseBounded bool
+
+	// LostLeases is how many leases were lost: the assigner did not extend them in time. It includes
+	// leases that were lost before they were used.
+	LostLeases uint64
+
 	Issued        uint64 // UIDs that were returned, and those that were claimed for blocks
 	RejectedTakes uint64 // takes that found no UID and had to wait, to pad or to fail
 
@@ -19,17 +30,20 @@ type Stats struct {
 	// earlier time unit.
 	Rollbacks uint64
 
-	Rollovers uint64 // changes to another lease
+	Rollovers uint64 // changes to another lease, at the borrow limit or because one was lost
 
-	// The following fields are only set by a Cached generator.
-
+	// The following fields are set only by a Cached generator, and LastError also by the methods of nil
+	// and zero generators.
 	RejectedPuts   uint64   // runs that found the ring full
 	Paddings       Paddings // paddings that put at least one run
 	FailedPaddings uint64   // tries to pad that failed
 	Dropped        uint64   // UIDs that were dropped because they became stale
 	Fill           uint64   // UIDs that are ready
 	FillLevel      float64  // the fraction of the ring's runs that are ready: 0 to 1
-	LastError      error    // the last padding error; nil if padding works
+
+	// LastError is the error of the last try to pad; nil if that try put a run. It is not always a
+	// failure: a generator whose next run must wait, for example for the clock, has the reason here.
+	LastError error
 }
 
 // Paddings counts paddings by what triggered them.

@@ -3,94 +3,17 @@ package uid
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// numbers is an assigner that never gives a worker ID twice, as the disposable ones do.
-type numbers struct {
-	next     atomic.Int64 // the last one given
-	released atomic.Int64
-	fail     atomic.Pointer[error] // Assign returns it, where it is set
-}
-
-func (a *numbers) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
-	if err := a.fail.Load(); err != nil {
-		return nil, *err
-	}
-	return &numbered{numbers: a, id: a.next.Add(1)}, nil
-}
-
-func (a *numbers) break_(err error) { a.fail.Store(&err) }
-func (a *numbers) mend()            { a.fail.Store(nil) }
-
-type numbered struct {
-	*numbers
-	id int64
-}
-
-func (l *numbered) WorkerID() int64      { return l.id }
-func (l *numbered) NotBefore() time.Time { return time.Time{} }
-func (l *numbered) Reserve(context.Context, time.Time) (time.Time, error) {
-	return workerassign.Unbounded(), nil
-}
-func (l *numbered) Remaining(most int64) (remaining, all int64) { return max(most-l.id, 0), most }
-func (l *numbered) Release(context.Context, time.Time) error {
-	l.released.Add(1)
-	return nil
-}
-
-// spans is an assigner of one worker ID over and over, in disjoint spans of time that it
-// grants in steps, as a store that recycles worker IDs does. It keeps what it granted.
-type spans struct {
-	mu      sync.Mutex
-	granted time.Time // no unit at or after it was granted to anybody
-	grants  int
-	fail    error // Reserve returns it, where it is set
-}
-
-func (a *spans) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return &span{spans: a, from: a.granted}, nil
-}
-
-func (a *spans) breakStore(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.fail = err
-}
-
-type span struct {
-	*spans
-	from time.Time
-}
-
-func (l *span) WorkerID() int64      { return 7 }
-func (l *span) NotBefore() time.Time { return l.from }
-func (l *span) Reserve(_ context.Context, until time.Time) (time.Time, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.fail != nil {
-		return time.Time{}, l.fail
-	}
-	l.grants++
-	if until.After(l.granted) {
-		l.granted = until
-	}
-	return l.granted, nil
-}
-func (l *span) Release(context.Context, time.Time) error { return nil }
-
-// layout makes a layout that is known to be one.
+// layout returns a layout. The widths must be valid.
 func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
 	tb.Helper()
 	l, err := bitsalloc.New(time, worker, sequence)
@@ -100,7 +23,7 @@ func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
 	return l
 }
 
-// mustFormat returns the format of options that must be valid.
+// mustFormat returns the format of options, which must be valid.
 func mustFormat(tb testing.TB, opts ...Option) Format {
 	tb.Helper()
 	f, err := NewFormat(opts...)
@@ -110,12 +33,25 @@ func mustFormat(tb testing.TB, opts ...Option) Format {
 	return f
 }
 
-// silent keeps a test's generators from logging what the test brings about.
-func silent() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
+// bubbleEpoch is before the time at which a synctest bubble starts.
+var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// noon is noon and half a second: in the middle of a time unit of a second.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
+
+// discardLog makes a generator log nothing, for tests that cause log records on purpose.
+func discardLog() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
+
+// smallOptions are the options of a generator that reaches its borrow limit soon: 16 UIDs per second,
+// at most 10 s ahead.
+func smallOptions(t *testing.T, more ...Option) []Option {
+	return append([]Option{WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(1),
+		WithMaxBorrow(10 * time.Second), WithReserveAhead(2 * time.Second)}, more...)
+}
 
 func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 	tb.Helper()
-	c, err := NewCached(context.Background(), a, append([]Option{silent()}, opts...)...)
+	c, err := NewCached(context.Background(), a, append([]Option{discardLog()}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -125,7 +61,7 @@ func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 
 func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default {
 	tb.Helper()
-	d, err := NewDefault(context.Background(), a, append([]Option{silent()}, opts...)...)
+	d, err := NewDefault(context.Background(), a, append([]Option{discardLog()}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -133,15 +69,15 @@ func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default
 	return d
 }
 
-// flush waits until what a Cached generator logged has been written.
-func flush(tb testing.TB, c *Cached) {
+// flushLog waits until everything that a Cached generator logged has been written.
+func flushLog(tb testing.TB, c *Cached) {
 	tb.Helper()
 	if !c.cfg.log.Flush(time.Minute) {
-		tb.Fatal("the log is not written within a minute")
+		tb.Fatal("the log was not written within a minute")
 	}
 }
 
-// next takes a UID and fails the test if there is none.
+// next takes a UID, and fails the test if there is none.
 func next(tb testing.TB, g Generator) ID {
 	tb.Helper()
 	id, err := g.Next()
@@ -151,20 +87,20 @@ func next(tb testing.TB, g Generator) ID {
 	return id
 }
 
-// modes are the constructors, for tests that both generators must pass.
+// modes are the constructors, for tests of both generators.
 var modes = []struct {
 	name string
 	make func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error)
 }{
 	{"Cached", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		c, err := NewCached(ctx, a, append([]Option{silent()}, opts...)...)
+		c, err := NewCached(ctx, a, append([]Option{discardLog()}, opts...)...)
 		if err != nil {
 			return nil, err
 		}
 		return c, nil
 	}},
 	{"Default", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		d, err := NewDefault(ctx, a, append([]Option{silent()}, opts...)...)
+		d, err := NewDefault(ctx, a, append([]Option{discardLog()}, opts...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -172,108 +108,79 @@ var modes = []struct {
 	}},
 }
 
-// stats returns the snapshot of either generator.
-func stats(g Generator) Stats { return g.(interface{ Stats() Stats }).Stats() }
+// takePolicies are the take policies of the library.
+var takePolicies = []TakePolicy{CallerPads, Wait, Fail}
 
-// takers are the ways to take UIDs of a generator: each returns a function for one
-// goroutine that fills a slice from the front.
-func takers(g Generator) []func() func([]ID) (int, error) {
-	ways := []func() func([]ID) (int, error){
-		func() func([]ID) (int, error) { return one(g.Next) },
-		func() func([]ID) (int, error) { return g.NextN },
-	}
-	if c, ok := g.(*Cached); ok {
-		ways = append(ways,
-			func() func([]ID) (int, error) { return one(c.Local().Next) },
-			func() func([]ID) (int, error) { return c.loop },
-		)
-	}
-	return ways
-}
-
-// one makes of a taker of one UID one of slices.
-func one(next func() (ID, error)) func([]ID) (int, error) {
-	return func(dst []ID) (int, error) {
-		for n := range dst {
-			id, err := next()
-			if err != nil {
-				return n, err
-			}
-			dst[n] = id
-		}
-		return len(dst), nil
-	}
-}
-
-// loop takes UIDs by the iterator.
-func (c *Cached) loop(dst []ID) (n int, err error) {
-	for id, err := range c.All(context.Background()) {
-		if err != nil {
-			return n, err
-		}
-		dst[n] = id
-		if n++; n == len(dst) {
-			break
-		}
-	}
-	return n, nil
-}
-
-// hammer takes total UIDs or a few more with so many goroutines, in all ways mixed, and
-// checks exactly that they all differ, and of each goroutine's that they rise where the
-// generator promises it, and lie within the layout.
-func hammer(t *testing.T, g Generator, goroutines int, total int64, rising bool) {
+// expectBothRefuse checks that both constructors return the wanted error and no generator, and how many
+// worker IDs were used up. All of these must have been released.
+func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, usedUp int64, opts ...Option) {
 	t.Helper()
-	var (
-		seen uniq.Set
-		got  atomic.Int64
-		all  sync.WaitGroup
-		l    = g.(interface{ Format() Format }).Format().Layout()
-		top  = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
-		ways = takers(g)
-	)
-	for n := range goroutines {
-		all.Go(func() {
-			w, batch, last := seen.Writer(), make([]ID, 1+n*7), ID(-1)
-			take := ways[n%len(ways)]()
-			for got.Load() < total {
-				taken := 0
-				for range 64 { // so that the shared counter is seldom touched
-					n, err := take(batch)
-					if err != nil && !errors.Is(err, ErrEmpty) {
-						t.Errorf("took %d, then %v", n, err)
-						return
-					}
-					if n == 0 {
-						runtime.Gosched()
-					}
-					for _, id := range batch[:n] {
-						if int64(id) < 0 || int64(id) > top {
-							t.Errorf("%d does not fit the layout %v", id, l)
-							return
-						}
-						if !w.Add(int64(id)) {
-							t.Errorf("%d (%v) was handed out twice", id, g.Parse(id))
-							return
-						}
-						if rising && id <= last {
-							t.Errorf("%d came after %d", id, last)
-							return
-						}
-						last = id
-					}
-					taken += n
-				}
-				got.Add(int64(taken))
-			}
-		})
+	for _, mode := range modes {
+		before := a.lastID.Load()
+		expectConstructorError(t, mode.name, mode.make, a, want, text, opts...)
+		if got := a.lastID.Load() - before; got != usedUp {
+			t.Errorf("%s: %d worker IDs were used up, want %d", mode.name, got, usedUp)
+		}
 	}
-	all.Wait()
-	if n := seen.Len(); n != got.Load() {
-		t.Errorf("%d UIDs are distinct of %d", n, got.Load())
-	}
-	// What is claimed in spans is issued, taken or not.
-	if st := stats(g); st.Issued < uint64(got.Load()) || len(ways) == 2 && st.Issued != uint64(got.Load()) {
-		t.Errorf("Stats().Issued = %d, want %d", st.Issued, got.Load())
+	if released := a.released.Load(); released != a.lastID.Load() {
+		t.Errorf("%d leases were released, want %d", released, a.lastID.Load())
 	}
 }
+
+// expectConstructorError checks that a constructor returns no generator, and an error that wraps want,
+// contains text and has the package's prefix.
+func expectConstructorError(t *testing.T, name string, newGenerator func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
+	a workerassign.Assigner, want error, text string, opts ...Option) {
+	t.Helper()
+	g, err := newGenerator(context.Background(), a, opts...)
+	if g != nil || !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+		t.Errorf("%s: the constructor returned %v, %v; want %v with %q", name, g, err, want, text)
+	}
+	if err != nil && !strings.HasPrefix(err.Error(), "uid: ") {
+		t.Errorf("%s: the error %q does not start with \"uid: \"", name, err)
+	}
+}
+
+// takeFor takes UIDs for a time, at most 500 per second, and checks that they differ. It returns how
+// many it took, how many calls failed, and the last error.
+func takeFor(t *testing.T, c *Cached, d time.Duration) (got, failed int, last error) {
+	t.Helper()
+	seen := make(map[ID]bool)
+	for begin := time.Now(); time.Since(begin) < d; {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		id, err := c.NextContext(ctx)
+		cancel()
+		if err != nil {
+			failed, last = failed+1, err
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if seen[id] {
+			t.Fatalf("%v was returned twice", c.Parse(id))
+		}
+		seen[id] = true
+		got++
+		time.Sleep(2 * time.Millisecond)
+	}
+	return got, failed, last
+}
+
+// logInto makes a generator write its log records to w.
+func logInto(w io.Writer) Option { return WithLogger(slog.New(slog.NewTextHandler(w, nil))) }
+
+// logTo makes a generator call f for each log record.
+func logTo(f func(slog.Record)) Option { return WithLogger(slog.New(handlerFunc(f))) }
+
+// handlerFunc is a log handler that calls a function for each record. It holds no lock.
+type handlerFunc func(slog.Record)
+
+func (f handlerFunc) Enabled(context.Context, slog.Level) bool { return true }
+
+func (f handlerFunc) Handle(_ context.Context, r slog.Record) error {
+	f(r)
+	return nil
+}
+
+func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+func (f handlerFunc) WithGroup(string) slog.Handler { return f }

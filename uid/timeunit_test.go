@@ -9,53 +9,53 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// units are the time units that the tests of them use.
+// units are the time units of the tests.
 var units = []time.Duration{time.Millisecond, 10 * time.Millisecond, 250 * time.Millisecond, time.Second}
 
-// A UID's time is that of its unit, whatever the unit is.
+// A UID's time is the start of the unit in which it was generated.
 func TestTimeUnits(t *testing.T) {
 	for _, unit := range units {
 		for _, mode := range modes {
 			t.Run(mode.name+"/"+unit.String(), func(t *testing.T) {
 				before := time.Now()
-				g, err := mode.make(context.Background(), new(numbers), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
+				g, err := mode.make(context.Background(), new(disposableAssigner), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer g.Close()
 				p := g.Parse(next(t, g))
 				if p.Time.Before(before.Add(-unit)) || p.Time.After(time.Now()) || p.Time.Sub(DefaultEpoch())%unit != 0 {
-					t.Errorf("%v is not of the unit of %v that it was made in, at %v", p, unit, before)
+					t.Errorf("the time of %v is not the start of the unit of %v in which it was generated, at %v", p, unit, before)
 				}
 				if want := int64(p.Time.Sub(DefaultEpoch()) / unit); p.Delta != want {
 					t.Errorf("delta %d of %v, want %d", p.Delta, p, want)
 				}
-				another, err := mode.make(context.Background(), new(numbers), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
+				second, err := mode.make(context.Background(), new(disposableAssigner), WithTimeUnit(unit), WithLayout(layout(t, 42, 1, 20)))
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer another.Close()
-				hammer(t, another, 8, 200_000, true)
+				defer second.Close()
+				takeConcurrently(t, second, 8, 200_000, true)
 			})
 		}
 	}
 }
 
-// Default makes no more in a unit than its sequence holds, and waits for the next for no
-// longer than that takes.
+// Default generates no more UIDs in a unit than its sequence has, and waits no longer than necessary
+// for the next unit.
 func TestDefaultAtTheRateOfItsUnit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDefault(t, new(numbers), WithEpoch(bubbleEpoch), WithTimeUnit(10*time.Millisecond), WithLayout(layout(t, 42, 13, 8)))
+		d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithTimeUnit(10*time.Millisecond), WithLayout(layout(t, 42, 13, 8)))
 		begin := time.Now()
-		hammer(t, d, 4, 50*256, true)
-		units := time.Duration(d.Stats().Issued/256) * 10 * time.Millisecond // 50, and what each goroutine took beyond
+		takeConcurrently(t, d, 4, 50*256, true)
+		units := time.Duration(d.Stats().Issued/256) * 10 * time.Millisecond // 50, and a few more for the UIDs that each goroutine takes beyond the total
 		if took := time.Since(begin); took < units-20*time.Millisecond || took > units+20*time.Millisecond {
-			t.Errorf("%v of UIDs took %v", units, took)
+			t.Errorf("the UIDs of %v took %v", units, took)
 		}
 	})
 }
 
-// A static lease grants no future, in units of a millisecond too.
+// A static lease grants no time in advance, in units of a millisecond too.
 func TestStaticInMilliseconds(t *testing.T) {
 	c := newCached(t, workerassign.Static(3), WithTwitterLayout())
 	for range 20_000 {
@@ -76,14 +76,14 @@ func TestTwitterLayout(t *testing.T) {
 	}
 	// 2^41 ms are 69.7 years.
 	if want := time.Date(2095, 9, 7, 15, 47, 35, 552_000_000, time.UTC); !f.End().Equal(want) {
-		t.Errorf("it ends at %v, want %v", f.End(), want)
+		t.Errorf("the end is %v, want %v", f.End(), want)
 	}
 	at := time.Date(2026, 11, 21, 7, 8, 9, 123_000_000, time.UTC)
 	id, err := f.Compose(at, 5<<5|7, 42)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As Twitter composes it: milliseconds, data centre, worker, sequence.
+	// As Twitter composes it: milliseconds, data center, worker, sequence.
 	if want := ID(at.Sub(DefaultEpoch()).Milliseconds()<<22 | 5<<17 | 7<<12 | 42); id != want {
 		t.Errorf("%d, want %d", id, want)
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
-// The methods of nil and zero generators and of what is claimed of them return ErrOption or
-// nothing; none faults or waits.
+// The methods of nil and zero generators, and of what they return, return ErrOption or a zero value.
+// None panics or waits.
 func TestZeroGenerators(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	bad := func(what string, err error) {
+	wantErrOption := func(what string, err error) {
 		t.Helper()
 		if !errors.Is(err, ErrOption) || errors.Is(err, ErrClosed) {
 			t.Errorf("%s: %v, want ErrOption", what, err)
@@ -26,23 +26,23 @@ func TestZeroGenerators(t *testing.T) {
 	id := ID(12345)
 	for name, c := range map[string]*Cached{"nil Cached": nil, "zero Cached": new(Cached)} {
 		_, err := c.Next()
-		bad(name+".Next", err)
+		wantErrOption(name+".Next", err)
 		_, err = c.NextContext(ctx)
-		bad(name+".NextContext", err)
+		wantErrOption(name+".NextContext", err)
 		for _, n := range []int{0, 1, 10} {
 			_, err = c.NextN(make([]ID, n))
-			bad(name+".NextN", err)
+			wantErrOption(name+".NextN", err)
 			_, err = c.NextNContext(ctx, make([]ID, n))
-			bad(name+".NextNContext", err)
+			wantErrOption(name+".NextNContext", err)
 			_, err = c.Claim(ctx, n)
-			bad(name+".Claim", err)
+			wantErrOption(name+".Claim", err)
 		}
 		_, err = c.Local().Next()
-		bad(name+".Local.Next", err)
+		wantErrOption(name+".Local.Next", err)
 		for _, err := range c.All(ctx) {
-			bad(name+".All", err)
+			wantErrOption(name+".All", err)
 		}
-		bad(name+".Stats", c.Stats().LastError)
+		wantErrOption(name+".Stats", c.Stats().LastError)
 		if p := c.Parse(id); p != (Parts{ID: id}) {
 			t.Errorf("%s.Parse: %v", name, p)
 		}
@@ -57,14 +57,14 @@ func TestZeroGenerators(t *testing.T) {
 	}
 	for name, d := range map[string]*Default{"nil Default": nil, "zero Default": new(Default)} {
 		_, err := d.Next()
-		bad(name+".Next", err)
+		wantErrOption(name+".Next", err)
 		_, err = d.NextContext(ctx)
-		bad(name+".NextContext", err)
+		wantErrOption(name+".NextContext", err)
 		_, err = d.NextN(make([]ID, 3))
-		bad(name+".NextN", err)
+		wantErrOption(name+".NextN", err)
 		_, err = d.NextNContext(ctx, make([]ID, 3))
-		bad(name+".NextNContext", err)
-		bad(name+".Stats", d.Stats().LastError)
+		wantErrOption(name+".NextNContext", err)
+		wantErrOption(name+".Stats", d.Stats().LastError)
 		if p := d.Parse(id); p != (Parts{ID: id}) {
 			t.Errorf("%s.Parse: %v", name, p)
 		}
@@ -79,24 +79,25 @@ func TestZeroGenerators(t *testing.T) {
 	}
 	for name, l := range map[string]*Local{"nil Local": nil, "zero Local": new(Local)} {
 		_, err := l.Next()
-		bad(name+".Next", err)
+		wantErrOption(name+".Next", err)
 		_, err = l.NextContext(ctx)
-		bad(name+".NextContext", err)
+		wantErrOption(name+".NextContext", err)
 	}
-	for name, s := range map[string]*Block{"nil Block": nil, "zero Block": new(Block)} {
-		if id, ok := s.Next(); ok || id != 0 {
+	for name, b := range map[string]*Block{"nil Block": nil, "zero Block": new(Block)} {
+		if id, ok := b.Next(); ok || id != 0 {
 			t.Errorf("%s.Next: %d, %v", name, id, ok)
 		}
-		if s.Len() != 0 || s.NextSize() != MinBlock {
-			t.Errorf("%s has %d, and the next %d", name, s.Len(), s.NextSize())
+		if b.Len() != 0 || b.NextSize() != MinBlock {
+			t.Errorf("%s: Len() = %d, NextSize() = %d", name, b.Len(), b.NextSize())
 		}
-		if moved := s.Move(); moved.Len() != 0 {
-			t.Errorf("%s moves %d", name, moved.Len())
+		if moved := b.Move(); moved.Len() != 0 {
+			t.Errorf("%s: Move() has %d UIDs", name, moved.Len())
 		}
 	}
 }
 
-// The zero values of the other types have no layout: nothing of them faults, and what can fail does.
+// The zero values of the other types have no layout. No method panics, and those that can return an
+// error do.
 func TestZeroFormats(t *testing.T) {
 	var f Format
 	if s := f.Layout().String(); !f.Layout().IsZero() || s != "1-0-0-0" {
@@ -119,7 +120,7 @@ func TestZeroFormats(t *testing.T) {
 	}
 	var m Move
 	if _, err := m.Check(); err == nil {
-		t.Error("the zero Move is fine")
+		t.Error("the zero Move has no error")
 	}
 	var none *ID
 	for what, err := range map[string]error{"text": none.UnmarshalText([]byte("7")), "JSON": none.UnmarshalJSON([]byte("7")), "null": none.UnmarshalJSON([]byte("null"))} {
@@ -135,15 +136,15 @@ func TestZeroFormats(t *testing.T) {
 	}
 }
 
-// What must not be copied is found by go vet.
-func TestVetFindsCopies(t *testing.T) {
+// go vet reports copies of types that must not be copied.
+func TestVetReportsCopies(t *testing.T) {
 	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		testreq.Missing(t, "the go command was not found, and go vet with it")
+		testreq.Missing(t, "the go command was not found, which go vet requires")
 	}
 	for _, name := range []string{"Local", "Block", "Cached", "Default"} {
 		if want := "copies lock value to " + strings.ToLower(name); err == nil || !strings.Contains(string(out), want) {
-			t.Errorf("go vet does not say that %s %s: %v\n%s", name, want, err, out)
+			t.Errorf("go vet, for %s, does not report %q: %v\n%s", name, want, err, out)
 		}
 	}
 }

@@ -137,5 +137,8 @@ func resolvePath(path string) (string, error) {
 		return filepath.EvalSymlinks(path)
 	}
 	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; create the directory %s, which must be on persistent storage", err, filepath.Dir(path))
+	}
 	return filepath.Join(directory, filepath.Base(path)), err
 }

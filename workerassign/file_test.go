@@ -68,7 +68,7 @@ func TestUnusableFile(t *testing.T) {
 		want       error
 		text       string
 	}{
-		{"no directory", filepath.Join(directory, "none", "worker"), nil, fs.ErrNotExist, "none"},
+		{"no directory", filepath.Join(directory, "none", "worker"), nil, fs.ErrNotExist, "create the directory " + filepath.Join(directory, "none")},
 		{"a directory", filepath.Join(directory, "directory"), func(p string) error { return os.Mkdir(p, 0o700) }, ErrFile, "directory"},
 		{"a link to nowhere", filepath.Join(directory, "link"), func(p string) error { return os.Symlink(filepath.Join(directory, "nowhere"), p) }, ErrFile, "link"},
 		{"at the end", filepath.Join(directory, "end"), func(p string) error {

@@ -1,13 +1,13 @@
-// Package copies copies what must not be copied, for a test that go vet finds it.
+// Package copies copies types that must not be copied. A test checks that go vet reports it.
 package copies
 
 import "github.com/ringuid/ringuid/uid"
 
-// Copies copies.
+// Copies copies its arguments.
 func Copies(c *uid.Cached, d *uid.Default, l *uid.Local, s *uid.Block) {
 	cached := *c
-	default_ := *d
+	defaultCopy := *d
 	local := *l
 	block := *s
-	_, _, _, _ = &cached, &default_, &local, &block
+	_, _, _, _ = &cached, &defaultCopy, &local, &block
 }

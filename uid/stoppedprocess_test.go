@@ -22,12 +22,12 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A process that is stopped by SIGSTOP, while 8 goroutines take UIDs in each mode, and goes on:
-// nothing repeats, nothing is negative, order holds, and UIDs are fresh again. It is stopped for
-// a few seconds; for a minute with RINGUID_MINUTE set.
+// A process is stopped by SIGSTOP and continued, while 8 goroutines take UIDs from both kinds of
+// generator: there is no duplicate and no negative UID, UIDs increase in each goroutine, and they are
+// fresh again. It is stopped for 4 s, or for a minute if RINGUID_MINUTE is set.
 func TestStoppedProcess(t *testing.T) {
 	if path := os.Getenv("RINGUID_TEST_STOP"); path != "" {
-		if err := generateUntilTold(path); err != nil {
+		if err := generateUntilStopFile(path); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -66,8 +66,8 @@ func TestStoppedProcess(t *testing.T) {
 	t.Log(out.String())
 }
 
-// generateUntilTold takes UIDs in both modes until there is a file named stop.
-func generateUntilTold(folder string) error {
+// generateUntilStopFile takes UIDs from both kinds of generator until there is a file named stop.
+func generateUntilStopFile(folder string) error {
 	workers := workerassign.NewFile(filepath.Join(folder, "worker"))
 	c, err := uid.NewCached(context.Background(), workers)
 	if err != nil {
@@ -94,7 +94,7 @@ func generateUntilTold(folder string) error {
 		stop.Store(true)
 	}
 	start, first := time.Now(), time.Now().Round(0)
-	// How far the wall clock was moved against the monotonic one since then.
+	// How far the wall clock has moved relative to the monotonic clock since then.
 	movedBy := func(t time.Time) time.Duration { return t.Round(0).Sub(first) - t.Sub(start) }
 	for n := range 8 {
 		all.Go(func() {
@@ -103,8 +103,8 @@ func generateUntilTold(folder string) error {
 			moved, trusted := time.Duration(0), start
 			for !stop.Load() {
 				before := time.Now()
-				// A step forward is followed at the next look, each second; a long one at the second look
-				// after that at the latest.
+				// A step forward is followed at the next reading, which is within a second; a long one at
+				// the second reading after that, at the latest.
 				if by := movedBy(before); by-moved > time.Hour {
 					moved, trusted = by, before.Add(3100*time.Millisecond)
 				} else if by-moved > 100*time.Millisecond {
@@ -114,13 +114,13 @@ func generateUntilTold(folder string) error {
 				}
 				id, err := g.Next()
 				if err != nil || id <= last || !w.Add(int64(id)) {
-					fail("Next() = %d, %v after %d, or twice", id, err, last)
+					fail("Next() = %d, %v after %d, or it is a duplicate", id, err, last)
 					return
 				}
-				// The default mode's time is that of the call. The ring's may be older just after the
-				// stop, before its padder has come.
+				// A Default generator's time is that of the call. The ring's may be older just after the
+				// process continues, before the padder has run.
 				if p := g.Parse(id); g == d && before.After(trusted) && p.Time.Before(before.Add(-time.Second)) {
-					fail("%v was made at %v", p, before)
+					fail("%v was returned at %v", p, before)
 					return
 				}
 				last = id
@@ -145,7 +145,7 @@ func generateUntilTold(folder string) error {
 		return err
 	}
 	if behind := time.Since(c.Parse(id).Time); behind > uid.DefaultMaxStaleness {
-		fail("%v is %v behind the clock, a second after the stop", c.Parse(id), behind)
+		fail("%v is %v behind the clock, more than a second after the process continued", c.Parse(id), behind)
 	}
 	stop.Store(true)
 	all.Wait()
@@ -153,7 +153,7 @@ func generateUntilTold(folder string) error {
 		return fault
 	}
 	if n := seen.Len(); n != total.Load() {
-		return fmt.Errorf("%d UIDs are distinct of %d", n, total.Load())
+		return fmt.Errorf("%d of %d UIDs are distinct", n, total.Load())
 	}
 	fmt.Printf("%d UIDs, all different, while the wall clock was moved by %v\n", total.Load(), (most - least).Round(time.Second))
 	return nil

@@ -14,12 +14,12 @@ import (
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
-// A process whose wall clock is moved forward by 50 minutes, back by two hours, and forward by more
-// than is followed at once, while 8 goroutines take UIDs in each mode: nothing repeats, nothing is
-// negative, order holds, and a step forward is followed.
+// The wall clock of a process steps forward by 50 minutes, back by two hours, and forward by more than
+// is followed at once, while 8 goroutines take UIDs from both kinds of generator: there is no duplicate
+// and no negative UID, UIDs increase in each goroutine, and steps forward are followed.
 //
-// The clock is moved by libfaketime, which stands in for the C library's calls. Go makes none, so
-// the process runs in QEMU's user mode, which does.
+// libfaketime moves the clock. It replaces the clock functions of the C library, which Go does not use.
+// So the process runs in QEMU's user mode, which does use them.
 func TestMovedClock(t *testing.T) {
 	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	qemu, err := exec.LookPath("qemu-" + arch)
@@ -33,7 +33,7 @@ func TestMovedClock(t *testing.T) {
 	offset := filepath.Join(folder, "offset")
 	move := func(to string) {
 		t.Helper()
-		// Renamed, so that the library never reads half of it.
+		// Renamed, so that the library never reads a part of it.
 		if err := os.WriteFile(offset+".new", []byte(to+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,96 @@
+package unitclock
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/fakeclock"
+)
+
+// panickingClock is a clock that may panic.
+type panickingClock struct {
+	*fakeclock.Clock
+	panics bool
+}
+
+func (c *panickingClock) Now() time.Time {
+	if c.panics {
+		panic("boom")
+	}
+	return c.Clock.Now()
+}
+
+// A panic of the source is an error of New and Read. Elapsed, Now and Unit, which have no error, return
+// what they returned last.
+func TestSourcePanics(t *testing.T) {
+	source := &panickingClock{Clock: fakeclock.New(noon), panics: true}
+	base, err := bitsalloc.NewTimeBase(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(source, base); !errors.Is(err, ErrPanic) || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("New() = %v, want ErrPanic with the value", err)
+	}
+	source.panics = false
+	c := newClock(t, source)
+	source.Advance(time.Minute)
+	elapsed, now, unit := c.Elapsed(), c.Now(), c.Unit()
+	source.panics = true
+	source.Advance(time.Minute)
+	if r, err := c.Read(); !errors.Is(err, ErrPanic) || r != (Reading{}) {
+		t.Errorf("Read() = %+v, %v; want ErrPanic", r, err)
+	}
+	if c.Elapsed() != elapsed || !c.Now().Equal(now) || c.Unit() != unit {
+		t.Errorf("while the source panics the time is %v after the start, want %v", c.Elapsed(), elapsed)
+	}
+	source.panics = false
+	if got := c.Elapsed(); got != 2*time.Minute {
+		t.Errorf("then the time is %v after the start, want two minutes", got)
+	}
+}
+
+// A reading has the times of all three clocks, since the start.
+func TestReadingHasAllClocks(t *testing.T) {
+	fake := fakeclock.New(noon)
+	c := newClock(t, fake)
+	fake.Advance(time.Minute)
+	fake.Step(-time.Hour)
+	r, err := c.Read()
+	if want := (Reading{Monotonic: time.Minute, Elapsed: time.Minute, Wall: time.Minute - time.Hour, Behind: time.Hour}); err != nil || r != want {
+		t.Errorf("Read() = %+v, %v; want %+v", r, err, want)
+	}
+}
+
+// Units and the times until they start and end, also of times before the start. The clock starts in the
+// middle of a unit of a second.
+func TestUnitsOfATime(t *testing.T) {
+	c := newClock(t, fakeclock.New(noon))
+	start := c.Unit()
+	for _, tt := range []struct {
+		elapsed   time.Duration
+		unit      int64
+		untilEnd  time.Duration
+		untilUnit time.Duration // until the unit start + 2 begins
+	}{
+		{0, start, 500 * time.Millisecond, 1500 * time.Millisecond},
+		{500*time.Millisecond - 1, start, 1, time.Second + 1},
+		{500 * time.Millisecond, start + 1, time.Second, time.Second},
+		{time.Minute, start + 60, 500 * time.Millisecond, 1500*time.Millisecond - time.Minute},
+		{-500 * time.Millisecond, start, time.Second, 2 * time.Second},
+		{-500*time.Millisecond - 1, start - 1, 0, 2*time.Second + 1},
+		{-1500 * time.Millisecond, start - 1, 0, 3 * time.Second},
+	} {
+		if got := c.UnitAt(tt.elapsed); got != tt.unit {
+			t.Errorf("UnitAt(%v) = %d, want %d", tt.elapsed, got-start, tt.unit-start)
+		}
+		if got := c.Until(start+2, tt.elapsed); got != tt.untilUnit {
+			t.Errorf("Until(start + 2, %v) = %v, want %v", tt.elapsed, got, tt.untilUnit)
+		}
+		if got := c.UntilUnitEnds(tt.elapsed); tt.untilEnd > 0 && got != tt.untilEnd {
+			t.Errorf("UntilUnitEnds(%v) = %v, want %v", tt.elapsed, got, tt.untilEnd)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package uid
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+)
+
+// Stats().Issued never decreases and never exceeds the number of issued UIDs, while units begin, leases
+// change and the generator is closed.
+func TestDefaultIssuedNeverFalls(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
+		store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
+		var d *Default
+		for err := error(ErrLease); err != nil; { // the store may lose the first lease too
+			d, err = NewDefault(context.Background(), store, discardLog(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
+				WithReserveAhead(3*time.Millisecond))
+		}
+		d.leases.SetHooks(leasing.Hooks{Delay: func(context.Context, time.Duration) bool { return true }})
+		var begun, got atomic.Uint64 // the number of calls that have started, and of UIDs that were returned
+		var all, readers sync.WaitGroup
+		stop := make(chan struct{})
+		for range 3 {
+			all.Go(func() {
+				for {
+					begun.Add(1)
+					_, err := d.Next()
+					if err == ErrClosed {
+						return
+					}
+					if err == nil {
+						got.Add(1)
+					} else {
+						begun.Add(^uint64(0))
+					}
+				}
+			})
+		}
+		for range 2 {
+			readers.Go(func() {
+				for last := uint64(0); ; {
+					n := d.Stats().Issued
+					if most := begun.Load(); n < last || n > most {
+						t.Errorf("Issued went from %d to %d; %d calls have started", last, n, most)
+						return
+					}
+					last = n
+					select {
+					case <-stop:
+						return
+					default:
+					}
+				}
+			})
+		}
+		time.Sleep(15 * time.Millisecond)
+		d.Close()
+		all.Wait()
+		close(stop)
+		readers.Wait()
+		if n := d.Stats().Issued; n != got.Load() {
+			t.Errorf("%d UIDs were issued, but Issued is %d", got.Load(), n)
+		}
+	}
+}

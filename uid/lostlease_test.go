@@ -1,0 +1,153 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A lease that was replaced is released after the call of it that is still running. It does not delay
+// the next lease.
+func TestReplacedLeaseIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hangs, lateCalls atomic.Int64
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			var calls atomic.Int64
+			released := make(chan struct{})
+			return &fakeLease{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+				if n == 1 && calls.Add(1) > 1 {
+					hangs.Add(1)
+					select {
+					case <-released:
+					case <-ctx.Done():
+						time.Sleep(time.Second) // it ends slowly
+					}
+				}
+				select {
+				case <-released:
+					lateCalls.Add(1)
+					return time.Time{}, errLeaseEnded
+				default:
+					return until, nil
+				}
+			}, release: func(context.Context) error {
+				close(released)
+				return nil
+			}}, nil
+		}}
+		c := newCached(t, a, smallOptions(t, WithReserveAhead(15*time.Second))...)
+		if got, failed, err := takeFor(t, c, time.Minute); got < 60*400 || failed > 0 {
+			t.Errorf("%d UIDs in a minute, %d calls failed, %v", got, failed, err)
+		}
+		if hangs.Load() != 1 || lateCalls.Load() != 0 {
+			t.Errorf("Reserve hung %d times, and was called or still running after Release %d times", hangs.Load(), lateCalls.Load())
+		}
+	})
+}
+
+// A lost lease is replaced, for example after it expired while the generator was idle.
+func TestLostLeaseIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Bool
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				if n == 1 && lost.Load() {
+					return time.Time{}, errLeaseEnded
+				}
+				return until, nil
+			}}, nil
+		}}
+		c := newCached(t, a, smallOptions(t, WithMaxBorrow(time.Hour))...)
+		next(t, c)
+		lost.Store(true)
+		time.Sleep(time.Minute)
+		if got, failed, err := takeFor(t, c, 10*time.Second); got < 10*16 || failed > 1 {
+			t.Errorf("%d UIDs, %d calls failed, %v", got, failed, err)
+		}
+		if st := c.Stats(); st.WorkerID != 2 || st.LastError != nil {
+			t.Errorf("Stats() = %+v", st)
+		}
+	})
+}
+
+// The next lease, which is taken long before it is used, is extended like the one in use.
+func TestNextLeaseIsExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCached(t, newExpiringAssigner(false), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 22, 4)))
+		failed := 0
+		for begin := time.Now(); time.Since(begin) < 30*time.Minute; time.Sleep(5 * time.Millisecond) {
+			if _, err := c.Next(); err != nil {
+				failed++
+			}
+		}
+		if st := c.Stats(); failed > 0 || st.Rollovers < 3 || st.WorkerID != int64(st.Rollovers)+1 {
+			t.Errorf("%d takes failed in half an hour; %+v", failed, st)
+		}
+	})
+}
+
+// If the lease and the next one both expire during an outage of the store, a third one replaces them,
+// whether Reserve fails or only grants nothing more.
+func TestLeaseAndNextLeaseAreLost(t *testing.T) {
+	for _, silently := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newExpiringAssigner(silently)
+			var down atomic.Bool
+			working := a.assign
+			a.assign = func(ctx context.Context, n int64) (workerassign.Lease, error) {
+				l, _ := working(ctx, n)
+				return &fakeLease{id: n, reserve: func(ctx context.Context, until time.Time) (time.Time, error) {
+					if down.Load() {
+						return time.Time{}, errors.New("the store is down")
+					}
+					return l.Reserve(ctx, until)
+				}}, nil
+			}
+			c := newCached(t, a, smallOptions(t, WithRolloverInterval(time.Minute))...)
+			for range 16 * 8 { // far enough that the next lease is taken
+				next(t, c)
+			}
+			synctest.Wait()
+			down.Store(true)
+			time.Sleep(10 * time.Minute)
+			down.Store(false)
+			time.Sleep(time.Minute)
+			if got, failed, err := takeFor(t, c, time.Minute); got < 60*16 {
+				t.Errorf("silently %v: %d UIDs in the minute after the outage, %d calls failed, %v", silently, got, failed, err)
+			}
+		})
+	}
+}
+
+// A generator that was idle works again, although its leases are lost if they are not extended in time.
+func TestGeneratorsSurviveIdleness(t *testing.T) {
+	for _, mode := range modes {
+		for n := range 4 {
+			silently, rollover := n%2 == 1, n > 1
+			synctest.Test(t, func(t *testing.T) {
+				g, err := mode.make(context.Background(), newExpiringAssigner(silently), smallOptions(t, WithRollover(rollover))...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer g.Close()
+				for _, idle := range []time.Duration{time.Second, time.Minute, 20 * time.Hour} {
+					time.Sleep(idle)
+					for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+						_, err := g.Next()
+						if err == nil {
+							break
+						}
+						if time.Now().After(deadline) {
+							t.Fatalf("%s, silently %v: after %v of idleness Next() = %v", mode.name, silently, idle, err)
+						}
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+)
+
+// D11: the original ignores settings of 0 or less. Here each one is an error that names the setting and
+// its bound, before a worker ID is used up.
+func TestD11BadOptions(t *testing.T) {
+	for _, tt := range []struct {
+		option Option
+		want   string
+	}{
+		{nil, "an option is nil"},
+		{WithLayout(bitsalloc.Layout{}), "the layout is the zero value"},
+		{WithEpoch(time.Time{}), "it is the zero time"},
+		{WithEpoch(time.Unix(-1<<60, 0)), "must be 1 to 9999"},
+		{WithEpoch(time.Unix(1, 5)), "1970-01-01T00:00:01.000000005Z must be a whole second"},
+		{WithBoostPower(-1), "boost power is -1, must be 0 to 16"},
+		{WithBoostPower(17), "boost power is 17, must be 0 to 16"},
+		{WithBoostPower(math.MaxInt), "boost power is"},
+		{WithPaddingFactor(0), "padding factor is 0 %, must be 1 to 99"},
+		{WithPaddingFactor(-3), "padding factor is -3 %"},
+		{WithPaddingFactor(100), "padding factor is 100 %"},
+		{WithScheduleInterval(-time.Second), "schedule interval is -1s"},
+		{WithMaxStaleness(0), "staleness bound is 0s, must be at least 3s"},
+		{WithMaxStaleness(-1), "staleness bound is -1ns, must be at least 3s"},
+		{WithMaxBorrow(-time.Second), "borrow limit is -1s"},
+		{WithRolloverInterval(-time.Second), "rollover interval is -1s"},
+		{WithMaxBorrow(time.Second), "borrow limit is 1s, must be at least 16s"},
+		{WithReserveAhead(0), "time to reserve ahead is 0s, must be at least the time unit, 1s"},
+		{WithTimeUnit(0), "bad time unit: 0s must be"},
+		{WithTimeUnit(-time.Second), "bad time unit: -1s must be"},
+		{WithTimeUnit(time.Microsecond), "bad time unit: 1µs must be"},
+		{WithTimeUnit(3 * time.Millisecond), "bad time unit: 3ms must be a second, or divide a second"},
+		{WithTimeUnit(2 * time.Second), "bad time unit: 2s must be"},
+		{WithTakePolicy(nil), "the take policy is nil"},
+		{WithPutPolicy(nil), "the put policy is nil"},
+		{WithLogger(nil), "the logger is nil"},
+		{WithClock(nil), "the clock is nil"},
+	} {
+		t.Run(tt.want, func(t *testing.T) { expectBothRefuse(t, new(disposableAssigner), ErrOption, tt.want, 0, tt.option) })
+	}
+	t.Run("staleness without a schedule", func(t *testing.T) {
+		expectBothRefuse(t, new(disposableAssigner), ErrOption, "turns off the scheduled padding", 0, WithScheduleInterval(0), WithMaxStaleness(time.Minute))
+	})
+	t.Run("no assigner", func(t *testing.T) {
+		for _, mode := range modes {
+			if _, err := mode.make(context.Background(), nil); !errors.Is(err, ErrOption) {
+				t.Errorf("%s: %v, want ErrOption", mode.name, err)
+			}
+		}
+	})
+}
+
+func TestOptionsThatGoTogether(t *testing.T) {
+	for name, opts := range map[string][]Option{
+		"only a long interval":  {WithScheduleInterval(5 * time.Minute)},
+		"no schedule":           {WithScheduleInterval(0)},
+		"only the largest ring": {WithBoostPower(MaxBoostPower)},
+		"the smallest ring":     {WithBoostPower(0), WithPaddingFactor(1)},
+		"a short time to reserve ahead, and then a unit that it allows": {WithReserveAhead(time.Millisecond), WithTwitterLayout()},
+		"no borrowing":              {WithMaxBorrow(0), WithRollover(false)},
+		"a wide sequence":           {WithLayout(layout(t, 40, 1, 22)), WithBoostPower(3)},
+		"the least staleness bound": {WithScheduleInterval(time.Second), WithMaxStaleness(3 * time.Second)},
+		"several bounds":            {WithPaddingFactor(99), WithScheduleInterval(1), WithMaxStaleness(time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, mode := range modes {
+				g, err := mode.make(context.Background(), new(disposableAssigner), opts...)
+				if err != nil {
+					t.Fatalf("%s: %v", mode.name, err)
+				}
+				next(t, g)
+				g.Close()
+			}
+		})
+	}
+}

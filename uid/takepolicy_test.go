@@ -1,0 +1,76 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// takePolicyFunc is a function as a take policy.
+type takePolicyFunc func(ctx context.Context, r *ringbuffer.Ring) error
+
+func (f takePolicyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
+
+// A panic of a take policy is an error of its taker, and affects no other taker.
+func TestTakePolicyPanics(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
+		WithTakePolicy(takePolicyFunc(func(context.Context, *ringbuffer.Ring) error { panic("boom") })))
+	var err error
+	for err == nil {
+		_, err = c.Next()
+	}
+	var p *ringbuffer.PanicError
+	if !errors.As(err, &p) || p.Value != "boom" {
+		t.Errorf("Next: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// countingPolicy is a user's take policy: it counts its calls, and waits.
+type countingPolicy struct {
+	mu    sync.Mutex
+	asked int
+}
+
+func (p *countingPolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+	p.mu.Lock()
+	p.asked++
+	p.mu.Unlock()
+	return r.Wait(ctx)
+}
+
+func TestUserTakePolicy(t *testing.T) {
+	p := new(countingPolicy)
+	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 40, 21, 1)), WithBoostPower(0), WithTakePolicy(p))
+	for range 1000 {
+		next(t, c)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked == 0 || uint64(p.asked) != c.Stats().RejectedTakes {
+		t.Errorf("the policy was called %d times, but Stats().RejectedTakes = %d", p.asked, c.Stats().RejectedTakes)
+	}
+}
+
+func TestWaitingTakeIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, policy := range []TakePolicy{CallerPads, Wait} {
+			c := newCached(t, workerassign.Static(1), WithEpoch(bubbleEpoch), WithTakePolicy(policy))
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+			id, err := c.NextContext(ctx)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrEmpty) || id != 0 {
+				t.Errorf("%v: NextContext() = %d, %v", policy, id, err)
+			}
+			c.Close()
+		}
+	})
+}
