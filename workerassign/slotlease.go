@@ -14,8 +14,17 @@ import (
 type BoundedLease interface {
 	Lease
 
-	// Horizon returns how far beyond the generator's clock a grant can reach.
+	// Horizon returns how far beyond the generator's clock a grant can reach. 0 means that it is not
+	// bounded, as if the lease did not have this method.
 	Horizon() time.Duration
+}
+
+// horizonOf returns the horizon of a lease, or 0 if it has none.
+func horizonOf(l Lease) time.Duration {
+	if b, ok := l.(BoundedLease); ok {
+		return b.Horizon()
+	}
+	return 0
 }
 
 // slotLease is a lease of Recycled.
