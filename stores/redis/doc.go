@@ -67,8 +67,8 @@
 //     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange
 //
 // In the client's options, ReadTimeout bounds how long the goroutine of a call remains after the call's
-// context has ended; leave it at its default, or set a few seconds. If MaxRetries is not turned off, a write
-// may be sent twice; the store detects that.
+// context has ended; leave it at its default, or set a few seconds. MaxRetries has no effect on the store,
+// because a write must not be sent twice.
 //
 // # Clock
 //

@@ -3,8 +3,6 @@ package redis_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -47,11 +45,6 @@ func TestEvictionPolicy(t *testing.T) {
 	}
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
 	read(t, s, workerassign.SlotQuery{})
-}
-
-// request returns the request of a generator with a small layout.
-func request() workerassign.Request {
-	return workerassign.Request{Format: "f", MaxWorkerID: 63, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 // A replica, whose data may be old, is neither read nor written.
@@ -181,7 +174,12 @@ func TestPanic(t *testing.T) {
 }
 
 // panicHook panics at each command.
-type panicHook struct{ repeatHook }
+type panicHook struct{}
+
+func (panicHook) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+func (panicHook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
 
 func (panicHook) ProcessHook(goredis.ProcessHook) goredis.ProcessHook {
 	return func(context.Context, goredis.Cmder) error { panic("in a hook") }

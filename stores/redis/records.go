@@ -20,7 +20,6 @@ type poolRecord struct {
 	Horizon  string `json:"horizon"`
 	Fencing  string `json:"fencing"`
 	Skew     string `json:"skew"`
-	Write    string `json:"write"` // unique to the write
 }
 
 // slotRecord is the JSON of a slot in the field "slot:<worker ID>". Times are Unix milliseconds.
@@ -36,7 +35,6 @@ type slotRecord struct {
 	Host     string `json:"host"`
 	Process  string `json:"process"`
 	Since    int64  `json:"since"`
-	Write    string `json:"write"` // unique to the write
 }
 
 // encode returns a record as JSON. Its fields are integers and texts, which always have a JSON.
@@ -48,12 +46,11 @@ func encode(record any) string {
 	return string(text)
 }
 
-func encodePool(p workerassign.Pool, unique string) string {
+func encodePool(p workerassign.Pool) string {
 	return encode(poolRecord{
 		Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots,
 		History: p.History, Since: p.Since.UnixMilli(), Floor: p.Floor.UnixMilli(),
 		Horizon: p.Horizon.String(), Fencing: p.Fencing.String(), Skew: p.Skew.String(),
-		Write: unique,
 	})
 }
 
@@ -78,12 +75,11 @@ func decodePool(text string) (workerassign.Pool, error) {
 	return p, nil
 }
 
-func encodeSlot(s workerassign.Slot, unique string) string {
+func encodeSlot(s workerassign.Slot) string {
 	return encode(slotRecord{
 		Revision: s.Revision, Token: s.Token, From: s.From.UnixMilli(), Until: s.Until.UnixMilli(),
 		History: s.History, Written: s.Written.UnixMilli(), FreeAt: s.FreeAt.UnixMilli(),
 		Name: s.Holder.Name, Host: s.Holder.Host, Process: s.Holder.Process, Since: s.Holder.Since.UnixMilli(),
-		Write: unique,
 	})
 }
 

@@ -126,7 +126,7 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 	for _, id := range q.WorkerIDs {
 		args = append(args, id)
 	}
-	reply, err := s.run(ctx, s.read, args).Slice()
+	reply, err := s.run(ctx, s.client, s.read, args).Slice()
 	if err != nil {
 		return workerassign.PoolState{}, s.error("read", err)
 	}
@@ -216,9 +216,8 @@ func parseHistory(text string) (h history, ok bool) {
 	return history{server: text[:n], poolID: text[n+1:]}, true
 }
 
-// Write implements workerassign.SlotStore. The client may send the command again after a lost connection
-// (MaxRetries in its options); the result is that of the first one that arrived, unless the records were
-// changed again in between.
+// Write implements workerassign.SlotStore. It sends the command once, whatever MaxRetries in the client's
+// options is: if a reply is lost, the result is an error.
 func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
 	h, ok := parseHistory(w.History)
 	if s.err == nil && !ok {
@@ -227,15 +226,14 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 	if s.ignoreHistory {
 		h.server = ""
 	}
-	unique := rand.Text()
 	args := []any{h.server, h.poolID, ""}
 	if w.Pool != nil {
-		args[2] = encodePool(*w.Pool, unique)
+		args[2] = encodePool(*w.Pool)
 	}
 	for _, slot := range w.Slots {
-		args = append(args, slot.WorkerID, encodeSlot(slot, unique))
+		args = append(args, slot.WorkerID, encodeSlot(slot))
 	}
-	written, err := s.run(ctx, s.write, args).Int()
+	written, err := s.run(ctx, once{s.client}, s.write, args).Int()
 	if err != nil {
 		return false, s.error("write", err)
 	}
@@ -244,7 +242,7 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 
 // run runs a script. It returns when ctx ends: go-redis does not end a command whose reply it waits for. The
 // goroutine of the command then ends after the client's timeouts.
-func (s *Store) run(ctx context.Context, script *redis.Script, args []any) *redis.Cmd {
+func (s *Store) run(ctx context.Context, c redis.Scripter, script *redis.Script, args []any) *redis.Cmd {
 	failed := redis.NewCmd(ctx)
 	if s.err != nil {
 		failed.SetErr(s.err)
@@ -263,7 +261,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, args []any) *redi
 				done <- panicked
 			}
 		}()
-		done <- script.Run(ctx, s.client, s.keys, args...)
+		done <- script.Run(ctx, c, s.keys, args...)
 	}()
 	select {
 	case cmd := <-done:
@@ -273,3 +271,34 @@ func (s *Store) run(ctx context.Context, script *redis.Script, args []any) *redi
 		return failed
 	}
 }
+
+// once runs scripts without sending a command again after a lost connection, when it is not known whether the
+// server has executed it. It follows redirections of a cluster.
+type once struct{ redis.UniversalClient }
+
+// Eval implements redis.Scripter.
+func (c once) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return c.process(ctx, "eval", script, keys, args)
+}
+
+// EvalSha implements redis.Scripter.
+func (c once) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
+	return c.process(ctx, "evalsha", sha1, keys, args)
+}
+
+func (c once) process(ctx context.Context, command, script string, keys []string, args []any) *redis.Cmd {
+	all := []any{command, script, len(keys)}
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	c.Process(ctx, onceCmd{cmd}) // the error is in cmd
+	return cmd
+}
+
+// onceCmd is a command that is not sent again.
+type onceCmd struct{ *redis.Cmd }
+
+// NoRetry implements redis.Cmder.
+func (onceCmd) NoRetry() bool { return true }

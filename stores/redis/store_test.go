@@ -298,32 +298,6 @@ func TestDeletedPool(t *testing.T) {
 	write(t, s, workerassign.SlotWrite{History: next.History, Slots: []workerassign.Slot{{WorkerID: 0, Revision: 2}}}, true)
 }
 
-// A command that the client sends twice, because the first reply was lost, has the result of the first.
-func TestRepeatedCommand(t *testing.T) {
-	s, c, _ := newStore(t)
-	state := createPool(t, s, 1)
-	c.AddHook(repeatHook{})
-	p := state.Pool
-	p.Revision++
-	w := workerassign.SlotWrite{History: state.History, Pool: &p, Slots: []workerassign.Slot{{WorkerID: 0, Revision: 2}, {WorkerID: 1, Revision: 1}}}
-	write(t, s, w, true)
-	write(t, s, w, false)
-}
-
-// repeatHook sends each command twice.
-type repeatHook struct{}
-
-func (repeatHook) DialHook(next goredis.DialHook) goredis.DialHook { return next }
-func (repeatHook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
-}
-func (repeatHook) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
-	return func(ctx context.Context, cmd goredis.Cmder) error {
-		next(ctx, cmd)
-		return next(ctx, cmd)
-	}
-}
-
 // The server forgets scripts at a restart, and by SCRIPT FLUSH.
 func TestForgottenScripts(t *testing.T) {
 	s, c, _ := newStore(t)

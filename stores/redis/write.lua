@@ -20,19 +20,9 @@ if id and id ~= ARGV[2] then
 	return 0 -- the pool was deleted, and is another one now
 end
 
--- The client may send a command again when the connection was lost. Each record has a text that is
--- unique to its write, so a record that is there already was written by the first one.
-local matched, repeated = 0, 0
-local function compare(record, new)
-	local revision = 0
-	if record then
-		revision = cjson.decode(record).rev
-	end
-	if revision == new.rev - 1 then
-		matched = matched + 1
-		return true
-	end
-	return false
+-- matches reports whether a new record replaces the revision of the one that is there.
+local function matches(record, new)
+	return (record and cjson.decode(record).rev or 0) == new.rev - 1
 end
 
 local values = {'id', ARGV[2]}
@@ -42,10 +32,7 @@ local function set(field, value)
 end
 
 if ARGV[3] ~= '' then
-	local record = redis.call('HGET', KEYS[1], 'pool')
-	if record == ARGV[3] then
-		repeated = repeated + 1
-	elseif not compare(record, cjson.decode(ARGV[3])) then
+	if not matches(redis.call('HGET', KEYS[1], 'pool'), cjson.decode(ARGV[3])) then
 		return 0
 	end
 	set('pool', ARGV[3])
@@ -67,9 +54,7 @@ slots = tonumber(slots or '0')
 for i = 4, #ARGV, 2 do
 	local slot, value = ARGV[i], ARGV[i + 1]
 	local record, new = redis.call('HGET', KEYS[1], 'slot:' .. slot), cjson.decode(value)
-	if record == value then
-		repeated = repeated + 1
-	elseif not compare(record, new) then
+	if not matches(record, new) then
 		return 0
 	end
 	set('slot:' .. slot, value)
@@ -90,10 +75,7 @@ for i = 4, #ARGV, 2 do
 		end
 	end
 end
-if repeated > 0 then
-	return matched == 0 and 1 or 0
-end
-if matched == 0 then
+if #values == 2 then
 	return 1 -- there is nothing to write
 end
 
