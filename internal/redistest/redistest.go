@@ -32,7 +32,9 @@ type Server struct {
 	directory string
 	port      int
 	flags     []string
-	exited    chan struct{} // closed when the current process has ended
+	newEnv    func(directory string) []string // returns further environment variables; may be nil
+	env       []string                        // the result of newEnv
+	exited    chan struct{}                   // closed when the current process has ended
 	cmd       *exec.Cmd
 }
 
@@ -51,6 +53,12 @@ func Address(tb testing.TB) string {
 // testreq.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
+	return start(tb, nil, flags)
+}
+
+// start starts a server. newEnv, if not nil, returns further environment variables.
+func start(tb testing.TB, newEnv func(directory string) []string, flags []string) *Server {
+	tb.Helper()
 	testreq.Slow(tb, "it starts a server")
 	program, err := findProgram("redis-server")
 	if err != nil {
@@ -60,7 +68,7 @@ func Start(tb testing.TB, flags ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, program: program, directory: directory, flags: flags}
+	s := &Server{tb: tb, program: program, directory: directory, newEnv: newEnv, flags: flags}
 	tb.Cleanup(func() {
 		s.Stop()
 		if tb.Failed() {
@@ -68,6 +76,9 @@ func Start(tb testing.TB, flags ...string) *Server {
 		}
 		os.RemoveAll(directory)
 	})
+	if newEnv != nil {
+		s.env = newEnv(directory)
+	}
 	var failure error
 	for range 5 { // another process may take the port before the server listens on it
 		if s.port, err = freePort(); err != nil {
@@ -112,6 +123,7 @@ func (s *Server) start() error {
 		"--daemonize", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
 		"--enable-debug-command", "local", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10",
 	}, s.flags...)...)
+	s.cmd.Env = append(os.Environ(), s.env...)
 	s.exited = make(chan struct{})
 	if err := startProcess(s.cmd, s.exited); err != nil {
 		return err
@@ -153,7 +165,7 @@ func (s *Server) Info(name string) string {
 // are those of s, followed by the given ones.
 func (s *Server) Replica(flags ...string) *Server {
 	s.tb.Helper()
-	r := Start(s.tb, append(append([]string(nil), s.flags...), flags...)...)
+	r := start(s.tb, s.newEnv, append(append([]string(nil), s.flags...), flags...))
 	r.MustCommand("REPLICAOF", "127.0.0.1", strconv.Itoa(s.port))
 	r.WaitSynced(s)
 	return r

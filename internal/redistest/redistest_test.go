@@ -4,8 +4,11 @@ package redistest_test
 
 import (
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/redistest"
 )
@@ -78,4 +81,19 @@ func TestPause(t *testing.T) {
 		t.Error(err)
 	}
 	s.Pause() // Stop ends a paused server too
+}
+
+// The clock of a server can be set, to and fro.
+func TestSetClock(t *testing.T) {
+	s := redistest.StartWithClock(t)
+	for _, offset := range []time.Duration{0, 48 * time.Hour, -time.Hour, 1500 * time.Millisecond, 0} {
+		s.SetClock(offset)
+		begin := time.Now()
+		seconds, micros, _ := strings.Cut(s.MustCommand("TIME"), "\n")
+		sec, err1 := strconv.ParseInt(seconds, 10, 64)
+		us, err2 := strconv.ParseInt(micros, 10, 64)
+		if d := time.Unix(sec, us*1000).Sub(begin); err1 != nil || err2 != nil || d < offset-100*time.Millisecond || d > offset+time.Second {
+			t.Errorf("the clock is ahead by %v, want %v (%v, %v)", d, offset, err1, err2)
+		}
+	}
 }

@@ -1,20 +1,25 @@
 -- Reads the pool, the slots that a query selects, the clock and the history, all at the same instant.
 -- KEYS: the pool's hash, the index of its slots by the time at which they become free.
--- ARGV: how many free slots, a random number, a name or '', 'all' or '', and then worker IDs.
--- Reply: seconds and microseconds of the clock, replication ID, run ID, maxmemory-policy, the pool's ID
--- or '', the pool's record or '', and then the slots, each as its worker ID and its record.
+-- ARGV: how many free slots, a random number, a name or '', 'all' or '', a unique ID, and then worker IDs.
+-- Reply: seconds and microseconds of the clock, replication ID, run ID, maxmemory-policy, the pool's ID,
+-- its record or '', and then the slots, each as its worker ID and its record.
 local replication = redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then
 	return redis.error_reply('READONLY this server is a replica')
 end
 local now = redis.call('TIME')
 local pool = redis.call('HMGET', KEYS[1], 'id', 'pool', 'slots')
+if not pool[1] then -- the pool is new, or was deleted: this ID tells the next one from it
+	pool[1] = ARGV[5]
+	redis.call('HSET', KEYS[1], 'id', ARGV[5])
+	redis.call('DEL', KEYS[2])
+end
 local reply = {
 	now[1], now[2],
 	string.match(replication, 'master_replid:(%x+)') or '',
 	string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '',
 	string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)') or '',
-	pool[1] or '', pool[2] or '',
+	pool[1], pool[2] or '',
 }
 
 if ARGV[4] == 'all' then
@@ -37,7 +42,7 @@ local function selectSlot(id)
 	end
 end
 
-for i = 5, #ARGV do
+for i = 6, #ARGV do
 	selectSlot(ARGV[i])
 end
 if ARGV[3] ~= '' then

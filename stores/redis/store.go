@@ -122,7 +122,7 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 	if q.All {
 		all = "all"
 	}
-	args := []any{max(q.Free, 0), mathrand.Int32(), q.Name, all}
+	args := []any{max(q.Free, 0), mathrand.Int32(), q.Name, all, rand.Text()}
 	for _, id := range q.WorkerIDs {
 		args = append(args, id)
 	}
@@ -173,9 +173,6 @@ func (s *Store) parse(reply []any) (workerassign.PoolState, error) {
 		return workerassign.PoolState{}, s.permanent(errors.New("INFO has no master_replid or no run_id"), adviceNoHistory)
 	}
 	h := history{server: text[replyReplicationID] + "/" + text[replyRunID], poolID: text[replyPoolID]}
-	if h.poolID == "" {
-		h.poolID = rand.Text() // of the pool that the caller may create
-	}
 	if s.ignoreHistory {
 		h.server = "ignored"
 	}

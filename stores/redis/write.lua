@@ -16,8 +16,8 @@ if ARGV[1] ~= '' then
 	end
 end
 local id, slots = unpack(redis.call('HMGET', KEYS[1], 'id', 'slots'))
-if id and id ~= ARGV[2] then
-	return 0 -- the pool was deleted, and is another one now
+if id ~= ARGV[2] then
+	return 0 -- the pool was deleted, and may be another one now
 end
 
 -- matches reports whether a new record replaces the revision of the one that is there.
@@ -25,7 +25,7 @@ local function matches(record, new)
 	return (record and cjson.decode(record).rev or 0) == new.rev - 1
 end
 
-local values = {'id', ARGV[2]}
+local values = {}
 local function set(field, value)
 	values[#values + 1] = field
 	values[#values + 1] = value
@@ -75,7 +75,7 @@ for i = 4, #ARGV, 2 do
 		end
 	end
 end
-if #values == 2 then
+if #values == 0 then
 	return 1 -- there is nothing to write
 end
 
@@ -100,9 +100,6 @@ for i = 1, #values, 1000 do
 end
 for _, field in ipairs(unused) do
 	redis.call('HDEL', KEYS[1], field)
-end
-if not id then
-	redis.call('DEL', KEYS[2]) -- the index of a pool that was deleted
 end
 for i = 1, #scores, 1000 do
 	redis.call('ZADD', KEYS[2], unpack(scores, i, math.min(i + 999, #scores)))
