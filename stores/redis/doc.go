@@ -49,7 +49,8 @@
 //   - the first replica that attaches to a primary changes the replication ID too, and so does a primary
 //     that had no replica for repl-backlog-ttl (an hour by default), and the migration of a cluster slot.
 //     These are floors without a loss. Attach the replicas before the fleet starts, and set
-//     repl-backlog-ttl 0.
+//     repl-backlog-ttl 0. After a restart of a primary the history changes twice: when it starts, and when
+//     its first replica is back.
 //   - active-active deployments, which merge the writes of several primaries, must not be used.
 //
 // WAIT and WAITAOF are not used. They make the loss of a write less probable and do not exclude it, so the

@@ -54,3 +54,17 @@ func harness(t *testing.T) assigntest.Harness {
 
 // The store fulfils the contract of workerassign.SlotStore.
 func TestStoreSuite(t *testing.T) { assigntest.RunStoreTests(t, harness(t)) }
+
+// Recycled on the store keeps invariant 1, with its default times.
+func TestAssignerSuite(t *testing.T) {
+	h := harness(t)
+	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(h.NewStore(tb, pool), workerassign.WithNewPool())
+		},
+		Faults:    h.Faults,
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: workerassign.DefaultClockBound,
+		Recycles:  true,
+	})
+}
