@@ -5,7 +5,7 @@
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
 test: ## run everything: checks, cross-compilation, race tests with a real MariaDB (installed if missing), examples, fuzzing, each benchmark once
@@ -15,6 +15,11 @@ test: ## run everything: checks, cross-compilation, race tests with a real Maria
 check: ## run the quick part, without servers: formatting, vet, staticcheck, short tests
 	@scripts/check.sh
 	go test -short -timeout 5m ./...
+
+.PHONY: test-redis
+test-redis: ## run only the tests of the Redis store, on a real server, which must be installed
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/redistest
+	cd stores/redis && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 10m ./...
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 60s)
