@@ -212,3 +212,36 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
   CREATED     TIMESTAMP   NOT NULL DEFAULT CURRENT_TIMESTAMP,
   PRIMARY KEY (ID)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COMMENT = 'worker IDs of UID generators' /*T![auto_id_cache] AUTO_ID_CACHE=1 */;
+
+CREATE TABLE IF NOT EXISTS WORKER_POOL (
+  id              TINYINT       NOT NULL DEFAULT 1 COMMENT 'always 1',
+  revision        BIGINT        NOT NULL COMMENT 'increases by 1 with each change of this row',
+  format          VARCHAR(1024) NOT NULL COMMENT 'layout, epoch and time unit of the fleet',
+  first_worker_id BIGINT        NOT NULL COMMENT 'the smallest worker ID',
+  slot_count      BIGINT        NOT NULL COMMENT 'how many slots were added',
+  history         VARCHAR(255)  NOT NULL COMMENT 'the server that granted last, and its start',
+  since_ms        BIGINT        NOT NULL COMMENT 'when that history was first seen',
+  floor_ms        BIGINT        NULL COMMENT 'no lease begins before it; NULL: no floor',
+  horizon_ms      BIGINT        NOT NULL COMMENT 'H: no grant reaches further into the future',
+  fencing_ms      BIGINT        NOT NULL COMMENT 'F: after a failover, an old primary accepts no writes after that time',
+  skew_ms         BIGINT        NOT NULL COMMENT 'M: the greatest difference of two clocks of servers',
+  PRIMARY KEY (id)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'the pool of recycled worker IDs; times are Unix milliseconds';
+
+CREATE TABLE IF NOT EXISTS WORKER_SLOT (
+  worker_id       BIGINT       NOT NULL COMMENT 'the worker ID',
+  revision        BIGINT       NOT NULL COMMENT 'increases by 1 with each change of this row',
+  token           VARCHAR(64)  NULL COMMENT 'identifies the lease; NULL: it was released',
+  from_ms         BIGINT       NOT NULL COMMENT 'the time of UIDs that the lease may use begins here',
+  until_ms        BIGINT       NOT NULL COMMENT 'and ends before this; the next lease begins here',
+  history         VARCHAR(255) NOT NULL COMMENT 'the server that granted the lease, and its start',
+  written_ms      BIGINT       NOT NULL COMMENT 'when this row was changed',
+  free_at_ms      BIGINT       NOT NULL COMMENT 'when another generator may take the worker ID',
+  holder_name     VARCHAR(128) NULL COMMENT 'the name of the generator that has or had the lease, if it has one',
+  holder_host     VARCHAR(255) NULL COMMENT 'its host name',
+  holder_process  VARCHAR(255) NULL COMMENT 'its process ID',
+  holder_since_ms BIGINT       NULL COMMENT 'when it took the worker ID',
+  PRIMARY KEY (worker_id),
+  KEY free_at (free_at_ms),
+  KEY holder (holder_name)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'recycled worker IDs; times are Unix milliseconds';

@@ -153,3 +153,6 @@ func discardUnless(clean bool, conn *sql.Conn) {
 func errNoPostgres(version string) error {
 	return fmt.Errorf("%w: the server is %s; slot tables require MariaDB, MySQL or TiDB", ErrOption, version)
 }
+
+// classifyUnknown classifies an error that occurred before the kind of the server was known.
+func classifyUnknown(err error) slotFailure { return slotFailure{failure: classify(err)} }

@@ -102,19 +102,13 @@ func (d mysqlDialect) status(name string) string {
 // session is "1" if autocommit is on, and the isolation level.
 func (d mysqlDialect) session() string { return "CONCAT(@@autocommit, ' ', @@" + d.isolation + ")" }
 
-// The statements that make a read see committed rows in their present state.
-const (
-	readCommittedStatement = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
-	readOnlyStatement      = "START TRANSACTION READ ONLY"
-)
-
 // sessionStatements: with autocommit off, a read may be part of a transaction that began earlier, and at
 // READ UNCOMMITTED it may see rows whose transactions are rolled back later.
 func (d mysqlDialect) sessionStatements(session string) (before, after []string) {
 	if session == "1 REPEATABLE-READ" || session == "1 READ-COMMITTED" || session == "1 SERIALIZABLE" {
 		return nil, nil
 	}
-	return []string{commitStatement, readCommittedStatement, readOnlyStatement}, []string{commitStatement}
+	return []string{commitStatement, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.begin()}, []string{commitStatement}
 }
 
 // selectPrefix makes a node of a Galera cluster wait until it has applied what other nodes have
