@@ -93,13 +93,25 @@ func slotFields(s Slot) []field {
 	}
 }
 
-// columnNames returns the names of columns, each with a prefix, separated by commas.
-func columnNames(fields []field, prefix string) string {
+// columnNames returns the names of columns, separated by commas.
+func columnNames(fields []field) string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
-		names[i] = prefix + f.column
+		names[i] = f.column
 	}
 	return strings.Join(names, ", ")
+}
+
+// selectedColumns returns the columns of a table as a read selects them, separated by commas.
+func selectedColumns(d dialect, table string, fields []field) string {
+	columns := make([]string, len(fields))
+	for i, f := range fields {
+		columns[i] = table + "." + f.column
+		if f.kind == fieldText || f.kind == fieldOptionalText {
+			columns[i] = d.readText(columns[i])
+		}
+	}
+	return strings.Join(columns, ", ")
 }
 
 // fitText shortens a text for people to a number of characters, and makes it valid UTF-8.
@@ -204,12 +216,12 @@ func (t *slotTable) writes(d dialect, w SlotWrite) ([]write, error) {
 			}
 			all = append(all, write{b, 1})
 		case compare:
-			b.raw("INSERT INTO ", r.table, " (", columnNames(r.fields, ""), ") SELECT ")
+			b.raw("INSERT INTO ", r.table, " (", columnNames(r.fields), ") SELECT ")
 			r.appendValues(b)
 			b.raw(" FROM (SELECT 1 AS one) AS one WHERE ", d.history(), " = ").text(w.History)
 			all = append(all, write{b, 1})
 		default: // one statement for all new rows of a table
-			b.raw("INSERT INTO ", r.table, " (", columnNames(r.fields, ""), ") VALUES (")
+			b.raw("INSERT INTO ", r.table, " (", columnNames(r.fields), ") VALUES (")
 			r.appendValues(b)
 			rows := int64(1)
 			for ; len(records) > 0 && records[0].isNew() && records[0].table == r.table; rows++ {
@@ -309,8 +321,8 @@ func (t *slotTable) readStatement(d dialect, q SlotQuery) (*statement, error) {
 		return nil, err
 	}
 	b := &statement{dialect: d}
-	b.raw(d.selectPrefix(), "h.history, h.now_ms, h.session_state, ", columnNames(poolFields(Pool{}), "p."), ", ",
-		columnNames(slotFields(Slot{}), "s."), " FROM (SELECT ")
+	b.raw(d.selectPrefix(), "h.history, h.now_ms, h.session_state, ", selectedColumns(d, "p", poolFields(Pool{})), ", ",
+		selectedColumns(d, "s", slotFields(Slot{})), " FROM (SELECT ")
 	if t.cfg.history != "" {
 		b.text(t.cfg.history)
 	} else {

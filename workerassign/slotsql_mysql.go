@@ -65,6 +65,9 @@ func (d mysqlDialect) appendText(b *statement, value string) {
 	b.raw("_utf8mb4 X'", hex.EncodeToString([]byte(value)), "'")
 }
 
+// readText makes the server send the bytes of a text, without a conversion to the connection's character set.
+func (d mysqlDialect) readText(column string) string { return "CAST(" + column + " AS BINARY)" }
+
 // clock uses UTC_TIMESTAMP, because UNIX_TIMESTAMP(NOW(3)) is an hour off in some time zones when the
 // daylight saving time ends. Its value is the time at which the statement began.
 func (d mysqlDialect) clock() string {

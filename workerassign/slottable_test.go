@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -200,4 +202,15 @@ func TestSlotTableContract(t *testing.T) {
 			}
 		})
 	})
+}
+
+// slotService creates an account with exactly the privileges that schema.sql recommends for slots, and
+// returns a connection of it to the database ids.
+func slotService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB) *sqlx.DB {
+	t.Helper()
+	statements := newSection(t, "PRIVILEGES ON SLOTS", "<password>", "secret", "'service'", "'slots'")
+	for len(statements.remaining) > 0 {
+		db.MustExec(statements.nextStatement(""))
+	}
+	return mariadbtest.Open(t, s.DSN("slots", "secret", "ids"))
 }
