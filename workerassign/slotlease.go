@@ -65,8 +65,8 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		written := slot
 		written.Revision++
 		written.Until = later(slot.Until, next) // R1
-		written.Written = s.Now
-		written.FreeAt = later(written.Until, written.Written).Add(l.recycled.cfg.grace(s.Pool))
+		written.Written = s.nowUp()
+		written.FreeAt = l.recycled.cfg.freeAt(s.Pool, written)
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}})
 		if ok && err == nil {
 			return written.Until, nil
@@ -153,7 +153,7 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 		slot.Revision++
 		slot.Token = ""
 		slot.Until = later(slot.From, earlier(used, slot.Until)) // R1
-		slot.Written = s.Now
+		slot.Written = s.nowUp()
 		slot.FreeAt = slot.Until
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}})
 		if ok && err == nil {
