@@ -339,7 +339,8 @@ func (t *slotTable) readStatement(d dialect, q SlotQuery) (*statement, error) {
 		b.raw("worker_id IN (").list(q.WorkerIDs).raw(")")
 	}
 	if q.Name != "" {
-		b.raw(" UNION SELECT worker_id FROM ", slots, " WHERE holder_name = ").text(q.Name)
+		// Collations of MySQL ignore spaces at the end.
+		b.raw(" UNION SELECT worker_id FROM ", slots, " WHERE holder_name = ").text(q.Name).raw(" AND OCTET_LENGTH(holder_name) = ").int(int64(len(q.Name)))
 	}
 	if q.Free > 0 {
 		// The order is that of the index, so that the server reads no more rows than it returns.
