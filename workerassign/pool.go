@@ -77,7 +77,7 @@ func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 		slot.Revision++
 		slot.Token = ""
 		slot.Until = later(slot.Until, floor)
-		slot.Written, slot.FreeAt = s.Now, slot.Until
+		slot.Written, slot.FreeAt = s.nowUp(), slot.Until
 		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}})
 		if err != nil {
 			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)

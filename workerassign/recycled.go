@@ -139,6 +139,17 @@ func roundUp(t time.Time) time.Time {
 	return down
 }
 
+// nowUp returns the store's clock, rounded up to a whole millisecond, for records.
+func (s PoolState) nowUp() time.Time { return roundUp(s.Now) }
+
+// roundUpDuration returns d rounded up to a whole millisecond.
+func roundUpDuration(d time.Duration) time.Duration {
+	if down := d.Truncate(time.Millisecond); down < d {
+		return down + time.Millisecond
+	}
+	return d
+}
+
 // roundDown returns t rounded down to a whole millisecond, in UTC.
 func roundDown(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
@@ -164,5 +175,12 @@ func (p *Pool) noteHistory(s PoolState, log *safelog.Queue) {
 	floor := roundUp(s.Now.Add(p.Fencing + p.Horizon + p.Skew))
 	log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
 		"history", s.History, "previous", p.History, "floor", later(p.Floor, floor))
-	p.History, p.Since, p.Floor = s.History, s.Now, later(p.Floor, floor)
+	p.History, p.Since, p.Floor = s.History, s.nowUp(), later(p.Floor, floor)
+}
+
+// leaseHistory returns what a slot keeps of the history under which it is leased (R7). It contains the time at
+// which the pool took the history, because a server may become the primary again without a restart, and
+// then has the history that it had before.
+func (p Pool) leaseHistory() string {
+	return fmt.Sprintf("%s since %d", p.History, p.Since.UnixMilli())
 }

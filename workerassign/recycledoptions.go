@@ -63,6 +63,11 @@ func (c *recycledConfig) check() {
 // duplicate.
 func (c *recycledConfig) grace(p Pool) time.Duration { return c.clockBound + p.Skew }
 
+// freeAt returns when another lease may take a slot that is held (R5).
+func (c *recycledConfig) freeAt(p Pool, s Slot) time.Time {
+	return roundUp(later(s.Until, s.Written).Add(c.grace(p)))
+}
+
 // nameNeedsNoGrace reports whether a claimant of the same name may take a slot without grace (R5): its
 // former holder, if it were alive, would have extended the slot in time.
 func (c *recycledConfig) nameNeedsNoGrace(p Pool) bool {

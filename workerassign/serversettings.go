@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
-	"strings"
 	"time"
 )
 
@@ -46,20 +45,7 @@ func findMySQLRisks(ctx context.Context, conn *sql.Conn, _ string) (risks []risk
 // readSettings reads the settings that checkDurability checks. Settings that the server does not have
 // are missing in the result.
 func readSettings(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
-	rows, err := conn.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin')")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	settings := map[string]string{}
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
-		settings[strings.ToLower(name)] = value
-	}
-	return settings, rows.Err()
+	return readVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin")
 }
 
 // riskySetting is the name of a setting that is not 1, and what may happen because of that.
@@ -75,7 +61,7 @@ func findRiskySettings(settings map[string]string) []riskySetting {
 		}
 		found = append(found, riskySetting{"innodb_flush_log_at_trx_commit", risk})
 	}
-	if on := settings["log_bin"]; on == "1" || strings.EqualFold(on, "ON") {
+	if isOn(settings["log_bin"]) {
 		if v, ok := settings["sync_binlog"]; ok && v != "1" {
 			found = append(found, riskySetting{"sync_binlog", "rows may be lost, or be missing on replicas, if the machine loses power"})
 		}

@@ -143,8 +143,8 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
 	cfg := &a.recycled.cfg
 	p := Pool{
 		Revision: 1, Format: a.req.Format, First: cfg.firstWorkerID,
-		Horizon: cfg.horizon, Fencing: cfg.fencing, Skew: cfg.skew,
-		History: s.History, Since: s.Now,
+		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
+		History: s.History, Since: s.nowUp(),
 	}
 	if !s.NoLoss && !cfg.newPool {
 		p.noteHistory(s, a.log)
@@ -220,10 +220,10 @@ func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) Slot {
 	slot.Revision++
 	slot.Token = newToken()
 	slot.From, slot.Until = from, from
-	slot.History, slot.Written = s.History, s.Now
-	slot.FreeAt = later(slot.Until, slot.Written).Add(a.recycled.cfg.grace(s.Pool))
+	slot.History, slot.Written = s.Pool.leaseHistory(), s.nowUp()
+	slot.FreeAt = a.recycled.cfg.freeAt(s.Pool, slot)
 	host, process := a.recycled.cfg.holder()
-	slot.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.Now}
+	slot.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.nowUp()}
 	return slot
 }
 
@@ -261,11 +261,11 @@ func (a *slotAssign) add(ctx context.Context, s PoolState, count int64) (Lease, 
 // compared with every other that adds slots or raises the floor.
 func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	p := s.Pool
-	begin := later(roundUp(s.Now), p.Floor) // R3
+	begin := later(s.nowUp(), p.Floor) // R3
 	w := SlotWrite{History: s.History, Pool: &p}
 	for n := range count {
 		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
-			History: s.History, Written: s.Now, FreeAt: begin})
+			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})
 	}
 	p.Revision++
 	p.Slots += count
