@@ -28,6 +28,9 @@ func testedSections() []string {
 		"WHEN ROWS MAY BE DELETED",              // TestSchemaDeletion
 		"AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaFailover
 		"HOW MANY ARE LEFT",                     // TestSchemaHowManyAreLeft
+		"WHAT A SLOT MEANS",                     // TestSchemaSlots
+		"PRIVILEGES ON SLOTS",                   // TestSchemaSlotPrivileges
+		"SLOTS AFTER A RESTORED BACKUP",         // TestSchemaSlotFloor
 	}
 }
 
