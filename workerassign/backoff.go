@@ -37,6 +37,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// endOf returns why ctx has ended, or nil. A context whose deadline has passed may not report that yet,
+// although a connection that has the same deadline does.
+func endOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 // withDefaultTimeout returns ctx with a timeout, unless ctx already has a deadline.
 func withDefaultTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {

@@ -1,6 +1,7 @@
 package workerassign
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -20,5 +21,31 @@ func TestBackoff(t *testing.T) {
 	}
 	if d := (backoff{initial: time.Hour, maximum: 200 * 365 * 24 * time.Hour}).pause(39); d <= 0 {
 		t.Errorf("a long pause overflows to %v", d)
+	}
+}
+
+// lateContext is a context whose deadline has passed, but that does not report it yet.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Nanosecond), true }
+
+// A deadline that has passed is the end of a context, also if a connection with that deadline reports
+// it earlier than the context: then the last attempt says nothing about the server.
+func TestEndOfContext(t *testing.T) {
+	if err := endOf(lateContext{context.Background()}); err != context.DeadlineExceeded {
+		t.Errorf("after the deadline: %v, want %v", err, context.DeadlineExceeded)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := endOf(ctx); err != nil {
+		t.Errorf("before its end: %v", err)
+	}
+	cancel()
+	if err := endOf(ctx); err != context.Canceled {
+		t.Errorf("after its end: %v, want %v", err, context.Canceled)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	if err := endOf(ctx); err != nil {
+		t.Errorf("before its deadline: %v", err)
 	}
 }

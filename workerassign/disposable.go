@@ -138,7 +138,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		idleConns = -1
 	)
 	for attempts := 0; ; {
-		if err := ctx.Err(); err != nil {
+		if err := endOf(ctx); err != nil {
 			return nil, d.retryError(attempts, begin, err, last)
 		}
 		attempts++
@@ -148,7 +148,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		}
 		// If the context has ended, the failure says nothing about the database. An earlier
 		// failure is more useful in the error.
-		if ctx.Err() != nil {
+		if endOf(ctx) != nil {
 			if last == nil {
 				last = failed
 			}
