@@ -185,7 +185,14 @@ func (c *faultyConn) Close() error {
 func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.SlotTableOption) workerassign.SlotStore {
 	tb.Helper()
 	admin := mariadbtest.Open(tb, s.servers[0].DSN("root", "", ""))
-	admin.MustExec("CREATE DATABASE IF NOT EXISTS " + pool)
+	admin.MustExec("CREATE DATABASE IF NOT EXISTS `" + pool + "`")
+	for _, server := range s.servers { // a node of a cluster may not have applied it yet
+		for deadline := time.Now().Add(10 * time.Second); mariadbtest.Open(tb, server.DSN("root", "", pool)).Ping() != nil; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				break
+			}
+		}
+	}
 	db := s.open(tb, pool, "")
 	for _, statement := range mariadbtest.SplitStatements(schemaScript(tb)) {
 		if _, err := db.Exec(statement); err != nil {
