@@ -104,8 +104,11 @@ func (d mysqlDialect) status(name string) string {
 	return "(SELECT VARIABLE_VALUE FROM " + d.sessionStatus + " WHERE VARIABLE_NAME = '" + name + "')"
 }
 
-// session is "1" if autocommit is on, and the isolation level.
-func (d mysqlDialect) session() string { return "CONCAT(@@autocommit, ' ', @@" + d.isolation + ")" }
+// session is "1" if autocommit is on, and the isolation level. In MariaDB, CONCAT converts @@autocommit to ON,
+// and cuts the result.
+func (d mysqlDialect) session() string {
+	return "CONCAT(IF(@@autocommit, '1', '0'), ' ', @@" + d.isolation + ")"
+}
 
 // sessionStatements: with autocommit off, a read may be part of a transaction that began earlier, and at
 // READ UNCOMMITTED it may see rows whose transactions are rolled back later.
