@@ -6,7 +6,9 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -252,8 +254,12 @@ func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	s.servers = []*mariadbtest.Server{replica}
 }
 
+// On MySQL 5.6 the suite runs with RINGUID_FULL only, because it takes long. TestSlotTableContract runs on both.
 func TestSlotTableConformance(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
+		if strings.Contains(t.Name(), "5.6") && os.Getenv("RINGUID_FULL") == "" {
+			t.Skip("RINGUID_FULL is not set")
+		}
 		s := newSlotServer(start(t, mariadbtest.PrimaryFlags()...))
 		h := assigntest.Harness{
 			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
