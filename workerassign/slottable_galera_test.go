@@ -2,6 +2,7 @@ package workerassign_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
@@ -22,6 +25,8 @@ func TestSlotTableGalera(t *testing.T) {
 	t.Run("history", func(t *testing.T) { testGaleraHistory(t, c) })
 	t.Run("lost updates", func(t *testing.T) { testGaleraLostUpdates(t, c) })
 	t.Run("pool and slots", func(t *testing.T) { testGaleraAdditions(t, c) })
+	t.Run("a node left the cluster", func(t *testing.T) { testGaleraNodeLeft(t, c, s) })
+	c.WaitFor(3)
 	t.Run("a node killed", func(t *testing.T) { testGaleraNodeKilled(t, c, s) })
 	c.WaitFor(3)
 	t.Run("another node bootstrapped", func(t *testing.T) { testGaleraBootstrap(t, c) })
@@ -136,6 +141,38 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 	state := mustRead(t, stores[1], workerassign.SlotQuery{All: true})
 	if int64(len(state.Slots)) != state.Pool.Slots || state.Pool.Slots < processes {
 		t.Errorf("%d slots, and the pool has %d; want at least %d", len(state.Slots), state.Pool.Slots, processes)
+	}
+}
+
+// Connections to a node that left the cluster (error 1047) are discarded, and the call goes to another node.
+func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
+	store := s.newStore(t, "left")
+	h := mustRead(t, store, workerassign.SlotQuery{}).History
+	slot := testSlot(h, 5)
+	wantWritten(t, store, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+	outside := c.Node(2).Admin()
+	outside.MustExec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
+	defer outside.Exec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		_, err := outside.Exec("DELETE FROM `left`.WORKER_SLOT WHERE worker_id < 0")
+		if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && server.Number == 1047 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the node is still in the cluster: %v", err)
+		}
+	}
+	outside.MustExec("SET GLOBAL wsrep_dirty_reads = ON") // even if somebody lets it read, it is not the cluster
+	defer outside.Exec("SET GLOBAL wsrep_dirty_reads = OFF")
+	if state, err := workerassign.NewSlotTable(mariadbtest.Open(t, c.Node(2).DSN("root", "", "left"))).Read(t.Context(), workerassign.SlotQuery{}); err == nil && state.History == h {
+		t.Errorf("a node outside of the cluster has the history of the cluster, %q", h)
+	}
+	for range 12 {
+		slot.Revision++
+		wantWritten(t, store, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+		if state := mustRead(t, store, workerassign.SlotQuery{WorkerIDs: []int64{5}}); state.History == h && state.Slots[0].Revision != slot.Revision {
+			t.Errorf("the revision is %d, want %d", state.Slots[0].Revision, slot.Revision)
+		}
 	}
 }
 

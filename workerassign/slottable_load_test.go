@@ -177,6 +177,7 @@ func TestSlotTableKilled(t *testing.T) {
 
 // Without WithHistory, each restart is a new history: leases end, and new ones begin at the floor.
 func TestR7ServerKilled(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := newSlotServer(mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0")) // loses the last second
 	store := s.newStore(t, "killed")
 	load := startLoad(t, 10, func(int) workerassign.Assigner { return workerassign.NewRecycled(store, shortTimes()...) })
@@ -208,6 +209,7 @@ func TestR7ServerKilled(t *testing.T) {
 func TestR7ReplicaPromoted(t *testing.T) {
 	for name, opts := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
 			primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
 			s := newSlotServer(primary)
 			store := s.newStore(t, "promoted", opts...)
