@@ -37,7 +37,8 @@ const (
 	connWorks      connMode = iota
 	connNoRequests          // requests get lost
 	connNoReplies           // replies get lost
-	connDelayed             // commits are kept
+	connDelayed             // transactions are kept, from their first statement on
+	connLateCommit          // commits are kept
 )
 
 func newSlotServer(t *testing.T, settings ...string) *slotServer {
@@ -96,7 +97,7 @@ func (s *slotServer) currentMode() connMode {
 	return s.mode
 }
 
-// deliver sends the commits that were kept, and waits until they have been executed.
+// deliver sends the requests that were kept, and waits until they have been executed.
 func (s *slotServer) deliver() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.conns))
@@ -136,13 +137,14 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 		c.Conn.Close()
 		return len(p), nil
 	}
-	if mode != connDelayed || bytes.Contains(p, []byte("COMMIT")) {
-		c.mode = max(c.mode, mode)
+	if mode == connLateCommit && !bytes.Contains(p, []byte("COMMIT\x00")) {
+		mode = connWorks
 	}
+	c.mode = max(c.mode, mode)
 	switch c.mode {
 	case connNoRequests:
 		return len(p), nil
-	case connDelayed:
+	case connDelayed, connLateCommit:
 		c.kept = append(c.kept, p...)
 		return len(p), nil
 	}
