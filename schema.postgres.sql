@@ -1,8 +1,9 @@
--- This script creates the table that assigns worker IDs to UID generators, on PostgreSQL. schema.sql is
--- the script for MySQL, MariaDB and TiDB. Services that use ringuid and services that use Baidu's
--- UidGenerator can share the table.
+-- This script creates the tables that assign worker IDs to UID generators, on PostgreSQL. schema.sql is
+-- the script for MySQL, MariaDB and TiDB. worker_node is for disposable worker IDs. Services that use
+-- ringuid and services that use Baidu's UidGenerator can share it. worker_pool and worker_slot are for
+-- worker IDs that are used again, and are described further down.
 --
--- You can run the script repeatedly. It creates the table if it does not exist. It does not change or
+-- You can run the script repeatedly. It creates the tables that do not exist. It does not change or
 -- drop anything. Run it in the database that the DSN of the services names. In this file that
 -- database is ids:
 --
@@ -202,3 +203,131 @@ CREATE TABLE IF NOT EXISTS worker_node (
   modified    TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT CURRENT_TIMESTAMP,
   created     TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
+
+-- RECYCLED WORKER IDS
+--   The tables below hold one pool: the worker IDs of one fleet, which its generators lease and use again
+--   (workerassign.NewRecycled with workerassign.NewSlotTable). They are not connected with the table
+--   worker_node. A fleet uses either that table or these two. If two fleets with the same layout and the
+--   same epoch must not generate equal UIDs, they must share one pool.
+--   The database must have the encoding UTF8. The tables must not be UNLOGGED.
+--   For a second pool in the same database, copy the statements below, change the names of tables and
+--   indexes, and give the tables' names to the services with workerassign.WithSlotTables. Each pool can have
+--   an account of its own.
+--
+-- WHAT A SLOT MEANS
+--   A row of worker_slot is a worker ID. Its latest lease may generate UIDs with times from from_ms up to
+--   until_ms (exclusive). The next lease of the worker ID begins at until_ms or later. So no UID exists
+--   twice, whatever clocks show. The holder moves until_ms forward all the time while it is used, twice a
+--   minute by default, and back to what it used when it releases the lease. token identifies the lease, and
+--   is NULL after a release. The columns holder_... describe the latest holder, also after its release.
+--   The row of worker_pool describes the fleet. All times are Unix milliseconds. This query shows who holds
+--   which worker ID, since when and until when:
+--
+--       SELECT worker_id,
+--              CASE WHEN token IS NULL THEN 'released'
+--                   WHEN free_at_ms < extract(epoch FROM now()) * 1000 THEN 'expired'
+--                   ELSE 'held' END AS state,
+--              holder_name, holder_host, holder_process,
+--              to_timestamp(holder_since_ms / 1000.0) AS since,
+--              to_timestamp(until_ms / 1000.0) AS until,
+--              to_timestamp(free_at_ms / 1000.0) AS free_at
+--         FROM worker_slot
+--        ORDER BY worker_id;
+--
+-- PRIVILEGES ON SLOTS
+--   A service reads both tables, inserts rows, and changes every column except the keys. It never deletes a
+--   row. It also calls pg_control_system, pg_current_wal_lsn, pg_walfile_name and pg_postmaster_start_time,
+--   which every account may execute by default. If you have revoked that, the last statement grants it
+--   (the other functions accordingly).
+--
+--       CREATE ROLE service LOGIN PASSWORD '<password>';
+--       GRANT SELECT, INSERT,
+--             UPDATE (revision, format, first_worker_id, slot_count, history, since_ms, floor_ms, horizon_ms, fencing_ms, skew_ms)
+--          ON worker_pool TO service;
+--       GRANT SELECT, INSERT,
+--             UPDATE (revision, token, from_ms, until_ms, history, written_ms, free_at_ms,
+--                     holder_name, holder_host, holder_process, holder_since_ms)
+--          ON worker_slot TO service;
+--       GRANT EXECUTE ON FUNCTION pg_control_system() TO service;
+--
+-- WHICH SLOTS MAY BE DELETED
+--   None. A row is the only record of the times that were granted for its worker ID. If you delete one, all
+--   services report that the slot is missing and refuse to start. If you delete all rows of both tables, or
+--   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
+--   restarts. It is the greatest number of generators that ever ran at the same time, plus a few.
+--   Never change a row by hand, except with the statements below.
+--   Each generator changes its row about twice a minute. Autovacuum removes the old versions. Do not turn
+--   it off for these tables.
+--
+-- DURABILITY OF SLOTS
+--   The settings are those of the section DURABILITY above. Set them on every server. Services set
+--   synchronous_commit to on for their transactions, if it is off. Synchronize the clocks of all servers,
+--   and of the services' hosts, to within a second.
+--
+-- SLOTS AFTER A FAILOVER OR A RESTART
+--   No procedure is required. Services notice that another server answers, that a standby was promoted, or
+--   that the server was restarted, because they compare the identifier of the database cluster, its
+--   timeline and the server's start each time they write. Leases from before then end at their until_ms,
+--   and new leases begin at the floor: about F + H + M after the failover (fencing_ms, horizon_ms and
+--   skew_ms of worker_pool, 110 seconds by default). In between, generators wait. Your part is:
+--   * Within F (fencing_ms, 30 seconds by default), the old primary must no longer accept writes.
+--   * The old primary may become a standby only after pg_rewind or a new base backup.
+--   * Replicate the tables by streaming replication, not by logical replication.
+--   With workerassign.WithHistory, services notice none of this. See its documentation.
+--
+-- SLOTS AFTER A RESTORED BACKUP
+--   A restored server has another start, which services notice. So nothing is required, if the old server
+--   no longer accepts writes within F. If services use workerassign.WithHistory, they do not notice it.
+--   Then raise the floor before services connect to the server: set default_transaction_read_only, as
+--   described in AFTER A FAILOVER OR A RESTORED BACKUP. Call Recycled.RaiseFloor, or run these statements
+--   in one session. They end all leases. No lease begins before the floor, which is later than every time
+--   that the old server can have granted. The server's clock must be right.
+--
+--       SET default_transaction_read_only = off;
+--       START TRANSACTION;
+--       UPDATE worker_pool
+--          SET floor_ms = greatest(coalesce(floor_ms, 0),
+--                (extract(epoch FROM now()) * 1000)::bigint + fencing_ms + horizon_ms + skew_ms),
+--              revision = revision + 1;
+--       UPDATE worker_slot
+--          SET free_at_ms = greatest(until_ms, (SELECT floor_ms FROM worker_pool)),
+--              until_ms = greatest(until_ms, (SELECT floor_ms FROM worker_pool)),
+--              written_ms = (extract(epoch FROM now()) * 1000)::bigint,
+--              token = NULL,
+--              revision = revision + 1;
+--       COMMIT;
+--
+--   If a backup is so old that slots are missing in it, nothing else is required: services add slots again,
+--   which begin at the floor.
+
+CREATE TABLE IF NOT EXISTS worker_pool (
+  id              SMALLINT      NOT NULL DEFAULT 1 PRIMARY KEY CHECK (id = 1), -- always 1
+  revision        BIGINT        NOT NULL, -- increases by 1 with each change of this row
+  format          VARCHAR(1024) NOT NULL, -- layout, epoch and time unit of the fleet
+  first_worker_id BIGINT        NOT NULL, -- the smallest worker ID
+  slot_count      BIGINT        NOT NULL, -- how many slots were added
+  history         VARCHAR(255)  NOT NULL, -- the server that granted last, and its start
+  since_ms        BIGINT        NOT NULL, -- when that history was first seen
+  floor_ms        BIGINT        NULL,     -- no lease begins before it. NULL: no floor
+  horizon_ms      BIGINT        NOT NULL, -- H: no grant reaches further into the future
+  fencing_ms      BIGINT        NOT NULL, -- F: after a failover, an old primary accepts no writes after that time
+  skew_ms         BIGINT        NOT NULL  -- M: the greatest difference of two clocks of servers
+);
+
+CREATE TABLE IF NOT EXISTS worker_slot (
+  worker_id       BIGINT       NOT NULL PRIMARY KEY, -- the worker ID
+  revision        BIGINT       NOT NULL, -- increases by 1 with each change of this row
+  token           VARCHAR(64)  NULL,     -- identifies the lease. NULL: it was released
+  from_ms         BIGINT       NOT NULL, -- the time of UIDs that the lease may use begins here
+  until_ms        BIGINT       NOT NULL, -- and ends before this. The next lease begins here
+  history         VARCHAR(255) NOT NULL, -- the server that granted the lease, and its start
+  written_ms      BIGINT       NOT NULL, -- when this row was changed
+  free_at_ms      BIGINT       NOT NULL, -- when another generator may take the worker ID
+  holder_name     VARCHAR(128) NULL,     -- the name of the generator that has or had the lease, if it has one
+  holder_host     VARCHAR(255) NULL,     -- its host name
+  holder_process  VARCHAR(255) NULL,     -- its process ID
+  holder_since_ms BIGINT       NULL      -- when it took the worker ID
+);
+
+CREATE INDEX IF NOT EXISTS worker_slot_free_at ON worker_slot (free_at_ms);
+CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);

@@ -52,9 +52,13 @@ func postgresInsertStatement(quoted string) string {
 	return "INSERT INTO " + quoted +
 		" (host_name, port, type, launch_date, modified, created)" +
 		" VALUES ($1, $2, $3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)" +
-		" RETURNING id, set_config('synchronous_commit'," +
-		" CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
+		" RETURNING id, " + waitForCommit
 }
+
+// waitForCommit is an expression of PostgreSQL that sets synchronous_commit to on for the transaction, if it is
+// off.
+const waitForCommit = "set_config('synchronous_commit'," +
+	" CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
 
 // maxPostgresName is the greatest length of a name in PostgreSQL, in bytes. The server cuts longer names,
 // so that two of them can mean the same table.
@@ -62,9 +66,9 @@ const maxPostgresName = 63
 
 // quotePostgresTable quotes a name of the form "table" or "schema.table" for PostgreSQL. DefaultTable is the
 // table worker_node, because PostgreSQL folds names that are not quoted to lower case: that is the table
-// that Java services use. All other names are used as they are.
+// that Java services use. The same applies to the other default names. All other names are used as they are.
 func quotePostgresTable(name string) (string, error) {
-	if name == DefaultTable {
+	if name == DefaultTable || name == DefaultPoolTable || name == DefaultSlotTable {
 		name = strings.ToLower(name)
 	}
 	parts := strings.Split(name, ".")

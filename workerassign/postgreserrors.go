@@ -56,6 +56,7 @@ func stateErrors() []stateError {
 		{"53300", "too_many_connections", actionRetry, adviceBusy},
 		{"53", "insufficient_resources", actionRetry, adviceBusy},
 
+		{"55000", "object_not_in_prerequisite_state", actionReconnect, adviceReadOnlyPostgres}, // "recovery is in progress": a slot table on a standby
 		{"55006", "object_in_use", actionRetry, adviceConflict},
 		{"55P03", "lock_not_available", actionRetry, adviceConflict}, // lock_timeout
 

@@ -69,31 +69,44 @@ func findRiskySettings(settings map[string]string) []riskySetting {
 	return found
 }
 
-// findPostgresRisks returns the risks of a PostgreSQL server. Every account may read these settings.
-func findPostgresRisks(ctx context.Context, conn *sql.Conn, quoted string) (risks []risk) {
-	var fsync, pages, commit, standbys, persistence string
+// postgresSettings are the settings of PostgreSQL that decide whether committed rows can be lost. Every account
+// may read them.
+type postgresSettings struct{ fsync, pages, commit, standbys string }
+
+// postgresSettingsColumns selects the fields of postgresSettings.
+const postgresSettingsColumns = "current_setting('fsync'), current_setting('full_page_writes')," +
+	" current_setting('synchronous_commit'), current_setting('synchronous_standby_names')"
+
+// risks returns the settings with which the server can lose committed rows. synchronous_commit = off is not one
+// of them, because it is changed for each transaction, see waitForCommit.
+func (s postgresSettings) risks() (risks []risk) {
+	if s.fsync != "on" {
+		risks = append(risks, risk{"fsync", s.fsync, "on", "rows may be lost, and the database may be damaged, if the machine loses power"})
+	}
+	if s.pages != "on" {
+		risks = append(risks, risk{"full_page_writes", s.pages, "on", "rows may be lost, and the database may be damaged, if the machine loses power"})
+	}
+	if s.standbys != "" && (s.commit == "local" || s.commit == "remote_write") {
+		risks = append(risks, risk{"synchronous_commit", s.commit, "on", "the last rows may be missing on the standby that replaces this server"})
+	}
+	return risks
+}
+
+// findPostgresRisks returns the risks of a PostgreSQL server and of a table.
+func findPostgresRisks(ctx context.Context, conn *sql.Conn, quoted string) []risk {
+	var s postgresSettings
+	var persistence string
 	var cycle bool
-	err := conn.QueryRowContext(ctx, "SELECT current_setting('fsync'), current_setting('full_page_writes'),"+
-		" current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),"+
-		" c.relpersistence::text, coalesce(bool_or(s.seqcycle), false)"+
+	err := conn.QueryRowContext(ctx, "SELECT "+postgresSettingsColumns+", c.relpersistence::text, coalesce(bool_or(s.seqcycle), false)"+
 		" FROM pg_catalog.pg_class AS c"+
 		" LEFT JOIN pg_catalog.pg_depend AS d ON d.refobjid = c.oid AND d.refclassid = 'pg_catalog.pg_class'::regclass"+
 		" AND d.classid = 'pg_catalog.pg_class'::regclass AND d.deptype IN ('a', 'i')"+
 		" LEFT JOIN pg_catalog.pg_sequence AS s ON s.seqrelid = d.objid"+
-		" WHERE c.oid = to_regclass($1) GROUP BY c.relpersistence", quoted).Scan(&fsync, &pages, &commit, &standbys, &persistence, &cycle)
+		" WHERE c.oid = to_regclass($1) GROUP BY c.relpersistence", quoted).Scan(&s.fsync, &s.pages, &s.commit, &s.standbys, &persistence, &cycle)
 	if err != nil {
 		return nil
 	}
-	if fsync != "on" {
-		risks = append(risks, risk{"fsync", fsync, "on", "rows may be lost, and the database may be damaged, if the machine loses power"})
-	}
-	if pages != "on" {
-		risks = append(risks, risk{"full_page_writes", pages, "on", "rows may be lost, and the database may be damaged, if the machine loses power"})
-	}
-	// The insert statement replaces off by on.
-	if standbys != "" && (commit == "local" || commit == "remote_write") {
-		risks = append(risks, risk{"synchronous_commit", commit, "on", "the last rows may be missing on the standby that replaces this server"})
-	}
+	risks := s.risks()
 	if persistence != "p" {
 		risks = append(risks, risk{"the table's persistence", persistence, "p", "an unlogged table and its counter are empty after a crash, and on standbys"})
 	}

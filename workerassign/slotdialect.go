@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -43,6 +42,10 @@ type dialect interface {
 	// selectPrefix returns what precedes the SELECT of a read.
 	selectPrefix() string
 
+	// beginsAlways reports whether a single statement, too, is executed between begin and commit. If not,
+	// commit must have no effect without a transaction.
+	beginsAlways() bool
+
 	// begin, commit and rollback are the statements that begin and end a transaction.
 	begin() string
 	commit() string
@@ -76,7 +79,7 @@ func detectDialect(ctx context.Context, conn *sql.Conn) (dialect, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(version, "PostgreSQL ") {
-		return newPostgresDialect(version)
+		return newPostgresDialect(), nil
 	}
 	return newMySQLDialect(ctx, conn, version)
 }
@@ -150,11 +153,6 @@ func discardUnless(clean bool, conn *sql.Conn) {
 		conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	conn.Close()
-}
-
-// errNoPostgres is returned until slotsql_postgres.go exists.
-func errNoPostgres(version string) error {
-	return fmt.Errorf("%w: the server is %s; slot tables require MariaDB, MySQL or TiDB", ErrOption, version)
 }
 
 // classifyUnknown classifies an error that occurred before the kind of the server was known.

@@ -257,18 +257,23 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 		state, err := t.readOnce(ctx, conn, d, SlotQuery{})
 		return state.History == w.History, err
 	}
-	if len(writes) > 1 {
+	begins := len(writes) > 1 || d.beginsAlways()
+	if begins {
 		if err := execAll(ctx, conn, d.begin()); err != nil {
-			return false, err
+			f := d.classify(err)
+			f.refused = true
+			return false, &f
 		}
 	}
 	for _, one := range writes {
 		n, err := one.exec(ctx, conn)
 		if err != nil {
-			if f := d.classify(err); f.rolledBack {
+			f := d.classify(err)
+			if f.rolledBack {
 				return false, execAll(ctx, conn, d.rollback())
 			}
-			return false, err
+			f.refused = f.refused || begins // without the commit, nothing is written
+			return false, &f
 		}
 		if n != one.rows {
 			return false, execAll(ctx, conn, d.rollback())
@@ -282,7 +287,9 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 		f.refused = false // with autocommit, the server has executed and committed the statement
 		return false, &f
 	}
-	return true, nil
+	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is
+	// durable: PostgreSQL does, while the commit waits for a synchronous standby.
+	return ctx.Err() == nil, ctx.Err()
 }
 
 // readOnce is one attempt of Read.

@@ -131,6 +131,9 @@ func (d mysqlDialect) selectPrefix() string {
 	return "SELECT /*+ SET_VAR(wsrep_sync_wait = 1) */ "
 }
 
+// beginsAlways: with autocommit, the statement commits, and COMMIT has no effect.
+func (d mysqlDialect) beginsAlways() bool { return false }
+
 func (d mysqlDialect) begin() string    { return "START TRANSACTION" }
 func (d mysqlDialect) commit() string   { return commitStatement }
 func (d mysqlDialect) rollback() string { return rollbackStatement }

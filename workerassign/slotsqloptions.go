@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// The default names of the tables of NewSlotTable, which schema.sql creates.
+// The default names of the tables of NewSlotTable, which schema.sql creates. On PostgreSQL they are worker_pool
+// and worker_slot.
 const (
 	DefaultPoolTable = "WORKER_POOL"
 	DefaultSlotTable = "WORKER_SLOT"
@@ -70,6 +71,10 @@ func WithSlotTables(pool, slots string) SlotTableOption {
 //     it waits before the commit (AFTER_SYNC), if its timeout is so long that it never becomes
 //     asynchronous, and if always the replica is promoted that has received the most. All servers have the
 //     two settings above. An old primary accepts no writes after the promotion.
+//
+// On PostgreSQL, the settings are fsync and full_page_writes, which must be on. A standby may replace the server
+// only if it was synchronous (synchronous_standby_names), so that it has received every acknowledged
+// transaction; synchronous_commit must not be local or remote_write then.
 //
 // After an operator has restored a backup, or has started the database from a server that lacked
 // acknowledged writes, change the name before any generator reaches the database again. The new name is a

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates.
-// db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL 5.6, 5.7 and 8, Galera clusters
-// and TiDB, with go-sql-driver/mysql. NewSlotTable does not use the database. The caller closes db.
+// NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates, or
+// schema.postgres.sql on PostgreSQL. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
+// 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
+// jackc/pgx (package stdlib) or lib/pq. NewSlotTable does not use the database. The caller closes db.
 //
 // All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
 // of the services, because a replica has another history: nothing would be written, ever.
@@ -21,6 +22,10 @@ import (
 // A Read is one statement. A Write of one record is one statement and a COMMIT, which has no effect if
 // autocommit is on. Any other Write is one transaction. No statement is prepared. The store works with any
 // setting of autocommit, any isolation level and SQL mode, and any setting of the driver.
+//
+// On PostgreSQL, every Write is a transaction, and pgx prepares the statement of a Read unless
+// default_query_exec_mode in the DSN is exec or simple_protocol. Use one of these with a connection pooler that
+// does not support prepared statements.
 //
 // Each call ends after 10 seconds, or when its context ends. A call that fails because its connection was
 // lost, or because its server is read-only or outside of its cluster, tries the pool's other connections at
@@ -40,6 +45,10 @@ import (
 // these identities, and a server must not be restarted twice within one second. A server that was demoted
 // must be restarted before it may be promoted again. WithHistory avoids the cost, for databases that lose
 // no acknowledged write.
+//
+// On PostgreSQL, the history is the identifier of the database cluster, the timeline, which changes with each
+// promotion, and the start of the server. A standby refuses reads and writes of the store. The transaction of a
+// Write sets synchronous_commit to on if it is off. The database's encoding must be UTF8.
 //
 // On a Galera cluster, the history is the UUID of the cluster's state, because all nodes have received what
 // one node has acknowledged: a node may fail, and leases continue. If a whole cluster is bootstrapped from a
@@ -236,7 +245,7 @@ func (t *slotTable) inspect(ctx context.Context, conn *sql.Conn, d dialect, hist
 		return known, permanentSlotFailure(errors.New(known.refused), "change the setting in the server's configuration")
 	case t.cfg.history != "" && known.risk != "":
 		return known, permanentSlotFailure(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
-			"change the settings as described in schema.sql under DURABILITY, or do not use WithHistory")
+			"change the settings as described in schema.sql or schema.postgres.sql under DURABILITY, or do not use WithHistory")
 	case t.cfg.history != "":
 		known.noLoss = true
 	}
@@ -277,6 +286,12 @@ func slotAdvice(advice string) string {
 		return "the account may not use this database: check the database's name in the DSN, or grant the account the privileges in schema.sql"
 	case adviceColumns, adviceKey:
 		return "a table has the wrong columns: compare its columns with schema.sql"
+	case adviceTablePostgres, adviceSchemaPostgres:
+		return "a table does not exist: apply schema.postgres.sql in the database of the DSN, set the tables' names by WithSlotTables, or check search_path"
+	case adviceGrantPostgres:
+		return "the account lacks a privilege: grant it those in schema.postgres.sql under PRIVILEGES ON SLOTS"
+	case adviceColumnsPostgres, adviceKeyPostgres:
+		return "a table has the wrong columns: compare its columns with schema.postgres.sql"
 	}
 	return advice
 }

@@ -37,6 +37,9 @@ func testedSections() []string {
 		"WHEN ROWS MAY BE DELETED",              // TestSchemaDeletion
 		"AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaFailover
 		"HOW MANY ARE LEFT",                     // TestSchemaHowManyAreLeft
+		"WHAT A SLOT MEANS",                     // TestSchemaSlots
+		"PRIVILEGES ON SLOTS",                   // TestSchemaSlots
+		"SLOTS AFTER A RESTORED BACKUP",         // TestSchemaRaiseFloor
 	}
 }
 
@@ -103,8 +106,8 @@ func TestSchemaComments(t *testing.T) {
 		t.Errorf("the commands are %q, want %q", c.commands, want)
 	}
 	for _, statement := range postgrestest.SplitStatements(schemaScript(t)) {
-		if !strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS ") {
-			t.Errorf("schema.postgres.sql contains another statement than CREATE TABLE: %s", statement)
+		if !strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS ") && !strings.HasPrefix(statement, "CREATE INDEX IF NOT EXISTS ") {
+			t.Errorf("schema.postgres.sql contains another statement than CREATE TABLE and CREATE INDEX: %s", statement)
 		}
 	}
 }
