@@ -62,14 +62,16 @@
 //   - maxmemory-policy noeviction, or a volatile policy. Read refuses a policy over all keys (allkeys), with
 //     an error that says so, because Redis would delete pools when memory is short.
 //   - appendonly yes, so that the pool is still there after a restart. Without it a pool begins anew with
-//     each restart: that is safe, because of the floor, but names and their worker IDs are forgotten.
+//     each restart: that is safe, because of the floor, but names and their worker IDs are forgotten. It is
+//     not safe with workerassign.WithNewPool, which turns the floor of a missing pool off: use that
+//     option for the first start of a fleet, and then remove it.
 //   - for a user of its own:
 //     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget
 //     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange
 //
 // In the client's options, ReadTimeout bounds how long the goroutine of a call remains after the call's
-// context has ended; leave it at its default, or set a few seconds. MaxRetries has no effect on the store,
-// because a write must not be sent twice.
+// context has ended; leave it at its default, or set a few seconds. MaxRetries has an effect on
+// reads only, because a write must not be sent twice.
 //
 // # Clock
 //
