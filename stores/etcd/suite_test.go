@@ -97,15 +97,18 @@ func TestStoreOnCluster(t *testing.T) {
 // Recycled keeps invariant 1 on the store.
 func TestRecycled(t *testing.T) {
 	p, f := faults(t)
-	const bound = 500 * time.Millisecond
+	const bound, horizon = 500 * time.Millisecond, 5 * time.Second
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
 			return workerassign.NewRecycled(New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/")), workerassign.WithNewPool(),
-				workerassign.WithClockBound(bound), workerassign.WithSkew(bound))
+				workerassign.WithClockBound(bound), workerassign.WithSkew(bound), workerassign.WithHorizon(horizon))
 		},
 		Faults:   f,
-		Horizon:  workerassign.DefaultHorizon,
-		Recycles: true, // and the clock is the host's: there is no HostBound
+		Horizon:  horizon,
+		Recycles: true,
+		// There is no HostBound, because the store's clock is the host's. So generators whose clocks are an
+		// hour off crash, and hold worker IDs up to the horizon.
+		Request: workerassign.Request{MaxWorkerID: 1023},
 	})
 }
 

@@ -114,10 +114,13 @@ func testQueryFree(t *storeTest) {
 	}
 	// A slot becomes free when the clock reaches its FreeAt.
 	const soon = 300 * time.Millisecond
-	slot := heldSlot(s, 100)
 	s = t.read(t.store, workerassign.SlotQuery{})
+	slot := heldSlot(s, s.Pool.Slots)
 	slot.Until, slot.FreeAt = floorMS(s.Now), floorMS(s.Now.Add(soon))
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}})
+	p := s.Pool
+	p.Revision++
+	p.Slots++
+	t.mustWrite(workerassign.SlotWrite{History: s.History, Pool: &p, Slots: []workerassign.Slot{slot}})
 	deadline := time.Now().Add(soon + t.h.ClockBound + 5*time.Second)
 	for found := false; !found; time.Sleep(20 * time.Millisecond) {
 		state := t.read(t.store, workerassign.SlotQuery{Free: 1024})
