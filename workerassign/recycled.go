@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
@@ -22,6 +23,7 @@ import (
 type Recycled struct {
 	store SlotStore
 	cfg   recycledConfig
+	seen  atomic.Bool // whether the pool was there: then WithNewPool has no effect any more (R7)
 }
 
 // NewRecycled returns an Assigner of the worker IDs that s keeps. It does not use the store: an invalid

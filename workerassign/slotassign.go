@@ -87,6 +87,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	if s.Pool.Revision == 0 {
 		return nil, 0, a.createPool(ctx, s)
 	}
+	a.recycled.seen.Store(true)
 	if err := a.checkPool(s.Pool); err != nil {
 		return nil, 0, err
 	}
@@ -162,7 +163,7 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
 		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
 		History: s.History, Since: s.nowUp(),
 	}
-	if !s.NoLoss && !cfg.newPool {
+	if !s.NoLoss && (!cfg.newPool || a.recycled.seen.Load()) {
 		p.noteHistory(s, a.log)
 	}
 	_, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
