@@ -19,11 +19,12 @@ type DisposableOption interface{ applyDisposable(*disposableConfig) }
 // ErrOption.
 type FileOption interface{ applyFile(*fileConfig) }
 
-// An Option configures a Disposable, a File or a Recycled.
+// An Option configures any assigner or store of this package that has options.
 type Option interface {
 	DisposableOption
 	FileOption
 	RecycledOption
+	SlotFileOption
 }
 
 // config is the configuration that Disposable and File share.
