@@ -77,10 +77,10 @@ func TestInvariant1SlotFileProcesses(t *testing.T) {
 			if rand.IntN(2) == 0 {
 				used = time.Time{}
 			}
+			fmt.Println("used", max(used.UnixMilli(), l.NotBefore().UnixMilli())) // before it may be granted to another
 			if err := l.Release(context.Background(), used); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Println("used", max(used.UnixMilli(), l.NotBefore().UnixMilli()))
 		}
 		return
 	}

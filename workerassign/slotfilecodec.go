@@ -41,9 +41,8 @@ func compareWorkerID(s Slot, workerID int64) int { return cmp.Compare(s.WorkerID
 // wholeMillis returns the pool as the file keeps it. Fractions of the durations are rounded up: H, F and M
 // may be greater than what was set, but not less.
 func (p Pool) wholeMillis() Pool {
-	up := func(d time.Duration) time.Duration { return (d + time.Millisecond - 1).Truncate(time.Millisecond) }
 	p.Since, p.Floor = roundDown(p.Since), roundUp(p.Floor)
-	p.Horizon, p.Fencing, p.Skew = up(p.Horizon), up(p.Fencing), up(p.Skew)
+	p.Horizon, p.Fencing, p.Skew = roundUpDuration(p.Horizon), roundUpDuration(p.Fencing), roundUpDuration(p.Skew)
 	return p
 }
 
