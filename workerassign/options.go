@@ -25,6 +25,7 @@ type Option interface {
 	FileOption
 	RecycledOption
 	SlotFileOption
+	StaticFileOption
 }
 
 // config is the configuration that Disposable and File share.
