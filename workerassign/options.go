@@ -25,6 +25,7 @@ type Option interface {
 	FileOption
 	RecycledOption
 	SlotFileOption
+	StaticFileOption
 }
 
 // config is the configuration that Disposable and File share.
@@ -88,17 +89,16 @@ func WithLogger(l *slog.Logger) Option {
 	})
 }
 
-// WithTable sets the name of the table: "table" or "database.table", or "schema.table" on PostgreSQL. The
-// default is DefaultTable, which is the table worker_node on PostgreSQL. The name is quoted, so every name
-// that the server accepts is allowed, except names that contain a dot. So upper and lower case matter on
-// PostgreSQL, where a table that was created as Nodes, without quotes, has the name nodes.
+// WithTable sets the name of the table: "table" or "database.table". The default is DefaultTable. The
+// name is quoted, so every name that the server accepts is allowed, except names that contain a dot.
 func WithTable(name string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if _, err := quoteTable(name); err != nil {
+		quoted, err := quoteTable(name)
+		if err != nil {
 			c.setError("%v", err)
 			return
 		}
-		c.table = name
+		c.table, c.quotedTable = name, quoted
 	})
 }
 
@@ -159,7 +159,7 @@ func WithMinWorkerID(n int64) DisposableOption {
 // nothing if all of its own worker IDs survived the failover. WithMinWorkerID protects such a host.
 //
 // Use this option only with a database whose keys always grow: a single primary, or TiDB with
-// AUTO_ID_CACHE=1. On PostgreSQL the sequence must have CACHE 1, the default. The nodes of a Galera cluster that accept writes concurrently do not assign keys
+// AUTO_ID_CACHE=1. The nodes of a Galera cluster that accept writes concurrently do not assign keys
 // in strict order. There, a key may be refused although no row was lost.
 func WithHighWaterFile(path string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {

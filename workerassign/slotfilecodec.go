@@ -32,8 +32,8 @@ const slotFileHeader = "ringuid-slots v1"
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-	// errSlotFileText is the error of decodeSlotFile for a content that encode does not return.
-	errSlotFileText = errors.New("its content is not what this package wrote")
+	// errFileText is the error of decodeSlotFile for a content that encode does not return.
+	errFileText = errors.New("its content is not what this package wrote")
 )
 
 func compareWorkerID(s Slot, workerID int64) int { return cmp.Compare(s.WorkerID, workerID) }
@@ -142,7 +142,7 @@ func (e *lineEncoder) historyText(v string) {
 func decodeSlotFile(data []byte) (*slotFileContent, error) {
 	data, ok := cutChecksum(data)
 	if !ok {
-		return nil, errSlotFileText
+		return nil, errFileText
 	}
 	c := &slotFileContent{}
 	for number := 0; len(data) > 0; number++ {
@@ -170,7 +170,7 @@ func decodeSlotFile(data []byte) (*slotFileContent, error) {
 			c.slots = append(c.slots, s)
 		}
 		if d.failed || d.rest != "" {
-			return nil, fmt.Errorf("%w (line %d)", errSlotFileText, number+1)
+			return nil, fmt.Errorf("%w (line %d)", errFileText, number+1)
 		}
 	}
 	return c, nil
@@ -207,7 +207,7 @@ func (d *lineDecoder) prefix(s string) {
 func (d *lineDecoder) number() int64 {
 	d.prefix(" ")
 	end := 0
-	for end < len(d.rest) && d.rest[end] != ' ' {
+	for end < len(d.rest) && d.rest[end] != ' ' && d.rest[end] != '\n' {
 		end++
 	}
 	n, err := strconv.ParseInt(d.rest[:end], 10, 64)
