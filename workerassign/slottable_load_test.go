@@ -177,7 +177,7 @@ func TestSlotTableKilled(t *testing.T) {
 
 // Without WithHistory, each restart is a new history: leases end, and new ones begin at the floor.
 func TestR7ServerKilled(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()                                                                   // it waits most of the time
 	s := newSlotServer(mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0")) // loses the last second
 	store := s.newStore(t, "killed")
 	load := startLoad(t, 10, func(int) workerassign.Assigner { return workerassign.NewRecycled(store, shortTimes()...) })
