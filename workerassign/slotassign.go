@@ -129,9 +129,10 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	return nil, max(full.NextFree.Sub(s.Now), time.Millisecond), full
 }
 
-// shortPause returns a random pause after another process was faster.
+// shortPause returns a random pause after another process was faster. Its maximum doubles with each attempt, so
+// that many hosts which start at the same time spread over the time that the store requires for them.
 func (a *slotAssign) shortPause() time.Duration {
-	return rand.N(time.Duration(min(a.attempts, 20)) * 5 * time.Millisecond)
+	return rand.N(10 * time.Millisecond << min(a.attempts, 7))
 }
 
 // read reads the pool and the slots that matter, and compares the clocks (R8).
