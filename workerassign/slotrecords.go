@@ -266,12 +266,14 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 		n, err := one.exec(ctx, conn)
 		if err != nil {
 			if f := d.classify(err); f.rolledBack {
-				return false, execAll(ctx, conn, d.rollback())
+				rollbackOrDiscard(ctx, conn, d)
+				return false, nil
 			}
 			return false, err
 		}
 		if n != one.rows {
-			return false, execAll(ctx, conn, d.rollback())
+			rollbackOrDiscard(ctx, conn, d)
+			return false, nil
 		}
 	}
 	if err := execAll(ctx, conn, d.commit()); err != nil {
@@ -283,6 +285,14 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 		return false, &f
 	}
 	return true, nil
+}
+
+// rollbackOrDiscard ends a transaction that has written nothing. If the rollback fails, it discards the
+// connection: a node of a Galera cluster reports a conflict by an error of any statement.
+func rollbackOrDiscard(ctx context.Context, conn *sql.Conn, d dialect) {
+	if execAll(ctx, conn, d.rollback()) != nil {
+		discardConn(conn)
+	}
 }
 
 // readOnce is one attempt of Read.
