@@ -270,13 +270,15 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 		if err != nil {
 			f := d.classify(err)
 			if f.rolledBack {
-				return false, execAll(ctx, conn, d.rollback())
+				rollbackOrDiscard(ctx, conn, d)
+				return false, nil
 			}
 			f.refused = f.refused || begins // without the commit, nothing is written
 			return false, &f
 		}
 		if n != one.rows {
-			return false, execAll(ctx, conn, d.rollback())
+			rollbackOrDiscard(ctx, conn, d)
+			return false, nil
 		}
 	}
 	if err := execAll(ctx, conn, d.commit()); err != nil {
@@ -290,6 +292,14 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is
 	// durable: PostgreSQL does, while the commit waits for a synchronous standby.
 	return ctx.Err() == nil, ctx.Err()
+}
+
+// rollbackOrDiscard ends a transaction that has written nothing. If the rollback fails, it discards the
+// connection: a node of a Galera cluster reports a conflict by an error of any statement.
+func rollbackOrDiscard(ctx context.Context, conn *sql.Conn, d dialect) {
+	if execAll(ctx, conn, d.rollback()) != nil {
+		discardConn(conn)
+	}
 }
 
 // readOnce is one attempt of Read.

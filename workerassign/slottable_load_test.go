@@ -33,17 +33,21 @@ type uidLoad struct {
 	running   sync.WaitGroup
 }
 
-// startLoad starts generators in n goroutines.
-func startLoad(t *testing.T, n int, assign func(n int) workerassign.Assigner) *uidLoad {
+// loadOptions returns the options of the generators.
+func loadOptions(t *testing.T) []uid.Option {
 	t.Helper()
 	layout, err := bitsalloc.New(30, 10, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &uidLoad{t: t, assign: assign, stop: make(chan struct{}), options: []uid.Option{
-		uid.WithLayout(layout), uid.WithReserveAhead(time.Second), uid.WithMaxBorrow(4 * time.Second), uid.WithBoostPower(0),
-		uid.WithLogger(slog.New(slog.DiscardHandler)),
-	}}
+	return []uid.Option{uid.WithLayout(layout), uid.WithReserveAhead(time.Second), uid.WithMaxBorrow(4 * time.Second), uid.WithBoostPower(0),
+		uid.WithLogger(slog.New(slog.DiscardHandler))}
+}
+
+// startLoad starts generators in n goroutines.
+func startLoad(t *testing.T, n int, assign func(n int) workerassign.Assigner) *uidLoad {
+	t.Helper()
+	l := &uidLoad{t: t, assign: assign, stop: make(chan struct{}), options: loadOptions(t)}
 	for i := range n {
 		l.running.Go(func() { l.run(i) })
 	}
@@ -139,8 +143,21 @@ func (l *uidLoad) end() int64 {
 // shortTimes are options of a pool with short times, so that tests take seconds. The generators request up to
 // 5.5 seconds ahead.
 func shortTimes() []workerassign.RecycledOption {
-	return []workerassign.RecycledOption{workerassign.WithNewPool(), workerassign.WithHorizon(6 * time.Second), workerassign.WithClockBound(500 * time.Millisecond),
+	return []workerassign.RecycledOption{workerassign.WithHorizon(6 * time.Second), workerassign.WithClockBound(500 * time.Millisecond),
 		workerassign.WithFencing(200 * time.Millisecond), workerassign.WithSkew(200 * time.Millisecond), discardLog().(workerassign.RecycledOption)}
+}
+
+// createPool creates a pool that begins without a floor. Only its first generator declares that it is new: if
+// the server loses the pool later, it must have a floor.
+func createPool(t *testing.T, store workerassign.SlotStore) {
+	t.Helper()
+	g, err := uid.NewDefault(t.Context(), workerassign.NewRecycled(store, append(shortTimes(), workerassign.WithNewPool())...), loadOptions(t)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // kills returns how often tests kill a server: 100 times with RINGUID_FULL.
@@ -177,9 +194,12 @@ func TestSlotTableKilled(t *testing.T) {
 
 // Without WithHistory, each restart is a new history: leases end, and new ones begin at the floor.
 func TestR7ServerKilled(t *testing.T) {
-	t.Parallel()                                                                   // it waits most of the time
-	s := newSlotServer(mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0")) // loses the last second
+	t.Parallel() // it waits most of the time
+	// The server loses the last second.
+	s := newSlotServer(mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0"))
 	store := s.newStore(t, "killed")
+	createPool(t, store)
+	time.Sleep(2500 * time.Millisecond) // until the pool is durable, and the server's start is more than a second ago
 	load := startLoad(t, 10, func(int) workerassign.Assigner { return workerassign.NewRecycled(store, shortTimes()...) })
 	load.waitUIDs(100, 10, time.Minute)
 	for range 3 {
@@ -213,6 +233,7 @@ func TestR7ReplicaPromoted(t *testing.T) {
 			primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
 			s := newSlotServer(primary)
 			store := s.newStore(t, "promoted", opts...)
+			createPool(t, store)
 			load := startLoad(t, 12, func(int) workerassign.Assigner { return workerassign.NewRecycled(store, shortTimes()...) })
 			load.waitUIDs(200, 20, time.Minute)
 			replica := primary.Replica("--sync-binlog=1")

@@ -81,12 +81,15 @@ func TestSlotTableWriteErrors(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		update, commit error
+		rollback       error
 		affected       int64
 		written, isErr bool
 		permanent      bool
 	}{
 		{name: "success", affected: 1, written: true},
 		{name: "another revision", affected: 0},
+		{name: "another revision, and a conflict on Galera", affected: 0, rollback: number(1213)},
+		{name: "another revision, and the connection is lost", affected: 0, rollback: mysql.ErrInvalidConn},
 		{name: "deadlock", update: number(1213)},
 		{name: "lock wait", update: number(1205)},
 		{name: "snapshot", update: number(1020)},
@@ -111,7 +114,9 @@ func TestSlotTableWriteErrors(t *testing.T) {
 			} else {
 				update.WillReturnResult(sqlmock.NewResult(0, c.affected))
 			}
-			if c.commit != nil {
+			if c.rollback != nil {
+				mock.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnError(c.rollback)
+			} else if c.commit != nil {
 				mock.ExpectExec("COMMIT AND NO CHAIN NO RELEASE").WillReturnError(c.commit)
 			} else {
 				mock.ExpectExec("(COMMIT|ROLLBACK) AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
