@@ -1,4 +1,4 @@
-package workerassign_test
+package slottabletests
 
 import (
 	"testing"
