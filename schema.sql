@@ -221,6 +221,8 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   same epoch must not generate equal UIDs, they must share one pool.
 --   Servers: MariaDB 10.4 and later, MySQL 5.6, 5.7 and 8, TiDB, and Galera clusters of MariaDB or MySQL.
 --   On Percona XtraDB Cluster before 8.0.26, set wsrep_sync_wait to 1 in the DSN of the services.
+--   All statements of the services must reach the primary, also SELECT: a proxy must not send their reads
+--   to replicas.
 --   For a second pool in the same database, copy the two CREATE TABLE statements, change the tables' names,
 --   and give these names to the services with workerassign.WithSlotTables. Each pool can have an account of
 --   its own.

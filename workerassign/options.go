@@ -19,10 +19,11 @@ type DisposableOption interface{ applyDisposable(*disposableConfig) }
 // ErrOption.
 type FileOption interface{ applyFile(*fileConfig) }
 
-// An Option configures a Disposable or a File.
+// An Option configures a Disposable, a File or a Recycled.
 type Option interface {
 	DisposableOption
 	FileOption
+	RecycledOption
 }
 
 // config is the configuration that Disposable and File share.

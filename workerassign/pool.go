@@ -32,6 +32,7 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 	log := safelog.NewQueue(r.cfg.loggerFor(Request{}))
 	defer log.Flush(logFlushTimeout)
 	var state PoolState
+	retry := newSwapRetry()
 	for {
 		s, err := r.store.Read(ctx, SlotQuery{All: true})
 		switch {
@@ -54,6 +55,9 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 			state = s
 			break
 		}
+		if err := retry.wait(ctx); err != nil {
+			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)
+		}
 	}
 	for _, slot := range state.Slots {
 		if err := r.raiseSlot(ctx, slot, floor); err != nil {
@@ -65,6 +69,7 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 
 // raiseSlot ends the lease on a slot, and raises its until to the floor.
 func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) error {
+	retry := newSwapRetry()
 	for {
 		s, err := r.store.Read(ctx, SlotQuery{WorkerIDs: []int64{slot.WorkerID}})
 		if err != nil {
@@ -85,6 +90,9 @@ func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 		if ok {
 			return nil
 		}
+		if err := retry.wait(ctx); err != nil {
+			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
+		}
 	}
 }
 
@@ -92,6 +100,9 @@ func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 func (r *Recycled) usable() error {
 	if r == nil {
 		return fmt.Errorf("%w: the *Recycled is nil; create it with NewRecycled", ErrOption)
+	}
+	if r.store == nil && r.cfg.err == nil {
+		return fmt.Errorf("%w: the Recycled is the zero value; create it with NewRecycled", ErrOption)
 	}
 	return r.cfg.err
 }

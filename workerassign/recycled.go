@@ -115,9 +115,9 @@ func (r *Recycled) Assign(ctx context.Context, req Request) (Lease, error) {
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
-	if req.Format == "" || req.MaxWorkerID < r.cfg.firstWorkerID {
-		return nil, fmt.Errorf("%w: Request.Format is %q and Request.MaxWorkerID is %d; Recycled must know both, and the latter must be at least %d",
-			ErrOption, req.Format, req.MaxWorkerID, r.cfg.firstWorkerID)
+	if least := max(r.cfg.firstWorkerID, 1); req.Format == "" || len(req.Format) > maxFormatLength || req.MaxWorkerID < least {
+		return nil, fmt.Errorf("%w: Request.Format is %q and Request.MaxWorkerID is %d; the former must have 1 to %d bytes, and the latter must be at least %d",
+			ErrOption, req.Format, req.MaxWorkerID, maxFormatLength, least)
 	}
 	ctx, cancel := withDefaultTimeout(ctx, r.cfg.timeout)
 	defer cancel()
@@ -126,6 +126,9 @@ func (r *Recycled) Assign(ctx context.Context, req Request) (Lease, error) {
 	a := &slotAssign{recycled: r, req: req, log: log, window: minWindow, started: time.Now()}
 	return a.run(ctx)
 }
+
+// maxFormatLength is the greatest length of a format: a store may have a column for it.
+const maxFormatLength = 512
 
 // newToken returns a token: 128 random bits, so that two are never equal.
 func newToken() string { return rand.Text() }

@@ -1,6 +1,10 @@
 package workerassign
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
 
 // The defaults of Recycled.
 const (
@@ -50,6 +54,14 @@ func newRecycledConfig() recycledConfig {
 
 // check checks options against each other.
 func (c *recycledConfig) check() {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"horizon", c.horizon}, {"fencing time", c.fencing}, {"skew", c.skew}, {"clock bound", c.clockBound}} {
+		if d.value > maxPoolDuration {
+			c.setError("the %s is %v; must be at most %v", d.name, d.value, maxPoolDuration)
+		}
+	}
 	if c.horizon <= c.clockBound {
 		c.setError("the horizon is %v; must be greater than the clock bound, %v", c.horizon, c.clockBound)
 	}
@@ -58,14 +70,26 @@ func (c *recycledConfig) check() {
 	}
 }
 
+// maxPoolDuration is the greatest value of H, F, M and B, so that sums of them do not overflow.
+const maxPoolDuration = 365 * 24 * time.Hour
+
 // grace returns how long a slot that was not released is kept for its holder after the end of its grant
 // (R5). It covers the clock bound and a step of the store's clock. A wrong guess costs a lease, never a
 // duplicate.
 func (c *recycledConfig) grace(p Pool) time.Duration { return c.clockBound + p.Skew }
 
-// freeAt returns when another lease may take a slot that is held (R5).
+// freeAt returns when another lease may take a slot that is held (R5), for its record.
 func (c *recycledConfig) freeAt(p Pool, s Slot) time.Time {
 	return roundUp(later(s.Until, s.Written).Add(c.grace(p)))
+}
+
+// nextFree returns when another lease may take a slot, by the store's clock, if its holder does nothing until
+// then (R5).
+func (c *recycledConfig) nextFree(s PoolState, slot Slot) time.Time {
+	if slot.Token == "" {
+		return slot.Until
+	}
+	return later(c.freeAt(s.Pool, slot), s.Pool.Since.Add(c.grace(s.Pool)))
 }
 
 // nameNeedsNoGrace reports whether a claimant of the same name may take a slot without grace (R5): its
@@ -84,6 +108,10 @@ func WithName(name string) RecycledOption {
 	return recycledOption(func(c *recycledConfig) {
 		if name == "" || len(name) > maxNameLength {
 			c.setError("the name has %d bytes; must have 1 to %d", len(name), maxNameLength)
+			return
+		}
+		if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+			c.setError("the name is %q; must be valid UTF-8 without zero bytes", name)
 			return
 		}
 		c.name = name

@@ -37,7 +37,15 @@ type slotAssign struct {
 	window   int  // how many free slots to read
 	lostAdds int  // how many times another process added slots first
 	readAll  bool // whether to read all slots, because none seems to be free
+
+	// How many times in a row slots were not added although the pool's revision has not changed.
+	stuckAdds     int
+	stuckRevision int64
 }
+
+// maxStuckAdds is the value of stuckAdds at which the pool is taken for damaged. It is more than a few because
+// a store may read an older state for a moment.
+const maxStuckAdds = 10
 
 // run tries until it has a lease or ctx ends.
 func (a *slotAssign) run(ctx context.Context) (Lease, error) {
@@ -96,7 +104,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		lease, err := a.take(ctx, s, slot)
 		if lease == nil {
 			a.window = min(2*a.window, maxWindow)
-			return nil, rand.N(time.Duration(a.attempts) * 5 * time.Millisecond), err
+			return nil, a.shortPause(), err
 		}
 		return lease, 0, nil
 	}
@@ -104,7 +112,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		lease, err := a.add(ctx, s, 1<<min(a.lostAdds, 5))
 		if lease == nil {
 			a.lostAdds++
-			return nil, rand.N(time.Duration(a.attempts) * 5 * time.Millisecond), err
+			return nil, a.shortPause(), err
 		}
 		return lease, 0, nil
 	}
@@ -113,8 +121,16 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		return nil, 0, nil
 	}
 	a.readAll = false
-	full := fullError(s)
+	if workerID, ok := missingSlot(s); ok {
+		return nil, 0, missingSlotError(s.Pool, workerID)
+	}
+	full := a.fullError(s)
 	return nil, max(full.NextFree.Sub(s.Now), time.Millisecond), full
+}
+
+// shortPause returns a random pause after another process was faster.
+func (a *slotAssign) shortPause() time.Duration {
+	return rand.N(time.Duration(min(a.attempts, 20)) * 5 * time.Millisecond)
 }
 
 // read reads the pool and the slots that matter, and compares the clocks (R8).
@@ -161,6 +177,9 @@ func (a *slotAssign) checkPool(p Pool) error {
 	if first := a.recycled.cfg.firstWorkerID; p.First != first {
 		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)
 	}
+	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
+		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", ErrOption, bound, p.Horizon)
+	}
 	return nil
 }
 
@@ -168,6 +187,7 @@ func (a *slotAssign) checkPool(p Pool) error {
 // that have no name, and chooses at random among several, so that hosts which start together do not
 // want the same one.
 func (a *slotAssign) choose(s PoolState) (Slot, bool) {
+	var own Slot // of the wanted name, the one that it had last
 	var named, free []Slot
 	name, now := a.recycled.cfg.name, a.req.now()
 	for _, slot := range s.Slots {
@@ -176,12 +196,17 @@ func (a *slotAssign) choose(s PoolState) (Slot, bool) {
 		}
 		switch {
 		case name != "" && slot.Holder.Name == name:
-			return slot, true
+			if own.Revision == 0 || slot.Holder.Since.After(own.Holder.Since) {
+				own = slot
+			}
 		case slot.Holder.Name != "":
 			named = append(named, slot)
 		default:
 			free = append(free, slot)
 		}
+	}
+	if own.Revision != 0 {
+		return own, true
 	}
 	if len(free) == 0 {
 		free = named
@@ -198,7 +223,10 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 	if slot.Token == "" {
 		return !slot.Until.After(s.Now) && !slot.Until.After(now)
 	}
-	if cfg.name != "" && slot.Holder.Name == cfg.name && cfg.nameNeedsNoGrace(s.Pool) {
+	// A lease that was never extended has been taken a moment ago, possibly by a generator of this name that
+	// is about to reserve time.
+	extended := slot.From.Before(slot.Until)
+	if cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool) {
 		return slot.Until.Before(s.Now) && slot.Until.Before(now)
 	}
 	// After a start of the store only released slots are free for one grace.
@@ -254,7 +282,29 @@ func (a *slotAssign) add(ctx context.Context, s PoolState, count int64) (Lease, 
 	w := a.addition(s, count)
 	w.Slots[0] = a.claim(s, Slot{WorkerID: first}, w.Slots[0].Until)
 	written, err := a.recycled.store.Write(ctx, w)
-	return a.result(ctx, s.Pool, written, err, w.Slots[0])
+	lease, err := a.result(ctx, s.Pool, written, err, w.Slots[0])
+	if lease == nil && err == nil {
+		err = a.checkAdds(ctx, s)
+	}
+	return lease, err
+}
+
+// checkAdds is called when slots were not added. It returns an error if that is so again and again, and
+// not because another process has changed the pool, but because the slots exist.
+func (a *slotAssign) checkAdds(ctx context.Context, s PoolState) error {
+	if s.Pool.Revision != a.stuckRevision {
+		a.stuckAdds, a.stuckRevision = 0, s.Pool.Revision
+	}
+	if a.stuckAdds++; a.stuckAdds < maxStuckAdds {
+		return nil
+	}
+	next := s.Pool.First + s.Pool.Slots
+	now, err := a.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{next}})
+	if err != nil || now.Pool.Revision != s.Pool.Revision || len(now.Slots) == 0 {
+		return temporary(err)
+	}
+	return fmt.Errorf("%w: the slot of worker ID %d exists, although the pool has %d slots: somebody deleted the pool's record; see doc/fleet.md",
+		ErrPool, next, s.Pool.Slots)
 }
 
 // addition returns the write that adds slots. The pool's record is written too, so that the write is
@@ -279,34 +329,58 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		return nil, 0, fmt.Errorf("%w: the worker ID is %d; must be at most %d, the greatest of the layout", ErrWidth, workerID, a.req.MaxWorkerID)
 	}
 	if missing := workerID - (s.Pool.First + s.Pool.Slots) + 1; missing > 0 {
-		_, err := a.recycled.store.Write(ctx, a.addition(s, min(missing, maxBatch)))
-		return nil, 0, temporary(err)
+		written, err := a.recycled.store.Write(ctx, a.addition(s, min(missing, maxBatch)))
+		switch {
+		case err != nil:
+			return nil, 0, temporary(err)
+		case !written:
+			return nil, a.shortPause(), a.checkAdds(ctx, s)
+		}
+		return nil, 0, nil
 	}
 	if len(s.Slots) == 0 {
 		return nil, 0, missingSlotError(s.Pool, workerID)
 	}
 	slot := s.Slots[0]
 	if !a.isFree(s, slot, a.req.now()) {
-		wait := later(slot.FreeAt, slot.Until).Sub(s.Now)
-		return nil, max(wait, time.Millisecond), &SlotHeldError{Slot: slot}
+		slot.FreeAt = a.recycled.cfg.nextFree(s, slot)
+		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}
 	}
 	lease, err := a.take(ctx, s, slot)
 	return lease, 0, err
 }
 
 // fullError returns the error for a pool whose slots are all held.
-func fullError(s PoolState) *PoolFullError {
+func (a *slotAssign) fullError(s PoolState) *PoolFullError {
 	e := &PoolFullError{Held: s.Pool.Slots}
 	for _, slot := range s.Slots {
-		if e.NextFree.IsZero() || slot.FreeAt.Before(e.NextFree) {
-			e.NextFree = slot.FreeAt
+		if free := a.recycled.cfg.nextFree(s, slot); e.NextFree.IsZero() || free.Before(e.NextFree) {
+			e.NextFree = free
 		}
 	}
 	return e
 }
 
+// missingSlot returns the worker ID of a slot that the pool should have, if s, which has all slots, has not.
+func missingSlot(s PoolState) (workerID int64, ok bool) {
+	exists := map[int64]bool{}
+	for _, slot := range s.Slots {
+		exists[slot.WorkerID] = true
+	}
+	for n := range s.Pool.Slots {
+		if !exists[s.Pool.First+n] {
+			return s.Pool.First + n, true
+		}
+	}
+	return 0, false
+}
+
 // missingSlotError returns the error for a slot that the pool should have.
 func missingSlotError(p Pool, workerID int64) error {
+	if p.Revision == 0 || workerID >= p.First+p.Slots {
+		return fmt.Errorf("%w: the slot of worker ID %d is missing, and the pool has %d slots: the store has lost writes, or somebody deleted the pool: see doc/fleet.md",
+			ErrPool, workerID, p.Slots)
+	}
 	return fmt.Errorf("%w: the slot of worker ID %d is missing, although slots %d to %d were added; slots must never be deleted: see doc/fleet.md",
 		ErrPool, workerID, p.First, p.First+p.Slots-1)
 }

@@ -26,15 +26,17 @@ type slotLease struct {
 	workerID int64
 	from     time.Time
 	horizon  time.Duration
+	history  string // the slot's
 
 	mu           sync.Mutex
 	released     bool
 	acknowledged time.Time // what the store has acknowledged to this lease: the greatest until
+	revision     int64     // of the slot when that was acknowledged
 }
 
 func newSlotLease(r *Recycled, req Request, p Pool, slot Slot) *slotLease {
 	return &slotLease{recycled: r, req: req, token: slot.Token, workerID: slot.WorkerID, from: slot.From,
-		horizon: p.Horizon - r.cfg.clockBound, acknowledged: slot.From}
+		horizon: p.Horizon - r.cfg.clockBound, acknowledged: slot.From, history: slot.History, revision: slot.Revision}
 }
 
 // WorkerID implements Lease.
@@ -54,6 +56,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		return time.Time{}, ErrReleased
 	}
 	want := roundUp(until)
+	retry := newSwapRetry()
 	for {
 		s, slot, err := l.read(ctx)
 		if err != nil {
@@ -71,7 +74,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		written.FreeAt = l.recycled.cfg.freeAt(s.Pool, written)
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}})
 		if ok && err == nil {
-			l.acknowledge(written.Until)
+			l.acknowledge(written)
 			return written.Until, nil
 		}
 		if err != nil {
@@ -85,8 +88,29 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 			} else if again.Revision == slot.Revision {
 				return time.Time{}, l.storeError("extend", err)
 			}
+			continue
+		}
+		if err := retry.wait(ctx); err != nil {
+			return time.Time{}, l.storeError("extend", err)
 		}
 	}
+}
+
+// swapRetry pauses after writes that returned false. The next read usually returns the state that the write
+// met; but a store may return an older state for a moment.
+type swapRetry struct {
+	pauses   backoff
+	attempts int
+}
+
+func newSwapRetry() *swapRetry {
+	return &swapRetry{pauses: backoff{initial: 5 * time.Millisecond, maximum: 200 * time.Millisecond}}
+}
+
+// wait returns the error of ctx if that ends first.
+func (r *swapRetry) wait(ctx context.Context) error {
+	r.attempts++
+	return sleep(ctx, r.pauses.pause(r.attempts))
 }
 
 // isAging reports whether a slot that cannot be extended must be written nevertheless, because its last
@@ -97,12 +121,14 @@ func (r *Recycled) isAging(s PoolState, slot Slot) bool {
 
 // read reads the slot, and checks whether it is still this lease's and may be extended.
 func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
-	s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
+	s, err := l.readSlot(ctx)
 	if err != nil {
 		return s, Slot{}, l.storeError("read", err)
 	}
 	if len(s.Slots) != 1 {
-		return s, Slot{}, missingSlotError(s.Pool, l.workerID)
+		// R7: after a failover the slot may be missing because the write that added it was lost.
+		l.noteHistory(ctx, s)
+		return s, Slot{}, fmt.Errorf("%w: %w", ErrLeaseLost, missingSlotError(s.Pool, l.workerID))
 	}
 	slot := s.Slots[0]
 	switch {
@@ -141,8 +167,9 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 		return nil
 	}
 	used = roundUp(used)
+	retry := newSwapRetry()
 	for failures := 0; ; {
-		s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
+		s, err := l.readSlot(ctx)
 		if err != nil {
 			return l.storeError("release", err)
 		}
@@ -167,6 +194,10 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 			if ctx.Err() != nil || failures > 1 {
 				return l.storeError("release", err)
 			}
+			continue
+		}
+		if err := retry.wait(ctx); err != nil {
+			return l.storeError("release", err)
 		}
 	}
 }
@@ -176,11 +207,35 @@ func (l *slotLease) storeError(action string, err error) error {
 	return fmt.Errorf("workerassign: cannot %s the slot of worker ID %d in %s: %w", action, l.workerID, l.recycled.store.String(), err)
 }
 
+// maxStaleReads is how many times a lease reads its slot again if it reads an older state than it has written.
+const maxStaleReads = 5
+
+// readSlot reads the slot. If the store returns an older state than this lease has written, it reads again some
+// times, so that a store which is a moment behind does not cost the lease.
+func (l *slotLease) readSlot(ctx context.Context) (PoolState, error) {
+	l.mu.Lock()
+	known := l.revision
+	l.mu.Unlock()
+	for retry := newSwapRetry(); ; {
+		s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
+		if err != nil {
+			return s, err
+		}
+		sameHistory := s.Pool.History == s.History && s.Pool.leaseHistory() == l.history
+		if isBehind := len(s.Slots) == 0 || s.Slots[0].Revision < known; !sameHistory || !isBehind || retry.attempts == maxStaleReads {
+			return s, nil
+		}
+		if err := retry.wait(ctx); err != nil {
+			return s, err
+		}
+	}
+}
+
 // acknowledge records what the store has acknowledged.
-func (l *slotLease) acknowledge(until time.Time) {
+func (l *slotLease) acknowledge(slot Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.acknowledged = later(l.acknowledged, until)
+	l.acknowledged, l.revision = later(l.acknowledged, slot.Until), slot.Revision
 }
 
 // granted returns what the store has acknowledged.

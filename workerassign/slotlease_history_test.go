@@ -65,7 +65,9 @@ func TestR7FormerPrimaryReturns(t *testing.T) {
 		}
 		return l
 	}
-	reserve := func(l workerassign.Lease) (time.Time, error) { return l.Reserve(t.Context(), clock.Now().Add(time.Minute)) }
+	reserve := func(l workerassign.Lease) (time.Time, error) {
+		return l.Reserve(t.Context(), clock.Now().Add(time.Minute))
+	}
 
 	paused := assign()
 	if _, err := reserve(paused); err != nil {

@@ -18,6 +18,7 @@ type mysqlDialect struct {
 	kind          string // "MariaDB", "MySQL" or "TiDB"
 	sessionStatus string // the table with the session's status variables
 	hasWsrep      bool   // the server was built with support for Galera
+	isGalera      bool   // it is a node of a cluster
 	isolation     string // the name of the variable with the isolation level
 }
 
@@ -36,7 +37,8 @@ func newMySQLDialect(ctx context.Context, conn *sql.Conn, version string) (diale
 	if err != nil {
 		return nil, err
 	}
-	_, d.hasWsrep = settings["wsrep_on"]
+	wsrep, hasWsrep := settings["wsrep_on"]
+	d.hasWsrep, d.isGalera = hasWsrep, isOn(wsrep)
 	if _, ok := settings["transaction_isolation"]; ok { // MySQL 5.7.20, MariaDB 11.1
 		d.isolation = "transaction_isolation"
 	}
@@ -102,8 +104,11 @@ func (d mysqlDialect) status(name string) string {
 	return "(SELECT VARIABLE_VALUE FROM " + d.sessionStatus + " WHERE VARIABLE_NAME = '" + name + "')"
 }
 
-// session is "1" if autocommit is on, and the isolation level.
-func (d mysqlDialect) session() string { return "CONCAT(@@autocommit, ' ', @@" + d.isolation + ")" }
+// session is "1" if autocommit is on, and the isolation level. In MariaDB, CONCAT converts @@autocommit to ON,
+// and cuts the result.
+func (d mysqlDialect) session() string {
+	return "CONCAT(IF(@@autocommit, '1', '0'), ' ', @@" + d.isolation + ")"
+}
 
 // sessionStatements: with autocommit off, a read may be part of a transaction that began earlier, and at
 // READ UNCOMMITTED it may see rows whose transactions are rolled back later.
@@ -118,7 +123,7 @@ func (d mysqlDialect) sessionStatements(session string) (before, after []string)
 // acknowledged. Otherwise a lease that was taken on another node would look as if it was lost.
 func (d mysqlDialect) selectPrefix() string {
 	switch {
-	case !d.hasWsrep:
+	case !d.isGalera:
 		return "SELECT "
 	case d.kind == "MariaDB":
 		return "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT "

@@ -14,6 +14,9 @@ import (
 // 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
 // jackc/pgx (package stdlib) or lib/pq. NewSlotTable does not use the database. The caller closes db.
 //
+// All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
+// of the services, because a replica has another history: nothing would be written, ever.
+//
 // # Round trips
 //
 // A Read is one statement. A Write of one record is one statement and a COMMIT, which has no effect if

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -185,7 +187,14 @@ func (c *faultyConn) Close() error {
 func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.SlotTableOption) workerassign.SlotStore {
 	tb.Helper()
 	admin := mariadbtest.Open(tb, s.servers[0].DSN("root", "", ""))
-	admin.MustExec("CREATE DATABASE IF NOT EXISTS " + pool)
+	admin.MustExec("CREATE DATABASE IF NOT EXISTS `" + pool + "`")
+	for _, server := range s.servers { // a node of a cluster may not have applied it yet
+		for deadline := time.Now().Add(10 * time.Second); mariadbtest.Open(tb, server.DSN("root", "", pool)).Ping() != nil; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				break
+			}
+		}
+	}
 	db := s.open(tb, pool, "")
 	for _, statement := range mariadbtest.SplitStatements(schemaScript(tb)) {
 		if _, err := db.Exec(statement); err != nil {
@@ -245,8 +254,12 @@ func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	s.servers = []*mariadbtest.Server{replica}
 }
 
+// On MySQL 5.6 the suite runs with RINGUID_FULL only, because it takes long. TestSlotTableContract runs on both.
 func TestSlotTableConformance(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
+		if strings.Contains(t.Name(), "5.6") && os.Getenv("RINGUID_FULL") == "" {
+			t.Skip("RINGUID_FULL is not set")
+		}
 		s := newSlotServer(start(t, mariadbtest.PrimaryFlags()...))
 		h := assigntest.Harness{
 			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },

@@ -269,6 +269,52 @@ func TestSlotTableExplain(t *testing.T) {
 	})
 }
 
+// A lease costs three statements to take, three to extend and three to release, if no other process interferes,
+// and five if a slot is added.
+func TestSlotTableStatements(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		s := start(t)
+		admin := s.Admin()
+		for _, autocommit := range []int64{1, 0} {
+			_, name := newSlotTables(t, s)
+			r := workerassign.NewRecycled(workerassign.NewSlotTable(mariadbtest.Open(t, s.DSN("root", "", name)+fmt.Sprint("?autocommit=", autocommit))), workerassign.WithNewPool())
+			mustLease(t, r, time.Minute)
+			var l workerassign.Lease
+			for _, step := range []struct {
+				what string
+				cost int64
+				call func() error
+			}{
+				{"Assign that adds a slot", 5, func() (err error) { l, err = r.Assign(t.Context(), recycledRequest()); return err }},
+				{"Reserve", 3, func() error { _, err := l.Reserve(t.Context(), time.Now().Add(time.Second)); return err }},
+				{"Reserve without a change", 1, func() error { _, err := l.Reserve(t.Context(), time.Now()); return err }},
+				{"Release", 3, func() error { return l.Release(t.Context(), time.Time{}) }},
+				{"Assign", 3, func() (err error) { l, err = r.Assign(t.Context(), recycledRequest()); return err }},
+			} {
+				time.Sleep(5 * time.Millisecond)
+				want := step.cost
+				if autocommit == 0 {
+					want += 5 // for the read
+				}
+				var row string
+				var before, after int64
+				if err := admin.QueryRow("SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&row, &before); err != nil {
+					t.Fatal(err)
+				}
+				if err := step.call(); err != nil {
+					t.Fatal(err)
+				}
+				if err := admin.QueryRow("SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&row, &after); err != nil {
+					t.Fatal(err)
+				}
+				if n := after - before - 1; n != want {
+					t.Errorf("with autocommit=%d, %s costs %d statements, want %d", autocommit, step.what, n, want)
+				}
+			}
+		}
+	})
+}
+
 // handlerReads returns how many rows the session has read since FLUSH STATUS, without those of the status
 // table.
 func handlerReads(t *testing.T, db *sqlx.DB) (sum int64) {

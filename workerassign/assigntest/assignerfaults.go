@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
@@ -82,19 +83,25 @@ func testAssignerWritesLost(t *assignerTest) {
 	t.extend(t.takeSome(t.open(), "at the end", time.Second))
 }
 
-// A lease whose reply was lost is nobody's.
-func testAssignerRepliesLost(t *assignerTest) {
+// If requests are lost, nothing is granted.
+func testAssignerRequestsLost(t *assignerTest) { t.lost("requests", t.h.LoseRequests) }
+
+// If replies are lost, nothing is granted. A slot that was taken meanwhile is nobody's until its grace has
+// ended.
+func testAssignerRepliesLost(t *assignerTest) { t.lost("replies", t.h.LoseReplies) }
+
+func (t *assignerTest) lost(what string, lose func(tb testing.TB, call func())) {
 	a := t.open()
 	before := t.takeSome(a, "before", time.Second)
-	t.h.LoseReplies(t.TB, func() {
+	lose(t.TB, func() {
 		for n, l := range before {
 			if err := l.reserveQuickly(time.Second * time.Duration(n+2)); err == nil {
-				t.Errorf("%s: Reserve returned no error although all replies were lost", l.name)
+				t.Errorf("%s: Reserve returned no error although all %s were lost", l.name, what)
 			}
 		}
 		l, err := assignQuickly(a, t.request(0))
 		if err == nil {
-			t.Errorf("Assign returned a lease on worker ID %d although all replies were lost", l.WorkerID())
+			t.Errorf("Assign returned a lease on worker ID %d although all %s were lost", l.WorkerID(), what)
 		}
 	})
 	after := t.takeSome(t.open(), "after", time.Second)

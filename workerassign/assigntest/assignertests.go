@@ -15,8 +15,9 @@ type AssignerHarness struct {
 	// assigner of a name finds an empty store. Names are those of Harness.NewStore. NewAssigner may use
 	// tb.Cleanup.
 	//
-	// For tests that take seconds, an assigner on a new pool must not have a floor: for Recycled, use
-	// WithNewPool.
+	// An assigner on a new pool must not have a floor: for Recycled, use WithNewPool. To test leases that
+	// were not released too, let their worker IDs become free soon: for Recycled, use WithClockBound and
+	// WithSkew with some tenths of a second, if the clocks allow that.
 	NewAssigner func(tb testing.TB, pool string) workerassign.Assigner
 
 	// Faults are those of the store.
@@ -56,6 +57,7 @@ var assignerCases = []assignerCase{
 	{"ContextEnded", nil, testAssignContextEnded},
 	{"Restart", []string{"Kill", "Start"}, testAssignerRestart},
 	{"WritesLost", []string{"LoseWrites"}, testAssignerWritesLost},
+	{"RequestsLost", []string{"LoseRequests"}, testAssignerRequestsLost},
 	{"RepliesLost", []string{"LoseReplies"}, testAssignerRepliesLost},
 	{"ClockStep", []string{"StepClock"}, testAssignerClockStep},
 }
@@ -123,7 +125,11 @@ func (t *assignerTest) assign(a workerassign.Assigner, name string) *lease {
 	if err != nil {
 		t.Fatalf("%s: Assign: %v", name, err)
 	}
-	return t.newLease(l, name)
+	held := t.newLease(l, name)
+	if held == nil {
+		t.FailNow()
+	}
+	return held
 }
 
 // checkSpans fails the test if two leases share a worker ID and a time.

@@ -1,0 +1,326 @@
+package workerassign_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// R1: until never falls, except by the release of the holder, to max(used, from).
+func TestRule1UntilNeverFalls(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		l := f.assign(f.assigner())
+		granted := f.reserve(l, 40*time.Second)
+		for _, ahead := range []time.Duration{30 * time.Second, 0, -time.Hour} {
+			if again := f.reserve(l, ahead); again.Before(granted) {
+				f.Errorf("Reserve of %v grants %v, but %v was granted before", ahead, again, granted)
+			}
+		}
+		// A slot that is written only because its last write is old.
+		time.Sleep(40*time.Second + poolGrace*3/4)
+		before := f.slot(l.WorkerID())
+		f.reserve(l, -50*time.Second)
+		if after := f.slot(l.WorkerID()); after.Revision == before.Revision || after.Until.Before(before.Until) {
+			f.Errorf("a Reserve that only refreshes the slot changed it from %+v to %+v; must write it and keep Until", before, after)
+		}
+	})
+}
+
+// R1: a release sets until to max(used, from), and never above what was granted.
+func TestRule1ReleaseClamps(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		for _, tt := range []struct {
+			name string
+			used func(from, until time.Time) time.Time
+			want func(from, until time.Time) time.Time
+		}{
+			{"nothing used", func(from, until time.Time) time.Time { return time.Time{} }, func(from, until time.Time) time.Time { return from }},
+			{"used before the lease", func(from, until time.Time) time.Time { return from.Add(-time.Hour) }, func(from, until time.Time) time.Time { return from }},
+			{"a part", func(from, until time.Time) time.Time { return from.Add(1500 * time.Microsecond) }, func(from, until time.Time) time.Time { return from.Add(2 * time.Millisecond) }},
+			{"all", func(from, until time.Time) time.Time { return until }, func(from, until time.Time) time.Time { return until }},
+			{"more than was granted", func(from, until time.Time) time.Time { return until.Add(time.Hour) }, func(from, until time.Time) time.Time { return until }},
+			{"permanently", func(from, until time.Time) time.Time { return workerassign.Unbounded() }, func(from, until time.Time) time.Time { return until }},
+		} {
+			l := f.assign(f.assigner())
+			until := f.reserve(l, 10*time.Second)
+			if err := l.Release(f.Context(), tt.used(l.NotBefore(), until)); err != nil {
+				f.Fatalf("%s: Release: %v", tt.name, err)
+			}
+			slot := f.slot(l.WorkerID())
+			if want := tt.want(l.NotBefore(), until); !slot.Until.Equal(want) || slot.Token != "" || !slot.FreeAt.Equal(want) {
+				f.Errorf("%s: the slot is %+v, want no token, and Until and FreeAt %v", tt.name, slot, want)
+			}
+			if err := l.Release(f.Context(), time.Time{}); err != nil || f.slot(l.WorkerID()) != slot {
+				f.Errorf("%s: a second Release returned %v and changed the slot to %+v; must do nothing", tt.name, err, f.slot(l.WorkerID()))
+			}
+		}
+	})
+}
+
+// R1: the release of a lease whose slot another has taken changes nothing.
+func TestRule1ReleaseOfLostLease(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.max = 1
+		l, other := f.assign(f.assigner()), f.assign(f.assigner())
+		f.reserve(l, 10*time.Second)
+		f.reserve(other, 30*time.Second)
+		time.Sleep(10*time.Second + poolGrace + 2*time.Millisecond)
+		thief := f.assign(f.assigner())
+		f.reserve(thief, 30*time.Second)
+		before := f.slot(l.WorkerID())
+		if err := l.Release(f.Context(), l.NotBefore()); err != nil || f.slot(l.WorkerID()) != before {
+			f.Errorf("Release of a lost lease returned %v and changed the slot from %+v to %+v", err, before, f.slot(l.WorkerID()))
+		}
+	})
+}
+
+// R2: of two processes that take one slot, the second one finds that it has changed.
+func TestRule2Assign(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.release(f.assign(f.assigner())) // one slot is free
+		time.Sleep(2 * time.Millisecond)
+		var other workerassign.Lease
+		f.beforeWrite(claimOf, func() { other = f.assign(f.assigner()) })
+		l := f.assign(f.assigner())
+		if other == nil || l.WorkerID() == other.WorkerID() {
+			f.Fatalf("two processes that read the same free slot have the leases %v and %v; must be of different worker IDs", l, other)
+		}
+		f.reserve(l, time.Second)
+		f.reserve(other, time.Second)
+	})
+}
+
+// R2: the same for slots that are added, and for a slot that is added while the floor is raised.
+func TestRule2Add(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		first := f.assign(f.assigner())
+		var other workerassign.Lease
+		f.beforeWrite(poolWrite, func() { other = f.assign(f.assigner()) })
+		l := f.assign(f.assigner())
+		if l.WorkerID() == other.WorkerID() || l.WorkerID() == first.WorkerID() {
+			f.Fatalf("the leases have the worker IDs %d, %d and %d; must be different", first.WorkerID(), l.WorkerID(), other.WorkerID())
+		}
+		floor := time.Now().Add(time.Hour)
+		f.beforeWrite(poolWrite, func() {
+			if err := f.assigner().RaiseFloor(f.Context(), floor); err != nil {
+				f.Fatalf("RaiseFloor: %v", err)
+			}
+		})
+		if l := f.assign(f.assigner()); l.NotBefore().Before(floor) {
+			f.Errorf("a slot that was added while the floor was raised begins at %v; must not be before the floor %v", l.NotBefore(), floor)
+		}
+	})
+}
+
+// R2: Reserve and Release compare and swap too.
+func TestRule2ReserveAndRelease(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		a := f.assigner()
+		l := f.assign(a)
+		f.beforeWrite(onlySlots, func() { f.reserve(l, 20*time.Second) }) // as a delayed write of this lease
+		if until := f.reserve(l, 10*time.Second); until.Before(time.Now().Add(19 * time.Second)) {
+			f.Errorf("Reserve grants %v, although the slot is granted for 20 s", until)
+		}
+		raise := func() {
+			if err := a.RaiseFloor(f.Context(), time.Now().Add(time.Hour)); err != nil {
+				f.Fatalf("RaiseFloor: %v", err)
+			}
+		}
+		f.beforeWrite(onlySlots, raise)
+		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
+			f.Errorf("Reserve while an operator ends all leases returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+		}
+		l = f.assign(a)
+		f.beforeWrite(onlySlots, raise)
+		before := l.NotBefore()
+		if err := l.Release(f.Context(), time.Time{}); err != nil {
+			f.Errorf("Release while an operator ends all leases: %v", err)
+		}
+		if slot := f.slot(l.WorkerID()); !slot.Until.After(before.Add(-time.Millisecond)) {
+			f.Errorf("a release took back the floor: %+v", slot)
+		}
+	})
+}
+
+// R3: a lease begins where the last grant of its slot ended, whatever the clocks show.
+func TestRule3BeginsAtTheLastGrant(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.max = 1
+		l, other := f.assign(f.assigner()), f.assign(f.assigner())
+		granted := f.reserve(l, 20*time.Second)
+		f.reserve(other, 70*time.Second)
+		time.Sleep(30*time.Second + 2*time.Millisecond) // the grant and the grace
+		next := f.assign(f.assigner())
+		if next.WorkerID() != l.WorkerID() || !next.NotBefore().Equal(granted) {
+			f.Errorf("the next lease of worker ID %d is of %d and begins at %v, want %v, where the last grant ended", l.WorkerID(), next.WorkerID(), next.NotBefore(), granted)
+		}
+		// The former holder was paused. It can stamp what it was granted, and cannot extend it.
+		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) {
+			f.Errorf("Reserve of the former holder returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+		}
+		if until := f.reserve(next, time.Minute); !until.After(granted) {
+			f.Errorf("the next lease is granted the time before %v; must reach beyond its start %v", until, granted)
+		}
+	})
+}
+
+// R3: a part of a grant that was released is used by the next lease.
+func TestRule3BeginsAtTheRelease(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		l := f.assign(f.assigner())
+		f.reserve(l, time.Minute)
+		time.Sleep(5 * time.Second)
+		used := time.Now().Add(-3 * time.Second)
+		if err := l.Release(f.Context(), used); err != nil {
+			f.Fatal(err)
+		}
+		next := f.assign(f.assigner())
+		if next.WorkerID() != l.WorkerID() {
+			f.Fatalf("the next lease has the worker ID %d, want %d", next.WorkerID(), l.WorkerID())
+		}
+		f.wantTime("NotBefore", next.NotBefore(), used)
+	})
+}
+
+// R3: a new slot begins at the store's clock, and not before the floor; until is never less than from.
+func TestRule3NewSlot(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.StepClock(3 * time.Second)
+		a := f.assigner()
+		l := f.assign(a)
+		f.wantTime("NotBefore of a new slot", l.NotBefore(), time.Now().Add(3*time.Second))
+		floor := time.Now().Add(time.Hour)
+		if err := a.RaiseFloor(f.Context(), floor); err != nil {
+			f.Fatal(err)
+		}
+		l = f.assign(a)
+		f.wantTime("NotBefore of a new slot", l.NotBefore(), floor)
+		if until := f.reserve(l, 10*time.Second); until.Before(l.NotBefore()) {
+			f.Errorf("Reserve grants %v, before the lease's start %v", until, l.NotBefore())
+		}
+		if slot := f.slot(l.WorkerID()); slot.Until.Before(slot.From) {
+			f.Errorf("the slot's until is before its from: %+v", slot)
+		}
+	})
+}
+
+// R4: if the reply to a write is lost, the slot is read again, and its token decides.
+func TestRule4AssignReplyLost(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.release(f.assign(f.assigner()))
+		time.Sleep(2 * time.Millisecond)
+		for _, what := range []string{"a free slot", "a new slot"} {
+			f.faultWrites(slotWrite, assigntest.LoseReply)
+			l := f.assign(f.assigner())
+			f.reserve(l, time.Second)
+			if s := f.Dump(); s.Pool.Slots > 2 {
+				f.Errorf("%s: the pool has %d slots; a lost reply must not cost a slot", what, s.Pool.Slots)
+			}
+		}
+	})
+}
+
+// R4: a request that was lost is tried again, with another token.
+func TestRule4AssignRequestLost(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.release(f.assign(f.assigner()))
+		time.Sleep(2 * time.Millisecond)
+		tokens := map[string]bool{}
+		f.SetFaults(func(op assigntest.Op) assigntest.Fault {
+			if op.Write == nil || len(tokens) == 3 {
+				return assigntest.NoFault
+			}
+			tokens[op.Write.Slots[0].Token] = true
+			return assigntest.LoseRequest
+		})
+		l := f.assign(f.assigner())
+		if len(tokens) != 3 || tokens[f.slot(l.WorkerID()).Token] {
+			f.Errorf("three tries had the tokens %v, and the slot has %q; each try must have a token of its own", tokens, f.slot(l.WorkerID()).Token)
+		}
+		f.reserve(l, time.Second)
+	})
+}
+
+// R4: a write that arrives later does no harm: not that of an earlier try, and not one after the release.
+func TestRule4LateWrites(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.release(f.assign(f.assigner()))
+		time.Sleep(2 * time.Millisecond)
+		// The first try is made just when the second one has been prepared.
+		tries := 0
+		f.SetFaults(func(op assigntest.Op) assigntest.Fault {
+			if op.Write == nil {
+				return assigntest.NoFault
+			}
+			tries++
+			if tries == 1 {
+				return assigntest.Delay
+			}
+			f.Deliver()
+			return assigntest.NoFault
+		})
+		l := f.assign(f.assigner())
+		f.SetFaults(nil)
+		granted := f.reserve(l, 10*time.Second)
+
+		f.faultWrites(anyWrite, assigntest.Delay)
+		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil {
+			f.Fatalf("Reserve whose write has not been made granted %v", until)
+		}
+		if err := l.Release(f.Context(), granted); err != nil {
+			f.Fatal(err)
+		}
+		released := f.slot(l.WorkerID())
+		if f.Deliver() != 0 || f.slot(l.WorkerID()) != released {
+			f.Errorf("a Reserve that arrived after the release changed the slot from %+v to %+v", released, f.slot(l.WorkerID()))
+		}
+	})
+}
+
+// R4: after an error of its write, Reserve grants what the slot says, and nothing if it does not say so.
+func TestRule4Reserve(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		l := f.assign(f.assigner())
+		f.faultWrites(anyWrite, assigntest.LoseReply)
+		f.wantTime("the grant whose reply was lost", f.reserve(l, 10*time.Second), time.Now().Add(10*time.Second))
+		f.faultWrites(anyWrite, assigntest.LoseRequest)
+		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
+			f.Errorf("Reserve whose request was lost returned %v, %v; want an error of the store", until, err)
+		} else if !strings.Contains(err.Error(), "memory store") {
+			f.Errorf("the error %q does not name the store", err)
+		}
+		f.faultWrites(anyWrite, assigntest.Delay)
+		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); err == nil {
+			f.Errorf("Reserve whose request was delayed granted %v", until)
+		}
+		f.Deliver()
+		f.SetFaults(nil)
+		f.wantTime("the grant that was made late", f.reserve(l, 0), time.Now().Add(30*time.Second))
+	})
+}
+
+// R4: after an error of its write, Release looks whether it was made, and tries a second time.
+func TestRule4Release(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		for _, faults := range [][]assigntest.Fault{{assigntest.LoseReply}, {assigntest.LoseRequest}} {
+			l := f.assign(f.assigner())
+			f.reserve(l, time.Minute)
+			f.faultWrites(anyWrite, faults...)
+			if err := l.Release(f.Context(), time.Now()); err != nil {
+				f.Fatal(err)
+			}
+			if slot := f.slot(l.WorkerID()); slot.Token != "" {
+				f.Errorf("after fault %v the slot is not released: %+v", faults, slot)
+			}
+		}
+		l := f.assign(f.assigner())
+		f.faultWrites(anyWrite, assigntest.LoseRequest, assigntest.LoseRequest, assigntest.LoseRequest)
+		if err := l.Release(f.Context(), time.Now()); !errors.Is(err, assigntest.ErrFault) {
+			f.Errorf("Release whose requests are lost returned %v, want the error of the store", err)
+		}
+	})
+}
