@@ -260,20 +260,19 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 	begins := len(writes) > 1 || d.beginsAlways()
 	if begins {
 		if err := execAll(ctx, conn, d.begin()); err != nil {
-			f := d.classify(err)
-			f.refused = true
-			return false, &f
+			return false, beforeCommit(ctx, d, err)
 		}
 	}
 	for _, one := range writes {
 		n, err := one.exec(ctx, conn)
 		if err != nil {
-			f := d.classify(err)
-			if f.rolledBack {
+			if f := d.classify(err); f.rolledBack {
 				return false, execAll(ctx, conn, d.rollback())
 			}
-			f.refused = f.refused || begins // without the commit, nothing is written
-			return false, &f
+			if begins {
+				return false, beforeCommit(ctx, d, err)
+			}
+			return false, err
 		}
 		if n != one.rows {
 			return false, execAll(ctx, conn, d.rollback())
@@ -290,6 +289,16 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is
 	// durable: PostgreSQL does, while the commit waits for a synchronous standby.
 	return ctx.Err() == nil, ctx.Err()
+}
+
+// beforeCommit returns the error of a statement of a transaction, before its commit: nothing was written.
+func beforeCommit(ctx context.Context, d dialect, err error) error {
+	if ctx.Err() != nil {
+		return err // classify reports it as a timeout
+	}
+	f := d.classify(err)
+	f.refused = true
+	return &f
 }
 
 // readOnce is one attempt of Read.
