@@ -110,6 +110,9 @@ func postgresActionAndAdvice(state string, err error) (failureAction, string) {
 	if containsAny(err, "cached plan must not change result type") { // somebody has changed the table; the state is a general one
 		return actionReconnect, adviceConflict
 	}
+	if containsAny(err, "cannot use serializable mode in a hot standby") { // the state is a general one too
+		return actionReconnect, adviceReadOnlyPostgres
+	}
 	for _, known := range stateErrors() {
 		if strings.HasPrefix(state, known.state) {
 			return known.action, known.advice
