@@ -17,7 +17,8 @@ const (
 		"and HOW MANY ARE LEFT in schema.postgres.sql"
 	adviceReadOnlyPostgres = "the server is a standby or read-only: if this persists, point the DSN at the primary " +
 		"(list all servers as hosts in the DSN, with target_session_attrs=read-write)"
-	adviceLockedPostgres   = "check what locks the table (pg_stat_activity and pg_locks), whether the commit waits for a synchronous standby (pg_stat_replication), and that the server, the network and proxies are not overloaded or paused"
+	adviceLockedPostgres = "check what locks the table (pg_stat_activity and pg_locks), whether the commit waits for a synchronous standby " +
+		"(pg_stat_replication), and that the server, the network and proxies are not overloaded or paused"
 	advicePreparedPostgres = "a connection pooler has mixed up prepared statements: with pgx, add default_query_exec_mode=exec to the DSN"
 	adviceTLSPostgres      = "the TLS settings do not match the server's: check sslmode in the DSN and the certificates"
 	adviceDiskPostgres     = "the server has a problem with its disk: if this persists, see the server's log"
@@ -108,6 +109,9 @@ func sqlState(err error) (string, bool) {
 func postgresActionAndAdvice(state string, err error) (failureAction, string) {
 	if containsAny(err, "cached plan must not change result type") { // somebody has changed the table; the state is a general one
 		return actionReconnect, adviceConflict
+	}
+	if containsAny(err, "cannot use serializable mode in a hot standby") { // the state is a general one too
+		return actionReconnect, adviceReadOnlyPostgres
 	}
 	for _, known := range stateErrors() {
 		if strings.HasPrefix(state, known.state) {

@@ -260,21 +260,20 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 	begins := len(writes) > 1 || d.beginsAlways()
 	if begins {
 		if err := execAll(ctx, conn, d.begin()); err != nil {
-			f := d.classify(err)
-			f.refused = true
-			return false, &f
+			return false, beforeCommit(ctx, d, err)
 		}
 	}
 	for _, one := range writes {
 		n, err := one.exec(ctx, conn)
 		if err != nil {
-			f := d.classify(err)
-			if f.rolledBack {
+			if f := d.classify(err); f.rolledBack {
 				rollbackOrDiscard(ctx, conn, d)
 				return false, nil
 			}
-			f.refused = f.refused || begins // without the commit, nothing is written
-			return false, &f
+			if begins {
+				return false, beforeCommit(ctx, d, err)
+			}
+			return false, err
 		}
 		if n != one.rows {
 			rollbackOrDiscard(ctx, conn, d)
@@ -300,6 +299,16 @@ func rollbackOrDiscard(ctx context.Context, conn *sql.Conn, d dialect) {
 	if execAll(ctx, conn, d.rollback()) != nil {
 		discardConn(conn)
 	}
+}
+
+// beforeCommit returns the error of a statement of a transaction, before its commit: nothing was written.
+func beforeCommit(ctx context.Context, d dialect, err error) error {
+	if ctx.Err() != nil {
+		return err // classify reports it as a timeout
+	}
+	f := d.classify(err)
+	f.refused = true
+	return &f
 }
 
 // readOnce is one attempt of Read.

@@ -23,7 +23,8 @@ import (
 
 // slotServer is a server for the conformance tests of slot tables. Clients reach it through faultyConns.
 type slotServer struct {
-	server *postgrestest.Server
+	server    *postgrestest.Server
+	isolation string // of the sessions
 
 	mu    sync.Mutex
 	mode  connMode
@@ -54,6 +55,9 @@ func (s *slotServer) open(tb testing.TB, database string) *sql.DB {
 		tb.Fatal(err)
 	}
 	config.DialFunc = s.dial
+	if s.isolation != "" {
+		config.RuntimeParams["default_transaction_isolation"] = s.isolation
+	}
 	db := stdlib.OpenDB(*config)
 	db.SetMaxIdleConns(8)
 	tb.Cleanup(func() { db.Close() })

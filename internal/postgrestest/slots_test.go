@@ -22,7 +22,8 @@ import (
 func TestSlotTableConformance(t *testing.T) {
 	for _, level := range []string{"read committed", "serializable"} {
 		t.Run(level, func(t *testing.T) {
-			s := newSlotServer(t, "default_transaction_isolation="+level, "synchronous_commit=off")
+			s := newSlotServer(t, "synchronous_commit=off")
+			s.isolation = level
 			assigntest.RunStoreTests(t, assigntest.Harness{
 				NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
 				Faults:   s.faults(),
