@@ -87,7 +87,11 @@ func TestRestoredBackup(t *testing.T) {
 func TestWrongIndex(t *testing.T) {
 	conn := dial(t, zookeepertest.Servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-index-%d", time.Now().UnixNano())))
-	held, released := assign(t, s, workerassign.WithName("a")), assign(t, s, workerassign.WithName("b"))
+	// A grace of minutes, so that the slot that is held does not become free during the test.
+	named := func(name string) workerassign.Lease {
+		return assign(t, s, workerassign.WithName(name), workerassign.WithHorizon(time.Hour), workerassign.WithClockBound(10*time.Minute))
+	}
+	held, released := named("a"), named("b")
 	if err := released.Release(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +107,7 @@ func TestWrongIndex(t *testing.T) {
 				t.Errorf("%s: a query of a name returned %+v", what, slot)
 			}
 		}
-		again := assign(t, s, workerassign.WithName("b"))
+		again := named("b")
 		if again.WorkerID() != released.WorkerID() {
 			t.Errorf("%s: worker ID %d was leased; want %d, which was released", what, again.WorkerID(), released.WorkerID())
 		}
