@@ -4,6 +4,7 @@ package zookeepertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -74,6 +75,28 @@ func start(tb testing.TB, environ func(*Server) []string) *Server {
 
 // Address returns the host and port of the server.
 func (s *Server) Address() string { return testserver.Address(s.port) }
+
+// Backup stops the server, copies its data, and starts it again. It returns the directory of the copy.
+func (s *Server) Backup() string {
+	s.tb.Helper()
+	s.Kill()
+	backup := s.Path("backup")
+	if err := os.CopyFS(backup, os.DirFS(s.Path("data"))); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.Restart()
+	return backup
+}
+
+// Restore kills the server, and starts it again with the data of a backup.
+func (s *Server) Restore(backup string) {
+	s.tb.Helper()
+	s.Kill()
+	if err := errors.Join(os.RemoveAll(s.Path("data")), os.CopyFS(s.Path("data"), os.DirFS(backup))); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.Restart()
+}
 
 func (s *Server) command() *exec.Cmd {
 	var path []string

@@ -57,14 +57,13 @@
 //
 // # Cost
 //
-// Assign reads in two round trips, or in three if the pool has less than 16 released slots, and makes one
-// write. Reserve makes one read and one write of one key. Reads are linearizable: they cost a round trip
+// Assign reads in two round trips, or in three if no slot was released, and makes one write. Reserve makes one read and one write of one key. Reads are linearizable: they cost a round trip
 // between the members, and no disk write. See doc/fleet.md for measurements.
 //
 // Released slots are found by an index that is sorted by a hash, from a random position, so that hosts
 // that start together find different ones. It has no key for slots that are held, so that a Reserve writes
-// one key. Slots whose holders crashed are found by reading a random range of slots, at most 128 of them.
-// So in a pool of more than 128 slots Recycled may add a slot although a crashed one is free. When the
+// one key. Slots whose holders crashed are found, if no released one is, by reading a random range of slots, at
+// most 128 of them. So in a pool of more than 128 slots Recycled may add a slot although a crashed one is free. When the
 // layout is full, it reads all of them.
 //
 // # Settings for operators

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	minFree = 16   // how many released slots are read, if there are so many: some may not be free yet
-	maxFree = 48   // and at most: they are a random choice of all
+	maxFree = 8    // how many released slots are read at most: they are a random choice of all
+	fewFree = 16   // how many free slots Recycled asks for, unless it has lost a race
 	maxRead = 128  // how many slots are read at most to find one whose holder crashed
 	page    = 2000 // how many slots are read at once by SlotQuery.All
 )
@@ -85,7 +85,7 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 		if r.query.Free > 0 {
 			// From a random position to the end, and from the beginning to that position.
 			start, end := fmt.Sprintf("%s%016x", s.freeKeys(), rand.Uint64()), clientv3.GetPrefixRangeEnd(s.freeKeys())
-			limit, keysOnly := clientv3.WithLimit(int64(r.freeLimit())), clientv3.WithKeysOnly()
+			limit, keysOnly := clientv3.WithLimit(maxFree), clientv3.WithKeysOnly()
 			ops = append(ops, clientv3.OpGet(start, clientv3.WithRange(end), limit, keysOnly),
 				clientv3.OpGet(s.freeKeys(), clientv3.WithRange(start), limit, keysOnly))
 		}
@@ -120,13 +120,10 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 	}
 	for ; next < len(ops); next++ {
 		kvs := kvsOf(resp, next)
-		r.addIDs(kvs[:min(len(kvs), r.free+r.freeLimit()-len(r.ids))])
+		r.addIDs(kvs[:min(len(kvs), r.free+maxFree-len(r.ids))])
 	}
 	return true, nil
 }
-
-// freeLimit returns how many keys of the index of released slots are read.
-func (r *reader) freeLimit() int { return min(max(r.query.Free, minFree), maxFree) }
 
 // checkHistory takes the history from the answer. It returns false if the key had to be written, because
 // there is none, or the cluster is another, or its data went back.
@@ -155,7 +152,8 @@ func (r *reader) addIDs(kvs []*mvccpb.KeyValue) {
 	}
 }
 
-// second reads the slots of the indexes. If too few are free, it also reads a range of the slots.
+// second reads the slots of the indexes. If none is free, or more than the usual number are wanted, it also
+// reads a range of the slots.
 func (r *reader) second(ctx context.Context) error {
 	s := r.store
 	for first := 0; first < len(r.ids); first += maxOps {
@@ -182,7 +180,7 @@ func (r *reader) second(ctx context.Context) error {
 		}
 	}
 	p := r.state.Pool
-	if p.Slots == 0 || r.freeFound >= min(r.query.Free, maxFree) {
+	if r.query.Free == 0 || p.Slots == 0 || r.freeFound > 0 && r.query.Free <= fewFree {
 		return nil
 	}
 	start := s.slotsKey()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,7 +17,8 @@ import (
 )
 
 const (
-	maxFree  = 16 // how many free slots are enough: they are a random choice
+	maxFree  = 8  // how many released slots are read at once: they are a random choice
+	fewFree  = 16 // how many free slots Recycled asks for, unless it has lost a race
 	maxRead  = 32 // how many slots are read at most to find one whose holder crashed
 	parallel = 32 // how many requests are sent without waiting for the answers
 )
@@ -173,7 +175,7 @@ func (r *reader) slots(ids []int64, accept func(workerassign.Slot) bool) error {
 	return nil
 }
 
-// index returns the worker IDs of an index, in a random order.
+// index returns the worker IDs of an index.
 func (r *reader) index(p string) ([]int64, error) {
 	names, _, err := r.store.conn.Children(p)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -185,23 +187,23 @@ func (r *reader) index(p string) ([]int64, error) {
 			ids = append(ids, id)
 		}
 	}
-	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	return ids, err
 }
 
-// free reads slots that were released. If too few of them are free, it reads slots from a random one on.
+// free reads slots that were released. If none is free, or more than the usual number are wanted, it also reads
+// slots from a random one on.
 func (r *reader) free() error {
-	want, read := min(r.query.Free, maxFree), 0
-	for _, part := range rand.Perm(freeParts) {
-		ids, err := r.index(r.store.freePath(int64(part)))
+	parts := rand.Perm(freeParts)
+	for _, parts := range [][]int{parts[:1], parts[1:]} { // often the first is enough
+		ids, err := r.freeIDs(parts)
 		if err != nil {
 			return err
 		}
-		// Slots that were released may be free only later. So more are read than are wanted.
-		ids = ids[:min(len(ids), 4*maxFree-read)]
-		read += len(ids)
-		if err := r.slots(ids, r.isFree); err != nil || r.freeFound >= want {
+		if err := r.slots(ids[:min(len(ids), maxFree)], r.isFree); err != nil {
 			return err
+		}
+		if r.freeFound > 0 && r.query.Free <= fewFree {
+			return nil
 		}
 	}
 	p := r.state.Pool
@@ -214,6 +216,19 @@ func (r *reader) free() error {
 		ids = append(ids, p.First+(start+n)%p.Slots)
 	}
 	return r.slots(ids, r.isFree)
+}
+
+// freeIDs returns the worker IDs of parts of the index of released slots, in a random order.
+func (r *reader) freeIDs(parts []int) ([]int64, error) {
+	found, errs := make([][]int64, len(parts)), make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, part := range parts {
+		wg.Go(func() { found[i], errs[i] = r.index(r.store.freePath(int64(part))) })
+	}
+	wg.Wait()
+	ids := slices.Concat(found...)
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	return ids, errors.Join(errs...)
 }
 
 // isFree reports whether a slot is free by the store's clock, and is still wanted. It counts.

@@ -1,12 +1,12 @@
 package zookeeper
 
 import (
+	"os"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
@@ -82,9 +82,11 @@ func TestRecycled(t *testing.T) {
 	})
 }
 
-// The servers of the environment, or one of the test's own, pass the tests that require no faults.
+// The ensemble of the environment passes the tests that require no faults.
 func TestServers(t *testing.T) {
-	testreq.Slow(t, "it starts a server")
+	if os.Getenv(zookeepertest.ServersEnv) == "" {
+		t.Skip(zookeepertest.ServersEnv, " is not set; TestStore has the same tests on a server of its own")
+	}
 	servers := zookeepertest.Servers(t)
 	none := "the servers are not the test's own"
 	path := "/ringuid-test-" + time.Now().UTC().Format("20060102T150405.000000000")
