@@ -184,7 +184,7 @@ func (l *savedLease) resume(ctx context.Context, content *lineDecoder, log *safe
 	case errors.Is(err, errSlotTaken):
 		log.Log(slog.LevelWarn, "workerassign: the lease in a file was lost; another worker ID is leased", "file", s.file.path, "err", err)
 		return false, nil
-	case ctx.Err() != nil, isAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew, ErrCorrupt, ErrFile):
+	case ctx.Err() != nil, l.fileErr != nil, isAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew):
 		return false, err
 	case l.begin.Before(record.slot.Until):
 		log.Log(slog.LevelWarn, "workerassign: a lease was not extended; the one in the file is used as long as it lasts",
@@ -204,8 +204,7 @@ func (l *savedLease) resume(ctx context.Context, content *lineDecoder, log *safe
 func (l *savedLease) take(ctx context.Context) error {
 	s := l.assigner
 	_, err := s.recycled.assign(ctx, l.request, func(slot Slot) error {
-		l.record = savedRecord{format: l.request.Format}.acknowledged(slot)
-		return l.held.write(l.record.encode)
+		return l.write(savedRecord{format: l.request.Format}.acknowledged(slot))
 	})
 	if err != nil {
 		return err

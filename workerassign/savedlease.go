@@ -22,6 +22,7 @@ type savedLease struct {
 	replaced bool        // the store does not extend the lease any more, because its history is another one
 	lost     bool        // nothing more is granted
 	closed   bool        // the file is closed
+	fileErr  error       // of the last write of the file
 }
 
 func (l *savedLease) WorkerID() int64      { return l.workerID }
@@ -68,10 +69,9 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (time.Time, e
 	}
 	record := l.record
 	record.mark = next
-	if err := l.held.write(record.encode); err != nil {
+	if err := l.write(record); err != nil {
 		return time.Time{}, err
 	}
-	l.record = record
 	return next, nil
 }
 
@@ -88,24 +88,20 @@ func (l *savedLease) isDue(now, want time.Time) bool {
 func (l *savedLease) extend(ctx context.Context) error {
 	s := l.assigner
 	n := &renewal{recycled: s.recycled, req: l.request, slot: l.record.slot, tokens: l.record.tokens, span: s.cfg.span,
-		beforeSwap: func(next Slot) error {
-			record := l.record.withToken(next.Token)
-			if err := l.held.write(record.encode); err != nil {
-				return err
-			}
-			l.record = record
-			return nil
-		}}
+		beforeSwap: func(next Slot) error { return l.write(l.record.withToken(next.Token)) }}
 	slot, err := n.run(ctx)
 	if err != nil {
 		return err
 	}
-	record := l.record.acknowledged(slot)
-	if err := l.held.write(record.encode); err != nil {
-		return err
+	return l.write(l.record.acknowledged(slot))
+}
+
+// write writes a record to the file.
+func (l *savedLease) write(r savedRecord) error {
+	if l.fileErr = l.held.write(r.encode); l.fileErr == nil {
+		l.record = r
 	}
-	l.record = record
-	return nil
+	return l.fileErr
 }
 
 // Release writes the time that was used to the file, and lets others open it. The lease in the store is kept for
@@ -122,7 +118,7 @@ func (l *savedLease) Release(_ context.Context, used time.Time) error {
 	}
 	record := l.record
 	record.mark = earlier(record.mark, later(l.begin, roundUp(used)))
-	return l.held.write(record.encode)
+	return l.write(record)
 }
 
 // close closes the file.
