@@ -26,6 +26,7 @@ type Option interface {
 	RecycledOption
 	SlotFileOption
 	StaticFileOption
+	SavedOption
 }
 
 // config is the configuration that Disposable and File share.

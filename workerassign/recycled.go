@@ -114,6 +114,16 @@ func (e *SlotHeldError) Is(target error) bool { return target == ErrSlotHeld }
 // WithTimeout) if ctx has no deadline. It waits for a slot that is held if that becomes free before the
 // deadline; otherwise it returns a *PoolFullError or a *SlotHeldError at once.
 func (r *Recycled) Assign(ctx context.Context, req Request) (Lease, error) {
+	lease, err := r.assign(ctx, req, nil)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
+}
+
+// assign is Assign. If beforeClaim is not nil, it is called before each write that claims a slot, with the slot as
+// it is to be written; its error ends assign without the write.
+func (r *Recycled) assign(ctx context.Context, req Request, beforeClaim func(Slot) error) (Lease, error) {
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
@@ -125,7 +135,7 @@ func (r *Recycled) Assign(ctx context.Context, req Request) (Lease, error) {
 	defer cancel()
 	log := safelog.NewQueue(r.cfg.loggerFor(req))
 	defer log.Flush(logFlushTimeout)
-	a := &slotAssign{recycled: r, req: req, log: log, window: minWindow, started: time.Now()}
+	a := &slotAssign{recycled: r, req: req, log: log, window: minWindow, started: time.Now(), beforeClaim: beforeClaim}
 	return a.run(ctx)
 }
 

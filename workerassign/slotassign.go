@@ -34,6 +34,8 @@ type slotAssign struct {
 	started  time.Time
 	attempts int
 
+	beforeClaim func(Slot) error // nil: nothing
+
 	window   int  // how many free slots to read
 	lostAdds int  // how many times another process added slots first
 	readAll  bool // whether to read all slots, because none seems to be free
@@ -147,13 +149,18 @@ func (a *slotAssign) read(ctx context.Context) (PoolState, error) {
 	if err != nil {
 		return s, temporary(err)
 	}
-	received := a.req.now()
-	bound := cfg.clockBound
+	return s, a.recycled.checkClock(s, sent, a.req.now())
+}
+
+// checkClock compares the store's clock, in the answer to a read, with this host's at the time of the request and
+// of the answer (R8).
+func (r *Recycled) checkClock(s PoolState, sent, received time.Time) error {
+	bound := r.cfg.clockBound
 	if !s.HostClock && (s.Now.Before(sent.Add(-bound)) || s.Now.After(received.Add(bound))) {
-		return s, fmt.Errorf("%w: this host's clock shows %s, and the store's %s; must not differ by more than %v: set the clock of the host or of the store",
+		return fmt.Errorf("%w: this host's clock shows %s, and the store's %s; must not differ by more than %v: set the clock of the host or of the store",
 			ErrClockSkew, received.UTC().Format(time.RFC3339Nano), s.Now.UTC().Format(time.RFC3339Nano), bound)
 	}
-	return s, nil
+	return nil
 }
 
 // createPool creates the pool. It begins with a floor if it may have been lost (R7).
@@ -239,14 +246,17 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 // take takes a slot that is free. It returns nil and no error if another was faster.
 func (a *slotAssign) take(ctx context.Context, s PoolState, slot Slot) (Lease, error) {
 	// R3: the lease begins where the last grant ended, and not before the floor.
-	next := a.claim(s, slot, later(slot.Until, s.Pool.Floor))
+	next, err := a.claim(s, slot, later(slot.Until, s.Pool.Floor))
+	if err != nil {
+		return nil, err
+	}
 	written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}})
 	return a.result(ctx, s.Pool, written, err, next)
 }
 
 // claim returns a slot as this call writes it: with a token of its own, so that the reply to one
 // try is never taken for that to another (R4).
-func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) Slot {
+func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) (Slot, error) {
 	slot.Revision++
 	slot.Token = newToken()
 	slot.From, slot.Until = from, from
@@ -254,7 +264,12 @@ func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) Slot {
 	slot.FreeAt = a.recycled.cfg.freeAt(s.Pool, slot)
 	host, process := a.recycled.cfg.holder()
 	slot.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.nowUp()}
-	return slot
+	if a.beforeClaim != nil {
+		if err := a.beforeClaim(slot); err != nil {
+			return slot, err
+		}
+	}
+	return slot, nil
 }
 
 // result returns the lease on a slot if the store has made the write. After an error the slot is
@@ -282,7 +297,11 @@ func (a *slotAssign) add(ctx context.Context, s PoolState, count int64) (Lease, 
 	first := s.Pool.First + s.Pool.Slots
 	count = min(count, maxBatch, a.req.MaxWorkerID-first+1)
 	w := a.addition(s, count)
-	w.Slots[0] = a.claim(s, Slot{WorkerID: first}, w.Slots[0].Until)
+	claimed, err := a.claim(s, Slot{WorkerID: first}, w.Slots[0].Until)
+	if err != nil {
+		return nil, err
+	}
+	w.Slots[0] = claimed
 	written, err := a.recycled.store.Write(ctx, w)
 	lease, err := a.result(ctx, s.Pool, written, err, w.Slots[0])
 	if lease == nil && err == nil {

@@ -173,8 +173,8 @@ func TestR3SlotFileProcessStopped(t *testing.T) {
 	first := next()
 	stop, resume := stopProcess(t, cmd.Process)
 	stop()
-	a := workerassign.NewRecycled(workerassign.NewSlotFile(path), slotFileOptions...)
-	l, err := a.Assign(context.Background(), slotFileRequest(1)) // waits until the only slot is free
+	a := workerassign.NewRecycled(workerassign.NewSlotFile(path), append(slotFileOptions, workerassign.WithWorkerID(0))...)
+	l, err := a.Assign(context.Background(), slotFileRequest(2)) // waits until the slot is free
 	if err != nil {
 		t.Fatal(err)
 	}

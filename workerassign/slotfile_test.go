@@ -44,10 +44,11 @@ func newSlotsForTest(t testing.TB, s SlotStore, n int64) PoolState {
 		t.Fatalf("a new file has the state %+v", state)
 	}
 	now := roundDown(state.Now)
-	w := SlotWrite{History: state.History, Pool: &Pool{Revision: 1, Format: "1-28-22-13", Slots: n, History: state.History, Since: now,
-		Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second}}
+	p := Pool{Revision: 1, Format: "1-28-22-13", Slots: n, History: state.History, Since: now,
+		Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second}
+	w := SlotWrite{History: state.History, Pool: &p}
 	for id := range n {
-		w.Slots = append(w.Slots, Slot{WorkerID: id, Revision: 1, Token: newToken(), From: now, Until: now.Add(time.Minute), History: state.History,
+		w.Slots = append(w.Slots, Slot{WorkerID: id, Revision: 1, Token: newToken(), From: now, Until: now.Add(time.Minute), History: p.leaseHistory(),
 			Written: now, FreeAt: now.Add(time.Hour), Holder: Holder{Name: fmt.Sprint("orders-", id), Host: "host-1", Process: "4711", Since: now}})
 	}
 	mustWriteSlots(t, s, w)
@@ -240,7 +241,7 @@ func TestSlotFilePermanentErrors(t *testing.T) {
 		if _, err := s.Read(context.Background(), SlotQuery{}); !errors.Is(err, ErrPermanent) {
 			t.Errorf("%s: Read() = %v, want ErrPermanent", name, err)
 		}
-		l, err := NewRecycled(s, WithTimeout(5*time.Second)).Assign(context.Background(), Request{Format: "f", MaxWorkerID: 1})
+		l, err := NewRecycled(s, WithTimeout(5*time.Second)).Assign(context.Background(), Request{Format: "f", MaxWorkerID: 3})
 		if l != nil || !errors.Is(err, ErrPermanent) || errors.Is(err, ErrGaveUp) {
 			t.Errorf("%s: Assign() = %v, %v; want ErrPermanent at once", name, l, err)
 		}

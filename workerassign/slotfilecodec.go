@@ -13,7 +13,8 @@ import (
 // slotFileContent is the content of a slot file. The slots are in the order of their worker IDs.
 //
 // The content consists of lines of fields, which are separated by spaces. Times and durations are
-// in milliseconds, and texts are quoted. A text "=" without quotes is the file's history.
+// in milliseconds, and texts are quoted. A history "=" without quotes is the usual one: in the pool the file's,
+// and in a slot the pool's.
 //
 //	ringuid-slots v1 HISTORY FILE LOCK
 //	pool REVISION FIRST SLOTS SINCE FLOOR HORIZON FENCING SKEW HISTORY FORMAT
@@ -66,6 +67,7 @@ func (c *slotFileContent) encode() []byte {
 		e.historyText(p.History)
 		e.texts(p.Format)
 	}
+	e.history = c.pool.leaseHistory()
 	for i := range c.slots {
 		s := &c.slots[i]
 		e.begin("slot")
@@ -87,7 +89,7 @@ func appendChecksum(lines []byte) []byte {
 // lineEncoder appends lines of fields to a text.
 type lineEncoder struct {
 	text    []byte
-	history string // the text that is written as "="
+	history string // the history that is written as "="
 }
 
 func (e *lineEncoder) begin(kind string) { e.text = append(append(e.text, '\n'), kind...) }
@@ -145,6 +147,7 @@ func decodeSlotFile(data []byte) (*slotFileContent, error) {
 		return nil, errFileText
 	}
 	c := &slotFileContent{}
+	slotHistory := c.pool.leaseHistory()
 	for number := 0; len(data) > 0; number++ {
 		line, rest, _ := bytes.Cut(data, []byte{'\n'})
 		data = rest
@@ -158,7 +161,9 @@ func decodeSlotFile(data []byte) (*slotFileContent, error) {
 			c.pool = Pool{Revision: d.number(), First: d.number(), Slots: d.number(), Since: d.time(), Floor: d.time(),
 				Horizon: d.duration(), Fencing: d.duration(), Skew: d.duration(), History: d.historyText(), Format: d.text()}
 			d.failed = d.failed || c.pool.Revision < 1
+			slotHistory = c.pool.leaseHistory()
 		default:
+			d.history = slotHistory
 			d.prefix("slot")
 			s := Slot{WorkerID: d.number(), Revision: d.number(), From: d.time(), Until: d.time(), Written: d.time(), FreeAt: d.time()}
 			s.Holder.Since = d.time()

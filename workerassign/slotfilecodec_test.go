@@ -20,7 +20,7 @@ func slotFileExample() *slotFileContent {
 		pool: Pool{Revision: math.MaxInt64, Format: "1-28-22-13; \"x\"", First: 3, Slots: 4, History: "H", Since: at, Floor: time.Time{},
 			Horizon: time.Hour, Fencing: time.Second, Skew: time.Millisecond}}
 	for n, text := range texts {
-		history := "H"
+		history := c.pool.leaseHistory()
 		if n%2 == 1 {
 			history = text
 		}
