@@ -158,7 +158,7 @@ func TestPausedHolder(t *testing.T) {
 		for range 3 {
 			until, err := paused.Reserve(f.Context(), time.Now().Add(time.Minute))
 			if !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) {
-				f.Errorf("Reserve of the paused holder returned %v, %v; want ErrLeaseLost", until, err)
+				f.Fatalf("Reserve of the paused holder returned %v, %v; want ErrLeaseLost", until, err)
 			}
 			for _, part := range []string{before.Holder.Host, before.Holder.Process, fmt.Sprint("worker ID ", paused.WorkerID())} {
 				if !strings.Contains(err.Error(), part) {
