@@ -72,10 +72,23 @@
 --       GRANT INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
 --          ON ids.WORKER_NODE TO 'service'@'%';
 --
+-- VERIFIED WORKER IDS
+--   Services that use workerassign.WithVerification look for their row now and then. If the row is gone,
+--   because the server lost it in a failover, the service takes another worker ID. The column PORT then
+--   ends with a # and a random text, by which a service recognizes its row. Their account requires one more
+--   privilege:
+--
+--       GRANT SELECT (ID, PORT) ON ids.WORKER_NODE TO 'service'@'%';
+--
+--   All services that use the table must use the option, with the same values. Then the section AFTER A
+--   FAILOVER OR A RESTORED BACKUP is not required for a failover. The old primary must be fenced within the
+--   time Verification.Fencing. Do not delete the rows of services that are running.
+--
 -- WHAT A ROW MEANS
 --   A row stands for one start of a generator, or for one change of its worker ID under sustained
 --   load. The ID of the row is the worker ID in all UIDs that the generator generates with it. The
---   row is the only record of which generator a UID came from. No program reads the other columns.
+--   row is the only record of which generator a UID came from. No program reads the other columns,
+--   except for PORT (see VERIFIED WORKER IDS).
 --
 -- WHEN ROWS MAY BE DELETED
 --   If an ID is assigned a second time, UIDs are generated that exist already. The server does not

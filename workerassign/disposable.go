@@ -42,6 +42,7 @@ type disposableConfig struct {
 	backoff        backoff
 	minWorkerID    int64
 	highWaterPath  string
+	verification   *Verification // nil without WithVerification
 }
 
 var _ Assigner = (*Disposable)(nil)
@@ -97,7 +98,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 }
 
 // Assign inserts a row in a separate transaction, commits it, and returns a lease on its key. The
-// lease has no start and no end, and its Release does nothing. Assign blocks until the commit or
+// lease has no start and no end, unless WithVerification is used, and its Release does nothing. Assign blocks until the commit or
 // until ctx ends. If ctx has no deadline, WithTimeout bounds Assign. Assign leaves no open
 // transaction in the pool, whatever the session's autocommit is.
 //
@@ -144,6 +145,9 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		attempts++
 		key, failed := t.attempt(ctx)
 		if failed == nil {
+			if d.cfg.verification != nil {
+				return newVerifiedLease(d, key, t.token, t.insertedAt), nil
+			}
 			return disposableLease(key), nil
 		}
 		// If the context has ended, the failure says nothing about the database. An earlier

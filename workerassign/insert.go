@@ -31,9 +31,14 @@ func (p phase) String() string {
 
 // assignment is the state of one Assign. Its attempts run one after the other.
 type assignment struct {
-	d     *Disposable
-	log   *safelog.Queue
-	node  Node
+	d    *Disposable
+	log  *safelog.Queue
+	node Node
+
+	// With WithVerification: the token in the row of the current attempt, and the server's clock at its insert.
+	token      string
+	insertedAt time.Time
+
 	phase atomic.Int32 // of the current attempt; written by the attempt, read by the timer of warnIfSlow
 }
 
@@ -117,6 +122,11 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 		return 0, t.permanentFailure(t.recordRefusal(ctx, fmt.Errorf("%w: the key is %d; must be greater than %d, which was assigned to this host before (%s)",
 			ErrTooLow, key, mark, t.d.cfg.highWaterPath)), target.adviceTooLow)
 	}
+	if t.d.cfg.verification != nil {
+		if failed := t.readBack(ctx, begin, conn, key); failed != nil {
+			return 0, failed
+		}
+	}
 	t.setPhase(phaseCommit)
 	if _, err := conn.ExecContext(ctx, target.commit); err != nil {
 		return 0, t.driverFailure(ctx, begin, err)
@@ -131,7 +141,15 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 
 // execInsert executes the insert statement and returns the key.
 func (t *assignment) execInsert(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget) (int64, *failure) {
-	statement, args := target.insert(target.table), []any{fitColumn(t.node.HostName), fitColumn(t.node.Port), int(t.node.Type)}
+	port := fitColumn(t.node.Port)
+	if t.d.cfg.verification != nil && target.returnsKey {
+		return 0, t.permanentFailure(fmt.Errorf("%w: WithVerification does not support PostgreSQL", ErrOption), "use NewRecycled with NewSlotTable instead")
+	}
+	if t.d.cfg.verification != nil {
+		t.token = newToken() // of its own for each attempt, which may insert a row of its own (R4)
+		port = verifiedPort(t.node.Port, t.token)
+	}
+	statement, args := target.insert(target.table), []any{fitColumn(t.node.HostName), port, int(t.node.Type)}
 	if !target.returnsKey {
 		result, err := conn.ExecContext(ctx, statement, args...)
 		if err != nil {
@@ -155,6 +173,26 @@ func (t *assignment) execInsert(ctx context.Context, begin time.Time, conn *sql.
 		return 0, t.permanentFailure(fmt.Errorf("%w: the key %v is not an integer", ErrNoKey, value), target.adviceKey)
 	}
 	return key, nil
+}
+
+// readBack looks for the row that was inserted, for the server's clock after the insert, and so that a missing
+// privilege is found at once.
+func (t *assignment) readBack(ctx context.Context, begin time.Time, conn *sql.Conn, key int64) *failure {
+	now, err := t.d.look(ctx, conn, key, t.token)
+	switch {
+	case err == nil:
+		t.insertedAt = now
+		return nil
+	case isAnyOf(err, errRowLost, errRowMissing):
+		return t.permanentFailure(fmt.Errorf("%w: the row with the key %d cannot be found after its insert: %w", ErrNoKey, key, err), adviceUnknown)
+	case errors.Is(err, errReadOnly):
+		return &failure{err: err, action: actionReconnect, advice: adviceUnknown}
+	}
+	failed := t.driverFailure(ctx, begin, err)
+	if failed.action == actionStop && failed.advice == adviceGrant {
+		failed.advice = adviceLook
+	}
+	return failed
 }
 
 // adviceTooLow is the advice for a key that was, or may have been, assigned before.

@@ -25,6 +25,7 @@ func testedSections() []string {
 		"SERVERS",                               // TestSchemaServers
 		"DURABILITY",                            // TestSchemaDurability
 		"PRIVILEGES",                            // TestSchemaPrivileges
+		"VERIFIED WORKER IDS",                   // TestVerified...
 		"WHEN ROWS MAY BE DELETED",              // TestSchemaDeletion
 		"AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaFailover
 		"HOW MANY ARE LEFT",                     // TestSchemaHowManyAreLeft
