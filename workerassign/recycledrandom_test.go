@@ -29,9 +29,9 @@ type history struct {
 // randomLease is a lease of a random history, and what its generator may have stamped.
 type randomLease struct {
 	workerassign.Lease
-	name        string
-	until       time.Time // the end of the grant, or what was used
-	ended, lost bool
+	name  string
+	until time.Time // the end of the grant, or what was used
+	ended bool
 }
 
 func (h *history) note(format string, args ...any) {
