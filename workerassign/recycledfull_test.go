@@ -158,7 +158,7 @@ func TestPausedHolder(t *testing.T) {
 		for range 3 {
 			until, err := paused.Reserve(f.Context(), time.Now().Add(time.Minute))
 			if !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) {
-				f.Errorf("Reserve of the paused holder returned %v, %v; want ErrLeaseLost", until, err)
+				f.Fatalf("Reserve of the paused holder returned %v, %v; want ErrLeaseLost", until, err)
 			}
 			for _, part := range []string{before.Holder.Host, before.Holder.Process, fmt.Sprint("worker ID ", paused.WorkerID())} {
 				if !strings.Contains(err.Error(), part) {
@@ -231,9 +231,9 @@ func TestStaleReads(t *testing.T) {
 			}
 		})
 		// Without an end, they end with the context.
-		f.SetLag(1)
 		l = f.assign(a)
 		f.reserve(l, time.Second)
+		f.SetLag(1)
 		ctx, cancel := withTimeout(f, time.Second)
 		defer cancel()
 		if _, err := l.Reserve(ctx, time.Now().Add(20*time.Second)); !errors.Is(err, context.DeadlineExceeded) {
@@ -243,4 +243,30 @@ func TestStaleReads(t *testing.T) {
 			f.Errorf("Release to a store that stays behind returned %v, want the error of its context", err)
 		}
 	})
+}
+
+// A store that is a moment behind does not cost a lease that was just taken.
+func TestStaleReadAfterAssign(t *testing.T) {
+	for _, free := range []bool{false, true} {
+		inFleet(t, func(f *fleet) {
+			f.assign(f.assigner())
+			if free {
+				f.fill(2)
+			}
+			l := f.assign(f.assigner())
+			f.SetLag(1)
+			go func() {
+				time.Sleep(20 * time.Millisecond)
+				f.SetLag(0)
+			}()
+			f.reserve(l, time.Second)
+			// If it stays behind, the lease is lost, because a backup may have been restored.
+			f.SetLag(2)
+			ctx, cancel := withTimeout(f, 10*time.Second)
+			defer cancel()
+			if _, err := l.Reserve(ctx, time.Now().Add(time.Minute)); !errors.Is(err, workerassign.ErrLeaseLost) {
+				f.Errorf("Reserve from a store that stays behind returned %v, want ErrLeaseLost", err)
+			}
+		})
+	}
 }

@@ -36,7 +36,7 @@ func TestRule7Floor(t *testing.T) {
 			f.Errorf("the floor was not logged with both histories: %s", log)
 		}
 		// A second change does not lower it.
-		f.StepClock(-time.Second)
+		f.StepClock(-4 * time.Second)
 		f.Failover(0)
 		f.assign(f.assigner())
 		if again := f.Dump().Pool.Floor; again.Before(s.Pool.Floor) {

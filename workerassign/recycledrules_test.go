@@ -134,6 +134,21 @@ func TestRule2ReserveAndRelease(t *testing.T) {
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
 			f.Errorf("Reserve while an operator ends all leases returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
 		}
+		// A write of this lease that was delayed is made just before the release: the release tries again.
+		time.Sleep(2 * time.Hour)
+		l = f.assign(a)
+		f.faultWrites(onlySlots, assigntest.Delay)
+		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); err == nil {
+			f.Fatalf("Reserve whose write was delayed granted %v", until)
+		}
+		f.beforeWrite(onlySlots, func() {
+			if f.Deliver() != 1 {
+				f.Error("the delayed write was not made")
+			}
+		})
+		if err := l.Release(f.Context(), time.Time{}); err != nil || f.slot(l.WorkerID()).Token != "" {
+			f.Errorf("Release returned %v and left the slot %+v; must have released it", err, f.slot(l.WorkerID()))
+		}
 		l = f.assign(a)
 		f.beforeWrite(onlySlots, raise)
 		before := l.NotBefore()

@@ -35,15 +35,17 @@ type slotLease struct {
 	workerID int64
 	from     time.Time
 	horizon  time.Duration
+	history  string // the slot's
 
 	mu           sync.Mutex
 	released     bool
 	acknowledged time.Time // what the store has acknowledged to this lease: the greatest until
+	revision     int64     // of the slot when that was acknowledged
 }
 
 func newSlotLease(r *Recycled, req Request, p Pool, slot Slot) *slotLease {
 	return &slotLease{recycled: r, req: req, token: slot.Token, workerID: slot.WorkerID, from: slot.From,
-		horizon: p.Horizon - r.cfg.clockBound, acknowledged: slot.From}
+		horizon: p.Horizon - r.cfg.clockBound, acknowledged: slot.From, history: slot.History, revision: slot.Revision}
 }
 
 // WorkerID implements Lease.
@@ -81,7 +83,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		written.FreeAt = l.recycled.cfg.freeAt(s.Pool, written)
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}})
 		if ok && err == nil {
-			l.acknowledge(written.Until)
+			l.acknowledge(written)
 			return written.Until, nil
 		}
 		if err != nil {
@@ -128,7 +130,7 @@ func (r *Recycled) isAging(s PoolState, slot Slot) bool {
 
 // read reads the slot, and checks whether it is still this lease's and may be extended.
 func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
-	s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
+	s, err := l.readSlot(ctx)
 	if err != nil {
 		return s, Slot{}, l.storeError("read", err)
 	}
@@ -176,7 +178,7 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 	used = roundUp(used)
 	retry := newSwapRetry()
 	for failures := 0; ; {
-		s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
+		s, err := l.readSlot(ctx)
 		if err != nil {
 			return l.storeError("release", err)
 		}
@@ -214,11 +216,35 @@ func (l *slotLease) storeError(action string, err error) error {
 	return fmt.Errorf("workerassign: cannot %s the slot of worker ID %d in %s: %w", action, l.workerID, l.recycled.store.String(), err)
 }
 
+// maxStaleReads is how many times a lease reads its slot again if it reads an older state than it has written.
+const maxStaleReads = 5
+
+// readSlot reads the slot. If the store returns an older state than this lease has written, it reads again some
+// times, so that a store which is a moment behind does not cost the lease.
+func (l *slotLease) readSlot(ctx context.Context) (PoolState, error) {
+	l.mu.Lock()
+	known := l.revision
+	l.mu.Unlock()
+	for retry := newSwapRetry(); ; {
+		s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
+		if err != nil {
+			return s, err
+		}
+		sameHistory := s.Pool.History == s.History && s.Pool.leaseHistory() == l.history
+		if isBehind := len(s.Slots) == 0 || s.Slots[0].Revision < known; !sameHistory || !isBehind || retry.attempts == maxStaleReads {
+			return s, nil
+		}
+		if err := retry.wait(ctx); err != nil {
+			return s, err
+		}
+	}
+}
+
 // acknowledge records what the store has acknowledged.
-func (l *slotLease) acknowledge(until time.Time) {
+func (l *slotLease) acknowledge(slot Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.acknowledged = later(l.acknowledged, until)
+	l.acknowledged, l.revision = later(l.acknowledged, slot.Until), slot.Revision
 }
 
 // granted returns what the store has acknowledged.
