@@ -11,7 +11,7 @@ func TestServer(t *testing.T) {
 	servers := StartCluster(t, 3)
 	s := servers[0]
 	s.Kill()
-	if err := servers[1].ping(context.Background()); err != nil {
+	if err := servers[1].Wait(); err != nil { // until there is a leader again
 		t.Errorf("two of three: %v", err)
 	}
 	s.Restart()

@@ -43,8 +43,9 @@ func Starts(t *testing.T, newStore func() workerassign.SlotStore) {
 	s := starts{t: t, req: Request(), store: newStore()}
 	s.req.MaxWorkerID = 1 << 20
 	for range clients {
-		// The grace is that of production, so that no slot is taken from a host that waits for its turn.
-		s.assigners = append(s.assigners, workerassign.NewRecycled(counted{newStore(), &s.reads, &s.writes, &s.lost}, workerassign.WithTimeout(5*time.Minute)))
+		// The grace is so long that no slot, none of which is extended, becomes free during the test.
+		s.assigners = append(s.assigners, workerassign.NewRecycled(counted{newStore(), &s.reads, &s.writes, &s.lost},
+			workerassign.WithTimeout(5*time.Minute), workerassign.WithHorizon(time.Hour), workerassign.WithClockBound(30*time.Minute)))
 	}
 	s.start(300, "an empty pool")
 	hosts := 1000
