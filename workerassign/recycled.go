@@ -179,3 +179,10 @@ func (p *Pool) noteHistory(s PoolState, log *safelog.Queue) {
 		"history", s.History, "previous", p.History, "floor", later(p.Floor, floor))
 	p.History, p.Since, p.Floor = s.History, s.nowUp(), later(p.Floor, floor)
 }
+
+// leaseHistory returns what a slot keeps of the history under which it is leased (R7). It contains the time at
+// which the pool took the history, because a server may become the primary again without a restart, and
+// then has the history that it had before.
+func (p Pool) leaseHistory() string {
+	return fmt.Sprintf("%s since %d", p.History, p.Since.UnixMilli())
+}

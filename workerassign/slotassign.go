@@ -224,7 +224,7 @@ func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) Slot {
 	slot.Revision++
 	slot.Token = newToken()
 	slot.From, slot.Until = from, from
-	slot.History, slot.Written = s.History, s.nowUp()
+	slot.History, slot.Written = s.Pool.leaseHistory(), s.nowUp()
 	slot.FreeAt = a.recycled.cfg.freeAt(s.Pool, slot)
 	host, process := a.recycled.cfg.holder()
 	slot.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.nowUp()}
@@ -269,7 +269,7 @@ func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	w := SlotWrite{History: s.History, Pool: &p}
 	for n := range count {
 		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
-			History: s.History, Written: s.nowUp(), FreeAt: begin})
+			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})
 	}
 	p.Revision++
 	p.Slots += count

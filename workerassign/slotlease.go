@@ -36,13 +36,14 @@ type slotLease struct {
 	from     time.Time
 	horizon  time.Duration
 
-	mu       sync.Mutex
-	released bool
+	mu           sync.Mutex
+	released     bool
+	acknowledged time.Time // what the store has acknowledged to this lease: the greatest until
 }
 
 func newSlotLease(r *Recycled, req Request, p Pool, slot Slot) *slotLease {
 	return &slotLease{recycled: r, req: req, token: slot.Token, workerID: slot.WorkerID, from: slot.From,
-		horizon: p.Horizon - r.cfg.clockBound}
+		horizon: p.Horizon - r.cfg.clockBound, acknowledged: slot.From}
 }
 
 // WorkerID implements Lease.
@@ -55,7 +56,8 @@ func (l *slotLease) NotBefore() time.Time { return l.from }
 func (l *slotLease) Horizon() time.Duration { return l.horizon }
 
 // Reserve implements Lease. It reads the slot and extends it by a compare-and-swap (R2). After an error of
-// the write it reads the slot again (R4).
+// the write it reads the slot again (R4). It grants only what a write has acknowledged: a read does not
+// prove that what it returns is durable.
 func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
 	if l.isReleased() {
 		return time.Time{}, ErrReleased
@@ -68,7 +70,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		}
 		// R6. The store's clock is that of the read, which is earlier than the write.
 		next := earlier(want, roundDown(s.Now.Add(s.Pool.Horizon)))
-		if !next.After(slot.Until) && !l.recycled.isAging(s, slot) {
+		if granted := l.granted(); !next.After(slot.Until) && !slot.Until.After(granted) && !l.recycled.isAging(s, slot) {
 			return slot.Until, nil
 		}
 		written := slot
@@ -78,6 +80,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		written.FreeAt = l.recycled.cfg.freeAt(s.Pool, written)
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}})
 		if ok && err == nil {
+			l.acknowledge(written.Until)
 			return written.Until, nil
 		}
 		if err != nil {
@@ -117,7 +120,7 @@ func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
 	case slot.Token != l.token || !slot.From.Equal(l.from): // R4
 		return s, slot, fmt.Errorf("%w: worker ID %d was taken by %q (host %q, process %q) at %s", ErrLeaseLost, l.workerID,
 			slot.Holder.Name, slot.Holder.Host, slot.Holder.Process, slot.Holder.Since.UTC().Format(time.RFC3339Nano))
-	case slot.History != s.History || s.Pool.History != s.History: // R7
+	case slot.History != s.Pool.leaseHistory() || s.Pool.History != s.History: // R7
 		l.noteHistory(ctx, s)
 		return s, slot, fmt.Errorf("%w: worker ID %d was leased under the history %q of the store, which has now %q: another may have held it in between",
 			ErrLeaseLost, l.workerID, slot.History, s.History)
@@ -182,6 +185,20 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 // storeError returns an error of the store with what it kept from being done.
 func (l *slotLease) storeError(action string, err error) error {
 	return fmt.Errorf("workerassign: cannot %s the slot of worker ID %d in %s: %w", action, l.workerID, l.recycled.store.String(), err)
+}
+
+// acknowledge records what the store has acknowledged.
+func (l *slotLease) acknowledge(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.acknowledged = later(l.acknowledged, until)
+}
+
+// granted returns what the store has acknowledged.
+func (l *slotLease) granted() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acknowledged
 }
 
 func (l *slotLease) isReleased() bool {

@@ -63,7 +63,7 @@ type Slot struct {
 	// From and Until are the span of UID time that was granted to the last lease.
 	From, Until time.Time
 
-	History string    // the history of the store under which the slot was leased
+	History string    // the pool's history under which the slot was leased, and its Since
 	Written time.Time // the store's clock at the last write
 	FreeAt  time.Time // when another lease may take the slot, by the store's clock
 	Holder  Holder    // the last lease's, also after its release
