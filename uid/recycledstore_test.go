@@ -15,19 +15,22 @@ import (
 // safe for concurrent use.
 type slotServer struct {
 	now     func() time.Time
+	offset  time.Duration // of its clock from now
 	history string
 	noLoss  bool
 	pool    workerassign.Pool
 	slots   []workerassign.Slot // the slot of pool.First + n is slots[n]
 
 	// Defects on purpose.
-	comparesNothing  bool // Write does not compare revisions (R2)
-	ignoresHistory   bool // Write does not compare the history (R7)
-	dropsFloor       bool // the pool's floor is not kept (R7)
-	losesExtension   bool // the new until of an extension is not kept (R1)
-	scanFrom         int  // where the search for free slots begins
-	reads, writes    int
-	heldMax, heldNow int // how many slots have a token
+	comparesNothing bool // Write does not compare revisions (R2)
+	ignoresHistory  bool // Write does not compare the history (R7)
+	dropsFloor      bool // the pool's floor is not kept (R7)
+	losesExtension  bool // the new until of an extension is not kept (R1)
+
+	scanFrom       int // where the search for free slots begins
+	mostFree       int // how many free slots a query returns at most; 0: as many as it asks for
+	reads, writes  int
+	held, mostHeld int // how many slots have a token, now and at most
 }
 
 // clone returns a copy of the records for another server.
@@ -37,10 +40,13 @@ func (s *slotServer) clone() *slotServer {
 	return &c
 }
 
+// clock returns the time of the server's clock.
+func (s *slotServer) clock() time.Time { return s.now().Add(s.offset) }
+
 // read answers a query.
 func (s *slotServer) read(q workerassign.SlotQuery) workerassign.PoolState {
 	s.reads++
-	state := workerassign.PoolState{Pool: s.pool, Now: s.now(), History: s.history, NoLoss: s.noLoss}
+	state := workerassign.PoolState{Pool: s.pool, Now: s.clock(), History: s.history, NoLoss: s.noLoss}
 	if q.All {
 		state.Slots = slices.Clone(s.slots)
 		return state
@@ -50,7 +56,13 @@ func (s *slotServer) read(q workerassign.SlotQuery) workerassign.PoolState {
 			state.Slots = append(state.Slots, s.slots[n])
 		}
 	}
+	if q.Free == 0 && q.Name == "" {
+		return state
+	}
 	free := q.Free
+	if s.mostFree > 0 {
+		free = min(free, s.mostFree)
+	}
 	for n := range s.slots {
 		slot := &s.slots[(n+s.scanFrom)%len(s.slots)]
 		switch {
@@ -107,16 +119,16 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 		before := s.slots[n]
 		switch {
 		case before.Token == "" && slot.Token != "":
-			s.heldNow++
+			s.held++
 		case before.Token != "" && slot.Token == "":
-			s.heldNow--
+			s.held--
 		}
 		if slot.Token != "" && slot.Token == before.Token && s.losesExtension {
 			slot.Until = before.Until
 		}
 		s.slots[n] = slot
 	}
-	s.heldMax = max(s.heldMax, s.heldNow)
+	s.mostHeld = max(s.mostHeld, s.held)
 	return true
 }
 

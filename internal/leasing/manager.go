@@ -36,7 +36,7 @@ type Config struct {
 // Hooks are how a Manager starts goroutines and pauses. A simulation replaces them.
 type Hooks struct {
 	Go    func(func())                                    // nil: a goroutine that Close waits for
-	Pause func(ctx context.Context, d time.Duration) bool // after a try that failed; nil: Sleep
+	Pause func(ctx context.Context, d time.Duration) bool // after a try that failed; false ends the task; nil: Sleep
 	Delay func(ctx context.Context, d time.Duration) bool // before the first try; nil: Sleep
 }
 
