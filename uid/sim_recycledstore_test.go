@@ -89,9 +89,7 @@ func (f *slotFleet) breakRead(state *workerassign.PoolState, q workerassign.Slot
 			}
 		}
 	case brokenHorizon:
-		if byHolder {
-			state.Pool.Horizon *= 20
-		}
+		state.Pool.Horizon *= 20
 	case brokenExtend:
 		for n := range state.Slots {
 			if slot := &state.Slots[n]; strings.Contains(slot.History, " since ") {
@@ -105,6 +103,14 @@ func (f *slotFleet) breakRead(state *workerassign.PoolState, q workerassign.Slot
 
 // Write implements workerassign.SlotStore.
 func (c *fleetConnection) Write(_ context.Context, w workerassign.SlotWrite) (bool, error) {
+	if f := c.fleet; f.broken == brokenHorizon && w.Pool != nil { // the floor is that of the true horizon
+		p := *w.Pool
+		p.Horizon = f.horizon
+		if floor := f.clock.Add(f.fencing + f.horizon + 2*f.skew); p.Floor.After(floor) {
+			p.Floor = floor
+		}
+		w.Pool = &p
+	}
 	written, err := c.write(w)
 	if !written || err != nil {
 		c.giveUp()
