@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -253,56 +251,6 @@ func readIdentified(path string) (data []byte, id string, err error) {
 	defer file.Close()
 	id, err = fileID(file)
 	return data, id, err
-}
-
-// find returns the slots that q selects.
-func (c *slotFileContent) find(q SlotQuery, now time.Time) []Slot {
-	if q.All {
-		return slices.Clone(c.slots)
-	}
-	var found []Slot
-	free := q.Free
-	first := 0
-	if len(c.slots) > 0 {
-		first = mathrand.IntN(len(c.slots)) // so that processes which start together find different slots
-	}
-	for n := range c.slots {
-		slot := c.slots[(first+n)%len(c.slots)]
-		isFree := free > 0 && slot.FreeAt.Before(now)
-		if isFree {
-			free--
-		}
-		if isFree || q.Name != "" && slot.Holder.Name == q.Name || slices.Contains(q.WorkerIDs, slot.WorkerID) {
-			found = append(found, slot)
-		}
-	}
-	return found
-}
-
-// apply returns the content that results from w. It returns false if a revision or the history does not
-// match.
-func (c *slotFileContent) apply(w SlotWrite) (*slotFileContent, bool) {
-	if w.History != c.history || w.Pool != nil && w.Pool.Revision != c.pool.Revision+1 {
-		return nil, false
-	}
-	next := *c
-	if w.Pool != nil {
-		next.pool = w.Pool.wholeMillis()
-	}
-	next.slots = slices.Clone(c.slots)
-	for _, slot := range w.Slots {
-		slot := slot.wholeMillis()
-		at, found := slices.BinarySearchFunc(next.slots, slot.WorkerID, compareWorkerID)
-		switch {
-		case found && slot.Revision == next.slots[at].Revision+1:
-			next.slots[at] = slot
-		case !found && slot.Revision == 1:
-			next.slots = slices.Insert(next.slots, at, slot)
-		default:
-			return nil, false
-		}
-	}
-	return &next, true
 }
 
 // permanentFileError is an error of a file that another try does not fix. It matches ErrPermanent.
