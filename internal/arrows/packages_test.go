@@ -20,10 +20,13 @@ const module = "github.com/ringuid/ringuid/"
 // allowed lists, for each package, the packages of the module that it may import. The tests of a
 // package, and the test support in internal, may import any package.
 var allowed = map[string][]string{
-	"bitsalloc":          nil,
-	"internal/safelog":   nil,
-	"workerassign":       {"internal/safelog"},
-	"ringbuffer":         {"internal/safelog"},
+	"bitsalloc":        nil,
+	"internal/safelog": nil,
+	"workerassign":     {"internal/safelog"},
+	"ringbuffer":       {"internal/safelog"},
+
+	"workerassign/assigntest": {"workerassign"},
+
 	"internal/unitclock": {"bitsalloc"},
 	"internal/leasing":   {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
 	"uid":                {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
@@ -52,7 +55,34 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// importsOf returns, for each package of the module, which other packages of the module it imports.
+// allowedInModules lists, for each nested module with a part of the library, the packages of the core module
+// that its packages may import. Their tests, and their examples, may import any package.
+var allowedInModules = map[string][]string{
+	"stores/etcd":      {"internal/slotrecord", "workerassign"},
+	"stores/redis":     {"workerassign"},
+	"stores/zookeeper": {"internal/slotrecord", "workerassign"},
+}
+
+// Each nested module imports only packages of the core module that are below it, and no other nested module.
+func TestModules(t *testing.T) {
+	stores, err := filepath.Glob("../../stores/*/go.mod")
+	if err != nil || len(stores) != len(allowedInModules) {
+		t.Errorf("there are %d modules in stores, and %d entries in allowedInModules; %v", len(stores), len(allowedInModules), err)
+	}
+	for name, below := range allowedInModules {
+		imports := importsOf(t, os.DirFS(filepath.Join("../..", name)))
+		if imports["."] == nil {
+			t.Errorf("module %s has no package", name)
+		}
+		for _, other := range imports["."] {
+			if !slices.Contains(below, other) {
+				t.Errorf("%s imports %s, which is not below it", name, other)
+			}
+		}
+	}
+}
+
+// importsOf returns, for each package of a module, which other packages of the library it imports.
 func importsOf(t *testing.T, root fs.FS) map[string][]string {
 	imports := map[string][]string{}
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -67,7 +97,11 @@ func importsOf(t *testing.T, root fs.FS) map[string][]string {
 		case path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", name), nil, parser.ImportsOnly)
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
