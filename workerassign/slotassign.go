@@ -47,7 +47,7 @@ type slotAssign struct {
 
 // maxStuckAdds is the value of stuckAdds at which the pool is taken for damaged. It is more than a few because
 // a store may read an older state for a moment.
-const maxStuckAdds = 10
+const maxStuckAdds = 6
 
 // run tries until it has a lease or ctx ends.
 func (a *slotAssign) run(ctx context.Context) (Lease, error) {
@@ -200,7 +200,9 @@ func (a *slotAssign) choose(s PoolState) (Slot, bool) {
 	var named, free []Slot
 	name, now := a.recycled.cfg.name, a.req.now()
 	for _, slot := range s.Slots {
-		if !a.isFree(s, slot, now) {
+		// A slot beyond the pool was added after the pool was read; or somebody has deleted the pool, which
+		// the next addition of slots finds.
+		if n := slot.WorkerID - s.Pool.First; n < 0 || n >= s.Pool.Slots || !a.isFree(s, slot, now) {
 			continue
 		}
 		switch {
