@@ -217,8 +217,8 @@ CREATE TABLE IF NOT EXISTS worker_node (
 -- WHAT A SLOT MEANS
 --   A row of worker_slot is a worker ID. Its latest lease may generate UIDs with times from from_ms up to
 --   until_ms (exclusive). The next lease of the worker ID begins at until_ms or later. So no UID exists
---   twice, whatever clocks show. The holder moves until_ms forward all the time while it is used, twice a
---   minute by default, and back to what it used when it releases the lease. token identifies the lease, and
+--   twice, whatever clocks show. The holder moves until_ms forward while it is used, about every 12
+--   seconds by default, and back to what it used when it releases the lease. token identifies the lease, and
 --   is NULL after a release. The columns holder_... describe the latest holder, also after its release.
 --   The row of worker_pool describes the fleet. All times are Unix milliseconds. This query shows who holds
 --   which worker ID, since when and until when:
@@ -256,7 +256,7 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
 --   restarts. It is the greatest number of generators that ever ran at the same time, plus a few.
 --   Never change a row by hand, except with the statements below.
---   Each generator changes its row about twice a minute. Autovacuum removes the old versions. Do not turn
+--   Each generator changes its row about every 12 seconds. Autovacuum removes the old versions. Do not turn
 --   it off for these tables.
 --
 -- DURABILITY OF SLOTS

@@ -243,8 +243,8 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 -- WHAT A SLOT MEANS
 --   A row of WORKER_SLOT is a worker ID. Its latest lease may generate UIDs with times from from_ms up to
 --   until_ms (exclusive). The next lease of the worker ID begins at until_ms or later. So no UID exists
---   twice, whatever clocks show. The holder moves until_ms forward all the time while it is used, twice a
---   minute by default, and back to what it used when it releases the lease. token identifies the lease, and
+--   twice, whatever clocks show. The holder moves until_ms forward while it is used, about every 12
+--   seconds by default, and back to what it used when it releases the lease. token identifies the lease, and
 --   is NULL after a release. The columns holder_... describe the latest holder, also after its release.
 --   The row of WORKER_POOL describes the fleet. All times are Unix milliseconds. This query shows who holds
 --   which worker ID, since when and until when, in UTC:

@@ -8,7 +8,7 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// DefaultTimeout bounds Assign of Disposable and File if its context has no deadline.
+// DefaultTimeout bounds Assign of Disposable, File and Recycled if its context has no deadline.
 const DefaultTimeout = 30 * time.Second
 
 // A DisposableOption configures a Disposable. If its value is invalid, Assign returns an error that

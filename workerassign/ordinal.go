@@ -18,8 +18,8 @@ import (
 // The result is the number in the name, from .spec.ordinals.start (by default 0) to
 // .spec.ordinals.start + .spec.replicas - 1. The start is not subtracted: two StatefulSets with different
 // starts that belong to one fleet, for example during a migration between clusters, then have different
-// worker IDs. Two StatefulSets with the same start have the same ordinals. Give each of them a Prefix of its
-// own.
+// worker IDs. Two StatefulSets with the same start have the same ordinals. Give each of them a Prefix, and a
+// pool, of its own.
 //
 // An ordinal is unique only as long as nobody force-deletes a pod whose node cannot be reached. So use it to
 // choose the worker ID of a lease, and not with Static.

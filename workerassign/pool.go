@@ -20,7 +20,9 @@ func (r *Recycled) State(ctx context.Context) (PoolState, error) {
 // RaiseFloor makes sure that no lease begins before floor, and ends all leases. An operator calls it when
 // the store has lost writes that it does not know about, for example after a backup was restored, before
 // any generator can reach the store again. floor must be later than any UID time that was granted: the
-// present, plus the pool's H and M, is enough if the old store no longer acknowledges anything.
+// present, plus the pool's H and M, is enough if the old store no longer acknowledges anything. doc/fleet.md
+// has the procedure for each store, and a program. If the store has no pool, RaiseFloor returns an error that
+// wraps ErrPool.
 //
 // Every slot is written, so that every lease that was taken before fails to extend. If RaiseFloor returns
 // an error, call it again: it may have raised the floor for a part of the slots.

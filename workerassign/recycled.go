@@ -14,7 +14,11 @@ import (
 
 // Recycled leases worker IDs of a pool and uses them again, without trusting any clock: a worker ID is
 // leased as a span of UID time, and the next lease of it begins where the last grant ended. So a fleet
-// needs as many worker IDs as it has generators, and a few more, for any number of restarts.
+// needs as many worker IDs as it has generators, and a few more, for any number of restarts. The rules that
+// it follows, R1 to R8, are in doc/design.md, section 8, and how to run it is in doc/fleet.md.
+//
+// Its leases have an end: a generator extends them ahead of need, and uses the store about every 12 seconds
+// with the defaults of package uid. If it cannot, it generates UIDs up to the end of its grant.
 //
 // The number of worker IDs in use is bounded: a generator whose load is above the layout's rate changes
 // to another worker ID at its borrow limit, and takes load / rate + 1 of them in turn.
@@ -69,7 +73,7 @@ var (
 	ErrLeaseLost = errors.New("workerassign: the lease is lost")
 
 	// ErrPool is returned if the records of a pool contradict each other: a slot is missing, for
-	// example, because somebody deleted it.
+	// example, because somebody deleted it. doc/fleet.md says how to repair the pool.
 	ErrPool = errors.New("workerassign: the pool is damaged")
 )
 

@@ -6,12 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// The defaults of Recycled.
+// The defaults of Recycled. With these, and with the defaults of package uid, a generator can borrow up to 24
+// seconds, and after a failover of a store that can lose writes, new leases begin 110 seconds later.
+// doc/fleet.md says how to choose other values.
 const (
-	DefaultHorizon    = 75 * time.Second
-	DefaultFencing    = 30 * time.Second
-	DefaultSkew       = 5 * time.Second
-	DefaultClockBound = 5 * time.Second
+	DefaultHorizon    = 75 * time.Second // H, see WithHorizon; also the default of WithFileHorizon
+	DefaultFencing    = 30 * time.Second // F, see WithFencing
+	DefaultSkew       = 5 * time.Second  // M, see WithSkew
+	DefaultClockBound = 5 * time.Second  // B, see WithClockBound
 )
 
 // A RecycledOption configures a Recycled. If its value is invalid, Assign returns an error that wraps
@@ -121,11 +123,17 @@ func WithName(name string) RecycledOption {
 // maxNameLength is the greatest length of a name: a store may have a column for it.
 const maxNameLength = 128
 
-// WithWorkerID makes the assigner lease the slot of one worker ID only, such as the ordinal of a
+// WithWorkerID makes the assigner lease the slot of one worker ID only, for example that of the ordinal of a
 // StatefulSet pod (see StatefulSetOrdinal). Two claimants of one worker ID cannot both have it: the
 // second waits until the slot becomes free, or Assign returns a *SlotHeldError. If the holder crashed,
-// the slot becomes free at its last grant and a grace. So keep grants short: use a borrow limit of
-// seconds (uid.WithMaxBorrow).
+// the slot becomes free at the end of its last grant and a grace (the sum of clock bound and skew). So keep
+// grants short: use a borrow limit of seconds (uid.WithMaxBorrow), and reserve less ahead
+// (uid.WithReserveAhead). With WithName too, a holder that crashed and has the same name again does not
+// wait for the grace.
+//
+// The pool contains all slots from its first worker ID up to this one: Assign adds those that are missing, 32
+// in one write, so a great worker ID costs time once. Other generators of the pool without WithWorkerID may
+// take any of these slots, also this one. So do not mix both kinds in one pool.
 func WithWorkerID(workerID int64) RecycledOption {
 	return recycledOption(func(c *recycledConfig) {
 		if workerID < 0 {
@@ -153,7 +161,7 @@ func WithFirstWorkerID(workerID int64) RecycledOption {
 // store's clock. It must be greater than the clock bound. The default is DefaultHorizon. For full
 // borrowing it must be at least the sum of the clock bound, the generator's borrow limit, 1.5 times what
 // it reserves ahead, and one time unit; a generator with a greater borrow limit reduces it, and logs
-// that. After a failover, new leases begin later by H.
+// that. After a failover of a store that can lose writes, new leases begin later by F + H + M.
 func WithHorizon(d time.Duration) RecycledOption {
 	return recycledOption(func(c *recycledConfig) { c.horizon = d })
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // A BoundedLease is a Lease whose grants never reach further into the future than its horizon. A generator
-// that wants more waits for the clock, and does not ask again before that.
+// that requires more waits for the clock, and does not ask again before that. It borrows only as much time
+// as such grants allow, see uid.WithMaxBorrow.
 type BoundedLease interface {
 	Lease
 

@@ -38,8 +38,8 @@
 // package workerassign set. So
 //
 //   - a restart of Redis or a failover ends all leases: generators use what they were granted, and then
-//     wait for F + H + M, 110 s by default. For a shorter wait use a smaller horizon, and a borrow limit
-//     (uid.WithMaxBorrow) of seconds.
+//     wait until F + H + M after the change was noticed, 110 s by default. doc/fleet.md has the numbers. For
+//     a shorter wait use a smaller F, M and horizon, and a borrow limit (uid.WithMaxBorrow) of seconds.
 //   - F must be at least the time for which an old primary may go on acknowledging writes after another
 //     server was promoted. Bound that time on the servers: min-replicas-to-write 1 and min-replicas-max-lag
 //     10 make a primary that lost its replicas refuse writes after about 10 s.

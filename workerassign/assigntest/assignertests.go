@@ -11,8 +11,8 @@ import (
 
 // An AssignerHarness gives RunAssignerTests assigners to test, and faults.
 type AssignerHarness struct {
-	// NewAssigner returns a new assigner on the pool with a name, like another process has it. The first
-	// assigner of a name finds an empty store. Names are those of Harness.NewStore. NewAssigner may use
+	// NewAssigner returns a new assigner on the pool of the given name, as another process would have it.
+	// The first assigner of a name finds an empty store. Names are those of Harness.NewStore. NewAssigner may use
 	// tb.Cleanup.
 	//
 	// An assigner on a new pool must not have a floor: for Recycled, use WithNewPool. To test leases that

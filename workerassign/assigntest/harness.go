@@ -12,7 +12,7 @@ import (
 
 // A Harness gives RunStoreTests stores to test, and faults.
 type Harness struct {
-	// NewStore returns a new client of the pool with a name, like another process has it. The first
+	// NewStore returns a new client of the pool of the given name, as another process would have it. The first
 	// client of a name finds an empty store. A name consists of 1 to 20 characters a to z and 2 to 7,
 	// and is not used again. NewStore may use tb.Cleanup to close the client.
 	NewStore func(tb testing.TB, pool string) workerassign.SlotStore

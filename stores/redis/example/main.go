@@ -48,7 +48,7 @@ func run(out io.Writer, address, pool string, newPool bool) (err error) {
 	}
 	workers := workerassign.NewRecycled(redis.New(client, redis.WithPool(pool)), opts...)
 
-	// The generator calls Redis here, then every 30 seconds or so to extend its lease, and not for a UID.
+	// The generator calls Redis here, then about every 12 seconds to extend its lease, and not for a UID.
 	// With a borrow limit of seconds, others wait less for its worker ID if it crashes.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
