@@ -37,7 +37,7 @@ func (c counted) Write(ctx context.Context, w workerassign.SlotWrite) (bool, err
 	return ok, err
 }
 
-// Starts measures how long it takes until many hosts that start at the same time have a slot each: 300 hosts on
+// Starts measures how long it takes until many hosts that start at the same time have a slot each: 100 hosts on
 // an empty pool, and more hosts on a pool with as many released slots: 10,000 with FullEnv, and 1,000 without.
 func Starts(t *testing.T, newStore func() workerassign.SlotStore) {
 	s := starts{t: t, req: Request(), store: newStore()}
@@ -47,7 +47,7 @@ func Starts(t *testing.T, newStore func() workerassign.SlotStore) {
 		s.assigners = append(s.assigners, workerassign.NewRecycled(counted{newStore(), &s.reads, &s.writes, &s.lost},
 			workerassign.WithTimeout(5*time.Minute), workerassign.WithHorizon(time.Hour), workerassign.WithClockBound(30*time.Minute)))
 	}
-	s.start(300, "an empty pool")
+	s.start(100, "an empty pool")
 	hosts := 1000
 	if os.Getenv(FullEnv) != "" {
 		hosts = 10_000

@@ -58,7 +58,7 @@
 // # Cost
 //
 // Assign reads in two round trips, or in three if no slot was released, and makes one write. Reserve makes one read and one write of one key. Reads are linearizable: they cost a round trip
-// between the members, and no disk write. See doc/fleet.md for measurements.
+// between the members, and no disk write.
 //
 // Released slots are found by an index that is sorted by a hash, from a random position, so that hosts
 // that start together find different ones. It has no key for slots that are held, so that a Reserve writes

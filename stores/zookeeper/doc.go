@@ -60,11 +60,11 @@
 // # Cost
 //
 // Assign makes two writes, and Reserve makes two. Each also reads some znodes from the server that the
-// connection has, which costs the ensemble nothing. See doc/fleet.md for measurements. Released slots are
-// found by an index in 16 parts; Read chooses a part at random, and slots at random in it, so that hosts that
-// start together find different ones. Slots whose holders crashed are found, if no released one is, by reading a
-// random range of slots, at most 32 of them. So in a pool of more than 32 slots Recycled may add a slot although a crashed one
-// is free. When the layout is full, it reads all of them.
+// connection has, which costs the ensemble nothing. Released slots are found by an index in 8 parts. Read
+// chooses a part at random, and slots at random in it, so that hosts that start together find different ones.
+// Slots whose holders crashed are found, if no released one is, by reading a random range of slots, at most 16
+// of them. So in a pool of more than 16 slots Recycled may add a slot although a crashed one is free. When the
+// layout is full, it reads all of them.
 //
 // # Blocking
 //

@@ -21,7 +21,7 @@ import (
 const DefaultPath = "/ringuid"
 
 // freeParts is the number of parts of the index of released slots.
-const freeParts = 16
+const freeParts = 8
 
 // Store is a workerassign.SlotStore. New returns one. It is safe for concurrent use. Its methods block until
 // ZooKeeper answers, the client loses its connection, or the context ends.
