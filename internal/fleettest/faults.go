@@ -20,9 +20,6 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// FullEnv is the name of an environment variable. If it is set, Kills returns the full number.
-const FullEnv = "RINGUID_FULL"
-
 // Kills returns how often a test kills the server: a hundred times, or fewer without FullEnv.
 func Kills() int {
 	if os.Getenv(FullEnv) != "" {
