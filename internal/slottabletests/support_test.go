@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package slottabletests tests slot tables of workerassign against servers that fail: it takes minutes, and so
 // runs next to the tests of workerassign.
 package slottabletests
