@@ -77,7 +77,7 @@ func testQueryAll(t *storeTest) {
 // Free finds slots that are free by the store's clock, and no other ones.
 func testQueryFree(t *storeTest) {
 	isFree := map[int64]bool{}
-	s := t.create(60, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	t.create(60, func(s workerassign.PoolState, id int64) workerassign.Slot {
 		slot := newSlot(s, id)
 		switch id % 6 {
 		case 0: // released
@@ -114,7 +114,7 @@ func testQueryFree(t *storeTest) {
 	}
 	// A slot becomes free when the clock reaches its FreeAt.
 	const soon = 300 * time.Millisecond
-	s = t.read(t.store, workerassign.SlotQuery{})
+	s := t.read(t.store, workerassign.SlotQuery{})
 	slot := heldSlot(s, s.Pool.Slots)
 	slot.Until, slot.FreeAt = floorMS(s.Now), floorMS(s.Now.Add(soon))
 	p := s.Pool
