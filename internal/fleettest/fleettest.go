@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,17 @@ const (
 	reserve    = 200 * time.Millisecond
 	workerBits = 8
 )
+
+// FullEnv is the name of an environment variable. If it is set, Kills returns the full number.
+const FullEnv = "RINGUID_FULL"
+
+// Kills returns how often a test kills the server: a hundred times, or fewer without FullEnv.
+func Kills() int {
+	if os.Getenv(FullEnv) != "" {
+		return 100
+	}
+	return 15
+}
 
 // Layout returns the layout of the generators.
 func Layout() bitsalloc.Layout {
