@@ -20,14 +20,6 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Kills returns how often a test kills the server: a hundred times, or fewer without FullEnv.
-func Kills() int {
-	if os.Getenv(FullEnv) != "" {
-		return 100
-	}
-	return 15
-}
-
 // Kill kills the server many times in the middle of Assign, Reserve and Release, while generators run. No UID
 // is generated twice. newAssigner returns another client of the store.
 func Kill(t *testing.T, newAssigner func() workerassign.Assigner, kill, restart func()) {

@@ -20,9 +20,6 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// FullEnv is the name of an environment variable. If it is set, tests run in full size.
-const FullEnv = "RINGUID_FULL"
-
 // The times of the pools and generators.
 const (
 	Horizon    = 800 * time.Millisecond
