@@ -45,10 +45,25 @@ scripts/cross.sh
 export RINGUID_REQUIRE_SERVER=1
 
 all=$(modules)
-for module in $all; do
-	step "tests with the race detector in $module"
-	(cd "$module" && go test -race -count=1 -timeout 10m ./...)
-done
+
+# race MODULE runs the tests of a module with the race detector.
+race() {
+	step "tests with the race detector in $1"
+	(cd "$1" && go test -race -count=1 -timeout 15m ./...)
+}
+
+# The tests of the other modules mostly wait for their servers, so they run next to those of the root module.
+(
+	for module in $all; do
+		[ "$module" = . ] || race "$module"
+	done
+) >"$run/nested.log" 2>&1 &
+nested=$!
+race .
+status=0
+wait "$nested" || status=$?
+cat "$run/nested.log"
+[ "$status" = 0 ] || exit "$status"
 
 # With RINGUID_FULL, the tests of uniqueness run in full size.
 step "larger tests without the race detector"

@@ -20,6 +20,8 @@ type rolloverLog struct {
 	rolloverAt time.Time // when a rollover was last logged; at first, when the generator was constructed
 	changes    uint64    // the number of lease changes at that time
 	lostAt     time.Time // when a lost lease was last logged
+	limitedTo  int64     // the least borrow limit that was logged, in units; 0 if none was
+	isLimited  bool      // whether one was
 }
 
 // rolledOver logs a rollover to a lease, with how often rollovers occur and how long the worker IDs
@@ -51,4 +53,19 @@ func (l *rolloverLog) lost(by *leasing.HeldLease, now time.Time, changes uint64,
 	l.lostAt = now
 	l.cfg.log.Log(slog.LevelWarn, msgLeaseLost, "worker_id", by.WorkerID(),
 		"rollovers", changes, "err", err)
+}
+
+// limited logs that the borrow limit is less than the option's, because of the lease's horizon: once, and
+// again if a later lease reduces it further.
+func (l *rolloverLog) limited(h *leasing.HeldLease, limit int64, rollsOver bool) {
+	unit := l.cfg.format.Unit()
+	if limit >= int64(l.cfg.borrow/unit) || l.isLimited && limit >= l.limitedTo {
+		return
+	}
+	l.isLimited, l.limitedTo = true, limit
+	horizon, _ := h.Horizon()
+	l.cfg.log.Log(slog.LevelWarn, "uid: the borrow limit is reduced, because grants of the lease do not reach further; "+
+		"for a greater one, raise the horizon of the pool or reserve less ahead; without rollover, a generator at the limit continues at the layout's rate",
+		"borrow_limit", time.Duration(limit)*unit, "configured", l.cfg.borrow, "horizon", time.Duration(horizon)*unit,
+		"reserve_ahead", l.cfg.reserve, "ring_time", l.cfg.ringTime(), "rollover", rollsOver)
 }

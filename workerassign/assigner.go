@@ -18,7 +18,7 @@ type Assigner interface {
 }
 
 // A Request describes the generator that asks for a lease. All fields are optional for Disposable,
-// File and Static. Prefix and Divide require MaxWorkerID.
+// File and Static. Prefix and Divide require MaxWorkerID. Recycled requires MaxWorkerID and Format.
 type Request struct {
 	// Now is the generator's clock, so that assigner and generator agree on the time. It is
 	// safe for concurrent use and never goes back. nil means time.Now.

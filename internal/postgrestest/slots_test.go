@@ -1,0 +1,316 @@
+package postgrestest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// Slot tables on PostgreSQL fulfil the contract of SlotStore, at both isolation levels.
+func TestSlotTableConformance(t *testing.T) {
+	for _, level := range []string{"read committed", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			s := newSlotServer(t, "synchronous_commit=off")
+			s.isolation = level
+			assigntest.RunStoreTests(t, assigntest.Harness{
+				NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
+				Faults:   s.faults(),
+			})
+		})
+	}
+}
+
+func TestRecycledOnSlotTable(t *testing.T) {
+	s := newSlotServer(t)
+	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(s.newStore(tb, pool), workerassign.WithNewPool())
+		},
+		Faults:    s.faults(),
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: workerassign.DefaultClockBound,
+		Recycles:  true,
+	})
+}
+
+// A commit that reaches the server late is made, although Write has failed. Until then, it locks the slot.
+func TestR4LateCommit(t *testing.T) {
+	s := newSlotServer(t)
+	store := s.newStore(t, "late")
+	state, err := store.Read(t.Context(), workerassign.SlotQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := workerassign.Slot{WorkerID: 1, Revision: 1, Token: "a", History: state.History, From: state.Now, Until: state.Now, Written: state.Now, FreeAt: state.Now}
+	w := workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{slot}}
+	write := func() (bool, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		return store.Write(ctx, w)
+	}
+	s.during(connLateCommit, func() {
+		if ok, err := write(); ok || err == nil {
+			t.Errorf("Write() = %v, %v; want an error", ok, err)
+		}
+	})
+	w.Slots[0].Token = "b"
+	if ok, err := write(); ok || err == nil {
+		t.Errorf("while another transaction is open, Write() = %v, %v; want an error", ok, err)
+	}
+	s.deliver()
+	state, err = store.Read(t.Context(), workerassign.SlotQuery{All: true})
+	if err != nil || len(state.Slots) != 1 || state.Slots[0].Token != "a" {
+		t.Errorf("Read() = %+v, %v; want the slot of the late commit", state, err)
+	}
+	if ok, err := write(); ok || err != nil {
+		t.Errorf("Write() = %v, %v; want false", ok, err)
+	}
+}
+
+// slotService creates an account with the privileges of PRIVILEGES ON SLOTS. Nobody else may execute the
+// functions that the history requires, so that the last statement matters.
+func slotService(t *testing.T, db *sqlx.DB) {
+	t.Helper()
+	statements := newSection(t, "PRIVILEGES ON SLOTS", "<password>", "secret")
+	db.MustExec("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+	for len(statements.remaining) > 0 {
+		db.MustExec(statements.nextStatement(""))
+	}
+}
+
+// An account with the recommended privileges can do all that Recycled does, and nothing else. The query
+// shows who holds which worker ID.
+func TestSchemaSlots(t *testing.T) {
+	s := postgrestest.Start(t)
+	db := idsDatabase(t, s)
+	slotService(t, db)
+	service := openAsService(t, s)
+	store := workerassign.NewSlotTable(service)
+	lease := func(opts ...workerassign.RecycledOption) workerassign.Lease {
+		t.Helper()
+		l, err := workerassign.NewRecycled(store, append(opts, workerassign.WithNewPool(), quiet())...).Assign(t.Context(), recycledRequest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Reserve(t.Context(), time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	lease(workerassign.WithName("orders-3"))
+	released := lease()
+	lease(workerassign.WithName("crashed"))
+	if err := released.Release(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	db.MustExec("UPDATE worker_slot SET free_at_ms = 1000 WHERE holder_name = 'crashed'")
+	var rows []struct {
+		WorkerID int64      `db:"worker_id"`
+		State    string     `db:"state"`
+		Name     *string    `db:"holder_name"`
+		Host     *string    `db:"holder_host"`
+		Process  *string    `db:"holder_process"`
+		Since    *time.Time `db:"since"`
+		Until    time.Time  `db:"until"`
+		FreeAt   time.Time  `db:"free_at"`
+	}
+	if err := service.Select(&rows, newSection(t, "WHAT A SLOT MEANS").nextStatement("SELECT worker_id")); err != nil || len(rows) != 3 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if rows[0].State != "held" || rows[1].State != "released" || rows[2].State != "expired" || *rows[0].Name != "orders-3" || *rows[0].Host == "" ||
+		time.Since(*rows[0].Since).Abs() > time.Minute || (time.Until(rows[0].Until)-time.Minute).Abs() > 10*time.Second {
+		t.Errorf("the rows are %+v", rows)
+	}
+	for _, forbidden := range []string{
+		"DELETE FROM worker_slot", "DELETE FROM worker_pool", "UPDATE worker_slot SET worker_id = 7", "UPDATE worker_pool SET id = 1",
+		"TRUNCATE worker_slot", "DROP TABLE worker_pool", "ALTER TABLE worker_slot ADD n INT", "SELECT * FROM worker_node", "CREATE TABLE t (n INT)",
+	} {
+		_, err := service.Exec(forbidden)
+		wantState(t, err, "as the service: "+forbidden, "42501")
+	}
+	permanent := func(text string) {
+		t.Helper()
+		_, err := store.Read(t.Context(), workerassign.SlotQuery{})
+		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), text) {
+			t.Errorf("Read() = %v, want a permanent error with %q", err, text)
+		}
+	}
+	db.MustExec("REVOKE SELECT ON worker_slot FROM service")
+	permanent("schema.postgres.sql under PRIVILEGES ON SLOTS")
+	db.MustExec("DROP TABLE worker_slot")
+	permanent("apply schema.postgres.sql")
+}
+
+// quiet is discardLog for Recycled.
+func quiet() workerassign.RecycledOption { return discardLog().(workerassign.RecycledOption) }
+
+// recycledRequest returns a request of a generator.
+func recycledRequest() workerassign.Request {
+	return workerassign.Request{Format: "a format", MaxWorkerID: 1000}
+}
+
+// The statements raise the floor: all leases end, and no lease begins before the floor.
+func TestSchemaRaiseFloor(t *testing.T) {
+	db := idsDatabase(t, postgrestest.Start(t))
+	r := workerassign.NewRecycled(workerassign.NewSlotTable(db, workerassign.WithHistory("1")), quiet(),
+		workerassign.WithFencing(4*time.Second), workerassign.WithSkew(2*time.Second), workerassign.WithHorizon(20*time.Second))
+	l, err := r.Assign(t.Context(), recycledRequest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := newSection(t, "SLOTS AFTER A RESTORED BACKUP")
+	admin, err := db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	begin := time.Now()
+	for len(statements.remaining) > 0 {
+		if _, err := admin.ExecContext(t.Context(), statements.nextStatement("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
+		t.Errorf("Reserve of a lease from before the floor returns %v, want ErrLeaseLost", err)
+	}
+	l, err = r.Assign(t.Context(), recycledRequest())
+	if err != nil || l.NotBefore().Before(begin.Add(26*time.Second).Truncate(time.Millisecond)) {
+		t.Errorf("Assign() = %v, %v; want a lease that begins 26s after %v", l, err, begin)
+	}
+}
+
+// A database whose encoding is not UTF8 is refused, and settings that can lose writes are refused together
+// with WithHistory.
+func TestSlotTableSettings(t *testing.T) {
+	s := postgrestest.Start(t, "fsync=off")
+	db := idsDatabase(t, s)
+	s.Admin().MustExec("CREATE DATABASE latin1 ENCODING LATIN1 TEMPLATE template0")
+	latin1 := postgrestest.Open(t, s.DSN("postgres", "", "latin1"))
+	postgrestest.RunScript(t, latin1, schemaScript(t))
+	for _, tt := range []struct {
+		store workerassign.SlotStore
+		text  string
+	}{
+		{workerassign.NewSlotTable(latin1), "must be UTF8"},
+		{workerassign.NewSlotTable(db, workerassign.WithHistory("h")), "fsync is off"},
+	} {
+		if _, err := tt.store.Read(t.Context(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("Read() = %v, want a permanent error with %q", err, tt.text)
+		}
+	}
+	if state, err := workerassign.NewSlotTable(db).Read(t.Context(), workerassign.SlotQuery{}); err != nil || state.NoLoss {
+		t.Errorf("Read() = %+v, %v", state, err)
+	}
+}
+
+// R7: a standby is promoted that lacks the last writes, while generators run. No UID exists twice. With a
+// history that does not change, which turns R7 off, the same test finds duplicates.
+func TestR7Failover(t *testing.T) {
+	for name, opts := range map[string][]workerassign.SlotTableOption{"on": nil, "off": {workerassign.WithHistory("always the same")}} {
+		t.Run(name, func(t *testing.T) {
+			primary := postgrestest.Start(t)
+			slotService(t, idsDatabase(t, primary))
+			standby := primary.Standby()
+			// The driver finds the server that accepts writes.
+			dsn := fmt.Sprintf("postgres://service:secret@%s,%s/ids?sslmode=disable&target_session_attrs=read-write&connect_timeout=2", primary.Address(), standby.Address())
+			var (
+				mu         sync.Mutex
+				seen       = map[uid.ID]int{}
+				duplicates int
+				afterwards = map[int]int{} // how many UIDs each generator has generated since the failover
+				promoted   time.Time
+				running    sync.WaitGroup
+			)
+			ctx, stop := context.WithCancel(t.Context())
+			defer running.Wait()
+			defer stop()
+			generators := 0
+			start := func(n int) {
+				for range n {
+					number := generators
+					generators++
+					pool := postgrestest.Open(t, dsn)
+					running.Go(func() {
+						a := workerassign.NewRecycled(workerassign.NewSlotTable(pool, opts...), workerassign.WithNewPool(), quiet(),
+							workerassign.WithHorizon(12*time.Second), workerassign.WithFencing(time.Second), workerassign.WithSkew(time.Second),
+							workerassign.WithClockBound(3*time.Second))
+						g, err := uid.NewDefault(ctx, a, uid.WithReserveAhead(3*time.Second), uid.WithMaxBorrow(time.Second), uid.WithRollover(false),
+							uid.WithLogger(slog.New(slog.DiscardHandler)))
+						if err != nil {
+							if ctx.Err() == nil {
+								t.Errorf("generator %d: %v", number, err)
+							}
+							return
+						}
+						defer g.Close()
+						for ctx.Err() == nil {
+							id, err := g.Next()
+							mu.Lock()
+							if err == nil {
+								if other, again := seen[id]; again {
+									if duplicates++; duplicates == 1 {
+										t.Logf("generators %d and %d have both generated %v", other, number, g.Parse(id))
+									}
+								}
+								seen[id] = number
+								if !promoted.IsZero() {
+									afterwards[number]++
+								}
+							}
+							mu.Unlock()
+							time.Sleep(5 * time.Millisecond)
+						}
+					})
+				}
+			}
+			start(4)
+			time.Sleep(2 * time.Second)
+			standby.WaitReceived(primary)
+			standby.Disconnect()
+			start(4) // the standby never learns of their slots
+			time.Sleep(4 * time.Second)
+			primary.Kill()
+			standby.Promote()
+			mu.Lock()
+			promoted = time.Now()
+			mu.Unlock()
+			start(4)
+			for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+				mu.Lock()
+				working, found := 0, duplicates
+				for n := range generators {
+					if afterwards[n] > 1000 {
+						working++
+					}
+				}
+				mu.Unlock()
+				if working == generators || name == "off" && found > 100 {
+					t.Logf("%d generators work %v after the promotion; %d duplicates", working, time.Since(promoted).Round(time.Millisecond), found)
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Errorf("%d of %d generators work a minute after the promotion", working, generators)
+					break
+				}
+			}
+			stop()
+			running.Wait()
+			t.Logf("%d UIDs, %d duplicates", len(seen), duplicates)
+			if (duplicates > 0) != (name == "off") {
+				t.Errorf("with R7 %s there are %d duplicates among %d UIDs", name, duplicates, len(seen))
+			}
+		})
+	}
+}
