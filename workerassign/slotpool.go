@@ -1,0 +1,92 @@
+package workerassign
+
+import (
+	"context"
+	"fmt"
+)
+
+// createPool creates the pool. It begins with a floor if it may have been lost (R7).
+func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
+	cfg := &a.recycled.cfg
+	p := Pool{
+		Revision: 1, Format: a.req.Format, First: cfg.firstWorkerID,
+		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
+		History: s.History, Since: s.nowUp(),
+	}
+	if !s.NoLoss && (!cfg.newPool || a.recycled.seen.Load()) {
+		p.noteHistory(s, a.log)
+	}
+	_, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+	return temporary(err)
+}
+
+// checkPool checks whether the pool is for generators such as this one.
+func (a *slotAssign) checkPool(p Pool) error {
+	if p.Format != a.req.Format {
+		return fmt.Errorf("%w: the pool's format is %q, and this generator's is %q; use another pool for another format", ErrPoolFormat, p.Format, a.req.Format)
+	}
+	if first := a.recycled.cfg.firstWorkerID; p.First != first {
+		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)
+	}
+	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
+		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", ErrOption, bound, p.Horizon)
+	}
+	return nil
+}
+
+// checkAdds is called when slots were not added. It returns an error if that is so again and again, and
+// not because another process has changed the pool, but because the slots exist.
+func (a *slotAssign) checkAdds(ctx context.Context, s PoolState) error {
+	if s.Pool.Revision != a.stuckRevision {
+		a.stuckAdds, a.stuckRevision = 0, s.Pool.Revision
+	}
+	if a.stuckAdds++; a.stuckAdds < maxStuckAdds {
+		return nil
+	}
+	next := s.Pool.First + s.Pool.Slots
+	now, err := a.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{next}})
+	if err != nil || now.Pool.Revision != s.Pool.Revision || len(now.Slots) == 0 {
+		return temporary(err)
+	}
+	return fmt.Errorf("%w: the slot of worker ID %d exists, although the pool has %d slots: somebody deleted the pool's record; see doc/fleet.md",
+		ErrPool, next, s.Pool.Slots)
+}
+
+// addition returns the write that adds slots. The pool's record is written too, so that the write is
+// compared with every other that adds slots or raises the floor.
+func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
+	p := s.Pool
+	begin := later(s.nowUp(), p.Floor) // R3
+	w := SlotWrite{History: s.History, Pool: &p}
+	for n := range count {
+		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
+			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})
+	}
+	p.Revision++
+	p.Slots += count
+	return w
+}
+
+// missingSlot returns the worker ID of a slot that the pool should have, if s, which has all slots, has not.
+func missingSlot(s PoolState) (workerID int64, ok bool) {
+	exists := map[int64]bool{}
+	for _, slot := range s.Slots {
+		exists[slot.WorkerID] = true
+	}
+	for n := range s.Pool.Slots {
+		if !exists[s.Pool.First+n] {
+			return s.Pool.First + n, true
+		}
+	}
+	return 0, false
+}
+
+// missingSlotError returns the error for a slot that the pool should have.
+func missingSlotError(p Pool, workerID int64) error {
+	if p.Revision == 0 || workerID >= p.First+p.Slots {
+		return fmt.Errorf("%w: the slot of worker ID %d is missing, and the pool has %d slots: the store has lost writes, or somebody deleted the pool: see doc/fleet.md",
+			ErrPool, workerID, p.Slots)
+	}
+	return fmt.Errorf("%w: the slot of worker ID %d is missing, although slots %d to %d were added; slots must never be deleted: see doc/fleet.md",
+		ErrPool, workerID, p.First, p.First+p.Slots-1)
+}
