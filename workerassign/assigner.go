@@ -40,6 +40,11 @@ type Request struct {
 	// compare the whole text and not parse it.
 	Format string
 
+	// ReserveAhead is how far ahead of need the generator reserves time (uid.WithReserveAhead); 0 if it is
+	// not known. A generator asks for 1.5 times as much, and asks again when a quarter of that is used. Recycled
+	// uses it to decide how long a slot is kept for a holder that may still be alive (R5).
+	ReserveAhead time.Duration
+
 	// Logger is the generator's logger. nil means slog.Default(). An assigner that has its own
 	// logger uses that one instead. An assigner must not call the logger while it holds a lock,
 	// because the log handler may call the generator.

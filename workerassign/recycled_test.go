@@ -29,6 +29,8 @@ type fleet struct {
 	*assigntest.Memory
 	log strings.Builder
 	max int64 // the greatest worker ID
+
+	reserveAhead time.Duration // of the generators
 }
 
 // inFleet runs a test with a store.
@@ -36,7 +38,7 @@ func inFleet(t *testing.T, test func(f *fleet), opts ...assigntest.MemoryOption)
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(12345*time.Hour + 678901*time.Nanosecond) // not a whole millisecond
-		test(&fleet{T: t, Memory: assigntest.NewMemory(opts...), max: 63})
+		test(&fleet{T: t, Memory: assigntest.NewMemory(opts...), max: 63, reserveAhead: 30 * time.Second})
 	})
 }
 
@@ -50,7 +52,7 @@ func (f *fleet) assignerOn(s workerassign.SlotStore, opts ...workerassign.Recycl
 }
 
 func (f *fleet) request() workerassign.Request {
-	return workerassign.Request{MaxWorkerID: f.max, Format: "1-28-22-13", Logger: slog.New(slog.NewTextHandler(&f.log, nil))}
+	return workerassign.Request{MaxWorkerID: f.max, Format: "1-28-22-13", ReserveAhead: f.reserveAhead, Logger: slog.New(slog.NewTextHandler(&f.log, nil))}
 }
 
 // assign takes a lease, which must be granted.

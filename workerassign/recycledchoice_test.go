@@ -42,7 +42,7 @@ func TestChoiceByName(t *testing.T) {
 					f.Errorf("round %d: %s has worker ID %d, and had %d", round, name, l.WorkerID(), id)
 				}
 				had[name] = l.WorkerID()
-				f.reserve(l, 20*time.Second)
+				f.reserve(l, 45*time.Second)
 				leases = append(leases, l)
 			}
 			for n, l := range leases {
@@ -50,7 +50,7 @@ func TestChoiceByName(t *testing.T) {
 					f.release(l)
 				}
 			}
-			time.Sleep(21 * time.Second)
+			time.Sleep(46 * time.Second)
 		}
 		if n := f.Dump().Pool.Slots; n != 8 {
 			f.Errorf("8 names and 5 leases without one need %d slots, want 8", n)

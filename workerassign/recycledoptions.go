@@ -37,20 +37,18 @@ type recycledConfig struct {
 	fencing       time.Duration // F
 	skew          time.Duration // M
 	clockBound    time.Duration // B
-	reserveAhead  time.Duration // of the generators
 	newPool       bool
 }
 
 func newRecycledConfig() recycledConfig {
 	return recycledConfig{
-		config:       newConfig(),
-		workerID:     -1,
-		holder:       describeProcess,
-		horizon:      DefaultHorizon,
-		fencing:      DefaultFencing,
-		skew:         DefaultSkew,
-		clockBound:   DefaultClockBound,
-		reserveAhead: 30 * time.Second,
+		config:     newConfig(),
+		workerID:   -1,
+		holder:     describeProcess,
+		horizon:    DefaultHorizon,
+		fencing:    DefaultFencing,
+		skew:       DefaultSkew,
+		clockBound: DefaultClockBound,
 	}
 }
 
@@ -95,9 +93,18 @@ func (c *recycledConfig) nextFree(s PoolState, slot Slot) time.Time {
 }
 
 // nameNeedsNoGrace reports whether a claimant of the same name may take a slot without grace (R5): its
-// former holder, if it were alive, would have extended the slot in time.
-func (c *recycledConfig) nameNeedsNoGrace(p Pool) bool {
-	return c.reserveAhead*9/8 > c.clockBound+p.Skew+callTime
+// former holder, if it were alive, would have extended the slot in time. It would have begun to try when the grant
+// reached 1.125 times what it reserves ahead.
+//
+// What the holder reserves ahead is not in the slot, and a claimant of another version of a service may reserve
+// more. So the lesser of two values counts: the claimant's own, and what the holder's last grant shows, which
+// reached at least 1.5 times that far beyond the store's clock. The latter is too great if the holder was borrowing
+// time. Then the claimant may take the slot of a holder that is alive, which costs that one its lease. It is never a
+// duplicate, because the claimant's lease begins at the end of that grant (R3).
+func (c *recycledConfig) nameNeedsNoGrace(p Pool, s Slot, reserveAhead time.Duration) bool {
+	shown := s.Until.Sub(s.Written) / 3 * 2
+	reserveAhead = min(reserveAhead, shown, maxPoolDuration)
+	return reserveAhead/8*9 > c.clockBound+p.Skew+callTime
 }
 
 // callTime is the longest time that one call of a store is assumed to take.
@@ -106,6 +113,10 @@ const callTime = 10 * time.Second
 // WithName makes the assigner prefer the slot that the given name had last: a stable worker ID for a host
 // or a pod, whose UIDs keep their order across restarts. Two generators must not have one name at the
 // same time; if they do, each has a slot of its own, and the worker IDs are not stable.
+//
+// If the holder crashed, a generator of the same name does not wait for the grace after the end of the last grant,
+// provided that both reserve enough ahead: 1.125 times that (uid.WithReserveAhead) must exceed the clock bound, the
+// skew and 10 seconds.
 func WithName(name string) RecycledOption {
 	return recycledOption(func(c *recycledConfig) {
 		if name == "" || len(name) > maxNameLength {
@@ -128,8 +139,8 @@ const maxNameLength = 128
 // second waits until the slot becomes free, or Assign returns a *SlotHeldError. If the holder crashed,
 // the slot becomes free at the end of its last grant and a grace (the sum of clock bound and skew). So keep
 // grants short: use a borrow limit of seconds (uid.WithMaxBorrow), and reserve less ahead
-// (uid.WithReserveAhead). With WithName too, a holder that crashed and has the same name again does not
-// wait for the grace.
+// (uid.WithReserveAhead). With WithName too, a holder that crashed and has the same name again may not have to
+// wait for the grace: see there.
 //
 // The pool contains all slots from its first worker ID up to this one: Assign adds those that are missing, 32
 // in one write, so a great worker ID costs time once. Other generators of the pool without WithWorkerID may

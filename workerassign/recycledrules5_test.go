@@ -99,53 +99,6 @@ func TestRule5GraceAfterWrite(t *testing.T) {
 	})
 }
 
-// R5: a claimant of the same name needs no grace, but the grant must have ended.
-func TestRule5SameName(t *testing.T) {
-	for after, want := range map[time.Duration]bool{-19 * time.Second: false, -2 * time.Millisecond: false, 2 * time.Millisecond: true} {
-		inFleet(t, func(f *fleet) {
-			named := workerassign.WithName("orders-3")
-			l := f.assign(f.assigner(named))
-			until := f.reserve(l, 20*time.Second)
-			time.Sleep(20*time.Second + after)
-			next := f.assign(f.assigner(named))
-			if got := next.WorkerID() == l.WorkerID(); got != want {
-				f.Errorf("%v after the end of a grant its slot was taken by its name: %v, want %v", after, got, want)
-			}
-			if want && !next.NotBefore().Equal(until) {
-				f.Errorf("the next lease begins at %v, want %v", next.NotBefore(), until)
-			}
-		})
-	}
-}
-
-// R5: without the inequality, a claimant of the same name waits for the grace too.
-func TestRule5SameNameNeedsGrace(t *testing.T) {
-	inFleet(t, func(f *fleet) {
-		opts := []workerassign.RecycledOption{workerassign.WithName("orders-3"), workerassign.WithClockBound(30 * time.Second)}
-		l := f.assign(f.assigner(opts...))
-		f.reserve(l, 20*time.Second)
-		time.Sleep(20*time.Second + 4*time.Millisecond)
-		if f.takes(l.WorkerID(), opts...) {
-			f.Error("a slot was taken by its name without grace, although the clock bound is longer than what generators reserve ahead")
-		}
-	})
-}
-
-// R5: a lease that has not reserved time yet is not taken by another of the same name.
-func TestRule5SameNameAtOnce(t *testing.T) {
-	inFleet(t, func(f *fleet) {
-		named := workerassign.WithName("orders-3")
-		first := f.assign(f.assigner(named))
-		time.Sleep(5 * time.Millisecond)
-		second := f.assign(f.assigner(named))
-		if first.WorkerID() == second.WorkerID() {
-			f.Errorf("two generators of one name that start together both have worker ID %d: the first one has lost its lease before it could reserve time", first.WorkerID())
-		}
-		f.reserve(first, 30*time.Second)
-		f.reserve(second, 30*time.Second)
-	})
-}
-
 // R5: after a start of the store only released slots are free for one grace.
 func TestRule5AfterStart(t *testing.T) {
 	inFleet(t, func(f *fleet) {

@@ -50,7 +50,7 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 	// A lease that was never extended has been taken a moment ago, possibly by a generator of this name that
 	// is about to reserve time.
 	extended := slot.From.Before(slot.Until)
-	if cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool) {
+	if cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool, slot, a.req.ReserveAhead) {
 		return slot.Until.Before(s.Now) && slot.Until.Before(now)
 	}
 	// After a start of the store only released slots are free for one grace.

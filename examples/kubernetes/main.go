@@ -56,8 +56,8 @@ const (
 )
 
 // The options of the generators. A pod that crashed holds its worker ID until the end of its last grant, for at most
-// maxBorrow + 1.5 × reserveAhead + a second and a half, which is about 27 s. A pod that ended cleanly holds it for as
-// long as its ring reaches ahead of the clock, which is 4 s.
+// maxBorrow + 1.5 × reserveAhead + a second and a half, which is about 27 s, and a grace of 10 s. A pod that ended
+// cleanly holds it for as long as its ring reaches ahead of the clock, which is 4 s.
 const (
 	reserveAhead = 10 * time.Second // an outage of the database that is no longer than this has no effect
 	maxBorrow    = 10 * time.Second

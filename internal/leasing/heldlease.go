@@ -91,10 +91,11 @@ func (h *HeldLease) NextTry() <-chan struct{} { return h.extending.nextTry() }
 // request returns what a generator says about itself when it takes a lease.
 func (m *Manager) request() workerassign.Request {
 	return workerassign.Request{
-		Now:         m.clock.Now,
-		MaxWorkerID: m.cfg.Layout.MaxWorkerID(),
-		Format:      m.cfg.Format,
-		Logger:      m.cfg.Logger,
+		Now:          m.clock.Now,
+		MaxWorkerID:  m.cfg.Layout.MaxWorkerID(),
+		Format:       m.cfg.Format,
+		ReserveAhead: m.cfg.ReserveAhead,
+		Logger:       m.cfg.Logger,
 	}
 }
 
