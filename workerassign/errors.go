@@ -36,7 +36,7 @@ var (
 
 	// ErrPermanent matches every *DatabaseError, and other errors of stores that another try does not
 	// fix, by errors.Is.
-	ErrPermanent = errors.New("workerassign: permanent database error")
+	ErrPermanent = errors.New("workerassign: permanent error")
 
 	// ErrGaveUp matches every *RetryError, by errors.Is: the context ended before an attempt
 	// succeeded.

@@ -79,8 +79,9 @@ var (
 
 // PoolFullError reports that all worker IDs of the layout are held.
 type PoolFullError struct {
-	Held     int64     // how many worker IDs are held
-	NextFree time.Time // when the next one becomes free, by the store's clock, unless its holder extends its lease
+	Held        int64     // how many worker IDs are held, or were released and cannot be used yet
+	MaxWorkerID int64     // the greatest worker ID of the layout
+	NextFree    time.Time // when the next one becomes free, by the store's clock, unless its holder extends its lease
 }
 
 // Error implements error.
@@ -88,8 +89,8 @@ func (e *PoolFullError) Error() string {
 	if e == nil {
 		return ErrPoolFull.Error()
 	}
-	return fmt.Sprintf("%v: %d of %d; the next one becomes free at %s, unless its holder extends its lease: use a layout with more worker bits, or fewer generators",
-		ErrPoolFull, e.Held, e.Held, e.NextFree.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("%v: %d are held, and the greatest worker ID of the layout is %d; the next one becomes free at %s, unless its holder extends its lease: use a layout with more worker bits, or fewer generators",
+		ErrPoolFull, e.Held, e.MaxWorkerID, e.NextFree.UTC().Format(time.RFC3339Nano))
 }
 
 // Is reports whether target is ErrPoolFull.

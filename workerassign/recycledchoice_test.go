@@ -251,8 +251,8 @@ func TestFirstWorkerID(t *testing.T) {
 		}
 		ctx, cancel := withTimeout(f, time.Second)
 		defer cancel()
-		if _, err := f.assigner(workerassign.WithFirstWorkerID(100)).Assign(ctx, f.request()); !errors.As(err, &full) || full.Held != 3 {
-			f.Errorf("Assign from a full pool returned %v; want a *PoolFullError with 3 held", err)
+		if _, err := f.assigner(workerassign.WithFirstWorkerID(100)).Assign(ctx, f.request()); !errors.As(err, &full) || full.Held != 3 || full.MaxWorkerID != 102 {
+			f.Errorf("Assign from a full pool returned %v; want a *PoolFullError with 3 held and the greatest worker ID 102", err)
 		}
 		_, err := f.assigner().Assign(ctx, f.request())
 		if !errors.Is(err, workerassign.ErrPoolFormat) || !strings.Contains(err.Error(), "100") || !strings.Contains(err.Error(), " 0;") && !strings.Contains(err.Error(), " 0 ") {

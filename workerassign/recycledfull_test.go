@@ -12,8 +12,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
-// A full pool is an error that says how many worker IDs are held, and when the next one becomes free. If that
-// is before the deadline, Assign waits for it.
+// A full pool is an error that says how many worker IDs are held, which one is the greatest of the layout, and when
+// the next one becomes free. If that is before the deadline, Assign waits for it.
 func TestPoolFull(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		f.max = 9
@@ -32,8 +32,9 @@ func TestPoolFull(t *testing.T) {
 		if !errors.As(err, &full) || !errors.Is(err, workerassign.ErrPoolFull) {
 			f.Fatalf("Assign from a full pool returned %v, want a *PoolFullError", err)
 		}
-		if full.Held != 10 || !full.NextFree.Equal(first) || !strings.Contains(err.Error(), "10 of 10") || !strings.Contains(err.Error(), first.UTC().Format(time.RFC3339Nano)) {
-			f.Errorf("the error is %v, with %+v; want 10 held, and the next one free at %v", err, full, first)
+		want := "10 are held, and the greatest worker ID of the layout is 9; the next one becomes free at " + first.UTC().Format(time.RFC3339Nano)
+		if full.Held != 10 || full.MaxWorkerID != 9 || !full.NextFree.Equal(first) || !strings.Contains(err.Error(), want) {
+			f.Errorf("the error is %v, with %+v; want %q", err, full, want)
 		}
 		if waited := time.Since(started); waited > time.Second {
 			f.Errorf("Assign returned after %v; must return at once, because none becomes free within the deadline", waited)

@@ -103,7 +103,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 
 // fullError returns the error for a pool whose slots are all held.
 func (a *slotAssign) fullError(s PoolState) *PoolFullError {
-	e := &PoolFullError{Held: s.Pool.Slots}
+	e := &PoolFullError{Held: s.Pool.Slots, MaxWorkerID: a.req.MaxWorkerID}
 	for _, slot := range s.Slots {
 		if free := a.recycled.cfg.nextFree(s, slot); e.NextFree.IsZero() || free.Before(e.NextFree) {
 			e.NextFree = free
