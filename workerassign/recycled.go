@@ -27,7 +27,7 @@ import (
 type Recycled struct {
 	store SlotStore
 	cfg   recycledConfig
-	seen  atomic.Bool // whether the pool was there: then WithNewPool has no effect any more (R7)
+	seen  atomic.Bool // whether the pool was there: then another one begins with a floor (R7)
 }
 
 // NewRecycled returns an Assigner of the worker IDs that s keeps. It does not use the store: an invalid
@@ -192,9 +192,15 @@ func earlier(a, b time.Time) time.Time {
 // noteHistory applies rule R7: the pool takes the history of the store that s was read from, and a
 // floor.
 func (p *Pool) noteHistory(s PoolState, log *safelog.Queue) {
-	floor := roundUp(s.Now.Add(p.Fencing + p.Horizon + p.Skew))
+	previous := p.History
+	p.raiseFloor(s)
 	log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
-		"history", s.History, "previous", p.History, "floor", later(p.Floor, floor))
+		"history", p.History, "previous", previous, "floor", p.Floor)
+}
+
+// raiseFloor is noteHistory without the log.
+func (p *Pool) raiseFloor(s PoolState) {
+	floor := roundUp(s.Now.Add(p.Fencing + p.Horizon + p.Skew))
 	p.History, p.Since, p.Floor = s.History, s.nowUp(), later(p.Floor, floor)
 }
 

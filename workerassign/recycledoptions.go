@@ -218,7 +218,8 @@ func WithClockBound(d time.Duration) RecycledOption {
 // WithNewPool declares that a pool which does not exist in the store never existed, so that it begins
 // without a floor. Without this option, the first leases of a new pool on a store that can lose writes
 // begin F + H + M later, because the pool may have been lost. Use it for the first start of a fleet only.
-// It has no effect on a Recycled that has already found the pool.
+// It has no effect on a Recycled that has already found the pool, whatever the store is: if the pool disappears, the
+// next one begins with a floor.
 func WithNewPool() RecycledOption {
 	return recycledOption(func(c *recycledConfig) { c.newPool = true })
 }

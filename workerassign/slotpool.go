@@ -3,9 +3,11 @@ package workerassign
 import (
 	"context"
 	"fmt"
+	"log/slog"
 )
 
-// createPool creates the pool. It begins with a floor if it may have been lost (R7).
+// createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
+// it before.
 func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
 	cfg := &a.recycled.cfg
 	p := Pool{
@@ -13,10 +15,21 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
 		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
 		History: s.History, Since: s.nowUp(),
 	}
-	if !s.NoLoss && (!cfg.newPool || a.recycled.seen.Load()) {
-		p.noteHistory(s, a.log)
+	reason := ""
+	switch {
+	case a.recycled.seen.Load():
+		reason = "the pool is missing, although this process has used it; it is created with a floor, before which no lease begins: see doc/fleet.md"
+	case !s.NoLoss && !cfg.newPool:
+		reason = "the pool is missing, and is created with a floor, because it may have been lost; no lease begins before the floor. " +
+			"Use WithNewPool for the first start of a fleet: see doc/fleet.md"
 	}
-	_, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+	if reason != "" {
+		p.raiseFloor(s)
+	}
+	written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+	if reason != "" && (written || err != nil) { // after an error it may have been created
+		a.log.Log(slog.LevelWarn, "workerassign: "+reason, "store", a.recycled.store.String(), "history", p.History, "floor", p.Floor)
+	}
 	return temporary(err)
 }
 

@@ -32,6 +32,7 @@ var errSlotTaken = errors.New("the slot has another token")
 // ErrLeaseLost if that is so, or if the slot was taken; in the latter case they wrap errSlotTaken too.
 func (n *renewal) run(ctx context.Context) (Slot, error) {
 	r := n.recycled
+	r.seen.Store(true) // a slot of it was leased
 	l := &slotLease{recycled: r, req: n.req, workerID: n.slot.WorkerID, from: n.slot.From, history: n.slot.History, revision: n.slot.Revision}
 	retry := newSwapRetry()
 	for failures := 0; ; {
