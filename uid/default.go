@@ -68,6 +68,7 @@ func newDefaultOn(c *core) *Default {
 	d.rollback = rollbackWatch{policy: c.cfg.rollback, clock: c.clock, waiter: &d.waiter, log: c.cfg.log}
 	d.leaseChanger = leaseChanger{core: c, waiter: &d.waiter, lease: &d.lease}
 	d.lease.Store(newDefaultLease(layout, c.first, c.first.First(), c.clock.Elapsed()))
+	d.leaseChanger.horizon.note(&c.cfg, c.first)
 	return d
 }
 

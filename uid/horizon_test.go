@@ -22,6 +22,7 @@ type boundedSource struct {
 	lag      time.Duration                   // how far the store's clock is behind
 	refuse   error                           // Assign returns it for all leases but the first, if it is set
 	begins   time.Time                       // NotBefore of the first lease
+	lost     int64                           // the worker ID up to which leases are lost
 	assigned int64
 	reserved int
 }
@@ -57,7 +58,10 @@ func (l *boundedLease) Reserve(_ context.Context, until time.Time) (time.Time, e
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reserved++
-	if most := time.Now().Add(l.Horizon() - l.lag); until.After(most) {
+	if l.workerID <= l.lost {
+		return time.Time{}, workerassign.ErrLeaseLost
+	}
+	if most := time.Now().Add(l.Horizon() - l.lag); l.Horizon() > 0 && until.After(most) {
 		return most, nil
 	}
 	return until, nil
@@ -111,23 +115,27 @@ func takeAhead(t *testing.T, g Generator, d time.Duration) (got int, ahead time.
 	return got, ahead
 }
 
-// R6: the borrow limit is the horizon less 1.5 times what is reserved ahead and a unit. That is logged once.
+// R6: the borrow limit is the horizon less 1.5 times what is reserved ahead and a unit. That is logged once:
+// as a warning only if the user has set a greater limit, or if it makes the rollover impossible that the user wants.
 func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 	for name, tt := range map[string]struct {
 		horizon, reserve, limit time.Duration
 		opts                    []Option
 		rollsOver               bool
+		level                   string // of the log record; "": there is none
 	}{
-		"default of Recycled":       {70 * time.Second, 30 * time.Second, 24 * time.Second, nil, true},
-		"just enough":               {100 * time.Second, 30 * time.Second, 54 * time.Second, []Option{WithMaxBorrow(54 * time.Second)}, true},
-		"twice the ring":            {54 * time.Second, 30 * time.Second, 8 * time.Second, nil, true},
-		"less than twice the ring":  {53 * time.Second, 30 * time.Second, 7 * time.Second, nil, false},
-		"less than the ring":        {48 * time.Second, 30 * time.Second, 2 * time.Second, nil, false},
-		"nothing":                   {46 * time.Second, 30 * time.Second, 0, nil, false},
-		"less than is reserved":     {20 * time.Second, 30 * time.Second, 0, nil, false},
-		"less than a unit":          {500 * time.Millisecond, 30 * time.Second, 0, nil, false},
-		"rollover is off":           {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithRollover(false)}, false},
-		"without scheduled padding": {48 * time.Second, 30 * time.Second, 2 * time.Second, []Option{WithScheduleInterval(0)}, false},
+		"default of Recycled":       {70 * time.Second, 30 * time.Second, 24 * time.Second, nil, true, "INFO"},
+		"just enough":               {100 * time.Second, 30 * time.Second, 54 * time.Second, []Option{WithMaxBorrow(54 * time.Second)}, true, ""},
+		"a greater limit is set":    {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithMaxBorrow(25 * time.Second)}, true, "WARN"},
+		"twice the ring":            {54 * time.Second, 30 * time.Second, 8 * time.Second, nil, true, "INFO"},
+		"less than twice the ring":  {53 * time.Second, 30 * time.Second, 7 * time.Second, nil, false, "WARN"},
+		"less than the ring":        {48 * time.Second, 30 * time.Second, 2 * time.Second, nil, false, "WARN"},
+		"nothing":                   {46 * time.Second, 30 * time.Second, 0, nil, false, "WARN"},
+		"less than is reserved":     {20 * time.Second, 30 * time.Second, 0, nil, false, "WARN"},
+		"less than a unit":          {500 * time.Millisecond, 30 * time.Second, 0, nil, false, "WARN"},
+		"rollover is off":           {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithRollover(false)}, false, "INFO"},
+		"rollover is off, nothing":  {45 * time.Second, 30 * time.Second, 0, []Option{WithRollover(false)}, false, "WARN"},
+		"without scheduled padding": {48 * time.Second, 30 * time.Second, 2 * time.Second, []Option{WithScheduleInterval(0)}, false, "WARN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -153,8 +161,11 @@ func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 				}
 				flushLog(t, c)
 				want := 1
-				if tt.limit >= c.cfg.borrow {
+				if tt.level == "" {
 					want = 0
+				}
+				if n := strings.Count(log.String(), "level="+tt.level+" msg=\"uid: the borrow limit is reduced"); n != want {
+					t.Errorf("the reduction was logged %d times at the level %q, want %d:\n%s", n, tt.level, want, log)
 				}
 				if n := strings.Count(log.String(), "the borrow limit is reduced"); n != want {
 					t.Errorf("the reduction was logged %d times, want %d:\n%s", n, want, log)

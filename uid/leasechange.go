@@ -20,7 +20,8 @@ type leaseChanger struct {
 
 	// mu is held while the lease is sealed and replaced. No user code runs under it.
 	mu        sync.Mutex
-	lostAt    time.Time   // when a lost lease was last logged
+	lostAt    time.Time // when a lost lease was last logged
+	horizon   horizonLog
 	exhausted atomic.Bool // the time bits are
 
 	past    atomic.Int64 // the number of issued UIDs, without those in the unit of the lease's last one
@@ -156,6 +157,7 @@ func (c *leaseChanger) change(l *defaultLease, now int64, elapsed time.Duration,
 	c.lease.Store(newDefaultLease(c.cfg.format.layout, next, l.firstUnitOf(next), clockNow))
 	c.leases.Retire(l.held, used)
 	c.changes.Add(1)
+	c.horizon.note(&c.cfg, next)
 	c.mu.Unlock()
 	c.logLost(next.WorkerID(), err)
 	return nextLease{inUse: true}

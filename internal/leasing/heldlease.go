@@ -77,6 +77,12 @@ func (h *HeldLease) MaxAhead(limit int64) int64 {
 	return min(limit, max(h.horizon-h.manager.unitsRequested(), 0))
 }
 
+// CoversReserve reports whether all that is requested for the present unit can be granted. If not, the time that is
+// reserved ahead is shorter than configured.
+func (h *HeldLease) CoversReserve() bool {
+	return !h.bounded || h.horizon >= h.manager.unitsRequested()
+}
+
 // Horizon returns how many units beyond the clock a grant can reach. bounded is false if there is no such
 // limit.
 func (h *HeldLease) Horizon() (units int64, bounded bool) { return h.horizon, h.bounded }
