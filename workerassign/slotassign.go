@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	minWindow = 16   // how many free slots are read at first; one of them is chosen at random
-	maxWindow = 1024 // and at most: the window doubles with each lost race
-	maxBatch  = 32   // how many slots are added in one write at most: etcd has a limit of 128 operations
+	minWindow  = 16   // how many free slots are read at first; one of them is chosen at random
+	maxWindow  = 1024 // and at most: the window doubles with each lost race
+	crowdRaces = 4    // after so many lost races slots are added although a few are free
+	maxBatch   = 32   // how many slots are added in one write at most: etcd has a limit of 128 operations
 )
 
 // describeProcess returns the host name and the process ID.
@@ -35,9 +36,9 @@ type slotAssign struct {
 
 	beforeClaim func(Slot) error // nil: nothing
 
-	window   int  // how many free slots to read
-	lostAdds int  // how many times another process added slots first
-	readAll  bool // whether to read all slots, because none seems to be free
+	window    int  // how many free slots to read
+	lostRaces int  // how many times another process took the slot, or added slots, first
+	readAll   bool // whether to read all slots, because none seems to be free
 
 	// How many times in a row slots were not added although the pool's revision has not changed.
 	stuckAdds     int
@@ -102,18 +103,21 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	if cfg.workerID >= 0 {
 		return a.takeFixed(ctx, s)
 	}
-	if slot, ok := a.choose(s); ok {
+	slot, free := a.choose(s)
+	canAdd := s.Pool.First+s.Pool.Slots <= a.req.MaxWorkerID
+	if free > 0 && !(canAdd && a.isCrowded(s, free)) {
 		lease, err := a.take(ctx, s, slot)
 		if lease == nil {
+			a.lostRaces++
 			a.window = min(2*a.window, maxWindow)
 			return nil, a.shortPause(), err
 		}
 		return lease, 0, nil
 	}
-	if s.Pool.First+s.Pool.Slots <= a.req.MaxWorkerID {
-		lease, err := a.add(ctx, s, 1<<min(a.lostAdds, 5))
+	if canAdd {
+		lease, err := a.add(ctx, s, 1<<min(a.lostRaces, 5))
 		if lease == nil {
-			a.lostAdds++
+			a.lostRaces++
 			return nil, a.shortPause(), err
 		}
 		return lease, 0, nil
@@ -128,6 +132,13 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	}
 	full := a.fullError(s)
 	return nil, max(full.NextFree.Sub(s.Now), time.Millisecond), full
+}
+
+// isCrowded reports whether so many processes compete for the last free slots that it is better to add some. When the
+// slots are added, fewer than minWindow are free, because others that add slots write the pool's record too. So a
+// crowd adds at most minWindow + maxBatch slots more than it takes.
+func (a *slotAssign) isCrowded(s PoolState, free int) bool {
+	return a.lostRaces >= crowdRaces && free < minWindow && len(s.Slots) < a.window
 }
 
 // shortPause returns a random pause after another process was faster. Its maximum doubles with each attempt, so

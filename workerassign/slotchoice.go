@@ -1,14 +1,16 @@
 package workerassign
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
 
-// choose returns a slot that this generator may take. It prefers the slot of its name, then slots
+// choose returns a slot that this generator may take, and how many it may take: 0 if there is none, and the greatest
+// number if a slot has its name. It prefers the slot of its name, then slots
 // that have no name, and chooses at random among several, so that hosts which start together do not
 // want the same one.
-func (a *slotAssign) choose(s PoolState) (Slot, bool) {
+func (a *slotAssign) choose(s PoolState) (Slot, int) {
 	var own Slot // of the wanted name, the one that it had last
 	var named, free []Slot
 	name, now := a.recycled.cfg.name, a.req.now()
@@ -30,15 +32,16 @@ func (a *slotAssign) choose(s PoolState) (Slot, bool) {
 		}
 	}
 	if own.Revision != 0 {
-		return own, true
+		return own, math.MaxInt
 	}
+	n := len(free) + len(named)
 	if len(free) == 0 {
 		free = named
 	}
 	if len(free) == 0 {
-		return Slot{}, false
+		return Slot{}, 0
 	}
-	return free[rand.IntN(len(free))], true
+	return free[rand.IntN(len(free))], n
 }
 
 // isFree reports whether a slot may be taken (R5). now is this host's clock.
