@@ -122,6 +122,38 @@ func TestRule5AfterStart(t *testing.T) {
 	})
 }
 
+// R5: after a start of the store, released slots are found behind many that were not released. No slot is added
+// before the released ones are taken.
+func TestRule5AfterStartReleasedBehindCrashed(t *testing.T) {
+	for _, crashed := range []int{40, 400} {
+		inFleet(t, func(f *fleet) {
+			const free = 5
+			f.max = 1023
+			var leases []workerassign.Lease
+			for range crashed + free {
+				leases = append(leases, f.assign(f.assigner()))
+			}
+			time.Sleep(poolGrace + time.Second)
+			released := map[int64]bool{}
+			for _, l := range leases[crashed:] { // after the time from which on the others may be taken
+				f.reserve(l, time.Second)
+				f.release(l)
+				released[l.WorkerID()] = true
+			}
+			time.Sleep(2 * time.Millisecond)
+			f.Failover(0)
+			for n := range free + 1 {
+				if l := f.assign(f.assigner()); released[l.WorkerID()] != (n < free) {
+					f.Errorf("%d crashed: lease %d has worker ID %d, want one of %d that were released, and then a new one", crashed, n+1, l.WorkerID(), free)
+				}
+			}
+			if n := f.Dump().Pool.Slots; n != int64(crashed+free+1) {
+				f.Errorf("the pool has %d slots, want %d", n, crashed+free+1)
+			}
+		})
+	}
+}
+
 // R6: no grant reaches further than the horizon beyond the store's clock. Reserve caps it.
 func TestRule6Horizon(t *testing.T) {
 	inFleet(t, func(f *fleet) {

@@ -114,6 +114,10 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		}
 		return lease, 0, nil
 	}
+	if free == 0 && a.mayBeHidden(s) {
+		a.window = min(8*a.window, maxWindow)
+		return nil, 0, nil
+	}
 	if canAdd {
 		lease, err := a.add(ctx, s, 1<<min(a.lostRaces, 5))
 		if lease == nil {
@@ -134,11 +138,19 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	return nil, max(full.NextFree.Sub(s.Now), time.Millisecond), full
 }
 
+// mayBeHidden reports whether released slots may lie behind others: for a grace after a start of the store only
+// released slots may be taken, and the store returns those first whose FreeAt is the earliest.
+func (a *slotAssign) mayBeHidden(s PoolState) bool {
+	inGrace := s.Pool.Since.Add(a.recycled.cfg.grace(s.Pool)).After(s.Now)
+	return inGrace && len(s.Slots) >= a.window && a.window < maxWindow
+}
+
 // isCrowded reports whether so many processes compete for the last free slots that it is better to add some. When the
 // slots are added, fewer than minWindow are free, because others that add slots write the pool's record too. So a
-// crowd adds at most minWindow + maxBatch slots more than it takes.
+// crowd adds at most minWindow + maxBatch slots more than it takes. The read must have asked for more than minWindow:
+// a store may have left out free slots of a smaller number.
 func (a *slotAssign) isCrowded(s PoolState, free int) bool {
-	return a.lostRaces >= crowdRaces && free < minWindow && len(s.Slots) < a.window
+	return a.lostRaces >= crowdRaces && free < minWindow && a.window > minWindow && len(s.Slots) < a.window
 }
 
 // shortPause returns a random pause after another process was faster. Its maximum doubles with each attempt, so
