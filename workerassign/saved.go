@@ -116,11 +116,17 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	done := false
+	defer func() {
+		if !done { // also after a panic of the store, or of the generator's clock
+			held.close()
+		}
+	}()
 	l := &savedLease{assigner: s, held: held, request: req, lastTry: wallTime(req)}
 	if err := l.start(ctx, content, log); err != nil {
-		held.close()
 		return nil, err
 	}
+	done = true
 	l.workerID = l.record.slot.WorkerID
 	s.mu.Lock()
 	s.current = l
@@ -128,15 +134,15 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 	return l, nil
 }
 
-// takeOver closes the file of a lease that was lost and is not released yet.
+// takeOver closes the file of a lease that was lost and is not released yet. It does not wait for a call of that
+// lease, which may wait for the store, or call the clock that calls Assign: then the file remains in use.
 func (s *saved) takeOver() {
 	s.mu.Lock()
 	l := s.current
 	s.mu.Unlock()
-	if l == nil {
+	if l == nil || !l.mu.TryLock() {
 		return
 	}
-	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost {
 		l.close()

@@ -87,7 +87,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		return nil, 0, err
 	}
 	if s.Pool.Revision == 0 {
-		return nil, 0, a.createPool(ctx, s)
+		return a.unlessWritten(a.createPool(ctx, s))
 	}
 	a.recycled.seen.Store(true)
 	if err := a.checkPool(s.Pool); err != nil {
@@ -97,8 +97,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		p := s.Pool
 		p.Revision++
 		p.noteHistory(s, a.log)
-		_, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
-		return nil, 0, temporary(err)
+		return a.unlessWritten(a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p}))
 	}
 	if cfg.workerID >= 0 {
 		return a.takeFixed(ctx, s)
@@ -151,6 +150,15 @@ func (a *slotAssign) mayBeHidden(s PoolState) bool {
 // a store may have left out free slots of a smaller number.
 func (a *slotAssign) isCrowded(s PoolState, free int) bool {
 	return a.lostRaces >= crowdRaces && free < minWindow && a.window > minWindow && len(s.Slots) < a.window
+}
+
+// unlessWritten returns what try returns after a write of the pool: a pause if another process was faster, because
+// the store may return an older state for a moment.
+func (a *slotAssign) unlessWritten(written bool, err error) (_ Lease, wait time.Duration, _ error) {
+	if !written {
+		wait = a.shortPause()
+	}
+	return nil, wait, temporary(err)
 }
 
 // shortPause returns a random pause after another process was faster. Its maximum doubles with each attempt, so

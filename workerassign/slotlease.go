@@ -67,7 +67,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 	}
 	want := roundUp(until)
 	retry := newSwapRetry()
-	for {
+	for failures := 0; ; {
 		s, slot, err := l.read(ctx)
 		if err != nil {
 			return time.Time{}, err
@@ -98,7 +98,9 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 			} else if again.Revision == slot.Revision {
 				return time.Time{}, l.storeError("extend", err)
 			}
-			continue
+			if failures++; failures == 1 {
+				continue
+			}
 		}
 		if err := retry.wait(ctx); err != nil {
 			return time.Time{}, l.storeError("extend", err)

@@ -7,8 +7,8 @@ import (
 )
 
 // createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
-// it before.
-func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
+// it before. It returns false if the pool was created by another process.
+func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool, err error) {
 	cfg := &a.recycled.cfg
 	p := Pool{
 		Revision: 1, Format: a.req.Format, First: cfg.firstWorkerID,
@@ -26,11 +26,11 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) error {
 	if reason != "" {
 		p.raiseFloor(s)
 	}
-	written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+	written, err = a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
 	if reason != "" && (written || err != nil) { // after an error it may have been created
 		a.log.Log(slog.LevelWarn, "workerassign: "+reason, "store", a.recycled.store.String(), "history", p.History, "floor", p.Floor)
 	}
-	return temporary(err)
+	return written, err
 }
 
 // checkPool checks whether the pool is for generators such as this one.

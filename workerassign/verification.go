@@ -124,8 +124,9 @@ func newVerifiedLease(d *Disposable, key int64, token string, now time.Time) *ve
 func (l *verifiedLease) NotBefore() time.Time { return l.begin }
 
 // Horizon implements BoundedLease. It assumes that the clocks of host and server differ by at most DefaultClockBound.
+// It is never 0, which would mean that the lease is not bounded.
 func (l *verifiedLease) Horizon() time.Duration {
-	return max(l.d.cfg.verification.Horizon-DefaultClockBound, 0)
+	return max(l.d.cfg.verification.Horizon-DefaultClockBound, 1)
 }
 
 // maxMissingLooks is how many times a row must be missing until it counts as gone, and missingLookPause is the pause

@@ -43,3 +43,13 @@ func TestR3VerifiedLeaseBegins(t *testing.T) {
 		}
 	}
 }
+
+// R6: a lease is always bounded, also if its horizon is less than the bound of the clocks.
+func TestR6VerifiedLeaseIsBounded(t *testing.T) {
+	for horizon, want := range map[time.Duration]time.Duration{time.Second: 1, DefaultClockBound: 1, time.Minute: time.Minute - DefaultClockBound} {
+		d := NewDisposable(nil, WithVerification(Verification{Horizon: horizon}))
+		if got := newVerifiedLease(d, 7, "a", start).Horizon(); got != want {
+			t.Errorf("with a horizon of %v, the lease's is %v, want %v; 0 means that it is not bounded", horizon, got, want)
+		}
+	}
+}
