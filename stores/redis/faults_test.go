@@ -166,7 +166,6 @@ func TestLostGrant(t *testing.T) {
 			s := redis.New(failoverClient(t, &address), opts...)
 			a := assigner(s, workerassign.WithNewPool())
 			req := request()
-			req.MaxWorkerID = 0
 			lease, err := a.Assign(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
