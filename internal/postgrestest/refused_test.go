@@ -73,7 +73,9 @@ func TestRepairOfSlots(t *testing.T) {
 			workerassign.WithHorizon(horizon), workerassign.WithFencing(0), workerassign.WithSkew(0), workerassign.WithClockBound(bound),
 			workerassign.WithTimeout(20 * time.Second), workerassign.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	}
-	assign := func(r *workerassign.Recycled) (workerassign.Lease, error) { return r.Assign(t.Context(), recycledRequest()) }
+	assign := func(r *workerassign.Recycled) (workerassign.Lease, error) {
+		return r.Assign(t.Context(), recycledRequest())
+	}
 	for range 3 {
 		if _, err := assign(assigner(workerassign.WithNewPool())); err != nil {
 			t.Fatal(err)
