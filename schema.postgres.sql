@@ -15,7 +15,7 @@
 --
 -- SERVERS
 --   PostgreSQL 12 and later. The tests of ringuid use PostgreSQL 15.
---   Names that are not quoted, such as WORKER_NODE, are the same as in lower case. The table of Java
+--   Names that are not quoted, for example WORKER_NODE, are the same as in lower case. The table of Java
 --   services is worker_node with columns in lower case, whatever their scripts say, unless these quote
 --   the names. ringuid uses that table, whether its column is an identity column or BIGSERIAL.
 --   Do not change the column ID to a UUID. Worker IDs must be small numbers.
@@ -34,7 +34,7 @@
 --              current_setting('synchronous_commit'), current_setting('synchronous_standby_names');
 --
 --   * With synchronous_commit = off, the server loses the last commits if it crashes. ringuid sets it to
---     on in its own transactions. Other services, such as those in Java, do not. Set it for them:
+--     on in its own transactions. Other services, for example those in Java, do not. Set it for them:
 --
 --       ALTER ROLE service SET synchronous_commit = on;
 --
@@ -254,7 +254,8 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   None. A row is the only record of the times that were granted for its worker ID. If you delete one, all
 --   services report that the slot is missing and refuse to start. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
---   restarts. It is the greatest number of generators that ever ran at the same time, plus a few.
+--   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
+--   to twice that number after a failover.
 --   Never change a row by hand, except with the statements below.
 --   Each generator changes its row about every 12 seconds. Autovacuum removes the old versions. Do not turn
 --   it off for these tables.

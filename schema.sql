@@ -277,7 +277,8 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   None. A row is the only record of the times that were granted for its worker ID. If you delete one, all
 --   services report that the slot is missing and refuse to start. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
---   restarts. It is the greatest number of generators that ever ran at the same time, plus a few.
+--   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
+--   to twice that number after a failover.
 --   Never change a row by hand, except with the statements below.
 --
 -- DURABILITY OF SLOTS

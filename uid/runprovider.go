@@ -126,7 +126,7 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 			return ringbuffer.Run{}, err
 		}
 		unit = max(p.last+1, now)
-	} else if p.rollover && unit > now+p.prefetchLead && p.hasStamped() {
+	} else if p.rollover && unit > now+p.prefetchLead && p.hasBegun(now) {
 		p.nextLease(now) // an error of it matters at the borrow limit
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
@@ -157,6 +157,11 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 // was, the generator waits for it, and does not replace it.
 func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
 
+// hasBegun reports whether the clock has reached the first unit of the lease in use. If it has not, the lease begins at
+// the floor of a pool (R7), and so do all others: a change would gain no more than what was stamped since the floor.
+// A generator that waits for a floor would otherwise use another worker ID for each run of its ring.
+func (p *runProvider) hasBegun(now int64) bool { return p.held.First() <= now }
+
 // onBorrowLimit is called when the next unit lies beyond the borrow limit. It changes to the next
 // lease, which starts at the current time again, or returns what to wait for. If the lease is bounded and
 // there is no next one, it waits for the clock, whatever the assigner says: the borrow limit is then close,
@@ -174,7 +179,7 @@ func (p *runProvider) onBorrowLimit(now, unit int64) error {
 		wait.After, wait.Reason = min(wait.After, left), errTooSoon
 		return wait
 	}
-	if next := p.leases.Next(); next != nil && p.firstUnitOf(next, now) >= unit {
+	if next := p.leases.Next(); !p.hasBegun(now) || next != nil && p.firstUnitOf(next, now) >= unit {
 		wait.Reason = errNoGain
 		return wait
 	}

@@ -6,14 +6,24 @@
 //     time, not even if somebody force-deletes a pod on a node that cannot be reached.
 //   - as a Deployment (deployment.yaml): a pod takes any free worker ID.
 //
-// Its configuration are environment variables, which the manifests set:
+// It is configured by environment variables, which the manifests set:
 //
 //	DSN                    the database with the tables of schema.sql, user:password@tcp(host:3306)/ids
 //	POD_NAME               the name of the pod, by the downward API
 //	WORKER_ID_FROM         "ordinal" or "pool"
-//	NEW_POOL               "true" at the first start of the fleet, so that it does not wait for a floor
+//	NEW_POOL               "true" for all pods at the first start of the fleet, so that they do not wait for a
+//	                       floor for about two minutes; "false" after that (see workerassign.WithNewPool)
 //	ADDRESS                the address to listen on; ":8080" by default
 //	TERMINATION_DRAIN      for how long to serve after SIGTERM, until no new requests arrive; "5s" by default
+//
+// It also runs without Kubernetes. For example, two pods of a StatefulSet:
+//
+//	mysql -e 'CREATE DATABASE ids' && mysql ids < schema.sql
+//	export DSN='user:password@tcp(127.0.0.1:3306)/ids' WORKER_ID_FROM=ordinal NEW_POOL=true
+//	POD_NAME=orders-10 ADDRESS=127.0.0.1:8081 go run ./examples/kubernetes &
+//	POD_NAME=orders-11 ADDRESS=127.0.0.1:8082 go run ./examples/kubernetes &
+//	curl -X POST 127.0.0.1:8081/ids     # {"id":"964692638714380288","workerId":10}
+//	curl 127.0.0.1:8082/ready           # {"ok":true,"until":"2026-11-21T22:57:47Z","for":14480679856,"bounded":true}
 //
 // GET /ready is the readiness probe: it reports whether the generator can generate UIDs, by its Health. GET /live is the
 // liveness probe, which does not depend on the database: a restart would not help. POST /ids returns a UID.
@@ -110,8 +120,8 @@ func run(ctx context.Context, getenv func(string) string) error {
 		return errors.Join(err, g.Close())
 	case <-ctx.Done():
 	}
-	// Kubernetes stops to send requests at the same time as it sends SIGTERM, and requests may arrive for some
-	// seconds. After them, Close comes last. It releases the worker ID.
+	// Kubernetes sends SIGTERM at the same time as it begins to take the pod out of its services, so requests may
+	// arrive for some more seconds. After them, Close comes last. It releases the worker ID.
 	service.ending.Store(true)
 	time.Sleep(drain)
 	timeout, cancel := context.WithTimeout(context.Background(), shutdownTimeout)

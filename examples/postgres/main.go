@@ -1,20 +1,26 @@
 // Command postgres generates UIDs with a worker ID from a pool in a PostgreSQL database. The worker IDs are used
 // again: a fleet needs as many as it has generators, and a few more, for any number of starts.
 //
+//	createdb ids
 //	psql ids < schema.postgres.sql
 //	cd examples/postgres
 //	go run . -new -dsn 'postgres://user:password@127.0.0.1:5432/ids'    # the first start of the fleet
 //	go run . -dsn 'postgres://user:password@127.0.0.1:5432/ids'         # each further start
 //
+// A start within the time that the one before has borrowed (8 seconds by default) takes another worker ID.
+//
 // Without -new, the first leases of a pool that is missing begin about two minutes later, because the pool may have
-// been lost together with what it granted. With -disposable, the worker ID is the key of a new row of the table
-// worker_node, which is never used again.
+// been lost together with what it granted. The program waits for that long. If the pool may really have been lost,
+// -new leads to duplicate UIDs. So use it once.
+//
+// With -disposable, the worker ID is the key of a new row of the table worker_node, which is never used again.
 //
 // This is a module of its own, because the library does not depend on a driver for PostgreSQL. It works with
 // jackc/pgx and lib/pq.
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,6 +29,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"slices"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
@@ -58,7 +65,9 @@ func run(out io.Writer, dsn string, newPool, disposable bool) (err error) {
 	pool := workerassign.NewRecycled(workerassign.NewSlotTable(db), opts...)
 	var workers workerassign.Assigner = pool
 	if disposable {
-		workers = workerassign.NewDisposable(db)
+		// Keys of rows and worker IDs of the pool are the same numbers. A 1 in the upper bit keeps them apart, in case
+		// that this program is run with and without -disposable. A fleet uses one of the two, and no prefix.
+		workers = workerassign.Prefix(workerassign.NewDisposable(db), 1, 1)
 	}
 
 	// The generator uses the database here, and then about every 12 seconds to extend its lease. It does not use it
@@ -88,6 +97,7 @@ func run(out io.Writer, dsn string, newPool, disposable bool) (err error) {
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(state.Slots, func(a, b workerassign.Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
 	for _, slot := range state.Slots {
 		if slot.Token == "" {
 			fmt.Fprintf(out, "worker ID %d is free; it was used up to %s\n", slot.WorkerID, slot.Until.Format(time.RFC3339))

@@ -12,7 +12,7 @@
 //
 // A pool is one hash, so that no eviction, no partial loss and no DEL separates its slots. Its fields are
 // "pool", "slot:<worker ID>" for each slot, "name:<name>" with the worker IDs of the slots that have the
-// name, "slots" with the number of slots, and "id", which tells the pool from one that was deleted. The
+// name, "slots" with the number of slots, and "id", which distinguishes the pool from one that was deleted. The
 // records are JSON; times in them are Unix milliseconds, by the server's clock. Who holds worker ID 7:
 //
 //	redis-cli HGET 'ringuid:{default}:slots' slot:7

@@ -194,7 +194,7 @@ func (s *Store) parse(reply []any) (workerassign.PoolState, error) {
 }
 
 // A history identifies what a pool is kept by: a server since its start, and the pool itself since its
-// creation. The pool's ID tells a pool from one that was deleted, for example by FLUSHALL, although both
+// creation. The pool's ID distinguishes a pool from one that was deleted, for example by FLUSHALL, although both
 // have the same revisions.
 type history struct {
 	server string // replication ID/run ID

@@ -8,10 +8,14 @@
 // A start within the time that the one before has borrowed (8 seconds by default) takes another worker ID.
 //
 // Without -new, the first leases of a pool that is missing begin about two minutes later, because the pool
-// may have been lost together with what it granted.
+// may have been lost together with what it granted. The program waits for that long. If the pool may really
+// have been lost, -new leads to duplicate UIDs. So use it once.
+//
+// The server is 127.0.0.1:6379, or that of -addr.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -19,6 +23,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -72,6 +77,7 @@ func run(out io.Writer, address, pool string, newPool bool) (err error) {
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(state.Slots, func(a, b workerassign.Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
 	for _, slot := range state.Slots {
 		if slot.Token == "" {
 			fmt.Fprintf(out, "worker ID %d is free; it was used up to %s\n", slot.WorkerID, slot.Until.Format(time.RFC3339))
