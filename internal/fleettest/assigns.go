@@ -62,21 +62,18 @@ func assigns(t *testing.T, target Target) {
 		calls := int64(rounds * len(leases))
 		text := ""
 		for i, step := range steps {
-			if i > 0 {
-				text += "; "
-			}
-			text += fmt.Sprintf("%.0f %s per second (%.2f reads, %.2f writes", float64(calls)/took[i].Seconds(), step.name,
-				each(made[i].reads, int(calls)), each(made[i].writes, int(calls)))
+			text += fmt.Sprintf("%s %s", step.name, short(float64(calls)/took[i].Seconds()))
 			if target.Statements != nil {
-				text += fmt.Sprintf(", %.1f %s", each(made[i].statements, int(calls)), target.Statement)
+				text += fmt.Sprintf(" (%.1f %s)", each(made[i].statements, int(calls)), target.Statement)
 			}
-			text += ")"
+			text += ", "
 			if n := made[i]; n.reads != n.writes || n.reads != calls+n.lost {
 				t.Errorf("%d calls of %s cost %d reads and %d writes, of which %d lost a race; want one of each for a call and for a lost race",
 					calls, step.name, n.reads, n.writes, n.lost)
 			}
 		}
-		target.report(t, 1, fmt.Sprintf("%d in parallel", parallel), "1 read and 1 write each", "%s", text)
+		target.report(t, parallel, fmt.Sprintf("calls per second, %d in parallel", parallel), "1 read and 1 write for each try",
+			"%s%.2f tries for each Assign", text, each(made[0].writes, int(calls)))
 	}
 }
 

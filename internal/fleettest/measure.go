@@ -202,5 +202,13 @@ func (m *meter) grow(t *testing.T, a *workerassign.Recycled, req workerassign.Re
 	}
 }
 
+// short returns a number as text, with few digits.
+func short(f float64) string {
+	if f < 100 {
+		return fmt.Sprintf("%.1f", f)
+	}
+	return fmt.Sprintf("%.0f", f)
+}
+
 // each returns n divided by the number of hosts.
 func each(n int64, hosts int) float64 { return float64(n) / float64(hosts) }

@@ -70,10 +70,10 @@ func (s *startTest) run(t *testing.T, on string) {
 	}
 	slots, statements := s.meter.pool(t).Slots, ""
 	if s.meter.target.Statements != nil {
-		statements = fmt.Sprintf(", %.1f %s", each(c.statements, s.hosts), s.meter.target.Statement)
+		statements = fmt.Sprintf("; %.1f %s", each(c.statements, s.hosts), s.meter.target.Statement)
 	}
-	s.meter.target.report(t, 2, fmt.Sprintf("%d hosts start within %v on %s", s.hosts, s.within, on), "2 calls without races",
-		"all have a slot after %.1f s, half of them after %.1f s; each Assign: %.2f reads, %.2f writes (%.2f of them lost a race)%s; the pool has %d slots",
+	s.meter.target.report(t, 20, fmt.Sprintf("%d hosts start within %v on %s", s.hosts, s.within, on), "1 read and 1 write, and as many for each lost race",
+		"all have a slot after %.1f s, half of them after %.1f s; for each Assign %.2f reads, %.2f writes, of which %.2f lost a race%s; the pool has %d slots",
 		took[s.hosts-1].Seconds(), took[s.hosts/2].Seconds(), each(c.reads, s.hosts), each(c.writes, s.hosts), each(c.lost, s.hosts), statements, slots)
 	if c.reads > int64(40*s.hosts) || c.writes > int64(40*s.hosts) {
 		t.Errorf("%d hosts made %d reads and %d writes; want at most 40 of each for a host", s.hosts, c.reads, c.writes)

@@ -87,7 +87,7 @@ func (s *sustained) run(t *testing.T, units int) {
 			set.Len(), duplicates, len(workers), slots, stats.LostLeases, want, most)
 	}
 	perSecond := func(n int64) float64 { return float64(n) / took.Seconds() }
-	s.meter.target.report(t, 4, fmt.Sprintf("%d times the layout's rate for %v", overload, time.Duration(units)*unit),
+	s.meter.target.report(t, 40, fmt.Sprintf("%d times the layout's rate for %v", overload, time.Duration(units)*unit),
 		fmt.Sprintf("at most %d worker IDs, no duplicate; %.2f reads and writes per second", most, s.calls(borrow/unit)/unit.Seconds()),
 		"%d UIDs in %.1f s, %d of them twice; %d worker IDs, %d slots, %d changes of the lease; %.2f reads and %.2f writes per second",
 		got, took.Seconds(), duplicates, len(workers), slots, stats.Rollovers, perSecond(c.reads), perSecond(c.writes))

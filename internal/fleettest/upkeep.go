@@ -26,7 +26,7 @@ var Upkeep = Part{"upkeep", func(t *testing.T, target Target) {
 			defer u.close(t)
 			window := Interval(reserve, time.Second)
 			if window < 30*time.Second {
-				window *= 5
+				window *= 3
 			}
 			for _, busy := range []bool{false, true} {
 				u.busy.Store(busy)
@@ -71,7 +71,7 @@ func upkeepOptions(reserve time.Duration) []uid.Option {
 		uid.WithMaxBorrow(upkeepBorrow), uid.WithLogger(discard())}
 }
 
-// startUpkeep starts generators, spread over the time between two extensions.
+// startUpkeep starts generators, spread over the time between two extensions, or half a minute.
 func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, cached bool) *upkeep {
 	t.Helper()
 	u := &upkeep{meter: newMeter(target, fmt.Sprintf("upkeep%d", reserve/time.Second)), reserve: reserve, generators: make([]uid.Generator, hosts)}
@@ -89,7 +89,7 @@ func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, 
 	}
 	request := workerassign.Request{Format: format.String(), MaxWorkerID: format.Layout().MaxWorkerID(), Logger: discard()}
 	u.meter.grow(t, assigner(0), request, int64(hosts+hosts/4))
-	begin, spread := time.Now(), Interval(reserve, time.Second)
+	begin, spread := time.Now(), min(Interval(reserve, time.Second), 30*time.Second)
 	inParallel(clients*clients, hosts, func(n int) {
 		time.Sleep(time.Until(begin.Add(spread * time.Duration(n) / time.Duration(hosts))))
 		startCtx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -153,13 +153,14 @@ func (u *upkeep) measure(t *testing.T, window time.Duration) {
 	}
 	c := u.run(window)
 	rate := func(n int64) float64 { return float64(n) / window.Seconds() }
+	text := func(n int64) string { return short(rate(n)) }
 	want := float64(hosts) / Interval(u.reserve, time.Second).Seconds()
 	statements := ""
 	if u.meter.target.Statements != nil {
-		statements = fmt.Sprintf(", %.0f %s", rate(c.statements), u.meter.target.Statement)
+		statements = fmt.Sprintf(", %s %s", text(c.statements), u.meter.target.Statement)
 	}
-	u.meter.target.report(t, 3, fmt.Sprintf("%d %s generators, R = %v", hosts, what, u.reserve), fmt.Sprintf("%.0f reads and %.0f writes per second", want, want),
-		"%.0f reads, %.0f writes%s per second", rate(c.reads), rate(c.writes), statements)
+	u.meter.target.report(t, 30, fmt.Sprintf("%d %s generators, R = %.0f s", hosts, what, u.reserve.Seconds()), fmt.Sprintf("%s reads, %s writes per second", short(want), short(want)),
+		"%s reads, %s writes%s per second", text(c.reads), text(c.writes), statements)
 	if rate(c.reads) > 1.1*want || rate(c.writes) > 1.1*want || rate(c.writes) < 0.9*want {
 		t.Errorf("%d %s generators make %.1f reads and %.1f writes per second; want %.1f of each", hosts, what, rate(c.reads), rate(c.writes), want)
 	}
