@@ -47,6 +47,10 @@ fuzz: ## run each fuzz target for FUZZTIME (default 60s)
 bench: ## run all measurements, ten rounds, and write benchmarks/RESULTS.md; with BENCH=regexp, print a table of those benchmarks only
 	@scripts/bench.sh
 
+.PHONY: measure-fleet
+measure-fleet: ## measure what 10,000 generators cost each slot store, in half an hour, and print the table of doc/fleet.md; HOSTS=n for fewer
+	@scripts/measure-fleet.sh
+
 .PHONY: guard
 guard: ## measure the most frequent calls; fail if they are far slower than their limits
 	@cd benchmarks && go run ./cmd/guard

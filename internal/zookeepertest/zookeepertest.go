@@ -113,20 +113,37 @@ func (s *Server) command() *exec.Cmd {
 
 // ping returns nil if the server serves requests.
 func (s *Server) ping(ctx context.Context) error {
+	answer, err := s.ask(ctx)
+	if err == nil && !strings.Contains(answer, "Mode:") {
+		err = fmt.Errorf("srvr: %q", answer)
+	}
+	return err
+}
+
+// Version returns the version of ZooKeeper, such as 3.8.0.
+func (s *Server) Version() string {
+	s.tb.Helper()
+	answer, err := s.ask(s.tb.Context())
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	_, version, _ := strings.Cut(answer, "Zookeeper version: ")
+	return version[:strings.IndexAny(version+"-", "-,\n")]
+}
+
+// ask returns the answer to the command srvr.
+func (s *Server) ask(ctx context.Context) (string, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address())
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer c.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		c.SetDeadline(deadline)
 	}
 	if _, err := io.WriteString(c, "srvr"); err != nil {
-		return err
+		return "", err
 	}
 	answer, err := io.ReadAll(c)
-	if err == nil && !strings.Contains(string(answer), "Mode:") {
-		err = fmt.Errorf("srvr: %q", answer)
-	}
-	return err
+	return string(answer), err
 }

@@ -8,10 +8,14 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Many hosts start at the same time.
-func TestManyStarts(t *testing.T) {
+// What the store costs: see the parts.
+func TestMeasure(t *testing.T) {
 	s := zookeepertest.Start(t)
-	fleettest.Starts(t, func() workerassign.SlotStore { return New(dial(t, s.Address())) })
+	target := fleettest.Target{
+		Name: "ZooKeeper " + s.Version(),
+		Open: func(pool string) workerassign.SlotStore { return New(dial(t, s.Address()), WithPath("/"+pool)) },
+	}
+	fleettest.Measure(t, target, fleettest.Assigns, fleettest.Starts)
 }
 
 func BenchmarkAssign(b *testing.B) {
