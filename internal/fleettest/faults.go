@@ -33,8 +33,9 @@ func Kill(t *testing.T, newAssigner func() workerassign.Assigner, kill, restart 
 	kills, idle := Kills(), 0
 	for range kills {
 		before, leases := f.generated.Load(), f.leases.Load()
-		// The server is killed as soon as there are leases again, at an unforeseen moment.
-		for end := time.Now().Add(20 * time.Second); f.leases.Load() < leases+10 && time.Now().Before(end); {
+		// The server is killed as soon as there are leases and UIDs again, at an unforeseen moment. A floor may delay
+		// the UIDs.
+		for end := time.Now().Add(20 * time.Second); (f.leases.Load() < leases+10 || f.generated.Load() == before) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(rand.N(300 * time.Millisecond))

@@ -1,0 +1,41 @@
+//go:build unix
+
+package assigntest
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A store in memory is killed in the middle of calls, and loses its last writes if it may, while generators run.
+func TestMemoryKilled(t *testing.T) {
+	for name, opts := range map[string][]MemoryOption{"loses writes": nil, "loses no writes": {WithNoLoss()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			m := NewMemory(opts...)
+			fleettest.Kill(t, func() workerassign.Assigner { return fleettest.Assigner(m) }, func() {
+				fault := []Fault{LoseRequest, LoseReply, Delay}[rand.IntN(3)]
+				m.SetFaults(func(Op) Fault { return fault })
+				time.Sleep(rand.N(10 * time.Millisecond))
+				m.Kill()
+			}, func() {
+				if opts == nil {
+					m.Failover(rand.IntN(50))
+				}
+				m.Start()
+				m.SetFaults(nil)
+				m.Deliver()
+			})
+		})
+	}
+}
+
+// A store in memory does not answer for longer than a grant.
+func TestMemoryPaused(t *testing.T) {
+	m := NewMemory()
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(m, workerassign.WithNewPool()) }, m.Pause, m.Resume)
+}
