@@ -23,6 +23,11 @@ import (
 // Kill kills the server many times in the middle of Assign, Reserve and Release, while generators run. No UID
 // is generated twice. newAssigner returns another client of the store.
 func Kill(t *testing.T, newAssigner func() workerassign.Assigner, kill, restart func()) {
+	KillTimes(t, Kills(), newAssigner, kill, restart)
+}
+
+// KillTimes is Kill with a given number of kills.
+func KillTimes(t *testing.T, kills int, newAssigner func() workerassign.Assigner, kill, restart func()) {
 	f := New()
 	for n := range 4 {
 		f.Run(newAssigner(), n%2 == 0, time.Duration(n)*time.Second)
@@ -30,7 +35,7 @@ func Kill(t *testing.T, newAssigner func() workerassign.Assigner, kill, restart 
 	for range 3 {
 		f.RunLeases(newAssigner())
 	}
-	kills, idle := Kills(), 0
+	idle := 0
 	for range kills {
 		before, leases := f.generated.Load(), f.leases.Load()
 		// The server is killed as soon as there are leases and UIDs again, at an unforeseen moment. A floor may delay

@@ -121,6 +121,10 @@ func (p *Processes) Counts() (uids, starts int64) { return p.uids.Load(), p.star
 // ProcessAddress returns the address of the store in a process that Processes has started, and "" in others.
 func ProcessAddress() string { return os.Getenv(processesEnv) }
 
+// IsProcess reports whether this is a process that Processes or StoppedProcess has started. A test that starts a
+// server before its subtests call StoppedProcess must not do so in a process.
+func IsProcess() bool { return ProcessAddress() != "" || os.Getenv(processEnv) != "" }
+
 // startLine is what a process prints when it has started a generator.
 const startLine = "start"
 
@@ -151,6 +155,18 @@ func RunProcess(life, pause time.Duration, newGenerator func(ctx context.Context
 		}
 		if rand.IntN(4) > 0 {
 			g.Close()
+		}
+	}
+}
+
+// WaitLeases waits until the fleet has that many more leases, and has generated UIDs. It fails the test if that takes
+// too long.
+func (f *Fleet) WaitLeases(t *testing.T, leases int64, timeout time.Duration) {
+	t.Helper()
+	leases, generated := f.leases.Load()+leases, f.generated.Load()
+	for begin := time.Now(); f.leases.Load() < leases || f.generated.Load() == generated; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > timeout {
+			t.Fatalf("after %v, %d leases are missing, and %d UIDs were generated", timeout, leases-f.leases.Load(), f.generated.Load()-generated)
 		}
 	}
 }
