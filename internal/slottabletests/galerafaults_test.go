@@ -135,7 +135,7 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster) {
 	uids, starts := p.Counts()
 	t.Logf("a node was killed after %v, %d UIDs and %d leases", time.Since(begin), uids, starts)
 	p.Wait(t, 1000, 2*processes, time.Minute)
-	c.Node(2).Restart()
+	c.Node(2).RestartRecovered()
 	p.Wait(t, 1000, processes, time.Minute)
 	c.WaitFor(3)
 	p.Wait(t, 1000, processes, time.Minute)
@@ -159,7 +159,7 @@ func testGaleraNodesKilled(t *testing.T, c *mariadbtest.Cluster) {
 	fleettest.KillTimes(t, kills, func() workerassign.Assigner {
 		return fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses)))
 	}, func() { c.Node(n % 3).Kill() }, func() {
-		c.Node(n % 3).Restart()
+		c.Node(n % 3).RestartRecovered()
 		c.WaitFor(3)
 		n++
 	})
