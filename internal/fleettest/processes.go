@@ -170,3 +170,6 @@ func (f *Fleet) WaitLeases(t *testing.T, leases int64, timeout time.Duration) {
 		}
 	}
 }
+
+// Duplicates returns how many UIDs were generated a second time.
+func (f *Fleet) Duplicates() int64 { return f.duplicates.Load() }
