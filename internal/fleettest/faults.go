@@ -35,8 +35,8 @@ func KillTimes(t *testing.T, kills int, newAssigner func() workerassign.Assigner
 	for range 3 {
 		f.RunLeases(newAssigner())
 	}
-	idle := 0
-	for range kills {
+	idle, inCall := 0, [calls + 1]int{}
+	for n := range kills {
 		before, leases := f.generated.Load(), f.leases.Load()
 		// The server is killed as soon as there are leases and UIDs again, at an unforeseen moment. A floor may delay
 		// the UIDs.
@@ -47,10 +47,14 @@ func KillTimes(t *testing.T, kills int, newAssigner func() workerassign.Assigner
 		if f.generated.Load() == before || f.leases.Load() < leases+10 {
 			idle++
 		}
+		inCall[f.waitForCall(call(n)%calls)]++
 		kill()
 		restart()
 	}
-	t.Logf("the server was killed %d times", kills)
+	t.Logf("the server was killed %d times, in the middle of %d calls of Assign, %d of Reserve and %d of Release", kills, inCall[callAssign], inCall[callReserve], inCall[callRelease])
+	if kills >= 2*int(calls) && min(inCall[callAssign], inCall[callReserve], inCall[callRelease]) < kills/6 {
+		t.Errorf("too few kills were in the middle of one of the calls, want at least %d", kills/6)
+	}
 	if idle > 0 {
 		t.Errorf("the generators did not recover before %d of %d kills", idle, kills)
 	}

@@ -87,6 +87,7 @@ type Fleet struct {
 	duplicates atomic.Int64
 	failures   atomic.Int64 // of takes
 	leases     atomic.Int64 // generators that were started, and leases of RunLeases
+	current    [calls]atomic.Int64
 }
 
 // New returns a fleet without generators.
@@ -159,7 +160,9 @@ func (f *Fleet) RunLeases(a workerassign.Assigner) {
 		epoch := uid.DefaultEpoch().UnixMilli()
 		for f.ctx.Err() == nil {
 			ctx, cancel := context.WithTimeout(f.ctx, time.Second)
+			end := f.begin(callAssign)
 			lease, err := a.Assign(ctx, Request())
+			end()
 			if err != nil {
 				cancel()
 				time.Sleep(time.Millisecond)
@@ -168,7 +171,9 @@ func (f *Fleet) RunLeases(a workerassign.Assigner) {
 			f.leases.Add(1)
 			next := lease.NotBefore().UnixMilli()
 			for range 4 {
+				end := f.begin(callReserve)
 				granted, err := lease.Reserve(ctx, time.Now().Add(rand.N(Horizon/2)))
+				end()
 				if err != nil {
 					break
 				}
@@ -184,7 +189,9 @@ func (f *Fleet) RunLeases(a workerassign.Assigner) {
 				}
 			}
 			if rand.IntN(10) > 0 {
+				end := f.begin(callRelease)
 				lease.Release(ctx, time.UnixMilli(next))
+				end()
 			}
 			cancel()
 			time.Sleep(rand.N(20 * time.Millisecond))
