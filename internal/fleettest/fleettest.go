@@ -38,7 +38,7 @@ func Kills() int {
 	if os.Getenv(FullEnv) != "" {
 		return 100
 	}
-	return 15
+	return 10
 }
 
 // Layout returns the layout of the generators.

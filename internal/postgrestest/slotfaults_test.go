@@ -50,3 +50,38 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 		return tableAssigner(t, dsn, nil, opts...)
 	})
 }
+
+// R7: a standby is promoted that lacks the last writes, while the old primary still acknowledges. TestR7Failover kills
+// the primary first.
+func TestR7TwoPrimaries(t *testing.T) {
+	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			s := newSlotServer(t)
+			primary := s.server
+			idsDatabase(t, primary)
+			standby := primary.Standby()
+			promoted := &slotServer{server: standby, conns: map[*faultyConn]bool{}}
+			newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
+				return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
+					return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids"), store...), opts...)
+				}
+			}
+			fleettest.Failover(t, store == nil, fleettest.Primaries{
+				NewAssigner: newAssigner(s),
+				NewPromoted: newAssigner(promoted),
+				Disconnect: func() {
+					standby.WaitReceived(primary)
+					standby.Disconnect()
+				},
+				Promote: standby.Promote,
+				Fence: func() {
+					primary.Kill()
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.server = standby
+				},
+			})
+		})
+	}
+}

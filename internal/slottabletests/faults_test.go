@@ -50,3 +50,37 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 		return tableAssigner(t, dsn, opts...)
 	})
 }
+
+// R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges. TestR7ReplicaPromoted
+// kills the primary first.
+func TestR7TwoPrimaries(t *testing.T) {
+	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
+			database := slotDatabase(t, primary)
+			replica := primary.Replica("--sync-binlog=1")
+			s, promoted := newSlotServer(primary), newSlotServer(replica)
+			newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
+				return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
+					return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, database, ""), store...), opts...)
+				}
+			}
+			fleettest.Failover(t, store == nil, fleettest.Primaries{
+				NewAssigner: newAssigner(s),
+				NewPromoted: newAssigner(promoted),
+				Disconnect: func() {
+					replica.WaitApplied(primary)
+					replica.Admin().MustExec("STOP SLAVE")
+				},
+				Promote: func() { replica.Admin().MustExec("SET GLOBAL read_only = 0") },
+				Fence: func() {
+					primary.Kill()
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.servers = promoted.servers
+				},
+			})
+		})
+	}
+}
