@@ -152,8 +152,8 @@ func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
 	})
 }
 
-// RunLeases takes leases, extends and releases them until the fleet ends, as fast as it can, and stamps all UIDs
-// of the last few milliseconds of each grant. Some leases are not released.
+// RunLeases takes leases, extends and releases them until the fleet ends, as fast as it can. It stamps a UID in each
+// millisecond of each grant, and all UIDs of the last few milliseconds. Some leases are not released.
 func (f *Fleet) RunLeases(a workerassign.Assigner) {
 	f.running.Go(func() {
 		w, l := f.set.Writer(), Layout()
@@ -177,8 +177,12 @@ func (f *Fleet) RunLeases(a workerassign.Assigner) {
 				if err != nil {
 					break
 				}
-				for ms := max(next, granted.UnixMilli()-3); ms < granted.UnixMilli(); ms++ {
-					for sequence := range l.MaxSequence() + 1 {
+				for ms := next; ms < granted.UnixMilli(); ms++ {
+					sequences := int64(1) // of each millisecond, so that any two spans that overlap are found
+					if ms >= granted.UnixMilli()-3 {
+						sequences = l.MaxSequence() + 1
+					}
+					for sequence := range sequences {
 						id, err := l.Allocate(ms-epoch, lease.WorkerID(), sequence)
 						if err != nil {
 							panic(err)
