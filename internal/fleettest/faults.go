@@ -23,6 +23,11 @@ import (
 // Kill kills the server many times in the middle of Assign, Reserve and Release, while generators run. No UID
 // is generated twice. newAssigner returns another client of the store.
 func Kill(t *testing.T, newAssigner func() workerassign.Assigner, kill, restart func()) {
+	KillTimes(t, Kills(), newAssigner, kill, restart)
+}
+
+// KillTimes is Kill with a given number of kills.
+func KillTimes(t *testing.T, kills int, newAssigner func() workerassign.Assigner, kill, restart func()) {
 	f := New()
 	for n := range 4 {
 		f.Run(newAssigner(), n%2 == 0, time.Duration(n)*time.Second)
@@ -30,21 +35,26 @@ func Kill(t *testing.T, newAssigner func() workerassign.Assigner, kill, restart 
 	for range 3 {
 		f.RunLeases(newAssigner())
 	}
-	kills, idle := Kills(), 0
-	for range kills {
+	idle, inCall := 0, [calls + 1]int{}
+	for n := range kills {
 		before, leases := f.generated.Load(), f.leases.Load()
-		// The server is killed as soon as there are leases again, at an unforeseen moment.
-		for end := time.Now().Add(20 * time.Second); f.leases.Load() < leases+10 && time.Now().Before(end); {
+		// The server is killed as soon as there are leases and UIDs again, at an unforeseen moment. A floor may delay
+		// the UIDs.
+		for end := time.Now().Add(20 * time.Second); (f.leases.Load() < leases+10 || f.generated.Load() == before) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(rand.N(300 * time.Millisecond))
 		if f.generated.Load() == before || f.leases.Load() < leases+10 {
 			idle++
 		}
+		inCall[f.waitForCall(call(n)%calls)]++
 		kill()
 		restart()
 	}
-	t.Logf("the server was killed %d times", kills)
+	t.Logf("the server was killed %d times, in the middle of %d calls of Assign, %d of Reserve and %d of Release", kills, inCall[callAssign], inCall[callReserve], inCall[callRelease])
+	if kills >= 2*int(calls) && min(inCall[callAssign], inCall[callReserve], inCall[callRelease]) < kills/6 {
+		t.Errorf("too few kills were in the middle of one of the calls, want at least %d", kills/6)
+	}
 	if idle > 0 {
 		t.Errorf("the generators did not recover before %d of %d kills", idle, kills)
 	}

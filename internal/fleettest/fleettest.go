@@ -38,7 +38,7 @@ func Kills() int {
 	if os.Getenv(FullEnv) != "" {
 		return 100
 	}
-	return 15
+	return 10
 }
 
 // Layout returns the layout of the generators.
@@ -87,6 +87,7 @@ type Fleet struct {
 	duplicates atomic.Int64
 	failures   atomic.Int64 // of takes
 	leases     atomic.Int64 // generators that were started, and leases of RunLeases
+	current    [calls]atomic.Int64
 }
 
 // New returns a fleet without generators.
@@ -151,15 +152,17 @@ func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
 	})
 }
 
-// RunLeases takes leases, extends and releases them until the fleet ends, as fast as it can, and stamps all UIDs
-// of the last few milliseconds of each grant. Some leases are not released.
+// RunLeases takes leases, extends and releases them until the fleet ends, as fast as it can. It stamps a UID in each
+// millisecond of each grant, and all UIDs of the last few milliseconds. Some leases are not released.
 func (f *Fleet) RunLeases(a workerassign.Assigner) {
 	f.running.Go(func() {
 		w, l := f.set.Writer(), Layout()
 		epoch := uid.DefaultEpoch().UnixMilli()
 		for f.ctx.Err() == nil {
 			ctx, cancel := context.WithTimeout(f.ctx, time.Second)
+			end := f.begin(callAssign)
 			lease, err := a.Assign(ctx, Request())
+			end()
 			if err != nil {
 				cancel()
 				time.Sleep(time.Millisecond)
@@ -168,12 +171,18 @@ func (f *Fleet) RunLeases(a workerassign.Assigner) {
 			f.leases.Add(1)
 			next := lease.NotBefore().UnixMilli()
 			for range 4 {
+				end := f.begin(callReserve)
 				granted, err := lease.Reserve(ctx, time.Now().Add(rand.N(Horizon/2)))
+				end()
 				if err != nil {
 					break
 				}
-				for ms := max(next, granted.UnixMilli()-3); ms < granted.UnixMilli(); ms++ {
-					for sequence := range l.MaxSequence() + 1 {
+				for ms := next; ms < granted.UnixMilli(); ms++ {
+					sequences := int64(1) // of each millisecond, so that any two spans that overlap are found
+					if ms >= granted.UnixMilli()-3 {
+						sequences = l.MaxSequence() + 1
+					}
+					for sequence := range sequences {
 						id, err := l.Allocate(ms-epoch, lease.WorkerID(), sequence)
 						if err != nil {
 							panic(err)
@@ -184,7 +193,9 @@ func (f *Fleet) RunLeases(a workerassign.Assigner) {
 				}
 			}
 			if rand.IntN(10) > 0 {
+				end := f.begin(callRelease)
 				lease.Release(ctx, time.UnixMilli(next))
+				end()
 			}
 			cancel()
 			time.Sleep(rand.N(20 * time.Millisecond))

@@ -88,7 +88,7 @@ func terminate(p *os.Process) { p.Signal(syscall.SIGINT) }
 // killAll kills a server and its child processes. The main process is stopped first, so that it neither
 // starts further children nor reacts to the end of one.
 func killAll(p *os.Process) {
-	p.Signal(syscall.SIGSTOP)
+	stopMain(p)
 	children := childrenOf(p.Pid)
 	for _, child := range children {
 		syscall.Kill(child, syscall.SIGKILL)
@@ -107,9 +107,22 @@ func killAll(p *os.Process) {
 	}
 }
 
+// stopMain stops the main process of a server. When it returns, the process starts no further children.
+func stopMain(p *os.Process) error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if state, _ := processState(p.Pid); state != "R" && state != "S" && state != "D" {
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d does not stop", p.Pid)
+}
+
 // pauseAll stops a server and its child processes.
 func pauseAll(p *os.Process) error {
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
+	if err := stopMain(p); err != nil {
 		return err
 	}
 	for _, child := range childrenOf(p.Pid) {
