@@ -22,6 +22,7 @@ import (
 func TestSlotTableConformance(t *testing.T) {
 	for _, level := range []string{"read committed", "serializable"} {
 		t.Run(level, func(t *testing.T) {
+			t.Parallel()
 			s := newSlotServer(t, "synchronous_commit=off")
 			s.isolation = level
 			assigntest.RunStoreTests(t, assigntest.Harness{
@@ -33,6 +34,7 @@ func TestSlotTableConformance(t *testing.T) {
 }
 
 func TestRecycledOnSlotTable(t *testing.T) {
+	t.Parallel()
 	s := newSlotServer(t)
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
@@ -220,6 +222,7 @@ func TestSlotTableSettings(t *testing.T) {
 func TestR7Failover(t *testing.T) {
 	for name, opts := range map[string][]workerassign.SlotTableOption{"on": nil, "off": {workerassign.WithHistory("always the same")}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			primary := postgrestest.Start(t)
 			slotService(t, idsDatabase(t, primary))
 			standby := primary.Standby()

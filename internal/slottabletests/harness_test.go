@@ -262,6 +262,7 @@ func TestSlotTableConformance(t *testing.T) {
 		if strings.Contains(t.Name(), "5.6") && os.Getenv("RINGUID_FULL") == "" {
 			t.Skip("RINGUID_FULL is not set")
 		}
+		t.Parallel()
 		s := newSlotServer(start(t, mariadbtest.PrimaryFlags()...))
 		h := assigntest.Harness{
 			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
@@ -273,6 +274,7 @@ func TestSlotTableConformance(t *testing.T) {
 }
 
 func TestRecycledOnSlotTable(t *testing.T) {
+	t.Parallel()
 	s := newSlotServer(mariadbtest.Start(t, mariadbtest.PrimaryFlags()...))
 	h := assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
@@ -290,6 +292,7 @@ func TestRecycledOnSlotTable(t *testing.T) {
 // The nodes of a Galera cluster are one store: what one has acknowledged, a read on another one sees, and of
 // concurrent writes on several nodes one succeeds.
 func TestSlotTableConformanceGalera(t *testing.T) {
+	t.Parallel()
 	// The clients use all nodes in turn. Without the flag, a node may not have applied yet what another one has
 	// acknowledged; then a write to it returns false, which Recycled tries again, and the suite does not expect.
 	c := mariadbtest.StartGalera(t, 3, "--wsrep-sync-wait=15")

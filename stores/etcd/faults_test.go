@@ -17,12 +17,14 @@ func assigners(t *testing.T, endpoints ...string) func() workerassign.Assigner {
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	s := etcdtest.Start(t)
 	fleettest.Kill(t, assigners(t, s.Endpoint()), s.Kill, s.Restart)
 }
 
 // The members of a cluster of three are killed in turn, while generators run.
 func TestKilledMember(t *testing.T) {
+	t.Parallel()
 	servers := etcdtest.StartCluster(t, 3)
 	var endpoints []string
 	for _, s := range servers {
@@ -37,6 +39,7 @@ func TestKilledMember(t *testing.T) {
 
 // The server does not answer for longer than a grant.
 func TestPausedServer(t *testing.T) {
+	t.Parallel()
 	s := etcdtest.Start(t)
 	fleettest.Pause(t, assigners(t, s.Endpoint()), s.Pause, s.Continue)
 }

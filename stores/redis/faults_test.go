@@ -22,6 +22,7 @@ import (
 // The server is killed a hundred times in the middle of Assign, Reserve and Release, with an append-only file
 // and without one, while generators run. No UID is generated twice.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		kills int
 		flags []string
@@ -60,6 +61,7 @@ func TestKilledServer(t *testing.T) {
 // The server does not answer for longer than a grant: UIDs flow until the end of the grant, and then the takes
 // fail with the named error. When the server continues, so do the generators.
 func TestPausedServer(t *testing.T) {
+	t.Parallel()
 	for _, cached := range []bool{true, false} {
 		server := redistest.Start(t)
 		c := goredis.NewClient(&goredis.Options{Addr: server.Address(), ReadTimeout: 100 * time.Millisecond, MaxRetries: -1})
@@ -113,6 +115,7 @@ func failoverClient(t *testing.T, address *atomic.Pointer[string]) *goredis.Clie
 // A replica is promoted that lacks the last writes, while the old primary still acknowledges writes for a time.
 // With rule R7 no UID is generated twice. Without it, some are.
 func TestPromotedReplica(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string][]redis.Option{"with R7": nil, "without R7": {redis.IgnoreHistory()}} {
 		t.Run(name, func(t *testing.T) {
 			primary := redistest.Start(t)
@@ -156,6 +159,7 @@ func TestPromotedReplica(t *testing.T) {
 // The same with one lease: after the promotion Reserve fails, although the slot is exactly what it wrote, and the
 // next lease of the slot begins behind everything that was granted.
 func TestLostGrant(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string][]redis.Option{"with R7": nil, "without R7": {redis.IgnoreHistory()}} {
 		t.Run(name, func(t *testing.T) {
 			primary := redistest.Start(t)

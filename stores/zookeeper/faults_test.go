@@ -17,12 +17,14 @@ func assigners(t *testing.T, servers ...string) func() workerassign.Assigner {
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	s := zookeepertest.Start(t)
 	fleettest.Kill(t, assigners(t, s.Address()), s.Kill, s.Restart)
 }
 
 // The server does not answer for longer than a grant, and for longer than a session.
 func TestPausedServer(t *testing.T) {
+	t.Parallel()
 	s := zookeepertest.Start(t)
 	fleettest.Pause(t, assigners(t, s.Address()), s.Pause, s.Continue)
 }
