@@ -39,7 +39,6 @@ func TestKilledMember(t *testing.T) {
 
 // The server does not answer for longer than a grant.
 func TestPausedServer(t *testing.T) {
-	t.Parallel()
 	s := etcdtest.Start(t)
 	fleettest.Pause(t, assigners(t, s.Endpoint()), s.Pause, s.Continue)
 }

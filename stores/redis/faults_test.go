@@ -61,7 +61,6 @@ func TestKilledServer(t *testing.T) {
 // The server does not answer for longer than a grant: UIDs flow until the end of the grant, and then the takes
 // fail with the named error. When the server continues, so do the generators.
 func TestPausedServer(t *testing.T) {
-	t.Parallel()
 	for _, cached := range []bool{true, false} {
 		server := redistest.Start(t)
 		c := goredis.NewClient(&goredis.Options{Addr: server.Address(), ReadTimeout: 100 * time.Millisecond, MaxRetries: -1})
@@ -168,9 +167,8 @@ func TestLostGrant(t *testing.T) {
 			at := primary.Address()
 			address.Store(&at)
 			s := redis.New(failoverClient(t, &address), opts...)
-			a := assigner(s, workerassign.WithNewPool())
+			a := assigner(s, workerassign.WithNewPool(), workerassign.WithWorkerID(0))
 			req := request()
-			req.MaxWorkerID = 0
 			lease, err := a.Assign(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)

@@ -24,7 +24,6 @@ func TestKilledServer(t *testing.T) {
 
 // The server does not answer for longer than a grant, and for longer than a session.
 func TestPausedServer(t *testing.T) {
-	t.Parallel()
 	s := zookeepertest.Start(t)
 	fleettest.Pause(t, assigners(t, s.Address()), s.Pause, s.Continue)
 }
