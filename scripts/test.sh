@@ -65,7 +65,8 @@ wait "$nested" || status=$?
 cat "$run/nested.log"
 [ "$status" = 0 ] || exit "$status"
 
-# With RINGUID_FULL, the tests of uniqueness run in full size.
+# With RINGUID_FULL, the tests of uniqueness run in full size. RINGUID_SIMULATION=full, which is not set here, lets
+# the simulated fleets of uid live for a month and for three years.
 step "larger tests without the race detector"
 RINGUID_FULL=1 go test -count=1 -timeout 10m ./bitsalloc ./ringbuffer ./uid/...
 

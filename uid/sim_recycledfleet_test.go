@@ -26,8 +26,11 @@ func newCalmFleet(tb testing.TB, layout string, unit, horizon time.Duration, opt
 	return f
 }
 
-// isFull reports whether the simulations run for as long as they can: see `make test`.
-func isFull() bool { return os.Getenv("RINGUID_FULL") != "" && !testing.Short() && !raceEnabled }
+// isFull reports whether the simulations of a fleet last for months and years. RINGUID_FULL alone does not do
+// that, because they take minutes.
+func isFull() bool {
+	return os.Getenv("RINGUID_SIMULATION") == "full" && !testing.Short() && !raceEnabled
+}
 
 // live lets time pass. Each process stamps so many time units a second, and its background tasks run.
 func (f *slotFleet) live(seconds, unitsPerSecond int) {
@@ -64,10 +67,11 @@ func TestRollingDeployments(t *testing.T) {
 	const hosts, batch = 200, 10
 	deployments := 50
 	if testing.Short() || raceEnabled {
-		deployments = 3
+		deployments = 2
 	}
 	for _, named := range []bool{true, false} {
 		t.Run(fmt.Sprintf("names %v", named), func(t *testing.T) {
+			t.Parallel()
 			f := newCalmFleet(t, "1-41-10-12", time.Second, workerassign.DefaultHorizon)
 			workerIDs := map[string]int64{}
 			for n := range hosts {
@@ -141,6 +145,7 @@ func TestSustainedOverload(t *testing.T) {
 		"a month, and long leases": {20 * time.Minute, 1, 30},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			seconds := tt.days * 86_400
 			if !isFull() {
 				seconds = min(seconds/5, 2*86_400)
@@ -180,10 +185,14 @@ func TestSustainedOverload(t *testing.T) {
 // paused or idle for days. The pool does not grow beyond two slots for each host: after a failover a generator takes
 // another slot before its old one becomes free.
 func TestYearsOfAFleet(t *testing.T) {
+	t.Parallel()
 	const hosts = 2_000
 	days := 60
-	if isFull() {
+	switch {
+	case isFull():
 		days = 3 * 365
+	case testing.Short(), raceEnabled:
+		days = 20
 	}
 	f := newCalmFleet(t, "1-41-12-10", time.Second, workerassign.DefaultHorizon, WithReserveAhead(20*time.Second))
 	f.isNested, f.isCalm, f.lossy, f.primary.noLoss = false, false, true, false

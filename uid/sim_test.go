@@ -156,8 +156,12 @@ func TestSimulation(t *testing.T) {
 		t.Log(strings.Join(s.trace, "\n"))
 		return
 	}
+	t.Parallel()
 	seeds := *simSeeds
-	if testing.Short() || raceEnabled {
+	switch {
+	case raceEnabled:
+		seeds = min(seeds, 300)
+	case testing.Short():
 		seeds = min(seeds, 1_000)
 	}
 	var total simulation

@@ -22,6 +22,7 @@ import (
 
 // The subtests share a cluster, because starting one takes long.
 func TestSlotTableGalera(t *testing.T) {
+	t.Parallel()
 	c := mariadbtest.StartGalera(t, 3)
 	s := newSlotServer(c.Node(0), c.Node(1), c.Node(2))
 	t.Run("history", func(t *testing.T) { testGaleraHistory(t, c) })

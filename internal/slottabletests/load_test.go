@@ -173,6 +173,7 @@ func kills(few int) int {
 // The server is killed again and again while generators start, extend and release their leases. With
 // WithHistory leases continue after each restart.
 func TestSlotTableKilled(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := newSlotServer(mariadbtest.Start(t))
 	store := s.newStore(t, "killed", workerassign.WithHistory("one server"))
 	load := startLoad(t, 10, func(int) workerassign.Assigner { return workerassign.NewRecycled(store, shortTimes()...) })

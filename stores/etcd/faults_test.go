@@ -17,12 +17,14 @@ func assigners(t *testing.T, endpoints ...string) func() workerassign.Assigner {
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	s := etcdtest.Start(t)
 	fleettest.Kill(t, assigners(t, s.Endpoint()), s.Kill, s.Restart)
 }
 
 // The members of a cluster of three are killed in turn, while generators run.
 func TestKilledMember(t *testing.T) {
+	t.Parallel()
 	servers := etcdtest.StartCluster(t, 3)
 	var endpoints []string
 	for _, s := range servers {

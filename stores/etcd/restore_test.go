@@ -101,6 +101,7 @@ func (r *restored) ended() {
 
 // A snapshot that is restored with a new token has a new cluster ID, which the first process that reads notices.
 func TestRestoredSnapshot(t *testing.T) {
+	t.Parallel()
 	r := restore(t, "another")
 	s, err := New(dial(t, r.server.Endpoint())).Read(t.Context(), workerassign.SlotQuery{})
 	if err != nil || s.History == r.history {
@@ -112,6 +113,7 @@ func TestRestoredSnapshot(t *testing.T) {
 // With the old token and peer URLs the cluster ID is the same. A process that has seen more notices that the
 // revision went back.
 func TestRestoredSnapshotSameCluster(t *testing.T) {
+	t.Parallel()
 	r := restore(t, "ringuid")
 	r.ended()
 	s, err := r.store.Read(t.Context(), workerassign.SlotQuery{})
@@ -129,6 +131,7 @@ func TestRestoredSnapshotSameCluster(t *testing.T) {
 
 // A process that has just started does not notice that. Then NewHistory ends all leases, or RaiseFloor does.
 func TestRestoredSnapshotOperator(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"NewHistory", "RaiseFloor"} {
 		t.Run(name, func(t *testing.T) {
 			r := restore(t, "ringuid")

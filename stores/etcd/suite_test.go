@@ -65,6 +65,7 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 
 // The store fulfils the contract of a slot store.
 func TestStore(t *testing.T) {
+	t.Parallel()
 	p, f := faults(t)
 	assigntest.RunStoreTests(t, assigntest.Harness{
 		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
@@ -76,6 +77,7 @@ func TestStore(t *testing.T) {
 
 // The store fulfils the contract on a cluster of three members, of which one is killed.
 func TestStoreOnCluster(t *testing.T) {
+	t.Parallel()
 	servers := etcdtest.StartCluster(t, 3)
 	var endpoints []string
 	for _, s := range servers {
@@ -97,6 +99,7 @@ func TestStoreOnCluster(t *testing.T) {
 
 // Recycled keeps invariant 1 on the store.
 func TestRecycled(t *testing.T) {
+	t.Parallel()
 	p, f := faults(t)
 	const bound, horizon = 500 * time.Millisecond, 5 * time.Second
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{

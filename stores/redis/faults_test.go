@@ -22,6 +22,7 @@ import (
 // The server is killed a hundred times in the middle of Assign, Reserve and Release, with an append-only file
 // and without one, while generators run. No UID is generated twice.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		kills int
 		flags []string
@@ -113,6 +114,7 @@ func failoverClient(t *testing.T, address *atomic.Pointer[string]) *goredis.Clie
 // A replica is promoted that lacks the last writes, while the old primary still acknowledges writes for a time.
 // With rule R7 no UID is generated twice. Without it, some are.
 func TestPromotedReplica(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string][]redis.Option{"with R7": nil, "without R7": {redis.IgnoreHistory()}} {
 		t.Run(name, func(t *testing.T) {
 			primary := redistest.Start(t)
@@ -156,6 +158,7 @@ func TestPromotedReplica(t *testing.T) {
 // The same with one lease: after the promotion Reserve fails, although the slot is exactly what it wrote, and the
 // next lease of the slot begins behind everything that was granted.
 func TestLostGrant(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string][]redis.Option{"with R7": nil, "without R7": {redis.IgnoreHistory()}} {
 		t.Run(name, func(t *testing.T) {
 			primary := redistest.Start(t)
@@ -164,7 +167,7 @@ func TestLostGrant(t *testing.T) {
 			at := primary.Address()
 			address.Store(&at)
 			s := redis.New(failoverClient(t, &address), opts...)
-			a := assigner(s, workerassign.WithNewPool())
+			a := assigner(s, workerassign.WithNewPool(), workerassign.WithWorkerID(0))
 			req := request()
 			lease, err := a.Assign(t.Context(), req)
 			if err != nil {

@@ -53,10 +53,14 @@ func harness(t *testing.T) assigntest.Harness {
 }
 
 // The store fulfils the contract of workerassign.SlotStore.
-func TestStoreSuite(t *testing.T) { assigntest.RunStoreTests(t, harness(t)) }
+func TestStoreSuite(t *testing.T) {
+	t.Parallel()
+	assigntest.RunStoreTests(t, harness(t))
+}
 
 // Recycled on the store keeps invariant 1, with its default times.
 func TestAssignerSuite(t *testing.T) {
+	t.Parallel()
 	h := harness(t)
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {

@@ -17,6 +17,7 @@ func assigners(t *testing.T, servers ...string) func() workerassign.Assigner {
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	s := zookeepertest.Start(t)
 	fleettest.Kill(t, assigners(t, s.Address()), s.Kill, s.Restart)
 }

@@ -57,6 +57,7 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 
 // The store fulfils the contract of a slot store.
 func TestStore(t *testing.T) {
+	t.Parallel()
 	p, f := faults(t)
 	assigntest.RunStoreTests(t, assigntest.Harness{
 		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
@@ -68,6 +69,7 @@ func TestStore(t *testing.T) {
 
 // Recycled keeps invariant 1 on the store.
 func TestRecycled(t *testing.T) {
+	t.Parallel()
 	p, f := faults(t)
 	const bound = 500 * time.Millisecond
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
