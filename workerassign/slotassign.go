@@ -15,6 +15,9 @@ const (
 	maxWindow  = 1024 // and at most: the window doubles with each lost race
 	crowdRaces = 4    // after so many lost races slots are added although a few are free
 	maxBatch   = 32   // how many slots are added in one write at most: etcd has a limit of 128 operations
+
+	minRaceWindow = 10 * time.Millisecond // the greatest pause before the second try
+	maxRaceWindow = 30 * time.Second
 )
 
 // describeProcess returns the host name and the process ID.
@@ -36,9 +39,11 @@ type slotAssign struct {
 
 	beforeClaim func(Slot) error // nil: nothing
 
-	window    int  // how many free slots to read
-	lostRaces int  // how many times another process took the slot, or added slots, first
-	readAll   bool // whether to read all slots, because none seems to be free
+	window     int           // how many free slots to read
+	lostRaces  int           // how many times another process took the slot, or added slots, first
+	lastRead   time.Duration // how long the last read took
+	raceWindow time.Duration // the greatest pause after a lost race
+	readAll    bool          // whether to read all slots, because none seems to be free
 
 	// How many times in a row slots were not added although the pool's revision has not changed.
 	stuckAdds     int
@@ -65,10 +70,13 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			lastErr = err
 			wait = max(wait, pauses.pause(min(a.attempts, 10)))
 		}
-		if deadline, ok := ctx.Deadline(); ok && wait > time.Until(deadline) && isHeld(err) {
-			return nil, err // it would not become free in time
+		if isHeld(err) {
+			if deadline, ok := ctx.Deadline(); ok && wait > time.Until(deadline) {
+				return nil, err // it would not become free in time
+			}
+			wait = min(wait, time.Second) // a holder may release a slot earlier
 		}
-		if wait > 0 && sleep(ctx, min(wait, time.Second)) != nil || ctx.Err() != nil {
+		if wait > 0 && sleep(ctx, wait) != nil || ctx.Err() != nil {
 			if isHeld(lastErr) {
 				return nil, lastErr
 			}
@@ -87,7 +95,8 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		return nil, 0, err
 	}
 	if s.Pool.Revision == 0 {
-		return a.unlessWritten(a.createPool(ctx, s))
+		written, err := a.createPool(ctx, s)
+		return a.unlessWritten(ctx, written, err)
 	}
 	a.recycled.seen.Store(true)
 	if err := a.checkPool(s.Pool); err != nil {
@@ -97,7 +106,8 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		p := s.Pool
 		p.Revision++
 		p.noteHistory(s, a.log)
-		return a.unlessWritten(a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p}))
+		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		return a.unlessWritten(ctx, written, err)
 	}
 	if cfg.workerID >= 0 {
 		return a.takeFixed(ctx, s)
@@ -107,9 +117,8 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	if free > 0 && !(canAdd && a.isCrowded(s, free)) {
 		lease, err := a.take(ctx, s, slot)
 		if lease == nil {
-			a.lostRaces++
 			a.window = min(2*a.window, maxWindow)
-			return nil, a.shortPause(), err
+			return nil, a.racePause(ctx), err
 		}
 		return lease, 0, nil
 	}
@@ -118,10 +127,9 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		return nil, 0, nil
 	}
 	if canAdd {
-		lease, err := a.add(ctx, s, 1<<min(a.lostRaces, 5))
+		lease, err := a.add(ctx, s)
 		if lease == nil {
-			a.lostRaces++
-			return nil, a.shortPause(), err
+			return nil, a.racePause(ctx), err
 		}
 		return lease, 0, nil
 	}
@@ -154,17 +162,36 @@ func (a *slotAssign) isCrowded(s PoolState, free int) bool {
 
 // unlessWritten returns what try returns after a write of the pool: a pause if another process was faster, because
 // the store may return an older state for a moment.
-func (a *slotAssign) unlessWritten(written bool, err error) (_ Lease, wait time.Duration, _ error) {
+func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error) (_ Lease, wait time.Duration, _ error) {
 	if !written {
-		wait = a.shortPause()
+		wait = a.racePause(ctx)
 	}
 	return nil, wait, temporary(err)
 }
 
-// shortPause returns a random pause after another process was faster. Its maximum doubles with each attempt, so
+// racePause returns a random pause after another process was faster. Its maximum doubles with each lost race, so
 // that many hosts which start at the same time spread over the time that the store requires for them.
-func (a *slotAssign) shortPause() time.Duration {
-	return rand.N(10 * time.Millisecond << min(a.attempts, 7))
+//
+// It is also at least four times as long as the last read took. If thousands of hosts start, their calls wait for
+// each other at the server, so that each state is old when its write arrives, and only one write of a whole
+// queue succeeds. A slow read shows that queue. The longer pauses empty it.
+func (a *slotAssign) racePause(ctx context.Context) time.Duration {
+	a.lostRaces++
+	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(4*a.lastRead, maxRaceWindow))
+	window := a.raceWindow
+	if deadline, ok := ctx.Deadline(); ok {
+		window = min(window, max(time.Until(deadline)/4, minRaceWindow))
+	}
+	return rand.N(window)
+}
+
+// batch returns how many slots to add: more after each lost race, because others require some too. A long pause
+// shows a crowd.
+func (a *slotAssign) batch() int64 {
+	if a.raceWindow > maxBatch*minRaceWindow {
+		return maxBatch
+	}
+	return min(int64(1)<<min(a.lostRaces, 5), maxBatch)
 }
 
 // read reads the pool and the slots that matter, and compares the clocks (R8).
@@ -174,8 +201,9 @@ func (a *slotAssign) read(ctx context.Context) (PoolState, error) {
 	if cfg.workerID >= 0 {
 		q = SlotQuery{WorkerIDs: []int64{cfg.workerID}}
 	}
-	sent := a.req.now()
+	sent, begin := a.req.now(), time.Now()
 	s, err := a.recycled.store.Read(ctx, q)
+	a.lastRead = time.Since(begin)
 	if err != nil {
 		return s, temporary(err)
 	}

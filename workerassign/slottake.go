@@ -54,11 +54,10 @@ func (a *slotAssign) result(ctx context.Context, p Pool, written bool, err error
 	return newSlotLease(a.recycled, a.req, p, slot), nil
 }
 
-// add adds slots to the pool, up to a number, and takes the first of them. It returns nil and no error
-// if another was faster.
-func (a *slotAssign) add(ctx context.Context, s PoolState, count int64) (Lease, error) {
+// add adds slots to the pool, and takes the first of them. It returns nil and no error if another was faster.
+func (a *slotAssign) add(ctx context.Context, s PoolState) (Lease, error) {
 	first := s.Pool.First + s.Pool.Slots
-	count = min(count, maxBatch, a.req.MaxWorkerID-first+1)
+	count := min(a.batch(), a.req.MaxWorkerID-first+1)
 	w := a.addition(s, count)
 	claimed, err := a.claim(s, Slot{WorkerID: first}, w.Slots[0].Until)
 	if err != nil {
@@ -85,7 +84,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		case err != nil:
 			return nil, 0, temporary(err)
 		case !written:
-			return nil, a.shortPause(), a.checkAdds(ctx, s)
+			return nil, a.racePause(ctx), a.checkAdds(ctx, s)
 		}
 		return nil, 0, nil
 	}
