@@ -172,12 +172,12 @@ func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error)
 // racePause returns a random pause after another process was faster. Its maximum doubles with each lost race, so
 // that many hosts which start at the same time spread over the time that the store requires for them.
 //
-// It is also at least four times as long as the last read took. If thousands of hosts start, their calls wait for
+// The maximum is also at least eight times as long as the last read took. If thousands of hosts start, their calls wait for
 // each other at the server, so that each state is old when its write arrives, and only one write of a whole
 // queue succeeds. A slow read shows that queue. The longer pauses empty it.
 func (a *slotAssign) racePause(ctx context.Context) time.Duration {
 	a.lostRaces++
-	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(4*a.lastRead, maxRaceWindow))
+	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(8*a.lastRead, maxRaceWindow))
 	window := a.raceWindow
 	if deadline, ok := ctx.Deadline(); ok {
 		window = min(window, max(time.Until(deadline)/4, minRaceWindow))

@@ -15,20 +15,22 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool,
 		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
 		History: s.History, Since: s.nowUp(),
 	}
-	reason := ""
-	switch {
-	case a.recycled.seen.Load():
-		reason = "the pool is missing, although this process has used it; it is created with a floor, before which no lease begins: see doc/fleet.md"
-	case !s.NoLoss && !cfg.newPool:
-		reason = "the pool is missing, and is created with a floor, because it may have been lost; no lease begins before the floor. " +
-			"Use WithNewPool for the first start of a fleet: see doc/fleet.md"
-	}
-	if reason != "" {
+	seen := a.recycled.seen.Load()
+	hasFloor := seen || !s.NoLoss && !cfg.newPool
+	if hasFloor {
 		p.raiseFloor(s)
 	}
 	written, err = a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
-	if reason != "" && (written || err != nil) { // after an error it may have been created
-		a.log.Log(slog.LevelWarn, "workerassign: "+reason, "store", a.recycled.store.String(), "history", p.History, "floor", p.Floor)
+	if !hasFloor || !written && err == nil { // after an error it may have been created
+		return written, err
+	}
+	attrs := []any{"store", a.recycled.store.String(), "history", p.History, "floor", p.Floor}
+	if seen {
+		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
+			"before which no lease begins: see doc/fleet.md", attrs...)
+	} else {
+		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, and is created with a floor, because it may have been lost; no lease begins before the floor. "+
+			"Use WithNewPool for the first start of a fleet: see doc/fleet.md", attrs...)
 	}
 	return written, err
 }
