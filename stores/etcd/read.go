@@ -39,8 +39,7 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 // read makes one attempt. It returns false if it has written the history key, or another process has.
 func (s *Store) read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, bool, error) {
 	r := reader{store: s, query: q, found: map[int64]bool{}}
-	// The clock is read first: a grant that follows from an earlier time ends earlier.
-	r.state = workerassign.PoolState{Now: time.UnixMilli(time.Now().UnixMilli()).UTC(), HostClock: true, NoLoss: true}
+	r.state = workerassign.PoolState{HostClock: true, NoLoss: true}
 	ok, err := r.first(ctx)
 	if !ok || err != nil {
 		return r.state, false, err
@@ -97,6 +96,9 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 	if ok, err := r.checkHistory(ctx, before, resp, wentBack); !ok || err != nil {
 		return false, err
 	}
+	// The clock is read after the history: a floor follows from it, which must not come from a time before the
+	// history, however long the answer took.
+	r.state.Now = time.UnixMilli(time.Now().UnixMilli()).UTC()
 	if kvs := kvsOf(resp, 1); len(kvs) > 0 {
 		if r.state.Pool, err = s.decodePool(kvs[0]); err != nil {
 			return false, err
