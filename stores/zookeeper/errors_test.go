@@ -23,6 +23,8 @@ func TestErrorAdvice(t *testing.T) {
 		{zk.ErrInvalidACL, true, "check WithACL"},
 		{zk.ErrClosing, true, "close the connection only after the generators that use it"},
 		{zk.ErrConnectionClosed, false, "check that a majority of the ensemble runs, and that this host reaches one of its servers"},
+		{zk.ErrConnectionClosed, false, "if the program has closed the connection, close it only after the generators that use it"},
+		{zk.ErrInvalidPath, true, "check WithPath"},
 		{zk.ErrNoServer, false, "check that a majority of the ensemble runs"},
 	} {
 		err := s.wrap(tt.err)

@@ -109,8 +109,11 @@ func (r *reader) readClock() error {
 
 // readHistory reads the name of the history's znode, and creates what is missing.
 func (s *Store) readHistory() error {
-	names, _, err := s.conn.Children(s.historyPath())
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	names, stat, err := s.conn.Children(s.historyPath())
+	if errors.Is(err, zk.ErrNoNode) {
+		return s.createTree()
+	}
+	if err != nil {
 		return err
 	}
 	history := ""
@@ -124,11 +127,11 @@ func (s *Store) readHistory() error {
 	if history != "" && !unchanged {
 		return nil
 	}
-	// There is no history, or more than one (two processes have created one), or no clock.
+	// There is no history, or more than one, or no clock.
 	if err := s.createTree(); err != nil || history != "" {
 		return err
 	}
-	_, err = s.replaceHistory()
+	_, err = s.replaceHistory(names, stat)
 	return err
 }
 

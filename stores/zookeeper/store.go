@@ -183,7 +183,11 @@ func (s *Store) NewHistory(ctx context.Context) error {
 			if err := s.createTree(); err != nil {
 				return struct{}{}, err
 			}
-			if ok, err := s.replaceHistory(); ok || err != nil {
+			old, stat, err := s.conn.Children(s.historyPath())
+			if err != nil {
+				return struct{}{}, err
+			}
+			if ok, err := s.replaceHistory(old, stat); ok || err != nil {
 				return struct{}{}, err
 			}
 		}
@@ -192,19 +196,17 @@ func (s *Store) NewHistory(ctx context.Context) error {
 	return err
 }
 
-// replaceHistory replaces the znodes below the history's by a new one. It returns false if another
-// process was faster.
-func (s *Store) replaceHistory() (bool, error) {
-	old, _, err := s.conn.Children(s.historyPath())
-	if err != nil {
-		return false, err
-	}
-	ops := []any{&zk.CreateRequest{Path: s.historyPath() + "/" + rand.Text(), Acl: s.acl}}
+// replaceHistory replaces the znodes below the history's, which were read with stat, by a new one. It returns
+// false if another process was faster: the version of the history's znode makes sure that only one of several
+// processes that find no history creates one.
+func (s *Store) replaceHistory(old []string, stat *zk.Stat) (bool, error) {
+	ops := []any{&zk.SetDataRequest{Path: s.historyPath(), Version: stat.Version},
+		&zk.CreateRequest{Path: s.historyPath() + "/" + rand.Text(), Acl: s.acl}}
 	for _, name := range old {
 		ops = append(ops, &zk.DeleteRequest{Path: s.historyPath() + "/" + name, Version: -1})
 	}
 	switch _, err := s.conn.Multi(ops...); {
-	case errors.Is(err, zk.ErrNoNode):
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
 		return false, nil
 	default:
 		return err == nil, err
@@ -221,6 +223,11 @@ func (s *Store) wrap(err error) error {
 	switch {
 	case errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrAuthFailed):
 		advice, permanent = "grant the account create, read, write and delete on "+s.root+", and call AddAuth on the connection", true
+	case errors.Is(err, zk.ErrInvalidPath):
+		err = fmt.Errorf("%w: %w", workerassign.ErrOption, err)
+		advice, permanent = "check WithPath: ZooKeeper does not permit control characters, for example", true
+	case errors.Is(err, zk.ErrConnectionClosed): // lost, or closed by the program: the client returns the same error
+		advice += "; if the program has closed the connection, close it only after the generators that use it"
 	case errors.Is(err, zk.ErrInvalidACL):
 		advice, permanent = "check WithACL", true
 	case errors.Is(err, zk.ErrClosing):

@@ -157,7 +157,7 @@ func TestMissingZnodes(t *testing.T) {
 	if after.History == before.History || after.History == "" {
 		t.Errorf("the history is %q after it was deleted; was %q", after.History, before.History)
 	}
-	// Two processes have created one at the same time.
+	// Somebody has created another one.
 	if _, err := conn.Create(s.historyPath()+"/another", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}

@@ -160,6 +160,12 @@ func (m *multi) execute(ctx context.Context) (bool, error) {
 // ensemble deletes it some time after its last child, so that names which are not used again leave nothing.
 func (s *Store) createIndex(p string) error {
 	_, err := s.conn.CreateContainer(p, nil, zk.FlagContainer, s.acl)
+	if errors.Is(err, zk.ErrNoNode) { // somebody has deleted the whole index
+		if err := s.createTree(); err != nil {
+			return err
+		}
+		_, err = s.conn.CreateContainer(p, nil, zk.FlagContainer, s.acl)
+	}
 	return ignore(err, zk.ErrNodeExists)
 }
 
