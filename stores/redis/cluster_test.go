@@ -32,6 +32,11 @@ func TestCluster(t *testing.T) {
 	if got := ids(read(t, s, workerassign.SlotQuery{Name: "n"}).Slots); len(got) != 1 || got[0] != 3 {
 		t.Errorf("the slots of the name are %v", got)
 	}
+	// The user of the documentation.
+	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret", "+cluster|slots"}, documentedRights()...)...)
+	restricted := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, Username: "service", Password: "secret"})
+	t.Cleanup(func() { restricted.Close() })
+	read(t, redis.New(restricted, redis.WithPool("orders")), workerassign.SlotQuery{Free: 1})
 	if text := s.String(); !strings.Contains(text, server.Address()) || !strings.Contains(text, `"orders"`) {
 		t.Errorf("the store is %q", text)
 	}

@@ -68,6 +68,8 @@
 //   - for a user of its own:
 //     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget
 //     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange
+//     A client of Redis Cluster also requires +cluster|slots, one with the option DB +select, and one with
+//     ClientName +client|setname.
 //
 // In the client's options, ReadTimeout bounds how long the goroutine of a call remains after the call's
 // context has ended; leave it at its default, or set a few seconds. MaxRetries has an effect on

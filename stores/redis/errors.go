@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -21,6 +22,7 @@ const (
 	adviceBusy      = "a script or a transaction occupies the server: if this persists, check what it runs"
 	adviceMaster    = "the server is a replica without its primary: if this persists, check the replication"
 	adviceCluster   = "if this persists, check the state of the cluster (CLUSTER INFO)"
+	adviceMoved     = "if this persists, use a client of Redis Cluster (NewClusterClient), and check the state of the cluster (CLUSTER INFO)"
 	adviceReplicas  = "the primary has too few replicas (min-replicas-to-write): if this persists, check them"
 	adviceMemory    = "the server has reached maxmemory: if this persists, raise it or delete data"
 	adviceDisk      = "the server cannot save its data: if this persists, check its log and its disk"
@@ -51,8 +53,8 @@ func serverErrors() []serverError {
 		{"MASTERDOWN", false, adviceMaster},
 		{"CLUSTERDOWN", false, adviceCluster},
 		{"TRYAGAIN", false, adviceCluster},
-		{"MOVED", false, adviceCluster},
-		{"ASK", false, adviceCluster},
+		{"MOVED", false, adviceMoved},
+		{"ASK", false, adviceMoved},
 		{"CROSSSLOT", true, adviceUnknown},
 		{"UNKILLABLE", false, adviceBusy},
 		{"NOSCRIPT", false, adviceLoading}, // SCRIPT FLUSH between EVALSHA and EVAL
@@ -64,9 +66,13 @@ func serverErrors() []serverError {
 		{"WRONGPASS", true, adviceAuth},
 		{"NOPERM", true, adviceACL},
 		{"ERR The user executing the script", true, adviceACL}, // Redis 7, for a command of the script
+		{"The user executing the script", true, adviceACL},     // Redis 6
 		{"WRONGTYPE", true, adviceType},
 	}
 }
+
+// scriptPrefix is what Redis 5 and 6 write before the error of a command of a script.
+var scriptPrefix = regexp.MustCompile(`^ERR Error running script \(call to [^)]*\): (@user_script: ?\d+: )*-?`)
 
 // error returns an error of the client with what it prevented, and what to do. It wraps
 // workerassign.ErrPermanent if another try would fail in the same way.
@@ -86,8 +92,9 @@ func (s *Store) error(action string, err error) error {
 		}
 		return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w", action, s, err)
 	}
+	text := scriptPrefix.ReplaceAllString(fromServer.Error(), "")
 	for _, known := range serverErrors() {
-		if !strings.HasPrefix(fromServer.Error(), known.prefix) {
+		if !strings.HasPrefix(text, known.prefix) {
 			continue
 		}
 		if known.permanent {

@@ -58,6 +58,11 @@ func TestReplica(t *testing.T) {
 	wantError(t, redis.New(connect(t, replica.Address())), false, "MASTERDOWN")
 }
 
+// documentedRights returns the rights of the user in the package documentation.
+func documentedRights() []string {
+	return strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange")
+}
+
 // The user of the documentation can do everything. Errors about permissions are permanent, and say what to do.
 func TestPermissions(t *testing.T) {
 	server := redistest.Start(t)
@@ -66,7 +71,7 @@ func TestPermissions(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	rights := strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange")
+	rights := documentedRights()
 	user := func(name string, rights ...string) {
 		server.MustCommand(append([]string{"ACL", "SETUSER", name, "on", ">secret"}, rights...)...)
 	}
@@ -80,6 +85,10 @@ func TestPermissions(t *testing.T) {
 	}
 	read(t, s, workerassign.SlotQuery{All: true})
 
+	user("more", append(rights, "+select", "+client|setname")...)
+	other := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: "more", Password: "secret", DB: 1, ClientName: "orders"})
+	t.Cleanup(func() { other.Close() })
+	read(t, redis.New(other), workerassign.SlotQuery{Free: 1})
 	user("weak", "~ringuid:*", "+evalsha", "+eval")
 	wantError(t, redis.New(client("weak", "secret")), true, "ACL SETUSER")
 	user("keyless", append([]string{"~other:*"}, rights[1:]...)...)
@@ -130,6 +139,38 @@ func TestServerErrors(t *testing.T) {
 	}
 	c.Close()
 	wantError(t, s, true, "closed")
+}
+
+// A client of one server that is part of a cluster is told what to use instead.
+func TestMovedAdvice(t *testing.T) {
+	s := redis.New(goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"}))
+	if err := redis.ErrorOf(s, "MOVED 3999 127.0.0.1:6381"); !strings.Contains(err.Error(), "NewClusterClient") {
+		t.Error(err)
+	}
+}
+
+// Redis 5 and 6 return the error of a command of a script in that of the script.
+func TestErrorsInScripts(t *testing.T) {
+	s := redis.New(goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"}))
+	for _, tt := range []struct {
+		text      string
+		permanent bool
+		advice    string
+	}{
+		{"@user_script: 93: -NOREPLICAS Not enough good replicas to write.", false, "min-replicas-to-write"},
+		{"@user_script: 93: -OOM command not allowed when used memory > 'maxmemory'.", false, "maxmemory"},
+		{"@user_script: 93: -MISCONF Redis is configured to save RDB snapshots, but it is currently not able to persist on disk.", false, "disk"},
+		{"@user_script: 93: -READONLY You can't write against a read only replica.", false, "replica"},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", true, "another program uses the key"},
+		{"@user_script: 93: The user executing the script can't run this command or subcommand", true, "ACL SETUSER"},
+		{"attempt to index a nil value", true, "correct the cause"},
+	} {
+		text := "ERR Error running script (call to f_4ca6ddbbe5e5f5e8dbe0bbbb60b2c1b8f1c3d2a7): @user_script:93: " + tt.text
+		err := redis.ErrorOf(s, text)
+		if errors.Is(err, workerassign.ErrPermanent) != tt.permanent || !strings.Contains(err.Error(), tt.advice) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v; want %q, permanent: %t", err, tt.advice, tt.permanent)
+		}
+	}
 }
 
 // A call ends with its context, although the server does not answer. Another call works when it does.
