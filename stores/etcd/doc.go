@@ -50,9 +50,11 @@
 // # Clock
 //
 // etcd has no clock, so PoolState.HostClock is true, and the clock of the host that reads is used. Recycled
-// cannot refuse a host whose clock is wrong. UIDs remain unique. But a host whose clock is ahead by more
-// than the grace takes slots that are still held, so that their holders lose them and take others; and
-// the slots that it holds are granted far into the future, so that they remain unused for that long. Keep
+// cannot refuse a host whose clock is wrong. UIDs remain unique as long as no snapshot is restored. But a host
+// whose clock is ahead by more than the grace takes slots that are still held, so that their holders lose them
+// and take others; and the slots that it holds are granted far into the future, so that they remain unused for
+// that long. After a restored snapshot the floor follows from the clock of the host that notices it: it lies behind
+// all grants that were lost only if the clocks of the hosts differ by less than M (workerassign.WithSkew). Keep
 // clocks synchronized.
 //
 // # Cost

@@ -57,5 +57,5 @@ func adviceFor(ctx context.Context, err error) (advice string, permanent bool) {
 
 // wentBackError returns the error for data that went back between two requests of one call.
 func (s *Store) wentBackError() error {
-	return fmt.Errorf("etcd: %s: the revision of the cluster is less than before: a snapshot was restored, or acknowledged writes were lost", s)
+	return fmt.Errorf("etcd: %s: the cluster is another one, or its revision is less than before: a snapshot was restored, or acknowledged writes were lost", s)
 }

@@ -135,14 +135,18 @@ func (r *reader) checkHistory(ctx context.Context, before seen, resp *clientv3.T
 	if kvs := kvsOf(resp, 0); len(kvs) > 0 {
 		history = string(kvs[0].Value)
 	}
-	cluster, _, _ := strings.Cut(history, ".")
-	if cluster != fmt.Sprintf("%x", resp.Header.ClusterId) || wentBack && history == before.history {
+	if !isOfCluster(history, resp.Header.ClusterId) || wentBack && history == before.history {
 		_, err := s.replaceHistory(ctx, history, resp.Header.ClusterId)
 		return false, err
 	}
 	s.setHistory(history, resp.Header.Revision, wentBack)
 	r.state.History = history
 	return true, nil
+}
+
+// isOfCluster reports whether a history is of the cluster with the given ID.
+func isOfCluster(history string, cluster uint64) bool {
+	return strings.HasPrefix(history, fmt.Sprintf("%x.", cluster))
 }
 
 // addIDs adds worker IDs of an index to those that are to be read.

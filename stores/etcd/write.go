@@ -36,7 +36,9 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	if wentBack { // the write has been made on data that went back
+	// A write that has been made on data that went back is no grant. A snapshot that was restored in another cluster
+	// contains the old history until a Read replaces it.
+	if wentBack || resp.Succeeded && !isOfCluster(w.History, resp.Header.ClusterId) {
 		return false, s.wentBackError()
 	}
 	return resp.Succeeded, nil

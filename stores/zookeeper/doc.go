@@ -47,7 +47,7 @@
 // later by default (rule R7 of doc/design.md, section 8). Recycled.RaiseFloor alone compares versions, which
 // go back with the backup: a process that was paused between a read and a write, before the backup was
 // restored, could overwrite what RaiseFloor has written. A process that has seen a later transaction than
-// the ensemble shows is refused by its servers until it is restarted.
+// the ensemble shows is refused by its servers, so restart the services after a restored backup.
 //
 // # Clock
 //
