@@ -45,6 +45,11 @@ type slotAssign struct {
 	raceWindow time.Duration // the greatest pause after a lost race
 	readAll    bool          // whether to read all slots, because none seems to be free
 
+	// The last error for a full pool, how many there were, and after how many tries to read all slots again.
+	full      *PoolFullError
+	fullReads int
+	fullTries int
+
 	// How many times in a row slots were not added although the pool's revision has not changed.
 	stuckAdds     int
 	stuckRevision int64
@@ -134,6 +139,11 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		return lease, 0, nil
 	}
 	if !a.readAll {
+		// All slots are read seldom: that costs a store as much as thousands of other reads, and many hosts may
+		// wait. A slot that was released meanwhile is found without it.
+		if a.fullTries--; a.fullTries >= 0 && a.full.NextFree.After(s.Now) {
+			return nil, a.full.NextFree.Sub(s.Now), a.full
+		}
 		a.readAll = true // the store may not have found a free one
 		return nil, 0, nil
 	}
@@ -141,8 +151,10 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	if workerID, ok := missingSlot(s); ok {
 		return nil, 0, missingSlotError(s.Pool, workerID)
 	}
-	full := a.fullError(s)
-	return nil, max(full.NextFree.Sub(s.Now), time.Millisecond), full
+	a.full = a.fullError(s)
+	a.fullTries = 1<<min(a.fullReads, 5) - 1
+	a.fullReads++
+	return nil, max(a.full.NextFree.Sub(s.Now), time.Millisecond), a.full
 }
 
 // mayBeHidden reports whether released slots may lie behind others: for a grace after a start of the store only
