@@ -20,8 +20,10 @@ type dialect interface {
 	// appendText appends a value of text to a statement, as a literal or as a parameter.
 	appendText(b *statement, value string)
 
-	// readText is an expression: a column of text, as a read selects it.
+	// readText is an expression: a column of text, as a read selects it. decodeText returns the text for what the
+	// driver returns.
 	readText(column string) string
+	decodeText(value string) (string, error)
 
 	// clock is an expression: the server's clock in UTC, as a whole number of Unix milliseconds. It has
 	// one value within a statement, and does not depend on the session's time zone.

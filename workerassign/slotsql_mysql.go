@@ -70,6 +70,8 @@ func (d mysqlDialect) appendText(b *statement, value string) {
 // readText makes the server send the bytes of a text, without a conversion to the connection's character set.
 func (d mysqlDialect) readText(column string) string { return "CAST(" + column + " AS BINARY)" }
 
+func (d mysqlDialect) decodeText(value string) (string, error) { return value, nil }
+
 // clock uses UTC_TIMESTAMP, because UNIX_TIMESTAMP(NOW(3)) is an hour off in some time zones when the
 // daylight saving time ends. Its value is the time at which the statement began.
 func (d mysqlDialect) clock() string {

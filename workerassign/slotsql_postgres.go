@@ -24,8 +24,17 @@ func (d postgresDialect) appendText(b *statement, value string) {
 	b.raw("convert_from(decode('", hex.EncodeToString([]byte(value)), "', 'hex'), 'UTF8')")
 }
 
-// readText makes the server send the bytes of a text, without a conversion to the connection's character set.
-func (d postgresDialect) readText(column string) string { return "convert_to(" + column + ", 'UTF8')" }
+// readText makes the server send the bytes of a text as hexadecimal digits, without a conversion to the connection's
+// character set. The driver pgx cannot read bytea if bytea_output is escape and default_query_exec_mode is exec or
+// simple_protocol.
+func (d postgresDialect) readText(column string) string {
+	return "encode(convert_to(" + column + ", 'UTF8'), 'hex')"
+}
+
+func (d postgresDialect) decodeText(value string) (string, error) {
+	text, err := hex.DecodeString(value)
+	return string(text), err
+}
 
 // clock uses the time at which the server received the statement. clock_timestamp() would change while the
 // statement is executed, and an index could not be used for it.
