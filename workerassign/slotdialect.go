@@ -53,8 +53,9 @@ type dialect interface {
 	commit() string
 	rollback() string
 
-	// inspect reads the settings of the server that decide whether it can lose acknowledged writes.
-	inspect(ctx context.Context, conn *sql.Conn) (serverDurability, error)
+	// inspect reads the settings of the server, and of the two tables with these quoted names, that decide whether
+	// acknowledged writes can be lost.
+	inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error)
 
 	// classify decides what to do about an error of the driver.
 	classify(err error) slotFailure

@@ -160,7 +160,7 @@ func readVariables(ctx context.Context, conn *sql.Conn, names ...string) (map[st
 
 // inspect implements dialect. TiDB acknowledges a write when a majority has it on disk, and Galera when all
 // nodes have received it. Any other server may be replaced by a replica that lacks the last writes.
-func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn) (serverDurability, error) {
+func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, _, _ string) (serverDurability, error) {
 	if d.kind == "TiDB" {
 		return serverDurability{noLoss: true}, nil
 	}

@@ -72,16 +72,22 @@ func (d postgresDialect) commit() string   { return postgresInserts().commit }
 func (d postgresDialect) rollback() string { return postgresInserts().rollback }
 
 // inspect implements dialect. Any server may be replaced by a standby that lacks the last writes.
-func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn) (serverDurability, error) {
+func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error) {
 	var s postgresSettings
 	var encoding string
-	if err := conn.QueryRowContext(ctx, "SELECT "+postgresSettingsColumns+", current_setting('server_encoding')").
-		Scan(&s.fsync, &s.pages, &s.commit, &s.standbys, &encoding); err != nil {
+	var notPermanent int
+	b := (&statement{dialect: d}).raw("SELECT ", postgresSettingsColumns, ", current_setting('server_encoding'),",
+		" (SELECT count(*) FROM pg_catalog.pg_class WHERE relpersistence <> 'p' AND oid IN (to_regclass(").text(pool).raw("), to_regclass(").text(slots).raw(")))")
+	if err := conn.QueryRowContext(ctx, b.query.String()).
+		Scan(&s.fsync, &s.pages, &s.commit, &s.standbys, &encoding, &notPermanent); err != nil {
 		return serverDurability{}, err
 	}
 	var result serverDurability
 	for _, r := range s.risks() {
 		result.risk += fmt.Sprintf("; %s is %s: %s", r.setting, r.value, r.what)
+	}
+	if notPermanent > 0 {
+		result.risk += "; a table is UNLOGGED: it is empty after a crash, and on standbys"
 	}
 	result.risk = strings.TrimPrefix(result.risk, "; ")
 	if encoding != "UTF8" {
