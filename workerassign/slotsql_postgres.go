@@ -19,9 +19,10 @@ func (d postgresDialect) String() string { return "PostgreSQL" }
 func (d postgresDialect) quoteTable(name string) (string, error) { return quotePostgresTable(name) }
 
 // appendText appends a literal in hexadecimal digits. Its meaning depends neither on the connection's
-// character set nor on standard_conforming_strings.
+// character set nor on standard_conforming_strings. The collation of convert_from is C, so that the server would not
+// use the index on the holder's name, which has the default one.
 func (d postgresDialect) appendText(b *statement, value string) {
-	b.raw("convert_from(decode('", hex.EncodeToString([]byte(value)), "', 'hex'), 'UTF8')")
+	b.raw("convert_from(decode('", hex.EncodeToString([]byte(value)), `', 'hex'), 'UTF8') COLLATE "default"`)
 }
 
 // readText makes the server send the bytes of a text as hexadecimal digits, without a conversion to the connection's
