@@ -50,7 +50,7 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	if unit < held.Granted() {
 		return nil
 	}
-	_, err := p.leases.Check(held, unit)
+	failed, err := p.leases.Check(held, unit)
 	next := p.leases.Next()
 	switch {
 	case next != nil && next.First() > now+p.limitFor(next)+1 && unit <= now:
@@ -58,7 +58,7 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 			return fmt.Errorf("%w; until then: %w", p.notBegun(next), err)
 		}
 		return p.notBegun(next)
-	case err == nil || unit == now+1:
+	case err == nil || unit == now+1 && !failed:
 		return nil
 	case next != nil && max(next.First(), now) < next.Granted():
 		return nil // it replaces the lease in use

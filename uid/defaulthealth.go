@@ -1,6 +1,9 @@
 package uid
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Health implements Generator. It extends the lease if that is due, in the background, so that an idle
 // generator whose health is checked keeps its lease, and replaces a lease that is lost.
@@ -63,10 +66,10 @@ func (d *Default) whyNotOK(l *defaultLease, last int64) (replaced bool, err erro
 		d.leases.Extend(l.held, unit) // an error of it matters at the end of the grant
 		return false, nil
 	}
-	if unit > now {
-		return false, nil // it is granted when it has started
-	}
 	failed, err := d.leases.Check(l.held, unit)
+	if unit > now {
+		return false, d.whyNotGranted(l, unit, elapsed, failed, err)
+	}
 	if !failed {
 		return false, err
 	}
@@ -80,4 +83,24 @@ func (d *Default) whyNotOK(l *defaultLease, last int64) (replaced bool, err erro
 		return false, fmt.Errorf("%w; and no other lease: %w", err, next.err)
 	}
 	return false, err
+}
+
+// whyNotGranted returns why a unit that has not started, and is not granted yet, will not be granted when it starts;
+// nil if nothing is known. failed and err are what Check has returned.
+func (d *Default) whyNotGranted(l *defaultLease, unit int64, elapsed time.Duration, failed bool, err error) error {
+	if !failed {
+		return nil
+	}
+	next := d.leases.Next()
+	if next == nil {
+		return err
+	}
+	first := max(l.firstUnitOf(next), unit)
+	switch {
+	case first > unit && d.isLong(d.clock.Until(first, elapsed)):
+		return fmt.Errorf("%w; until then: %w", d.notBegun(next.WorkerID(), first), err)
+	case first >= next.Granted():
+		return err
+	}
+	return nil
 }

@@ -20,8 +20,10 @@ type dialect interface {
 	// appendText appends a value of text to a statement, as a literal or as a parameter.
 	appendText(b *statement, value string)
 
-	// readText is an expression: a column of text, as a read selects it.
+	// readText is an expression: a column of text, as a read selects it. decodeText returns the text for what the
+	// driver returns.
 	readText(column string) string
+	decodeText(value string) (string, error)
 
 	// clock is an expression: the server's clock in UTC, as a whole number of Unix milliseconds. It has
 	// one value within a statement, and does not depend on the session's time zone.
@@ -51,8 +53,9 @@ type dialect interface {
 	commit() string
 	rollback() string
 
-	// inspect reads the settings of the server that decide whether it can lose acknowledged writes.
-	inspect(ctx context.Context, conn *sql.Conn) (serverDurability, error)
+	// inspect reads the settings of the server, and of the two tables with these quoted names, that decide whether
+	// acknowledged writes can be lost.
+	inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error)
 
 	// classify decides what to do about an error of the driver.
 	classify(err error) slotFailure

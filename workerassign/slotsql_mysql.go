@@ -70,6 +70,8 @@ func (d mysqlDialect) appendText(b *statement, value string) {
 // readText makes the server send the bytes of a text, without a conversion to the connection's character set.
 func (d mysqlDialect) readText(column string) string { return "CAST(" + column + " AS BINARY)" }
 
+func (d mysqlDialect) decodeText(value string) (string, error) { return value, nil }
+
 // clock uses UTC_TIMESTAMP, because UNIX_TIMESTAMP(NOW(3)) is an hour off in some time zones when the
 // daylight saving time ends. Its value is the time at which the statement began.
 func (d mysqlDialect) clock() string {
@@ -158,7 +160,7 @@ func readVariables(ctx context.Context, conn *sql.Conn, names ...string) (map[st
 
 // inspect implements dialect. TiDB acknowledges a write when a majority has it on disk, and Galera when all
 // nodes have received it. Any other server may be replaced by a replica that lacks the last writes.
-func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn) (serverDurability, error) {
+func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, _, _ string) (serverDurability, error) {
 	if d.kind == "TiDB" {
 		return serverDurability{noLoss: true}, nil
 	}

@@ -19,13 +19,23 @@ func (d postgresDialect) String() string { return "PostgreSQL" }
 func (d postgresDialect) quoteTable(name string) (string, error) { return quotePostgresTable(name) }
 
 // appendText appends a literal in hexadecimal digits. Its meaning depends neither on the connection's
-// character set nor on standard_conforming_strings.
+// character set nor on standard_conforming_strings. The collation of convert_from is C, so that the server would not
+// use the index on the holder's name, which has the default one.
 func (d postgresDialect) appendText(b *statement, value string) {
-	b.raw("convert_from(decode('", hex.EncodeToString([]byte(value)), "', 'hex'), 'UTF8')")
+	b.raw("convert_from(decode('", hex.EncodeToString([]byte(value)), `', 'hex'), 'UTF8') COLLATE "default"`)
 }
 
-// readText makes the server send the bytes of a text, without a conversion to the connection's character set.
-func (d postgresDialect) readText(column string) string { return "convert_to(" + column + ", 'UTF8')" }
+// readText makes the server send the bytes of a text as hexadecimal digits, without a conversion to the connection's
+// character set. The driver pgx cannot read bytea if bytea_output is escape and default_query_exec_mode is exec or
+// simple_protocol.
+func (d postgresDialect) readText(column string) string {
+	return "encode(convert_to(" + column + ", 'UTF8'), 'hex')"
+}
+
+func (d postgresDialect) decodeText(value string) (string, error) {
+	text, err := hex.DecodeString(value)
+	return string(text), err
+}
 
 // clock uses the time at which the server received the statement. clock_timestamp() would change while the
 // statement is executed, and an index could not be used for it.
@@ -63,16 +73,22 @@ func (d postgresDialect) commit() string   { return postgresInserts().commit }
 func (d postgresDialect) rollback() string { return postgresInserts().rollback }
 
 // inspect implements dialect. Any server may be replaced by a standby that lacks the last writes.
-func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn) (serverDurability, error) {
+func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error) {
 	var s postgresSettings
 	var encoding string
-	if err := conn.QueryRowContext(ctx, "SELECT "+postgresSettingsColumns+", current_setting('server_encoding')").
-		Scan(&s.fsync, &s.pages, &s.commit, &s.standbys, &encoding); err != nil {
+	var notPermanent int
+	b := (&statement{dialect: d}).raw("SELECT ", postgresSettingsColumns, ", current_setting('server_encoding'),",
+		" (SELECT count(*) FROM pg_catalog.pg_class WHERE relpersistence <> 'p' AND oid IN (to_regclass(").text(pool).raw("), to_regclass(").text(slots).raw(")))")
+	if err := conn.QueryRowContext(ctx, b.query.String()).
+		Scan(&s.fsync, &s.pages, &s.commit, &s.standbys, &encoding, &notPermanent); err != nil {
 		return serverDurability{}, err
 	}
 	var result serverDurability
 	for _, r := range s.risks() {
 		result.risk += fmt.Sprintf("; %s is %s: %s", r.setting, r.value, r.what)
+	}
+	if notPermanent > 0 {
+		result.risk += "; a table is UNLOGGED: it is empty after a crash, and on standbys"
 	}
 	result.risk = strings.TrimPrefix(result.risk, "; ")
 	if encoding != "UTF8" {

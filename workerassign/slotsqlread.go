@@ -12,7 +12,7 @@ func (t *slotTable) readOnce(ctx context.Context, conn *sql.Conn, d dialect, q S
 	if err != nil {
 		return PoolState{}, err
 	}
-	state, session, err := queryState(ctx, conn, b)
+	state, session, err := t.queryState(ctx, conn, d, b)
 	if err != nil {
 		return PoolState{}, err
 	}
@@ -21,7 +21,7 @@ func (t *slotTable) readOnce(ctx context.Context, conn *sql.Conn, d dialect, q S
 		if err := execAll(ctx, conn, before...); err != nil {
 			return PoolState{}, err
 		}
-		if state, _, err = queryState(ctx, conn, b); err != nil {
+		if state, _, err = t.queryState(ctx, conn, d, b); err != nil {
 			return PoolState{}, err
 		}
 	}
@@ -45,7 +45,7 @@ func (t *slotTable) readStatement(d dialect, q SlotQuery) (*statement, error) {
 	b.raw(d.selectPrefix(), "h.history, h.now_ms, h.session_state, ", selectedColumns(d, "p", poolFields(Pool{})), ", ",
 		selectedColumns(d, "s", slotFields(Slot{})), " FROM (SELECT ")
 	if t.cfg.history != "" {
-		b.text(t.cfg.history)
+		b.raw("'-'") // not the name: the connection's character set may lack its characters
 	} else {
 		b.raw(d.history())
 	}
@@ -72,7 +72,7 @@ func (t *slotTable) readStatement(d dialect, q SlotQuery) (*statement, error) {
 }
 
 // queryState executes the statement of a read.
-func queryState(ctx context.Context, conn *sql.Conn, b *statement) (state PoolState, session string, err error) {
+func (t *slotTable) queryState(ctx context.Context, conn *sql.Conn, d dialect, b *statement) (state PoolState, session string, err error) {
 	rows, err := conn.QueryContext(ctx, b.query.String(), b.args...)
 	if err != nil {
 		return state, "", err
@@ -90,6 +90,12 @@ func queryState(ctx context.Context, conn *sql.Conn, b *statement) (state PoolSt
 			&worker, &revision, &token, &from, &until, &history, &written, &freeAt, &name, &host, &process, &holderSince); err != nil {
 			return state, "", err
 		}
+		if t.cfg.history != "" {
+			state.History = t.cfg.history
+		}
+		if err := decodeTexts(d, &format, &poolHistory, &token, &history, &name, &host, &process); err != nil {
+			return state, "", err
+		}
 		state.Now = time.UnixMilli(now).UTC()
 		if poolRevision.Valid {
 			state.Pool = Pool{Revision: poolRevision.Int64, Format: format.String, First: first.Int64, Slots: count.Int64,
@@ -103,6 +109,18 @@ func queryState(ctx context.Context, conn *sql.Conn, b *statement) (state PoolSt
 		}
 	}
 	return state, session, rows.Err()
+}
+
+// decodeTexts replaces what the driver returned for columns of text by the texts. NULL remains NULL.
+func decodeTexts(d dialect, texts ...*sql.NullString) (err error) {
+	for _, text := range texts {
+		if text.Valid {
+			if text.String, err = d.decodeText(text.String); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // millisTime returns the time of a column; NULL is the zero time.

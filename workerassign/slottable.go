@@ -232,8 +232,11 @@ func (t *slotTable) inspect(ctx context.Context, conn *sql.Conn, d dialect, hist
 	known, valid := t.durability, t.inspected == history && time.Now().Before(t.expires)
 	t.mu.Unlock()
 	if !valid {
-		var err error
-		if known, err = d.inspect(ctx, conn); err != nil {
+		pool, slots, err := t.tables(d)
+		if err != nil {
+			return known, err
+		}
+		if known, err = d.inspect(ctx, conn, pool, slots); err != nil {
 			return known, err
 		}
 		t.mu.Lock()

@@ -212,3 +212,21 @@ func TestSlotTableSettings(t *testing.T) {
 		t.Errorf("Read() = %+v, %v", state, err)
 	}
 }
+
+// WithHistory is refused on a table that is empty after a crash: the next pool would begin without a floor.
+func TestR7UnloggedSlots(t *testing.T) {
+	s := postgrestest.Start(t)
+	db := idsDatabase(t, s)
+	for _, table := range []string{"worker_pool", "worker_slot"} {
+		store := workerassign.NewSlotTable(db, workerassign.WithHistory("h"))
+		if _, err := store.Read(t.Context(), workerassign.SlotQuery{}); err != nil {
+			t.Fatal(err)
+		}
+		db.MustExec("ALTER TABLE " + table + " SET UNLOGGED")
+		store = workerassign.NewSlotTable(db, workerassign.WithHistory("h"))
+		if _, err := store.Read(t.Context(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "UNLOGGED") {
+			t.Errorf("%s is UNLOGGED: Read() = %v, want a permanent error", table, err)
+		}
+		db.MustExec("ALTER TABLE " + table + " SET LOGGED")
+	}
+}
