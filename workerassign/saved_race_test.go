@@ -90,6 +90,36 @@ func TestR2SavedCopiesAtOnce(t *testing.T) {
 	})
 }
 
+// A slot beyond the pool's count is not leased: a store may return one that was added after the pool was read, or
+// somebody has deleted the pool. Then the addition of slots finds it.
+func TestSavedSlotBeyondPool(t *testing.T) {
+	for _, beyond := range []int64{0, 1, 500} { // how far
+		synctest.Test(t, func(t *testing.T) {
+			s := newSavedTest(t)
+			l := s.mustAssign(s.newSaved()) // so that there is a pool
+			state := mustReadSlots(t, s.store, SlotQuery{All: true})
+			slot := l.record.slot
+			slot.WorkerID, slot.Revision, slot.Token = state.Pool.First+state.Pool.Slots+beyond, 1, ""
+			slot.Until, slot.FreeAt = slot.From, slot.From
+			s.mustWriteSlot(slot)
+			s.now = s.now.Add(time.Minute)
+			if free := mustReadSlots(t, s.store, SlotQuery{Free: 16}).Slots; len(free) != 1 || free[0].WorkerID != slot.WorkerID {
+				t.Fatalf("the store returns %+v, want the slot beyond the pool", free)
+			}
+			next, err := Saved(s.recycled(), s.path+"2", quiet, WithTimeout(5*time.Second)).Assign(context.Background(), s.request())
+			switch {
+			case beyond == 0 && !errors.Is(err, ErrPool):
+				t.Errorf("Assign() = %v, %v; want ErrPool, because the slot to be added exists", next, err)
+			case beyond > 0 && (err != nil || next.WorkerID() != l.WorkerID()+1):
+				t.Errorf("Assign() = %v, %v; want worker ID %d", next, err, l.WorkerID()+1)
+			}
+			if got := s.slot(slot.WorkerID); got.Revision != 1 {
+				t.Errorf("the slot beyond the pool was written: %+v", got)
+			}
+		})
+	}
+}
+
 // slot reads a slot, which must exist.
 func (s *savedTest) slot(workerID int64) Slot {
 	s.Helper()
