@@ -231,6 +231,10 @@ func TestSavedWaitEnds(t *testing.T) {
 			}
 			cancel()
 		}
+		began := time.Now()
+		if l, err := c.a.Assign(context.Background(), c.request()); !errors.Is(err, ErrInUse) || time.Since(began) > 0 {
+			t.Errorf("Assign meanwhile returned %v, %v after %v; want ErrInUse at once", l, err, time.Since(began))
+		}
 		close(hold)
 		if err := <-outer; err != nil {
 			t.Errorf("the first Reserve returned %v", err)
