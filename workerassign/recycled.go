@@ -64,7 +64,8 @@ var (
 	// ErrPoolFull matches every *PoolFullError, by errors.Is: all worker IDs of the layout are held.
 	ErrPoolFull = errors.New("workerassign: all worker IDs are held")
 
-	// ErrSlotHeld matches every *SlotHeldError, by errors.Is: another holds the wanted worker ID.
+	// ErrSlotHeld matches every *SlotHeldError, by errors.Is: another holds the wanted worker ID, or it
+	// cannot be used yet.
 	ErrSlotHeld = errors.New("workerassign: the worker ID is held by another")
 
 	// ErrLeaseLost is returned by Reserve of a lease of Recycled that cannot be extended any more:
@@ -96,7 +97,8 @@ func (e *PoolFullError) Error() string {
 // Is reports whether target is ErrPoolFull.
 func (e *PoolFullError) Is(target error) bool { return target == ErrPoolFull }
 
-// SlotHeldError reports that another generator holds the worker ID of WithWorkerID.
+// SlotHeldError reports that the worker ID of WithWorkerID is not free: another generator holds it; or nobody holds
+// it, Slot.Token is "", and it cannot be used before Slot.FreeAt.
 type SlotHeldError struct {
 	Slot Slot // with its holder, since when, and until when
 }
@@ -105,6 +107,10 @@ type SlotHeldError struct {
 func (e *SlotHeldError) Error() string {
 	if e == nil {
 		return ErrSlotHeld.Error()
+	}
+	if e.Slot.Token == "" {
+		return fmt.Sprintf("workerassign: worker ID %d is not held, but cannot be used before %s, which is the pool's floor or the end of an earlier grant: "+
+			"wait until the store's clock and this host's clock show that time", e.Slot.WorkerID, e.Slot.FreeAt.UTC().Format(time.RFC3339Nano))
 	}
 	h := e.Slot.Holder
 	return fmt.Sprintf("%v: worker ID %d is held by %q (host %q, process %q) since %s, and is granted until %s; it becomes free at %s: end that process, or wait",

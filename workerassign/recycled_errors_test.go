@@ -148,6 +148,41 @@ func TestRecycledErrorTexts(t *testing.T) {
 	}, assigntest.WithNoLoss())
 }
 
+// A worker ID that nobody holds, but that cannot be used yet, is not said to be held: after a loss of the pool, and after a
+// release of time in the future.
+func TestSlotNotHeldText(t *testing.T) {
+	wantNotHeld := func(f *fleet, err error, workerID int64, begin time.Time) {
+		f.Helper()
+		want := fmt.Sprintf("workerassign: worker ID %d is not held, but cannot be used before %s, which is the pool's floor or the end of an earlier grant: "+
+			"wait until the store's clock and this host's clock show that time", workerID, begin.UTC().Format(time.RFC3339Nano))
+		if !errors.Is(err, workerassign.ErrSlotHeld) || err.Error() != want {
+			f.Errorf("the error is\n%v\nwant one that matches ErrSlotHeld:\n%s", err, want)
+		}
+	}
+	inFleet(t, func(f *fleet) {
+		ctx, cancel := withTimeout(f, time.Second)
+		defer cancel()
+		_, err := f.assignerOn(f.Memory, workerassign.WithWorkerID(3)).Assign(ctx, f.request())
+		floor := f.Dump().Pool.Floor
+		if !floor.After(time.Now()) {
+			f.Fatalf("the floor is %v", floor)
+		}
+		wantNotHeld(f, err, 3, floor)
+	})
+	inFleet(t, func(f *fleet) {
+		a := f.assigner(workerassign.WithWorkerID(3))
+		l := f.assign(a)
+		until := f.reserve(l, time.Minute)
+		if err := l.Release(f.Context(), until); err != nil {
+			f.Fatal(err)
+		}
+		ctx, cancel := withTimeout(f, time.Second)
+		defer cancel()
+		_, err := a.Assign(ctx, f.request())
+		wantNotHeld(f, err, 3, until)
+	})
+}
+
 // A lease that is lost says why: who has its slot, or which two histories there are.
 func TestLostLeaseTexts(t *testing.T) {
 	inFleet(t, func(f *fleet) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
-	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
 // fill takes n leases with the options, releases them, and waits until their slots are free.
@@ -259,41 +258,4 @@ func TestFirstWorkerID(t *testing.T) {
 			f.Errorf("Assign with another first worker ID returned %v; want ErrPoolFormat that names both", err)
 		}
 	})
-}
-
-// A reply that a deleted slot is missing is an error, and not a new start.
-func TestMissingSlot(t *testing.T) {
-	inFleet(t, func(f *fleet) {
-		f.max = 3
-		for range 4 {
-			f.reserve(f.assign(f.assigner()), time.Minute)
-		}
-		f.Delete(2)
-		for _, opts := range [][]workerassign.RecycledOption{nil, {workerassign.WithWorkerID(2)}, {workerassign.WithName("x")}} {
-			ctx, cancel := withTimeout(f, time.Second)
-			_, err := f.assigner(opts...).Assign(ctx, f.request())
-			cancel()
-			if !errors.Is(err, workerassign.ErrPool) || !strings.Contains(err.Error(), "worker ID 2 ") {
-				f.Errorf("Assign with %d options from a full pool whose slot 2 was deleted returned %v; want ErrPool that names it", len(opts), err)
-			}
-		}
-	})
-}
-
-// A pool whose record was deleted, but not its slots, is an error, and not a pool that is new.
-func TestMissingPool(t *testing.T) {
-	inFleet(t, func(f *fleet) {
-		for range 4 {
-			f.reserve(f.assign(f.assigner()), time.Minute)
-		}
-		f.DeletePool()
-		ctx, cancel := withTimeout(f, 5*time.Second)
-		defer cancel()
-		began := time.Now()
-		for _, opts := range [][]workerassign.RecycledOption{nil, {workerassign.WithWorkerID(2)}, {workerassign.WithName("x")}} {
-			if l, err := f.assigner(opts...).Assign(ctx, f.request()); !errors.Is(err, workerassign.ErrPool) {
-				f.Errorf("Assign from slots whose pool was deleted returned %v, %v after %v; want ErrPool", l, err, time.Since(began))
-			}
-		}
-	}, assigntest.WithNoLoss())
 }

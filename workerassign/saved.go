@@ -61,6 +61,9 @@ func WithSpan(d time.Duration) SavedOption {
 // generator cannot change to another worker ID at its borrow limit; it waits for the clock. A lease that was
 // lost can be replaced by another Assign before its Release.
 //
+// The store, the generator's clock and the log handler may call the lease and the assigner that call them: they get
+// an error if they would wait for themselves. A panic of the store or of the clock is returned as an error.
+//
 // The rules for the files, and the errors, are those of StaticFile: a file that is missing although it existed, a
 // copy, and a file of another machine are refused. If neither file exists, Assign takes another slot. A
 // generator with another format than the one in the file is refused with ErrPoolFormat.
@@ -97,13 +100,14 @@ type saved struct {
 	storeTimeout time.Duration // for the store, if there is a lease in the file
 	cfg          savedConfig
 
-	mu      sync.Mutex
+	mu      sync.Mutex  // guards only the field
 	current *savedLease // the last lease; nil if there is none
 }
 
 // Assign implements Assigner. It blocks on the store as long as Recycled.Assign, unless the file has a lease that
 // can be used.
-func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
+func (s *saved) Assign(ctx context.Context, req Request) (_ Lease, err error) {
+	defer recoverSaved("Assign", &err)
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
 	}
@@ -118,11 +122,11 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 	}
 	done := false
 	defer func() {
-		if !done { // also after a panic of the store, or of the generator's clock
+		if !done { // also after a panic, or runtime.Goexit, of the store or of the generator's clock
 			held.close()
 		}
 	}()
-	l := &savedLease{assigner: s, held: held, request: req, lastTry: wallTime(req)}
+	l := &savedLease{assigner: s, held: held, request: req, lastTry: wallTime(req), turn: make(chan struct{}, 1)}
 	if err := l.start(ctx, content, log); err != nil {
 		return nil, err
 	}
@@ -140,10 +144,10 @@ func (s *saved) takeOver() {
 	s.mu.Lock()
 	l := s.current
 	s.mu.Unlock()
-	if l == nil || !l.mu.TryLock() {
+	if l == nil || !l.tryTurn() {
 		return
 	}
-	defer l.mu.Unlock()
+	defer l.endTurn()
 	if l.lost {
 		l.close()
 	}

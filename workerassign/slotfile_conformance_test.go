@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,9 +99,23 @@ func TestSlotFileConformance(t *testing.T) {
 	f := &slotFileFaults{directory: t.TempDir()}
 	faults := f.faults()
 	faults.Without["LoseWrites"] = "a file loses no writes, unless somebody restores an earlier copy: see TestR7SlotFileCopy and TestRecycledOnSlotFile"
+	var stoppedAt atomic.Pointer[time.Time]
 	assigntest.RunStoreTests(t, assigntest.Harness{
 		NewStore: func(_ testing.TB, pool string) workerassign.SlotStore {
-			return workerassign.NewSlotFile(filepath.Join(f.directory, pool), workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+			s := workerassign.NewSlotFile(filepath.Join(f.directory, pool), workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+			workerassign.SetSlotFileClock(s, func() time.Time {
+				if at := stoppedAt.Load(); at != nil {
+					return *at
+				}
+				return time.Now()
+			})
+			return s
+		},
+		StopClock: func(_ testing.TB, at time.Time) {
+			stoppedAt.Store(&at)
+			if at.IsZero() {
+				stoppedAt.Store(nil)
+			}
 		},
 		Faults: faults,
 	})

@@ -1,9 +1,11 @@
 package workerassign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 )
 
 // createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
@@ -49,22 +51,26 @@ func (a *slotAssign) checkPool(p Pool) error {
 	return nil
 }
 
-// checkAdds is called when slots were not added. It returns an error if that is so again and again, and
-// not because another process has changed the pool, but because the slots exist.
-func (a *slotAssign) checkAdds(ctx context.Context, s PoolState) error {
+// checkAdds is called when the slots of w were not added to s. It returns an error if that is so again and again, and
+// not because another process has changed the pool, but because one of the slots exists.
+func (a *slotAssign) checkAdds(ctx context.Context, s PoolState, w SlotWrite) error {
 	if s.Pool.Revision != a.stuckRevision {
 		a.stuckAdds, a.stuckRevision = 0, s.Pool.Revision
 	}
 	if a.stuckAdds++; a.stuckAdds < maxStuckAdds {
 		return nil
 	}
-	next := s.Pool.First + s.Pool.Slots
-	now, err := a.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{next}})
+	q := SlotQuery{}
+	for _, slot := range w.Slots {
+		q.WorkerIDs = append(q.WorkerIDs, slot.WorkerID)
+	}
+	now, err := a.recycled.store.Read(ctx, q)
 	if err != nil || now.Pool.Revision != s.Pool.Revision || len(now.Slots) == 0 {
 		return temporary(err)
 	}
+	first := slices.MinFunc(now.Slots, func(a, b Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
 	return fmt.Errorf("%w: the slot of worker ID %d exists, although the pool has %d slots: somebody deleted the pool's record; see doc/fleet.md",
-		ErrPool, next, s.Pool.Slots)
+		ErrPool, first.WorkerID, s.Pool.Slots)
 }
 
 // addition returns the write that adds slots. The pool's record is written too, so that the write is

@@ -67,7 +67,7 @@ func (a *slotAssign) add(ctx context.Context, s PoolState) (Lease, error) {
 	written, err := a.recycled.store.Write(ctx, w)
 	lease, err := a.result(ctx, s.Pool, written, err, w.Slots[0])
 	if lease == nil && err == nil {
-		err = a.checkAdds(ctx, s)
+		err = a.checkAdds(ctx, s, w)
 	}
 	return lease, err
 }
@@ -79,12 +79,13 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		return nil, 0, fmt.Errorf("%w: the worker ID is %d; must be at most %d, the greatest of the layout", ErrWidth, workerID, a.req.MaxWorkerID)
 	}
 	if missing := workerID - (s.Pool.First + s.Pool.Slots) + 1; missing > 0 {
-		written, err := a.recycled.store.Write(ctx, a.addition(s, min(missing, maxBatch)))
+		w := a.addition(s, min(missing, maxBatch))
+		written, err := a.recycled.store.Write(ctx, w)
 		switch {
 		case err != nil:
 			return nil, 0, temporary(err)
 		case !written:
-			return nil, a.racePause(ctx), a.checkAdds(ctx, s)
+			return nil, a.racePause(ctx), a.checkAdds(ctx, s, w)
 		}
 		return nil, 0, nil
 	}

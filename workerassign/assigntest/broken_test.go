@@ -112,13 +112,7 @@ var brokenStores = []struct {
 		}
 		return s, err
 	}}, test: "QueryFree", message: "it is held"},
-	{name: "free by a clock that is ahead", broken: brokenStore{onRead: func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
-		m.StepClock(2 * time.Hour)
-		s, err := m.Read(ctx, q)
-		m.StepClock(-2 * time.Hour)
-		s.Now = s.Now.Add(-2 * time.Hour)
-		return s, err
-	}}, test: "QueryFree", message: "it is held"},
+	{name: "free by a clock that is ahead", broken: brokenStore{onRead: freeByClock(2 * time.Hour)}, test: "QueryFree", message: "it is held"},
 	{name: "free returns no released slots", broken: brokenStore{onRead: changeRead(func(q workerassign.SlotQuery, s *workerassign.PoolState) {
 		if q.Free > 0 {
 			s.Slots = slices.DeleteFunc(s.Slots, func(slot workerassign.Slot) bool { return slot.Token == "" })
@@ -128,6 +122,8 @@ var brokenStores = []struct {
 		q.Free *= 10
 		return m.Read(ctx, q)
 	}}, test: "QueryFree", message: "at most 1"},
+	{name: "free at FreeAt already", broken: brokenStore{onRead: freeByClock(time.Millisecond)}, test: "FreeAtNow", message: "must be before"},
+	{name: "free a millisecond late", broken: brokenStore{onRead: freeByClock(-time.Millisecond)}, test: "FreeAtNow", message: "want 0 to 0"},
 	{name: "a clock that runs ahead of writes", broken: brokenStore{onRead: changeRead(func(_ workerassign.SlotQuery, s *workerassign.PoolState) { s.Now = s.Now.Add(time.Minute) })},
 		test: "Clock", message: "must not differ by more than"},
 	{name: "a clock that stands", opts: []MemoryOption{WithClock(func() func() time.Time { t := time.Now(); return func() time.Time { return t } }())},

@@ -40,6 +40,17 @@ func changeRead(change func(q workerassign.SlotQuery, s *workerassign.PoolState)
 	}
 }
 
+// freeByClock returns a Read that finds free slots by a clock that is ahead of the store's by d.
+func freeByClock(d time.Duration) func(*Memory, context.Context, workerassign.SlotQuery) (workerassign.PoolState, error) {
+	return func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+		m.StepClock(d)
+		s, err := m.Read(ctx, q)
+		m.StepClock(-d)
+		s.Now = s.Now.Add(-d)
+		return s, err
+	}
+}
+
 // changeSlots returns a Write that changes slots before it writes them.
 func changeSlots(change func(*workerassign.Slot)) func(*Memory, context.Context, workerassign.SlotWrite) (bool, error) {
 	return func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {

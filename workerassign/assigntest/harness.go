@@ -17,6 +17,10 @@ type Harness struct {
 	// and is not used again. NewStore may use tb.Cleanup to close the client.
 	NewStore func(tb testing.TB, pool string) workerassign.SlotStore
 
+	// StopClock stops the clock of the store at a time, or lets it continue if that is the zero time. It is
+	// optional, because the clock of most servers cannot be stopped: if it is nil, the test FreeAtNow is skipped.
+	StopClock func(tb testing.TB, at time.Time)
+
 	Faults
 }
 

@@ -2,6 +2,7 @@ package assigntest
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,24 @@ type memoryServer struct {
 
 	mu    sync.Mutex
 	pools map[string]*Memory
+
+	stoppedAt atomic.Pointer[time.Time] // nil: the clock runs
+}
+
+// now is the clock of all pools, unless the options set another one.
+func (s *memoryServer) now() time.Time {
+	if at := s.stoppedAt.Load(); at != nil {
+		return *at
+	}
+	return time.Now()
+}
+
+func (s *memoryServer) stopClock(_ testing.TB, at time.Time) {
+	if at.IsZero() {
+		s.stoppedAt.Store(nil)
+		return
+	}
+	s.stoppedAt.Store(&at)
 }
 
 func newMemoryServer(opts ...MemoryOption) *memoryServer {
@@ -25,7 +44,7 @@ func (s *memoryServer) pool(name string) *Memory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pools[name] == nil {
-		s.pools[name] = NewMemory(s.opts...)
+		s.pools[name] = NewMemory(append([]MemoryOption{WithClock(s.now)}, s.opts...)...)
 	}
 	return s.pools[name]
 }
@@ -72,8 +91,9 @@ func (s *memoryServer) loseWrites(write func(), lose func(*Memory, int)) {
 
 func (s *memoryServer) harness() Harness {
 	return Harness{
-		NewStore: func(_ testing.TB, pool string) workerassign.SlotStore { return s.pool(pool).Client("") },
-		Faults:   s.faults(),
+		NewStore:  func(_ testing.TB, pool string) workerassign.SlotStore { return s.pool(pool).Client("") },
+		StopClock: s.stopClock,
+		Faults:    s.faults(),
 	}
 }
 

@@ -24,6 +24,7 @@ var storeCases = []storeCase{
 	{"QueryAll", nil, testQueryAll},
 	{"QueryFree", nil, testQueryFree},
 	{"QueryReleased", nil, testQueryReleased},
+	{"FreeAtNow", nil, testFreeAtNow},
 	{"Clock", nil, testClock},
 	{"ConcurrentWriters", nil, testConcurrentWriters},
 	{"ConcurrentIncrements", nil, testConcurrentIncrements},
