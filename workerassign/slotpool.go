@@ -24,6 +24,7 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool,
 	if !hasFloor || !written && err == nil { // after an error it may have been created
 		return written, err
 	}
+	a.floorLogged = true
 	attrs := []any{"store", a.recycled.store.String(), "history", p.History, "floor", p.Floor}
 	if seen {
 		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
