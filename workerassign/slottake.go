@@ -63,7 +63,7 @@ func (a *slotAssign) add(ctx context.Context, s PoolState) (Lease, error) {
 	first := s.Pool.First + s.Pool.Slots
 	count := min(a.batch(), a.req.MaxWorkerID-first+1)
 	w := a.addition(s, count)
-	claimed, err := a.claim(s, Slot{WorkerID: first}, w.Slots[0].Until)
+	claimed, err := a.claim(s, Slot{WorkerID: first}, later(w.Slots[0].Until, s.Pool.Floor)) // R3
 	if err != nil {
 		return nil, err
 	}
