@@ -283,9 +283,11 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   With workerassign.WithHistory, services notice none of this. See its documentation.
 --
 -- SLOTS AFTER A RESTORED BACKUP
---   A restored server has another start, which services notice. So nothing is required, if the old server
---   no longer accepts writes within F. If services use workerassign.WithHistory, they do not notice it.
---   Then raise the floor before services connect to the server: set default_transaction_read_only, as
+--   A server whose data directory was restored has another start, which services notice. So nothing is
+--   required, if the old server no longer accepts writes within F. Services do not notice it if a dump was
+--   loaded into a running server (pg_restore, psql), or if they use workerassign.WithHistory. Without the
+--   floor, UIDs are then generated twice.
+--   In these cases raise the floor before services connect to the server: set default_transaction_read_only, as
 --   described in AFTER A FAILOVER OR A RESTORED BACKUP. Call Recycled.RaiseFloor, or run these statements
 --   in one session. They end all leases. No lease begins before the floor, which is later than every time
 --   that the old server can have granted. The server's clock must be right.

@@ -313,8 +313,9 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --
 -- SLOTS AFTER A RESTORED BACKUP
 --   If the server keeps its identity and lacks writes that it acknowledged earlier, services may not notice
---   that, for example after a backup was restored on TiDB or Galera, or with workerassign.WithHistory. Raise
---   the floor before services connect to the server: prevent connections, or set read_only, as described
+--   that, for example after a dump (mysqldump) was loaded into a running server, after a backup was restored
+--   on TiDB or Galera, or with workerassign.WithHistory. Without the floor, UIDs are then generated twice.
+--   Raise the floor before services connect to the server: prevent connections, or set read_only, as described
 --   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
 --   Recycled.RaiseFloor, or run these statements in one session. They end all leases. No lease begins
 --   before the floor, which is later than every time that the old server can have granted. The server's
