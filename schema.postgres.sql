@@ -234,7 +234,7 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --         FROM worker_slot
 --        ORDER BY worker_id;
 --
---   held: a generator has the worker ID; or its last holder crashed, and nobody may take it before free_at.
+--   held: a generator has the worker ID, or its last holder crashed and nobody may take it before free_at.
 --   expired: the last holder did not extend or release its lease. The worker ID is free. released: it is free
 --   at free_at, or was never used. If the pool has a floor that is later (floor_ms), a new lease begins there.
 --
