@@ -234,6 +234,10 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --         FROM worker_slot
 --        ORDER BY worker_id;
 --
+--   held: a generator has the worker ID, or its last holder crashed and nobody may take it before free_at.
+--   expired: the last holder did not extend or release its lease. The worker ID is free. released: it is free
+--   at free_at, or was never used. If the pool has a floor that is later (floor_ms), a new lease begins there.
+--
 -- PRIVILEGES ON SLOTS
 --   A service reads both tables, inserts rows, and changes every column except the keys. It never deletes a
 --   row. It also calls pg_control_system, pg_current_wal_lsn, pg_walfile_name and pg_postmaster_start_time,
@@ -251,8 +255,10 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --       GRANT EXECUTE ON FUNCTION pg_control_system() TO service;
 --
 -- WHICH SLOTS MAY BE DELETED
---   None. A row is the only record of the times that were granted for its worker ID. If you delete one, all
---   services report that the slot is missing and refuse to start. If you delete all rows of both tables, or
+--   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
+--   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
+--   they require this worker ID (workerassign.WithWorkerID), or if all others are held. doc/fleet.md
+--   describes how to insert it again. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
 --   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
 --   to twice that number after a failover.
@@ -277,9 +283,11 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   With workerassign.WithHistory, services notice none of this. See its documentation.
 --
 -- SLOTS AFTER A RESTORED BACKUP
---   A restored server has another start, which services notice. So nothing is required, if the old server
---   no longer accepts writes within F. If services use workerassign.WithHistory, they do not notice it.
---   Then raise the floor before services connect to the server: set default_transaction_read_only, as
+--   A server whose data directory was restored has another start, which services notice. So nothing is
+--   required, if the old server no longer accepts writes within F. Services do not notice it if a dump was
+--   loaded into a running server (pg_restore, psql), or if they use workerassign.WithHistory. Without the
+--   floor, UIDs are then generated twice.
+--   In these cases raise the floor before services connect to the server: set default_transaction_read_only, as
 --   described in AFTER A FAILOVER OR A RESTORED BACKUP. Call Recycled.RaiseFloor, or run these statements
 --   in one session. They end all leases. No lease begins before the floor, which is later than every time
 --   that the old server can have granted. The server's clock must be right.

@@ -260,6 +260,10 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --         FROM WORKER_SLOT
 --        ORDER BY worker_id;
 --
+--   held: a generator has the worker ID, or its last holder crashed and nobody may take it before free_at.
+--   expired: the last holder did not extend or release its lease. The worker ID is free. released: it is free
+--   at free_at, or was never used. If the pool has a floor that is later (floor_ms), a new lease begins there.
+--
 -- PRIVILEGES ON SLOTS
 --   A service reads both tables, inserts rows, and changes every column except the keys. It never deletes a
 --   row. (TiDB before 8.5.6 has no column privileges. On these versions, grant UPDATE on the tables.)
@@ -274,8 +278,10 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --          ON ids.WORKER_SLOT TO 'service'@'%';
 --
 -- WHICH SLOTS MAY BE DELETED
---   None. A row is the only record of the times that were granted for its worker ID. If you delete one, all
---   services report that the slot is missing and refuse to start. If you delete all rows of both tables, or
+--   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
+--   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
+--   they require this worker ID (workerassign.WithWorkerID), or if all others are held. doc/fleet.md
+--   describes how to insert it again. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
 --   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
 --   to twice that number after a failover.
@@ -307,8 +313,9 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --
 -- SLOTS AFTER A RESTORED BACKUP
 --   If the server keeps its identity and lacks writes that it acknowledged earlier, services may not notice
---   that, for example after a backup was restored on TiDB or Galera, or with workerassign.WithHistory. Raise
---   the floor before services connect to the server: prevent connections, or set read_only, as described
+--   that, for example after a dump (mysqldump) was loaded into a running server, after a backup was restored
+--   on TiDB or Galera, or with workerassign.WithHistory. Without the floor, UIDs are then generated twice.
+--   Raise the floor before services connect to the server: prevent connections, or set read_only, as described
 --   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
 --   Recycled.RaiseFloor, or run these statements in one session. They end all leases. No lease begins
 --   before the floor, which is later than every time that the old server can have granted. The server's

@@ -20,6 +20,12 @@ type crowd struct {
 // start lets hosts take a lease within a time, on a store whose calls take 1 ms. Each must get one.
 func (f *fleet) start(hosts int, within time.Duration) ([]workerassign.Lease, crowd) {
 	f.Helper()
+	return f.startWith(hosts, within, workerassign.WithNewPool())
+}
+
+// startWith is start with other options of the hosts.
+func (f *fleet) startWith(hosts int, within time.Duration, opts ...workerassign.RecycledOption) ([]workerassign.Lease, crowd) {
+	f.Helper()
 	store := slowStore{f.Memory, time.Millisecond / 2}
 	before, started := f.Counts(), time.Now()
 	leases := make([]workerassign.Lease, hosts)
@@ -29,7 +35,7 @@ func (f *fleet) start(hosts int, within time.Duration) ([]workerassign.Lease, cr
 			time.Sleep(rand.N(within + 1))
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 			defer cancel()
-			l, err := f.assignerOn(store, workerassign.WithNewPool()).Assign(ctx, f.request())
+			l, err := f.assignerOn(store, opts...).Assign(ctx, f.request())
 			if err != nil {
 				f.Errorf("host %d: %v", host, err)
 			}

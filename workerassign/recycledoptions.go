@@ -110,9 +110,11 @@ func (c *recycledConfig) nameNeedsNoGrace(p Pool, s Slot, reserveAhead time.Dura
 // callTime is the longest time that one call of a store is assumed to take.
 const callTime = 10 * time.Second
 
-// WithName makes the assigner prefer the slot that the given name had last: a stable worker ID for a host
-// or a pod, whose UIDs keep their order across restarts. Two generators must not have one name at the
-// same time; if they do, each has a slot of its own, and the worker IDs are not stable.
+// WithName makes the assigner prefer the slot that the given name had last, if that slot is free: a host or a pod then
+// has the same worker ID after a restart. If the slot is not free yet, because the restart was quick or followed a crash,
+// Assign takes another one and does not wait. Use WithWorkerID if the worker ID must be the same.
+// Two generators must not have one name at the same time. If they do, each has a slot of its own, and the worker IDs
+// are not stable.
 //
 // If the holder crashed, a generator of the same name does not wait for the grace after the end of the last grant,
 // provided that both reserve enough ahead: 1.125 times that (uid.WithReserveAhead) must exceed the clock bound, the
@@ -217,9 +219,12 @@ func WithClockBound(d time.Duration) RecycledOption {
 
 // WithNewPool declares that a pool which does not exist in the store never existed, so that it begins
 // without a floor. Without this option, the first leases of a new pool on a store that can lose writes
-// begin F + H + M later, because the pool may have been lost. Use it for the first start of a fleet only.
-// It has no effect on a Recycled that has already found the pool, whatever the store is: if the pool disappears, the
-// next one begins with a floor.
+// begin F + H + M later (110 s by default), because the pool may have been lost. Use it for the first start of a fleet only.
+// If the option remains set, and the pool is lost, the next process that starts creates a pool without a floor, and UIDs
+// can be generated twice.
+//
+// WithNewPool has no effect on a Recycled that has already found the pool, on any store. If the pool disappears, such a
+// Recycled creates one with a floor.
 func WithNewPool() RecycledOption {
 	return recycledOption(func(c *recycledConfig) { c.newPool = true })
 }

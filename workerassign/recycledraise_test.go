@@ -2,6 +2,8 @@ package workerassign_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +35,45 @@ func TestRule7RaiseFloorTriesAgain(t *testing.T) {
 		// A lower floor is no floor.
 		if err := a.RaiseFloor(f.Context(), time.Now()); err != nil || f.Dump().Pool.Floor.Before(floor) {
 			f.Errorf("RaiseFloor(now) = %v, and the floor is %v; must not be before %v", err, f.Dump().Pool.Floor, floor)
+		}
+	})
+}
+
+// A lease that RaiseFloor has ended says so. It does not say that the slot was taken by its own holder.
+func TestRaiseFloorText(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		a := f.assigner(workerassign.WithName("orders-3"))
+		l := f.assign(a)
+		f.reserve(l, 20*time.Second)
+		if err := a.RaiseFloor(f.Context(), time.Now().Add(time.Minute)); err != nil {
+			f.Fatal(err)
+		}
+		_, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second))
+		wantError(t, "after RaiseFloor", err, workerassign.ErrLeaseLost, fmt.Sprintf("workerassign: the lease is lost: the lease of worker ID %d was ended in the store at %s: an operator raised the floor",
+			l.WorkerID(), f.slot(l.WorkerID()).Written.UTC().Format(time.RFC3339Nano)))
+	})
+}
+
+// R7: each process whose lease begins at a floor logs that once, not only the process that has set the floor: operators
+// read the log of the service that does not generate UIDs.
+func TestFloorLog(t *testing.T) {
+	const want = "workerassign: the lease begins later, at the floor of the pool; the generator waits for it"
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assignerOn(f.Memory))
+		if log := f.log.String(); strings.Contains(log, want) || strings.Count(log, "floor=") != 1 {
+			t.Errorf("the log of the process that has set the floor is %q; must have one record with the floor", log)
+		}
+		before := len(f.log.String())
+		l := f.assign(f.assignerOn(f.Memory))
+		log := f.log.String()[before:]
+		if strings.Count(log, want) != 1 || !strings.Contains(log, fmt.Sprintf("worker_id=%d", l.WorkerID())) || !strings.Contains(log, "floor="+l.NotBefore().Format("2006-01-02T15:04:05.000Z")) {
+			t.Errorf("the log of the next process is %q; want %q with the worker ID and the floor", log, want)
+		}
+		time.Sleep(3 * time.Minute)
+		before = len(f.log.String())
+		f.assign(f.assignerOn(f.Memory))
+		if log := f.log.String()[before:]; log != "" {
+			t.Errorf("after the floor the log is %q, want none", log)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func WithSpan(d time.Duration) SavedOption {
 //
 // The pool's horizon must be at least the span: create the pool with WithHorizon. Otherwise Assign returns
 // an error that wraps ErrOption. If the store can lose acknowledged writes, new leases begin later by the
-// horizon after a failover, so Saved is useful with stores that cannot (PoolState.NoLoss). An operator who calls
+// horizon after a failover, so use Saved with stores that do not lose them (PoolState.NoLoss). An operator who calls
 // Recycled.RaiseFloor must choose a floor that is later than the present and the span.
 //
 // A lease holds a lock on the file from Assign to Release, or to the end of the process: Assign returns an

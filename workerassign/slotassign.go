@@ -38,6 +38,7 @@ type slotAssign struct {
 	attempts int
 
 	beforeClaim func(Slot) error // nil: nothing
+	floorLogged bool             // whether this call has set a floor, and logged it
 
 	window     int           // how many free slots to read
 	lostRaces  int           // how many times another process took the slot, or added slots, first
@@ -111,6 +112,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		p := s.Pool
 		p.Revision++
 		p.noteHistory(s, a.log)
+		a.floorLogged = true
 		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
 		return a.unlessWritten(ctx, written, err)
 	}

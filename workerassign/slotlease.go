@@ -145,14 +145,24 @@ func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
 	slot := s.Slots[0]
 	switch {
 	case slot.Token != l.token || !slot.From.Equal(l.from): // R4
-		return s, slot, fmt.Errorf("%w: worker ID %d was taken by %q (host %q, process %q) at %s", ErrLeaseLost, l.workerID,
-			slot.Holder.Name, slot.Holder.Host, slot.Holder.Process, slot.Holder.Since.UTC().Format(time.RFC3339Nano))
+		return s, slot, takenError(slot, l.from)
 	case slot.History != s.Pool.leaseHistory() || s.Pool.History != s.History: // R7
 		l.noteHistory(ctx, s)
 		return s, slot, fmt.Errorf("%w: worker ID %d was leased under the history %q of the store, which has now %q: another may have held it in between",
 			ErrLeaseLost, l.workerID, slot.History, s.History)
 	}
 	return s, slot, nil
+}
+
+// takenError returns the error for a lease that began at from, and whose slot has another token. Recycled.RaiseFloor ends a
+// lease without a new one: then the slot still has the lease's from and holder.
+func takenError(slot Slot, from time.Time) error {
+	if slot.Token == "" && slot.From.Equal(from) {
+		return fmt.Errorf("%w: the lease of worker ID %d was ended in the store at %s: an operator raised the floor",
+			ErrLeaseLost, slot.WorkerID, slot.Written.UTC().Format(time.RFC3339Nano))
+	}
+	return fmt.Errorf("%w: worker ID %d was taken by %q (host %q, process %q) at %s", ErrLeaseLost, slot.WorkerID,
+		slot.Holder.Name, slot.Holder.Host, slot.Holder.Process, slot.Holder.Since.UTC().Format(time.RFC3339Nano))
 }
 
 // noteHistory gives the pool its floor, if nobody has yet, so that the floor comes from a time that is

@@ -26,6 +26,7 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool,
 	if !hasFloor || !written && err == nil { // after an error it may have been created
 		return written, err
 	}
+	a.floorLogged = true
 	attrs := []any{"store", a.recycled.store.String(), "history", p.History, "floor", p.Floor}
 	if seen {
 		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
@@ -74,10 +75,12 @@ func (a *slotAssign) checkAdds(ctx context.Context, s PoolState, w SlotWrite) er
 }
 
 // addition returns the write that adds slots. The pool's record is written too, so that the write is
-// compared with every other that adds slots or raises the floor.
+// compared with every other that adds slots or raises the floor. Nothing was granted of a new slot, so it is free at once
+// (R5), also before a floor: others of a crowd take it, and need not add slots of their own. Its leases begin at the
+// floor nevertheless, because each one does (R3).
 func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	p := s.Pool
-	begin := later(s.nowUp(), p.Floor) // R3
+	begin := s.nowUp()
 	w := SlotWrite{History: s.History, Pool: &p}
 	for n := range count {
 		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,

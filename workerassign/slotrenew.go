@@ -91,8 +91,7 @@ func (n *renewal) check(ctx context.Context, l *slotLease, s PoolState) error {
 		if slot.From.Equal(l.from) && slot.Token != "" && slices.Contains(n.tokens, slot.Token) {
 			return nil
 		}
-		return fmt.Errorf("%w: worker ID %d was taken by %q (host %q, process %q) at %s: %w", ErrLeaseLost, l.workerID, slot.Holder.Name, slot.Holder.Host,
-			slot.Holder.Process, slot.Holder.Since.UTC().Format(time.RFC3339Nano), errSlotTaken)
+		return fmt.Errorf("%w: %w", takenError(slot, l.from), errSlotTaken)
 	}
 	l.noteHistory(ctx, s)
 	return fmt.Errorf("%w: worker ID %d was leased under the history %q of the store, which has now %q", ErrLeaseLost, l.workerID, n.slot.History, s.History)

@@ -69,7 +69,7 @@ func WithSlotTables(pool, slots string) SlotTableOption {
 //   - A replica replaces the server only if it has received every acknowledged transaction, and it applies
 //     all of them before it accepts connections. Semi-synchronous replication can ensure that, but only if
 //     it waits before the commit (AFTER_SYNC), if its timeout is so long that it never becomes
-//     asynchronous, and if always the replica is promoted that has received the most. All servers have the
+//     asynchronous, and if the promoted replica is always the one that has received the most. All servers have the
 //     two settings above. An old primary accepts no writes after the promotion.
 //
 // On PostgreSQL, the settings are fsync and full_page_writes, which must be on. A standby may replace the server

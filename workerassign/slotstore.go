@@ -38,7 +38,7 @@ type SlotStore interface {
 	String() string
 }
 
-// A Pool is what a store keeps of one fleet. H, F and M are properties of the pool, and not of a process,
+// A Pool is the record of one fleet in a store. H, F and M are properties of the pool, and not of a process,
 // so that all processes agree on them.
 type Pool struct {
 	Revision int64     // increases by 1 with each write; 0: there is no pool
@@ -54,7 +54,7 @@ type Pool struct {
 	Skew    time.Duration // M: the greatest difference between the clocks of two servers, steps included
 }
 
-// A Slot is what a store keeps of one worker ID. All times are whole milliseconds.
+// A Slot is the record of one worker ID in a store. All times are whole milliseconds.
 type Slot struct {
 	WorkerID int64
 	Revision int64  // increases by 1 with each write; 0: there is no such slot

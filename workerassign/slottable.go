@@ -15,7 +15,7 @@ import (
 // jackc/pgx (package stdlib) or lib/pq. NewSlotTable does not use the database. The caller closes db.
 //
 // All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
-// of the services, because a replica has another history: nothing would be written, ever.
+// of the services, because a replica has another history, so that no Write would ever succeed.
 //
 // # Round trips
 //

@@ -3,6 +3,7 @@ package workerassign
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -14,7 +15,7 @@ func (a *slotAssign) take(ctx context.Context, s PoolState, slot Slot) (Lease, e
 		return nil, err
 	}
 	written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}})
-	return a.result(ctx, s.Pool, written, err, next)
+	return a.result(ctx, s, written, err, next)
 }
 
 // claim returns a slot as this call writes it: with a token of its own, so that the reply to one
@@ -37,21 +38,24 @@ func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) (Slot, error)
 
 // result returns the lease on a slot if the store has made the write. After an error the slot is
 // read again, and the token decides (R4).
-func (a *slotAssign) result(ctx context.Context, p Pool, written bool, err error, slot Slot) (Lease, error) {
+func (a *slotAssign) result(ctx context.Context, s PoolState, written bool, err error, slot Slot) (Lease, error) {
 	if err != nil {
-		s, readErr := a.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{slot.WorkerID}})
+		again, readErr := a.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{slot.WorkerID}})
 		if readErr != nil {
 			return nil, temporary(readErr)
 		}
-		if len(s.Slots) != 1 || s.Slots[0].Token != slot.Token {
+		if len(again.Slots) != 1 || again.Slots[0].Token != slot.Token {
 			return nil, temporary(err)
 		}
-		slot, written = s.Slots[0], true
+		slot, written = again.Slots[0], true
 	}
 	if !written {
 		return nil, nil
 	}
-	return newSlotLease(a.recycled, a.req, p, slot), nil
+	if s.Pool.Floor.After(s.Now) && !a.floorLogged {
+		a.log.Log(slog.LevelWarn, "workerassign: the lease begins later, at the floor of the pool; the generator waits for it", "worker_id", slot.WorkerID, "floor", s.Pool.Floor)
+	}
+	return newSlotLease(a.recycled, a.req, s.Pool, slot), nil
 }
 
 // add adds slots to the pool, and takes the first of them. It returns nil and no error if another was faster.
@@ -59,13 +63,13 @@ func (a *slotAssign) add(ctx context.Context, s PoolState) (Lease, error) {
 	first := s.Pool.First + s.Pool.Slots
 	count := min(a.batch(), a.req.MaxWorkerID-first+1)
 	w := a.addition(s, count)
-	claimed, err := a.claim(s, Slot{WorkerID: first}, w.Slots[0].Until)
+	claimed, err := a.claim(s, Slot{WorkerID: first}, later(w.Slots[0].Until, s.Pool.Floor)) // R3
 	if err != nil {
 		return nil, err
 	}
 	w.Slots[0] = claimed
 	written, err := a.recycled.store.Write(ctx, w)
-	lease, err := a.result(ctx, s.Pool, written, err, w.Slots[0])
+	lease, err := a.result(ctx, s, written, err, w.Slots[0])
 	if lease == nil && err == nil {
 		err = a.checkAdds(ctx, s, w)
 	}

@@ -71,8 +71,8 @@ func WithNewFile() StaticFileOption {
 // If neither file exists, it is not known whether they were lost. Then the lease begins after the horizon,
 // which is safe if the clock is right and the worker ID is not in use; see WithNewFile for the first start.
 //
-// Not detected are a whole machine or file system that is set back to a snapshot, and two machines or
-// containers with files of their own that use the same worker ID at the same time.
+// StaticFile does not detect that a whole machine or file system was set back to a snapshot, or that two machines
+// or containers, each with a file of its own, use the same worker ID at the same time.
 func StaticFile(workerID int64, path string, opts ...StaticFileOption) Assigner {
 	s := &staticFile{id: workerID, machine: machineID, cfg: staticFileConfig{config: newConfig(), horizon: DefaultHorizon}}
 	if workerID < 0 {

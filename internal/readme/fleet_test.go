@@ -23,10 +23,10 @@ func TestRepairOfSlots(t *testing.T) {
 			blocks = append(blocks, m[1])
 		}
 	}
-	if len(blocks) != 3 || !strings.Contains(blocks[0], "horizon_ms = 45000") {
-		t.Fatalf("doc/fleet.md has the blocks %q of SQL, want 3", blocks)
+	if len(blocks) != 4 || !strings.Contains(blocks[0], "horizon_ms = 45000") {
+		t.Fatalf("doc/fleet.md has the blocks %q of SQL, want 4", blocks)
 	}
-	settings, blocks := blocks[0], blocks[1:]
+	settings, count, blocks := blocks[0], blocks[1], blocks[2:]
 	db, _ := mariadbtest.Connect(t)
 	mariadbtest.RunScript(t, db, read(t, "schema.sql"))
 	const horizon, bound = 2 * time.Second, time.Second
@@ -46,6 +46,10 @@ func TestRepairOfSlots(t *testing.T) {
 		}
 	}
 
+	var slots, free, notFree int
+	if err := db.QueryRow(count).Scan(&slots, &free, &notFree); err != nil || slots < 3 || notFree != 3 || free != slots-3 {
+		t.Errorf("with 3 leases the query counts %d slots, %d free, %d not free; %v", slots, free, notFree, err)
+	}
 	db.MustExec("DELETE FROM WORKER_SLOT WHERE worker_id = 1")
 	if _, err := assign(assigner(workerassign.WithWorkerID(1))); !errors.Is(err, workerassign.ErrPool) {
 		t.Errorf("without the slot, the error is %v", err)
