@@ -160,9 +160,13 @@ func readVariables(ctx context.Context, conn *sql.Conn, names ...string) (map[st
 
 // inspect implements dialect. TiDB acknowledges a write when a majority has it on disk, and Galera when all
 // nodes have received it. Any other server may be replaced by a replica that lacks the last writes.
-func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, _, _ string) (serverDurability, error) {
+func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error) {
 	if d.kind == "TiDB" {
 		return serverDurability{noLoss: true}, nil
+	}
+	engines, err := d.otherEngines(ctx, conn, pool, slots)
+	if err != nil || engines != "" {
+		return serverDurability{refused: engines}, err
 	}
 	settings, err := readVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "binlog_format", "wsrep_on")
 	if err != nil {
@@ -182,6 +186,32 @@ func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, _, _ string) 
 		result.refused = "binlog_format is STATEMENT; must be ROW or MIXED, because a replica would compare its own history"
 	}
 	return result, nil
+}
+
+// otherEngines returns what is wrong if a table has another storage engine than InnoDB. Others have no transactions, or
+// are not replicated in a Galera cluster, where each node would have a pool of its own.
+func (d mysqlDialect) otherEngines(ctx context.Context, conn *sql.Conn, tables ...string) (refused string, err error) {
+	for _, quoted := range tables {
+		b := (&statement{dialect: d}).raw("SELECT ENGINE FROM information_schema.TABLES WHERE ENGINE <> 'InnoDB' AND TABLE_SCHEMA = ")
+		parts := strings.Split(quoted, ".") // no name contains a dot, see quoteTable
+		for i, part := range parts {
+			parts[i] = strings.ReplaceAll(part[1:len(part)-1], "``", "`")
+		}
+		if name := parts[len(parts)-1]; len(parts) == 2 {
+			b.text(parts[0]).raw(" AND TABLE_NAME = ").text(name)
+		} else {
+			b.raw("DATABASE() AND TABLE_NAME = ").text(name)
+		}
+		var engine string
+		switch err := conn.QueryRowContext(ctx, b.query.String()).Scan(&engine); {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return "", err
+		default:
+			return fmt.Sprintf("the storage engine of table %s is %s; must be InnoDB", quoted, engine), nil
+		}
+	}
+	return "", nil
 }
 
 // isOn reports whether the value of a variable is ON.

@@ -27,7 +27,7 @@ type Primaries struct {
 
 // Failover promotes a replica that lacks the last writes, while the old primary goes on to acknowledge writes for half
 // the fencing time. With rule R7 no UID is generated twice. Without it some are, so that the test is known to find a
-// defect.
+// defect. The old primary then goes on until that happens.
 func Failover(t *testing.T, withR7 bool, p Primaries) {
 	fencing := workerassign.WithFencing(FailoverFencing)
 	first, err := NewGenerator(t.Context(), p.NewAssigner(fencing, workerassign.WithNewPool()), false)
@@ -50,9 +50,12 @@ func Failover(t *testing.T, withR7 bool, p Primaries) {
 		f.Run(p.NewPromoted(fencing), n%2 == 0, time.Hour)
 	}
 	time.Sleep(FailoverFencing / 2)
+	for !withR7 && f.duplicates.Load() == 0 && time.Since(promoted) < time.Minute {
+		time.Sleep(10 * time.Millisecond) // on a busy machine the promoted replica is not ready yet
+	}
 	during := f.generated.Load()
 	p.Fence()
-	if took := time.Since(promoted); took > FailoverFencing {
+	if took := time.Since(promoted); withR7 && took > FailoverFencing {
 		t.Fatalf("this machine is too slow: the old primary was fenced after %v, want at most %v", took, FailoverFencing)
 	}
 	time.Sleep(FailoverFencing + 2*Horizon)
