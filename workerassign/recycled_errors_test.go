@@ -148,8 +148,8 @@ func TestRecycledErrorTexts(t *testing.T) {
 	}, assigntest.WithNoLoss())
 }
 
-// A worker ID that nobody holds, but that cannot be used yet, is not said to be held: after a loss of the pool, and after a
-// release of time in the future.
+// A worker ID that nobody holds, but that cannot be used yet, is not said to be held: after RaiseFloor, and after a release
+// of time in the future.
 func TestSlotNotHeldText(t *testing.T) {
 	wantNotHeld := func(f *fleet, err error, workerID int64, begin time.Time) {
 		f.Helper()
@@ -160,14 +160,17 @@ func TestSlotNotHeldText(t *testing.T) {
 		}
 	}
 	inFleet(t, func(f *fleet) {
-		ctx, cancel := withTimeout(f, time.Second)
-		defer cancel()
-		_, err := f.assignerOn(f.Memory, workerassign.WithWorkerID(3)).Assign(ctx, f.request())
-		floor := f.Dump().Pool.Floor
-		if !floor.After(time.Now()) {
-			f.Fatalf("the floor is %v", floor)
+		f.assign(f.assigner(workerassign.WithWorkerID(3)))
+		floor := time.Now().Add(time.Minute).Truncate(time.Millisecond)
+		if err := f.assigner().RaiseFloor(f.Context(), floor); err != nil {
+			f.Fatal(err)
 		}
-		wantNotHeld(f, err, 3, floor)
+		for _, workerID := range []int64{1, 3} { // one that nobody has held, and one whose lease was ended
+			ctx, cancel := withTimeout(f, time.Second)
+			_, err := f.assigner(workerassign.WithWorkerID(workerID)).Assign(ctx, f.request())
+			cancel()
+			wantNotHeld(f, err, workerID, floor)
+		}
 	})
 	inFleet(t, func(f *fleet) {
 		a := f.assigner(workerassign.WithWorkerID(3))
