@@ -34,6 +34,7 @@ type slotFleet struct {
 	histories                      int
 	isBehind                       bool      // the replica receives nothing
 	inCall                         *slotHost // if not nil: in its next Write the store fails over
+	notAgain                       string    // the history of the paused caller, which no new primary has
 	scenarios                      bool      // whether the fleet meets the scenarios
 	down                           bool
 	delayed                        []delayedWrite

@@ -26,7 +26,10 @@ func testSimulationOfRecycled(t *testing.T) {
 		return
 	}
 	seeds := *simSeeds / 5
-	if testing.Short() || raceEnabled {
+	switch {
+	case raceEnabled:
+		seeds = min(seeds, 40) // it runs in one goroutine
+	case testing.Short():
 		seeds = min(seeds, 100)
 	}
 	var sum slotFleet

@@ -122,6 +122,7 @@ func (c *fleetConnection) write(w workerassign.SlotWrite) (bool, error) {
 	f := c.fleet
 	if f.inCall == c.host {
 		f.pauseInCall(c.host, w)
+		defer func() { f.notAgain = "" }()
 	}
 	f.interfere(c.host)
 	if f.down {
@@ -248,7 +249,7 @@ func (f *slotFleet) newHistory() string {
 	}
 	if f.chance(2) {
 		for _, h := range []string{"a", "b", "c"} {
-			if h != f.former.history && h != f.primary.pool.History {
+			if h != f.former.history && h != f.primary.pool.History && h != f.notAgain {
 				return h
 			}
 		}
