@@ -120,6 +120,10 @@ func (c *fleetConnection) Write(_ context.Context, w workerassign.SlotWrite) (bo
 
 func (c *fleetConnection) write(w workerassign.SlotWrite) (bool, error) {
 	f := c.fleet
+	if f.inCall == c.host {
+		f.pauseInCall(c.host, w)
+		defer func() { f.notAgain = "" }()
+	}
 	f.interfere(c.host)
 	if f.down {
 		return false, errSimSlotsDown
@@ -211,14 +215,18 @@ func later2(a, b time.Time) time.Time {
 	return b
 }
 
-// replicate lets the replica receive everything that the primary has written.
-func (f *slotFleet) replicate() { f.replica = f.primary.clone() }
+// replicate lets the replica receive everything that the primary has written, unless it is to stay behind.
+func (f *slotFleet) replicate() {
+	if !f.isBehind {
+		f.replica = f.primary.clone()
+	}
+}
 
 // failover makes the replica the primary: what it has not received is lost. The former primary acknowledges
-// writes until it is fenced.
-func (f *slotFleet) failover() {
+// writes until it is fenced. Until then failover does nothing and returns false.
+func (f *slotFleet) failover() bool {
 	if f.former != nil && f.clock.Before(f.fencedAt) {
-		return
+		return false
 	}
 	f.failovers++
 	f.former, f.fencedAt = f.primary, f.clock.Add(time.Duration(f.rnd.Int64N(int64(f.fencing)+1)))
@@ -229,6 +237,7 @@ func (f *slotFleet) failover() {
 	f.primary.offset = f.randomSkew()
 	f.primary.history = f.newHistory()
 	f.replica = f.primary.clone()
+	return true
 }
 
 // newHistory returns the history of a server that becomes the primary: a new one, or that of a server that
@@ -240,7 +249,7 @@ func (f *slotFleet) newHistory() string {
 	}
 	if f.chance(2) {
 		for _, h := range []string{"a", "b", "c"} {
-			if h != f.former.history && h != f.primary.pool.History {
+			if h != f.former.history && h != f.primary.pool.History && h != f.notAgain {
 				return h
 			}
 		}

@@ -3,6 +3,7 @@ package workerassign
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -36,6 +37,7 @@ type slotAssign struct {
 	log      *safelog.Queue
 	started  time.Time
 	attempts int
+	lastLog  time.Time // of logRetry
 
 	beforeClaim func(Slot) error // nil: nothing
 	floorLogged bool             // whether this call has set a floor, and logged it
@@ -74,6 +76,7 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			return nil, err
 		case err != nil:
 			lastErr = err
+			a.logRetry(err)
 			wait = max(wait, pauses.pause(min(a.attempts, 10)))
 		}
 		if isHeld(err) {
@@ -92,6 +95,17 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 		}
 	}
 }
+
+// logRetry logs why there is no lease yet: the first time, and then at most every retryLogPeriod.
+func (a *slotAssign) logRetry(err error) {
+	if now := time.Now(); a.lastLog.IsZero() || now.Sub(a.lastLog) >= retryLogPeriod {
+		a.lastLog = now
+		a.log.Log(slog.LevelWarn, "workerassign: no slot was taken, trying again", "store", a.recycled.store.String(), "attempts", a.attempts, "err", err)
+	}
+}
+
+// retryLogPeriod is the least time between two log records of one Assign that tries again.
+const retryLogPeriod = 10 * time.Second
 
 // try makes one attempt. Without a lease and without an error it is to be called again after wait.
 func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err error) {
@@ -125,7 +139,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		lease, err := a.take(ctx, s, slot)
 		if lease == nil {
 			a.window = min(2*a.window, maxWindow)
-			return nil, a.racePause(ctx), err
+			return nil, a.racePause(ctx, err), err
 		}
 		return lease, 0, nil
 	}
@@ -136,7 +150,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	if canAdd {
 		lease, err := a.add(ctx, s)
 		if lease == nil {
-			return nil, a.racePause(ctx), err
+			return nil, a.racePause(ctx, err), err
 		}
 		return lease, 0, nil
 	}
@@ -178,7 +192,7 @@ func (a *slotAssign) isCrowded(s PoolState, free int) bool {
 // the store may return an older state for a moment.
 func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error) (_ Lease, wait time.Duration, _ error) {
 	if !written {
-		wait = a.racePause(ctx)
+		wait = a.racePause(ctx, err)
 	}
 	return nil, wait, temporary(err)
 }
@@ -189,7 +203,12 @@ func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error)
 // The maximum is also at least eight times as long as the last read took. If thousands of hosts start, their calls wait for
 // each other at the server, so that each state is old when its write arrives, and only one write of a whole
 // queue succeeds. A slow read shows that queue. The longer pauses empty it.
-func (a *slotAssign) racePause(ctx context.Context) time.Duration {
+//
+// After an error of the store nobody was faster: run pauses then.
+func (a *slotAssign) racePause(ctx context.Context, err error) time.Duration {
+	if err != nil {
+		return 0
+	}
 	a.lostRaces++
 	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(8*a.lastRead, maxRaceWindow))
 	window := a.raceWindow

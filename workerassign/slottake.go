@@ -89,7 +89,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		case err != nil:
 			return nil, 0, temporary(err)
 		case !written:
-			return nil, a.racePause(ctx), a.checkAdds(ctx, s, w)
+			return nil, a.racePause(ctx, nil), a.checkAdds(ctx, s, w)
 		}
 		return nil, 0, nil
 	}
