@@ -33,10 +33,10 @@ func testSimulationOfRecycled(t *testing.T) {
 		seeds = min(seeds, 100)
 	}
 	var sum slotFleet
-	for seed := range seeds {
-		f := newSlotFleet(seed+1, "")
+	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
+		f := newSlotFleet(seed, "")
 		if err := f.run(slotFleetEvents); err != nil {
-			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed+1, seed+1, err)
+			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed, seed, err)
 		}
 		sum.units, sum.starts, sum.refusals, sum.lost = sum.units+f.units, sum.starts+f.starts, sum.refusals+f.refusals, sum.lost+f.lost
 		sum.lateWrites, sum.failedSwaps, sum.failovers = sum.lateWrites+f.lateWrites, sum.failedSwaps+f.failedSwaps, sum.failovers+f.failovers
