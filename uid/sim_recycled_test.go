@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/random"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -229,7 +230,7 @@ func (a impatientAssigner) Assign(_ context.Context, r workerassign.Request) (wo
 		return ahead > f.bound+f.skew || ahead < -f.bound
 	}
 	wasOff, before := isOff(), f.clock
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(random.WithSource(context.Background(), f.rnd.IntN))
 	defer cancel()
 	a.connection.giveUp = cancel
 	lease, err := a.assigner.Assign(ctx, r)

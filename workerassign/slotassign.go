@@ -133,7 +133,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 	if cfg.workerID >= 0 {
 		return a.takeFixed(ctx, s)
 	}
-	slot, free := a.choose(s)
+	slot, free := a.choose(ctx, s)
 	canAdd := s.Pool.First+s.Pool.Slots <= a.req.MaxWorkerID
 	if free > 0 && !(canAdd && a.isCrowded(s, free)) {
 		lease, err := a.take(ctx, s, slot)

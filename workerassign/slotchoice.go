@@ -1,16 +1,18 @@
 package workerassign
 
 import (
+	"context"
 	"math"
-	"math/rand/v2"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/random"
 )
 
 // choose returns a slot that this generator may take, and how many it may take: 0 if there is none, and the greatest
 // number if a slot has its name. It prefers the slot of its name, then slots
 // that have no name, and chooses at random among several, so that hosts which start together do not
 // want the same one.
-func (a *slotAssign) choose(s PoolState) (Slot, int) {
+func (a *slotAssign) choose(ctx context.Context, s PoolState) (Slot, int) {
 	var own Slot // of the wanted name, the one that it had last
 	var named, free []Slot
 	name, now := a.recycled.cfg.name, a.req.now()
@@ -41,7 +43,7 @@ func (a *slotAssign) choose(s PoolState) (Slot, int) {
 	if len(free) == 0 {
 		return Slot{}, 0
 	}
-	return free[rand.IntN(len(free))], n
+	return free[random.IntN(ctx, len(free))], n
 }
 
 // isFree reports whether a slot may be taken (R5). now is this host's clock.

@@ -22,7 +22,8 @@ const module = "github.com/ringuid/ringuid/"
 var allowed = map[string][]string{
 	"bitsalloc":               nil,
 	"internal/safelog":        nil,
-	"workerassign":            {"internal/safelog"},
+	"internal/random":         nil,
+	"workerassign":            {"internal/random", "internal/safelog"},
 	"workerassign/assigntest": {"workerassign"},
 	"ringbuffer":              {"internal/safelog"},
 	"internal/unitclock":      {"bitsalloc"},
