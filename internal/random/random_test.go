@@ -15,7 +15,7 @@ func TestIntN(t *testing.T) {
 		}
 		return list
 	}
-	if numbers() != numbers() {
+	if first, second := numbers(), numbers(); first != second {
 		t.Error("two sources of the same seed return different numbers")
 	}
 	seen := map[int]bool{}
