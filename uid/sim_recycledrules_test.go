@@ -26,10 +26,7 @@ func testSimulationOfRecycled(t *testing.T) {
 		return
 	}
 	seeds := *simSeeds / 5
-	switch {
-	case raceEnabled:
-		seeds = min(seeds, 40) // it runs in one goroutine
-	case testing.Short():
+	if testing.Short() || raceEnabled {
 		seeds = min(seeds, 100)
 	}
 	var sum slotFleet
