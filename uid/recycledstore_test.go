@@ -92,15 +92,16 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 	if w.Pool != nil {
 		first = w.Pool.First
 	}
-	for _, slot := range w.Slots {
-		n, revision := slot.WorkerID-first, int64(0)
+	for i, slot := range w.Slots {
+		n := slot.WorkerID - first
+		var have workerassign.Slot
 		if n < 0 || n > int64(len(s.slots))+int64(len(w.Slots))-1 {
 			return false
 		}
 		if n < int64(len(s.slots)) {
-			revision = s.slots[n].Revision
+			have = s.slots[n]
 		}
-		if slot.Revision != revision+1 && !s.comparesNothing {
+		if !w.Replaces(i, have) && !s.comparesNothing {
 			return false
 		}
 	}

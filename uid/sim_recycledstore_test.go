@@ -130,6 +130,9 @@ func (c *fleetConnection) write(w workerassign.SlotWrite) (bool, error) {
 	}
 	server := f.server()
 	w.Slots = slices.Clone(w.Slots)
+	if f.broken == brokenFrom || f.broken == brokenGrace {
+		w.Replaced = nil // it has what breakRead has changed
+	}
 	if w.Pool != nil {
 		p := *w.Pool
 		w.Pool = &p

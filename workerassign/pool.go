@@ -80,12 +80,13 @@ func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 		if len(s.Slots) != 1 {
 			return missingSlotError(s.Pool, slot.WorkerID)
 		}
-		slot = s.Slots[0]
+		old := s.Slots[0]
+		slot = old
 		slot.Revision++
 		slot.Token = ""
 		slot.Until = later(slot.Until, floor)
 		slot.Written, slot.FreeAt = s.nowUp(), slot.Until
-		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}})
+		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}, Replaced: []Slot{old}})
 		if err != nil {
 			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
 		}

@@ -41,13 +41,13 @@ func (c *slotFileContent) apply(w SlotWrite) (*slotFileContent, bool) {
 		next.pool = w.Pool.wholeMillis()
 	}
 	next.slots = slices.Clone(c.slots)
-	for _, slot := range w.Slots {
+	for i, slot := range w.Slots {
 		slot := slot.wholeMillis()
 		at, found := slices.BinarySearchFunc(next.slots, slot.WorkerID, compareWorkerID)
 		switch {
-		case found && slot.Revision == next.slots[at].Revision+1:
+		case found && w.Replaces(i, next.slots[at]):
 			next.slots[at] = slot
-		case !found && slot.Revision == 1:
+		case !found && w.Replaces(i, Slot{}):
 			next.slots = slices.Insert(next.slots, at, slot)
 		default:
 			return nil, false

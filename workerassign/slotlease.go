@@ -82,7 +82,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		written.Until = later(slot.Until, next) // R1
 		written.Written = s.nowUp()
 		written.FreeAt = l.recycled.cfg.freeAt(s.Pool, written)
-		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}})
+		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}, Replaced: []Slot{slot}})
 		if ok && err == nil {
 			l.acknowledge(written)
 			return written.Until, nil
@@ -198,16 +198,17 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 		if len(s.Slots) != 1 {
 			return missingSlotError(s.Pool, l.workerID)
 		}
-		slot := s.Slots[0]
-		if slot.Token != l.token || !slot.From.Equal(l.from) {
+		old := s.Slots[0]
+		if old.Token != l.token || !old.From.Equal(l.from) {
 			return nil // it was released, or taken by another
 		}
+		slot := old
 		slot.Revision++
 		slot.Token = ""
 		slot.Until = later(slot.From, earlier(used, slot.Until)) // R1
 		slot.Written = s.nowUp()
 		slot.FreeAt = slot.Until
-		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}})
+		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}, Replaced: []Slot{old}})
 		if ok && err == nil {
 			return nil
 		}

@@ -85,6 +85,7 @@ func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	for n := range count {
 		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
 			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})
+		w.Replaced = append(w.Replaced, Slot{})
 	}
 	p.Revision++
 	p.Slots += count

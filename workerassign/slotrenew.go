@@ -58,7 +58,7 @@ func (n *renewal) run(ctx context.Context) (Slot, error) {
 			return Slot{}, err
 		}
 		n.tokens = append(n.tokens, next.Token)
-		written, err := r.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}})
+		written, err := r.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}, Replaced: []Slot{s.Slots[0]}})
 		if written && err == nil {
 			return next, nil
 		}

@@ -10,8 +10,9 @@ import (
 
 // record is a row to be written.
 type record struct {
-	table  string // quoted
-	fields []field
+	table    string // quoted
+	fields   []field
+	replaced *Slot // what the row of a slot must have; nil: only the revision is compared
 }
 
 // records returns the rows of a write, in an order that is the same for all writes: the pool first, which
@@ -23,12 +24,17 @@ func (t *slotTable) records(d dialect, w SlotWrite) ([]record, error) {
 	}
 	var all []record
 	if w.Pool != nil {
-		all = append(all, record{pool, poolFields(*w.Pool)})
+		all = append(all, record{table: pool, fields: poolFields(*w.Pool)})
 	}
-	for _, s := range slices.SortedFunc(slices.Values(w.Slots), func(a, b Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) }) {
-		all = append(all, record{slots, slotFields(s)})
+	ordered := make([]record, len(w.Slots))
+	for i, s := range w.Slots {
+		ordered[i] = record{table: slots, fields: slotFields(s)}
+		if w.Replaced != nil {
+			ordered[i].replaced = &w.Replaced[i]
+		}
 	}
-	return all, nil
+	slices.SortFunc(ordered, func(a, b record) int { return cmp.Compare(a.fields[0].number, b.fields[0].number) })
+	return append(all, ordered...), nil
 }
 
 // tables returns the quoted names of the tables.
@@ -75,6 +81,7 @@ func (t *slotTable) writes(d dialect, w SlotWrite) ([]write, error) {
 			}
 			key, revision := r.fields[0], r.fields[1]
 			b.raw(" WHERE ", key.column, " = ").int(key.number).raw(" AND ", revision.column, " = ").int(revision.number - 1)
+			r.compareReplaced(b)
 			if compare {
 				b.raw(" AND ", d.history(), " = ").text(w.History)
 			}
@@ -98,6 +105,18 @@ func (t *slotTable) writes(d dialect, w SlotWrite) ([]write, error) {
 		}
 	}
 	return all, nil
+}
+
+// compareReplaced appends the comparison of a slot's token and until with those that are replaced.
+func (r record) compareReplaced(b *statement) {
+	if r.replaced == nil {
+		return
+	}
+	if b.raw(" AND until_ms = ").int(r.replaced.Until.UnixMilli()); r.replaced.Token == "" {
+		b.raw(" AND token IS NULL")
+	} else {
+		b.raw(" AND token = ").text(r.replaced.Token)
+	}
 }
 
 // appendValues appends the values of a row.

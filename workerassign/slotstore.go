@@ -19,7 +19,7 @@ import (
 // received them, it must have another History afterwards.
 //
 // Atomicity: Write compares and swaps in one atomic step, together with the comparison of the History.
-// Of several concurrent writes that replace one revision, at most one returns true.
+// Of several concurrent writes that replace one record, at most one returns true.
 //
 // Freshness: Read may return an older state, which another process has changed in the meantime; then
 // Write returns false. Read reads the history first, then the clock and the pool, then the slots, or all of
@@ -29,8 +29,8 @@ type SlotStore interface {
 	// no pool yet, it returns the zero Pool.
 	Read(ctx context.Context, q SlotQuery) (PoolState, error)
 
-	// Write writes what w contains, or nothing. It returns false if a record does not have the
-	// revision that w replaces, or if the store has another history. An error may mean that the
+	// Write writes what w contains, or nothing. It returns false if a record is not the one that w
+	// replaces, or if the store has another history. An error may mean that the
 	// write was made, or is made later.
 	Write(ctx context.Context, w SlotWrite) (bool, error)
 
@@ -117,4 +117,23 @@ type SlotWrite struct {
 	History string // the write is made only if this is the store's history
 	Pool    *Pool  // nil: the pool is not compared and not written
 	Slots   []Slot
+
+	// Replaced has what the slots replace, as the caller has read them: Replaced[i] is that of Slots[i], or the zero
+	// Slot if that is new. The store must have a slot with the same Token and Until. The revision alone is not enough
+	// if a server that was replaced returns: it may have another record of the same revision. nil: only the
+	// revisions are compared. Recycled always sets it.
+	Replaced []Slot
+}
+
+// Replaces reports whether Slots[i] may replace the record that the store has, which is the zero Slot if there is none
+// (R2).
+func (w SlotWrite) Replaces(i int, have Slot) bool {
+	if have.Revision != w.Slots[i].Revision-1 {
+		return false
+	}
+	if w.Replaced == nil || have.Revision == 0 {
+		return true
+	}
+	was := w.Replaced[i]
+	return have.Token == was.Token && have.Until.Equal(was.Until)
 }

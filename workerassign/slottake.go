@@ -14,7 +14,7 @@ func (a *slotAssign) take(ctx context.Context, s PoolState, slot Slot) (Lease, e
 	if err != nil {
 		return nil, err
 	}
-	written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}})
+	written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}, Replaced: []Slot{slot}})
 	return a.result(ctx, s, written, err, next)
 }
 

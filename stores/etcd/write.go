@@ -27,8 +27,8 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 			return false, err
 		}
 	}
-	for _, slot := range w.Slots {
-		if ok, err := t.addSlot(ctx, slot); !ok || err != nil {
+	for i := range w.Slots {
+		if ok, err := t.addSlot(ctx, w, i); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -74,10 +74,10 @@ func (t *write) addPool(ctx context.Context, pool workerassign.Pool) (bool, erro
 	return true, nil
 }
 
-// addSlot adds a slot, and what changes in the indexes. It returns false if the slot has another revision
-// than the one that is replaced.
-func (t *write) addSlot(ctx context.Context, slot workerassign.Slot) (bool, error) {
-	s := t.store
+// addSlot adds the i-th slot, and what changes in the indexes. It returns false if the store has another record than the
+// one that is replaced.
+func (t *write) addSlot(ctx context.Context, w workerassign.SlotWrite, i int) (bool, error) {
+	s, slot := t.store, w.Slots[i]
 	key := s.slotKey(slot.WorkerID)
 	var old record
 	if slot.Revision > 1 {
@@ -90,6 +90,9 @@ func (t *write) addSlot(ctx context.Context, slot workerassign.Slot) (bool, erro
 				return false, err
 			}
 		}
+	}
+	if !w.Replaces(i, old.slot) {
+		return false, nil
 	}
 	t.compare = append(t.compare, s.hasValue(key, old.value))
 	t.then = append(t.then, clientv3.OpPut(key, string(slotrecord.EncodeSlot(slot))))

@@ -227,8 +227,12 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 	if w.Pool != nil {
 		args[2] = encodePool(*w.Pool)
 	}
-	for _, slot := range w.Slots {
-		args = append(args, slot.WorkerID, encodeSlot(slot))
+	for i, slot := range w.Slots {
+		replaced := ""
+		if w.Replaced != nil {
+			replaced = w.Replaced[i].Token + " " + strconv.FormatInt(w.Replaced[i].Until.UnixMilli(), 10)
+		}
+		args = append(args, slot.WorkerID, encodeSlot(slot), replaced)
 	}
 	written, err := s.run(ctx, once{s.client}, s.write, args).Int()
 	if err != nil {

@@ -2,7 +2,8 @@
 -- so that it writes everything or nothing.
 -- KEYS: the pool's hash, the index of its slots by the time at which they become free.
 -- ARGV: the history as 'replication ID/run ID', or '' in a test that turns the comparison off; the pool's
--- ID; the pool's new record or ''; and then the slots, each as its worker ID and its new record.
+-- ID; the pool's new record or ''; and then the slots, each as its worker ID, its new record, and the token and until of
+-- the record that is replaced, separated by a space, or '' if only the revision is compared.
 -- Reply: 1 if the records are written, otherwise 0.
 local replication = redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then
@@ -51,11 +52,17 @@ end
 
 local scores = {}
 slots = tonumber(slots or '0')
-for i = 4, #ARGV, 2 do
+for i = 4, #ARGV, 3 do
 	local slot, value = ARGV[i], ARGV[i + 1]
 	local record, new = redis.call('HGET', KEYS[1], 'slot:' .. slot), cjson.decode(value)
 	if not matches(record, new) then
 		return 0
+	end
+	if record and ARGV[i + 2] ~= '' then
+		local old = cjson.decode(record)
+		if old.token .. ' ' .. string.format('%.0f', old['until']) ~= ARGV[i + 2] then
+			return 0 -- a server that was replaced and returns has another record of this revision
+		end
 	end
 	set('slot:' .. slot, value)
 	scores[#scores + 1] = string.format('%.0f', new.freeAt)

@@ -25,8 +25,8 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 				return false, err
 			}
 		}
-		for _, slot := range w.Slots {
-			if ok, err := m.addSlot(slot); !ok || err != nil {
+		for i := range w.Slots {
+			if ok, err := m.addSlot(w, i); !ok || err != nil {
 				return false, err
 			}
 		}
@@ -78,10 +78,10 @@ func (m *multi) addPool(pool workerassign.Pool) (bool, error) {
 	return true, nil
 }
 
-// addSlot adds a slot, and what changes in the indexes. It returns false if the slot has another revision
-// than the one that is replaced.
-func (m *multi) addSlot(slot workerassign.Slot) (bool, error) {
-	s := m.store
+// addSlot adds the i-th slot, and what changes in the indexes. It returns false if the store has another record than the
+// one that is replaced.
+func (m *multi) addSlot(w workerassign.SlotWrite, i int) (bool, error) {
+	s, slot := m.store, w.Slots[i]
 	id, text := slot.WorkerID, slotrecord.EncodeSlot(slot)
 	var old record
 	if slot.Revision == 1 {
@@ -95,6 +95,9 @@ func (m *multi) addSlot(slot workerassign.Slot) (bool, error) {
 			if old, err = s.decodeSlot(id, read, stat); old.slot.Revision != slot.Revision-1 || err != nil {
 				return false, err
 			}
+		}
+		if !w.Replaces(i, old.slot) {
+			return false, nil
 		}
 		m.add(isRecord, &zk.SetDataRequest{Path: s.slotPath(id), Data: text, Version: old.version})
 	}

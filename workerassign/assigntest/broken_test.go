@@ -21,6 +21,10 @@ var brokenStores = []struct {
 	message string
 }{
 	{name: "no slot revision check", broken: brokenStore{onWrite: unchecked(false, true)}, test: "SlotRevisions", message: "returned true, want false"},
+	{name: "only revisions compared", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+		w.Replaced = nil
+		return m.Write(ctx, w)
+	}}, test: "ReplacedCompared", message: "returned true, want false"},
 	{name: "no pool revision check", broken: brokenStore{onWrite: unchecked(true, false)}, test: "PoolRevisions", message: "returned true, want false"},
 	{name: "pool revision not checked with slots", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
 		return unchecked(w.Pool != nil && len(w.Slots) > 0, false)(m, ctx, w)

@@ -77,6 +77,9 @@ func unchecked(pool, slots bool) func(*Memory, context.Context, workerassign.Slo
 		if pool && w.Pool != nil {
 			w.Pool.Revision = m.pool.Revision + 1
 		}
+		if slots {
+			w.Replaced = nil
+		}
 		for n := range w.Slots {
 			if slots {
 				w.Slots[n].Revision = m.slots[w.Slots[n].WorkerID].Revision + 1

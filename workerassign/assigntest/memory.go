@@ -221,8 +221,8 @@ func (m *Memory) write(w workerassign.SlotWrite) bool {
 	if w.History != m.history() || w.Pool != nil && w.Pool.Revision != m.pool.Revision+1 {
 		return false
 	}
-	for _, slot := range w.Slots {
-		if slot.Revision != m.slots[slot.WorkerID].Revision+1 {
+	for i, slot := range w.Slots {
+		if !w.Replaces(i, m.slots[slot.WorkerID]) {
 			return false
 		}
 	}

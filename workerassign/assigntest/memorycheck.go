@@ -50,6 +50,6 @@ func cloneWrite(w workerassign.SlotWrite) workerassign.SlotWrite {
 		p := *w.Pool
 		w.Pool = &p
 	}
-	w.Slots = slices.Clone(w.Slots)
+	w.Slots, w.Replaced = slices.Clone(w.Slots), slices.Clone(w.Replaced)
 	return w
 }

@@ -14,6 +14,7 @@ var storeCases = []storeCase{
 	{"Empty", nil, testEmpty},
 	{"PoolRevisions", nil, testPoolRevisions},
 	{"SlotRevisions", nil, testSlotRevisions},
+	{"ReplacedCompared", nil, testReplacedCompared},
 	{"AllOrNothing", nil, testAllOrNothing},
 	{"HistoryCompared", nil, testHistoryCompared},
 	{"PoolRoundTrip", nil, testPoolRoundTrip},
