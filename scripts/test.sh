@@ -46,10 +46,11 @@ export RINGUID_REQUIRE_SERVER=1
 
 all=$(modules)
 
-# race MODULE runs the tests of a module with the race detector.
+# race MODULE runs the tests of a module with the race detector. Four packages run at the same time on two CPUs, because
+# the tests on servers wait most of the time.
 race() {
 	step "tests with the race detector in $1"
-	(cd "$1" && go test -race -count=1 -timeout 15m ./...)
+	(cd "$1" && go test -race -p 4 -count=1 -timeout 15m ./...)
 }
 
 # The tests of the other modules mostly wait for their servers, so they run next to those of the root module.
