@@ -1,7 +1,6 @@
 package assigntest
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
@@ -52,7 +51,7 @@ func testReplacedCompared(t *storeTest) {
 		Replaced: []workerassign.Slot{{}, t.readSlot(t.store, 1)}}
 	for i, want := range []bool{true, false} {
 		if got := t.write(t.open(), w); got != want {
-			t.Fatal(fmt.Sprintf("write %d of an added slot returned %v, want %v", i+1, got, want))
+			t.Fatalf("write %d of an added slot returned %v, want %v", i+1, got, want)
 		}
 	}
 }
