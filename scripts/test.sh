@@ -53,17 +53,21 @@ race() {
 	(cd "$1" && go test -race -p 4 -count=1 -timeout 15m ./...)
 }
 
-# The tests of the other modules mostly wait for their servers, so they run next to those of the root module.
+# The tests of the other modules mostly wait for their servers, so they run next to those of the root module: those on
+# PostgreSQL by themselves, and the others one after the other, which takes as long.
+(race internal/postgrestest) >"$run/postgres.log" 2>&1 &
+postgres=$!
 (
 	for module in $all; do
-		[ "$module" = . ] || race "$module"
+		[ "$module" = . ] || [ "${module#./}" = internal/postgrestest ] || race "$module"
 	done
 ) >"$run/nested.log" 2>&1 &
 nested=$!
 race .
 status=0
+wait "$postgres" || status=$?
 wait "$nested" || status=$?
-cat "$run/nested.log"
+cat "$run/postgres.log" "$run/nested.log"
 [ "$status" = 0 ] || exit "$status"
 
 # With RINGUID_FULL, the tests of uniqueness run in full size. RINGUID_SIMULATION=full, which is not set here, lets
