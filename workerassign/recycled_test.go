@@ -3,7 +3,6 @@ package workerassign_test
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,8 +26,8 @@ const (
 type fleet struct {
 	*testing.T
 	*assigntest.Memory
-	log strings.Builder
-	max int64 // the greatest worker ID
+	log syncBuffer // all assigners write to it, and at the same time
+	max int64      // the greatest worker ID
 
 	reserveAhead time.Duration // of the generators
 }
