@@ -47,8 +47,9 @@ func (f *fleet) startWith(hosts int, within time.Duration, opts ...workerassign.
 	return leases, crowd{float64(after.Reads-before.Reads) / n, float64(after.Writes-before.Writes) / n, time.Since(started).Round(time.Millisecond)}
 }
 
-// excess is how many slots a crowd may add beyond those that it takes: 15 that are free, and a batch of 32.
-const excess = 15 + 32
+// excess is how many slots a crowd may add beyond those that it takes: 15 that are free, and a batch of 32. Another batch
+// may have been added a moment ago: its slots begin at the store's clock, rounded up to a millisecond, and are free only then.
+const excess = 15 + 32 + 32
 
 // Many hosts that start together on an empty pool, or on one with a few free slots, add the slots that they require in
 // batches. They do not fight for the last free ones, and add not many more than they take.

@@ -64,6 +64,7 @@ func serverErrors() []serverError {
 		{"ERR max number of clients reached", false, adviceLimit},
 		{"NOAUTH", true, adviceAuth},
 		{"WRONGPASS", true, adviceAuth},
+		{"ERR Protocol error: unauthenticated", true, adviceAuth}, // a command of more than ten arguments
 		{"NOPERM", true, adviceACL},
 		{"ERR The user executing the script", true, adviceACL}, // Redis 7, for a command of the script
 		{"The user executing the script", true, adviceACL},     // Redis 6
