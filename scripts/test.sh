@@ -45,12 +45,33 @@ scripts/cross.sh
 export RINGUID_REQUIRE_SERVER=1
 
 all=$(modules)
-for module in $all; do
-	step "tests with the race detector in $module"
-	(cd "$module" && go test -race -count=1 -timeout 10m ./...)
-done
 
-# With RINGUID_FULL, the tests of uniqueness run in full size.
+# race MODULE runs the tests of a module with the race detector. Four packages run at the same time on two CPUs, because
+# the tests on servers wait most of the time.
+race() {
+	step "tests with the race detector in $1"
+	(cd "$1" && go test -race -p 4 -count=1 -timeout 15m ./...)
+}
+
+# The tests of the other modules mostly wait for their servers, so they run next to those of the root module: those on
+# PostgreSQL by themselves, and the others one after the other, which takes as long.
+(race internal/postgrestest) >"$run/postgres.log" 2>&1 &
+postgres=$!
+(
+	for module in $all; do
+		[ "$module" = . ] || [ "${module#./}" = internal/postgrestest ] || race "$module"
+	done
+) >"$run/nested.log" 2>&1 &
+nested=$!
+race .
+status=0
+wait "$postgres" || status=$?
+wait "$nested" || status=$?
+cat "$run/postgres.log" "$run/nested.log"
+[ "$status" = 0 ] || exit "$status"
+
+# With RINGUID_FULL, the tests of uniqueness run in full size. RINGUID_SIMULATION=full, which is not set here, lets
+# the simulated fleets of uid live for a month and for three years.
 step "larger tests without the race detector"
 RINGUID_FULL=1 go test -count=1 -timeout 10m ./bitsalloc ./ringbuffer ./uid/...
 

@@ -7,9 +7,9 @@ func (c *Cached) Stats() Stats {
 	if !c.isConstructed() {
 		return Stats{LastError: errNotMade}
 	}
-	ring, f := c.ring.Stats(), c.cfg.format
+	ring, f, lease := c.ring.Stats(), c.cfg.format, c.runs.current.Load()
 	st := Stats{
-		WorkerID:      c.runs.current.Load().WorkerID(),
+		WorkerID:      lease.held.WorkerID(),
 		Format:        f,
 		End:           f.End(),
 		Issued:        ring.Taken,
@@ -28,6 +28,7 @@ func (c *Cached) Stats() Stats {
 		FillLevel:      float64(ring.FillRuns) / float64(ring.CapacityRuns),
 		LastError:      ring.LastError,
 	}
+	st.setLease(lease.held, lease.since, c.leases.Losses())
 	if ring.Oldest >= 0 {
 		st.Ahead = f.Parse(ID(ring.Oldest)).Time.Sub(c.clock.Now())
 	}

@@ -3,6 +3,7 @@ package uid
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
@@ -14,9 +15,10 @@ const closeWait = leasing.ReleaseTimeout + time.Second
 
 // closing runs the work of Close once, and any number of callers can wait for it.
 type closing struct {
-	once sync.Once
-	done chan struct{}
-	err  error
+	once  sync.Once
+	begun atomic.Bool
+	done  chan struct{}
+	err   error
 }
 
 func newClosing() *closing { return &closing{done: make(chan struct{})} }
@@ -24,6 +26,7 @@ func newClosing() *closing { return &closing{done: make(chan struct{})} }
 // run starts work, unless it was started before, and waits until it is done, for closeWait at most.
 func (c *closing) run(work func() error) error {
 	c.once.Do(func() {
+		c.begun.Store(true)
 		go func() {
 			defer close(c.done)
 			c.err = work()

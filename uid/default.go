@@ -2,6 +2,7 @@ package uid
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +68,7 @@ func newDefaultOn(c *core) *Default {
 	d.rollback = rollbackWatch{policy: c.cfg.rollback, clock: c.clock, waiter: &d.waiter, log: c.cfg.log}
 	d.leaseChanger = leaseChanger{core: c, waiter: &d.waiter, lease: &d.lease}
 	d.lease.Store(newDefaultLease(layout, c.first, c.first.First(), c.clock.Elapsed()))
+	d.leaseChanger.horizon.note(&c.cfg, c.first)
 	return d
 }
 
@@ -161,7 +163,7 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 			}
 			continue
 		case last&d.seqMask == d.seqMask:
-			if err := d.waitForUnit(ctx, unit+1, elapsed); err != nil {
+			if err := d.waitForUnit(ctx, l, unit+1, elapsed); err != nil {
 				return 0, err
 			}
 			continue
@@ -196,7 +198,7 @@ func (d *Default) onNewUnit(l *defaultLease, last, unit int64) {
 }
 
 // waitForUnit waits until a unit may have started. The caller tries again. No lock is held.
-func (d *Default) waitForUnit(ctx context.Context, unit int64, elapsed time.Duration) error {
+func (d *Default) waitForUnit(ctx context.Context, l *defaultLease, unit int64, elapsed time.Duration) error {
 	if d.waiter.isClosed() {
 		return ErrClosed
 	}
@@ -204,7 +206,11 @@ func (d *Default) waitForUnit(ctx context.Context, unit int64, elapsed time.Dura
 		return d.leaseChanger.timeExhausted(unit)
 	}
 	// At most a second, because the clock may step forward.
-	return d.waiter.sleep(ctx, min(max(d.clock.Until(unit, elapsed), 0)+1, time.Second))
+	err := d.waiter.sleep(ctx, min(max(d.clock.Until(unit, elapsed), 0)+1, time.Second))
+	if err != nil && !d.waiter.isClosed() && unit == l.firstUnit && d.clock.Until(unit, elapsed) > d.cfg.format.Unit() {
+		return fmt.Errorf("uid: gave up waiting: %w: %w", d.notBegun(l.workerID, unit), context.Cause(ctx))
+	}
+	return err
 }
 
 // NextN fills dst from the front. When a unit's sequence is used up, it waits for the next unit, so

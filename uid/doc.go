@@ -11,8 +11,11 @@
 //	└──┴──────────────────────────────┴────────────────────────┴──────────────┘
 //
 // A generator takes its worker ID from a [workerassign.Assigner] when it is constructed, and seldom
-// after that: from an insert into a table ([workerassign.NewDisposable]), from a counter in a file on one
-// host ([workerassign.NewFile]), or from the caller ([workerassign.Static]).
+// after that: from an insert into a table ([workerassign.NewDisposable]), from a pool whose worker IDs are
+// used again ([workerassign.NewRecycled]), from a counter in a file on one host ([workerassign.NewFile]), or
+// from the caller ([workerassign.Static]). A worker ID of a pool is leased, and the generator extends the
+// lease in the background. Health reports whether a generator can generate UIDs, and for how long it can if
+// the store of its assigner is not reachable.
 //
 // There are two generators. [Cached] takes UIDs from a ring that a padding goroutine keeps full: a take
 // is one atomic add, and bursts are served with time units that the clock has not reached yet.

@@ -26,6 +26,10 @@ type Generator interface {
 	// Stats returns a snapshot of counters and state. It does not block Next.
 	Stats() Stats
 
+	// Health reports whether Next returns a UID now, and for how long it will if the assigner's store
+	// cannot be reached. It does not block, and takes no UID.
+	Health() Health
+
 	// Close ends the generator and releases its lease: Next returns ErrClosed, waiting calls return,
 	// and no goroutine runs on, unless the error wraps ErrBusy. It may be called more than once.
 	Close() error

@@ -20,7 +20,8 @@ type leaseChanger struct {
 
 	// mu is held while the lease is sealed and replaced. No user code runs under it.
 	mu        sync.Mutex
-	lostAt    time.Time   // when a lost lease was last logged
+	lostAt    time.Time // when a lost lease was last logged
+	horizon   horizonLog
 	exhausted atomic.Bool // the time bits are
 
 	past    atomic.Int64 // the number of issued UIDs, without those in the unit of the lease's last one
@@ -107,6 +108,9 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 	case <-next.tried:
 	case <-begins:
 	case <-ctx.Done():
+		if next.begins > 0 {
+			return fmt.Errorf("uid: gave up waiting: %w: %w", next.notBegun, context.Cause(ctx))
+		}
 		return fmt.Errorf("uid: gave up waiting for the lease to be extended: %w", context.Cause(ctx))
 	case <-c.waiter.closed:
 		return ErrClosed
@@ -120,6 +124,8 @@ type nextLease struct {
 	err    error           // why there is none
 	tried  <-chan struct{} // closed after the next try to extend it; nil if it is not being extended
 	begins time.Duration   // the time until its first unit; 0 if it does not wait for that
+
+	notBegun error // why it waits for that
 }
 
 // change replaces a lease that is lost, if the next one is ready. err is the reason, if it is known.
@@ -132,16 +138,17 @@ func (c *leaseChanger) change(l *defaultLease, now int64, elapsed time.Duration,
 		return nextLease{inUse: true}
 	}
 	next, state := c.ready(l, now)
-	if next == nil {
-		c.mu.Unlock()
-		return state
-	}
-	firstUnit := l.firstUnitOf(next)
-	if firstUnit > now {
+	if taken := c.leases.Next(); taken != nil && l.firstUnitOf(taken) > now { // granted or not
+		firstUnit := l.firstUnitOf(taken)
 		c.mu.Unlock()
 		// Not by the generator's clock, which may have reached the unit if UIDs have the wall
 		// clock's time.
-		return nextLease{begins: max(c.clock.Until(firstUnit, elapsed), 1)}
+		state.begins, state.notBegun = max(c.clock.Until(firstUnit, elapsed), 1), c.notBegun(taken.WorkerID(), firstUnit)
+		return state
+	}
+	if next == nil {
+		c.mu.Unlock()
+		return state
 	}
 	c.leases.Use()
 	c.sealCurrent()
@@ -150,6 +157,7 @@ func (c *leaseChanger) change(l *defaultLease, now int64, elapsed time.Duration,
 	c.lease.Store(newDefaultLease(c.cfg.format.layout, next, l.firstUnitOf(next), clockNow))
 	c.leases.Retire(l.held, used)
 	c.changes.Add(1)
+	c.horizon.note(&c.cfg, next)
 	c.mu.Unlock()
 	c.logLost(next.WorkerID(), err)
 	return nextLease{inUse: true}

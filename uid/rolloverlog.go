@@ -20,6 +20,9 @@ type rolloverLog struct {
 	rolloverAt time.Time // when a rollover was last logged; at first, when the generator was constructed
 	changes    uint64    // the number of lease changes at that time
 	lostAt     time.Time // when a lost lease was last logged
+	limitedTo  int64     // the least borrow limit that was logged, in units; 0 if none was
+	isLimited  bool      // whether one was
+	horizon    horizonLog
 }
 
 // rolledOver logs a rollover to a lease, with how often rollovers occur and how long the worker IDs
@@ -51,4 +54,46 @@ func (l *rolloverLog) lost(by *leasing.HeldLease, now time.Time, changes uint64,
 	l.lostAt = now
 	l.cfg.log.Log(slog.LevelWarn, msgLeaseLost, "worker_id", by.WorkerID(),
 		"rollovers", changes, "err", err)
+}
+
+// limited logs that the borrow limit is less than the option's, because of the lease's horizon: once, and
+// again if a later lease reduces it further. That is a warning if something is not as the user wants it: a limit that
+// was set explicitly, the rollover, or what is reserved ahead.
+func (l *rolloverLog) limited(h *leasing.HeldLease, limit int64, rollsOver bool) {
+	unit := l.cfg.format.Unit()
+	if limit >= int64(l.cfg.borrow/unit) {
+		l.horizon.note(&l.cfg, h)
+		return
+	}
+	if l.isLimited && limit >= l.limitedTo {
+		return
+	}
+	l.isLimited, l.limitedTo = true, limit
+	horizon, _ := h.Horizon()
+	level := slog.LevelInfo
+	if l.cfg.borrowSet || l.cfg.rollover && !rollsOver || !h.CoversReserve() {
+		level = slog.LevelWarn
+	}
+	l.cfg.log.Log(level, "uid: the borrow limit is reduced, because grants of the lease do not reach further; "+
+		"for a greater one, raise the horizon of the pool or reserve less ahead; without rollover, a generator at the limit continues at the layout's rate",
+		"borrow_limit", time.Duration(limit)*unit, "configured", l.cfg.borrow, "horizon", time.Duration(horizon)*unit,
+		"reserve_ahead", l.cfg.reserve, "ring_time", l.cfg.ringTime(), "rollover", rollsOver)
+}
+
+// horizonLog logs leases whose horizon is too short for what is to be reserved ahead. It is not safe for concurrent use.
+type horizonLog struct {
+	least    int64 // the shortest horizon that was logged, in units
+	isLogged bool  // whether one was
+}
+
+// note logs the horizon of a lease if it is too short: once, and again if that of a later lease is shorter.
+func (l *horizonLog) note(cfg *config, h *leasing.HeldLease) {
+	horizon, _ := h.Horizon()
+	if h.CoversReserve() || l.isLogged && horizon >= l.least {
+		return
+	}
+	l.isLogged, l.least = true, horizon
+	cfg.log.Log(slog.LevelWarn, "uid: grants of the lease do not reach as far as time is reserved ahead, so UIDs stop earlier in an outage of the store; "+
+		"raise the horizon of the pool to 1.5 times that and a time unit, or reserve less ahead",
+		"horizon", time.Duration(horizon)*cfg.format.Unit(), "reserve_ahead", cfg.reserve)
 }

@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -36,8 +37,9 @@ type runProvider struct {
 	cfg          config
 	clock        *unitclock.Clock
 	leases       *leasing.Manager
-	borrowLimit  int64 // how many units ahead of now may be stamped
+	borrowLimit  int64 // how many units ahead of now may be stamped with held: see limitFor
 	prefetchLead int64 // how many units ahead of now the next lease is taken
+	rollover     bool  // whether held is replaced at the borrow limit
 
 	// elapsed is the latest time that was read from the clock, since its start. The clock may be user
 	// code, so readClock reads it before the ring takes its locks, and NextRun does not.
@@ -48,25 +50,48 @@ type runProvider struct {
 	since time.Time // when held was taken into use
 
 	log     rolloverLog
-	current atomic.Pointer[leasing.HeldLease] // held, for Stats
-	changes atomic.Uint64                     // of the lease
+	current atomic.Pointer[leaseInUse] // held and since, for Stats and Health
+	stamped atomic.Int64               // last, for Health
+	changes atomic.Uint64              // of the lease
+}
+
+// leaseInUse is a lease and when it was taken into use.
+type leaseInUse struct {
+	held  *leasing.HeldLease
+	since time.Time
 }
 
 func newRunProvider(c *core) *runProvider {
 	p := &runProvider{
-		cfg:         c.cfg,
-		clock:       c.clock,
-		leases:      c.leases,
-		borrowLimit: int64(c.cfg.borrow / c.clock.TimeBase().Unit()),
-		held:        c.first,
-		last:        c.first.First() - 1,
+		cfg:    c.cfg,
+		clock:  c.clock,
+		leases: c.leases,
+		held:   c.first,
+		last:   c.first.First() - 1,
 	}
 	p.readClock()
 	p.since = p.now()
 	p.log = rolloverLog{cfg: c.cfg, rolloverAt: p.since}
-	p.prefetchLead = (p.borrowLimit + int64(1)<<c.cfg.boostPower) / 2
-	p.current.Store(c.first)
+	p.adoptHeld()
 	return p
+}
+
+// adoptHeld sets what depends on the lease in use.
+func (p *runProvider) adoptHeld() {
+	p.borrowLimit = p.limitFor(p.held)
+	ring := int64(1) << p.cfg.boostPower
+	p.prefetchLead = (p.borrowLimit + ring) / 2
+	// Otherwise an idle generator, whose ring is full, would reach the limit, and one rollover would
+	// follow the other: see config.checkBorrow.
+	p.rollover = p.cfg.rollover && p.borrowLimit >= 2*ring
+	p.log.limited(p.held, p.borrowLimit, p.rollover)
+	p.stamped.Store(p.last)
+	p.current.Store(&leaseInUse{p.held, p.since})
+}
+
+// limitFor returns the borrow limit for a lease, in units.
+func (p *runProvider) limitFor(h *leasing.HeldLease) int64 {
+	return h.MaxAhead(int64(p.cfg.borrow / p.clock.TimeBase().Unit()))
 }
 
 // readClock reads the clock for the next call of NextRun. It is safe for concurrent use.
@@ -101,7 +126,7 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 			return ringbuffer.Run{}, err
 		}
 		unit = max(p.last+1, now)
-	} else if p.cfg.rollover && unit > now+p.prefetchLead && p.hasStamped() {
+	} else if p.rollover && unit > now+p.prefetchLead && p.hasBegun(now) {
 		p.nextLease(now) // an error of it matters at the borrow limit
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
@@ -117,6 +142,7 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 		unit = max(p.last+1, now)
 	}
 	p.last = unit
+	p.stamped.Store(unit)
 	run := ringbuffer.Run{
 		First:  layout.AllocateUnchecked(unit, p.held.WorkerID(), 0),
 		Length: layout.MaxSequence() + 1,
@@ -131,35 +157,60 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 // was, the generator waits for it, and does not replace it.
 func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
 
+// hasBegun reports whether the clock has reached the first unit of the lease in use. If it has not, the lease begins at
+// the floor of a pool (R7), and so do all others: a change would gain no more than what was stamped since the floor.
+// A generator that waits for a floor would otherwise use another worker ID for each run of its ring.
+func (p *runProvider) hasBegun(now int64) bool { return p.held.First() <= now }
+
 // onBorrowLimit is called when the next unit lies beyond the borrow limit. It changes to the next
-// lease, which starts at the current time again, or returns what to wait for.
+// lease, which starts at the current time again, or returns what to wait for. If the lease is bounded and
+// there is no next one, it waits for the clock, whatever the assigner says: the borrow limit is then close,
+// and a pool may well be full.
 func (p *runProvider) onBorrowLimit(now, unit int64) error {
 	wait := &ringbuffer.NotYetError{After: p.until(unit-p.borrowLimit) + 1, Reason: errClockBehind}
-	if !p.cfg.rollover || !p.hasStamped() {
+	if !p.hasStamped() {
+		wait.Reason = p.notBegun(p.held)
+		return wait
+	}
+	if !p.rollover {
 		return wait
 	}
 	if left := p.cfg.minRolloverInterval - p.now().Sub(p.since); left > 0 {
 		wait.After, wait.Reason = min(wait.After, left), errTooSoon
 		return wait
 	}
-	if next := p.leases.Next(); next != nil && p.firstUnitOf(next, now) >= unit {
+	if next := p.leases.Next(); !p.hasBegun(now) || next != nil && p.firstUnitOf(next, now) >= unit {
 		wait.Reason = errNoGain
 		return wait
 	}
 	next, err := p.nextLease(now)
 	if next == nil {
-		if err != nil {
+		_, bounded := p.held.Horizon()
+		if err != nil && !bounded {
 			return err
 		}
-		return &ringbuffer.NotYetError{After: pollInterval, Reason: errNoLeaseYet}
+		wait.After, wait.Reason = pollInterval, errNoLeaseYet
+		if err != nil {
+			wait.Reason = err
+		}
+		return wait
+	}
+	if p.limitFor(next) < p.borrowLimit && p.firstUnitOf(next, now) > now+p.limitFor(next) {
+		wait.Reason = errNoGain // nothing could be stamped with it now
+		return wait
 	}
 	first := p.firstUnitOf(next, now)
 	p.changeTo(next)
 	p.log.rolledOver(p.held, p.since, p.changes.Load())
 	if first > now+p.borrowLimit {
-		return &ringbuffer.NotYetError{After: p.until(first-p.borrowLimit) + 1, Reason: errClockBehind}
+		return &ringbuffer.NotYetError{After: p.until(first-p.borrowLimit) + 1, Reason: p.notBegun(p.held)}
 	}
 	return nil
+}
+
+// notBegun returns the error for a lease whose first unit is beyond the borrow limit.
+func (p *runProvider) notBegun(h *leasing.HeldLease) error {
+	return &notBegunError{workerID: h.WorkerID(), begins: p.cfg.format.base.Time(h.First())}
 }
 
 // onGrantEnd is called when the next unit is not granted. err is the reason, if it is known. If the
@@ -169,20 +220,31 @@ func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
 	wait := &ringbuffer.NotYetError{After: pollInterval, Reason: errNoGrantYet}
 	if unit > now {
 		wait = &ringbuffer.NotYetError{After: p.until(unit) + 1, Reason: errClockBehind}
-		if p.held.Granted() > now+1 { // more time may be granted before that
+		if at := p.held.WaitFor(); at > now { // no more time is granted before that
+			wait.After = min(wait.After, p.until(at)+1)
+		} else if p.held.Granted() > now+1 { // more time may be granted before that
 			wait.After = min(wait.After, pollInterval)
 		}
 	}
 	// The lease is lost if it cannot be extended, or does not grant a unit that has started. If another
 	// lease is at hand, it is also replaced if it does not grant a unit that has not started.
 	if err != nil || p.held.Denied() || p.leases.Next() != nil && p.held.IsRefused(unit) {
-		if next, _ := p.nextLease(now); next != nil && p.firstUnitOf(next, now) <= now+p.borrowLimit {
+		if next, _ := p.nextLease(now); next != nil && p.firstUnitOf(next, now) <= now+p.limitFor(next) {
 			p.leases.RecordLoss(p.now().Sub(p.since))
 			p.changeTo(next)
 			p.log.lost(p.held, p.since, p.changes.Load(), err)
 			return nil
 		}
 		wait.After = min(wait.After, pollInterval)
+		if next := p.leases.Next(); next != nil && unit <= now {
+			if first := p.firstUnitOf(next, now); first > now+p.limitFor(next) {
+				wait.After, wait.Reason = p.until(first-p.limitFor(next))+1, p.notBegun(next)
+				if err != nil {
+					wait.Reason = fmt.Errorf("%w; until then: %w", wait.Reason, err)
+				}
+				return wait
+			}
+		}
 	}
 	if err != nil {
 		return err
@@ -220,7 +282,7 @@ func (p *runProvider) changeTo(next *leasing.HeldLease) {
 	p.leases.Retire(p.held, p.used())
 	p.last = p.lastBefore(next)
 	p.held, p.since = next, p.now()
-	p.current.Store(next)
+	p.adoptHeld()
 	p.changes.Add(1)
 }
 

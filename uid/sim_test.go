@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	simSeed  = flag.Uint64("sim.seed", 0, "replay the simulation of this seed; 0 simulates the seeds 1 to sim.seeds")
+	simSeed  = flag.Uint64("sim.seed", 0, "replay the simulation of this seed; 0 simulates sim.seeds seeds")
+	simFirst = flag.Uint64("sim.first", 1, "the first seed to simulate")
 	simSeeds = flag.Uint64("sim.seeds", 20_000, "how many seeds to simulate")
 )
 
@@ -156,15 +157,19 @@ func TestSimulation(t *testing.T) {
 		t.Log(strings.Join(s.trace, "\n"))
 		return
 	}
+	t.Parallel()
 	seeds := *simSeeds
-	if testing.Short() || raceEnabled {
+	switch {
+	case raceEnabled:
+		seeds = min(seeds, 300)
+	case testing.Short():
 		seeds = min(seeds, 1_000)
 	}
 	var total simulation
-	for seed := range seeds {
-		s := newSimulation(seed+1, 0)
+	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
+		s := newSimulation(seed, 0)
 		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
-			t.Fatalf("seed %d (to replay it, use -sim.seed=%d): %v", seed+1, seed+1, err)
+			t.Fatalf("seed %d (to replay it, use -sim.seed=%d): %v", seed, seed, err)
 		}
 		total.uids, total.leases, total.rollovers = total.uids+s.uids, total.leases+s.leases, total.rollovers+s.rollovers
 		total.exhausted, total.refused, total.lost = total.exhausted+s.exhausted, total.refused+s.refused, total.lost+s.lost

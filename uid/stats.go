@@ -8,6 +8,17 @@ type Stats struct {
 	Format   Format    // layout, epoch and time unit
 	End      time.Time // when the time bits end
 
+	// LeaseSince is when the lease was taken into use, by the generator's clock. LeaseUntil is up to when
+	// it is granted: UIDs of that time and later require that the assigner extends it. LeaseBounded
+	// reports whether the lease has such an end. If it has none, LeaseUntil is the zero time.
+	LeaseSince   time.Time
+	LeaseUntil   time.Time
+	LeaseBounded bool
+
+	// LostLeases is how many leases were lost: the assigner did not extend them in time. It includes
+	// leases that were lost before they were used.
+	LostLeases uint64
+
 	Issued        uint64 // UIDs that were returned, and those that were claimed for blocks
 	RejectedTakes uint64 // takes that found no UID and had to wait, to pad or to fail
 
@@ -19,7 +30,7 @@ type Stats struct {
 	// earlier time unit.
 	Rollbacks uint64
 
-	Rollovers uint64 // changes to another lease
+	Rollovers uint64 // changes to another lease, at the borrow limit or because one was lost
 
 	// The following fields are set only by a Cached generator, and LastError also by the methods of nil
 	// and zero generators.

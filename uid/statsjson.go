@@ -15,6 +15,10 @@ type statsJSON struct {
 	WorkerID       int64         `json:"worker_id"`
 	Format         Format        `json:"format,omitzero"`
 	End            string        `json:"end,omitempty"` // not a time.Time, which has no JSON for a year beyond 9999
+	LeaseSince     time.Time     `json:"lease_since,omitzero"`
+	LeaseUntil     time.Time     `json:"lease_until,omitzero"`
+	LeaseBounded   bool          `json:"lease_bounded"`
+	LostLeases     uint64        `json:"lost_leases"`
 	Issued         uint64        `json:"issued"`
 	RejectedTakes  uint64        `json:"rejected_takes"`
 	Ahead          time.Duration `json:"ahead"`
@@ -39,12 +43,16 @@ type paddingsJSON struct {
 
 // MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case, as in a
 // log (worker_id, rejected_takes, fill_level). The format is its text, ahead a number of nanoseconds,
-// end a time as in RFC 3339, and last_error the error's text. A format, an end or an error that is not
-// set is left out.
+// end, lease_since and lease_until are times as in RFC 3339, and last_error is the error's text. A format, a
+// time or an error that is not set is left out. So is a lease's time that is not in the years 1 to 9999.
 func (st Stats) MarshalJSON() ([]byte, error) {
 	out := statsJSON{
 		WorkerID:       st.WorkerID,
 		Format:         st.Format,
+		LeaseSince:     jsonTime(st.LeaseSince),
+		LeaseUntil:     jsonTime(st.LeaseUntil),
+		LeaseBounded:   st.LeaseBounded,
+		LostLeases:     st.LostLeases,
 		Issued:         st.Issued,
 		RejectedTakes:  st.RejectedTakes,
 		Ahead:          st.Ahead,
@@ -67,6 +75,15 @@ func (st Stats) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// jsonTime returns a time in UTC, or the zero time if it has no JSON.
+func jsonTime(t time.Time) time.Time {
+	t = t.UTC()
+	if year := t.Year(); year < 1 || year > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
 // UnmarshalJSON implements json.Unmarshaler. It reads what MarshalJSON returns, for programs that
 // collect statistics. LastError becomes an error that has the text and nothing else: errors.Is and
 // errors.As find nothing in it. End is not read but calculated from the format. A field that is
@@ -85,6 +102,10 @@ func (st *Stats) UnmarshalJSON(data []byte) error {
 	*st = Stats{
 		WorkerID:       in.WorkerID,
 		Format:         in.Format,
+		LeaseSince:     jsonTime(in.LeaseSince),
+		LeaseUntil:     jsonTime(in.LeaseUntil),
+		LeaseBounded:   in.LeaseBounded,
+		LostLeases:     in.LostLeases,
 		Issued:         in.Issued,
 		RejectedTakes:  in.RejectedTakes,
 		Ahead:          in.Ahead,

@@ -36,9 +36,10 @@ func TestStatsJSON(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(filled(t))
-	want := `{"worker_id":11,"format":"1-41-10-12 2026-01-01T00:00:00Z 1ms","end":"2095-09-07T15:47:35.552Z","issued":14,"rejected_takes":15,` +
-		`"ahead":1500000000,"rollbacks":17,"rollovers":18,"rejected_puts":19,"paddings":{"initial":21,"immediate":22,"scheduled":23,"caller":24},` +
-		`"failed_paddings":25,"dropped":26,"fill":27,"fill_level":0.25,"last_error":"no database"}`
+	want := `{"worker_id":11,"format":"1-41-10-12 2026-01-01T00:00:00Z 1ms","end":"2095-09-07T15:47:35.552Z",` +
+		`"lease_since":"2026-01-01T00:00:00Z","lease_until":"2026-01-01T00:01:00Z","lease_bounded":true,"lost_leases":17,"issued":18,"rejected_takes":19,` +
+		`"ahead":1500000000,"rollbacks":21,"rollovers":22,"rejected_puts":23,"paddings":{"initial":25,"immediate":26,"scheduled":27,"caller":28},` +
+		`"failed_paddings":29,"dropped":30,"fill":31,"fill_level":0.25,"last_error":"no database"}`
 	if err != nil || string(text) != want {
 		t.Errorf("Marshal() = %s, %v; want\n%s", text, err, want)
 	}

@@ -63,7 +63,7 @@ func TestInvariant3TinyRings(t *testing.T) {
 	case testing.Short():
 		total = 20_000
 	case raceEnabled:
-		total = 50_000
+		total = 20_000
 	}
 	for bits := 1; bits <= 4; bits++ {
 		for power := 0; power <= 1; power++ {

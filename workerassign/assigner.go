@@ -18,7 +18,7 @@ type Assigner interface {
 }
 
 // A Request describes the generator that asks for a lease. All fields are optional for Disposable,
-// File and Static. Prefix and Divide require MaxWorkerID.
+// File and Static. Prefix and Divide require MaxWorkerID. Recycled requires MaxWorkerID and Format.
 type Request struct {
 	// Now is the generator's clock, so that assigner and generator agree on the time. It is
 	// safe for concurrent use and never goes back. nil means time.Now.
@@ -39,6 +39,11 @@ type Request struct {
 	// be mixed nevertheless. A store can keep the first Format and refuse any other. It must
 	// compare the whole text and not parse it.
 	Format string
+
+	// ReserveAhead is how far ahead of need the generator reserves time (uid.WithReserveAhead); 0 if it is
+	// not known. A generator asks for 1.5 times as much, and asks again when a quarter of that is used. Recycled
+	// uses it to decide how long a slot is kept for a holder that may still be alive (R5).
+	ReserveAhead time.Duration
 
 	// Logger is the generator's logger. nil means slog.Default(). An assigner that has its own
 	// logger uses that one instead. An assigner must not call the logger while it holds a lock,

@@ -21,6 +21,7 @@ const (
 	actionStop      failureAction = iota // fail: another attempt would fail in the same way
 	actionRetry                          // try again, on any connection
 	actionReconnect                      // try again, on another connection
+	actionRepeat                         // try again immediately, with the other dialect, see correctGuess
 )
 
 // failure is the error of an attempt, and what to do about it.
@@ -183,6 +184,13 @@ func serverErrors() []serverError {
 	}
 }
 
+// isServerError reports whether err is an error that a server has returned for a statement.
+func isServerError(err error) bool {
+	server := (*mysql.MySQLError)(nil)
+	_, isPostgres := sqlState(err)
+	return isPostgres || errors.As(err, &server)
+}
+
 // classify decides what to do about an error of the driver.
 func classify(err error) failure {
 	action, advice := actionAndAdvice(err)
@@ -198,6 +206,9 @@ func actionAndAdvice(err error) (failureAction, string) {
 			}
 		}
 		return actionStop, adviceUnknown
+	}
+	if state, ok := sqlState(err); ok {
+		return postgresActionAndAdvice(state, err)
 	}
 	var (
 		certificate *tls.CertificateVerificationError
@@ -232,6 +243,12 @@ func actionAndAdvice(err error) (failureAction, string) {
 	case errors.As(err, &network):
 		// The connection was refused or reset, the network is down, or the socket does not exist.
 		return actionReconnect, adviceRefused
+	case isUnusedConn(err):
+		return actionReconnect, adviceLost
+	case err != nil && isPostgresReadOnly(err):
+		return actionReconnect, adviceReadOnlyPostgres
+	case err != nil && isPostgresTLS(err):
+		return actionStop, adviceTLSPostgres
 	case err != nil && err.Error() == "sql: database is closed": // database/sql does not export it
 		return actionStop, adviceClosed
 	}

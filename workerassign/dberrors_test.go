@@ -108,7 +108,7 @@ func TestPermanentErrors(t *testing.T) {
 				if l != nil || !errors.Is(err, ErrPermanent) || !errors.As(err, &e) || e.Table != "WORKER_NODE" || !errors.Is(err, tt.cause) {
 					t.Fatalf("Assign() = %v, %v; want a DatabaseError of %v", l, err, tt.cause)
 				}
-				if !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "workerassign: permanent database error: table WORKER_NODE: ") {
+				if !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "workerassign: permanent error: table WORKER_NODE: ") {
 					t.Errorf("the error does not advise %q: %v", tt.want, err)
 				}
 				if took := time.Since(begin); took != 0 {

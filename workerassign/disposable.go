@@ -21,25 +21,28 @@ type DB interface {
 
 // Disposable assigns worker IDs that are never used again. Each Assign inserts a row into a table,
 // and the key that the database generates for the row is the worker ID. The table is the one of
-// Baidu's UidGenerator, so that services in Go and Java can share it. schema.sql creates it. Only
-// Assign uses the database; a lease works without it. Disposable is safe for concurrent use. Create
-// one with NewDisposable; Assign of the zero value returns an error.
+// Baidu's UidGenerator, so that services in Go and Java can share it. schema.sql creates it on MySQL,
+// MariaDB and TiDB, and schema.postgres.sql on PostgreSQL. Only Assign uses the database; a lease works
+// without it. Disposable is safe for concurrent use. Create one with NewDisposable; Assign of the zero
+// value returns an error.
 type Disposable struct {
 	db              DB
 	server          string // the server's address; "" if it is not known
 	cfg             disposableConfig
-	highWater       *highWater  // nil without WithHighWaterFile
-	settingsChecked atomic.Bool // whether checkDurability has run
+	highWater       *highWater                   // nil without WithHighWaterFile
+	settingsChecked atomic.Bool                  // whether checkDurability has run
+	target          atomic.Pointer[insertTarget] // set by NewDisposable and by correctGuess
 }
 
 type disposableConfig struct {
 	config
-	table, quotedTable string
-	node               func() Node
-	attemptTimeout     time.Duration
-	backoff            backoff
-	minWorkerID        int64
-	highWaterPath      string
+	table          string
+	node           func() Node
+	attemptTimeout time.Duration
+	backoff        backoff
+	minWorkerID    int64
+	highWaterPath  string
+	verification   *Verification // nil without WithVerification
 }
 
 var _ Assigner = (*Disposable)(nil)
@@ -54,14 +57,18 @@ const (
 	logFlushTimeout = time.Second
 )
 
-// NewDisposable returns an assigner that uses a table of db, which is a *sql.DB or *sqlx.DB opened
-// with go-sql-driver/mysql. NewDisposable does not access the database. The caller closes db. Invalid
-// arguments are reported by Assign.
+// NewDisposable returns an assigner that uses a table of db, which is a *sql.DB or *sqlx.DB. For MySQL,
+// MariaDB and TiDB, open it with go-sql-driver/mysql; for PostgreSQL, with jackc/pgx (package stdlib) or
+// lib/pq. These drivers show the kind of the server. If db has another driver, for example one that wraps
+// them, the first Assign finds out: PostgreSQL refuses MySQL's statement, once. NewDisposable does not
+// access the database. The caller closes db. Invalid arguments are reported by Assign.
+//
+// With pgx and a connection pooler that does not support prepared statements, such as PgBouncer before
+// 1.21 in transaction mode, add default_query_exec_mode=exec to the DSN.
 func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
 		config:         newConfig(),
 		table:          DefaultTable,
-		quotedTable:    "`" + DefaultTable + "`",
 		node:           DetectNode,
 		attemptTimeout: 10 * time.Second,
 		backoff:        backoff{initial: 100 * time.Millisecond, maximum: 3 * time.Second},
@@ -80,6 +87,9 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	d := &Disposable{db: db, cfg: cfg}
 	if cfg.err == nil {
 		d.server = serverAddress(db)
+		d.cfg.err = d.setServerKind(serverKindOf(db))
+	}
+	if d.cfg.err == nil {
 		if cfg.highWaterPath != "" {
 			d.highWater, d.cfg.err = newHighWater(cfg.highWaterPath)
 		}
@@ -88,7 +98,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 }
 
 // Assign inserts a row in a separate transaction, commits it, and returns a lease on its key. The
-// lease has no start and no end, and its Release does nothing. Assign blocks until the commit or
+// lease has no start and no end, unless WithVerification is used, and its Release does nothing. Assign blocks until the commit or
 // until ctx ends. If ctx has no deadline, WithTimeout bounds Assign. Assign leaves no open
 // transaction in the pool, whatever the session's autocommit is.
 //
@@ -103,7 +113,8 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 // a *DatabaseError that wraps ErrTooLow.
 //
 // After its first insert, the Disposable reads the server settings that decide whether committed
-// rows can be lost, and logs a warning if they can. schema.sql explains these settings.
+// rows can be lost, and logs a warning if they can. schema.sql and schema.postgres.sql explain these
+// settings. On PostgreSQL, the transaction sets synchronous_commit to on if it is off.
 func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 	if d == nil || d.db == nil && d.cfg.err == nil {
 		return nil, fmt.Errorf("%w: the Disposable must be created by NewDisposable", ErrOption)
@@ -134,6 +145,9 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		attempts++
 		key, failed := t.attempt(ctx)
 		if failed == nil {
+			if d.cfg.verification != nil {
+				return newVerifiedLease(d, key, t.token, t.insertedAt), nil
+			}
 			return disposableLease(key), nil
 		}
 		// If the context has ended, the failure says nothing about the database. An earlier
@@ -155,6 +169,9 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		}
 		if failed.action == actionStop || notFound == maxHostNotFound {
 			return nil, &DatabaseError{Table: d.cfg.table, Server: d.server, Advice: failed.advice, Err: failed.err}
+		}
+		if failed.action == actionRepeat {
+			continue
 		}
 		if failed.action == actionReconnect {
 			// The pool may hold more connections to the same server, and others to a server that

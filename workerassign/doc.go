@@ -1,13 +1,20 @@
 // Package workerassign assigns worker IDs to generators. The worker ID is the part of a UID that
 // distinguishes generators that run concurrently.
 //
-// The package has three assigners:
+// The package has these assigners. doc/fleet.md says which one is for whom:
 //
 //   - [NewDisposable] inserts a row into a database table. The key that the database generates is
 //     the worker ID, and it is never used again. Use it for services that share a database.
 //   - [NewFile] increments a counter in a file. Use it for any number of processes on one host
 //     that have no database.
-//   - [Static] uses the worker ID that the caller chooses.
+//   - [NewRecycled] leases worker IDs of a pool and uses them again, without trusting any clock. A fleet
+//     needs as many as it has generators, and a few more, for any number of starts. The pool is in a
+//     [SlotStore]: in two tables of a database ([NewSlotTable]), in a file on one host ([NewSlotFile]), in
+//     Redis, ZooKeeper or etcd (the modules stores/redis, stores/zookeeper and stores/etcd), or in a store
+//     of your own, which package assigntest tests. [Saved] also keeps the lease in a local file, so that a
+//     service starts while the store is down.
+//   - [Static] uses the worker ID that the caller chooses. [StaticFile] does the same, and keeps the time
+//     that was used in a file, so that it does not rely on the clock.
 //
 // Two wrappers change the worker IDs of another assigner. [Prefix] puts a fixed number into the
 // upper bits, for example the number of a data center. [Divide] leases each worker ID as several, for

@@ -13,11 +13,13 @@ var (
 	ErrOption = errors.New("workerassign: bad option")
 
 	// ErrWidth is returned by Assign of Prefix and Divide if a worker ID of the wrapped assigner
-	// does not fit into the bits that the wrapper leaves to it.
+	// does not fit into the bits that the wrapper leaves to it, and by Assign of Recycled if the worker
+	// ID of WithWorkerID is beyond the layout.
 	ErrWidth = errors.New("workerassign: worker ID too wide")
 
-	// ErrInUse is returned by Assign of Static while the worker ID is leased. After the release of
-	// that lease, Assign succeeds again.
+	// ErrInUse is returned by Assign of Static while the worker ID is leased, and by Assign of
+	// StaticFile and Saved while another generator or process has the file. After the release of that
+	// lease, Assign succeeds again.
 	ErrInUse = errors.New("workerassign: worker ID in use")
 
 	// ErrReleased is returned by Reserve of a lease that was released.
@@ -32,20 +34,22 @@ var (
 	// process of the host recorded the same key after the commit.
 	ErrTooLow = errors.New("workerassign: worker ID too low")
 
-	// ErrPermanent matches every *DatabaseError, by errors.Is: the same insert would fail again.
-	ErrPermanent = errors.New("workerassign: permanent database error")
+	// ErrPermanent matches every *DatabaseError, and other errors of stores that another try does not
+	// fix, by errors.Is.
+	ErrPermanent = errors.New("workerassign: permanent error")
 
 	// ErrGaveUp matches every *RetryError, by errors.Is: the context ended before an attempt
 	// succeeded.
 	ErrGaveUp = errors.New("workerassign: gave up")
 
-	// ErrCorrupt is returned by File if the content of its file is not what it wrote, or if the
-	// file is missing. File never starts at 1 again in this case, because it would assign the same
-	// worker IDs a second time.
+	// ErrCorrupt is returned by File, StaticFile, Saved and the store of NewSlotFile if the content of
+	// the file is not what they wrote, or if the file is missing; and by StaticFile and Saved if the
+	// file is a copy. They never start from the beginning in this case, because they would assign the
+	// same worker IDs a second time.
 	ErrCorrupt = errors.New("workerassign: corrupt worker file")
 
-	// ErrFile is returned by File if its file cannot be read, locked or written. It wraps the
-	// error of the operating system.
+	// ErrFile is returned by File, StaticFile, Saved and the store of NewSlotFile if the file cannot be
+	// read, locked or written. It wraps the error of the operating system.
 	ErrFile = errors.New("workerassign: worker file")
 )
 

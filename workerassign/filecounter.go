@@ -42,13 +42,7 @@ func (f *File) increment(path string, lock *os.File, next func(last int64) int64
 		return 0, f.wrapError(err)
 	}
 	if !initialized {
-		if _, err := lock.WriteAt([]byte(lockFileMarker), 0); err != nil {
-			return 0, f.wrapError(err)
-		}
-		if err := lock.Sync(); err != nil {
-			return 0, f.wrapError(err)
-		}
-		if err := f.afterStep(stepMarked); err != nil {
+		if err := f.markLock(lock); err != nil {
 			return 0, err
 		}
 	}
@@ -99,15 +93,22 @@ func readRegularFile(path string) ([]byte, error) {
 // replaceCounter replaces the counter file atomically by one with the number n, and returns when that
 // is on disk.
 func (f *File) replaceCounter(path string, lock *os.File, n int64) error {
-	temporary, err := writeTemporary(path, formatNumber(f.header, n))
+	return f.replaceContent(path, lock, func(*os.File) ([]byte, error) { return []byte(formatNumber(f.header, n)), nil })
+}
+
+// replaceContent replaces the file atomically, and returns when that is on disk. content returns the
+// new content of the file that it gets, whose name is still a temporary one. The caller must hold the
+// lock.
+func (f *File) replaceContent(path string, lock *os.File, content func(*os.File) ([]byte, error)) error {
+	temporary, err := writeTemporary(path, content)
 	if err != nil {
 		return err
 	}
 	if err := f.afterStep(stepWritten); err != nil {
 		return err
 	}
-	// If the lock was lost, other processes may have incremented the counter, and the rename would
-	// set it back.
+	// If the lock was lost, other processes may have replaced the file, and the rename would set it
+	// back.
 	if err := f.verifyLock(lock); err != nil {
 		os.Remove(temporary)
 		return err
@@ -125,14 +126,29 @@ func (f *File) replaceCounter(path string, lock *os.File, n int64) error {
 	return f.afterStep(stepSynced)
 }
 
-// writeTemporary writes text to a new file in the directory of path, syncs it to disk, and returns its
-// name. Each call uses another name, because a process that lost its lock may write concurrently.
-func writeTemporary(path, text string) (temporary string, err error) {
+// markLock writes lockFileMarker to the lock file, and returns when that is on disk.
+func (f *File) markLock(lock *os.File) error {
+	if _, err := lock.WriteAt([]byte(lockFileMarker), 0); err != nil {
+		return f.wrapError(err)
+	}
+	if err := lock.Sync(); err != nil {
+		return f.wrapError(err)
+	}
+	return f.afterStep(stepMarked)
+}
+
+// writeTemporary writes a new file in the directory of path, syncs it to disk, and returns its name.
+// content returns the content of the file that it gets. Each call uses another name, because a process
+// that lost its lock may write concurrently.
+func writeTemporary(path string, content func(*os.File) ([]byte, error)) (temporary string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
 	if err != nil {
 		return "", err
 	}
-	_, err = file.WriteString(text)
+	data, err := content(file)
+	if err == nil {
+		_, err = file.Write(data)
+	}
 	if err == nil {
 		err = file.Sync()
 	}
@@ -141,4 +157,9 @@ func writeTemporary(path, text string) (temporary string, err error) {
 		return "", err
 	}
 	return file.Name(), nil
+}
+
+// writeTemporaryText is writeTemporary for a text that does not depend on the file.
+func writeTemporaryText(path, text string) (temporary string, err error) {
+	return writeTemporary(path, func(*os.File) ([]byte, error) { return []byte(text), nil })
 }

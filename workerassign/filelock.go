@@ -32,30 +32,12 @@ func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string)
 		if err := ctx.Err(); err != nil {
 			return nil, &RetryError{Operation: "waiting for the lock " + path, Attempts: attempt - 1, Elapsed: time.Since(begin), Cause: err, LastErr: last}
 		}
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, f.wrapError(err)
-		}
-		if err := f.afterStep(stepOpened); err != nil {
-			file.Close()
-			return nil, err
-		}
-		locked, err := tryLock(file)
-		if err != nil {
-			file.Close()
-			return nil, f.wrapError(fmt.Errorf("locking %s: %w", path, err))
-		}
-		// A lock on a file that was deleted meanwhile does not exclude other processes.
-		if locked && sameFile(file, path) {
-			if err := f.afterStep(stepLocked); err != nil {
-				file.Close()
-				return nil, err
-			}
+		file, err := f.tryLockFile(path)
+		if last = err; err == nil {
 			return file, nil
 		}
-		file.Close()
-		if last = errLockHeld; locked {
-			last = errLockReplaced
+		if !isAnyOf(err, errLockHeld, errLockReplaced) {
+			return nil, err
 		}
 		if took := time.Since(begin); took > lockWarningDelay && !logged {
 			logged = true
@@ -63,6 +45,37 @@ func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string)
 		}
 		sleep(ctx, backoff{initial: initialLockPause, maximum: 20 * initialLockPause}.pause(attempt)) // the loop checks the context
 	}
+}
+
+// tryLockFile opens the lock file and locks it exclusively. It does not wait: if that is not possible now,
+// it returns errLockHeld or errLockReplaced.
+func (f *File) tryLockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, f.wrapError(err)
+	}
+	if err := f.afterStep(stepOpened); err != nil {
+		file.Close()
+		return nil, err
+	}
+	locked, err := tryLock(file)
+	if err != nil {
+		file.Close()
+		return nil, f.wrapError(fmt.Errorf("locking %s: %w", path, err))
+	}
+	// A lock on a file that was deleted meanwhile does not exclude other processes.
+	if locked && sameFile(file, path) {
+		if err := f.afterStep(stepLocked); err != nil {
+			file.Close()
+			return nil, err
+		}
+		return file, nil
+	}
+	file.Close()
+	if locked {
+		return nil, errLockReplaced
+	}
+	return nil, errLockHeld
 }
 
 // sameFile reports whether the open file is the file that path names now.

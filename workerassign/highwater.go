@@ -45,7 +45,7 @@ func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, 
 		if mark, err = h.file.readCounter(path, info.Size() > 0); err != nil {
 			return err
 		}
-		temporary, err := writeTemporary(path, formatNumber(h.file.header, max(mark, 1)))
+		temporary, err := writeTemporaryText(path, formatNumber(h.file.header, max(mark, 1)))
 		if err == nil {
 			err = os.Remove(temporary)
 		}
@@ -79,7 +79,7 @@ func (h *highWater) raise(ctx context.Context, log *safelog.Queue, n int64) erro
 // greater than this host's mark, but perhaps not greater than the marks of other hosts.
 func (h *highWater) writeRefusal(ctx context.Context, log *safelog.Queue, reason error) error {
 	return h.withLock(ctx, log, func(path string, _ *os.File) error {
-		temporary, err := writeTemporary(path, reason.Error()+"\n")
+		temporary, err := writeTemporaryText(path, reason.Error()+"\n")
 		if err == nil {
 			err = replaceFile(temporary, path+refusedSuffix)
 		}

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -33,9 +31,14 @@ func (p phase) String() string {
 
 // assignment is the state of one Assign. Its attempts run one after the other.
 type assignment struct {
-	d     *Disposable
-	log   *safelog.Queue
-	node  Node
+	d    *Disposable
+	log  *safelog.Queue
+	node Node
+
+	// With WithVerification: the token in the row of the current attempt, and the server's clock at its insert.
+	token      string
+	insertedAt time.Time
+
 	phase atomic.Int32 // of the current attempt; written by the attempt, read by the timer of warnIfSlow
 }
 
@@ -59,33 +62,39 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 		return 0, t.driverFailure(attemptCtx, begin, err)
 	}
 	defer conn.Close()
+	target := t.d.target.Load()
 	// The mark is read after the connection was obtained. While this goroutine waited for the
 	// connection, another process may have received keys from a server that has failed since, and
 	// this connection may lead to the server that replaced it.
 	mark, err := t.highWaterMark(ctx)
 	if errors.Is(err, ErrTooLow) {
-		return 0, t.permanentFailure(err, adviceTooLow)
+		return 0, t.permanentFailure(err, target.adviceTooLow)
 	} else if err != nil {
 		return 0, &failure{err: err, returnAsIs: true}
 	}
-	key, failed = t.insertRow(attemptCtx, begin, conn, mark)
+	key, failed = t.insertRow(attemptCtx, begin, conn, target, mark)
 	if failed != nil {
-		endTransaction(attemptCtx, conn, failed)
+		target.endTransaction(attemptCtx, conn, failed)
+		if corrected, err := t.d.correctGuess(target, failed.err); err != nil {
+			return 0, &failure{err: err, returnAsIs: true}
+		} else if corrected {
+			failed.action = actionRepeat
+		}
 		return 0, failed
 	}
 	if t.d.highWater != nil {
 		t.setPhase(phaseHighWater)
 		if err := t.d.highWater.raise(ctx, t.log, key); errors.Is(err, ErrTooLow) {
-			return 0, t.permanentFailure(t.recordRefusal(ctx, err), adviceTooLow)
+			return 0, t.permanentFailure(t.recordRefusal(ctx, err), target.adviceTooLow)
 		} else if err != nil {
 			return 0, &failure{err: err, returnAsIs: true}
 		}
 	}
-	t.checkDurability(ctx, conn)
+	t.checkDurability(ctx, conn, target)
 	return key, nil
 }
 
-// The statements that end a transaction. Without NO CHAIN NO RELEASE the session's completion_type
+// The statements that end a transaction on MySQL. Without NO CHAIN NO RELEASE the session's completion_type
 // applies: CHAIN starts another transaction, which would remain open in the pool, and RELEASE closes
 // the connection.
 const (
@@ -95,34 +104,95 @@ const (
 
 // insertRow inserts a row in a transaction, commits it and returns its key. It executes START
 // TRANSACTION and COMMIT as ordinary statements, because the Commit method of sql.Tx takes no context.
-func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.Conn, mark int64) (int64, *failure) {
+func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget, mark int64) (int64, *failure) {
 	t.setPhase(phaseBegin)
-	if _, err := conn.ExecContext(ctx, "START TRANSACTION"); err != nil {
+	if _, err := conn.ExecContext(ctx, target.begin); err != nil {
 		return 0, t.driverFailure(ctx, begin, err)
 	}
 	t.setPhase(phaseInsert)
-	result, err := conn.ExecContext(ctx, insertStatement(t.d.cfg.quotedTable), fitColumn(t.node.HostName), fitColumn(t.node.Port), int(t.node.Type))
-	if err != nil {
-		return 0, t.driverFailure(ctx, begin, err)
-	}
-	key, err := result.LastInsertId()
+	key, failed := t.execInsert(ctx, begin, conn, target)
 	switch {
-	case err != nil:
-		return 0, t.permanentFailure(fmt.Errorf("%w: %w", ErrNoKey, maskOwnErrors(err)), "use a driver that returns generated keys, such as go-sql-driver/mysql")
+	case failed != nil:
+		return 0, failed
 	case key <= 0:
-		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least 1", ErrNoKey, key),
-			"the column ID must be BIGINT AUTO_INCREMENT, as in schema.sql")
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least 1", ErrNoKey, key), target.adviceKey)
 	case key < t.d.cfg.minWorkerID:
-		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), adviceTooLow)
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), target.adviceTooLow)
 	case key <= mark:
 		return 0, t.permanentFailure(t.recordRefusal(ctx, fmt.Errorf("%w: the key is %d; must be greater than %d, which was assigned to this host before (%s)",
-			ErrTooLow, key, mark, t.d.cfg.highWaterPath)), adviceTooLow)
+			ErrTooLow, key, mark, t.d.cfg.highWaterPath)), target.adviceTooLow)
+	}
+	if t.d.cfg.verification != nil {
+		if failed := t.readBack(ctx, begin, conn, key); failed != nil {
+			return 0, failed
+		}
 	}
 	t.setPhase(phaseCommit)
-	if _, err := conn.ExecContext(ctx, commitStatement); err != nil {
+	if _, err := conn.ExecContext(ctx, target.commit); err != nil {
+		return 0, t.driverFailure(ctx, begin, err)
+	}
+	// lib/pq cancels the statement when the context ends. If a commit that waits for a synchronous standby is
+	// canceled, PostgreSQL acknowledges it, although no standby has it.
+	if err := ctx.Err(); err != nil && target.returnsKey {
 		return 0, t.driverFailure(ctx, begin, err)
 	}
 	return key, nil
+}
+
+// execInsert executes the insert statement and returns the key.
+func (t *assignment) execInsert(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget) (int64, *failure) {
+	port := fitColumn(t.node.Port)
+	if t.d.cfg.verification != nil && target.returnsKey {
+		return 0, t.permanentFailure(fmt.Errorf("%w: WithVerification does not support PostgreSQL", ErrOption), "use NewRecycled with NewSlotTable instead")
+	}
+	if t.d.cfg.verification != nil {
+		t.token = newToken() // of its own for each attempt, which may insert a row of its own (R4)
+		port = verifiedPort(t.node.Port, t.token)
+	}
+	statement, args := target.insert(target.table), []any{fitColumn(t.node.HostName), port, int(t.node.Type)}
+	if !target.returnsKey {
+		result, err := conn.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return 0, t.driverFailure(ctx, begin, err)
+		}
+		key, err := result.LastInsertId()
+		if err != nil {
+			return 0, t.permanentFailure(fmt.Errorf("%w: %w", ErrNoKey, maskOwnErrors(err)), "use a driver that returns generated keys, such as go-sql-driver/mysql")
+		}
+		return key, nil
+	}
+	var value, setting any
+	switch err := conn.QueryRowContext(ctx, statement, args...).Scan(&value, &setting); {
+	case errors.Is(err, sql.ErrNoRows): // a trigger or a rule has prevented the insert
+		return 0, t.permanentFailure(fmt.Errorf("%w: the insert returned no row", ErrNoKey), target.adviceKey)
+	case err != nil:
+		return 0, t.driverFailure(ctx, begin, err)
+	}
+	key, ok := value.(int64)
+	if !ok {
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key %v is not an integer", ErrNoKey, value), target.adviceKey)
+	}
+	return key, nil
+}
+
+// readBack looks for the row that was inserted, for the server's clock after the insert, and so that a missing
+// privilege is found at once.
+func (t *assignment) readBack(ctx context.Context, begin time.Time, conn *sql.Conn, key int64) *failure {
+	now, err := t.d.look(ctx, conn, key, t.token)
+	switch {
+	case err == nil:
+		t.insertedAt = now
+		return nil
+	case isAnyOf(err, errRowLost, errRowMissing):
+		return t.permanentFailure(fmt.Errorf("%w: the row with the key %d cannot be found after its insert: %w", ErrNoKey, key, err), adviceUnknown)
+	case errors.Is(err, errReadOnly):
+		return &failure{err: err, action: actionReconnect, advice: adviceUnknown}
+	}
+	failed := t.driverFailure(ctx, begin, err)
+	if failed.action == actionStop && failed.advice == adviceGrant {
+		failed.advice = adviceLook
+	}
+	return failed
 }
 
 // adviceTooLow is the advice for a key that was, or may have been, assigned before.
@@ -173,7 +243,7 @@ func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err err
 	// The attempt's context has ended, whatever error the driver returns.
 	current, advice := phase(t.phase.Load()), adviceNoAnswer
 	if current >= phaseInsert { // the server answered START TRANSACTION
-		advice = adviceLocked
+		advice = t.d.target.Load().adviceLocked
 	}
 	if s := t.d.db.Stats(); current == phaseConnect && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		advice = advicePool
@@ -183,10 +253,9 @@ func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err err
 
 // endTransaction rolls back the transaction of an attempt that failed, so that its connection can
 // return to the pool. It discards a connection that should not be used again.
-func endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
-	server := (*mysql.MySQLError)(nil)
-	if failed.action != actionReconnect && (errors.As(failed.err, &server) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
-		rollbackTransaction(ctx, conn)
+func (d *insertDialect) endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
+	if failed.action != actionReconnect && (isServerError(failed.err) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
+		d.rollbackTransaction(ctx, conn)
 	} else {
 		discardConn(conn)
 	}
@@ -194,8 +263,8 @@ func endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
 
 // rollbackTransaction rolls back the transaction of a connection. If that fails, it discards the
 // connection.
-func rollbackTransaction(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(ctx, rollbackStatement); err != nil {
+func (d *insertDialect) rollbackTransaction(ctx context.Context, conn *sql.Conn) {
+	if _, err := conn.ExecContext(ctx, d.rollback); err != nil {
 		discardConn(conn)
 	}
 }

@@ -50,7 +50,7 @@ var request10Bits = Request{MaxWorkerID: 1023}
 // The wrapped assigner receives the request of the generator, with its own MaxWorkerID and Format.
 func TestNestedRequest(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
-	r := Request{Now: func() time.Time { return at }, MaxWorkerID: 31, Format: "format", Logger: slog.New(slog.DiscardHandler)}
+	r := Request{Now: func() time.Time { return at }, MaxWorkerID: 31, Format: "format", ReserveAhead: time.Minute, Logger: slog.New(slog.DiscardHandler)}
 	var got Request
 	a := Prefix(Divide(assignerFunc(func(ctx context.Context, r Request) (Lease, error) {
 		got = r
@@ -60,7 +60,7 @@ func TestNestedRequest(t *testing.T) {
 	if err != nil || l.WorkerID() != 1<<4|1 || !l.NotBefore().Equal(at.Add(1)) {
 		t.Fatalf("Assign() = %v, %v", l, err)
 	}
-	if got.MaxWorkerID != 3 || got.Logger != r.Logger || !got.now().Equal(at) || got.Format != "format; prefix 1 in 1 bits; divided by 2 bits" {
+	if got.MaxWorkerID != 3 || got.ReserveAhead != r.ReserveAhead || got.Logger != r.Logger || !got.now().Equal(at) || got.Format != "format; prefix 1 in 1 bits; divided by 2 bits" {
 		t.Errorf("the wrapped assigner received %+v", got)
 	}
 	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Equal(at.Add(1)) {

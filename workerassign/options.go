@@ -8,7 +8,7 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// DefaultTimeout bounds Assign of Disposable and File if its context has no deadline.
+// DefaultTimeout bounds Assign of Disposable, File and Recycled if its context has no deadline.
 const DefaultTimeout = 30 * time.Second
 
 // A DisposableOption configures a Disposable. If its value is invalid, Assign returns an error that
@@ -19,10 +19,14 @@ type DisposableOption interface{ applyDisposable(*disposableConfig) }
 // ErrOption.
 type FileOption interface{ applyFile(*fileConfig) }
 
-// An Option configures a Disposable or a File.
+// An Option configures any assigner or store of this package that has options.
 type Option interface {
 	DisposableOption
 	FileOption
+	RecycledOption
+	SlotFileOption
+	StaticFileOption
+	SavedOption
 }
 
 // config is the configuration that Disposable and File share.
@@ -86,16 +90,17 @@ func WithLogger(l *slog.Logger) Option {
 	})
 }
 
-// WithTable sets the name of the table: "table" or "database.table". The default is DefaultTable. The
-// name is quoted, so every name that the server accepts is allowed, except names that contain a dot.
+// WithTable sets the name of the table: "table" or "database.table", or "schema.table" on PostgreSQL. The
+// default is DefaultTable, which is the table worker_node on PostgreSQL. The name is quoted, so every name
+// that the server accepts is allowed, except names that contain a dot. So upper and lower case matter on
+// PostgreSQL, where a table that was created as Nodes, without quotes, has the name nodes.
 func WithTable(name string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		quoted, err := quoteTable(name)
-		if err != nil {
+		if _, err := quoteTable(name); err != nil {
 			c.setError("%v", err)
 			return
 		}
-		c.table, c.quotedTable = name, quoted
+		c.table = name
 	})
 }
 
@@ -156,7 +161,7 @@ func WithMinWorkerID(n int64) DisposableOption {
 // nothing if all of its own worker IDs survived the failover. WithMinWorkerID protects such a host.
 //
 // Use this option only with a database whose keys always grow: a single primary, or TiDB with
-// AUTO_ID_CACHE=1. The nodes of a Galera cluster that accept writes concurrently do not assign keys
+// AUTO_ID_CACHE=1. On PostgreSQL the sequence must have CACHE 1, the default. The nodes of a Galera cluster that accept writes concurrently do not assign keys
 // in strict order. There, a key may be refused although no row was lost.
 func WithHighWaterFile(path string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {

@@ -122,3 +122,6 @@ func (c *child) Remaining(int64) (n, total int64) {
 	}
 	return n, total
 }
+
+// Horizon implements BoundedLease.
+func (c *child) Horizon() time.Duration { return horizonOf(c.lease) }

@@ -3,6 +3,7 @@ package workerassign
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Prefix returns an assigner that puts a fixed number into the upper bits of the worker IDs of the
@@ -76,3 +77,6 @@ func (l prefixedLease) WorkerID() int64 { return l.id }
 func (l prefixedLease) Remaining(int64) (n, total int64) {
 	return remainingIDs(l.Lease, int64(1)<<l.innerBits-1)
 }
+
+// Horizon implements BoundedLease.
+func (l prefixedLease) Horizon() time.Duration { return horizonOf(l.Lease) }

@@ -25,9 +25,13 @@ func testedSections() []string {
 		"SERVERS",                               // TestSchemaServers
 		"DURABILITY",                            // TestSchemaDurability
 		"PRIVILEGES",                            // TestSchemaPrivileges
+		"VERIFIED WORKER IDS",                   // TestVerified...
 		"WHEN ROWS MAY BE DELETED",              // TestSchemaDeletion
 		"AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaFailover
 		"HOW MANY ARE LEFT",                     // TestSchemaHowManyAreLeft
+		"WHAT A SLOT MEANS",                     // TestSchemaSlots
+		"PRIVILEGES ON SLOTS",                   // TestSchemaSlotPrivileges
+		"SLOTS AFTER A RESTORED BACKUP",         // TestSchemaSlotFloor
 	}
 }
 
@@ -256,7 +260,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 		})
 	}
 	for _, statement := range mariadbtest.SplitStatements(schemaScript(t)) {
-		if !strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS WORKER_NODE (") {
+		if !regexp.MustCompile(`^CREATE TABLE IF NOT EXISTS WORKER_(NODE|POOL|SLOT) \(`).MatchString(statement) {
 			t.Errorf("schema.sql contains another statement than CREATE TABLE: %s", statement)
 		}
 	}

@@ -6,10 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultTable is the name of the table that Baidu's UidGenerator uses.
+// DefaultTable is the name of the table that Baidu's UidGenerator uses. On PostgreSQL it is worker_node,
+// because PostgreSQL folds names that are not quoted to lower case.
 const DefaultTable = "WORKER_NODE"
 
-// quoteTable quotes a name of the form "table" or "database.table" for use in a statement.
+// quoteTable quotes a name of the form "table" or "database.table" for use in a statement of MySQL. Its
+// checks apply to all servers.
 func quoteTable(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
@@ -29,7 +31,7 @@ func quoteTable(name string) (string, error) {
 	return strings.Join(parts, "."), nil
 }
 
-// insertStatement returns the statement that assigns a worker ID. It names only the columns of
+// insertStatement returns the statement that assigns a worker ID, for MySQL. It names only the columns of
 // Baidu's table. The server sets the times, so that no time setting of the driver matters.
 func insertStatement(quoted string) string {
 	return "INSERT INTO " + quoted +

@@ -22,10 +22,10 @@ import (
 // tiers are the files of package uid: values below options, options below generators.
 var tiers = [][]string{
 	{"doc.go", "defaults.go", "nocopy.go", "clock.go", "id.go", "parts.go", "errors.go", "rollback.go", "format.go", "exhausted.go", "maskederror.go",
-		"move.go", "block.go", "stats.go", "formattext.go", "logvalue.go", "statsjson.go"},
+		"move.go", "block.go", "stats.go", "health.go", "formattext.go", "logvalue.go", "statsjson.go"},
 	{"config.go", "options.go"},
-	{"generator.go", "closing.go", "core.go", "rolloverlog.go", "runprovider.go", "waiter.go", "rollbackwatch.go", "defaultlease.go",
-		"leasechange.go", "cached.go", "cachedstats.go", "claim.go", "local.go", "default.go", "defaultstats.go"},
+	{"generator.go", "closing.go", "core.go", "notbegun.go", "corehealth.go", "leasestats.go", "rolloverlog.go", "runprovider.go", "waiter.go", "rollbackwatch.go", "defaultlease.go",
+		"leasechange.go", "cached.go", "cachedstats.go", "cachedhealth.go", "claim.go", "local.go", "default.go", "defaultstats.go", "defaulthealth.go"},
 }
 
 // A file of package uid uses only files of its own tier and of those below, and no two files need each

@@ -20,14 +20,16 @@ const module = "github.com/ringuid/ringuid/"
 // allowed lists, for each package, the packages of the module that it may import. The tests of a
 // package, and the test support in internal, may import any package.
 var allowed = map[string][]string{
-	"bitsalloc":          nil,
-	"internal/safelog":   nil,
-	"workerassign":       {"internal/safelog"},
-	"ringbuffer":         {"internal/safelog"},
-	"internal/unitclock": {"bitsalloc"},
-	"internal/leasing":   {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
-	"uid":                {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
-	"uid/percpu":         {"uid"},
+	"bitsalloc":               nil,
+	"internal/safelog":        nil,
+	"internal/random":         nil,
+	"workerassign":            {"internal/random", "internal/safelog"},
+	"workerassign/assigntest": {"workerassign"},
+	"ringbuffer":              {"internal/safelog"},
+	"internal/unitclock":      {"bitsalloc"},
+	"internal/leasing":        {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
+	"uid":                     {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
+	"uid/percpu":              {"uid"},
 }
 
 // Each package imports only packages that are below it, and the examples import no internal package.

@@ -24,10 +24,15 @@ type HeldLease struct {
 	// not known.
 	remaining, total int64
 
+	// How many units beyond the clock a grant can reach, if it is bounded (rule R6 of Recycled).
+	bounded bool
+	horizon int64
+
 	granted atomic.Int64 // the first unit that is not granted; it never decreases
 	askAt   atomic.Int64 // the unit from which on more time must be reserved
 	refused atomic.Int64 // if not 0, the unit after the last one that was requested and not granted
 	denied  atomic.Bool  // a unit that had started was requested and not granted
+	waitFor atomic.Int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
 
 	extending retryTask
 	ctx       context.Context // ends when the lease is released
@@ -58,6 +63,30 @@ func (h *HeldLease) IsRefused(unit int64) bool {
 	return refused != 0 && refused <= unit+1
 }
 
+// WaitFor returns the unit that the clock must reach before this lease, which is bounded, can grant the
+// unit that was requested last, if that has not started. 0 means that there is nothing to wait for.
+func (h *HeldLease) WaitFor() int64 { return h.waitFor.Load() }
+
+// MaxAhead returns how many units ahead of the clock may be stamped: limit, or fewer if the lease is
+// bounded. Then what is requested for the last of these units (see reserve) can be granted: the horizon
+// is at least the units ahead, 1.5 times what is reserved ahead of need, and one unit.
+func (h *HeldLease) MaxAhead(limit int64) int64 {
+	if !h.bounded {
+		return limit
+	}
+	return min(limit, max(h.horizon-h.manager.unitsRequested(), 0))
+}
+
+// CoversReserve reports whether all that is requested for the present unit can be granted. If not, the time that is
+// reserved ahead is shorter than configured.
+func (h *HeldLease) CoversReserve() bool {
+	return !h.bounded || h.horizon >= h.manager.unitsRequested()
+}
+
+// Horizon returns how many units beyond the clock a grant can reach. bounded is false if there is no such
+// limit.
+func (h *HeldLease) Horizon() (units int64, bounded bool) { return h.horizon, h.bounded }
+
 // Remaining returns how many worker IDs the assigner had left when it granted this one, of how many.
 // A total of 0 means that this is not known.
 func (h *HeldLease) Remaining() (remaining, total int64) { return h.remaining, h.total }
@@ -68,10 +97,11 @@ func (h *HeldLease) NextTry() <-chan struct{} { return h.extending.nextTry() }
 // request returns what a generator says about itself when it takes a lease.
 func (m *Manager) request() workerassign.Request {
 	return workerassign.Request{
-		Now:         m.clock.Now,
-		MaxWorkerID: m.cfg.Layout.MaxWorkerID(),
-		Format:      m.cfg.Format,
-		Logger:      m.cfg.Logger,
+		Now:          m.clock.Now,
+		MaxWorkerID:  m.cfg.Layout.MaxWorkerID(),
+		Format:       m.cfg.Format,
+		ReserveAhead: m.cfg.ReserveAhead,
+		Logger:       m.cfg.Logger,
 	}
 }
 
@@ -107,6 +137,11 @@ func (m *Manager) assign(ctx context.Context) (*HeldLease, error) {
 		remaining, total := l.Remaining(layout.MaxWorkerID())
 		h.remaining, h.total = max(remaining, 0), total
 	}
+	if l, ok := lease.(workerassign.BoundedLease); ok {
+		if horizon := l.Horizon(); horizon > 0 {
+			h.bounded, h.horizon = true, int64(horizon/m.clock.TimeBase().Unit())
+		}
+	}
 	return h, nil
 }
 
@@ -137,8 +172,12 @@ func (e *tooLateError) Is(target error) bool { return target == ErrLease || targ
 // host's, or another process holds the lease. Otherwise the generator waits for the clock.
 func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) error {
 	m := h.manager
-	base, ahead := m.clock.TimeBase(), m.unitsAhead
-	end := min(unit+ahead+(ahead+1)/2, m.cfg.Layout.MaxDelta()) + 1
+	base := m.clock.TimeBase()
+	end := min(unit+m.unitsRequested(), m.cfg.Layout.MaxDelta()+1)
+	var now int64
+	if h.bounded { // before the call, so that the wait is too short rather than too long
+		now = m.clock.Unit()
+	}
 	until, err := h.lease.Reserve(ctx, base.Time(end))
 	if err != nil {
 		return m.leaseError(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, base.Time(end).Format(time.RFC3339Nano)), err)
@@ -147,16 +186,41 @@ func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) er
 	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
 	h.refused.Store(0)
 	h.denied.Store(unit >= granted && hasStarted)
+	h.waitFor.Store(0)
 	if unit < granted {
 		return nil
 	}
 	h.refused.Store(unit + 1)
+	if h.bounded && !hasStarted {
+		h.waitFor.Store(max(unit+1-h.horizon, now+1+int64(retryBase/base.Unit())))
+	}
 	if !hasStarted {
 		return nil
 	}
 	return fmt.Errorf("%w: worker ID %d is granted only up to %s, and it is %s already: check whether this host's clock is ahead of the store's, "+
 		"and whether the lease was lost", ErrLease, h.workerID, until.UTC().Format(time.RFC3339Nano), base.Time(unit).Format(time.RFC3339Nano))
 }
+
+// unitsRequested returns how many units are requested from the first one on that is required: that one,
+// and one and a half times as many as are to be reserved ahead of need.
+func (m *Manager) unitsRequested() int64 { return m.unitsAhead + (m.unitsAhead+1)/2 + 1 }
+
+// awaitHorizon waits until a bounded lease can grant a unit that has not started, for a second at most,
+// because the clock may step forward. It returns false if asking for the unit would be useless still.
+func (h *HeldLease) awaitHorizon(ctx context.Context, unit, now int64) bool {
+	m, waitFor := h.manager, h.waitFor.Load()
+	if unit <= now || now >= waitFor {
+		return true
+	}
+	if !m.cfg.Hooks.Pause(ctx, min(m.clock.Until(waitFor, m.clock.Elapsed())+1, maxHorizonWait)) {
+		return false
+	}
+	now = m.clock.Unit()
+	return unit <= now || now >= waitFor
+}
+
+// maxHorizonWait is the longest pause of awaitHorizon.
+const maxHorizonWait = time.Second
 
 // extendGrant records the first unit that is not granted, which never decreases, and returns it.
 func (h *HeldLease) extendGrant(first int64) int64 {

@@ -160,7 +160,7 @@ func TestRequestDescribesTheGenerator(t *testing.T) {
 	m.acquire(t)
 	m.clock.Advance(time.Hour)
 	r := m.assigner.requests[0]
-	if r.MaxWorkerID != 1023 || r.Format != "the format" || r.Logger != m.cfg.Logger || !r.Now().Equal(at(startUnit+3600)) {
+	if r.MaxWorkerID != 1023 || r.Format != "the format" || r.Logger != m.cfg.Logger || r.ReserveAhead != reserveAhead || !r.Now().Equal(at(startUnit+3600)) {
 		t.Errorf("%+v at %v", r, r.Now())
 	}
 }

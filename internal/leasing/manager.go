@@ -36,7 +36,7 @@ type Config struct {
 // Hooks are how a Manager starts goroutines and pauses. A simulation replaces them.
 type Hooks struct {
 	Go    func(func())                                    // nil: a goroutine that Close waits for
-	Pause func(ctx context.Context, d time.Duration) bool // after a try that failed; nil: Sleep
+	Pause func(ctx context.Context, d time.Duration) bool // after a try that failed; false ends the task; nil: Sleep
 	Delay func(ctx context.Context, d time.Duration) bool // before the first try; nil: Sleep
 }
 
@@ -55,6 +55,7 @@ type Manager struct {
 	assigning   retryTask
 	next        atomic.Pointer[HeldLease] // taken in advance, not used yet
 	shortLeases atomic.Int64              // the number of leases in a row that were lost soon after they were taken into use
+	losses      atomic.Uint64             // the number of leases that were lost
 }
 
 // minHealthy is how long a lease must be held so that its loss does not count as the assigner's
@@ -133,6 +134,7 @@ func (m *Manager) acquire(ctx context.Context) (*HeldLease, error) {
 // RecordLoss records that a lease was lost, and how long it had been in use. If one lease after the
 // other is lost, the pause before the next one is taken grows, because each may use up a worker ID.
 func (m *Manager) RecordLoss(inUse time.Duration) {
+	m.losses.Add(1)
 	if inUse >= minHealthy {
 		m.shortLeases.Store(0)
 		return
@@ -140,17 +142,57 @@ func (m *Manager) RecordLoss(inUse time.Duration) {
 	m.shortLeases.Add(1)
 }
 
+// Losses returns how many leases were lost, including those that were lost before they were used.
+func (m *Manager) Losses() uint64 { return m.losses.Load() }
+
 // Extend starts to extend a lease beyond a unit that is about to be stamped, if that is due. It does
-// not block. It returns the error of the last try, if a task is running.
+// not block. It returns the error of the last try, if a task is running. If a bounded lease cannot grant
+// the unit yet, the task waits for the clock and asks then.
 func (m *Manager) Extend(h *HeldLease, unit int64) error {
 	if unit < h.askAt.Load() || h.granted.Load() > m.cfg.Layout.MaxDelta() {
 		return nil
 	}
 	return m.run(h.ctx, &h.extending, "extend the lease", 0, func(ctx context.Context) (bool, error) {
 		now := m.clock.Unit() // a unit that ended while tries failed is of no use any more
+		if !h.awaitHorizon(ctx, unit, now) {
+			return false, nil
+		}
+		now = m.clock.Unit()
 		err := h.reserve(ctx, max(unit, now), unit <= now)
 		return unit < h.granted.Load(), err
 	})
+}
+
+// Check is Extend for a caller that does not wait. It returns nil if the unit is granted, or if nothing is
+// known that prevents it from being granted: the call has started to extend the lease. Otherwise it
+// returns why the unit is not granted, and whether the last try to extend the lease failed.
+func (m *Manager) Check(h *HeldLease, unit int64) (failed bool, err error) {
+	extending := h.extending.isRunning()
+	err = m.Extend(h, unit)
+	switch {
+	case unit < h.granted.Load():
+		return false, nil
+	case err != nil:
+		return true, err
+	case h.denied.Load():
+		return true, errNotExtended
+	case extending:
+		return false, errNotExtended
+	}
+	return false, nil
+}
+
+// errNotExtended is the error of Check for a lease that is being extended.
+var errNotExtended = fmt.Errorf("%w: all of the granted time is used, and the assigner has not extended the lease yet", ErrLease)
+
+// GrantedUntil returns the first unit that cannot be stamped without the assigner's store, and whether it
+// would have to be granted: with the lease in use, and then with the next one.
+func (m *Manager) GrantedUntil(h *HeldLease) (unit int64, bounded bool) {
+	unit = h.granted.Load()
+	if next := m.next.Load(); next != nil && !next.denied.Load() && next.first <= unit {
+		unit = max(unit, next.granted.Load())
+	}
+	return unit, unit <= m.cfg.Layout.MaxDelta()
 }
 
 // prepare starts to take the next lease, unless there is one. It returns the error of the last try, if

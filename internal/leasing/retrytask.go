@@ -112,7 +112,10 @@ func (m *Manager) retry(ctx context.Context, t *retryTask, action string, f try)
 		}
 		// Random, so that the hosts of a fleet do not all try at once.
 		if !m.cfg.Hooks.Pause(ctx, pause/2+rand.N(pause/2+1)) {
-			t.finish(nil)
+			if ctx.Err() != nil {
+				err = nil
+			}
+			t.finish(err) // a simulation ends the task instead of pausing, and starts another one
 			return false
 		}
 	}

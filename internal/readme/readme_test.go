@@ -154,9 +154,7 @@ func TestFirstSnippetIsForFleets(t *testing.T) {
 // The first snippet works with the table of schema.sql: each run has another worker ID.
 func TestFirstSnippetRuns(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	if _, err := db.Exec(read(t, "schema.sql")); err != nil { // it is one statement
-		t.Fatal(err)
-	}
+	mariadbtest.RunScript(t, db, read(t, "schema.sql"))
 	dir := module(t)
 	write(t, filepath.Join(dir, "main.go"), snippets(t, "README.md")[0])
 	t.Setenv("DSN", dsn)

@@ -32,3 +32,16 @@ func (g *Generator) Format() uid.Format {
 	}
 	return g.from.Format() // of a nil one, the zero Format
 }
+
+// Health reports whether the Cached generator returns UIDs now, and for how long it will without the
+// assigner's store. If no call can succeed, its error is the one that Next returns, which wraps
+// ErrOption. A P that has a block may return UIDs of it although the Cached generator is not OK.
+func (g *Generator) Health() uid.Health {
+	switch {
+	case g == nil || g.err == nil && g.from == nil:
+		return uid.Health{Err: errNotMade}
+	case g.err != nil:
+		return uid.Health{Err: g.err}
+	}
+	return g.from.Health()
+}

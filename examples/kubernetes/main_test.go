@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/uid"
+)
+
+// asPod, where it is set, makes the test binary run the service instead of the tests.
+const asPod = "RINGUID_TEST_KUBERNETES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asPod) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// fleet is a database, and all UIDs that the pods of a fleet have generated.
+type fleet struct {
+	server *mariadbtest.Server
+	dsn    string
+
+	mu   sync.Mutex
+	seen map[uid.ID]string // the pod that generated it
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows cannot send a signal to one process")
+	}
+	server := mariadbtest.Start(t)
+	name, db := server.Database()
+	script, err := os.ReadFile("../../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mariadbtest.RunScript(t, db, string(script))
+	return &fleet{server: server, dsn: server.DSN("root", "", name), seen: map[uid.ID]string{}}
+}
+
+// pod is a process with the environment that the manifests set.
+type pod struct {
+	*exec.Cmd
+	t      *testing.T
+	fleet  *fleet
+	name   string
+	url    string
+	exited chan struct{}
+
+	mu     sync.Mutex
+	output strings.Builder
+}
+
+// start starts a pod and waits until it listens.
+func (f *fleet) start(t *testing.T, name, workerIDFrom string) *pod {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // it is killed if it does not end
+	t.Cleanup(cancel)
+	p := &pod{Cmd: exec.CommandContext(ctx, os.Args[0]), t: t, fleet: f, name: name, exited: make(chan struct{})}
+	p.Env = append(os.Environ(), asPod+"=1", "HOSTNAME="+name, "POD_NAME="+name, "WORKER_ID_FROM="+workerIDFrom,
+		"DSN="+f.dsn, "NEW_POOL=true", "ADDRESS=127.0.0.1:0", "TERMINATION_DRAIN=200ms")
+	stderr, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	go func() {
+		defer close(p.exited)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			p.mu.Lock()
+			p.output.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+			if _, a, ok := strings.Cut(lines.Text(), "listening on "); ok {
+				address <- a
+			}
+		}
+		p.Wait()
+	}()
+	t.Cleanup(func() {
+		p.Process.Kill()
+		<-p.exited
+		if t.Failed() {
+			t.Logf("%s wrote:\n%s", name, p.log())
+		}
+	})
+	select {
+	case a := <-address:
+		p.url = "http://" + a
+	case <-p.exited:
+		t.Fatalf("%s has ended:\n%s", name, p.log())
+	}
+	return p
+}
+
+func (p *pod) log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.output.String()
+}
+
+// ready returns the answer of the readiness probe.
+func (p *pod) ready() (status int, body string) {
+	p.t.Helper()
+	resp, err := http.Get(p.url + "/ready")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// waitFor waits until the readiness probe has the given status, and returns how long that took.
+func (p *pod) waitFor(status int, timeout time.Duration) time.Duration {
+	p.t.Helper()
+	begin := time.Now()
+	for ; ; time.Sleep(50 * time.Millisecond) {
+		got, body := p.ready()
+		if got == status {
+			return time.Since(begin)
+		}
+		if time.Since(begin) > timeout {
+			p.t.Fatalf("%s has the status %d after %v, want %d: %s", p.name, got, timeout, status, body)
+		}
+	}
+}
+
+// take takes UIDs, none of which any pod had before, and returns the worker ID of the last one.
+func (p *pod) take(n int) int64 {
+	p.t.Helper()
+	var answer struct {
+		ID       uid.ID `json:"id"`
+		WorkerID int64  `json:"workerId"`
+	}
+	for range n {
+		resp, err := http.Post(p.url+"/ids", "", nil)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		err = json.NewDecoder(resp.Body).Decode(&answer)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			p.t.Fatalf("%s: status %s, %v", p.name, resp.Status, err)
+		}
+		p.fleet.mu.Lock()
+		if other, ok := p.fleet.seen[answer.ID]; ok {
+			p.t.Errorf("%s and %s generated %v", other, p.name, answer.ID)
+		}
+		p.fleet.seen[answer.ID] = p.name
+		p.fleet.mu.Unlock()
+	}
+	return answer.WorkerID
+}
+
+// end ends the pod as Kubernetes does, and checks that it ends cleanly.
+func (p *pod) end() {
+	p.t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	<-p.exited
+	if !p.ProcessState.Success() {
+		p.t.Errorf("%s ended with %v:\n%s", p.name, p.ProcessState, p.log())
+	}
+}
+
+// The pods of a StatefulSet have the worker IDs of their ordinals. A second pod of the same name, which somebody
+// started by a forced deletion, is not ready while the first one runs. A pod that crashed is back when its last grant
+// is over.
+func TestStatefulSet(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	first, other := f.start(t, "orders-10", "ordinal"), f.start(t, "orders-11", "ordinal")
+	first.waitFor(http.StatusOK, 30*time.Second)
+	other.waitFor(http.StatusOK, 30*time.Second)
+	if a, b := first.take(100), other.take(100); a != 10 || b != 11 {
+		t.Errorf("the worker IDs are %d and %d, want 10 and 11", a, b)
+	}
+
+	second := f.start(t, "orders-10", "ordinal")
+	for range 20 {
+		if status, body := second.ready(); status != http.StatusServiceUnavailable {
+			t.Fatalf("the second pod has the status %d: %s", status, body)
+		}
+		first.take(10)
+		time.Sleep(100 * time.Millisecond)
+	}
+	first.end()
+	took := second.waitFor(http.StatusOK, 20*time.Second)
+	if n := second.take(100); n != 10 {
+		t.Errorf("the worker ID is %d, want 10", n)
+	}
+	t.Logf("ready %v after the end of the first one", took)
+
+	second.Process.Kill()
+	<-second.exited
+	third := f.start(t, "orders-10", "ordinal")
+	took = third.waitFor(http.StatusOK, 40*time.Second)
+	if n := third.take(100); n != 10 {
+		t.Errorf("the worker ID is %d, want 10", n)
+	}
+	t.Logf("ready %v after a crash", took)
+	third.end()
+	other.end()
+}
+
+// The pods of a Deployment have different worker IDs, which later pods use again. Without the database, a pod is ready
+// up to the end of its grant.
+func TestDeployment(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	used := map[int64]bool{}
+	for update := range 3 {
+		var pods []*pod
+		for n := range 3 {
+			pods = append(pods, f.start(t, fmt.Sprintf("orders-6d4cf%d-x2b%d", update, n), "pool"))
+		}
+		together := map[int64]bool{}
+		for _, p := range pods {
+			p.waitFor(http.StatusOK, 30*time.Second)
+			n := p.take(100)
+			if together[n] {
+				t.Errorf("two pods have worker ID %d", n)
+			}
+			together[n], used[n] = true, true
+		}
+		for _, p := range pods {
+			p.end()
+		}
+		time.Sleep(5 * time.Second) // until the clock has reached the end of the rings
+	}
+	if len(used) > 3 {
+		t.Errorf("%d worker IDs were used, want 3", len(used))
+	}
+
+	p := f.start(t, "orders-75c9b-9k2mz", "pool")
+	p.waitFor(http.StatusOK, 30*time.Second)
+	f.server.Kill()
+	outage := time.Now()
+	took := p.waitFor(http.StatusServiceUnavailable, 40*time.Second)
+	if took < reserveAhead/2 {
+		t.Errorf("the pod was ready for %v only", took)
+	}
+	if status, body := p.ready(); status != http.StatusServiceUnavailable || !strings.Contains(body, `"err":"uid: lease: `) {
+		t.Errorf("status %d: %s", status, body)
+	}
+	t.Logf("not ready %v after the end of the database", time.Since(outage))
+	resp, err := http.Get(p.url + "/live")
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("the liveness probe: %v, %v", resp, err)
+	}
+	if err == nil {
+		resp.Body.Close()
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{}, "DSN must be set"},
+		{map[string]string{"DSN": "x"}, "POD_NAME must be set"},
+		{map[string]string{"DSN": "x", "POD_NAME": "orders-1"}, "WORKER_ID_FROM is"},
+		{map[string]string{"DSN": "x", "POD_NAME": "orders-6d4cf-x2b9q", "WORKER_ID_FROM": "ordinal"}, "must be the name of a pod of a StatefulSet"},
+		{map[string]string{"DSN": "x", "POD_NAME": "orders-1", "WORKER_ID_FROM": "ordinal", "NEW_POOL": "1"}, "NEW_POOL is"},
+		{map[string]string{"DSN": "x", "POD_NAME": "orders-1", "WORKER_ID_FROM": "pool"}, "DSN"},
+		{map[string]string{"TERMINATION_DRAIN": "5"}, "TERMINATION_DRAIN"},
+	} {
+		err := run(context.Background(), func(name string) string { return c.env[name] })
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: the error is %v, want one with %q", c.env, err, c.want)
+		}
+	}
+}
+
+// A pod whose start is cancelled, or that has no database, ends with an error and leaves no server behind.
+func TestCancelledStart(t *testing.T) {
+	env := map[string]string{"DSN": "root@tcp(127.0.0.1:1)/ids", "POD_NAME": "orders-1", "WORKER_ID_FROM": "pool", "ADDRESS": "127.0.0.1:0"}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if err := run(ctx, func(name string) string { return env[name] }); !errors.Is(err, uid.ErrLease) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+var podVariable = regexp.MustCompile(`(?m)^            - name: ([A-Z_]+)$`)
+
+// The manifests set variables that the program reads, and leave enough time for the end of a pod and for its start.
+func TestManifests(t *testing.T) {
+	program, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"statefulset.yaml", "deployment.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := podVariable.FindAllStringSubmatch(string(text), -1)
+		if len(names) != 4 {
+			t.Errorf("%s sets %d variables", file, len(names))
+		}
+		for _, name := range names {
+			if !strings.Contains(string(program), `getenv("`+name[1]+`")`) {
+				t.Errorf("%s sets %s, which the program does not read", file, name[1])
+			}
+		}
+		_, rest, _ := strings.Cut(string(text), "terminationGracePeriodSeconds: ")
+		digits, _, _ := strings.Cut(rest, "\n")
+		seconds, err := strconv.Atoi(digits)
+		if least := 5*time.Second + shutdownTimeout + 5*time.Second; err != nil || time.Duration(seconds)*time.Second < least {
+			t.Errorf("%s: the grace period is %q, %v; must be at least %v", file, digits, err, least)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/postgrestest"
+)
+
+// Each start takes a worker ID and gives it back. The next start uses it again, once the time that the first one has
+// borrowed is over. A disposable worker ID is a row of the other table.
+func TestExampleRuns(t *testing.T) {
+	db, dsn := postgrestest.Connect(t)
+	if err := run(&strings.Builder{}, dsn, true, false); err == nil || !strings.Contains(err.Error(), "apply schema.postgres.sql") {
+		t.Errorf("without the tables: %v", err)
+	}
+	script, err := os.ReadFile("../../schema.postgres.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	postgrestest.RunScript(t, db, string(script))
+	for start := range 3 {
+		var out strings.Builder
+		if err := run(&out, dsn, true, false); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), " is held by process "); n != 1 || !strings.Contains(out.String(), "10000 UIDs from ") {
+			t.Errorf("the output is %q; want 10000 UIDs, and one worker ID that is held", out.String())
+		}
+		if start > 0 && !strings.Contains(out.String(), "worker ID 0 is free; it was used up to ") {
+			t.Errorf("the output is %q; want that worker ID 0 is free", out.String())
+		}
+	}
+	for range 2 {
+		if err := run(&strings.Builder{}, dsn, false, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows int
+	if err := db.Get(&rows, "SELECT count(*) FROM worker_node"); err != nil || rows != 2 {
+		t.Errorf("%d rows, %v; want one for each disposable worker ID", rows, err)
+	}
+	if err := run(&strings.Builder{}, "", false, false); err == nil || !strings.Contains(err.Error(), "-dsn must be given") {
+		t.Errorf("without a DSN: %v", err)
+	}
+}

@@ -1,0 +1,88 @@
+package fleettest
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// memoryTarget returns a store in memory.
+func memoryTarget() Target {
+	pools := map[string]*assigntest.Memory{}
+	return Target{Name: "memory", Open: func(pool string) workerassign.SlotStore {
+		if pools[pool] == nil {
+			pools[pool] = assigntest.NewMemory()
+		}
+		return pools[pool]
+	}}
+}
+
+// The cost model of doc/fleet.md is exact: a generator that is busy, or a Cached one that is idle, makes one read and one
+// write in each interval, and a Default one that is idle makes none.
+func TestUpkeep(t *testing.T) {
+	const hosts, intervals = 40, 10
+	for _, reserve := range []time.Duration{10 * time.Second, 30 * time.Second, 5 * time.Minute} {
+		for _, cached := range []bool{true, false} {
+			for _, busy := range []bool{true, false} {
+				t.Run(fmt.Sprintf("R=%v,cached=%v,busy=%v", reserve, cached, busy), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						u := startUpkeep(t, memoryTarget(), hosts, reserve, cached)
+						defer u.close(t)
+						u.busy.Store(busy)
+						time.Sleep(time.Minute + 33*time.Millisecond) // a ring is old, and no host has a tick just then
+						c := u.run(intervals * Interval(reserve, time.Second))
+						want := int64(hosts * intervals)
+						if !cached && !busy {
+							want = 0
+						}
+						// A busy Cached generator may drop a run as stale, and then stamps a unit more or less in this time.
+						differs := int64(0)
+						if cached && busy {
+							differs = hosts / 8
+						}
+						if c.reads != c.writes || c.writes < want-differs || c.writes > want+differs || c.lost != 0 {
+							t.Errorf("%d reads and %d writes, of which %d lost a race, by %d hosts in %v; want %d (and at most %d more or less) of each, and 0",
+								c.reads, c.writes, c.lost, hosts, intervals*Interval(reserve, time.Second), want, differs)
+						}
+						if n := u.failures.Load(); n != 0 {
+							t.Errorf("%d takes failed", n)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// The numbers of doc/fleet.md.
+func TestInterval(t *testing.T) {
+	for reserve, want := range map[time.Duration]time.Duration{10 * time.Second: 4 * time.Second, 30 * time.Second: 12 * time.Second, 5 * time.Minute: 113 * time.Second} {
+		if got := Interval(reserve, time.Second); got != want {
+			t.Errorf("Interval(%v) = %v, want %v", reserve, got, want)
+		}
+	}
+}
+
+// The parts, on a store in memory.
+func TestMeasure(t *testing.T) { Measure(t, memoryTarget(), Assigns, Starts) }
+
+// Ten times the layout's rate for ten simulated minutes.
+func TestSustained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		layout, err := bitsalloc.New(31, 20, 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sustained{meter: newMeter(memoryTarget(), "sustained"), scale: 1, layout: layout}
+		s.run(t, 600)
+		c := s.meter.counts()
+		if most := int64(600 * s.calls(24) * 1.01); c.reads > most || c.writes > most || c.writes < most*8/10 {
+			t.Errorf("%d reads and %d writes, want at most %d of each, by the cost model, and not much less", c.reads, c.writes, most)
+		}
+	})
+}

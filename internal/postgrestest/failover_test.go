@@ -1,0 +1,274 @@
+package postgrestest_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// failover is a primary that fails, and its standby, which has not received the last rows. The server
+// writes its counter 32 IDs ahead, so more rows than that are missing.
+type failover struct {
+	primary, standby *postgrestest.Server
+	directory        string         // of the high-water files
+	granted          map[int64]bool // the worker IDs that the primary assigned
+	received         int64          // the greatest worker ID whose row the standby has received
+	stored           int64          // the greatest worker ID with a stored UID
+	last             int64          // the greatest worker ID
+}
+
+// newFailover starts a primary with a standby and assigns worker IDs. The UIDs are stored in a table on
+// another server, which stands for the separate database of a service.
+func newFailover(t *testing.T, orders *sqlx.DB) *failover {
+	t.Helper()
+	f := &failover{primary: postgrestest.Start(t), granted: map[int64]bool{}, directory: t.TempDir()}
+	db := idsDatabase(t, f.primary)
+	createService(t, db)
+	f.standby = f.primary.Standby()
+	service := openAsService(t, f.primary)
+	assign40 := func(store bool) int64 {
+		t.Helper()
+		for range 40 {
+			g, err := uid.NewDefault(t.Context(), workerassign.NewDisposable(service, discardLog(),
+				workerassign.WithHighWaterFile(filepath.Join(f.directory, "primary"))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, err := g.Next()
+			worker := g.Parse(id).WorkerID
+			g.Close()
+			if err != nil || f.granted[worker] {
+				t.Fatalf("worker ID %d was assigned twice, or %v", worker, err)
+			}
+			f.granted[worker], f.last = true, worker
+			if store && orders != nil {
+				orders.MustExec("INSERT INTO orders VALUES ($1)", int64(id))
+			}
+		}
+		return f.last
+	}
+	f.received = assign40(true)
+	f.standby.WaitReceived(f.primary)
+	f.standby.Disconnect()
+	f.stored = assign40(true)
+	assign40(false)
+	return f
+}
+
+// A standby is promoted without the primary's last rows. Without the procedure it assigns worker IDs a
+// second time, but not to services with WithHighWaterFile or WithMinWorkerID. With the procedure it does
+// not, not even to a service that tries to insert rows during the whole procedure.
+func TestSchemaFailover(t *testing.T) {
+	t.Run("without the procedure", func(t *testing.T) {
+		f := newFailover(t, nil)
+		f.primary.Kill()
+		f.standby.Promote()
+		service, again := openAsService(t, f.standby), 0
+		if _, err := assign(t, service, workerassign.WithHighWaterFile(filepath.Join(f.directory, "primary"))); !errors.Is(err, workerassign.ErrTooLow) ||
+			!strings.Contains(err.Error(), "schema.postgres.sql") {
+			t.Errorf("with a high-water file Assign() = %v, want ErrTooLow", err)
+		}
+		if _, err := assign(t, service, workerassign.WithMinWorkerID(f.last+1)); !errors.Is(err, workerassign.ErrTooLow) {
+			t.Errorf("with a minimum Assign() = %v, want ErrTooLow", err)
+		}
+		var rows int
+		if err := postgrestest.Open(t, f.standby.DSN("postgres", "", "ids")).Get(&rows, "SELECT count(*) FROM worker_node"); err != nil || int64(rows) != f.received {
+			t.Errorf("%d rows, %v; want %d: the refused inserts must be rolled back", rows, err, f.received)
+		}
+		for range 5 {
+			if f.granted[mustAssign(t, service)] {
+				again++
+			}
+		}
+		if again != 5 {
+			t.Errorf("%d of 5 worker IDs were assigned a second time, want all: this test could not show what the procedure prevents", again)
+		}
+		f.primary.Restart() // without fencing
+		before := f.last
+		if id := mustAssign(t, openAsService(t, f.primary)); id <= before {
+			t.Errorf("the old primary assigns %d after %d", id, before)
+		}
+	})
+
+	t.Run("by the procedure", func(t *testing.T) {
+		_, orders := postgrestest.Start(t).Database()
+		orders.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY)")
+		f := newFailover(t, orders)
+		next := f.stored + 10_000
+		statements := newSection(t, "AFTER A FAILOVER OR A RESTORED BACKUP",
+			"<uid>", "id", "<table>", "orders", "<next ID>", strconv.FormatInt(next, 10))
+
+		// A running service changes its worker ID repeatedly.
+		running, stop := context.WithCancel(t.Context())
+		var (
+			done    sync.WaitGroup
+			rolled  []int64
+			rolling = openAsService(t, f.standby)
+		)
+		defer done.Wait()
+		defer stop()
+		done.Go(func() {
+			d := workerassign.NewDisposable(rolling, discardLog(), workerassign.WithBackoff(time.Millisecond, 5*time.Millisecond))
+			for running.Err() == nil {
+				if l, err := d.Assign(running, workerassign.Request{}); err == nil {
+					rolled = append(rolled, l.WorkerID())
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+
+		// Steps 1 and 2.
+		f.primary.Kill()
+		admin := postgrestest.Open(t, f.standby.DSN("postgres", "", "ids"))
+		admin.SetMaxOpenConns(1) // one session
+		admin.MustExec(statements.nextStatement("ALTER SYSTEM SET default_transaction_read_only"))
+		admin.MustExec(statements.nextStatement("SELECT pg_reload_conf"))
+		admin.MustExec(statements.nextStatement("SELECT pg_promote"))
+		insert := "INSERT INTO worker_node (host_name, port, type, launch_date) VALUES ('h', 'p', 3, CURRENT_DATE)"
+		_, err := openAsService(t, f.standby).Exec(insert)
+		wantState(t, err, "an insert before step 5", "25006")
+
+		// Step 3.
+		var here, used int64
+		var newest time.Time
+		if err := admin.QueryRow(statements.nextStatement("SELECT max(id), max(created)")).Scan(&here, &newest); err != nil || here != f.received {
+			t.Errorf("the greatest ID is %d, %v; want %d, the last received one", here, err, f.received)
+		}
+		if err := orders.Get(&used, statements.nextStatement("SELECT max((<uid> >> 13)")); err != nil || used != f.stored {
+			t.Errorf("the greatest worker ID in UIDs is %d, %v; want %d", used, err, f.stored)
+		}
+
+		// Step 4. The statement does not lower the counter.
+		admin.MustExec(statements.nextStatement("SET default_transaction_read_only"))
+		raise := statements.nextStatement("SELECT setval(")
+		var counter int64
+		if err := admin.Get(&counter, raise); err != nil || counter != next {
+			t.Errorf("the counter is %d, %v; want %d", counter, err, next)
+		}
+		if err := admin.Get(&counter, strings.Replace(raise, strconv.FormatInt(next, 10), "7", 1)); err != nil || counter != next+1 {
+			t.Errorf("after a number that is too small, the counter is %d, %v; want %d", counter, err, next+1)
+		}
+		admin.MustExec(statements.nextStatement("INSERT INTO worker_node"))
+		if err := admin.Get(&here, "SELECT max(id) FROM worker_node"); err != nil || here != next+2 {
+			t.Errorf("the greatest ID is %d, %v; want %d", here, err, next+2)
+		}
+		_, err = openAsService(t, f.standby).Exec(insert)
+		wantState(t, err, "an insert before step 5", "25006")
+
+		// Step 5.
+		admin.MustExec(statements.nextStatement("ALTER SYSTEM RESET"))
+		admin.MustExec(statements.nextStatement("SELECT pg_reload_conf"))
+		service := openAsService(t, f.standby)
+		after := []int64{mustAssign(t, service, workerassign.WithHighWaterFile(filepath.Join(f.directory, "primary")))}
+		for range 5 {
+			after = append(after, mustAssign(t, service))
+		}
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			if err := admin.Get(&here, "SELECT max(id) FROM worker_node"); err == nil && here > next+20 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the running service has received too few worker IDs after a minute")
+			}
+		}
+		stop()
+		done.Wait()
+		seen := map[int64]bool{}
+		for _, id := range append(after, rolled...) {
+			if id <= next || f.granted[id] || seen[id] {
+				t.Errorf("worker ID %d was assigned before, or is not greater than %d", id, next)
+			}
+			seen[id] = true
+		}
+		if len(rolled) == 0 {
+			t.Error("the running service received no worker ID")
+		}
+	})
+}
+
+// The statements of the section show the settings, and set synchronous_commit for an account. With a
+// synchronous standby, an insert is acknowledged only after the standby has received it, so after a
+// promotion no worker ID is assigned a second time, without any other measure. If a driver cancels a commit
+// that waits for the standby, the server acknowledges it, but Assign does not use the worker ID.
+func TestSchemaDurability(t *testing.T) {
+	for _, driverName := range []string{"pgx", "postgres"} {
+		t.Run(driverName, func(t *testing.T) {
+			primary := postgrestest.Start(t)
+			db := idsDatabase(t, primary)
+			createService(t, db)
+			standby := primary.Standby()
+			db.MustExec("ALTER SYSTEM SET synchronous_standby_names = 'standby1'")
+			db.MustExec("ALTER DATABASE ids SET synchronous_commit = off")
+			db.MustExec("SELECT pg_reload_conf()")
+			statements := newSection(t, "DURABILITY")
+			var fsync, pages, commit, standbys string
+			show := statements.nextStatement("SELECT current_setting(")
+			settings := func(pool *sql.DB, want string) {
+				t.Helper()
+				for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+					err := pool.QueryRow(show).Scan(&fsync, &pages, &commit, &standbys)
+					if err != nil || time.Now().After(deadline) {
+						t.Fatalf("the settings are %s, %s, %s and %s, %v", fsync, pages, commit, standbys, err)
+					}
+					if fsync == "on" && pages == "on" && commit == want && standbys == "standby1" {
+						return
+					}
+				}
+			}
+			open := func(s *postgrestest.Server, options string) *sql.DB {
+				t.Helper()
+				pool, err := sql.Open(driverName, s.DSN("service", "secret", "ids")+options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { pool.Close() })
+				return pool
+			}
+			settings(open(primary, ""), "off")
+			db.MustExec(statements.nextStatement("ALTER ROLE service"))
+			db.MustExec("ALTER DATABASE ids RESET synchronous_commit")
+			settings(open(primary, ""), "on")
+			status := statements.nextStatement("SELECT application_name")
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+				var name, state, sync string
+				if err := primary.Admin().QueryRow(status).Scan(&name, &state, &sync); err == nil && sync == "sync" {
+					break
+				} else if time.Now().After(deadline) {
+					t.Fatalf("the standby is %s, %s, %s, %v", name, state, sync, err)
+				}
+			}
+
+			service, last := open(primary, "&options=-c%20synchronous_commit%3Doff"), int64(0)
+			for range 40 {
+				last = max(last, mustAssign(t, service))
+			}
+			standby.Disconnect()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := workerassign.NewDisposable(open(primary, "&options=-c%20statement_timeout%3D100ms"), discardLog(),
+				workerassign.WithAttemptTimeout(300*time.Millisecond)).Assign(ctx, workerassign.Request{})
+			if !errors.Is(err, workerassign.ErrGaveUp) || !strings.Contains(err.Error(), "pg_stat_replication") {
+				t.Errorf("without the standby Assign() = %v, want ErrGaveUp", err)
+			}
+			primary.Kill()
+			standby.Promote()
+			for range 5 {
+				if id := mustAssign(t, open(standby, "")); id <= last {
+					t.Errorf("the promoted standby assigns %d a second time", id)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package postgrestest_test
+
+import (
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// slotsDSN starts a server with the tables, and returns it with the data source name.
+func slotsDSN(t *testing.T) (*postgrestest.Server, string) {
+	t.Helper()
+	s := postgrestest.Start(t)
+	idsDatabase(t, s)
+	return s, s.DSN("postgres", "", "ids")
+}
+
+// tableAssigner returns an assigner with connections of its own.
+func tableAssigner(t *testing.T, dsn string, store []workerassign.SlotTableOption, opts ...workerassign.RecycledOption) workerassign.Assigner {
+	return fleettest.Assigner(workerassign.NewSlotTable(postgrestest.Open(t, dsn), store...), opts...)
+}
+
+// R2, R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it
+// is another history, unless the server is declared to lose no writes.
+func TestSlotTableKilled(t *testing.T) {
+	for name, store := range map[string][]workerassign.SlotTableOption{"history of the server": nil, "WithHistory": {workerassign.WithHistory("one server")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			s, dsn := slotsDSN(t)
+			fleettest.Kill(t, func() workerassign.Assigner { return tableAssigner(t, dsn, store) }, s.Kill, s.Restart)
+		})
+	}
+}
+
+// The server does not answer for longer than a grant.
+func TestSlotTablePaused(t *testing.T) {
+	s, dsn := slotsDSN(t)
+	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, nil, workerassign.WithNewPool()) }, s.Pause, s.Resume)
+}
+
+// R3: a process is stopped beyond its lease, and its slot is taken by another.
+func TestR3SlotTableStoppedProcess(t *testing.T) {
+	fleettest.StoppedProcess(t, func(t *testing.T) string {
+		_, dsn := slotsDSN(t)
+		return dsn
+	}, func(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+		return tableAssigner(t, dsn, nil, opts...)
+	})
+}
+
+// R7: a standby is promoted that lacks the last writes, while the old primary still acknowledges. TestR7Failover kills
+// the primary first.
+func TestR7TwoPrimaries(t *testing.T) {
+	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			s := newSlotServer(t)
+			primary := s.server
+			idsDatabase(t, primary)
+			standby := primary.Standby()
+			promoted := &slotServer{server: standby, conns: map[*faultyConn]bool{}}
+			newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
+				return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
+					return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids"), store...), opts...)
+				}
+			}
+			fleettest.Failover(t, store == nil, fleettest.Primaries{
+				NewAssigner: newAssigner(s),
+				NewPromoted: newAssigner(promoted),
+				Disconnect: func() {
+					standby.WaitReceived(primary)
+					standby.Disconnect()
+				},
+				Promote: standby.Promote,
+				Fence: func() {
+					primary.Kill()
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.server = standby
+				},
+			})
+		})
+	}
+}

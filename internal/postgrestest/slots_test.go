@@ -1,0 +1,232 @@
+package postgrestest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// Slot tables on PostgreSQL fulfil the contract of SlotStore, at both isolation levels.
+func TestSlotTableConformance(t *testing.T) {
+	for _, level := range []string{"read committed", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			s := newSlotServer(t, "synchronous_commit=off")
+			s.isolation = level
+			assigntest.RunStoreTests(t, assigntest.Harness{
+				NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
+				Faults:   s.faults(),
+			})
+		})
+	}
+}
+
+func TestRecycledOnSlotTable(t *testing.T) {
+	t.Parallel()
+	s := newSlotServer(t)
+	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(s.newStore(tb, pool), workerassign.WithNewPool())
+		},
+		Faults:    s.faults(),
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: workerassign.DefaultClockBound,
+		Recycles:  true,
+	})
+}
+
+// A commit that reaches the server late is made, although Write has failed. Until then, it locks the slot.
+func TestR4LateCommit(t *testing.T) {
+	s := newSlotServer(t)
+	store := s.newStore(t, "late")
+	state, err := store.Read(t.Context(), workerassign.SlotQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := workerassign.Slot{WorkerID: 1, Revision: 1, Token: "a", History: state.History, From: state.Now, Until: state.Now, Written: state.Now, FreeAt: state.Now}
+	w := workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{slot}}
+	write := func() (bool, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		return store.Write(ctx, w)
+	}
+	s.during(connLateCommit, func() {
+		if ok, err := write(); ok || err == nil {
+			t.Errorf("Write() = %v, %v; want an error", ok, err)
+		}
+	})
+	w.Slots[0].Token = "b"
+	if ok, err := write(); ok || err == nil {
+		t.Errorf("while another transaction is open, Write() = %v, %v; want an error", ok, err)
+	}
+	s.deliver()
+	state, err = store.Read(t.Context(), workerassign.SlotQuery{All: true})
+	if err != nil || len(state.Slots) != 1 || state.Slots[0].Token != "a" {
+		t.Errorf("Read() = %+v, %v; want the slot of the late commit", state, err)
+	}
+	if ok, err := write(); ok || err != nil {
+		t.Errorf("Write() = %v, %v; want false", ok, err)
+	}
+}
+
+// slotService creates an account with the privileges of PRIVILEGES ON SLOTS. Nobody else may execute the
+// functions that the history requires, so that the last statement matters.
+func slotService(t *testing.T, db *sqlx.DB) {
+	t.Helper()
+	statements := newSection(t, "PRIVILEGES ON SLOTS", "<password>", "secret")
+	db.MustExec("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+	for len(statements.remaining) > 0 {
+		db.MustExec(statements.nextStatement(""))
+	}
+}
+
+// An account with the recommended privileges can do all that Recycled does, and nothing else. The query
+// shows who holds which worker ID.
+func TestSchemaSlots(t *testing.T) {
+	s := postgrestest.Start(t)
+	db := idsDatabase(t, s)
+	slotService(t, db)
+	service := openAsService(t, s)
+	store := workerassign.NewSlotTable(service)
+	lease := func(opts ...workerassign.RecycledOption) workerassign.Lease {
+		t.Helper()
+		l, err := workerassign.NewRecycled(store, append(opts, workerassign.WithNewPool(), quiet())...).Assign(t.Context(), recycledRequest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Reserve(t.Context(), time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	lease(workerassign.WithName("orders-3"))
+	released := lease()
+	lease(workerassign.WithName("crashed"))
+	if err := released.Release(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	db.MustExec("UPDATE worker_slot SET free_at_ms = 1000 WHERE holder_name = 'crashed'")
+	var rows []struct {
+		WorkerID int64      `db:"worker_id"`
+		State    string     `db:"state"`
+		Name     *string    `db:"holder_name"`
+		Host     *string    `db:"holder_host"`
+		Process  *string    `db:"holder_process"`
+		Since    *time.Time `db:"since"`
+		Until    time.Time  `db:"until"`
+		FreeAt   time.Time  `db:"free_at"`
+	}
+	if err := service.Select(&rows, newSection(t, "WHAT A SLOT MEANS").nextStatement("SELECT worker_id")); err != nil || len(rows) != 3 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if rows[0].State != "held" || rows[1].State != "released" || rows[2].State != "expired" || *rows[0].Name != "orders-3" || *rows[0].Host == "" ||
+		time.Since(*rows[0].Since).Abs() > time.Minute || (time.Until(rows[0].Until)-time.Minute).Abs() > 10*time.Second {
+		t.Errorf("the rows are %+v", rows)
+	}
+	for _, forbidden := range []string{
+		"DELETE FROM worker_slot", "DELETE FROM worker_pool", "UPDATE worker_slot SET worker_id = 7", "UPDATE worker_pool SET id = 1",
+		"TRUNCATE worker_slot", "DROP TABLE worker_pool", "ALTER TABLE worker_slot ADD n INT", "SELECT * FROM worker_node", "CREATE TABLE t (n INT)",
+	} {
+		_, err := service.Exec(forbidden)
+		wantState(t, err, "as the service: "+forbidden, "42501")
+	}
+	permanent := func(text string) {
+		t.Helper()
+		_, err := store.Read(t.Context(), workerassign.SlotQuery{})
+		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), text) {
+			t.Errorf("Read() = %v, want a permanent error with %q", err, text)
+		}
+	}
+	db.MustExec("REVOKE SELECT ON worker_slot FROM service")
+	permanent("schema.postgres.sql under PRIVILEGES ON SLOTS")
+	db.MustExec("DROP TABLE worker_slot")
+	permanent("apply schema.postgres.sql")
+}
+
+// quiet is discardLog for Recycled.
+func quiet() workerassign.RecycledOption { return discardLog().(workerassign.RecycledOption) }
+
+// recycledRequest returns a request of a generator.
+func recycledRequest() workerassign.Request {
+	return workerassign.Request{Format: "a format", MaxWorkerID: 1000}
+}
+
+// The statements raise the floor: all leases end, and no lease begins before the floor.
+func TestSchemaRaiseFloor(t *testing.T) {
+	db := idsDatabase(t, postgrestest.Start(t))
+	r := workerassign.NewRecycled(workerassign.NewSlotTable(db, workerassign.WithHistory("1")), quiet(),
+		workerassign.WithFencing(4*time.Second), workerassign.WithSkew(2*time.Second), workerassign.WithHorizon(20*time.Second))
+	l, err := r.Assign(t.Context(), recycledRequest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := newSection(t, "SLOTS AFTER A RESTORED BACKUP")
+	admin, err := db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	begin := time.Now()
+	for len(statements.remaining) > 0 {
+		if _, err := admin.ExecContext(t.Context(), statements.nextStatement("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
+		t.Errorf("Reserve of a lease from before the floor returns %v, want ErrLeaseLost", err)
+	}
+	l, err = r.Assign(t.Context(), recycledRequest())
+	if err != nil || l.NotBefore().Before(begin.Add(26*time.Second).Truncate(time.Millisecond)) {
+		t.Errorf("Assign() = %v, %v; want a lease that begins 26s after %v", l, err, begin)
+	}
+}
+
+// A database whose encoding is not UTF8 is refused, and settings that can lose writes are refused together
+// with WithHistory.
+func TestSlotTableSettings(t *testing.T) {
+	s := postgrestest.Start(t, "fsync=off")
+	db := idsDatabase(t, s)
+	s.Admin().MustExec("CREATE DATABASE latin1 ENCODING LATIN1 TEMPLATE template0")
+	latin1 := postgrestest.Open(t, s.DSN("postgres", "", "latin1"))
+	postgrestest.RunScript(t, latin1, schemaScript(t))
+	for _, tt := range []struct {
+		store workerassign.SlotStore
+		text  string
+	}{
+		{workerassign.NewSlotTable(latin1), "must be UTF8"},
+		{workerassign.NewSlotTable(db, workerassign.WithHistory("h")), "fsync is off"},
+	} {
+		if _, err := tt.store.Read(t.Context(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("Read() = %v, want a permanent error with %q", err, tt.text)
+		}
+	}
+	if state, err := workerassign.NewSlotTable(db).Read(t.Context(), workerassign.SlotQuery{}); err != nil || state.NoLoss {
+		t.Errorf("Read() = %+v, %v", state, err)
+	}
+}
+
+// WithHistory is refused on a table that is empty after a crash: the next pool would begin without a floor.
+func TestR7UnloggedSlots(t *testing.T) {
+	s := postgrestest.Start(t)
+	db := idsDatabase(t, s)
+	for _, table := range []string{"worker_pool", "worker_slot"} {
+		store := workerassign.NewSlotTable(db, workerassign.WithHistory("h"))
+		if _, err := store.Read(t.Context(), workerassign.SlotQuery{}); err != nil {
+			t.Fatal(err)
+		}
+		db.MustExec("ALTER TABLE " + table + " SET UNLOGGED")
+		store = workerassign.NewSlotTable(db, workerassign.WithHistory("h"))
+		if _, err := store.Read(t.Context(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "UNLOGGED") {
+			t.Errorf("%s is UNLOGGED: Read() = %v, want a permanent error", table, err)
+		}
+		db.MustExec("ALTER TABLE " + table + " SET LOGGED")
+	}
+}

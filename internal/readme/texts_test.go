@@ -1,0 +1,180 @@
+package readme
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A logCall is a call of Log in the source.
+type logCall struct {
+	path, text string
+	level      string   // "" if it is not a constant
+	keys       []string // the literals of the file: some keys are in a list that is passed on
+}
+
+// logCalls returns the calls of Log with a level.
+func logCalls(t *testing.T) (calls []logCall) {
+	t.Helper()
+	for _, f := range goFiles(t, false) {
+		var literals []string
+		constants := map[string]string{}
+		ast.Inspect(f.file, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				text, _ := strconv.Unquote(l.Value)
+				literals = append(literals, text)
+			}
+			return true
+		})
+		for _, other := range goFiles(t, false) {
+			if !sameDirectory(f.path, other.path) {
+				continue
+			}
+			ast.Inspect(other.file, func(n ast.Node) bool {
+				if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
+					if text, ok := constantText(v.Values[0]); ok {
+						constants[v.Names[0].Name] = text
+					}
+				}
+				return true
+			})
+		}
+		ast.Inspect(f.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 2 {
+				return true
+			}
+			method, isMethod := call.Fun.(*ast.SelectorExpr)
+			level, isLevel := levelOf(call.Args[0])
+			if !isMethod || method.Sel.Name != "Log" || !isLevel {
+				return true
+			}
+			text, ok := constantText(call.Args[1])
+			if name, isName := call.Args[1].(*ast.Ident); isName {
+				text, ok = constants[name.Name]
+			}
+			if !ok {
+				t.Errorf("%s: the text of a log record is not a constant", f.path)
+			}
+			calls = append(calls, logCall{f.path, text, level, literals})
+			return true
+		})
+	}
+	return calls
+}
+
+// levelOf returns the level of a call of Log; "" if that is a variable named level.
+func levelOf(e ast.Expr) (level string, ok bool) {
+	if name, isName := e.(*ast.Ident); isName && name.Name == "level" {
+		return "", true
+	}
+	s, isConstant := e.(*ast.SelectorExpr)
+	if !isConstant || !strings.HasPrefix(s.Sel.Name, "Level") {
+		return "", false
+	}
+	return strings.ToUpper(strings.TrimPrefix(s.Sel.Name, "Level")), true
+}
+
+// sameDirectory reports whether two paths with slashes have the same directory.
+func sameDirectory(a, b string) bool {
+	return a[:strings.LastIndexByte(a, '/')+1] == b[:strings.LastIndexByte(b, '/')+1]
+}
+
+// Each log record in the table of doc/fleet.md exists, with its level and its keys.
+func TestLogRecordsExist(t *testing.T) {
+	calls := logCalls(t)
+	for _, row := range tables(t, "doc/fleet.md", "text", "level", "keys", "meaning") {
+		for _, text := range codeSpans(row[0]) {
+			i := slices.IndexFunc(calls, func(c logCall) bool { return contains(c.text, text) })
+			if i < 0 {
+				t.Errorf("no call logs %q", text)
+				continue
+			}
+			if calls[i].level != row[1] && calls[i].level != "" {
+				t.Errorf("%q is logged at the level %s, and the table has %s", text, calls[i].level, row[1])
+			}
+			for _, key := range codeSpans(row[2]) {
+				if !slices.Contains(calls[i].keys, key) && !strings.Contains(key, " ") {
+					t.Errorf("%q: %s has no key %q", text, calls[i].path, key)
+				}
+			}
+		}
+	}
+}
+
+// A symptom in doc/fleet.md that is a text is one of the library, or, after the name of a store, of that.
+func TestSymptomsExist(t *testing.T) {
+	texts := sourceTexts(t)
+	for _, row := range tables(t, "doc/fleet.md", "symptom", "meaning", "action") {
+		for _, text := range codeSpans(row[0]) {
+			if !strings.Contains(text, " ") || strings.HasPrefix(row[0], "etcd:") {
+				continue
+			}
+			if !slices.ContainsFunc(texts, func(s string) bool { return contains(s, gap+strings.Trim(text, gap+" ")+gap) }) {
+				t.Errorf("nothing in the source has the text %q", text)
+			}
+		}
+	}
+}
+
+// sourceTexts returns the constant texts of the source, with gaps for values.
+func sourceTexts(t *testing.T) (texts []string) {
+	t.Helper()
+	for _, f := range goFiles(t, false) {
+		ast.Inspect(f.file, func(n ast.Node) bool {
+			if e, ok := n.(ast.Expr); ok {
+				if text, ok := constantText(e); ok {
+					texts = append(texts, text)
+				}
+			}
+			return true
+		})
+	}
+	return texts
+}
+
+// errorHeader is the header of the tables of errors in doc/design.md, section 9.
+var errorHeader = []string{"input or fault", "error", "text after it", "what to do", "test"}
+
+// errorRows returns the rows of the tables of errors.
+func errorRows(t *testing.T) [][]string { return tables(t, "doc/design.md", errorHeader...) }
+
+// The texts of errors in doc/design.md, section 9, are those of the source, and the errors are exported by
+// a package.
+func TestErrorTextsExist(t *testing.T) {
+	texts := sourceTexts(t)
+	exported := map[string]bool{}
+	for _, f := range goFiles(t, false) {
+		for _, decl := range f.file.Decls {
+			if d, ok := decl.(*ast.GenDecl); ok {
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.ValueSpec:
+						exported[f.file.Name.Name+"."+s.Names[0].Name] = true
+					case *ast.TypeSpec:
+						exported[f.file.Name.Name+"."+s.Name.Name] = true
+					}
+				}
+			}
+		}
+	}
+	for _, row := range errorRows(t) {
+		for _, name := range codeSpans(row[1]) {
+			name = strings.TrimPrefix(name, "*")
+			if !strings.Contains(name, ".") {
+				name = "workerassign." + name
+			}
+			if !exported[name] && !strings.HasPrefix(name, "context.") {
+				t.Errorf("%q: %s does not exist", row[0], name)
+			}
+		}
+		for _, text := range codeSpans(row[2]) {
+			if !slices.ContainsFunc(texts, func(s string) bool { return contains(s, gap+text+gap) }) {
+				t.Errorf("%q: nothing in the source has the text %q", row[0], text)
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package slotrecord encodes the records of a workerassign.SlotStore as JSON texts, for stores that keep
+// one text for each record. Operators can read them. Times are Unix milliseconds; a time that is
+// missing is the zero time.
+package slotrecord
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// slot is the encoding of a workerassign.Slot.
+type slot struct {
+	WorkerID int64  `json:"workerID"`
+	Revision int64  `json:"revision"`
+	Token    string `json:"token,omitempty"`
+	From     stamp  `json:"from,omitzero"`
+	Until    stamp  `json:"until,omitzero"`
+	History  string `json:"history"`
+	Written  stamp  `json:"written,omitzero"`
+	FreeAt   stamp  `json:"freeAt,omitzero"`
+	Name     string `json:"name,omitempty"`
+	Host     string `json:"host,omitempty"`
+	Process  string `json:"process,omitempty"`
+	Since    stamp  `json:"since,omitzero"`
+}
+
+// pool is the encoding of a workerassign.Pool. Durations are milliseconds.
+type pool struct {
+	Revision int64  `json:"revision"`
+	Format   string `json:"format"`
+	First    int64  `json:"first"`
+	Slots    int64  `json:"slots"`
+	History  string `json:"history"`
+	Since    stamp  `json:"since,omitzero"`
+	Floor    stamp  `json:"floor,omitzero"`
+	Horizon  int64  `json:"horizonMillis"`
+	Fencing  int64  `json:"fencingMillis"`
+	Skew     int64  `json:"skewMillis"`
+}
+
+// stamp is a time, which is encoded as Unix milliseconds, rounded up.
+type stamp struct{ time.Time }
+
+// MarshalJSON implements json.Marshaler.
+func (t stamp) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, t.Add(time.Millisecond-1).UnixMilli(), 10), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *stamp) UnmarshalJSON(text []byte) error {
+	ms, err := strconv.ParseInt(string(text), 10, 64)
+	t.Time = time.UnixMilli(ms).UTC()
+	return err
+}
+
+// fromDuration rounds up.
+func fromDuration(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+
+func toDuration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// EncodeSlot returns the text of a slot.
+func EncodeSlot(s workerassign.Slot) []byte {
+	return encode(slot{s.WorkerID, s.Revision, s.Token, stamp{s.From}, stamp{s.Until}, s.History, stamp{s.Written},
+		stamp{s.FreeAt}, s.Holder.Name, s.Holder.Host, s.Holder.Process, stamp{s.Holder.Since}})
+}
+
+// DecodeSlot returns the slot of a text. The error wraps workerassign.ErrPool and ErrPermanent.
+func DecodeSlot(text []byte) (workerassign.Slot, error) {
+	var s slot
+	err := decode(text, &s)
+	return workerassign.Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.Time, Until: s.Until.Time,
+		History: s.History, Written: s.Written.Time, FreeAt: s.FreeAt.Time,
+		Holder: workerassign.Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.Time}}, err
+}
+
+// EncodePool returns the text of a pool.
+func EncodePool(p workerassign.Pool) []byte {
+	return encode(pool{p.Revision, p.Format, p.First, p.Slots, p.History, stamp{p.Since}, stamp{p.Floor},
+		fromDuration(p.Horizon), fromDuration(p.Fencing), fromDuration(p.Skew)})
+}
+
+// DecodePool returns the pool of a text. The error wraps workerassign.ErrPool and ErrPermanent.
+func DecodePool(text []byte) (workerassign.Pool, error) {
+	var p pool
+	err := decode(text, &p)
+	return workerassign.Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
+		Since: p.Since.Time, Floor: p.Floor.Time,
+		Horizon: toDuration(p.Horizon), Fencing: toDuration(p.Fencing), Skew: toDuration(p.Skew)}, err
+}
+
+func encode(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("slotrecord: bug: " + err.Error()) // strings and integers can always be encoded
+	}
+	return text
+}
+
+func decode(text []byte, v any) error {
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", workerassign.ErrPool, text, workerassign.ErrPermanent, err)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package slotrecord
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// What is written is read again, with zero times, times before 1970 and names of any bytes that JSON keeps.
+func TestRoundTrip(t *testing.T) {
+	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+	slot := workerassign.Slot{WorkerID: 7, Revision: 3, Token: "token", From: at(1_795_000_000_001), Until: at(1_795_000_000_002), History: `h"1`,
+		Written: at(-5), FreeAt: at(9_999_999_999_999), Holder: workerassign.Holder{Name: "a/b ü\x00", Host: "h", Process: "1", Since: at(3)}}
+	pool := workerassign.Pool{Revision: 2, Format: "1-28-22-13", First: 4, Slots: 9, History: "h", Since: at(0), Floor: at(2),
+		Horizon: 75 * time.Second, Fencing: 0, Skew: time.Millisecond}
+	for _, want := range []workerassign.Slot{slot, {}} {
+		if got, err := DecodeSlot(EncodeSlot(want)); err != nil || got != want {
+			t.Errorf("%v, %v; want %v", got, err, want)
+		}
+	}
+	for _, want := range []workerassign.Pool{pool, {}} {
+		if got, err := DecodePool(EncodePool(want)); err != nil || got != want {
+			t.Errorf("%v, %v; want %v", got, err, want)
+		}
+	}
+}
+
+// Times and durations that are no whole milliseconds are rounded up.
+func TestRounding(t *testing.T) {
+	at := time.UnixMilli(1_795_000_000_000).UTC()
+	s, err := DecodeSlot(EncodeSlot(workerassign.Slot{Until: at.Add(1)}))
+	if err != nil || !s.Until.Equal(at.Add(time.Millisecond)) {
+		t.Errorf("%v, %v", s.Until, err)
+	}
+	p, err := DecodePool(EncodePool(workerassign.Pool{Horizon: time.Second + 1}))
+	if err != nil || p.Horizon != time.Second+time.Millisecond {
+		t.Errorf("%v, %v", p.Horizon, err)
+	}
+}
+
+// A text that is no record is a permanent error that shows it.
+func TestDamaged(t *testing.T) {
+	_, err := DecodeSlot([]byte(`{"workerID":`))
+	_, err2 := DecodePool(nil)
+	for _, err := range []error{err, err2} {
+		if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) {
+			t.Error(err)
+		}
+	}
+}
+
+// Recent keeps the last 4,096 values, and not more than twice as many.
+func TestRecent(t *testing.T) {
+	var r Recent[int, int]
+	if _, ok := r.Get(1); ok {
+		t.Error("an empty Recent has a value")
+	}
+	const n = 20_000
+	for i := range n {
+		r.Put(i, -i)
+		for _, back := range []int{0, 1, recentSize - 1} {
+			if v, ok := r.Get(i - back); i >= back && (!ok || v != back-i) {
+				t.Fatalf("after %d: %d, %v", i, v, ok)
+			}
+		}
+	}
+	if size := len(r.young) + len(r.old); size > 2*recentSize {
+		t.Errorf("%d values are kept", size)
+	}
+}

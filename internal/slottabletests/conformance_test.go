@@ -1,0 +1,79 @@
+//go:build unix
+
+package slottabletests
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// On MySQL 5.6 the suite runs with RINGUID_FULL only, because it takes long. TestSlotTableContract runs on both.
+func TestSlotTableConformance(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		if strings.Contains(t.Name(), "5.6") && os.Getenv("RINGUID_FULL") == "" {
+			t.Skip("RINGUID_FULL is not set")
+		}
+		t.Parallel()
+		s := newSlotServer(start(t, mariadbtest.PrimaryFlags()...))
+		h := assigntest.Harness{
+			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
+			Faults:   s.faults(),
+		}
+		h.LoseWrites = s.loseByPromotion
+		assigntest.RunStoreTests(t, h)
+	})
+}
+
+func TestRecycledOnSlotTable(t *testing.T) {
+	t.Parallel()
+	s := newSlotServer(mariadbtest.Start(t, mariadbtest.PrimaryFlags()...))
+	h := assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(s.newStore(tb, pool), workerassign.WithNewPool())
+		},
+		Faults:    s.faults(),
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: workerassign.DefaultClockBound,
+		Recycles:  true,
+	}
+	h.LoseWrites = s.loseByPromotion
+	assigntest.RunAssignerTests(t, h)
+}
+
+// The nodes of a Galera cluster are one store: what one has acknowledged, a read on another one sees, and of
+// concurrent writes on several nodes one succeeds.
+func TestSlotTableConformanceGalera(t *testing.T) {
+	t.Parallel()
+	// The clients use all nodes in turn. Without the flag, a node may not have applied yet what another one has
+	// acknowledged; then a write to it returns false, which Recycled tries again, and the suite does not expect.
+	c := mariadbtest.StartGalera(t, 3, "--wsrep-sync-wait=15")
+	s := newSlotServer(c.Node(0), c.Node(1), c.Node(2))
+	faults := s.faults()
+	faults.Kill = func(testing.TB) { c.Node(2).Kill() }
+	faults.Start = func(testing.TB) { c.Node(2).Restart(); c.WaitFor(3) }
+	faults.Without["LoseWrites"] = "a node that replaces another one has received all that it has acknowledged"
+	faults.Without["Pause"] = "the cluster expels a node that does not answer"
+	t.Run("store", func(t *testing.T) {
+		faults.Pause, faults.Resume = nil, nil
+		assigntest.RunStoreTests(t, assigntest.Harness{
+			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
+			Faults:   faults,
+		})
+	})
+	t.Run("assigner", func(t *testing.T) {
+		assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+			NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+				return workerassign.NewRecycled(s.newStore(tb, pool))
+			},
+			Faults:    faults,
+			Horizon:   workerassign.DefaultHorizon,
+			HostBound: workerassign.DefaultClockBound,
+			Recycles:  true,
+		})
+	})
+}

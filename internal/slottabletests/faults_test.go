@@ -1,0 +1,86 @@
+//go:build unix
+
+package slottabletests
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// slotDatabase creates a database with the tables, and returns its name.
+func slotDatabase(t *testing.T, s *mariadbtest.Server) string {
+	t.Helper()
+	name, db := s.Database()
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	return name
+}
+
+// tableAssigner returns an assigner with connections of its own.
+func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+	return fleettest.Assigner(workerassign.NewSlotTable(mariadbtest.Open(t, dsn)), opts...)
+}
+
+// R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it is
+// another history. TestSlotTableKilled declares that the server loses no writes.
+func TestR7SlotTableKilled(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	s := mariadbtest.Start(t)
+	dsn := s.DSN("root", "", slotDatabase(t, s))
+	fleettest.Kill(t, func() workerassign.Assigner { return tableAssigner(t, dsn) }, s.Kill, s.Restart)
+}
+
+// The server does not answer for longer than a grant.
+func TestSlotTablePaused(t *testing.T) {
+	s := mariadbtest.Start(t)
+	dsn := s.DSN("root", "", slotDatabase(t, s))
+	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, workerassign.WithNewPool()) },
+		func() { signal(s, syscall.SIGSTOP)(t) }, func() { signal(s, syscall.SIGCONT)(t) })
+}
+
+// R3: a process is stopped beyond its lease, and its slot is taken by another.
+func TestR3SlotTableStoppedProcess(t *testing.T) {
+	fleettest.StoppedProcess(t, func(t *testing.T) string {
+		s := mariadbtest.Start(t)
+		return s.DSN("root", "", slotDatabase(t, s))
+	}, func(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+		return tableAssigner(t, dsn, opts...)
+	})
+}
+
+// R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges. TestR7ReplicaPromoted
+// kills the primary first.
+func TestR7TwoPrimaries(t *testing.T) {
+	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
+			database := slotDatabase(t, primary)
+			replica := primary.Replica("--sync-binlog=1")
+			s, promoted := newSlotServer(primary), newSlotServer(replica)
+			newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
+				return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
+					return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, database, ""), store...), opts...)
+				}
+			}
+			fleettest.Failover(t, store == nil, fleettest.Primaries{
+				NewAssigner: newAssigner(s),
+				NewPromoted: newAssigner(promoted),
+				Disconnect: func() {
+					replica.WaitApplied(primary)
+					replica.Admin().MustExec("STOP SLAVE")
+				},
+				Promote: func() { replica.Admin().MustExec("SET GLOBAL read_only = 0") },
+				Fence: func() {
+					primary.Kill()
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.servers = promoted.servers
+				},
+			})
+		})
+	}
+}

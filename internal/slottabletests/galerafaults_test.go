@@ -1,0 +1,192 @@
+//go:build unix
+
+package slottabletests
+
+import (
+	"context"
+	"database/sql"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// The subtests share a cluster, because starting one takes long.
+func TestGaleraFaults(t *testing.T) {
+	if addresses := fleettest.ProcessAddress(); addresses != "" {
+		runGaleraProcess(t, addresses)
+		return
+	}
+	var c *mariadbtest.Cluster
+	newAddresses := func() string { return "" }
+	if !fleettest.IsProcess() {
+		c = mariadbtest.StartGalera(t, 3)
+		newAddresses = func() string { return galeraAddresses(t, c) }
+	}
+	t.Run("stopped process", func(t *testing.T) { // R3
+		fleettest.StoppedProcess(t, func(*testing.T) string { return newAddresses() },
+			func(t *testing.T, addresses string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+				return fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses)), opts...)
+			})
+	})
+	if c == nil {
+		return
+	}
+	t.Run("60 processes", func(t *testing.T) { testGaleraProcesses(t, c) })
+	t.Run("nodes killed", func(t *testing.T) { testGaleraNodesKilled(t, c) })
+	t.Run("a node paused", func(t *testing.T) { testGaleraNodePaused(t, c) })
+	t.Run("all nodes paused", func(t *testing.T) {
+		addresses := newAddresses()
+		fleettest.Pause(t, func() workerassign.Assigner {
+			return fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses)))
+		}, func() { signalNodes(t, c, syscall.SIGSTOP) }, func() { signalNodes(t, c, syscall.SIGCONT) })
+	})
+}
+
+// galeraAddresses creates a database with the tables, and returns a data source name and the addresses of all nodes.
+func galeraAddresses(t *testing.T, c *mariadbtest.Cluster) string {
+	t.Helper()
+	name, db := c.Database()
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	all := []string{c.Node(0).DSN("root", "", name)}
+	for n := range c.Size() {
+		all = append(all, c.Node(n).Address())
+	}
+	for n := range c.Size() { // a node may not have applied it yet
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			_, err := mariadbtest.Open(t, c.Node(n).DSN("root", "", name)).Exec("SELECT worker_id FROM WORKER_SLOT")
+			if err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// openGalera returns connections to all nodes in turn.
+func openGalera(t *testing.T, addresses string) *sql.DB {
+	t.Helper()
+	all := strings.Fields(addresses)
+	cfg, err := mysql.ParseDSN(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var turn atomic.Uint32
+	turn.Store(rand.Uint32N(3))
+	cfg.Logger = &mysql.NopLogger{}
+	cfg.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, all[1+turn.Add(1)%3])
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// signalNodes sends a signal to all nodes.
+func signalNodes(t *testing.T, c *mariadbtest.Cluster, which syscall.Signal) {
+	for n := range c.Size() {
+		signal(c.Node(n), which)(t)
+	}
+}
+
+// runGaleraProcess is one of the processes of testGaleraProcesses.
+func runGaleraProcess(t *testing.T, addresses string) {
+	a := workerassign.NewRecycled(workerassign.NewSlotTable(openGalera(t, addresses)), shortTimes()...)
+	options := loadOptions(t)
+	fleettest.RunProcess(2*time.Second, 40*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
+		if cached {
+			return uid.NewCached(ctx, a, options...)
+		}
+		return uid.NewDefault(ctx, a, options...)
+	})
+}
+
+// A node is killed while 60 processes take leases on all three nodes. Leases continue on the other nodes, and when
+// the node is back. No UID is generated twice.
+func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster) {
+	const processes = 60
+	addresses := galeraAddresses(t, c)
+	f := fleettest.New()
+	p := fleettest.NewProcesses(t, f)
+	for range processes {
+		p.Start(t, addresses)
+	}
+	begin := time.Now()
+	p.Wait(t, 0, processes/3, time.Minute)
+	c.Node(2).Kill() // most processes have no lease yet
+	uids, starts := p.Counts()
+	t.Logf("a node was killed after %v, %d UIDs and %d leases", time.Since(begin), uids, starts)
+	p.Wait(t, 1000, 2*processes, time.Minute)
+	c.Node(2).RestartRecovered()
+	p.Wait(t, 1000, processes, time.Minute)
+	c.WaitFor(3)
+	p.Wait(t, 1000, processes, time.Minute)
+	p.KillAll()
+	uids, starts = p.Counts()
+	t.Logf("%d processes started %d generators", processes, starts)
+	f.Check(t, uids)
+	state := mustRead(t, workerassign.NewSlotTable(openGalera(t, addresses)), workerassign.SlotQuery{})
+	if !state.Pool.Floor.IsZero() {
+		t.Errorf("the floor is %v, want none, because no write was lost", state.Pool.Floor)
+	}
+}
+
+// The nodes are killed in turn, while generators run on all of them: in rounds, because each kill takes seconds, and a
+// run that is cut off should have results.
+func testGaleraNodesKilled(t *testing.T, c *mariadbtest.Cluster) {
+	const each = 4
+	rounds, n := 1, 0
+	if os.Getenv(fleettest.FullEnv) != "" {
+		rounds = fleettest.Kills() / each
+	}
+	addresses := galeraAddresses(t, c)
+	for range rounds {
+		t.Run("round", func(t *testing.T) {
+			fleettest.KillTimes(t, each, func() workerassign.Assigner {
+				return fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses)))
+			}, func() { c.Node(n % 3).Kill() }, func() {
+				c.Node(n % 3).RestartRecovered()
+				c.WaitFor(3)
+				n++
+			})
+		})
+	}
+}
+
+// A node does not answer for longer than a grant. The others expel it, and leases continue before it does.
+func testGaleraNodePaused(t *testing.T, c *mariadbtest.Cluster) {
+	addresses := galeraAddresses(t, c)
+	f := fleettest.New()
+	for n := range 4 {
+		f.Run(fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses))), n%2 == 0, time.Second)
+	}
+	f.RunLeases(fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses))))
+	time.Sleep(time.Second)
+	signal(c.Node(1), syscall.SIGSTOP)(t)
+	paused := time.Now()
+	time.Sleep(2 * fleettest.Horizon) // beyond all grants
+	f.WaitLeases(t, 10, 30*time.Second)
+	t.Logf("%v after a node was paused, generators have new leases", time.Since(paused))
+	signal(c.Node(1), syscall.SIGCONT)(t)
+	c.WaitFor(3)
+	f.WaitLeases(t, 10, 30*time.Second)
+	f.Check(t, 1000)
+}

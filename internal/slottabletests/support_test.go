@@ -1,0 +1,102 @@
+//go:build unix
+
+// Package slottabletests tests slot tables of workerassign against servers that fail: it takes minutes, and so
+// runs next to the tests of workerassign.
+package slottabletests
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// recycledRequest returns a request to an assigner of recycled worker IDs.
+func recycledRequest() workerassign.Request {
+	return workerassign.Request{MaxWorkerID: 1023, Format: "test"}
+}
+
+// mustLease takes a lease and reserves time up to d from now.
+func mustLease(t *testing.T, r *workerassign.Recycled, d time.Duration) (workerassign.Lease, time.Time) {
+	t.Helper()
+	l, err := r.Assign(t.Context(), recycledRequest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	until, err := l.Reserve(t.Context(), time.Now().Add(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, until
+}
+
+// mustRead reads a pool.
+func mustRead(t *testing.T, s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
+	t.Helper()
+	state, err := s.Read(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(state.Slots, func(a, b workerassign.Slot) int { return int(a.WorkerID - b.WorkerID) })
+	return state
+}
+
+// wantWritten makes a write and checks its result.
+func wantWritten(t *testing.T, s workerassign.SlotStore, want bool, w workerassign.SlotWrite) {
+	t.Helper()
+	if ok, err := s.Write(t.Context(), w); ok != want || err != nil {
+		t.Errorf("Write() = %v, %v; want %v", ok, err, want)
+	}
+}
+
+// testPool returns a pool whose fields all differ from their zero values.
+func testPool(history string) workerassign.Pool {
+	return workerassign.Pool{Revision: 1, Format: "1-28-22-13 é 主 \\ ' \" % ", First: 5, Slots: 2, History: history, Since: at(1_800_000_000_001),
+		Floor: at(1_800_000_000_002), Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5001 * time.Millisecond}
+}
+
+func testSlot(history string, workerID int64) workerassign.Slot {
+	return workerassign.Slot{WorkerID: workerID, Revision: 1, Token: fmt.Sprint("token", workerID), From: at(9_800_000_000_001), Until: at(9_800_000_000_999),
+		History: history, Written: at(1_800_000_000_003), FreeAt: at(1_800_000_000_004),
+		Holder: workerassign.Holder{Name: "naïve 'name' \\ 主机 ", Host: "host", Process: "1 2", Since: at(1_800_000_000_005)}}
+}
+
+// schemaScript returns the content of schema.sql.
+func schemaScript(tb testing.TB) string {
+	tb.Helper()
+	text, err := os.ReadFile("../../schema.sql")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// startFunc starts a server, like mariadbtest.Start.
+type startFunc func(testing.TB, ...string) *mariadbtest.Server
+
+// onEachServer runs a test on MariaDB, and on MySQL 5.6 if that is installed, each in strict mode.
+func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
+	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
+	for _, server := range []struct {
+		name  string
+		start startFunc
+	}{{"MariaDB", mariadbtest.Start}, {"MySQL 5.6", mariadbtest.StartMySQL56}} {
+		t.Run(server.name, func(t *testing.T) {
+			test(t, func(tb testing.TB, flags ...string) *mariadbtest.Server {
+				tb.Helper()
+				return server.start(tb, append([]string{strict}, flags...)...)
+			})
+		})
+	}
+}
+
+// discardLog returns an option that discards log records, for tests that cause warnings.
+func discardLog() workerassign.Option { return workerassign.WithLogger(slog.New(slog.DiscardHandler)) }
+
+// at returns the time of Unix milliseconds.
+func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

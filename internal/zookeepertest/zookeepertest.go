@@ -1,0 +1,149 @@
+// Package zookeepertest starts private ZooKeeper servers for tests. A server has a temporary directory and
+// a free port on the loopback interface, and is killed and removed at the end of the test.
+package zookeepertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testserver"
+)
+
+// ServersEnv is the name of an environment variable with the addresses of an ensemble, separated by
+// commas. If it is set, Servers returns those instead of starting a server.
+const ServersEnv = "RINGUID_ZOOKEEPER_SERVERS"
+
+// jars is the directory of Debian's Java libraries.
+const jars = "/usr/share/java"
+
+// Server is a ZooKeeper server that runs alone. Its methods must not be called concurrently.
+type Server struct {
+	*testserver.Process
+	tb      testing.TB
+	port    int
+	environ []string // further environment variables
+}
+
+// Servers returns the addresses of ServersEnv, or of a new server.
+func Servers(tb testing.TB) []string {
+	tb.Helper()
+	if list := os.Getenv(ServersEnv); list != "" {
+		return strings.Split(list, ",")
+	}
+	return []string{Start(tb).Address()}
+}
+
+// Start starts a server. If ZooKeeper or Java is not installed, or if -short is set, the test is skipped,
+// unless all tests must run, see package testreq.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	return start(tb, func(*Server) []string { return nil })
+}
+
+// start starts a server whose process has further environment variables.
+func start(tb testing.TB, environ func(*Server) []string) *Server {
+	tb.Helper()
+	testreq.Slow(tb, "it starts a server")
+	if _, err := exec.LookPath("java"); err != nil {
+		testreq.Missing(tb, "java was not found: install Debian's package default-jre-headless, or run make test, which does")
+	}
+	if _, err := os.Stat(filepath.Join(jars, "zookeeper.jar")); err != nil {
+		testreq.Missing(tb, "ZooKeeper was not found: install Debian's package libzookeeper-java, or run make test, which does")
+	}
+	s := &Server{tb: tb, port: testserver.FreePort(tb)}
+	s.Process = testserver.New(tb, s.command, s.ping)
+	s.environ = environ(s)
+	cfg := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxClientCnxns=0\nadmin.enableServer=false\n"+
+		"4lw.commands.whitelist=srvr\n", s.Path("data"), s.port)
+	if err := os.WriteFile(s.Path("zoo.cfg"), []byte(cfg), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if err := s.Process.Start(); err != nil {
+		tb.Fatalf("ZooKeeper does not start: %v\n%s", err, s.Log())
+	}
+	return s
+}
+
+// Address returns the host and port of the server.
+func (s *Server) Address() string { return testserver.Address(s.port) }
+
+// Backup stops the server, copies its data, and starts it again. It returns the directory of the copy.
+func (s *Server) Backup() string {
+	s.tb.Helper()
+	s.Kill()
+	backup := s.Path("backup")
+	if err := os.CopyFS(backup, os.DirFS(s.Path("data"))); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.Restart()
+	return backup
+}
+
+// Restore kills the server, and starts it again with the data of a backup.
+func (s *Server) Restore(backup string) {
+	s.tb.Helper()
+	s.Kill()
+	if err := errors.Join(os.RemoveAll(s.Path("data")), os.CopyFS(s.Path("data"), os.DirFS(backup))); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.Restart()
+}
+
+func (s *Server) command() *exec.Cmd {
+	var path []string
+	for _, name := range []string{"zookeeper", "slf4j-simple"} {
+		path = append(path, filepath.Join(jars, name+".jar"))
+	}
+	// The flags make the server start faster, and keep it small.
+	cmd := exec.Command("java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData",
+		"-Djava.io.tmpdir="+s.Directory, "-Dzookeeper.jmx.log4j.disable=true", "-cp", strings.Join(path, ":"),
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "org.apache.zookeeper.server.ZooKeeperServerMain", s.Path("zoo.cfg"))
+	cmd.Env = append(os.Environ(), s.environ...)
+	return cmd
+}
+
+// ping returns nil if the server serves requests.
+func (s *Server) ping(ctx context.Context) error {
+	answer, err := s.ask(ctx)
+	if err == nil && !strings.Contains(answer, "Mode:") {
+		err = fmt.Errorf("srvr: %q", answer)
+	}
+	return err
+}
+
+// Version returns the version of ZooKeeper, such as 3.8.0.
+func (s *Server) Version() string {
+	s.tb.Helper()
+	answer, err := s.ask(s.tb.Context())
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	_, version, _ := strings.Cut(answer, "Zookeeper version: ")
+	return version[:strings.IndexAny(version+"-", "-,\n")]
+}
+
+// ask returns the answer to the command srvr.
+func (s *Server) ask(ctx context.Context) (string, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address())
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		c.SetDeadline(deadline)
+	}
+	if _, err := io.WriteString(c, "srvr"); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(c)
+	return string(answer), err
+}

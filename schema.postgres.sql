@@ -1,0 +1,342 @@
+-- This script creates the tables that assign worker IDs to UID generators, on PostgreSQL. schema.sql is
+-- the script for MySQL, MariaDB and TiDB. worker_node is for disposable worker IDs. Services that use
+-- ringuid and services that use Baidu's UidGenerator can share it. worker_pool and worker_slot are for
+-- worker IDs that are used again, and are described further down.
+--
+-- You can run the script repeatedly. It creates the tables that do not exist. It does not change or
+-- drop anything. Run it in the database that the DSN of the services names. In this file that
+-- database is ids:
+--
+--       $ psql -d ids -f schema.postgres.sql
+--
+-- The statements in these comments are for database administrators. Run the statements of a section
+-- in the given order, in the database ids. Replace the text in <angle brackets>, and the names ids and
+-- service.
+--
+-- SERVERS
+--   PostgreSQL 12 and later. The tests of ringuid use PostgreSQL 15.
+--   Names that are not quoted, for example WORKER_NODE, are the same as in lower case. The table of Java
+--   services is worker_node with columns in lower case, whatever their scripts say, unless these quote
+--   the names. ringuid uses that table, whether its column is an identity column or BIGSERIAL.
+--   Do not change the column ID to a UUID. Worker IDs must be small numbers.
+--   Java services whose MyBatis mapping has useGeneratedKeys read all columns of the new row. They
+--   require the privilege SELECT on the table.
+--   The table must not be UNLOGGED, because such a table and its counter are empty after a crash and on
+--   standbys. Its sequence must have CACHE 1, the default, if services use WithHighWaterFile.
+--
+-- DURABILITY
+--   A service uses its worker ID as soon as the server has acknowledged the commit. If the server loses
+--   an acknowledged commit, it can assign the same ID a second time, and all UIDs with that worker ID
+--   can exist twice. Services log a warning if they detect settings with which this can happen. The
+--   first three settings must be on:
+--
+--       SELECT current_setting('fsync'), current_setting('full_page_writes'),
+--              current_setting('synchronous_commit'), current_setting('synchronous_standby_names');
+--
+--   * With synchronous_commit = off, the server loses the last commits if it crashes. ringuid sets it to
+--     on in its own transactions. Other services, for example those in Java, do not. Set it for them:
+--
+--       ALTER ROLE service SET synchronous_commit = on;
+--
+--   * With fsync = off or full_page_writes = off, the server loses more than the last commits if the
+--     machine fails (power failure, kernel crash). Set both to on in the server's configuration file.
+--   * The disk must not lose data that was flushed to it.
+--   * When a primary fails, an asynchronous standby lacks the last commits. If a standby is to replace the
+--     primary in that case, use synchronous replication: set synchronous_standby_names, and promote only
+--     a standby that was synchronous. The value on of synchronous_commit is required for that. With
+--     local, the server does not wait for standbys, and with remote_write, a standby that crashes can
+--     lose what it has received. At least one standby must be sync or quorum:
+--
+--       SELECT application_name, state, sync_state FROM pg_stat_replication;
+--
+--     While no such standby is connected, commits wait, and services cannot get worker IDs. Use at least
+--     two standbys. Do not cancel a commit that waits (pg_cancel_backend): the server then acknowledges
+--     it although no standby has it. To end it, terminate its session (pg_terminate_backend). Without
+--     synchronous replication, follow the section AFTER A FAILOVER below in each
+--     failover.
+--   * Logical replication does not replicate the counter. After a change to a server that has received
+--     the rows by logical replication, by pg_dump of the rows only, or by COPY, follow the section AFTER
+--     A FAILOVER too.
+--
+-- PRIVILEGES
+--   A service inserts one row when it starts, and one row each time it changes its worker ID under
+--   sustained load. It reads the ID of the new row. It does not read other columns, and does not create,
+--   change or delete anything. It must not choose an ID, because the counter does not know such an ID and
+--   assigns it again later. So a service may set all columns except ID. An identity column requires no
+--   privilege on its sequence. A BIGSERIAL column requires the last statement of this section too.
+--
+--       CREATE ROLE service LOGIN PASSWORD '<password>';
+--       GRANT INSERT (host_name, port, type, launch_date, modified, created), SELECT (id)
+--          ON worker_node TO service;
+--
+--   If an account has the privilege INSERT on the whole table, run these two statements, in this
+--   order, to restrict it:
+--
+--       REVOKE INSERT ON worker_node FROM service;
+--       GRANT INSERT (host_name, port, type, launch_date, modified, created), SELECT (id)
+--          ON worker_node TO service;
+--
+--   For a table of a Java service whose column ID is BIGSERIAL, and not for the table of this script:
+--
+--       GRANT USAGE ON SEQUENCE worker_node_id_seq TO service;
+--
+-- WHAT A ROW MEANS
+--   A row stands for one start of a generator, or for one change of its worker ID under sustained
+--   load. The ID of the row is the worker ID in all UIDs that the generator generates with it. The
+--   row is the only record of which generator a UID came from. No program reads the other columns.
+--
+-- WHEN ROWS MAY BE DELETED
+--   If an ID is assigned a second time, UIDs are generated that exist already. The server does not
+--   assign an ID again as long as the counter never goes back. The counter is the sequence of the
+--   column ID. It does not depend on the rows. Therefore:
+--   * You may delete old rows at any time, if nobody needs them as a record. Keep the row with the
+--     greatest ID, which is required after a failover. Delete them in batches: repeat the statement until
+--     it deletes no more rows. It does not block inserts:
+--
+--       DELETE FROM worker_node
+--        WHERE id IN (SELECT id FROM worker_node
+--                      WHERE created < now() - INTERVAL '1 year'
+--                        AND id < (SELECT max(id) FROM worker_node)
+--                      ORDER BY id LIMIT 10000);
+--
+--   * Never drop and create the table, never TRUNCATE it with RESTART IDENTITY, and never lower the
+--     sequence with setval, ALTER SEQUENCE or ALTER TABLE. Each of these sets the counter back.
+--   * Never insert a row with an ID of your own, neither with OVERRIDING SYSTEM VALUE nor with COPY. Such
+--     a row does not raise the counter, so that the ID is assigned a second time, or the insert fails.
+--   * Each table has its own counter. Generators that share a layout and an epoch must use the same
+--     table. If they use workerassign.Prefix, each prefix may have its own table.
+--
+-- AFTER A FAILOVER OR A RESTORED BACKUP
+--   A standby that was promoted without the primary's last commits can assign the IDs of these rows a
+--   second time. So does a server that was restored from a backup, or to a point in time. (The server
+--   writes its counter 32 IDs ahead, so a standby that lacks only a few rows often skips to unused IDs.
+--   Do not rely on this.) Raise the counter above every ID that may have been assigned, before the server
+--   accepts its first write. Running services insert rows too, when they change their worker ID. So until
+--   step 5 the server must refuse writes. If a tool promotes standbys automatically, it must run steps 1
+--   to 4 first, or you must use synchronous replication.
+--   Services can be configured to refuse such IDs. workerassign.WithMinWorkerID refuses all IDs below
+--   a given number. workerassign.WithHighWaterFile refuses all IDs that are not greater than the
+--   greatest ID that was assigned to the host before. After the first such ID it stops the host until
+--   its file "….refused" is deleted. It does not stop a host that was not assigned any ID recently.
+--
+--   1. Fence the old primary. If it is started again, it assigns IDs too, and the new primary does not
+--      know them. Stop it, prevent services from connecting to it, and prevent it from being started
+--      automatically. It may become a standby only after pg_rewind or a new base backup. If it still
+--      works, stop it with pg_ctl stop -m fast: then it first sends everything to the standbys that are
+--      connected.
+--
+--   2. Make sure that the standby refuses writes after its promotion, then promote it. It first applies
+--      everything that it has received. Services try again while they get the error 25006. If you
+--      restore a backup, run the first two statements as soon as the server accepts connections, while
+--      services cannot connect to it.
+--
+--       ALTER SYSTEM SET default_transaction_read_only = on;
+--       SELECT pg_reload_conf();
+--       SELECT pg_promote();
+--
+--   3. Find the greatest ID that is known to have been assigned. It is the greatest of these numbers:
+--      the result of the first statement on this server, the result of the first statement on the old
+--      primary (if its data can still be read, this is the answer), the worker IDs in the logs of the
+--      services, and the worker IDs in the UIDs that the services have stored. The second statement
+--      finds the last ones. Run it for each table with a column of UIDs. Its numbers are those of the
+--      default layout 1-28-22-13 and the default epoch: 13 bits of sequence, 22 bits of worker ID, 35
+--      bits for both, and 1767225600, the Unix time of 2026-01-01. It searches the UIDs of the last 7
+--      days. If the newest row on this server is older, search more days. If the time unit is a
+--      fraction of a second, multiply the time in parentheses by the number of units in a second. If
+--      workerassign.Prefix or Divide uses some of the worker bits, extract only the other bits.
+--
+--       SELECT max(id), max(created) FROM worker_node;
+--       SELECT max((<uid> >> 13) & ((1 << 22) - 1)) AS worker_id
+--         FROM <table>
+--        WHERE <uid> >= ((extract(epoch FROM now())::bigint - 7 * 86400 - 1767225600) << 35);
+--
+--   4. Raise the counter above that ID by a margin. The margin covers IDs that left no trace, for example
+--      those of services that have stored no UID yet. It must be greater than the number of IDs that
+--      were assigned between the newest row on this server and the fencing of the old primary. Use ten
+--      times per_day (see below), and at least 10,000, which is a quarter of a percent of 22 bits. A
+--      margin that is too large wastes worker IDs. A margin that is too small can lead to duplicate
+--      UIDs. The second statement never lowers the counter. Its result is the new counter, which must be
+--      at least the ID that you have chosen. The third statement inserts a row, so that the raised
+--      counter can be seen in the table. Run all three in one session.
+--
+--       SET default_transaction_read_only = off;
+--       SELECT setval(pg_get_serial_sequence('worker_node', 'id'),
+--                     greatest(<next ID>, nextval(pg_get_serial_sequence('worker_node', 'id'))));
+--       INSERT INTO worker_node (host_name, port, type, launch_date, modified, created)
+--       VALUES ('counter raised', '', 3, CURRENT_DATE, now(), now());
+--
+--   5. Now let the server accept writes:
+--
+--       ALTER SYSTEM RESET default_transaction_read_only;
+--       SELECT pg_reload_conf();
+--
+-- HOW MANY ARE LEFT
+--   The number of worker bits of the layout limits the ID to at most 2^bits - 1. For the default of 22
+--   bits (1-28-22-13) that is 4194303. If workerassign.Prefix or Divide uses some of these bits, only
+--   the others count. When the IDs exceed the limit, services refuse to start. IDs never start at 1
+--   again. This query computes how many days are left at the rate of the last 30 days. If the table is
+--   younger, it uses the rate since the first row:
+--
+--       SELECT used, supply, 100.0 * used / supply AS percent, per_day,
+--              greatest(supply - used, 0) / per_day AS days_left
+--         FROM (SELECT max(id) AS used, 4194303 AS supply FROM worker_node) AS total,
+--              (SELECT 86400 * nullif(sum(last_id - first_id + 1) - 1, 0)
+--                        / CASE WHEN min(since) <= now() - INTERVAL '1 hour'
+--                               THEN extract(epoch FROM now() - min(since)) END AS per_day
+--                 FROM (SELECT min(id) AS first_id, max(id) AS last_id, min(created) AS since
+--                         FROM worker_node
+--                        WHERE created > now() - INTERVAL '30 days'
+--                        GROUP BY id / 1000) AS thousands) AS recent;
+--
+--   per_day and days_left are NULL if all rows are younger than an hour, or if fewer than two rows are
+--   younger than 30 days. In each thousand of IDs, the query counts the IDs from the first row to the
+--   last. So it counts IDs without a row, but not a gap that results from raising the counter.
+--   Deleted rows count too, because used is the greatest ID and not the number of rows.
+--   Inserts that fail or are rolled back use up IDs too, and each crash or promotion uses up to 32.
+
+CREATE TABLE IF NOT EXISTS worker_node (
+  id          BIGINT      NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- the worker ID, never assigned twice
+  host_name   VARCHAR(64) NOT NULL, -- host name or address
+  port        VARCHAR(64) NOT NULL, -- port, or time and random number
+  type        INTEGER     NOT NULL, -- 1 container, 2 actual machine, 3 fake
+  launch_date DATE        NOT NULL, -- when the generator started
+  modified    TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  created     TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT CURRENT_TIMESTAMP
+);
+
+-- RECYCLED WORKER IDS
+--   The tables below hold one pool: the worker IDs of one fleet, which its generators lease and use again
+--   (workerassign.NewRecycled with workerassign.NewSlotTable). They are not connected with the table
+--   worker_node. A fleet uses either that table or these two. If two fleets with the same layout and the
+--   same epoch must not generate equal UIDs, they must share one pool.
+--   The database must have the encoding UTF8. The tables must not be UNLOGGED.
+--   For a second pool in the same database, copy the statements below, change the names of tables and
+--   indexes, and give the tables' names to the services with workerassign.WithSlotTables. Each pool can have
+--   an account of its own.
+--
+-- WHAT A SLOT MEANS
+--   A row of worker_slot is a worker ID. Its latest lease may generate UIDs with times from from_ms up to
+--   until_ms (exclusive). The next lease of the worker ID begins at until_ms or later. So no UID exists
+--   twice, whatever clocks show. The holder moves until_ms forward while it is used, about every 12
+--   seconds by default, and back to what it used when it releases the lease. token identifies the lease, and
+--   is NULL after a release. The columns holder_... describe the latest holder, also after its release.
+--   The row of worker_pool describes the fleet. All times are Unix milliseconds. This query shows who holds
+--   which worker ID, since when and until when:
+--
+--       SELECT worker_id,
+--              CASE WHEN token IS NULL THEN 'released'
+--                   WHEN free_at_ms < extract(epoch FROM now()) * 1000 THEN 'expired'
+--                   ELSE 'held' END AS state,
+--              holder_name, holder_host, holder_process,
+--              to_timestamp(holder_since_ms / 1000.0) AS since,
+--              to_timestamp(until_ms / 1000.0) AS until,
+--              to_timestamp(free_at_ms / 1000.0) AS free_at
+--         FROM worker_slot
+--        ORDER BY worker_id;
+--
+--   held: a generator has the worker ID, or its last holder crashed and nobody may take it before free_at.
+--   expired: the last holder did not extend or release its lease. The worker ID is free. released: it is free
+--   at free_at, or was never used. If the pool has a floor that is later (floor_ms), a new lease begins there.
+--
+-- PRIVILEGES ON SLOTS
+--   A service reads both tables, inserts rows, and changes every column except the keys. It never deletes a
+--   row. It also calls pg_control_system, pg_current_wal_lsn, pg_walfile_name and pg_postmaster_start_time,
+--   which every account may execute by default. If you have revoked that, the last statement grants it
+--   (the other functions accordingly).
+--
+--       CREATE ROLE service LOGIN PASSWORD '<password>';
+--       GRANT SELECT, INSERT,
+--             UPDATE (revision, format, first_worker_id, slot_count, history, since_ms, floor_ms, horizon_ms, fencing_ms, skew_ms)
+--          ON worker_pool TO service;
+--       GRANT SELECT, INSERT,
+--             UPDATE (revision, token, from_ms, until_ms, history, written_ms, free_at_ms,
+--                     holder_name, holder_host, holder_process, holder_since_ms)
+--          ON worker_slot TO service;
+--       GRANT EXECUTE ON FUNCTION pg_control_system() TO service;
+--
+-- WHICH SLOTS MAY BE DELETED
+--   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
+--   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
+--   they require this worker ID (workerassign.WithWorkerID), or if all others are held. doc/fleet.md
+--   describes how to insert it again. If you delete all rows of both tables, or
+--   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
+--   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
+--   to twice that number after a failover.
+--   Never change a row by hand, except with the statements below.
+--   Each generator changes its row about every 12 seconds. Autovacuum removes the old versions. Do not turn
+--   it off for these tables.
+--
+-- DURABILITY OF SLOTS
+--   The settings are those of the section DURABILITY above. Set them on every server. Services set
+--   synchronous_commit to on for their transactions, if it is off. Synchronize the clocks of all servers,
+--   and of the services' hosts, to within a second.
+--
+-- SLOTS AFTER A FAILOVER OR A RESTART
+--   No procedure is required. Services notice that another server answers, that a standby was promoted, or
+--   that the server was restarted, because they compare the identifier of the database cluster, its
+--   timeline and the server's start each time they write. Leases from before then end at their until_ms,
+--   and new leases begin at the floor: about F + H + M after the failover (fencing_ms, horizon_ms and
+--   skew_ms of worker_pool, 110 seconds by default). In between, generators wait. Your part is:
+--   * Within F (fencing_ms, 30 seconds by default), the old primary must no longer accept writes.
+--   * The old primary may become a standby only after pg_rewind or a new base backup.
+--   * Replicate the tables by streaming replication, not by logical replication.
+--   With workerassign.WithHistory, services notice none of this. See its documentation.
+--
+-- SLOTS AFTER A RESTORED BACKUP
+--   A server whose data directory was restored has another start, which services notice. So nothing is
+--   required, if the old server no longer accepts writes within F. Services do not notice it if a dump was
+--   loaded into a running server (pg_restore, psql), or if they use workerassign.WithHistory. Without the
+--   floor, UIDs are then generated twice.
+--   In these cases raise the floor before services connect to the server: set default_transaction_read_only, as
+--   described in AFTER A FAILOVER OR A RESTORED BACKUP. Call Recycled.RaiseFloor, or run these statements
+--   in one session. They end all leases. No lease begins before the floor, which is later than every time
+--   that the old server can have granted. The server's clock must be right.
+--
+--       SET default_transaction_read_only = off;
+--       START TRANSACTION;
+--       UPDATE worker_pool
+--          SET floor_ms = greatest(coalesce(floor_ms, 0),
+--                (extract(epoch FROM now()) * 1000)::bigint + fencing_ms + horizon_ms + skew_ms),
+--              revision = revision + 1;
+--       UPDATE worker_slot
+--          SET free_at_ms = greatest(until_ms, (SELECT floor_ms FROM worker_pool)),
+--              until_ms = greatest(until_ms, (SELECT floor_ms FROM worker_pool)),
+--              written_ms = (extract(epoch FROM now()) * 1000)::bigint,
+--              token = NULL,
+--              revision = revision + 1;
+--       COMMIT;
+--
+--   If a backup is so old that slots are missing in it, nothing else is required: services add slots again,
+--   which begin at the floor.
+
+CREATE TABLE IF NOT EXISTS worker_pool (
+  id              SMALLINT      NOT NULL DEFAULT 1 PRIMARY KEY CHECK (id = 1), -- always 1
+  revision        BIGINT        NOT NULL, -- increases by 1 with each change of this row
+  format          VARCHAR(1024) NOT NULL, -- layout, epoch and time unit of the fleet
+  first_worker_id BIGINT        NOT NULL, -- the smallest worker ID
+  slot_count      BIGINT        NOT NULL, -- how many slots were added
+  history         VARCHAR(255)  NOT NULL, -- the server that granted last, and its start
+  since_ms        BIGINT        NOT NULL, -- when that history was first seen
+  floor_ms        BIGINT        NULL,     -- no lease begins before it. NULL: no floor
+  horizon_ms      BIGINT        NOT NULL, -- H: no grant reaches further into the future
+  fencing_ms      BIGINT        NOT NULL, -- F: after a failover, an old primary accepts no writes after that time
+  skew_ms         BIGINT        NOT NULL  -- M: the greatest difference of two clocks of servers
+);
+
+CREATE TABLE IF NOT EXISTS worker_slot (
+  worker_id       BIGINT       NOT NULL PRIMARY KEY, -- the worker ID
+  revision        BIGINT       NOT NULL, -- increases by 1 with each change of this row
+  token           VARCHAR(64)  NULL,     -- identifies the lease. NULL: it was released
+  from_ms         BIGINT       NOT NULL, -- the time of UIDs that the lease may use begins here
+  until_ms        BIGINT       NOT NULL, -- and ends before this. The next lease begins here
+  history         VARCHAR(255) NOT NULL, -- the server that granted the lease, and its start
+  written_ms      BIGINT       NOT NULL, -- when this row was changed
+  free_at_ms      BIGINT       NOT NULL, -- when another generator may take the worker ID
+  holder_name     VARCHAR(128) NULL,     -- the name of the generator that has or had the lease, if it has one
+  holder_host     VARCHAR(255) NULL,     -- its host name
+  holder_process  VARCHAR(255) NULL,     -- its process ID
+  holder_since_ms BIGINT       NULL      -- when it took the worker ID
+);
+
+CREATE INDEX IF NOT EXISTS worker_slot_free_at ON worker_slot (free_at_ms);
+CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);

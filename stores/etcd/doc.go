@@ -1,0 +1,76 @@
+// Package etcd keeps the slots of a workerassign.Recycled in etcd 3.4 or later: worker IDs that are used
+// again and never collide. It is a module of its own, so that users of other stores do not download
+// etcd's client.
+//
+//	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"10.0.0.1:2379"}, DialTimeout: 5 * time.Second})
+//	...
+//	assigner := workerassign.NewRecycled(etcd.New(client))
+//	generator, err := uid.NewCached(ctx, assigner)
+//
+// # Keys
+//
+// All keys begin with a prefix, "ringuid/" by default. A pool has one prefix, and a prefix one pool.
+//
+//	ringuid/history                   the identity of the cluster's data, see below
+//	ringuid/pool                      the pool, as JSON
+//	ringuid/slots/0000000000000000017 the slot of worker ID 17, as JSON: who holds it, and until when
+//	ringuid/free/…                    an index: the slots that were released
+//	ringuid/names/…                   an index: the slots of each name
+//
+// "etcdctl get --prefix ringuid/slots/" shows who holds which worker ID. Never delete or change keys. The
+// exception are the indexes: a wrong index costs time or a new worker ID, never a duplicate, because each
+// record is read and compared before it is replaced.
+//
+// # Atomicity
+//
+// A write is one transaction. It compares the whole value of each record with what was read, and not only
+// a revision: revisions go back when a snapshot is restored. A transaction compares and puts at most 66
+// keys for a Recycled; etcd's default limit is 128 operations (--max-txn-ops).
+//
+// # Durability
+//
+// etcd acknowledges a write when a majority of its members has it on disk. So no failover and no restart
+// loses an acknowledged write, and PoolState.NoLoss is true, on these assumptions: no member runs with
+// --unsafe-no-fsync; the disks keep what fsync has reported; a member whose data was lost is removed and
+// added again as a new one, never restarted with an empty directory; no backup is restored without what
+// is described next; nobody deletes keys.
+//
+// # History, and restored snapshots
+//
+// The key history contains the cluster ID and a random token. Each write compares it. When an answer has
+// another cluster ID, which is the case after a snapshot was restored with a new --initial-cluster-token, the
+// first process that reads gives the key a new value. Then all leases end when their grants are used,
+// and no new lease begins before the pool's floor, about two minutes later by default (rule R7 of
+// doc/design.md, section 8). A snapshot that is restored with the same token and the same peer URLs has
+// the same cluster ID. A process that has seen a greater revision than the cluster shows now gives the key
+// a new value too. But a process that has just started has seen none. So an operator who restores a
+// snapshot must use a new token, and should call Store.NewHistory, or Recycled.RaiseFloor, before generators
+// can reach the cluster.
+//
+// # Clock
+//
+// etcd has no clock, so PoolState.HostClock is true, and the clock of the host that reads is used. Recycled
+// cannot refuse a host whose clock is wrong. UIDs remain unique as long as no snapshot is restored. But a host
+// whose clock is ahead by more than the grace takes slots that are still held, so that their holders lose them
+// and take others; and the slots that it holds are granted far into the future, so that they remain unused for
+// that long. After a restored snapshot the floor follows from the clock of the host that notices it: it lies behind
+// all grants that were lost only if the clocks of the hosts differ by less than M (workerassign.WithSkew). Keep
+// clocks synchronized.
+//
+// # Cost
+//
+// Assign reads in two round trips, or in three if no slot was released, and makes one write. Reserve makes one read and one write of one key. Reads are linearizable: they cost a round trip
+// between the members, and no disk write.
+//
+// Released slots are found by an index that is sorted by a hash, from a random position, so that hosts
+// that start together find different ones. It has no key for slots that are held, so that a Reserve writes
+// one key. Slots whose holders crashed are found, if no released one is, by reading a random range of slots, at
+// most 128 of them. So in a pool of more than 128 slots Recycled may add a slot although a crashed one is free. When the
+// layout is full, it reads all of them.
+//
+// # Settings for operators
+//
+// Each write keeps the old value until it is compacted. Without --auto-compaction-retention (for example
+// 1h), or compactions by somebody else, the database grows to its quota, and etcd refuses all writes. A user
+// with password or certificate requires the permission readwrite on the prefix.
+package etcd

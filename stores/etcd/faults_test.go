@@ -1,0 +1,52 @@
+//go:build unix
+
+package etcd
+
+import (
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// assigners returns a function that returns assigners with clients of their own.
+func assigners(t *testing.T, endpoints ...string) func() workerassign.Assigner {
+	return func() workerassign.Assigner { return fleettest.Assigner(New(dial(t, endpoints...))) }
+}
+
+// The server is killed in the middle of Assign, Reserve and Release, while generators run.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	s := etcdtest.Start(t)
+	fleettest.Kill(t, assigners(t, s.Endpoint()), s.Kill, s.Restart)
+}
+
+// The members of a cluster of three are killed in turn, while generators run.
+func TestKilledMember(t *testing.T) {
+	t.Parallel()
+	servers := etcdtest.StartCluster(t, 3)
+	var endpoints []string
+	for _, s := range servers {
+		endpoints = append(endpoints, s.Endpoint())
+	}
+	n := 0
+	fleettest.Kill(t, assigners(t, endpoints...), func() { servers[n%3].Kill() }, func() {
+		servers[n%3].Restart()
+		n++
+	})
+}
+
+// The server does not answer for longer than a grant.
+func TestPausedServer(t *testing.T) {
+	s := etcdtest.Start(t)
+	fleettest.Pause(t, assigners(t, s.Endpoint()), s.Pause, s.Continue)
+}
+
+// A process is stopped beyond its lease, and its slot is taken by another.
+func TestStoppedProcess(t *testing.T) {
+	fleettest.StoppedProcess(t, func(t *testing.T) string { return etcdtest.Start(t).Endpoint() },
+		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+			return fleettest.Assigner(New(dial(t, address)), opts...)
+		})
+}

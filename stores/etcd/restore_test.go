@@ -1,0 +1,166 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// restored is a pool whose server was restored from a snapshot. A lease was taken before the snapshot, and
+// extended after it. Another was taken, extended and released after it.
+type restored struct {
+	t        *testing.T
+	server   *etcdtest.Server
+	store    *Store // of the process that has the lease
+	lease    workerassign.Lease
+	granted  time.Time // the end of all grants
+	history  string
+	prepared workerassign.SlotWrite // a write that was prepared before the snapshot was restored
+}
+
+// restore restores a snapshot with a cluster token.
+func restore(t *testing.T, token string) *restored {
+	r := &restored{t: t, server: etcdtest.Start(t)}
+	r.store = New(dial(t, r.server.Endpoint()))
+	r.lease = r.assign(r.store)
+	r.reserve(r.lease, 100*time.Millisecond)
+	snapshot := r.server.Snapshot()
+	r.reserve(r.lease, 600*time.Millisecond)
+	s, err := r.store.Read(t.Context(), workerassign.SlotQuery{WorkerIDs: []int64{r.lease.WorkerID()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.history = s.History
+	slot := s.Slots[0]
+	slot.Revision++
+	slot.Until = slot.Until.Add(time.Minute)
+	r.prepared = workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}}
+	other := r.assign(New(dial(t, r.server.Endpoint())))
+	r.reserve(other, fleettest.Horizon)
+	if err := other.Release(t.Context(), r.granted); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Restore(snapshot, token)
+	return r
+}
+
+func (r *restored) assign(s *Store) workerassign.Lease {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	defer cancel()
+	l, err := fleettest.Assigner(s).Assign(ctx, fleettest.Request())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return l
+}
+
+func (r *restored) reserve(l workerassign.Lease, d time.Duration) {
+	r.t.Helper()
+	granted, err := l.Reserve(r.t.Context(), time.Now().Add(d))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if granted.After(r.granted) {
+		r.granted = granted
+	}
+}
+
+// ended fails the test unless all leases have ended, and no new one begins before the end of all grants.
+func (r *restored) ended() {
+	t := r.t
+	t.Helper()
+	// A call may fail until the client has connected again.
+	var err error
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		_, err = r.lease.Reserve(ctx, time.Now().Add(time.Second))
+		cancel()
+		if err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
+			break
+		}
+	}
+	if !errors.Is(err, workerassign.ErrLeaseLost) {
+		t.Errorf("after the snapshot was restored, Reserve of a lease that was taken before it returned %v; want ErrLeaseLost", err)
+	}
+	for range 3 {
+		l := r.assign(New(dial(t, r.server.Endpoint())))
+		if l.NotBefore().Before(r.granted) {
+			t.Errorf("a lease begins at %v, and UIDs were granted until %v before", l.NotBefore(), r.granted)
+		}
+	}
+	if ok, err := r.store.Write(t.Context(), r.prepared); ok || err != nil {
+		t.Errorf("a write that was prepared before returned %v, %v; want false", ok, err)
+	}
+}
+
+// A snapshot that is restored with a new token has a new cluster ID, which the first process that reads notices.
+func TestRestoredSnapshot(t *testing.T) {
+	t.Parallel()
+	r := restore(t, "another")
+	s, err := New(dial(t, r.server.Endpoint())).Read(t.Context(), workerassign.SlotQuery{})
+	if err != nil || s.History == r.history {
+		t.Errorf("the history was %q and is %q, %v; want another one", r.history, s.History, err)
+	}
+	r.ended()
+}
+
+// With the old token and peer URLs the cluster ID is the same. A process that has seen more notices that the
+// revision went back.
+func TestRestoredSnapshotSameCluster(t *testing.T) {
+	t.Parallel()
+	r := restore(t, "ringuid")
+	r.ended()
+	s, err := r.store.Read(t.Context(), workerassign.SlotQuery{})
+	if err != nil || s.History == r.history {
+		t.Errorf("the history was %q and is %q, %v; want another one", r.history, s.History, err)
+	}
+	// It is noticed once, by whoever remembers.
+	for range 3 {
+		again, err := r.store.Read(t.Context(), workerassign.SlotQuery{})
+		if err != nil || again.History != s.History {
+			t.Errorf("the history was %q and is %q, %v; want the same", s.History, again.History, err)
+		}
+	}
+}
+
+// A process that has just started does not notice that. Then NewHistory ends all leases, or RaiseFloor does.
+func TestRestoredSnapshotOperator(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"NewHistory", "RaiseFloor"} {
+		t.Run(name, func(t *testing.T) {
+			r := restore(t, "ringuid")
+			operator := New(dial(t, r.server.Endpoint()))
+			s, err := operator.Read(t.Context(), workerassign.SlotQuery{All: true})
+			if err != nil || s.History != r.history || s.Pool.Floor.After(r.granted) {
+				t.Fatalf("the history was %q and is %q, %v; want the same: the test does not bite", r.history, s.History, err)
+			}
+			if name == "NewHistory" {
+				err = operator.NewHistory(t.Context())
+			} else {
+				err = fleettest.Assigner(operator).RaiseFloor(t.Context(), time.Now().Add(2*fleettest.Horizon))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A write that was prepared before replaces the revision that RaiseFloor has written, but not its value (R2).
+			if ok, err := r.store.Write(t.Context(), r.prepared); ok {
+				t.Errorf("a write that was prepared before returned %v, %v; want false", ok, err)
+			}
+			r.lease = endedLease{r.lease} // the process that has seen more is gone
+			r.ended()
+		})
+	}
+}
+
+// endedLease is a lease whose process has ended: it is not extended.
+type endedLease struct{ workerassign.Lease }
+
+func (endedLease) Reserve(context.Context, time.Time) (time.Time, error) {
+	return time.Time{}, workerassign.ErrLeaseLost
+}

@@ -1,0 +1,136 @@
+package etcd
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// dial returns a client, which is closed at the end of the test.
+func dial(tb testing.TB, endpoints ...string) *clientv3.Client {
+	tb.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { client.Close() })
+	return client
+}
+
+// dropResets removes the frames that cancel a request from the frames of an HTTP/2 connection: of a request
+// that arrives late the server does not know that the client has given up.
+func dropResets(data []byte) []byte {
+	const headerLen, rstStream = 9, 3
+	var kept []byte
+	for len(data) >= headerLen {
+		n := headerLen + int(data[0])<<16 + int(data[1])<<8 + int(data[2])
+		if n > len(data) {
+			break
+		}
+		if data[3] != rstStream {
+			kept = append(kept, data[:n]...)
+		}
+		data = data[n:]
+	}
+	return kept
+}
+
+// faults returns a server with a proxy before it, and the faults of both.
+func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
+	s := etcdtest.Start(tb)
+	p := testserver.NewProxy(tb, s.Endpoint())
+	p.Filter = dropResets
+	return p, assigntest.Faults{
+		Kill:         func(testing.TB) { s.Kill() },
+		Start:        func(testing.TB) { s.Restart() },
+		Pause:        func(testing.TB) { s.Pause() },
+		Resume:       func(testing.TB) { s.Continue() },
+		LoseRequests: p.LoseRequests,
+		LoseReplies:  p.LoseReplies,
+		DelayWrites:  p.DelayRequests,
+		Without: map[string]string{
+			"LoseWrites": "etcd loses no acknowledged writes; TestRestoredSnapshot restores a snapshot",
+			"StepClock":  "etcd has no clock",
+		},
+	}
+}
+
+// The store fulfils the contract of a slot store.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	p, f := faults(t)
+	assigntest.RunStoreTests(t, assigntest.Harness{
+		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+			return New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/"))
+		},
+		Faults: f,
+	})
+}
+
+// The store fulfils the contract on a cluster of three members, of which one is killed.
+func TestStoreOnCluster(t *testing.T) {
+	t.Parallel()
+	servers := etcdtest.StartCluster(t, 3)
+	var endpoints []string
+	for _, s := range servers {
+		endpoints = append(endpoints, s.Endpoint())
+	}
+	none := "TestStore has it, on one server"
+	assigntest.RunStoreTests(t, assigntest.Harness{
+		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+			return New(dial(tb, endpoints...), WithPrefix("tests/"+pool+"/"))
+		},
+		Faults: assigntest.Faults{
+			Kill:  func(testing.TB) { servers[0].Kill() },
+			Start: func(testing.TB) { servers[0].Restart() },
+			Without: map[string]string{"Pause": none, "Resume": none, "LoseWrites": none, "LoseRequests": none, "LoseReplies": none,
+				"DelayWrites": none, "StepClock": none},
+		},
+	})
+}
+
+// Recycled keeps invariant 1 on the store.
+func TestRecycled(t *testing.T) {
+	t.Parallel()
+	p, f := faults(t)
+	const bound, horizon = 500 * time.Millisecond, 5 * time.Second
+	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/")), workerassign.WithNewPool(),
+				workerassign.WithClockBound(bound), workerassign.WithSkew(bound), workerassign.WithHorizon(horizon))
+		},
+		Faults:   f,
+		Horizon:  horizon,
+		Recycles: true,
+		// There is no HostBound, because the store's clock is the host's. So generators whose clocks are an
+		// hour off crash, and hold worker IDs up to the horizon.
+		Request: workerassign.Request{MaxWorkerID: 1023},
+	})
+}
+
+// The cluster of the environment passes the tests that require no faults.
+func TestEndpoints(t *testing.T) {
+	if os.Getenv(etcdtest.EndpointsEnv) == "" {
+		t.Skip(etcdtest.EndpointsEnv, " is not set; TestStore has the same tests on a server of its own")
+	}
+	endpoints := etcdtest.Endpoints(t)
+	none := "the servers are not the test's own"
+	prefix := "ringuid-test-" + time.Now().UTC().Format("20060102T150405.000000000") + "/"
+	client := dial(t, endpoints...)
+	t.Cleanup(func() { client.Delete(t.Context(), prefix, clientv3.WithPrefix()) })
+	assigntest.RunStoreTests(t, assigntest.Harness{
+		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+			return New(dial(tb, endpoints...), WithPrefix(prefix+pool+"/"))
+		},
+		Faults: assigntest.Faults{Without: map[string]string{"Kill": none, "Start": none, "Pause": none, "Resume": none, "LoseWrites": none,
+			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none}},
+	})
+}

@@ -1,0 +1,117 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// The advice in errors: what to do, or what to check if the error persists.
+const (
+	adviceEviction  = "set maxmemory-policy to noeviction, or to a volatile policy, with CONFIG SET and in redis.conf"
+	adviceNoHistory = "use a server that has them: Redis 5 or later, or Valkey; a proxy must not hide them"
+	adviceReplica   = "the server is a replica: if this persists, point the client at the primary, or use a client of Sentinel"
+	adviceLoading   = "the server is loading its data: if this persists, check its log"
+	adviceBusy      = "a script or a transaction occupies the server: if this persists, check what it runs"
+	adviceMaster    = "the server is a replica without its primary: if this persists, check the replication"
+	adviceCluster   = "if this persists, check the state of the cluster (CLUSTER INFO)"
+	adviceMoved     = "if this persists, use a client of Redis Cluster (NewClusterClient), and check the state of the cluster (CLUSTER INFO)"
+	adviceReplicas  = "the primary has too few replicas (min-replicas-to-write): if this persists, check them"
+	adviceMemory    = "the server has reached maxmemory: if this persists, raise it or delete data"
+	adviceDisk      = "the server cannot save its data: if this persists, check its log and its disk"
+	adviceLimit     = "the server has reached maxclients: if this persists, raise it"
+	adviceAuth      = "set user and password in the client's options"
+	adviceACL       = "grant the user the permissions that the documentation of package stores/redis lists (ACL SETUSER)"
+	adviceType      = "another program uses the key: delete that key, or use another pool (WithPool)"
+	adviceRestored  = "restore the pool's keys from a backup, or use another pool; see doc/fleet.md"
+	adviceClosed    = "the client was closed: close it only after the generators that use it"
+	adviceLost      = "check the address in the client's options, and that the server runs"
+	adviceUnknown   = "trying again would not help: correct the cause and start again"
+)
+
+// serverError says what to do about an error of the server with a prefix.
+type serverError struct {
+	prefix    string
+	permanent bool
+	advice    string
+}
+
+// serverErrors returns the errors that a server may return for the scripts. Any other error of a server is
+// permanent: trying again would hide an unknown error.
+func serverErrors() []serverError {
+	return []serverError{
+		{"READONLY", false, adviceReplica},
+		{"LOADING", false, adviceLoading},
+		{"BUSY", false, adviceBusy},
+		{"MASTERDOWN", false, adviceMaster},
+		{"CLUSTERDOWN", false, adviceCluster},
+		{"TRYAGAIN", false, adviceCluster},
+		{"MOVED", false, adviceMoved},
+		{"ASK", false, adviceMoved},
+		{"CROSSSLOT", true, adviceUnknown},
+		{"UNKILLABLE", false, adviceBusy},
+		{"NOSCRIPT", false, adviceLoading}, // SCRIPT FLUSH between EVALSHA and EVAL
+		{"NOREPLICAS", false, adviceReplicas},
+		{"OOM", false, adviceMemory},
+		{"MISCONF", false, adviceDisk},
+		{"ERR max number of clients reached", false, adviceLimit},
+		{"NOAUTH", true, adviceAuth},
+		{"WRONGPASS", true, adviceAuth},
+		{"ERR Protocol error: unauthenticated", true, adviceAuth}, // a command of more than ten arguments
+		{"NOPERM", true, adviceACL},
+		{"ERR The user executing the script", true, adviceACL}, // Redis 7, for a command of the script
+		{"The user executing the script", true, adviceACL},     // Redis 6
+		{"WRONGTYPE", true, adviceType},
+	}
+}
+
+// scriptPrefix is what Redis 5 and 6 write before the error of a command of a script.
+var scriptPrefix = regexp.MustCompile(`^ERR Error running script \(call to [^)]*\): (@user_script: ?\d+: )*-?`)
+
+// error returns an error of the client with what it prevented, and what to do. It wraps
+// workerassign.ErrPermanent if another try would fail in the same way.
+func (s *Store) error(action string, err error) error {
+	if errors.Is(err, workerassign.ErrOption) {
+		return err
+	}
+	var fromServer redis.Error
+	if !errors.As(err, &fromServer) || errors.Is(err, redis.Nil) {
+		switch network := net.Error(nil); {
+		case errors.Is(err, redis.ErrClosed):
+			return s.permanent(err, adviceClosed)
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w", action, s, err)
+		case errors.As(err, &network):
+			return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w; %s", action, s, err, adviceLost)
+		}
+		return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w", action, s, err)
+	}
+	text := scriptPrefix.ReplaceAllString(fromServer.Error(), "")
+	for _, known := range serverErrors() {
+		if !strings.HasPrefix(text, known.prefix) {
+			continue
+		}
+		if known.permanent {
+			return s.permanent(err, known.advice)
+		}
+		return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w; %s", action, s, err, known.advice)
+	}
+	return s.permanent(err, adviceUnknown)
+}
+
+// permanent returns an error that another try does not fix.
+func (s *Store) permanent(err error, advice string) error {
+	return fmt.Errorf("%w: %s: %w; %s", workerassign.ErrPermanent, s, err, advice)
+}
+
+// damaged returns the error for data that the store has not written.
+func (s *Store) damaged(format string, args ...any) error {
+	return s.permanent(fmt.Errorf("%w: %s", workerassign.ErrPool, fmt.Sprintf(format, args...)), adviceRestored)
+}

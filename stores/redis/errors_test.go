@@ -1,0 +1,227 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// wantError makes one call of Read and one of Write, and checks their errors.
+func wantError(t *testing.T, s *redis.Store, permanent bool, want string) {
+	t.Helper()
+	_, err := s.Read(context.Background(), workerassign.SlotQuery{Free: 1})
+	_, err2 := s.Write(context.Background(), workerassign.SlotWrite{History: "a/b/c", Slots: []workerassign.Slot{{Revision: 1}}})
+	for n, err := range []error{err, err2} {
+		if err == nil || errors.Is(err, workerassign.ErrPermanent) != permanent || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "127.0.0.1") {
+			t.Errorf("call %d: the error is %v; want %q, with the address, permanent: %t", n, err, want, permanent)
+		}
+	}
+}
+
+// An eviction policy over all keys is refused by Read, and so by everything. It is checked each time.
+func TestEvictionPolicy(t *testing.T) {
+	server := redistest.Start(t)
+	s := redis.New(connect(t, server.Address()))
+	read(t, s, workerassign.SlotQuery{})
+	for _, policy := range []string{"allkeys-lru", "allkeys-lfu", "allkeys-random"} {
+		server.MustCommand("CONFIG", "SET", "maxmemory-policy", policy)
+		_, err := s.Read(context.Background(), workerassign.SlotQuery{})
+		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "maxmemory-policy is "+policy) || !strings.Contains(err.Error(), "noeviction") {
+			t.Errorf("with %s Read() = %v", policy, err)
+		}
+		_, err = workerassign.NewRecycled(s).Assign(context.Background(), request())
+		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), policy) {
+			t.Errorf("with %s Assign() = %v", policy, err)
+		}
+	}
+	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+	read(t, s, workerassign.SlotQuery{})
+}
+
+// A replica, whose data may be old, is neither read nor written.
+func TestReplica(t *testing.T) {
+	primary := redistest.Start(t)
+	createPool(t, redis.New(connect(t, primary.Address())), 1)
+	replica := primary.Replica()
+	wantError(t, redis.New(connect(t, replica.Address())), false, "READONLY")
+	replica.Disconnect()
+	replica.MustCommand("CONFIG", "SET", "replica-serve-stale-data", "no")
+	wantError(t, redis.New(connect(t, replica.Address())), false, "MASTERDOWN")
+}
+
+// documentedRights returns the rights of the user in the package documentation.
+func documentedRights() []string {
+	return strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange")
+}
+
+// The user of the documentation can do everything. Errors about permissions are permanent, and say what to do.
+func TestPermissions(t *testing.T) {
+	server := redistest.Start(t)
+	client := func(user, password string) *goredis.Client {
+		c := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: user, Password: password})
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	rights := documentedRights()
+	user := func(name string, rights ...string) {
+		server.MustCommand(append([]string{"ACL", "SETUSER", name, "on", ">secret"}, rights...)...)
+	}
+	user("service", rights...)
+	s := redis.New(client("service", "secret"))
+	createPool(t, s, 100)
+	server.MustCommand("DEL", "ringuid:{default}:free")
+	state := read(t, s, workerassign.SlotQuery{Free: 2, Name: "x", WorkerIDs: []int64{1}})
+	for revision, name := range []string{"a", ""} { // the second one deletes the field of the name
+		write(t, s, workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{WorkerID: 5, Revision: int64(revision + 2), Holder: workerassign.Holder{Name: name}}}}, true)
+	}
+	read(t, s, workerassign.SlotQuery{All: true})
+
+	user("more", append(rights, "+select", "+client|setname")...)
+	other := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: "more", Password: "secret", DB: 1, ClientName: "orders"})
+	t.Cleanup(func() { other.Close() })
+	read(t, redis.New(other), workerassign.SlotQuery{Free: 1})
+	user("weak", "~ringuid:*", "+evalsha", "+eval")
+	wantError(t, redis.New(client("weak", "secret")), true, "ACL SETUSER")
+	user("keyless", append([]string{"~other:*"}, rights[1:]...)...)
+	wantError(t, redis.New(client("keyless", "secret")), true, "ACL SETUSER")
+	user("powerless", "~ringuid:*", "+ping")
+	wantError(t, redis.New(client("powerless", "secret")), true, "ACL SETUSER")
+	wantError(t, redis.New(client("service", "wrong")), true, "set user and password")
+	server.MustCommand("ACL", "SETUSER", "default", "off")
+	wantError(t, redis.New(connect(t, server.Address())), true, "set user and password")
+}
+
+// Other errors of a server.
+func TestServerErrors(t *testing.T) {
+	server := redistest.Start(t)
+	c := connect(t, server.Address())
+	s := redis.New(c)
+	createPool(t, s, 1)
+
+	server.MustCommand("CONFIG", "SET", "min-replicas-to-write", "1")
+	state := read(t, s, workerassign.SlotQuery{})
+	w := workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{Revision: 2}}}
+	if _, err := s.Write(context.Background(), w); errors.Is(err, workerassign.ErrPermanent) || err == nil || !strings.Contains(err.Error(), "too few replicas") {
+		t.Errorf("with too few replicas Write() = %v", err)
+	}
+	server.MustCommand("CONFIG", "SET", "min-replicas-to-write", "0")
+	server.MustCommand("CONFIG", "SET", "maxmemory", "1")
+	if _, err := s.Write(context.Background(), w); errors.Is(err, workerassign.ErrPermanent) || err == nil || !strings.Contains(err.Error(), "maxmemory") {
+		t.Errorf("without memory Write() = %v", err)
+	}
+	server.MustCommand("CONFIG", "SET", "maxmemory", "0")
+	if after := read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{0}}); after.Slots[0].Revision != 1 {
+		t.Errorf("a write that failed has changed the slot: %+v", after.Slots[0])
+	}
+	write(t, s, w, true)
+
+	server.MustCommand("HSET", "ringuid:{default}:slots", "slot:0", `{"rev":1`)
+	_, err := s.Read(context.Background(), workerassign.SlotQuery{WorkerIDs: []int64{0}})
+	if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "worker ID 0") {
+		t.Errorf("with a damaged record Read() = %v", err)
+	}
+	server.MustCommand("DEL", "ringuid:{default}:slots")
+	server.MustCommand("SET", "ringuid:{default}:slots", "x")
+	if _, err := s.Read(context.Background(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses the key") {
+		t.Errorf("with a key of another type Read() = %v", err)
+	}
+	if _, err := s.Write(context.Background(), w); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses the key") {
+		t.Errorf("with a key of another type Write() = %v", err)
+	}
+	c.Close()
+	wantError(t, s, true, "closed")
+}
+
+// A client of one server that is part of a cluster is told what to use instead.
+func TestMovedAdvice(t *testing.T) {
+	s := redis.New(goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"}))
+	if err := redis.ErrorOf(s, "MOVED 3999 127.0.0.1:6381"); !strings.Contains(err.Error(), "NewClusterClient") {
+		t.Error(err)
+	}
+}
+
+// Redis 5 and 6 return the error of a command of a script in that of the script.
+func TestErrorsInScripts(t *testing.T) {
+	s := redis.New(goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"}))
+	for _, tt := range []struct {
+		text      string
+		permanent bool
+		advice    string
+	}{
+		{"@user_script: 93: -NOREPLICAS Not enough good replicas to write.", false, "min-replicas-to-write"},
+		{"@user_script: 93: -OOM command not allowed when used memory > 'maxmemory'.", false, "maxmemory"},
+		{"@user_script: 93: -MISCONF Redis is configured to save RDB snapshots, but it is currently not able to persist on disk.", false, "disk"},
+		{"@user_script: 93: -READONLY You can't write against a read only replica.", false, "replica"},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", true, "another program uses the key"},
+		{"@user_script: 93: The user executing the script can't run this command or subcommand", true, "ACL SETUSER"},
+		{"attempt to index a nil value", true, "correct the cause"},
+	} {
+		text := "ERR Error running script (call to f_4ca6ddbbe5e5f5e8dbe0bbbb60b2c1b8f1c3d2a7): @user_script:93: " + tt.text
+		err := redis.ErrorOf(s, text)
+		if errors.Is(err, workerassign.ErrPermanent) != tt.permanent || !strings.Contains(err.Error(), tt.advice) || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v; want %q, permanent: %t", err, tt.advice, tt.permanent)
+		}
+	}
+}
+
+// A call ends with its context, although the server does not answer. Another call works when it does.
+func TestContext(t *testing.T) {
+	server := redistest.Start(t)
+	s := redis.New(connect(t, server.Address()))
+	state := createPool(t, s, 1)
+	server.Pause()
+	timed, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	ended, end := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, end)
+	for _, ctx := range []context.Context{timed, ended, ended} {
+		begin := time.Now()
+		_, err := s.Read(ctx, workerassign.SlotQuery{})
+		if !errors.Is(err, ctx.Err()) || ctx.Err() == nil || time.Since(begin) > time.Second {
+			t.Errorf("Read() = %v after %v", err, time.Since(begin))
+		}
+		if _, err := s.Write(ctx, workerassign.SlotWrite{History: state.History}); !errors.Is(err, ctx.Err()) || time.Since(begin) > time.Second {
+			t.Errorf("Write() = %v after %v", err, time.Since(begin))
+		}
+	}
+	server.Resume()
+	read(t, s, workerassign.SlotQuery{})
+}
+
+// Nobody listens, or the host does not answer: temporary errors with the address.
+func TestUnreachable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	wantError(t, redis.New(connect(t, listener.Addr().String())), false, "check the address")
+}
+
+// A hook of the client that panics is an error.
+func TestPanic(t *testing.T) {
+	c := connect(t, "127.0.0.1:1")
+	c.AddHook(panicHook{})
+	wantError(t, redis.New(c), false, "panicked: in a hook")
+}
+
+// panicHook panics at each command.
+type panicHook struct{}
+
+func (panicHook) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+func (panicHook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (panicHook) ProcessHook(goredis.ProcessHook) goredis.ProcessHook {
+	return func(context.Context, goredis.Cmder) error { panic("in a hook") }
+}

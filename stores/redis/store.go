@@ -1,0 +1,305 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed" // for the scripts
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// DefaultPool is the name of the pool if WithPool is not used.
+const DefaultPool = "default"
+
+var (
+	//go:embed read.lua
+	readScript string
+	//go:embed write.lua
+	writeScript string
+)
+
+// Store keeps the worker IDs of one fleet in Redis. It is a workerassign.SlotStore, and safe for concurrent
+// use. New returns one.
+type Store struct {
+	client      redis.UniversalClient
+	pool        string
+	keys        []string // the pool's hash, and the index of its slots by the time at which they become free
+	read, write *redis.Script
+	err         error // of New: an invalid argument
+
+	// ignoreHistory makes the store forget rule R7, in tests that show what the rule prevents.
+	ignoreHistory bool
+}
+
+var _ workerassign.SlotStore = (*Store)(nil)
+
+// An Option configures a Store. If its value is invalid, Read and Write return an error that wraps
+// workerassign.ErrOption.
+type Option interface{ apply(*Store) }
+
+type option func(*Store)
+
+func (o option) apply(s *Store) { o(s) }
+
+// WithPool sets the name of the pool: 1 to 128 bytes without braces. Each fleet, and each format, has a pool
+// of its own. The default is DefaultPool. The keys of a pool are "ringuid:{name}:slots" and
+// "ringuid:{name}:free". The braces make sure that Redis Cluster keeps both on one node.
+func WithPool(name string) Option {
+	return option(func(s *Store) {
+		if name == "" || len(name) > 128 || strings.ContainsAny(name, "{}") {
+			s.setError("the pool's name is %q; must have 1 to 128 bytes, and no braces", name)
+			return
+		}
+		s.pool = name
+	})
+}
+
+// New returns a store on client. It does not use the server: an invalid argument is an error of Read and
+// Write that wraps workerassign.ErrOption. The client may be a client of one server, of Sentinel or of Redis
+// Cluster, but not a *redis.Ring: it would change to another server, and back, without a new history. The
+// caller closes the client after the generators.
+func New(client redis.UniversalClient, opts ...Option) *Store {
+	s := &Store{client: client, pool: DefaultPool, read: redis.NewScript(readScript), write: redis.NewScript(writeScript)}
+	switch c := client.(type) {
+	case nil:
+		s.setError("the client is nil; must not be nil")
+	case *redis.Ring:
+		s.setError("the client is a *redis.Ring; must be a client of one server, of Sentinel or of Redis Cluster")
+	case *redis.Client:
+		if c == nil {
+			s.setError("the client is nil; must not be nil")
+		}
+	case *redis.ClusterClient:
+		if c == nil {
+			s.setError("the client is nil; must not be nil")
+		}
+	}
+	for _, o := range opts {
+		if o == nil {
+			s.setError("an option is nil; must not be nil")
+			continue
+		}
+		o.apply(s)
+	}
+	s.keys = []string{"ringuid:{" + s.pool + "}:slots", "ringuid:{" + s.pool + "}:free"}
+	return s
+}
+
+// setError records the first invalid argument. Another try does not make it valid.
+func (s *Store) setError(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("%w: %w: stores/redis: %s", workerassign.ErrOption, workerassign.ErrPermanent, fmt.Sprintf(format, args...))
+	}
+}
+
+// String implements workerassign.SlotStore: the addresses in the client's options, and the pool.
+func (s *Store) String() string {
+	if s.err != nil {
+		return "Redis"
+	}
+	address := "an unknown address"
+	switch c := s.client.(type) {
+	case *redis.Client:
+		address = c.Options().Addr
+	case *redis.ClusterClient:
+		address = strings.Join(c.Options().Addrs, ",")
+	}
+	return fmt.Sprintf("Redis at %s, pool %q", address, s.pool)
+}
+
+// Read implements workerassign.SlotStore. Everything in its result is from the same instant. It fails on a
+// replica, whose data may be old, and if Redis may delete the pool to free memory (maxmemory-policy).
+func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+	all := ""
+	if q.All {
+		all = "all"
+	}
+	args := []any{max(q.Free, 0), mathrand.Int32(), q.Name, all, rand.Text()}
+	for _, id := range q.WorkerIDs {
+		args = append(args, id)
+	}
+	reply, err := s.run(ctx, s.client, s.read, args).Slice()
+	if err != nil {
+		return workerassign.PoolState{}, s.error("read", err)
+	}
+	state, err := s.parse(reply)
+	if err != nil {
+		return workerassign.PoolState{}, err
+	}
+	return state, nil
+}
+
+// The elements of the reply of read.lua before the slots.
+const (
+	replySeconds = iota
+	replyMicros
+	replyReplicationID
+	replyRunID
+	replyPolicy
+	replyPoolID
+	replyPool
+	replyHeader // how many there are
+)
+
+// parse returns what a reply of read.lua contains.
+func (s *Store) parse(reply []any) (workerassign.PoolState, error) {
+	text := make([]string, len(reply))
+	for i, element := range reply {
+		var ok bool
+		if text[i], ok = element.(string); !ok {
+			return workerassign.PoolState{}, s.damaged("element %d of a reply is a %T, want a string", i, element)
+		}
+	}
+	if len(text) < replyHeader || (len(text)-replyHeader)%2 != 0 {
+		return workerassign.PoolState{}, s.damaged("a reply has %d elements", len(text))
+	}
+	if policy := text[replyPolicy]; strings.HasPrefix(policy, "allkeys") {
+		return workerassign.PoolState{}, s.permanent(fmt.Errorf("maxmemory-policy is %s, so Redis may delete the pool to free memory", policy), adviceEviction)
+	}
+	seconds, err1 := strconv.ParseInt(text[replySeconds], 10, 64)
+	micros, err2 := strconv.ParseInt(text[replyMicros], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return workerassign.PoolState{}, s.damaged("the time: %v", err)
+	}
+	if text[replyReplicationID] == "" || text[replyRunID] == "" {
+		return workerassign.PoolState{}, s.permanent(errors.New("INFO has no master_replid or no run_id"), adviceNoHistory)
+	}
+	h := history{server: text[replyReplicationID] + "/" + text[replyRunID], poolID: text[replyPoolID]}
+	if s.ignoreHistory {
+		h.server = "ignored"
+	}
+	state := workerassign.PoolState{Now: time.UnixMilli(seconds*1000 + micros/1000).UTC(), History: h.String()}
+	var err error
+	if record := text[replyPool]; record != "" {
+		if state.Pool, err = decodePool(record); err != nil {
+			return workerassign.PoolState{}, s.damaged("the pool's record is %q: %v", record, err)
+		}
+	}
+	for i := replyHeader; i < len(text); i += 2 {
+		slot, err := decodeSlot(text[i], text[i+1])
+		if err != nil {
+			return workerassign.PoolState{}, s.damaged("the record of worker ID %s is %q: %v", text[i], text[i+1], err)
+		}
+		state.Slots = append(state.Slots, slot)
+	}
+	return state, nil
+}
+
+// A history identifies what a pool is kept by: a server since its start, and the pool itself since its
+// creation. The pool's ID distinguishes a pool from one that was deleted, for example by FLUSHALL, although both
+// have the same revisions.
+type history struct {
+	server string // replication ID/run ID
+	poolID string
+}
+
+// String returns the history as the text of workerassign.PoolState. A server's part has no further slash.
+func (h history) String() string { return h.server + "/" + h.poolID }
+
+// parseHistory parses the result of history.String. ok is false if it is not one.
+func parseHistory(text string) (h history, ok bool) {
+	n := strings.LastIndexByte(text, '/')
+	if n <= 0 || n == len(text)-1 {
+		return history{}, false
+	}
+	return history{server: text[:n], poolID: text[n+1:]}, true
+}
+
+// Write implements workerassign.SlotStore. It sends the command once, whatever MaxRetries in the client's
+// options is: if a reply is lost, the result is an error.
+func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+	h, ok := parseHistory(w.History)
+	if s.err == nil && !ok {
+		return false, nil // it is no history of any server
+	}
+	if s.ignoreHistory {
+		h.server = ""
+	}
+	args := []any{h.server, h.poolID, ""}
+	if w.Pool != nil {
+		args[2] = encodePool(*w.Pool)
+	}
+	for i, slot := range w.Slots {
+		replaced := ""
+		if w.Replaced != nil {
+			replaced = w.Replaced[i].Token + " " + strconv.FormatInt(w.Replaced[i].Until.UnixMilli(), 10)
+		}
+		args = append(args, slot.WorkerID, encodeSlot(slot), replaced)
+	}
+	written, err := s.run(ctx, once{s.client}, s.write, args).Int()
+	if err != nil {
+		return false, s.error("write", err)
+	}
+	return written == 1, nil
+}
+
+// run runs a script. It returns when ctx ends: go-redis does not end a command whose reply it waits for. The
+// goroutine of the command then ends after the client's timeouts.
+func (s *Store) run(ctx context.Context, c redis.Scripter, script *redis.Script, args []any) *redis.Cmd {
+	failed := redis.NewCmd(ctx)
+	if s.err != nil {
+		failed.SetErr(s.err)
+		return failed
+	}
+	if err := ctx.Err(); err != nil {
+		failed.SetErr(err)
+		return failed
+	}
+	done := make(chan *redis.Cmd, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil { // of a hook of the client
+				panicked := redis.NewCmd(ctx)
+				panicked.SetErr(fmt.Errorf("the client panicked: %v", p))
+				done <- panicked
+			}
+		}()
+		done <- script.Run(ctx, c, s.keys, args...)
+	}()
+	select {
+	case cmd := <-done:
+		return cmd
+	case <-ctx.Done():
+		failed.SetErr(ctx.Err())
+		return failed
+	}
+}
+
+// once runs scripts without sending a command again after a lost connection, when it is not known whether the
+// server has executed it. It follows redirections of a cluster.
+type once struct{ redis.UniversalClient }
+
+// Eval implements redis.Scripter.
+func (c once) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return c.process(ctx, "eval", script, keys, args)
+}
+
+// EvalSha implements redis.Scripter.
+func (c once) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
+	return c.process(ctx, "evalsha", sha1, keys, args)
+}
+
+func (c once) process(ctx context.Context, command, script string, keys []string, args []any) *redis.Cmd {
+	all := []any{command, script, len(keys)}
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	c.Process(ctx, onceCmd{cmd}) // the error is in cmd
+	return cmd
+}
+
+// onceCmd is a command that is not sent again.
+type onceCmd struct{ *redis.Cmd }
+
+// NoRetry implements redis.Cmder.
+func (onceCmd) NoRetry() bool { return true }

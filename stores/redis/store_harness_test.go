@@ -1,0 +1,80 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// connect returns a client that is closed at the end of the test.
+func connect(t testing.TB, address string) *goredis.Client {
+	c := goredis.NewClient(&goredis.Options{Addr: address, MaxRetryBackoff: 50 * time.Millisecond})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// newStore returns a store on a pool of its own, on the server that AddressEnv names or on one that it starts.
+func newStore(t testing.TB, opts ...redis.Option) (*redis.Store, *goredis.Client, string) {
+	c := connect(t, redistest.Address(t))
+	pool := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), rand.Uint64())
+	t.Cleanup(func() { c.Del(context.Background(), hashKey(pool), indexKey(pool)) })
+	return redis.New(c, append([]redis.Option{redis.WithPool(pool)}, opts...)...), c, pool
+}
+
+func hashKey(pool string) string  { return "ringuid:{" + pool + "}:slots" }
+func indexKey(pool string) string { return "ringuid:{" + pool + "}:free" }
+
+// read reads the pool; an error fails the test.
+func read(t testing.TB, s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
+	t.Helper()
+	state, err := s.Read(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// write makes a write and fails the test unless its result is want.
+func write(t testing.TB, s workerassign.SlotStore, w workerassign.SlotWrite, want bool) {
+	t.Helper()
+	ok, err := s.Write(context.Background(), w)
+	if err != nil || ok != want {
+		t.Fatalf("Write() = %t, %v; want %t", ok, err, want)
+	}
+}
+
+// ids returns the worker IDs of slots in ascending order.
+func ids(slots []workerassign.Slot) []int64 {
+	ids := []int64{}
+	for _, s := range slots {
+		ids = append(ids, s.WorkerID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// createPool writes a pool with n slots, which are free in the order of their worker IDs, the first one a
+// second ago.
+func createPool(t testing.TB, s workerassign.SlotStore, n int64) workerassign.PoolState {
+	t.Helper()
+	state := read(t, s, workerassign.SlotQuery{})
+	p := workerassign.Pool{Revision: 1, Format: "f", Slots: n, History: state.History, Since: state.Now,
+		Horizon: time.Minute, Fencing: time.Second + 1, Skew: time.Second}
+	w := workerassign.SlotWrite{History: state.History, Pool: &p}
+	for id := range n {
+		w.Slots = append(w.Slots, workerassign.Slot{WorkerID: id, Revision: 1, History: state.History, Written: state.Now,
+			From: state.Now, Until: state.Now, FreeAt: state.Now.Add(time.Duration(id-1000) * time.Millisecond)})
+	}
+	write(t, s, w, true)
+	return read(t, s, workerassign.SlotQuery{})
+}

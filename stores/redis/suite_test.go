@@ -1,0 +1,74 @@
+package redis_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// harness starts a primary with a replica, behind a proxy, and returns how to open stores and inject faults.
+func harness(t *testing.T) assigntest.Harness {
+	primary := redistest.StartWithClock(t)
+	replica := primary.Replica()
+	p := newProxy(t, primary.Address())
+	var offset time.Duration
+	return assigntest.Harness{
+		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+			return redis.New(connect(tb, p.address()), redis.WithPool(pool))
+		},
+		Faults: assigntest.Faults{
+			Kill: func(testing.TB) { primary.Kill() },
+			Start: func(testing.TB) {
+				primary.Restart()
+				replica.WaitSynced(primary) // the replication ID changes when the replica comes back
+			},
+			Pause:  func(testing.TB) { primary.Pause() },
+			Resume: func(testing.TB) { primary.Resume() },
+			LoseWrites: func(_ testing.TB, write func()) {
+				replica.WaitSynced(primary)
+				replica.Disconnect()
+				write()
+				primary.Kill()
+				replica.Promote()
+				primary = replica
+				replica = primary.Replica()
+				p.setTarget(primary.Address())
+			},
+			LoseRequests: func(_ testing.TB, call func()) { p.during(loseRequests, call) },
+			LoseReplies:  func(_ testing.TB, call func()) { p.during(loseReplies, call) },
+			DelayWrites: func(_ testing.TB, write func()) (deliver func()) {
+				p.during(delayRequests, write)
+				return p.deliver
+			},
+			StepClock: func(_ testing.TB, d time.Duration) {
+				offset += d
+				primary.SetClock(offset)
+			},
+		},
+	}
+}
+
+// The store fulfils the contract of workerassign.SlotStore.
+func TestStoreSuite(t *testing.T) {
+	t.Parallel()
+	assigntest.RunStoreTests(t, harness(t))
+}
+
+// Recycled on the store keeps invariant 1, with its default times.
+func TestAssignerSuite(t *testing.T) {
+	t.Parallel()
+	h := harness(t)
+	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(h.NewStore(tb, pool), workerassign.WithNewPool())
+		},
+		Faults:    h.Faults,
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: workerassign.DefaultClockBound,
+		Recycles:  true,
+	})
+}

@@ -1,0 +1,114 @@
+-- Compares and swaps the pool's record and slots, together with the history. It checks everything first,
+-- so that it writes everything or nothing.
+-- KEYS: the pool's hash, the index of its slots by the time at which they become free.
+-- ARGV: the history as 'replication ID/run ID', or '' in a test that turns the comparison off; the pool's
+-- ID; the pool's new record or ''; and then the slots, each as its worker ID, its new record, and the token and until of
+-- the record that is replaced, separated by a space, or '' if only the revision is compared.
+-- Reply: 1 if the records are written, otherwise 0.
+local replication = redis.call('INFO', 'replication')
+if not string.find(replication, 'role:master', 1, true) then
+	return redis.error_reply('READONLY this server is a replica')
+end
+if ARGV[1] ~= '' then
+	local history = (string.match(replication, 'master_replid:(%x+)') or '') .. '/' ..
+		(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '')
+	if history ~= ARGV[1] then
+		return 0
+	end
+end
+local id, slots = unpack(redis.call('HMGET', KEYS[1], 'id', 'slots'))
+if id ~= ARGV[2] then
+	return 0 -- the pool was deleted, and may be another one now
+end
+
+-- matches reports whether a new record replaces the revision of the one that is there.
+local function matches(record, new)
+	return (record and cjson.decode(record).rev or 0) == new.rev - 1
+end
+
+local values = {}
+local function set(field, value)
+	values[#values + 1] = field
+	values[#values + 1] = value
+end
+
+if ARGV[3] ~= '' then
+	if not matches(redis.call('HGET', KEYS[1], 'pool'), cjson.decode(ARGV[3])) then
+		return 0
+	end
+	set('pool', ARGV[3])
+end
+
+local lists = {} -- for each name: the worker IDs of the slots whose last holder has it, as a set
+local function list(name)
+	if not lists[name] then
+		lists[name] = {}
+		for slot in string.gmatch(redis.call('HGET', KEYS[1], 'name:' .. name) or '', '%d+') do
+			lists[name][slot] = true
+		end
+	end
+	return lists[name]
+end
+
+local scores = {}
+slots = tonumber(slots or '0')
+for i = 4, #ARGV, 3 do
+	local slot, value = ARGV[i], ARGV[i + 1]
+	local record, new = redis.call('HGET', KEYS[1], 'slot:' .. slot), cjson.decode(value)
+	if not matches(record, new) then
+		return 0
+	end
+	if record and ARGV[i + 2] ~= '' then
+		local old = cjson.decode(record)
+		if old.token .. ' ' .. string.format('%.0f', old['until']) ~= ARGV[i + 2] then
+			return 0 -- a server that was replaced and returns has another record of this revision
+		end
+	end
+	set('slot:' .. slot, value)
+	scores[#scores + 1] = string.format('%.0f', new.freeAt)
+	scores[#scores + 1] = slot
+	local name = ''
+	if record then
+		name = cjson.decode(record).name
+	else
+		slots = slots + 1
+	end
+	if name ~= new.name then
+		if name ~= '' then
+			list(name)[slot] = nil
+		end
+		if new.name ~= '' then
+			list(new.name)[slot] = true
+		end
+	end
+end
+if #values == 0 then
+	return 1 -- there is nothing to write
+end
+
+redis.call('ZCARD', KEYS[2]) -- fails here, and not later, if the key has another type
+set('slots', slots)
+local unused = {}
+for name, members in pairs(lists) do
+	local ids = {}
+	for slot in pairs(members) do
+		ids[#ids + 1] = slot
+	end
+	if #ids > 0 then
+		table.sort(ids)
+		set('name:' .. name, table.concat(ids, ','))
+	else
+		unused[#unused + 1] = 'name:' .. name
+	end
+end
+-- unpack has a limit.
+for i = 1, #values, 1000 do
+	redis.call('HSET', KEYS[1], unpack(values, i, math.min(i + 999, #values)))
+end
+for _, field in ipairs(unused) do
+	redis.call('HDEL', KEYS[1], field)
+end
+for i = 1, #scores, 1000 do
+	redis.call('ZADD', KEYS[2], unpack(scores, i, math.min(i + 999, #scores)))
+end
+return 1

@@ -1,0 +1,28 @@
+package zookeeper
+
+import (
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// What the store costs: see the parts.
+func TestMeasure(t *testing.T) {
+	s := zookeepertest.Start(t)
+	target := fleettest.Target{
+		Name: "ZooKeeper " + s.Version(),
+		Open: func(pool string) workerassign.SlotStore { return New(dial(t, s.Address()), WithPath("/"+pool)) },
+	}
+	fleettest.Measure(t, target, fleettest.Assigns, fleettest.Starts)
+}
+
+func BenchmarkAssign(b *testing.B) {
+	fleettest.BenchmarkAssign(b, New(dial(b, zookeepertest.Start(b).Address())))
+}
+
+func BenchmarkReserve(b *testing.B) {
+	s := zookeepertest.Start(b)
+	fleettest.BenchmarkReserve(b, func() workerassign.SlotStore { return New(dial(b, s.Address())) })
+}

@@ -1,0 +1,102 @@
+package zookeeper
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// sessionTimeout is short, so that clients notice a server that was killed.
+const sessionTimeout = 2 * time.Second
+
+// discard is a log without output.
+type discard struct{}
+
+func (discard) Printf(string, ...any) {}
+
+// dial returns a connection, which is closed at the end of the test.
+func dial(tb testing.TB, servers ...string) *zk.Conn {
+	tb.Helper()
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(discard{}), zk.WithLogInfo(false))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(conn.Close)
+	return conn
+}
+
+// faults returns a server with a proxy before it, and the faults of both.
+func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
+	s := zookeepertest.StartWithClock(tb)
+	p := testserver.NewProxy(tb, s.Address())
+	var offset time.Duration
+	return p, assigntest.Faults{
+		Kill:         func(testing.TB) { s.Kill() },
+		Start:        func(testing.TB) { s.Restart() },
+		Pause:        func(testing.TB) { s.Pause() },
+		Resume:       func(testing.TB) { s.Continue() },
+		LoseRequests: p.LoseRequests,
+		LoseReplies:  p.LoseReplies,
+		StepClock: func(_ testing.TB, d time.Duration) {
+			offset += d
+			s.SetClock(offset)
+		},
+		Without: map[string]string{
+			"LoseWrites":  "ZooKeeper loses no acknowledged writes; TestRestoredBackup restores a backup",
+			"DelayWrites": "the server drops the requests of a connection when the session has a new one",
+		},
+	}
+}
+
+// The store fulfils the contract of a slot store.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	p, f := faults(t)
+	assigntest.RunStoreTests(t, assigntest.Harness{
+		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+			return New(dial(tb, p.Address()), WithPath("/tests/"+pool))
+		},
+		Faults: f,
+	})
+}
+
+// Recycled keeps invariant 1 on the store.
+func TestRecycled(t *testing.T) {
+	t.Parallel()
+	p, f := faults(t)
+	const bound = 500 * time.Millisecond
+	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(New(dial(tb, p.Address()), WithPath("/tests/"+pool)), workerassign.WithNewPool(),
+				workerassign.WithClockBound(bound), workerassign.WithSkew(bound))
+		},
+		Faults:    f,
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: bound,
+		Recycles:  true,
+	})
+}
+
+// The ensemble of the environment passes the tests that require no faults.
+func TestServers(t *testing.T) {
+	if os.Getenv(zookeepertest.ServersEnv) == "" {
+		t.Skip(zookeepertest.ServersEnv, " is not set; TestStore has the same tests on a server of its own")
+	}
+	servers := zookeepertest.Servers(t)
+	none := "the servers are not the test's own"
+	path := "/ringuid-test-" + time.Now().UTC().Format("20060102T150405.000000000")
+	assigntest.RunStoreTests(t, assigntest.Harness{
+		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+			return New(dial(tb, servers...), WithPath(path+"/"+pool))
+		},
+		Faults: assigntest.Faults{Without: map[string]string{"Kill": none, "Start": none, "Pause": none, "Resume": none, "LoseWrites": none,
+			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none}},
+	})
+}

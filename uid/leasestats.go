@@ -1,0 +1,15 @@
+package uid
+
+import (
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+)
+
+// setLease sets the fields about the lease in use. since is when it was taken into use.
+func (st *Stats) setLease(h *leasing.HeldLease, since time.Time, losses uint64) {
+	st.LeaseSince, st.LostLeases = since.Round(0).UTC(), losses
+	if granted, layout := h.Granted(), st.Format.layout; granted <= layout.MaxDelta() {
+		st.LeaseBounded, st.LeaseUntil = true, st.Format.base.Time(granted)
+	}
+}

@@ -1,0 +1,102 @@
+package uid
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Invariant 1, R1 to R8: a fleet on a bad slot store, on bad hosts and with bad clocks generates no UID twice, and
+// recovers by itself. A failure names its seed, and -sim.seed replays it.
+func TestSimulationOfRecycled(t *testing.T) {
+	if *simSeed == 0 {
+		t.Parallel()
+	}
+	synctest.Test(t, testSimulationOfRecycled) // the pauses of Recycled take no time
+}
+
+func testSimulationOfRecycled(t *testing.T) {
+	if *simSeed != 0 {
+		f := newSlotFleet(*simSeed, "")
+		if err := f.run(slotFleetEvents); err != nil {
+			t.Errorf("seed %d: %v", *simSeed, err)
+		}
+		t.Log(strings.Join(f.trace, "\n"))
+		return
+	}
+	seeds := *simSeeds / 5
+	if testing.Short() || raceEnabled {
+		seeds = min(seeds, 100)
+	}
+	var sum slotFleet
+	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
+		f := newSlotFleet(seed, "")
+		if err := f.run(slotFleetEvents); err != nil {
+			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed, seed, err)
+		}
+		sum.units, sum.starts, sum.refusals, sum.lost = sum.units+f.units, sum.starts+f.starts, sum.refusals+f.refusals, sum.lost+f.lost
+		sum.lateWrites, sum.failedSwaps, sum.failovers = sum.lateWrites+f.lateWrites, sum.failedSwaps+f.failedSwaps, sum.failovers+f.failovers
+		sum.lostLeases, sum.changes = sum.lostLeases+f.lostLeases, sum.changes+f.changes
+		sum.fullPools, sum.heldSlots = sum.fullPools+f.fullPools, sum.heldSlots+f.heldSlots
+		sum.handOvers, sum.staleWrites = sum.handOvers+f.handOvers, sum.staleWrites+f.staleWrites
+	}
+	t.Logf("%d seeds: %d time units stamped by %d processes, %d leases changed, %d lost; %d failovers; replies lost: %d; late writes that were made: %d; "+
+		"swaps that failed: %d; refused: %d for their clock, %d times the pool was full, %d times a slot was held; "+
+		"%d processes were replaced when their grant ended; %d writes after a failover expected the slot's revision",
+		seeds, sum.units, sum.starts, sum.changes, sum.lostLeases, sum.failovers, sum.lost, sum.lateWrites, sum.failedSwaps, sum.refusals, sum.fullPools, sum.heldSlots,
+		sum.handOvers, sum.staleWrites)
+	for _, n := range []int64{sum.units, sum.starts, sum.refusals, sum.lost, sum.lateWrites, sum.failedSwaps, sum.failovers, sum.lostLeases, sum.changes, sum.fullPools, sum.heldSlots,
+		sum.handOvers, sum.staleWrites} {
+		if n == 0 {
+			t.Error("something never happened")
+		}
+	}
+}
+
+// mostBrokenSeeds is how many seeds may be necessary to find a broken rule.
+const mostBrokenSeeds = 200
+
+// The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it.
+func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
+	if raceEnabled {
+		t.Skip("it searches hundreds of seeds in one goroutine; make test also runs it without the race detector")
+	}
+	first := max(*simSeed, 1)
+	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
+		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
+		t.Run(broken, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			synctest.Test(t, func(t *testing.T) { // Recycled's pauses take no time
+				for n := range uint64(mostBrokenSeeds) {
+					if err := newSlotFleet(first+n, broken).run(slotFleetEvents); err != nil {
+						t.Logf("%d seeds: %.200s", n+1, err.Error())
+						return
+					}
+				}
+				t.Errorf("%d seeds do not show it", mostBrokenSeeds)
+			})
+			t.Logf("it took %v", time.Since(begin).Round(time.Millisecond))
+		})
+	}
+}
+
+// A seed can be replayed: it gives the same events each time.
+func TestSimulationOfRecycledIsReproducible(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(5) {
+			var traces [2]string
+			for i := range traces {
+				f := newSlotFleet(seed+1, "")
+				if err := f.run(slotFleetEvents); err != nil {
+					t.Fatal(err)
+				}
+				traces[i] = strings.Join(f.trace, "\n")
+			}
+			if traces[0] != traces[1] || len(traces[0]) < 1000 {
+				t.Errorf("seed %d gives other events the second time", seed+1)
+			}
+		}
+	})
+}

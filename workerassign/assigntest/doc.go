@@ -1,0 +1,34 @@
+// Package assigntest tests stores and assigners of worker IDs: those of ringuid, and your own.
+//
+//   - [RunStoreTests] tests whether a workerassign.SlotStore fulfils its contract.
+//   - [RunAssignerTests] tests whether a workerassign.Assigner keeps invariant 1: a worker ID and a
+//     time unit belong to at most one lease.
+//   - [Memory] is a SlotStore in memory with faults, for tests and simulations of generators.
+//
+// The test of a store is a function with a [Harness], which opens clients of the store and injects faults:
+//
+//	func TestStore(t *testing.T) {
+//		server := startServer(t)
+//		assigntest.RunStoreTests(t, assigntest.Harness{
+//			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+//				return mystore.New(server.Dial(tb), mystore.WithPrefix(pool))
+//			},
+//			Faults: assigntest.Faults{
+//				Kill:  server.Kill,
+//				Start: server.Start,
+//				Without: map[string]string{
+//					"Pause":      "the server runs in this process",
+//					"LoseWrites": "the server has no replica",
+//					// and so on
+//				},
+//			},
+//		})
+//	}
+//
+// With a store that fails them, generators can generate a UID twice. The rules R1 to R8, which failures name,
+// are in doc/design.md, section 8.
+//
+// A fault that the harness cannot inject must be listed in Faults.Without with the reason. Its tests are
+// skipped, and the output says why. A fault that is neither set nor listed fails its tests, so that none
+// is forgotten.
+package assigntest

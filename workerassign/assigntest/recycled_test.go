@@ -1,0 +1,35 @@
+package assigntest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// recycledHarness returns a harness of Recycled on stores in memory.
+func recycledHarness(s *memoryServer, opts ...workerassign.RecycledOption) AssignerHarness {
+	const bound = 200 * time.Millisecond // short, so that slots whose leases were not released become free soon
+	opts = append([]workerassign.RecycledOption{workerassign.WithNewPool(), workerassign.WithClockBound(bound), workerassign.WithSkew(0)}, opts...)
+	return AssignerHarness{
+		NewAssigner: func(_ testing.TB, pool string) workerassign.Assigner {
+			return workerassign.NewRecycled(s.pool(pool).Client(""), opts...)
+		},
+		Faults:    s.faults(),
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: bound,
+		Recycles:  true,
+		Request:   workerassign.Request{MaxWorkerID: 15},
+	}
+}
+
+func TestRecycledOnMemory(t *testing.T) {
+	RunAssignerTests(t, recycledHarness(newMemoryServer()))
+}
+
+func TestRecycledOnMemoryWithoutLoss(t *testing.T) {
+	h := recycledHarness(newMemoryServer(WithNoLoss()))
+	h.LoseWrites = nil
+	h.Without = map[string]string{"LoseWrites": "the store loses none"}
+	RunAssignerTests(t, h)
+}

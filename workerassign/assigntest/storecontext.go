@@ -1,0 +1,124 @@
+package assigntest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A call whose context has ended fails and writes nothing.
+func testContextEnded(t *storeTest) {
+	s := t.create(1, newSlot)
+	for range 10 {
+		t.inTime("a call with a context that has ended", 0, func(ctx context.Context) {
+			<-ctx.Done()
+			if _, err := t.store.Read(ctx, workerassign.SlotQuery{All: true}); err == nil {
+				t.Errorf("Read with a context that has ended returned no error")
+			}
+			w := workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(s.Slots[0], "x")}}
+			if written, err := t.store.Write(ctx, w); err == nil {
+				t.Errorf("Write with a context that has ended returned %v and no error", written)
+			}
+		})
+	}
+	t.checkUnchanged(s, "writes with a context that had ended")
+}
+
+// If a context ends during a write, what Write returns is true nevertheless: true means made, false means
+// not made, an error means either.
+func testContextEndsDuringCalls(t *storeTest) {
+	s := t.create(2, newSlot)
+	slots := s.Slots
+	failed, made := 0, 0
+	var longest time.Duration // that a write took
+	for n := range 120 {
+		bound := callTimeout
+		if n > 10 {
+			bound = rand.N(2*longest + time.Microsecond)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), bound)
+		w := workerassign.SlotWrite{History: s.History}
+		for _, slot := range slots {
+			w.Slots = append(w.Slots, next(slot, fmt.Sprint("token ", n)))
+		}
+		started := time.Now()
+		written, err := t.store.Write(ctx, w)
+		took := time.Since(started)
+		cancel()
+		if n <= 10 {
+			longest = max(longest, took)
+		}
+		if took > bound+5*time.Second {
+			t.Fatalf("Write returned %v after its context ended", took-bound)
+		}
+		state := t.read(t.store, workerassign.SlotQuery{WorkerIDs: []int64{0, 1}})
+		all, none := isMade(state, w)
+		switch {
+		case !all && !none:
+			t.Fatalf("a write that returned %v, %v was made in part", written, err)
+		case err != nil:
+			failed++
+		case written && !all:
+			t.Fatal("Write returned true when its context ended, but the write was not made")
+		case !written:
+			// The slots are those of the last read, unless an earlier write was made after it.
+			if all {
+				t.Fatal("Write returned false when its context ended, but the write was made")
+			}
+		default:
+			made++
+		}
+		slots = state.Slots
+	}
+	if made < 10 {
+		t.Errorf("%d of 120 writes returned true, although 10 of them had time enough", made)
+	}
+	t.Logf("%d writes returned true, and %d failed because their contexts ended", made, failed)
+}
+
+// Calls leave no goroutines behind, whether they succeed or fail.
+func testNoGoroutineLeak(t *storeTest) {
+	s := t.create(1, newSlot)
+	calls := func() {
+		var running sync.WaitGroup
+		for range 4 {
+			running.Go(func() {
+				for n := range 50 {
+					bound := callTimeout
+					if n%2 == 1 {
+						bound = rand.N(time.Millisecond)
+					}
+					ctx, cancel := context.WithTimeout(context.Background(), bound)
+					state, err := t.store.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
+					if err == nil && len(state.Slots) == 1 {
+						t.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(state.Slots[0], "x")}})
+					}
+					cancel()
+				}
+			})
+		}
+		running.Wait()
+	}
+	calls() // opens connections, which may have goroutines
+	time.Sleep(100 * time.Millisecond)
+	before := runtime.NumGoroutine()
+	calls()
+	const tolerated = 30 // connections that were opened again; the calls were 200
+	var after int
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if after = runtime.NumGoroutine(); after <= before+tolerated {
+			return
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+	}
+	buf := make([]byte, 1<<16)
+	t.Errorf("there were %d goroutines before 200 calls and %d after them: the store starts goroutines that do not end\n%s",
+		before, after, buf[:runtime.Stack(buf, true)])
+}

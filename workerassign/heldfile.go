@@ -1,0 +1,124 @@
+package workerassign
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// A heldFile is a file with the record of one worker ID that one process holds from the start of a lease
+// to its end. No other process can open it meanwhile.
+//
+// The content is lines of fields, like that of a slot file: a header, the identities of the file, its
+// lock file and the machine, the record, and a checksum. So a copy of the file is noticed.
+type heldFile struct {
+	file    *File // for its path, its header, its lock, and the steps of replacing it
+	path    string
+	lock    *os.File
+	machine string
+	marked  bool // whether the lock file shows that there is a file
+}
+
+// openHeldFile locks the file of f, and returns its record, or nil if there was never a file. The caller
+// must call close.
+//
+// Errors wrap ErrInUse if another process, or another assigner of this one, has the file, ErrCorrupt if
+// the file is missing, has the wrong content or is a copy, or ErrFile.
+func openHeldFile(f *File, machine string) (_ *heldFile, record *lineDecoder, err error) {
+	path, err := resolvePath(f.path)
+	if err != nil {
+		return nil, nil, f.wrapError(err)
+	}
+	lock, err := f.tryLockFile(path + ".lock")
+	if errors.Is(err, errLockHeld) {
+		return nil, nil, fmt.Errorf("%w: another process, or another assigner of this process, has %s: end it first, or use another file and another worker ID", ErrInUse, f.path)
+	} else if err != nil {
+		return nil, nil, f.wrapError(err)
+	}
+	h := &heldFile{file: f, path: path, lock: lock, machine: machine}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	info, err := lock.Stat()
+	if err != nil {
+		return nil, nil, f.wrapError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, f.wrapError(fmt.Errorf("the lock file %s is not a regular file", lock.Name()))
+	}
+	h.marked = info.Size() > 0
+	record, err = h.read()
+	return h, record, err
+}
+
+// heldFileAdvice says what to do about a file that cannot be used.
+const heldFileAdvice = "restore its latest content on this machine; or make sure that no process uses the worker ID, and delete the file and its lock file"
+
+// read returns the record in the file; nil if there was never a file.
+func (h *heldFile) read() (*lineDecoder, error) {
+	data, id, err := readIdentified(h.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && h.marked:
+		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+heldFileAdvice, ErrCorrupt, h.file.path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, h.file.wrapError(err)
+	}
+	lockID, err := fileID(h.lock)
+	if err != nil {
+		return nil, h.file.wrapError(err)
+	}
+	data, ok := cutChecksum(data)
+	d := &lineDecoder{rest: string(data), failed: !ok}
+	d.prefix(h.file.header)
+	wantID, wantLockID, wantMachine := d.text(), d.text(), d.text()
+	d.prefix("\n")
+	switch {
+	case d.failed:
+		return nil, h.corrupt(errFileText)
+	case wantMachine != h.machine:
+		return nil, h.corrupt(errors.New("it was written on another machine"))
+	case wantID != id || wantLockID != lockID:
+		return nil, h.corrupt(errors.New("it, or its lock file, is a copy, which may be older than the original"))
+	}
+	return d, nil
+}
+
+// corrupt returns the error for a file that cannot be used.
+func (h *heldFile) corrupt(err error) error {
+	return fmt.Errorf("%w: %s: %w: "+heldFileAdvice, ErrCorrupt, h.file.path, err)
+}
+
+// write replaces the record, and returns when it is on disk. After an error, the file has the record before
+// or this one.
+func (h *heldFile) write(record func(e *lineEncoder)) error {
+	lockID, err := fileID(h.lock)
+	if err != nil {
+		return h.file.wrapError(err)
+	}
+	err = h.file.replaceContent(h.path, h.lock, func(file *os.File) ([]byte, error) {
+		id, err := fileID(file)
+		e := &lineEncoder{text: []byte(h.file.header)}
+		e.texts(id, lockID, h.machine)
+		record(e)
+		return appendChecksum(append(e.text, '\n')), err
+	})
+	if err == nil && !h.marked {
+		err = h.file.markLock(h.lock)
+		h.marked = err == nil
+	}
+	if err == nil {
+		err = h.file.verifyLock(h.lock)
+	}
+	if err != nil {
+		return h.file.wrapError(err)
+	}
+	return nil
+}
+
+// close lets other processes open the file.
+func (h *heldFile) close() { h.lock.Close() }

@@ -1,0 +1,111 @@
+package workerassign
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
+)
+
+// State returns the pool with all its slots: who holds which worker ID, and until when. It is for
+// operators and monitoring: it reads all slots.
+func (r *Recycled) State(ctx context.Context) (PoolState, error) {
+	if err := r.usable(); err != nil {
+		return PoolState{}, err
+	}
+	return r.store.Read(ctx, SlotQuery{All: true})
+}
+
+// RaiseFloor makes sure that no lease begins before floor, and ends all leases. An operator calls it when
+// the store has lost writes that it does not know about, for example after a backup was restored, before
+// any generator can reach the store again. floor must be later than any UID time that was granted: the
+// present, plus the pool's H and M, is enough if the old store no longer acknowledges anything. doc/fleet.md
+// has the procedure for each store, and a program. If the store has no pool, RaiseFloor returns an error that
+// wraps ErrPool.
+//
+// Every slot is written, so that every lease that was taken before fails to extend. If RaiseFloor returns
+// an error, call it again: it may have raised the floor for a part of the slots.
+func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
+	if err := r.usable(); err != nil {
+		return err
+	}
+	floor = roundUp(floor)
+	log := safelog.NewQueue(r.cfg.loggerFor(Request{}))
+	defer log.Flush(logFlushTimeout)
+	var state PoolState
+	retry := newSwapRetry()
+	for {
+		s, err := r.store.Read(ctx, SlotQuery{All: true})
+		switch {
+		case err != nil:
+			return fmt.Errorf("workerassign: cannot read the pool in %s: %w", r.store, err)
+		case s.Pool.Revision == 0:
+			return fmt.Errorf("%w: there is no pool in %s whose floor could be raised", ErrPool, r.store)
+		}
+		p := s.Pool
+		p.Revision++
+		p.Floor = later(p.Floor, floor)
+		if p.History != s.History {
+			p.noteHistory(s, log)
+		}
+		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		if err != nil {
+			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)
+		}
+		if ok {
+			state = s
+			break
+		}
+		if err := retry.wait(ctx); err != nil {
+			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)
+		}
+	}
+	for _, slot := range state.Slots {
+		if err := r.raiseSlot(ctx, slot, floor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raiseSlot ends the lease on a slot, and raises its until to the floor.
+func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) error {
+	retry := newSwapRetry()
+	for {
+		s, err := r.store.Read(ctx, SlotQuery{WorkerIDs: []int64{slot.WorkerID}})
+		if err != nil {
+			return fmt.Errorf("workerassign: cannot read the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
+		}
+		if len(s.Slots) != 1 {
+			return missingSlotError(s.Pool, slot.WorkerID)
+		}
+		old := s.Slots[0]
+		slot = old
+		slot.Revision++
+		slot.Token = ""
+		slot.Until = later(slot.Until, floor)
+		slot.Written, slot.FreeAt = s.nowUp(), slot.Until
+		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}, Replaced: []Slot{old}})
+		if err != nil {
+			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
+		}
+		if ok {
+			return nil
+		}
+		if err := retry.wait(ctx); err != nil {
+			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
+		}
+	}
+}
+
+// usable returns an error if the assigner was not created correctly.
+func (r *Recycled) usable() error {
+	if r == nil {
+		return fmt.Errorf("%w: the *Recycled is nil; create it with NewRecycled", ErrOption)
+	}
+	if r.store == nil && r.cfg.err == nil {
+		return fmt.Errorf("%w: the Recycled is the zero value; create it with NewRecycled", ErrOption)
+	}
+	return r.cfg.err
+}

@@ -1,0 +1,157 @@
+package workerassign_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// Invalid options are errors of each method, which name the value. Nothing is read or written.
+func TestRecycledOptions(t *testing.T) {
+	type opts = []workerassign.RecycledOption
+	for _, tt := range []struct {
+		opts opts
+		part string
+	}{
+		{opts{workerassign.WithName("")}, "0 bytes"},
+		{opts{workerassign.WithName(strings.Repeat("n", 129))}, "129 bytes"},
+		{opts{workerassign.WithName("a\xff")}, `"a\xff"`},
+		{opts{workerassign.WithName("a\x00b")}, `"a\x00b"`},
+		{opts{workerassign.WithWorkerID(-1)}, "-1"},
+		{opts{workerassign.WithFirstWorkerID(-2)}, "-2"},
+		{opts{workerassign.WithFirstWorkerID(10), workerassign.WithWorkerID(9)}, "10"},
+		{opts{workerassign.WithWorkerID(9), workerassign.WithFirstWorkerID(10)}, "9"},
+		{opts{workerassign.WithHorizon(0)}, "0s"},
+		{opts{workerassign.WithHorizon(-time.Second)}, "-1s"},
+		{opts{workerassign.WithHorizon(5 * time.Second)}, "5s"},
+		{opts{workerassign.WithHorizon(math.MaxInt64)}, "2562047h"},
+		{opts{workerassign.WithClockBound(75 * time.Second)}, "1m15s"},
+		{opts{workerassign.WithFencing(-time.Second)}, "-1s"},
+		{opts{workerassign.WithFencing(math.MaxInt64)}, "2562047h"},
+		{opts{workerassign.WithSkew(-time.Second)}, "-1s"},
+		{opts{workerassign.WithSkew(math.MaxInt64)}, "2562047h"},
+		{opts{workerassign.WithClockBound(0)}, "0s"},
+		{opts{workerassign.WithClockBound(-time.Second)}, "-1s"},
+		{opts{workerassign.WithTimeout(0)}, "0s"},
+		{opts{workerassign.WithLogger(nil)}, "logger"},
+		{opts{nil}, "nil"},
+	} {
+		store := assigntest.NewMemory()
+		a := workerassign.NewRecycled(store, tt.opts...)
+		_, assignErr := a.Assign(t.Context(), workerassign.Request{MaxWorkerID: 63, Format: "f"})
+		_, stateErr := a.State(t.Context())
+		for _, err := range []error{assignErr, stateErr, a.RaiseFloor(t.Context(), time.Now())} {
+			if !errors.Is(err, workerassign.ErrOption) || !strings.Contains(err.Error(), tt.part) {
+				t.Errorf("the error is %v; want one that wraps ErrOption and contains %q", err, tt.part)
+			}
+		}
+		if c := store.Counts(); c != (assigntest.Counts{}) {
+			t.Errorf("%q: an assigner with invalid options has used the store: %+v", tt.part, c)
+		}
+	}
+}
+
+// An option with a fraction of a millisecond is rounded up, as stores keep milliseconds.
+func TestRecycledOptionsRounded(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		us := time.Microsecond
+		l := f.assign(f.assigner(workerassign.WithHorizon(20*time.Second+us), workerassign.WithFencing(us), workerassign.WithSkew(1001*us), workerassign.WithClockBound(time.Second+us)))
+		f.reserve(l, time.Second)
+		p := f.Dump().Pool
+		if ms := time.Millisecond; p.Horizon != 20*time.Second+ms || p.Fencing != ms || p.Skew != 2*ms {
+			f.Errorf("the pool is %+v; want H, F and M rounded up", p)
+		}
+	})
+}
+
+// The zero value, nil pointers and a nil store are errors, not panics.
+func TestRecycledZero(t *testing.T) {
+	for name, a := range map[string]*workerassign.Recycled{"nil": nil, "zero": {}, "nil store": workerassign.NewRecycled(nil)} {
+		_, assignErr := a.Assign(t.Context(), workerassign.Request{MaxWorkerID: 63, Format: "f"})
+		_, stateErr := a.State(t.Context())
+		for _, err := range []error{assignErr, stateErr, a.RaiseFloor(t.Context(), time.Now())} {
+			if !errors.Is(err, workerassign.ErrOption) {
+				t.Errorf("%s: the error is %v, want one that wraps ErrOption", name, err)
+			}
+		}
+	}
+	var full *workerassign.PoolFullError
+	var held *workerassign.SlotHeldError
+	for _, err := range []error{full, held, &workerassign.PoolFullError{}, &workerassign.SlotHeldError{}} {
+		if err.Error() == "" {
+			t.Errorf("%#v has no text", err)
+		}
+	}
+}
+
+// A request that does not say what the generator's layout is is refused.
+func TestRecycledRequest(t *testing.T) {
+	for _, r := range []workerassign.Request{
+		{}, {MaxWorkerID: 63}, {Format: "f"}, {Format: "f", MaxWorkerID: -1}, {Format: strings.Repeat("f", 513), MaxWorkerID: 63},
+	} {
+		store := assigntest.NewMemory()
+		_, err := workerassign.NewRecycled(store).Assign(t.Context(), r)
+		if !errors.Is(err, workerassign.ErrOption) || store.Counts() != (assigntest.Counts{}) {
+			t.Errorf("Assign(%+v) returned %v; want ErrOption, and no use of the store", r, err)
+		}
+	}
+	inFleet(t, func(f *fleet) {
+		if _, err := f.assigner(workerassign.WithWorkerID(64)).Assign(f.Context(), f.request()); !errors.Is(err, workerassign.ErrWidth) || !strings.Contains(err.Error(), "64") || !strings.Contains(err.Error(), "63") {
+			f.Errorf("Assign of a worker ID beyond the layout returned %v; want ErrWidth with both numbers", err)
+		}
+		r := f.request()
+		r.Now, r.Logger = nil, nil
+		if _, err := f.assigner().Assign(f.Context(), r); err != nil {
+			f.Errorf("Assign without a clock and a logger: %v", err)
+		}
+	})
+}
+
+// Two fleets of different formats on one pool: the second one is refused, and both formats are named.
+func TestTwoFormats(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner())
+		for _, format := range []string{"1-28-10-25", "1-28-22-13; divided by 2 bits", "1-28-22-13 "} {
+			r := f.request()
+			r.Format = format
+			reads := f.Counts().Reads
+			_, err := f.assigner().Assign(f.Context(), r)
+			if !errors.Is(err, workerassign.ErrPoolFormat) || !strings.Contains(err.Error(), `"1-28-22-13"`) || !strings.Contains(err.Error(), `"`+format+`"`) {
+				f.Errorf("Assign with the format %q returned %v; want ErrPoolFormat that names both", format, err)
+			}
+			if n := f.Counts().Reads - reads; n != 1 {
+				f.Errorf("a refused Assign has read %d times; must not try again", n)
+			}
+		}
+	})
+}
+
+// A process whose clock bound is not less than the pool's horizon could use nothing of what it is granted.
+func TestHorizonOfPool(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner(workerassign.WithHorizon(10 * time.Second)))
+		_, err := f.assigner(workerassign.WithClockBound(20*time.Second)).Assign(f.Context(), f.request())
+		if !errors.Is(err, workerassign.ErrOption) || !strings.Contains(err.Error(), "10s") || !strings.Contains(err.Error(), "20s") {
+			f.Errorf("Assign with a clock bound of 20 s from a pool with a horizon of 10 s returned %v; want ErrOption with both", err)
+		}
+	})
+}
+
+// State returns the pool and all its slots.
+func TestState(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		a := f.assigner(workerassign.WithName("orders"))
+		if s, err := a.State(f.Context()); err != nil || s.Pool.Revision != 0 || len(s.Slots) != 0 {
+			f.Errorf("State of an empty store returned %+v, %v", s, err)
+		}
+		l := f.assign(a)
+		if s, err := a.State(f.Context()); err != nil || len(s.Slots) != int(s.Pool.Slots) || s.Slots[0].Holder.Name != "orders" || s.Slots[0].WorkerID != l.WorkerID() {
+			f.Errorf("State returned %+v, %v", s, err)
+		}
+	})
+}

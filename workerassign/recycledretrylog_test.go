@@ -1,0 +1,36 @@
+package workerassign_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// A start that waits logs why: at once, and then at most every 10 seconds. The errors are not counted as lost races, so
+// only one slot is added afterwards.
+func TestRetryLog(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.Kill()
+		go func() {
+			time.Sleep(25 * time.Second)
+			f.Start()
+		}()
+		ctx, cancel := withTimeout(f, time.Minute)
+		defer cancel()
+		before := len(f.log.String())
+		if _, err := f.assigner().Assign(ctx, f.request()); err != nil {
+			t.Fatal(err)
+		}
+		log := f.log.String()[before:]
+		if n := strings.Count(log, "workerassign: no slot was taken, trying again"); n != 3 || !strings.Contains(log, assigntest.ErrDown.Error()) {
+			t.Errorf("%d records of the retries in 25 s, want 3: %s", n, log)
+		}
+		state, err := f.Read(t.Context(), workerassign.SlotQuery{})
+		if err != nil || state.Pool.Slots != 1 {
+			t.Errorf("the pool has %d slots, %v; want 1", state.Pool.Slots, err)
+		}
+	})
+}

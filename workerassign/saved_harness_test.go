@@ -1,0 +1,82 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// savedTest is a pool in a slot file with faults and a clock of its own, and the file of a Saved.
+type savedTest struct {
+	*testing.T
+	path  string
+	store *faultyStore
+	now   time.Time // of the store and of generators
+}
+
+// faultyStore is a store that can be down, or lose replies.
+type faultyStore struct {
+	SlotStore
+	down        atomic.Bool
+	loseReplies atomic.Int64 // of so many writes
+	beforeWrite func(SlotWrite)
+	writes      int
+}
+
+var errDown = errors.New("the store is down")
+
+func (s *faultyStore) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
+	if s.down.Load() {
+		return PoolState{}, errDown
+	}
+	return s.SlotStore.Read(ctx, q)
+}
+
+func (s *faultyStore) Write(ctx context.Context, w SlotWrite) (bool, error) {
+	if s.down.Load() {
+		return false, errDown
+	}
+	s.writes++
+	if s.beforeWrite != nil {
+		s.beforeWrite(w)
+	}
+	ok, err := s.SlotStore.Write(ctx, w)
+	if s.loseReplies.Load() > 0 {
+		s.loseReplies.Add(-1)
+		return false, errors.New("the reply was lost")
+	}
+	return ok, err
+}
+
+func newSavedTest(t *testing.T) *savedTest {
+	directory := t.TempDir()
+	s := &savedTest{T: t, path: filepath.Join(directory, "saved"), now: start}
+	file := NewSlotFile(filepath.Join(directory, "slots"), quiet).(*slotFile)
+	file.now = func() time.Time { return s.now }
+	s.store = &faultyStore{SlotStore: file}
+	return s
+}
+
+func (s *savedTest) request() Request {
+	return Request{Now: func() time.Time { return s.now }, Format: "test", MaxWorkerID: 1023}
+}
+
+func (s *savedTest) recycled(opts ...RecycledOption) *Recycled {
+	return NewRecycled(s.store, append([]RecycledOption{quiet, WithHorizon(25 * time.Hour)}, opts...)...)
+}
+
+// newSaved returns an assigner like another process has it.
+func (s *savedTest) newSaved(opts ...SavedOption) *saved {
+	return Saved(s.recycled(), s.path, append([]SavedOption{quiet, WithTimeout(5 * time.Second)}, opts...)...).(*saved)
+}
+
+func (s *savedTest) mustAssign(a Assigner) *savedLease {
+	s.Helper()
+	return mustAssignAt(s.T, a, s.request()).(*savedLease)
+}
+
+// crash ends a lease as the end of its process does.
+func (l *savedLease) crash() { l.held.close() }

@@ -1,0 +1,140 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// R2: between the read and the write of an extension, another changes the slot, so that the write returns false. Nothing
+// is granted by that write. If the other one has taken the slot, or ended the lease, the lease is lost.
+func TestR2SavedLostSwap(t *testing.T) {
+	for name, tt := range map[string]struct {
+		other    func(s *savedTest, slot Slot) // what happens in between
+		wantLost bool
+	}{
+		"another process with a copy of the file": {func(s *savedTest, slot Slot) {
+			slot.Revision++
+			slot.Token = newToken()
+			s.mustWriteSlot(slot)
+		}, true},
+		"a claim": {func(s *savedTest, slot Slot) {
+			slot.Revision++
+			slot.Token, slot.From = newToken(), slot.Until
+			s.mustWriteSlot(slot)
+		}, true},
+		"an operator": {func(s *savedTest, slot Slot) {
+			if err := s.recycled().RaiseFloor(context.Background(), s.now.Add(30*time.Hour)); err != nil {
+				s.Fatal(err)
+			}
+		}, true},
+		"another revision": {func(s *savedTest, slot Slot) {
+			slot.Revision++
+			s.mustWriteSlot(slot)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSavedTest(t)
+				l := s.mustAssign(s.newSaved())
+				before := mustReserve(t, l, s.now.Add(time.Minute))
+				end := l.record.slot.Until
+				s.now = s.now.Add(7 * time.Hour)
+				s.store.beforeWrite = func(SlotWrite) {
+					s.store.beforeWrite = nil
+					tt.other(s, s.slot(l.WorkerID()))
+				}
+				granted, err := l.Reserve(context.Background(), end.Add(time.Hour))
+				if tt.wantLost && (!errors.Is(err, ErrLeaseLost) || !granted.IsZero()) {
+					t.Errorf("Reserve() = %v, %v; want ErrLeaseLost", granted, err)
+				}
+				if !tt.wantLost && (err != nil || !granted.Equal(end.Add(time.Hour))) {
+					t.Errorf("Reserve() = %v, %v; want what was asked for", granted, err)
+				}
+				stored := s.slot(l.WorkerID())
+				if err == nil && stored.Until.Before(granted) {
+					t.Errorf("granted until %v, and the store has granted %v", granted, stored.Until)
+				}
+				if tt.wantLost && !l.record.mark.Equal(before) {
+					t.Errorf("the mark is %v, want %v: nothing was granted", l.record.mark, before)
+				}
+			})
+		})
+	}
+}
+
+// R2: two processes have copies of one file, and extend the lease at the same time: both have read the slot before one of
+// them writes it. Only that one is granted time.
+func TestR2SavedCopiesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSavedTest(t)
+		first := s.mustAssign(s.newSaved())
+		mustReserve(t, first, s.now.Add(time.Minute))
+		copied := savedLease{assigner: &saved{recycled: s.recycled(), cfg: first.assigner.cfg, storeTimeout: time.Second}, held: first.held,
+			request: s.request(), record: first.record, begin: first.begin, workerID: first.workerID, turn: make(chan struct{}, 1)}
+		end := first.record.slot.Until
+		s.now = s.now.Add(7 * time.Hour)
+		var granted time.Time
+		s.store.beforeWrite = func(SlotWrite) { // of the first one
+			s.store.beforeWrite = nil
+			granted = mustReserve(t, &copied, end.Add(time.Hour))
+		}
+		if got, err := first.Reserve(context.Background(), end.Add(time.Hour)); !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("Reserve() of both copies = %v and %v, %v; want that the second one is lost", granted, got, err)
+		}
+		if !granted.Equal(end.Add(time.Hour)) {
+			t.Errorf("the copy that was faster was granted %v, want %v", granted, end.Add(time.Hour))
+		}
+	})
+}
+
+// A slot beyond the pool's count is not leased: a store may return one that was added after the pool was read, or
+// somebody has deleted the pool. Then the addition of slots finds it.
+func TestSavedSlotBeyondPool(t *testing.T) {
+	for _, beyond := range []int64{0, 1, 500} { // how far
+		synctest.Test(t, func(t *testing.T) {
+			s := newSavedTest(t)
+			l := s.mustAssign(s.newSaved()) // so that there is a pool
+			state := mustReadSlots(t, s.store, SlotQuery{All: true})
+			slot := l.record.slot
+			slot.WorkerID, slot.Revision, slot.Token = state.Pool.First+state.Pool.Slots+beyond, 1, ""
+			slot.Until, slot.FreeAt = slot.From, slot.From
+			s.mustWriteSlot(slot)
+			s.now = s.now.Add(time.Minute)
+			if free := mustReadSlots(t, s.store, SlotQuery{Free: 16}).Slots; len(free) != 1 || free[0].WorkerID != slot.WorkerID {
+				t.Fatalf("the store returns %+v, want the slot beyond the pool", free)
+			}
+			next, err := Saved(s.recycled(), s.path+"2", quiet, WithTimeout(5*time.Second)).Assign(context.Background(), s.request())
+			switch {
+			case beyond == 0 && !errors.Is(err, ErrPool):
+				t.Errorf("Assign() = %v, %v; want ErrPool, because the slot to be added exists", next, err)
+			case beyond > 0 && (err != nil || next.WorkerID() != l.WorkerID()+1):
+				t.Errorf("Assign() = %v, %v; want worker ID %d", next, err, l.WorkerID()+1)
+			}
+			if got := s.slot(slot.WorkerID); got.Revision != 1 {
+				t.Errorf("the slot beyond the pool was written: %+v", got)
+			}
+		})
+	}
+}
+
+// slot reads a slot, which must exist.
+func (s *savedTest) slot(workerID int64) Slot {
+	s.Helper()
+	state := mustReadSlots(s.T, s.store, SlotQuery{WorkerIDs: []int64{workerID}})
+	if len(state.Slots) != 1 {
+		s.Fatalf("the slots of worker ID %d are %+v", workerID, state.Slots)
+	}
+	return state.Slots[0]
+}
+
+// mustWriteSlot writes a slot as another process does.
+func (s *savedTest) mustWriteSlot(slot Slot) {
+	s.Helper()
+	state := mustReadSlots(s.T, s.store, SlotQuery{})
+	if ok, err := s.store.Write(context.Background(), SlotWrite{History: state.History, Slots: []Slot{slot}}); !ok || err != nil {
+		s.Fatalf("Write(%+v) = %v, %v", slot, ok, err)
+	}
+}

@@ -1,0 +1,133 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// savedLease is a lease of Saved.
+//
+// Reserve uses the store, and so runs code of the user, which may call the lease again: the store, the generator's clock,
+// the logger. So no mutex is held meanwhile. Calls that write the file have a turn, which the others wait for with their
+// contexts and for turnTimeout at most. The mutex only guards fields.
+type savedLease struct {
+	assigner *saved
+	request  Request
+	begin    time.Time // does not change after Assign
+	workerID int64     // nor does this
+
+	turn     chan struct{} // held by sending; guards the fields up to mu. Assign requires no turn
+	held     *heldFile
+	record   savedRecord // what the file has
+	lastTry  time.Time   // when the store was last asked, by the generator's clock
+	replaced bool        // the store does not extend the lease any more, because its history is another one
+	lost     bool        // nothing more is granted
+	closed   bool        // the file is closed
+	fileErr  error       // of the last write of the file
+
+	releaseErr error // of the write of Release
+
+	mu       sync.Mutex
+	released bool      // Release was called; who has the turn then carries it out
+	used     time.Time // as Release got it
+}
+
+func (l *savedLease) WorkerID() int64      { return l.workerID }
+func (l *savedLease) NotBefore() time.Time { return l.begin }
+
+// Reserve writes the granted time to the file before it returns it. It blocks on the disk, whatever ctx is, and now
+// and then on the store, until ctx ends but for 5 seconds at most. While the store is down it grants what is left of
+// the span.
+//
+// Calls of one lease wait for each other, until ctx ends but for a second at most. So a call of Reserve in the code of a
+// store, a clock or a logger that another Reserve has called returns an error.
+func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time.Time, err error) {
+	defer recoverSaved("Reserve", &err)
+	now := wallTime(l.request)
+	want := roundUp(until)
+	if err := l.takeTurn(ctx); err != nil {
+		return time.Time{}, err
+	}
+	defer l.endTurn()
+	switch {
+	case l.lost:
+		return time.Time{}, fmt.Errorf("%w: worker ID %d", ErrLeaseLost, l.workerID)
+	case l.isReleased():
+		return time.Time{}, l.releasedError()
+	}
+	var extendErr error
+	if l.isDue(now, want) {
+		l.lastTry = now
+		extendErr = l.extendWithin(ctx, l.assigner.storeTimeout)
+		if errors.Is(extendErr, errSlotTaken) {
+			l.lost = true
+			return time.Time{}, extendErr
+		}
+		l.replaced = errors.Is(extendErr, ErrLeaseLost)
+		if l.isReleased() { // meanwhile
+			return time.Time{}, l.releasedError()
+		}
+	}
+	next := earlier(want, l.record.slot.Until)
+	if !next.After(l.record.mark) {
+		switch {
+		case !want.After(l.record.mark):
+		case l.replaced:
+			l.lost = true
+			return time.Time{}, fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
+				l.workerID, l.record.slot.Until.Format(time.RFC3339Nano))
+		case extendErr != nil:
+			return time.Time{}, extendErr
+		}
+		return l.record.mark, nil
+	}
+	record := l.record
+	record.mark = next
+	if err := l.write(record); err != nil {
+		return time.Time{}, err
+	}
+	return next, nil
+}
+
+func (l *savedLease) releasedError() error {
+	return fmt.Errorf("%w: worker ID %d may be in use by another generator", ErrReleased, l.workerID)
+}
+
+// isDue reports whether the store is to be asked for an extension: a quarter of the span has passed, or the span does
+// not suffice. It is asked once a minute at most, or once in a hundredth of the span if that is less.
+func (l *savedLease) isDue(now, want time.Time) bool {
+	span := l.assigner.cfg.span
+	left := l.record.slot.Until.Sub(now)
+	passed := now.Sub(l.lastTry)
+	return !l.replaced && (left < span*3/4 || want.After(l.record.slot.Until)) && (passed >= min(span/100, time.Minute) || passed < 0)
+}
+
+// extendWithin is extend for at most d.
+func (l *savedLease) extendWithin(ctx context.Context, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return l.extend(ctx)
+}
+
+// extend extends the lease in the store by the span. The token of each try is in the file before it is in the store.
+func (l *savedLease) extend(ctx context.Context) error {
+	s := l.assigner
+	n := &renewal{recycled: s.recycled, req: l.request, slot: l.record.slot, tokens: l.record.tokens, span: s.cfg.span,
+		beforeSwap: func(next Slot) error { return l.write(l.record.withToken(next.Token)) }}
+	slot, err := n.run(ctx)
+	if err != nil {
+		return err
+	}
+	return l.write(l.record.acknowledged(slot))
+}
+
+// write writes a record to the file.
+func (l *savedLease) write(r savedRecord) error {
+	if l.fileErr = l.held.write(r.encode); l.fileErr == nil {
+		l.record = r
+	}
+	return l.fileErr
+}

@@ -1,0 +1,65 @@
+package workerassign
+
+import (
+	"slices"
+	"time"
+)
+
+// savedHeader is the header of files of Saved.
+const savedHeader = "ringuid-saved v1"
+
+// savedRecord is what Saved keeps in its file: a lease on a slot of a Recycled, and how much of it was used.
+//
+//	lease WORKERID REVISION FROM UNTIL MARK HISTORY FORMAT TOKENS TOKEN...
+type savedRecord struct {
+	slot   Slot      // WorkerID, Revision, From, Until and History, as the store has acknowledged them
+	mark   time.Time // the end of what the generator was granted or, after Release, has used
+	format string    // of the generator
+
+	// tokens are the token that the store has acknowledged, and after it those of swaps that were made
+	// or not.
+	tokens []string
+}
+
+// maxSavedTokens bounds the tokens in a record. If more swaps than that have an unknown outcome, a late one may
+// cost the lease.
+const maxSavedTokens = 16
+
+// withToken returns the record with the token of another swap.
+func (r savedRecord) withToken(token string) savedRecord {
+	r.tokens = append(slices.Clone(r.tokens), token)
+	if extra := len(r.tokens) - maxSavedTokens; extra > 0 {
+		r.tokens = slices.Delete(r.tokens, 1, 1+extra)
+	}
+	return r
+}
+
+// acknowledged returns the record after the store has acknowledged a swap.
+func (r savedRecord) acknowledged(slot Slot) savedRecord {
+	r.slot, r.tokens = slot, []string{slot.Token}
+	r.mark = later(r.mark, slot.From)
+	return r
+}
+
+// encode appends the record to the content of the file.
+func (r savedRecord) encode(e *lineEncoder) {
+	e.begin("lease")
+	e.numbers(r.slot.WorkerID, r.slot.Revision)
+	e.times(r.slot.From, r.slot.Until, r.mark)
+	e.texts(r.slot.History, r.format)
+	e.numbers(int64(len(r.tokens)))
+	e.texts(r.tokens...)
+}
+
+// decodeSavedRecord returns the record in the content of a file.
+func decodeSavedRecord(d *lineDecoder) (r savedRecord, ok bool) {
+	d.prefix("lease")
+	r.slot = Slot{WorkerID: d.number(), Revision: d.number(), From: d.time(), Until: d.time()}
+	r.mark = d.time()
+	r.slot.History, r.format = d.text(), d.text()
+	for count := d.number(); count > 0 && !d.failed; count-- {
+		r.tokens = append(r.tokens, d.text())
+	}
+	d.prefix("\n")
+	return r, !d.failed && d.rest == "" && len(r.tokens) > 0 && r.slot.Revision > 0
+}

@@ -1,0 +1,255 @@
+package workerassign
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
+)
+
+const (
+	minWindow  = 16   // how many free slots are read at first; one of them is chosen at random
+	maxWindow  = 1024 // and at most: the window doubles with each lost race
+	crowdRaces = 4    // after so many lost races slots are added although a few are free
+	maxBatch   = 32   // how many slots are added in one write at most: etcd has a limit of 128 operations
+
+	minRaceWindow = 10 * time.Millisecond // the greatest pause before the second try
+	maxRaceWindow = 30 * time.Second
+)
+
+// describeProcess returns the host name and the process ID.
+func describeProcess() (host, process string) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	return host, fmt.Sprint(os.Getpid())
+}
+
+// slotAssign is one call of Assign.
+type slotAssign struct {
+	recycled *Recycled
+	req      Request
+	log      *safelog.Queue
+	started  time.Time
+	attempts int
+	lastLog  time.Time // of logRetry
+
+	beforeClaim func(Slot) error // nil: nothing
+	floorLogged bool             // whether this call has set a floor, and logged it
+
+	window     int           // how many free slots to read
+	lostRaces  int           // how many times another process took the slot, or added slots, first
+	lastRead   time.Duration // how long the last read took
+	raceWindow time.Duration // the greatest pause after a lost race
+	readAll    bool          // whether to read all slots, because none seems to be free
+
+	// The last error for a full pool, how many there were, and after how many tries to read all slots again.
+	full      *PoolFullError
+	fullReads int
+	fullTries int
+
+	// How many times in a row slots were not added although the pool's revision has not changed.
+	stuckAdds     int
+	stuckRevision int64
+}
+
+// maxStuckAdds is the value of stuckAdds at which the pool is taken for damaged. It is more than a few because
+// a store may read an older state for a moment.
+const maxStuckAdds = 6
+
+// run tries until it has a lease or ctx ends.
+func (a *slotAssign) run(ctx context.Context) (Lease, error) {
+	pauses := backoff{initial: 10 * time.Millisecond, maximum: time.Second}
+	var lastErr error
+	for {
+		a.attempts++
+		lease, wait, err := a.try(ctx)
+		switch {
+		case lease != nil:
+			return lease, nil
+		case err != nil && !isTemporary(err):
+			return nil, err
+		case err != nil:
+			lastErr = err
+			a.logRetry(err)
+			wait = max(wait, pauses.pause(min(a.attempts, 10)))
+		}
+		if isHeld(err) {
+			if deadline, ok := ctx.Deadline(); ok && wait > time.Until(deadline) {
+				return nil, err // it would not become free in time
+			}
+			wait = min(wait, time.Second) // a holder may release a slot earlier
+		}
+		if wait > 0 && sleep(ctx, wait) != nil || ctx.Err() != nil {
+			if isHeld(lastErr) {
+				return nil, lastErr
+			}
+			return nil, &RetryError{Operation: "take a slot of the pool in " + a.recycled.store.String(), Attempts: a.attempts,
+				Elapsed: time.Since(a.started), Cause: context.Cause(ctx), LastErr: lastErr,
+				Advice: "check whether the store is up and accepts writes"}
+		}
+	}
+}
+
+// logRetry logs why there is no lease yet: the first time, and then at most every retryLogPeriod.
+func (a *slotAssign) logRetry(err error) {
+	if now := time.Now(); a.lastLog.IsZero() || now.Sub(a.lastLog) >= retryLogPeriod {
+		a.lastLog = now
+		a.log.Log(slog.LevelWarn, "workerassign: no slot was taken, trying again", "store", a.recycled.store.String(), "attempts", a.attempts, "err", err)
+	}
+}
+
+// retryLogPeriod is the least time between two log records of one Assign that tries again.
+const retryLogPeriod = 10 * time.Second
+
+// try makes one attempt. Without a lease and without an error it is to be called again after wait.
+func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err error) {
+	cfg := &a.recycled.cfg
+	s, err := a.read(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if s.Pool.Revision == 0 {
+		written, err := a.createPool(ctx, s)
+		return a.unlessWritten(ctx, written, err)
+	}
+	a.recycled.seen.Store(true)
+	if err := a.checkPool(s.Pool); err != nil {
+		return nil, 0, err
+	}
+	if s.Pool.History != s.History { // R7
+		p := s.Pool
+		p.Revision++
+		p.noteHistory(s, a.log)
+		a.floorLogged = true
+		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		return a.unlessWritten(ctx, written, err)
+	}
+	if cfg.workerID >= 0 {
+		return a.takeFixed(ctx, s)
+	}
+	slot, free := a.choose(ctx, s)
+	canAdd := s.Pool.First+s.Pool.Slots <= a.req.MaxWorkerID
+	if free > 0 && !(canAdd && a.isCrowded(s, free)) {
+		lease, err := a.take(ctx, s, slot)
+		if lease == nil {
+			a.window = min(2*a.window, maxWindow)
+			return nil, a.racePause(ctx, err), err
+		}
+		return lease, 0, nil
+	}
+	if free == 0 && a.mayBeHidden(s) {
+		a.window = min(8*a.window, maxWindow)
+		return nil, 0, nil
+	}
+	if canAdd {
+		lease, err := a.add(ctx, s)
+		if lease == nil {
+			return nil, a.racePause(ctx, err), err
+		}
+		return lease, 0, nil
+	}
+	if !a.readAll {
+		// All slots are read seldom: that costs a store as much as thousands of other reads, and many hosts may
+		// wait. A slot that was released meanwhile is found without it.
+		if a.fullTries--; a.fullTries >= 0 && a.full.NextFree.After(s.Now) {
+			return nil, a.full.NextFree.Sub(s.Now), a.full
+		}
+		a.readAll = true // the store may not have found a free one
+		return nil, 0, nil
+	}
+	a.readAll = false
+	if workerID, ok := missingSlot(s); ok {
+		return nil, 0, missingSlotError(s.Pool, workerID)
+	}
+	a.full = a.fullError(s)
+	a.fullTries = 1<<min(a.fullReads, 5) - 1
+	a.fullReads++
+	return nil, max(a.full.NextFree.Sub(s.Now), time.Millisecond), a.full
+}
+
+// mayBeHidden reports whether released slots may lie behind others: for a grace after a start of the store only
+// released slots may be taken, and the store returns those first whose FreeAt is the earliest.
+func (a *slotAssign) mayBeHidden(s PoolState) bool {
+	inGrace := s.Pool.Since.Add(a.recycled.cfg.grace(s.Pool)).After(s.Now)
+	return inGrace && len(s.Slots) >= a.window && a.window < maxWindow
+}
+
+// isCrowded reports whether so many processes compete for the last free slots that it is better to add some. When the
+// slots are added, fewer than minWindow are free, because others that add slots write the pool's record too. So a
+// crowd adds at most minWindow + maxBatch slots more than it takes. The read must have asked for more than minWindow:
+// a store may have left out free slots of a smaller number.
+func (a *slotAssign) isCrowded(s PoolState, free int) bool {
+	return a.lostRaces >= crowdRaces && free < minWindow && a.window > minWindow && len(s.Slots) < a.window
+}
+
+// unlessWritten returns what try returns after a write of the pool: a pause if another process was faster, because
+// the store may return an older state for a moment.
+func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error) (_ Lease, wait time.Duration, _ error) {
+	if !written {
+		wait = a.racePause(ctx, err)
+	}
+	return nil, wait, temporary(err)
+}
+
+// racePause returns a random pause after another process was faster. Its maximum doubles with each lost race, so
+// that many hosts which start at the same time spread over the time that the store requires for them.
+//
+// The maximum is also at least eight times as long as the last read took. If thousands of hosts start, their calls wait for
+// each other at the server, so that each state is old when its write arrives, and only one write of a whole
+// queue succeeds. A slow read shows that queue. The longer pauses empty it.
+//
+// After an error of the store nobody was faster: run pauses then.
+func (a *slotAssign) racePause(ctx context.Context, err error) time.Duration {
+	if err != nil {
+		return 0
+	}
+	a.lostRaces++
+	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(8*a.lastRead, maxRaceWindow))
+	window := a.raceWindow
+	if deadline, ok := ctx.Deadline(); ok {
+		window = min(window, max(time.Until(deadline)/4, minRaceWindow))
+	}
+	return rand.N(window)
+}
+
+// batch returns how many slots to add: more after each lost race, because others require some too. A long pause
+// shows a crowd.
+func (a *slotAssign) batch() int64 {
+	if a.raceWindow > maxBatch*minRaceWindow {
+		return maxBatch
+	}
+	return min(int64(1)<<min(a.lostRaces, 5), maxBatch)
+}
+
+// read reads the pool and the slots that matter, and compares the clocks (R8).
+func (a *slotAssign) read(ctx context.Context) (PoolState, error) {
+	cfg := &a.recycled.cfg
+	q := SlotQuery{Name: cfg.name, Free: a.window, All: a.readAll}
+	if cfg.workerID >= 0 {
+		q = SlotQuery{WorkerIDs: []int64{cfg.workerID}}
+	}
+	sent, begin := a.req.now(), time.Now()
+	s, err := a.recycled.store.Read(ctx, q)
+	a.lastRead = time.Since(begin)
+	if err != nil {
+		return s, temporary(err)
+	}
+	return s, a.recycled.checkClock(s, sent, a.req.now())
+}
+
+// checkClock compares the store's clock, in the answer to a read, with this host's at the time of the request and
+// of the answer (R8).
+func (r *Recycled) checkClock(s PoolState, sent, received time.Time) error {
+	bound := r.cfg.clockBound
+	if !s.HostClock && (s.Now.Before(sent.Add(-bound)) || s.Now.After(received.Add(bound))) {
+		return fmt.Errorf("%w: this host's clock shows %s, and the store's %s; must not differ by more than %v: set the clock of the host or of the store",
+			ErrClockSkew, received.UTC().Format(time.RFC3339Nano), s.Now.UTC().Format(time.RFC3339Nano), bound)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package workerassign
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/random"
+)
+
+// choose returns a slot that this generator may take, and how many it may take: 0 if there is none, and the greatest
+// number if a slot has its name. It prefers the slot of its name, then slots
+// that have no name, and chooses at random among several, so that hosts which start together do not
+// want the same one.
+func (a *slotAssign) choose(ctx context.Context, s PoolState) (Slot, int) {
+	var own Slot // of the wanted name, the one that it had last
+	var named, free []Slot
+	name, now := a.recycled.cfg.name, a.req.now()
+	for _, slot := range s.Slots {
+		// A slot beyond the pool was added after the pool was read; or somebody has deleted the pool, which
+		// the next addition of slots finds.
+		if n := slot.WorkerID - s.Pool.First; n < 0 || n >= s.Pool.Slots || !a.isFree(s, slot, now) {
+			continue
+		}
+		switch {
+		case name != "" && slot.Holder.Name == name:
+			if own.Revision == 0 || slot.Holder.Since.After(own.Holder.Since) {
+				own = slot
+			}
+		case slot.Holder.Name != "":
+			named = append(named, slot)
+		default:
+			free = append(free, slot)
+		}
+	}
+	if own.Revision != 0 {
+		return own, math.MaxInt
+	}
+	n := len(free) + len(named)
+	if len(free) == 0 {
+		free = named
+	}
+	if len(free) == 0 {
+		return Slot{}, 0
+	}
+	return free[random.IntN(ctx, len(free))], n
+}
+
+// isFree reports whether a slot may be taken (R5). now is this host's clock.
+func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
+	cfg := &a.recycled.cfg
+	if slot.Token == "" {
+		return !slot.Until.After(s.Now) && !slot.Until.After(now)
+	}
+	// A lease that was never extended has been taken a moment ago, possibly by a generator of this name that
+	// is about to reserve time.
+	extended := slot.From.Before(slot.Until)
+	if cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool, slot, a.req.ReserveAhead) {
+		return slot.Until.Before(s.Now) && slot.Until.Before(now)
+	}
+	// After a start of the store only released slots are free for one grace.
+	grace := cfg.grace(s.Pool)
+	return later(slot.Until, slot.Written).Add(grace).Before(s.Now) && !s.Pool.Since.Add(grace).After(s.Now)
+}

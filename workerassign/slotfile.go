@@ -1,0 +1,274 @@
+package workerassign
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
+)
+
+// A SlotFileOption configures a slot store of NewSlotFile. If its value is invalid, the store's methods
+// return an error that wraps ErrOption.
+type SlotFileOption interface{ applySlotFile(*slotFileConfig) }
+
+type slotFileConfig struct{ config }
+
+func (o option) applySlotFile(c *slotFileConfig) { o(&c.config) }
+
+// slotFile is a SlotStore in a file.
+type slotFile struct {
+	file *File // for its path, its lock, and the steps of replacing it
+	cfg  slotFileConfig
+	now  func() time.Time
+
+	last atomic.Pointer[decodedSlotFile] // so that content which has not changed is not decoded again
+}
+
+// decodedSlotFile is the content of a slot file. It does not change.
+type decodedSlotFile struct {
+	data    []byte
+	content *slotFileContent
+}
+
+// NewSlotFile returns a store that keeps the slots of a pool in the file at path. Any number of
+// processes on one host can use it, and no server is required. The first call of Read or Write creates
+// the file. Its directory must exist. NewSlotFile does not access the file system. Invalid arguments
+// are reported by the store's methods. A relative path refers to the working directory at the time of
+// NewSlotFile.
+//
+// Durability: each Write writes the whole file to a new one, syncs that to disk and renames it. So an
+// acknowledged write is lost only if the disk loses data that was flushed to it, and PoolState.NoLoss is
+// true. The cost of a Write grows with the number of slots. The file consists of lines of text, which
+// an operator can read: which process has which worker ID, and until when.
+//
+// Clock: the host's, and PoolState.HostClock is true.
+//
+// History: a random text that is written when the file is created. Each content of the file records the
+// identity (the inode number and, on Linux, the time of creation) of itself and of its lock file. If
+// these have another identity, they were copied, or restored from a backup. Then the store gets another
+// history, so that the pool gets a floor (see Pool), and all leases are lost.
+//
+// A file that is missing although it existed, or whose content is not what a store wrote, is an error
+// that wraps ErrCorrupt and ErrPermanent. The store does not detect the following, which can lead to
+// duplicate UIDs:
+//
+//   - The file and its lock file (the same name with the suffix ".lock") disappear together: they were
+//     deleted, or were in a temporary directory or in a container's own file system, which ends with the
+//     container. The next pool starts at the first worker ID and the present. That is safe only if no
+//     process still generates UIDs with the old one, and if the clock has passed all UIDs: wait for the
+//     borrow limit of the generators.
+//   - The whole machine, or the whole file system, is set back to a snapshot. Before services start
+//     again, call Recycled.RaiseFloor. A machine that was cloned must get a new file, and a Prefix of its
+//     own if both belong to one fleet.
+//   - Several hosts use the file over a network file system. Each host requires a file of its own, and a
+//     Prefix of its own if their UIDs must be distinct.
+//
+// All processes must run as the same user, because only the owner may access the files. On systems
+// without the file locks that this package supports (see File), the store's methods return an error.
+func NewSlotFile(path string, opts ...SlotFileOption) SlotStore {
+	s := &slotFile{cfg: slotFileConfig{newConfig()}, now: time.Now}
+	for _, o := range opts {
+		if o == nil {
+			s.cfg.setError("an option is nil; must not be nil")
+			continue
+		}
+		o.applySlotFile(&s.cfg)
+	}
+	s.file = NewFile(path)
+	if s.cfg.err == nil {
+		s.cfg.err = s.file.cfg.err
+	}
+	return s
+}
+
+// String implements SlotStore.
+func (s *slotFile) String() string { return "file " + s.file.path }
+
+// Read implements SlotStore. It blocks while another process or goroutine holds the lock of the file.
+func (s *slotFile) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
+	var state PoolState
+	err := s.withLock(ctx, func(path string, lock *os.File, log *safelog.Queue) error {
+		content, err := s.load(path, lock, log)
+		if err != nil {
+			return err
+		}
+		// A process that ended in the middle of a write may have left a file whose name is not on disk
+		// yet. Recycled relies on what it reads after an ambiguous write.
+		if err := syncDirectory(filepath.Dir(path)); err != nil {
+			return s.file.wrapError(err)
+		}
+		state = PoolState{Pool: content.pool, Now: s.now().Round(0), HostClock: true, History: content.history, NoLoss: true}
+		state.Slots = content.find(q, state.Now)
+		return nil
+	})
+	return state, err
+}
+
+// Write implements SlotStore. It blocks like Read.
+func (s *slotFile) Write(ctx context.Context, w SlotWrite) (written bool, err error) {
+	err = s.withLock(ctx, func(path string, lock *os.File, log *safelog.Queue) error {
+		content, err := s.load(path, lock, log)
+		if err != nil {
+			return err
+		}
+		next, ok := content.apply(w)
+		if !ok {
+			return nil
+		}
+		err = s.replace(path, lock, next)
+		written = err == nil
+		return err
+	})
+	return written, err
+}
+
+// withLock acquires the file's lock and calls f with the path of the file, without symbolic links, the
+// lock file, and a log that is written after the release of the lock.
+func (s *slotFile) withLock(ctx context.Context, f func(path string, lock *os.File, log *safelog.Queue) error) error {
+	if s.cfg.err != nil {
+		return permanentFileError{s.cfg.err}
+	}
+	ctx, cancel := withDefaultTimeout(ctx, s.cfg.timeout)
+	defer cancel()
+	log := safelog.NewQueue(s.cfg.loggerFor(Request{}))
+	defer log.Flush(logFlushTimeout)
+	path, err := resolvePath(s.file.path)
+	if err != nil {
+		return markPermanent(s.file.wrapError(err))
+	}
+	lock, err := s.file.acquireLock(ctx, log, path+".lock")
+	if err != nil {
+		return markPermanent(err)
+	}
+	defer lock.Close() // releases the lock
+	return markPermanent(f(path, lock, log))
+}
+
+// load returns the content of the file. It creates the file if there was never one, and gives it another
+// history if it is a copy. The caller must hold the lock.
+func (s *slotFile) load(path string, lock *os.File, log *safelog.Queue) (*slotFileContent, error) {
+	info, err := lock.Stat()
+	if err != nil {
+		return nil, s.file.wrapError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, s.file.wrapError(fmt.Errorf("the lock file %s is not a regular file", lock.Name()))
+	}
+	initialized := info.Size() > 0
+	data, id, err := readIdentified(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && initialized:
+		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: restore its latest content; or end all processes that "+
+			"use it, delete the lock file too, and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path)
+	case errors.Is(err, fs.ErrNotExist):
+		content := &slotFileContent{history: rand.Text()}
+		return content, s.initialize(path, lock, content)
+	case err != nil:
+		return nil, s.file.wrapError(err)
+	}
+	content, err := s.decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w: restore its latest content; or end all processes that use it, delete it and its lock file, "+
+			"and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path, err)
+	}
+	lockID, err := fileID(lock)
+	if err != nil {
+		return nil, s.file.wrapError(err)
+	}
+	if content.fileID != id || content.lockID != lockID {
+		log.Log(slog.LevelWarn, "workerassign: a slot file, or its lock file, is a copy; it gets another history", "file", s.file.path)
+		renewed := *content
+		renewed.history = rand.Text()
+		return &renewed, s.initialize(path, lock, &renewed)
+	}
+	if !initialized {
+		return content, s.file.markLock(lock)
+	}
+	return content, nil
+}
+
+// initialize writes the file with a new history, and marks the lock file.
+func (s *slotFile) initialize(path string, lock *os.File, c *slotFileContent) error {
+	if err := s.replace(path, lock, c); err != nil {
+		return err
+	}
+	return s.file.markLock(lock)
+}
+
+// replace replaces the file, and returns when the new one is on disk.
+func (s *slotFile) replace(path string, lock *os.File, c *slotFileContent) error {
+	lockID, err := fileID(lock)
+	if err != nil {
+		return s.file.wrapError(err)
+	}
+	c.lockID = lockID
+	var data []byte
+	err = s.file.replaceContent(path, lock, func(file *os.File) (_ []byte, err error) {
+		c.fileID, err = fileID(file)
+		data = c.encode()
+		return data, err
+	})
+	if err == nil {
+		err = s.file.verifyLock(lock)
+	}
+	if err != nil {
+		return s.file.wrapError(err)
+	}
+	s.last.Store(&decodedSlotFile{data, c})
+	return nil
+}
+
+// decode returns the content of the file whose bytes are data.
+func (s *slotFile) decode(data []byte) (*slotFileContent, error) {
+	if last := s.last.Load(); last != nil && bytes.Equal(last.data, data) {
+		return last.content, nil
+	}
+	content, err := decodeSlotFile(data)
+	if err == nil {
+		s.last.Store(&decodedSlotFile{data, content})
+	}
+	return content, err
+}
+
+// readIdentified reads a regular file, and returns its identity too.
+func readIdentified(path string) (data []byte, id string, err error) {
+	if data, err = readRegularFile(path); err != nil {
+		return nil, "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer file.Close()
+	id, err = fileID(file)
+	return data, id, err
+}
+
+// permanentFileError is an error of a file that another try does not fix. It matches ErrPermanent.
+type permanentFileError struct{ err error }
+
+// Error implements error.
+func (e permanentFileError) Error() string { return e.err.Error() }
+
+// Is reports whether target is ErrPermanent.
+func (e permanentFileError) Is(target error) bool { return target == ErrPermanent }
+
+// Unwrap returns the error of the file.
+func (e permanentFileError) Unwrap() error { return e.err }
+
+// markPermanent marks an error as permanent if another try does not fix it.
+func markPermanent(err error) error {
+	if isAnyOf(err, ErrCorrupt, fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported) {
+		return permanentFileError{err}
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+//go:build unix && !aix && !solaris
+
+package workerassign_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// R2: a process is killed in the middle of its writes to a slot file, again and again, while other generators use
+// the file. The next process always finds a good file, and no UID is generated twice.
+func TestSlotFileProcessKilled(t *testing.T) {
+	if path := fleettest.ProcessAddress(); path != "" {
+		// Goroutines with clients of their own: the process writes nearly all the time.
+		for range 3 {
+			a := fleettest.Assigner(workerassign.NewSlotFile(path))
+			go fleettest.RunProcess(10*time.Millisecond, 4*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
+				return fleettest.NewGenerator(ctx, a, cached)
+			})
+		}
+		select {}
+	}
+	path := filepath.Join(t.TempDir(), "slots")
+	f := fleettest.New()
+	for n := range 2 {
+		f.Run(fleettest.Assigner(workerassign.NewSlotFile(path)), n%2 == 0, 300*time.Millisecond)
+	}
+	f.RunLeases(fleettest.Assigner(workerassign.NewSlotFile(path)))
+	p := fleettest.NewProcesses(t, f)
+	kills, processes, unfinished := fleettest.Kills(), 0, 0
+	for ; unfinished < kills && processes < 20*kills; processes++ {
+		cmd := p.Start(t, path)
+		p.Wait(t, 10, 3, 30*time.Second)
+		time.Sleep(rand.N(20 * time.Millisecond))
+		for end := time.Now().Add(50 * time.Millisecond); len(temporaryFiles(t, path)) == 0 && time.Now().Before(end); {
+		}
+		p.Kill(cmd)
+		state, err := workerassign.NewSlotFile(path).Read(t.Context(), workerassign.SlotQuery{All: true})
+		if err != nil || int64(len(state.Slots)) != state.Pool.Slots {
+			t.Fatalf("after %d processes the pool has %d slots, %d of them in the file: %v", processes, state.Pool.Slots, len(state.Slots), err)
+		}
+		// A process that is killed in the middle of a write leaves a file that has not been renamed. Nobody else
+		// has one while the lock is held here.
+		release := holdFileLock(t, path)
+		left := temporaryFiles(t, path)
+		for _, name := range left {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		release()
+		if len(left) > 0 {
+			unfinished++
+		}
+	}
+	_, starts := p.Counts()
+	t.Logf("%d processes were killed, %d of them in the middle of a write; they started %d generators", processes, unfinished, starts)
+	if unfinished < kills {
+		t.Errorf("%d processes were killed in the middle of a write, want %d", unfinished, kills)
+	}
+	f.Check(t, int64(kills)*100)
+}
+
+// temporaryFiles returns the names of the files that are to replace a slot file.
+func temporaryFiles(t *testing.T, path string) []string {
+	t.Helper()
+	names, err := filepath.Glob(path + ".tmp*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// holdFileLock acquires the lock of a slot file, as a process does that is stopped in the middle of a write. It
+// returns what releases the lock.
+func holdFileLock(t *testing.T, path string) (release func()) {
+	t.Helper()
+	lock, err := os.OpenFile(path+".lock", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return func() { lock.Close() }
+}
+
+// The lock of the file is held for longer than a grant.
+func TestSlotFilePaused(t *testing.T) {
+	path, release := filepath.Join(t.TempDir(), "slots"), func() {}
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(workerassign.NewSlotFile(path)) },
+		func() { release = holdFileLock(t, path) }, func() { release() })
+}
+
+// R3: a process is stopped beyond its lease, and its slot is taken by another. It generates UIDs, whereas the
+// process of TestR3SlotFileProcessStopped takes leases.
+func TestSlotFileStoppedGenerator(t *testing.T) {
+	fleettest.StoppedProcess(t, func(t *testing.T) string { return filepath.Join(t.TempDir(), "slots") },
+		func(t *testing.T, path string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+			if pid, err := os.ReadFile(path + ".pid"); err == nil {
+				stopOutsideOfLock(t, path, string(pid))
+			} else if err := os.WriteFile(path+".pid", fmt.Append(nil, os.Getpid()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return fleettest.Assigner(workerassign.NewSlotFile(path), opts...)
+		})
+}
+
+// stopOutsideOfLock lets a process that is stopped while it holds the lock of the file continue, and stops it again:
+// nobody can take a slot until it releases the lock.
+func stopOutsideOfLock(t *testing.T, path, pid string) {
+	process, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := workerassign.NewSlotFile(path).Read(ctx, workerassign.SlotQuery{})
+		cancel()
+		if err == nil {
+			return
+		}
+		syscall.Kill(process, syscall.SIGCONT)
+		time.Sleep(rand.N(3 * time.Millisecond))
+		syscall.Kill(process, syscall.SIGSTOP)
+	}
+}

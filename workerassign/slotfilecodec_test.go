@@ -1,0 +1,124 @@
+package workerassign
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slotFileExample returns a content with unusual values.
+func slotFileExample() *slotFileContent {
+	at := time.UnixMilli(1_800_000_000_123).UTC()
+	texts := []string{"", "=", " ", "\n", "\"", "\\", "orders-1", "主机-1", "\x00\x7f\xff", "a=\"b\" c", strings.Repeat("x", 300)}
+	c := &slotFileContent{history: "H", fileID: "1f.2", lockID: "2a.3",
+		pool: Pool{Revision: math.MaxInt64, Format: "1-28-22-13; \"x\"", First: 3, Slots: 4, History: "H", Since: at, Floor: time.Time{},
+			Horizon: time.Hour, Fencing: time.Second, Skew: time.Millisecond}}
+	for n, text := range texts {
+		history := c.pool.leaseHistory()
+		if n%2 == 1 {
+			history = text
+		}
+		c.slots = append(c.slots, Slot{WorkerID: int64(n), Revision: 1, Token: text, From: at, Until: at.Add(time.Duration(n) * time.Hour), History: history,
+			Written: time.UnixMilli(-1).UTC(), FreeAt: Unbounded(), Holder: Holder{Name: text, Host: text, Process: text, Since: at}})
+	}
+	return c
+}
+
+// What was encoded is decoded without a difference.
+func TestSlotFileRoundTrip(t *testing.T) {
+	for name, c := range map[string]*slotFileContent{
+		"new":           {history: "H"},
+		"without slots": {history: "H", pool: Pool{Revision: 1, Since: time.UnixMilli(0).UTC(), History: "other"}},
+		"without pool":  {history: "", slots: slotFileExample().slots[:1]},
+		"unusual":       slotFileExample(),
+	} {
+		c.pool = c.pool.wholeMillis()
+		if c.pool.Revision == 0 {
+			c.pool = Pool{}
+		}
+		got, err := decodeSlotFile(c.encode())
+		if err != nil || !reflect.DeepEqual(got, c) {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c)
+		}
+	}
+}
+
+// A pool's times and durations are kept as whole milliseconds: bounds never become smaller.
+func TestSlotFileRounding(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "slots")
+	s := NewSlotFile(path)
+	state := newSlotsForTest(t, s, 1)
+	fraction := time.UnixMilli(5000).Add(1).UTC()
+	p := state.Pool
+	p.Revision++
+	p.Floor, p.Horizon = fraction, time.Second+1
+	slot := nextSlot(state.Slots[0], "x")
+	slot.From, slot.Until, slot.FreeAt, slot.Written = fraction, fraction, fraction, fraction
+	mustWriteSlots(t, s, SlotWrite{History: state.History, Pool: &p, Slots: []Slot{slot}})
+	for _, store := range []SlotStore{s, NewSlotFile(path)} {
+		got := mustReadSlots(t, store, SlotQuery{All: true})
+		up, down := time.UnixMilli(5001).UTC(), time.UnixMilli(5000).UTC()
+		if r := got.Slots[0]; r.From != up || r.Until != up || r.FreeAt != up || r.Written != down || got.Pool.Floor != up || got.Pool.Horizon != time.Second+time.Millisecond {
+			t.Errorf("the records are %+v and %+v", got.Pool, r)
+		}
+	}
+}
+
+// The checksum finds each change of a single byte, and each cut.
+func TestSlotFileChecksum(t *testing.T) {
+	data := slotFileExample().encode()
+	for n := range data {
+		changed := bytes.Clone(data)
+		changed[n] ^= 1
+		if _, err := decodeSlotFile(changed); err == nil {
+			t.Fatalf("a change of byte %d was not found", n)
+		}
+		if _, err := decodeSlotFile(data[:n]); err == nil {
+			t.Fatalf("a cut at byte %d was not found", n)
+		}
+	}
+}
+
+// An operator can read the file.
+func TestSlotFileIsReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "slots")
+	state := newSlotsForTest(t, NewSlotFile(path), 2)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := state.Slots[1]
+	want := fmt.Sprintf("\nslot 1 1 %d %d %d %d %d %q = \"orders-1\" \"host-1\" \"4711\"\n", slot.From.UnixMilli(), slot.Until.UnixMilli(),
+		slot.Written.UnixMilli(), slot.FreeAt.UnixMilli(), slot.Holder.Since.UnixMilli(), slot.Token)
+	if !strings.Contains(string(text), want) {
+		t.Errorf("the file is\n%s\nwant the line %s", text, want)
+	}
+}
+
+// Any content is refused or is what encode writes for it, apart from its checksum.
+func FuzzDecodeSlotFile(f *testing.F) {
+	example := slotFileExample()
+	example.slots = example.slots[:4] // a long seed takes long to be minimized
+	for _, c := range []*slotFileContent{{history: "H"}, example} {
+		data := c.encode()
+		lines, _ := cutChecksum(data)
+		f.Add(lines)
+	}
+	f.Add([]byte(slotFileHeader + " \"\" `\n` '\"'\nslot 1 1 1 1 1 1 1 = = = = =\n"))
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		c, err := decodeSlotFile(appendChecksum(bytes.Clone(lines)))
+		if err != nil {
+			return
+		}
+		again, err := decodeSlotFile(c.encode())
+		if err != nil || !reflect.DeepEqual(again, c) {
+			t.Errorf("%+v became %+v, %v", c, again, err)
+		}
+	})
+}

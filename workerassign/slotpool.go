@@ -1,0 +1,117 @@
+package workerassign
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+// createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
+// it before. It returns false if the pool was created by another process.
+func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool, err error) {
+	cfg := &a.recycled.cfg
+	p := Pool{
+		Revision: 1, Format: a.req.Format, First: cfg.firstWorkerID,
+		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
+		History: s.History, Since: s.nowUp(),
+	}
+	seen := a.recycled.seen.Load()
+	hasFloor := seen || !s.NoLoss && !cfg.newPool
+	if hasFloor {
+		p.raiseFloor(s)
+	}
+	written, err = a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+	if !hasFloor || !written && err == nil { // after an error it may have been created
+		return written, err
+	}
+	a.floorLogged = true
+	attrs := []any{"store", a.recycled.store.String(), "history", p.History, "floor", p.Floor}
+	if seen {
+		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
+			"before which no lease begins: see doc/fleet.md", attrs...)
+	} else {
+		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, and is created with a floor, because it may have been lost; no lease begins before the floor. "+
+			"Use WithNewPool for the first start of a fleet: see doc/fleet.md", attrs...)
+	}
+	return written, err
+}
+
+// checkPool checks whether the pool is for generators such as this one.
+func (a *slotAssign) checkPool(p Pool) error {
+	if p.Format != a.req.Format {
+		return fmt.Errorf("%w: the pool's format is %q, and this generator's is %q; use another pool for another format", ErrPoolFormat, p.Format, a.req.Format)
+	}
+	if first := a.recycled.cfg.firstWorkerID; p.First != first {
+		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)
+	}
+	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
+		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", ErrOption, bound, p.Horizon)
+	}
+	return nil
+}
+
+// checkAdds is called when the slots of w were not added to s. It returns an error if that is so again and again, and
+// not because another process has changed the pool, but because one of the slots exists.
+func (a *slotAssign) checkAdds(ctx context.Context, s PoolState, w SlotWrite) error {
+	if s.Pool.Revision != a.stuckRevision {
+		a.stuckAdds, a.stuckRevision = 0, s.Pool.Revision
+	}
+	if a.stuckAdds++; a.stuckAdds < maxStuckAdds {
+		return nil
+	}
+	q := SlotQuery{}
+	for _, slot := range w.Slots {
+		q.WorkerIDs = append(q.WorkerIDs, slot.WorkerID)
+	}
+	now, err := a.recycled.store.Read(ctx, q)
+	if err != nil || now.Pool.Revision != s.Pool.Revision || len(now.Slots) == 0 {
+		return temporary(err)
+	}
+	first := slices.MinFunc(now.Slots, func(a, b Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
+	return fmt.Errorf("%w: the slot of worker ID %d exists, although the pool has %d slots: somebody deleted the pool's record; see doc/fleet.md",
+		ErrPool, first.WorkerID, s.Pool.Slots)
+}
+
+// addition returns the write that adds slots. The pool's record is written too, so that the write is
+// compared with every other that adds slots or raises the floor. Nothing was granted of a new slot, so it is free at once
+// (R5), also before a floor: others of a crowd take it, and need not add slots of their own. Its leases begin at the
+// floor nevertheless, because each one does (R3).
+func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
+	p := s.Pool
+	begin := s.nowUp()
+	w := SlotWrite{History: s.History, Pool: &p}
+	for n := range count {
+		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
+			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})
+		w.Replaced = append(w.Replaced, Slot{})
+	}
+	p.Revision++
+	p.Slots += count
+	return w
+}
+
+// missingSlot returns the worker ID of a slot that the pool should have, if s, which has all slots, has not.
+func missingSlot(s PoolState) (workerID int64, ok bool) {
+	exists := map[int64]bool{}
+	for _, slot := range s.Slots {
+		exists[slot.WorkerID] = true
+	}
+	for n := range s.Pool.Slots {
+		if !exists[s.Pool.First+n] {
+			return s.Pool.First + n, true
+		}
+	}
+	return 0, false
+}
+
+// missingSlotError returns the error for a slot that the pool should have.
+func missingSlotError(p Pool, workerID int64) error {
+	if p.Revision == 0 || workerID >= p.First+p.Slots {
+		return fmt.Errorf("%w: the slot of worker ID %d is missing, and the pool has %d slots: the store has lost writes, or somebody deleted the pool: see doc/fleet.md",
+			ErrPool, workerID, p.Slots)
+	}
+	return fmt.Errorf("%w: the slot of worker ID %d is missing, although slots %d to %d were added; slots must never be deleted: see doc/fleet.md",
+		ErrPool, workerID, p.First, p.First+p.Slots-1)
+}

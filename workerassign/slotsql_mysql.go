@@ -1,0 +1,239 @@
+package workerassign
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlDialect is the dialect of MariaDB, MySQL and TiDB.
+type mysqlDialect struct {
+	kind          string // "MariaDB", "MySQL" or "TiDB"
+	sessionStatus string // the table with the session's status variables
+	hasWsrep      bool   // the server was built with support for Galera
+	isGalera      bool   // it is a node of a cluster
+	isolation     string // the name of the variable with the isolation level
+}
+
+// newMySQLDialect returns the dialect of a server with that version.
+func newMySQLDialect(ctx context.Context, conn *sql.Conn, version string) (dialect, error) {
+	d := mysqlDialect{kind: "MySQL", sessionStatus: "performance_schema.session_status", isolation: "tx_isolation"}
+	switch {
+	case strings.Contains(version, "TiDB"):
+		d.kind = "TiDB"
+	case strings.Contains(version, "MariaDB"):
+		d.kind, d.sessionStatus = "MariaDB", "information_schema.SESSION_STATUS"
+	case isBeforeMySQL57(version):
+		d.sessionStatus = "information_schema.SESSION_STATUS"
+	}
+	settings, err := readVariables(ctx, conn, "wsrep_on", "transaction_isolation")
+	if err != nil {
+		return nil, err
+	}
+	wsrep, hasWsrep := settings["wsrep_on"]
+	d.hasWsrep, d.isGalera = hasWsrep, isOn(wsrep)
+	if _, ok := settings["transaction_isolation"]; ok { // MySQL 5.7.20, MariaDB 11.1
+		d.isolation = "transaction_isolation"
+	}
+	return d, nil
+}
+
+// isBeforeMySQL57 reports whether a version of MySQL is before 5.7.
+func isBeforeMySQL57(version string) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	major, err1 := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	return err1 == nil && err2 == nil && (major < 5 || major == 5 && minor < 7)
+}
+
+func (d mysqlDialect) String() string { return d.kind }
+
+func (d mysqlDialect) quoteTable(name string) (string, error) { return quoteTable(name) }
+
+// appendText appends a literal in hexadecimal digits. Unlike a parameter, it requires no prepared
+// statement, which would cost another round trip, and its meaning depends neither on the connection's
+// character set nor on the SQL mode.
+func (d mysqlDialect) appendText(b *statement, value string) {
+	b.raw("_utf8mb4 X'", hex.EncodeToString([]byte(value)), "'")
+}
+
+// readText makes the server send the bytes of a text, without a conversion to the connection's character set.
+func (d mysqlDialect) readText(column string) string { return "CAST(" + column + " AS BINARY)" }
+
+func (d mysqlDialect) decodeText(value string) (string, error) { return value, nil }
+
+// clock uses UTC_TIMESTAMP, because UNIX_TIMESTAMP(NOW(3)) is an hour off in some time zones when the
+// daylight saving time ends. Its value is the time at which the statement began.
+func (d mysqlDialect) clock() string {
+	return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)"
+}
+
+// history is the identity of the server and its start. The server calculates Uptime as the difference of
+// two numbers of seconds, the time of UNIX_TIMESTAMP() and its start. So the difference of these two is
+// exactly the start, also after a step of the server's clock. On a node of a Galera cluster, the history is
+// the UUID of the cluster's state, because what one node has acknowledged, all nodes have received.
+func (d mysqlDialect) history() string {
+	if d.kind == "TiDB" {
+		return "CAST('TiDB' AS BINARY)"
+	}
+	identity := "'MySQL ', @@server_uuid"
+	if d.kind == "MariaDB" {
+		identity = "'MariaDB ', @@hostname, ':', @@port, ':', @@server_id"
+	}
+	single := "CONCAT(" + identity + ", ' ', UNIX_TIMESTAMP() - CAST(" + d.status("Uptime") + " AS SIGNED))"
+	if !d.hasWsrep {
+		return "CAST(" + single + " AS BINARY)"
+	}
+	// A node outside of the primary component executes no statement, unless somebody has allowed it to
+	// read (wsrep_dirty_reads). Then its history is that of no cluster.
+	return "CAST(IF(@@wsrep_on, CONCAT('Galera ', IF(" + d.status("wsrep_cluster_status") + " = 'Primary', " + d.status("wsrep_cluster_state_uuid") +
+		", 'not primary')), " + single + ") AS BINARY)"
+}
+
+// status is an expression: the value of a status variable. The session's are those of the server where
+// they do not count anything, and cost less than the global ones, for which the server adds up all sessions.
+func (d mysqlDialect) status(name string) string {
+	return "(SELECT VARIABLE_VALUE FROM " + d.sessionStatus + " WHERE VARIABLE_NAME = '" + name + "')"
+}
+
+// session is "1" if autocommit is on, and the isolation level. In MariaDB, CONCAT converts @@autocommit to ON,
+// and cuts the result.
+func (d mysqlDialect) session() string {
+	return "CONCAT(IF(@@autocommit, '1', '0'), ' ', @@" + d.isolation + ")"
+}
+
+// sessionStatements: with autocommit off, a read may be part of a transaction that began earlier, and at
+// READ UNCOMMITTED it may see rows whose transactions are rolled back later.
+func (d mysqlDialect) sessionStatements(session string) (before, after []string) {
+	if session == "1 REPEATABLE-READ" || session == "1 READ-COMMITTED" || session == "1 SERIALIZABLE" {
+		return nil, nil
+	}
+	return []string{commitStatement, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.begin()}, []string{commitStatement}
+}
+
+// selectPrefix makes a node of a Galera cluster wait until it has applied what other nodes have
+// acknowledged. Otherwise a lease that was taken on another node would look as if it was lost.
+func (d mysqlDialect) selectPrefix() string {
+	switch {
+	case !d.isGalera:
+		return "SELECT "
+	case d.kind == "MariaDB":
+		return "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT "
+	}
+	return "SELECT /*+ SET_VAR(wsrep_sync_wait = 1) */ "
+}
+
+// beginsAlways: with autocommit, the statement commits, and COMMIT has no effect.
+func (d mysqlDialect) beginsAlways() bool { return false }
+
+func (d mysqlDialect) begin() string    { return "START TRANSACTION" }
+func (d mysqlDialect) commit() string   { return commitStatement }
+func (d mysqlDialect) rollback() string { return rollbackStatement }
+
+// readVariables reads global variables. Those that the server does not have are missing in the result.
+func readVariables(ctx context.Context, conn *sql.Conn, names ...string) (map[string]string, error) {
+	rows, err := conn.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('"+strings.Join(names, "', '")+"')")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	values := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		values[strings.ToLower(name)] = value
+	}
+	return values, rows.Err()
+}
+
+// inspect implements dialect. TiDB acknowledges a write when a majority has it on disk, and Galera when all
+// nodes have received it. Any other server may be replaced by a replica that lacks the last writes.
+func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error) {
+	if d.kind == "TiDB" {
+		return serverDurability{noLoss: true}, nil
+	}
+	engines, err := d.otherEngines(ctx, conn, pool, slots)
+	if err != nil || engines != "" {
+		return serverDurability{refused: engines}, err
+	}
+	settings, err := readVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "binlog_format", "wsrep_on")
+	if err != nil {
+		return serverDurability{}, err
+	}
+	galera := isOn(settings["wsrep_on"])
+	if galera {
+		delete(settings, "sync_binlog") // the other nodes have the write
+	}
+	result := serverDurability{}
+	for _, s := range findRiskySettings(settings) {
+		result.risk += fmt.Sprintf("; %s is %s: %s", s.name, settings[s.name], s.risk)
+	}
+	result.risk = strings.TrimPrefix(result.risk, "; ")
+	result.noLoss = galera && result.risk == ""
+	if isOn(settings["log_bin"]) && strings.EqualFold(settings["binlog_format"], "STATEMENT") {
+		result.refused = "binlog_format is STATEMENT; must be ROW or MIXED, because a replica would compare its own history"
+	}
+	return result, nil
+}
+
+// otherEngines returns what is wrong if a table has another storage engine than InnoDB. Others have no transactions, or
+// are not replicated in a Galera cluster, where each node would have a pool of its own.
+func (d mysqlDialect) otherEngines(ctx context.Context, conn *sql.Conn, tables ...string) (refused string, err error) {
+	for _, quoted := range tables {
+		b := (&statement{dialect: d}).raw("SELECT ENGINE FROM information_schema.TABLES WHERE ENGINE <> 'InnoDB' AND TABLE_SCHEMA = ")
+		parts := strings.Split(quoted, ".") // no name contains a dot, see quoteTable
+		for i, part := range parts {
+			parts[i] = strings.ReplaceAll(part[1:len(part)-1], "``", "`")
+		}
+		if name := parts[len(parts)-1]; len(parts) == 2 {
+			b.text(parts[0]).raw(" AND TABLE_NAME = ").text(name)
+		} else {
+			b.raw("DATABASE() AND TABLE_NAME = ").text(name)
+		}
+		var engine string
+		switch err := conn.QueryRowContext(ctx, b.query.String()).Scan(&engine); {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return "", err
+		default:
+			return fmt.Sprintf("the storage engine of table %s is %s; must be InnoDB", quoted, engine), nil
+		}
+	}
+	return "", nil
+}
+
+// isOn reports whether the value of a variable is ON.
+func isOn(value string) bool { return value == "1" || strings.EqualFold(value, "ON") }
+
+// classify implements dialect.
+func (d mysqlDialect) classify(err error) slotFailure {
+	f := slotFailure{failure: classify(err)}
+	if errors.Is(err, driver.ErrBadConn) {
+		f.refused = true // the driver noticed before it sent the statement that the connection was lost
+		return f
+	}
+	server := (*mysql.MySQLError)(nil)
+	if !errors.As(err, &server) {
+		return f
+	}
+	switch server.Number {
+	case 1020, 1062, 1205, 1213, 1412, 1614, 1689, 3101, 3572, // see serverErrors
+		8002, 8005, 8020, 8022, 8028, 9007: // TiDB
+		f.rolledBack = true
+	case 1047, 1290, 1792, 1836, 1874: // a node outside of its cluster, a server that is read-only
+		f.refused = true
+	}
+	return f
+}

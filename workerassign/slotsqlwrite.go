@@ -1,0 +1,195 @@
+package workerassign
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+)
+
+// record is a row to be written.
+type record struct {
+	table    string // quoted
+	fields   []field
+	replaced *Slot // what the row of a slot must have; nil: only the revision is compared
+}
+
+// records returns the rows of a write, in an order that is the same for all writes: the pool first, which
+// is what concurrent additions of slots compete for.
+func (t *slotTable) records(d dialect, w SlotWrite) ([]record, error) {
+	pool, slots, err := t.tables(d)
+	if err != nil {
+		return nil, err
+	}
+	var all []record
+	if w.Pool != nil {
+		all = append(all, record{table: pool, fields: poolFields(*w.Pool)})
+	}
+	ordered := make([]record, len(w.Slots))
+	for i, s := range w.Slots {
+		ordered[i] = record{table: slots, fields: slotFields(s)}
+		if w.Replaced != nil {
+			ordered[i].replaced = &w.Replaced[i]
+		}
+	}
+	slices.SortFunc(ordered, func(a, b record) int { return cmp.Compare(a.fields[0].number, b.fields[0].number) })
+	return append(all, ordered...), nil
+}
+
+// tables returns the quoted names of the tables.
+func (t *slotTable) tables(d dialect) (pool, slots string, err error) {
+	if pool, err = d.quoteTable(t.cfg.poolTable); err == nil {
+		slots, err = d.quoteTable(t.cfg.slotTable)
+	}
+	if err != nil {
+		return "", "", permanentSlotFailure(fmt.Errorf("%w: %w", ErrOption, err), "set the tables' names by WithSlotTables")
+	}
+	return pool, slots, nil
+}
+
+// isNew reports whether the row is to be inserted.
+func (r record) isNew() bool { return r.fields[1].number == 1 }
+
+// write is a statement that writes rows, and how many.
+type write struct {
+	*statement
+	rows int64
+}
+
+// writes returns the statements of a write. The first one compares the history. The others are executed in
+// the same transaction, and so by the same server.
+func (t *slotTable) writes(d dialect, w SlotWrite) ([]write, error) {
+	records, err := t.records(d, w)
+	if err != nil {
+		return nil, err
+	}
+	var all []write
+	for len(records) > 0 {
+		r, b := records[0], &statement{dialect: d}
+		records = records[1:]
+		compare := t.cfg.history == "" && len(all) == 0
+		switch {
+		case !r.isNew():
+			b.raw("UPDATE ", r.table, " SET ")
+			for i, f := range r.fields[1:] {
+				if i > 0 {
+					b.raw(", ")
+				}
+				b.raw(f.column, " = ")
+				f.appendTo(b)
+			}
+			key, revision := r.fields[0], r.fields[1]
+			b.raw(" WHERE ", key.column, " = ").int(key.number).raw(" AND ", revision.column, " = ").int(revision.number - 1)
+			r.compareReplaced(b)
+			if compare {
+				b.raw(" AND ", d.history(), " = ").text(w.History)
+			}
+			all = append(all, write{b, 1})
+		case compare:
+			b.raw("INSERT INTO ", r.table, " (", columnNames(r.fields), ") SELECT ")
+			r.appendValues(b)
+			b.raw(" FROM (SELECT 1 AS one) AS one WHERE ", d.history(), " = ").text(w.History)
+			all = append(all, write{b, 1})
+		default: // one statement for all new rows of a table
+			b.raw("INSERT INTO ", r.table, " (", columnNames(r.fields), ") VALUES (")
+			r.appendValues(b)
+			rows := int64(1)
+			for ; len(records) > 0 && records[0].isNew() && records[0].table == r.table; rows++ {
+				b.raw("), (")
+				records[0].appendValues(b)
+				records = records[1:]
+			}
+			b.raw(")")
+			all = append(all, write{b, rows})
+		}
+	}
+	return all, nil
+}
+
+// compareReplaced appends the comparison of a slot's token and until with those that are replaced.
+func (r record) compareReplaced(b *statement) {
+	if r.replaced == nil {
+		return
+	}
+	if b.raw(" AND until_ms = ").int(r.replaced.Until.UnixMilli()); r.replaced.Token == "" {
+		b.raw(" AND token IS NULL")
+	} else {
+		b.raw(" AND token = ").text(r.replaced.Token)
+	}
+}
+
+// appendValues appends the values of a row.
+func (r record) appendValues(b *statement) {
+	for i, f := range r.fields {
+		if i > 0 {
+			b.raw(", ")
+		}
+		f.appendTo(b)
+	}
+}
+
+// writeOnce is one attempt of Write. An error of the last statement or of the commit leaves open whether the
+// rows were written, unless the server has said that it rolled the transaction back.
+func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w SlotWrite) (bool, error) {
+	writes, err := t.writes(d, w)
+	if err != nil {
+		return false, err
+	}
+	if len(writes) == 0 {
+		state, err := t.readOnce(ctx, conn, d, SlotQuery{})
+		return state.History == w.History, err
+	}
+	begins := len(writes) > 1 || d.beginsAlways()
+	if begins {
+		if err := execAll(ctx, conn, d.begin()); err != nil {
+			return false, beforeCommit(ctx, d, err)
+		}
+	}
+	for _, one := range writes {
+		n, err := one.exec(ctx, conn)
+		if err != nil {
+			if f := d.classify(err); f.rolledBack {
+				rollbackOrDiscard(ctx, conn, d)
+				return false, nil
+			}
+			if begins {
+				return false, beforeCommit(ctx, d, err)
+			}
+			return false, err
+		}
+		if n != one.rows {
+			rollbackOrDiscard(ctx, conn, d)
+			return false, nil
+		}
+	}
+	if err := execAll(ctx, conn, d.commit()); err != nil {
+		f := d.classify(err)
+		if f.rolledBack {
+			return false, nil
+		}
+		f.refused = false // with autocommit, the server has executed and committed the statement
+		return false, &f
+	}
+	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is
+	// durable: PostgreSQL does, while the commit waits for a synchronous standby.
+	return ctx.Err() == nil, ctx.Err()
+}
+
+// rollbackOrDiscard ends a transaction that has written nothing. If the rollback fails, it discards the
+// connection: a node of a Galera cluster reports a conflict by an error of any statement.
+func rollbackOrDiscard(ctx context.Context, conn *sql.Conn, d dialect) {
+	if execAll(ctx, conn, d.rollback()) != nil {
+		discardConn(conn)
+	}
+}
+
+// beforeCommit returns the error of a statement of a transaction, before its commit: nothing was written.
+func beforeCommit(ctx context.Context, d dialect, err error) error {
+	if ctx.Err() != nil {
+		return err // classify reports it as a timeout
+	}
+	f := d.classify(err)
+	f.refused = true
+	return &f
+}

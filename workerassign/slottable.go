@@ -1,0 +1,300 @@
+package workerassign
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates, or
+// schema.postgres.sql on PostgreSQL. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
+// 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
+// jackc/pgx (package stdlib) or lib/pq. NewSlotTable does not use the database. The caller closes db.
+//
+// All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
+// of the services, because a replica has another history, so that no Write would ever succeed.
+//
+// # Round trips
+//
+// A Read is one statement. A Write of one record is one statement and a COMMIT, which has no effect if
+// autocommit is on. Any other Write is one transaction. No statement is prepared. The store works with any
+// setting of autocommit, any isolation level and SQL mode, and any setting of the driver.
+//
+// On PostgreSQL, every Write is a transaction, and pgx prepares the statement of a Read unless
+// default_query_exec_mode in the DSN is exec or simple_protocol. Use one of these with a connection pooler that
+// does not support prepared statements.
+//
+// Each call ends after 10 seconds, or when its context ends. A call that fails because its connection was
+// lost, or because its server is read-only or outside of its cluster, tries the pool's other connections at
+// once, if it is certain that nothing was written.
+//
+// # Clock
+//
+// The clock is the one of the server that executes the statement, in UTC. The session's time zone does not
+// matter. All servers that may execute statements must have synchronized clocks, see WithSkew.
+//
+// # History and durability
+//
+// The history of a single server is its identity and its start: server_uuid on MySQL, host name, port and
+// server ID on MariaDB. It is compared in the statement that writes. So each restart and each failover
+// ends all leases, and new ones begin at a floor, F + H + M later. Generators use up what they were granted, and
+// then wait: see WithHorizon, WithFencing and WithSkew. Servers in a replication topology must differ in
+// these identities, and a server must not be restarted twice within one second. A server that was demoted
+// must be restarted before it may be promoted again. WithHistory avoids the cost, for databases that lose
+// no acknowledged write.
+//
+// On PostgreSQL, the history is the identifier of the database cluster, the timeline, which changes with each
+// promotion, and the start of the server. A standby refuses reads and writes of the store. The transaction of a
+// Write sets synchronous_commit to on if it is off. The database's encoding must be UTF8.
+//
+// On a Galera cluster, the history is the UUID of the cluster's state, because all nodes have received what
+// one node has acknowledged: a node may fail, and leases continue. If a whole cluster is bootstrapped from a
+// node that was not the most advanced one, it keeps that UUID although acknowledged writes are lost. An
+// operator who does that must give the cluster a new UUID or call Recycled.RaiseFloor, as schema.sql
+// describes. On TiDB, the history is constant: after a backup was restored, an operator must call
+// Recycled.RaiseFloor.
+//
+// The server must flush its log at each commit (innodb_flush_log_at_trx_commit = 1, sync_binlog = 1). For a
+// single server this is not a matter of uniqueness, because the history changes with each restart. On a
+// Galera cluster it is, if all nodes fail together.
+//
+// The store refuses to work with binlog_format = STATEMENT, because a replica would compare its own
+// history when it applies the statement.
+func NewSlotTable(db DB, opts ...SlotTableOption) SlotStore {
+	t := &slotTable{db: db, cfg: slotTableConfig{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable}}
+	if isNilDB(db) {
+		t.cfg.setError("the database is nil; must not be nil")
+	}
+	for _, o := range opts {
+		if o == nil {
+			t.cfg.setError("an option is nil; must not be nil")
+			continue
+		}
+		o.applySlotTable(&t.cfg)
+	}
+	if t.cfg.err == nil {
+		t.server = serverAddress(db)
+	}
+	return t
+}
+
+// slotTable is the SlotStore of NewSlotTable.
+type slotTable struct {
+	db     DB
+	server string // the server's address; "" if it is not known
+	cfg    slotTableConfig
+
+	mu         sync.Mutex
+	dialect    dialect // nil before the first connection
+	durability serverDurability
+	inspected  string    // the history of the server that durability was read from
+	expires    time.Time // when durability is to be read again
+}
+
+const (
+	slotCallTimeout    = 10 * time.Second // bounds one attempt of a Read or a Write
+	durabilityLifetime = time.Minute      // an operator may change settings while the server runs
+	maxRolledBack      = 5                // how many times a read is repeated that was rolled back
+)
+
+// String implements SlotStore.
+func (t *slotTable) String() string {
+	return atServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.server)
+}
+
+// Read implements SlotStore.
+func (t *slotTable) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
+	var state PoolState
+	err := t.try(ctx, func(ctx context.Context, conn *sql.Conn, d dialect) (err error) {
+		state, err = t.readOnce(ctx, conn, d, q)
+		return err
+	}, true)
+	return state, err
+}
+
+// Write implements SlotStore.
+func (t *slotTable) Write(ctx context.Context, w SlotWrite) (bool, error) {
+	if t.cfg.err != nil {
+		return false, t.cfg.err
+	}
+	if err := checkTexts(w); err != nil {
+		return false, err
+	}
+	if t.cfg.history != "" && w.History != t.cfg.history {
+		return false, nil
+	}
+	written := false
+	err := t.try(ctx, func(ctx context.Context, conn *sql.Conn, d dialect) (err error) {
+		written, err = t.writeOnce(ctx, conn, d, w)
+		return err
+	}, false)
+	return written && err == nil, err
+}
+
+// try calls f with a connection. If f fails so that nothing was written, and another connection or another
+// try may help, it calls f again. After an error of f, the connection is discarded.
+func (t *slotTable) try(ctx context.Context, f func(context.Context, *sql.Conn, dialect) error, reading bool) error {
+	if t.cfg.err != nil {
+		return t.cfg.err
+	}
+	idle := t.db.Stats().Idle // connections that may lead to the same failed server
+	for attempt := 0; ; attempt++ {
+		failed := t.tryOnce(ctx, f)
+		switch {
+		case failed == nil:
+			return nil
+		case ctx.Err() != nil:
+		case failed.returnAsIs:
+			return failed.err
+		case failed.action == actionStop:
+			return &DatabaseError{Table: t.cfg.slotTable, Server: t.server, Advice: slotAdvice(failed.advice), Err: failed.err}
+		case reading && failed.rolledBack && attempt < maxRolledBack,
+			failed.action == actionReconnect && (reading || failed.refused) && attempt <= idle:
+			continue
+		}
+		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.err, slotAdvice(failed.advice))
+	}
+}
+
+// tryOnce is one attempt of try.
+func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Conn, dialect) error) (failed *slotFailure) {
+	defer func() {
+		if v := recover(); v != nil {
+			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
+			failed = &slotFailure{failure: failure{err: err, action: actionStop, advice: adviceUnknown}}
+		}
+	}()
+	begin := time.Now()
+	callCtx, cancel := context.WithTimeout(ctx, slotCallTimeout)
+	defer cancel()
+	conn, err := t.db.Conn(callCtx)
+	if err != nil {
+		f := t.classify(callCtx, begin, nil, err)
+		f.refused = true
+		if s := t.db.Stats(); callCtx.Err() != nil && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
+			f.advice = advicePool
+		}
+		return &f
+	}
+	clean := false
+	defer func() { discardUnless(clean, conn) }()
+	d, err := t.detect(callCtx, conn)
+	if err == nil {
+		err = f(callCtx, conn, d)
+	}
+	if err != nil {
+		f := t.classify(callCtx, begin, d, err)
+		return &f
+	}
+	clean = true
+	return nil
+}
+
+// classify returns a failure for an error of an attempt.
+func (t *slotTable) classify(ctx context.Context, begin time.Time, d dialect, err error) slotFailure {
+	var known *slotFailure
+	switch {
+	case errors.As(err, &known):
+		return *known
+	case ctx.Err() != nil: // whatever error the driver returns
+		return slotFailure{failure: failure{action: actionReconnect, advice: adviceNoAnswer,
+			err: &slotTimeoutError{elapsed: time.Since(begin), err: maskOwnErrors(err)}}}
+	case d == nil:
+		return classifyUnknown(err)
+	}
+	return d.classify(err)
+}
+
+// detect returns the dialect of the server. The server of the first connection decides.
+func (t *slotTable) detect(ctx context.Context, conn *sql.Conn) (dialect, error) {
+	t.mu.Lock()
+	d := t.dialect
+	t.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	d, err := detectDialect(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dialect = d
+	return d, nil
+}
+
+// inspect returns what the server's settings say about durability.
+func (t *slotTable) inspect(ctx context.Context, conn *sql.Conn, d dialect, history string) (serverDurability, error) {
+	t.mu.Lock()
+	known, valid := t.durability, t.inspected == history && time.Now().Before(t.expires)
+	t.mu.Unlock()
+	if !valid {
+		pool, slots, err := t.tables(d)
+		if err != nil {
+			return known, err
+		}
+		if known, err = d.inspect(ctx, conn, pool, slots); err != nil {
+			return known, err
+		}
+		t.mu.Lock()
+		t.durability, t.inspected, t.expires = known, history, time.Now().Add(durabilityLifetime)
+		t.mu.Unlock()
+	}
+	switch {
+	case known.refused != "":
+		return known, permanentSlotFailure(errors.New(known.refused), "correct that on the server, as schema.sql describes")
+	case t.cfg.history != "" && known.risk != "":
+		return known, permanentSlotFailure(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
+			"change the settings as described in schema.sql or schema.postgres.sql under DURABILITY, or do not use WithHistory")
+	case t.cfg.history != "":
+		known.noLoss = true
+	}
+	return known, nil
+}
+
+// Error implements error.
+func (f *slotFailure) Error() string { return f.err.Error() }
+
+// Unwrap returns the error of the driver.
+func (f *slotFailure) Unwrap() error { return f.err }
+
+// permanentSlotFailure returns an error that another try would not fix.
+func permanentSlotFailure(err error, advice string) error {
+	return &slotFailure{failure: failure{err: err, action: actionStop, advice: advice}}
+}
+
+// slotTimeoutError reports that a call ended before the server answered. It does not wrap the error of the
+// call's context, because the caller does not know that context.
+type slotTimeoutError struct {
+	elapsed time.Duration
+	err     error // the error of the driver
+}
+
+// Error implements error.
+func (e *slotTimeoutError) Error() string {
+	return fmt.Sprintf("no answer within %v (%v)", e.elapsed.Round(time.Millisecond), e.err)
+}
+
+// slotAdvice returns the advice for slot tables, where it differs from the one for Disposable's table.
+func slotAdvice(advice string) string {
+	switch advice {
+	case adviceTable:
+		return "a table does not exist: apply schema.sql, or set the tables' names by WithSlotTables"
+	case adviceGrant:
+		return "the account lacks a privilege: grant it those in schema.sql under PRIVILEGES ON SLOTS"
+	case adviceAccess:
+		return "the account may not use this database: check the database's name in the DSN, or grant the account the privileges in schema.sql"
+	case adviceColumns, adviceKey:
+		return "a table has the wrong columns: compare its columns with schema.sql"
+	case adviceTablePostgres, adviceSchemaPostgres:
+		return "a table does not exist: apply schema.postgres.sql in the database of the DSN, set the tables' names by WithSlotTables, or check search_path"
+	case adviceGrantPostgres:
+		return "the account lacks a privilege: grant it those in schema.postgres.sql under PRIVILEGES ON SLOTS"
+	case adviceColumnsPostgres, adviceKeyPostgres:
+		return "a table has the wrong columns: compare its columns with schema.postgres.sql"
+	}
+	return advice
+}

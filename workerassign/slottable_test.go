@@ -1,0 +1,216 @@
+package workerassign_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// newSlotTables creates the tables of schema.sql in a new database, and returns a store on them.
+func newSlotTables(t *testing.T, s *mariadbtest.Server, opts ...workerassign.SlotTableOption) (workerassign.SlotStore, string) {
+	t.Helper()
+	name, db := s.Database()
+	mariadbtest.RunScript(t, db, schemaScript(t))
+	return workerassign.NewSlotTable(db, opts...), name
+}
+
+// mustRead reads a pool.
+func mustRead(t *testing.T, s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
+	t.Helper()
+	state, err := s.Read(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(state.Slots, func(a, b workerassign.Slot) int { return int(a.WorkerID - b.WorkerID) })
+	return state
+}
+
+// wantWritten makes a write and checks its result.
+func wantWritten(t *testing.T, s workerassign.SlotStore, want bool, w workerassign.SlotWrite) {
+	t.Helper()
+	if ok, err := s.Write(t.Context(), w); ok != want || err != nil {
+		t.Errorf("Write() = %v, %v; want %v", ok, err, want)
+	}
+}
+
+func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// testPool returns a pool whose fields all differ from their zero values.
+func testPool(history string) workerassign.Pool {
+	return workerassign.Pool{Revision: 1, Format: "1-28-22-13 é 主 \\ ' \" % ", First: 5, Slots: 2, History: history, Since: at(1_800_000_000_001),
+		Floor: at(1_800_000_000_002), Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5001 * time.Millisecond}
+}
+
+func testSlot(history string, workerID int64) workerassign.Slot {
+	return workerassign.Slot{WorkerID: workerID, Revision: 1, Token: fmt.Sprint("token", workerID), From: at(9_800_000_000_001), Until: at(9_800_000_000_999),
+		History: history, Written: at(1_800_000_000_003), FreeAt: at(1_800_000_000_004),
+		Holder: workerassign.Holder{Name: "naïve 'name' \\ 主机 ", Host: "host", Process: "1 2", Since: at(1_800_000_000_005)}}
+}
+
+// Each step of the contract of SlotStore, on each server and with each setting.
+func testSlotStoreContract(t *testing.T, s workerassign.SlotStore) {
+	t.Helper()
+	empty := mustRead(t, s, workerassign.SlotQuery{All: true, Free: 3, Name: "n", WorkerIDs: []int64{1, 2}})
+	if empty.History == "" || empty.Pool != (workerassign.Pool{}) || len(empty.Slots) != 0 {
+		t.Fatalf("an empty store has the state %+v", empty)
+	}
+	if d := time.Since(empty.Now); d < -5*time.Second || d > 5*time.Second || empty.HostClock {
+		t.Errorf("the store's clock is %v, which differs by %v", empty.Now, d)
+	}
+	h := empty.History
+	p, a, b := testPool(h), testSlot(h, 5), testSlot(h, 6)
+	wantWritten(t, s, false, workerassign.SlotWrite{History: h + "x", Pool: &p, Slots: []workerassign.Slot{a, b}})
+	wantWritten(t, s, false, workerassign.SlotWrite{History: strings.ToUpper(h), Pool: &p})
+	next := p
+	next.Revision = 2
+	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Pool: &next}) // there is no pool
+	wantWritten(t, s, true, workerassign.SlotWrite{History: h, Pool: &p, Slots: []workerassign.Slot{b, a}})
+	got := mustRead(t, s, workerassign.SlotQuery{All: true})
+	if got.Pool != p || !reflect.DeepEqual(got.Slots, []workerassign.Slot{a, b}) || got.History != h {
+		t.Errorf("the state is\n%+v, want\n%+v", got, []any{p, a, b})
+	}
+	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Pool: &p})
+	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{testSlot(h, 7), a}}) // a exists, so 7 is not written either
+
+	p = next
+	p.Floor, p.Horizon = time.Time{}, time.Millisecond-1 // rounded up
+	p.Slots = 40
+	w := workerassign.SlotWrite{History: h, Pool: &p}
+	for id := range int64(38) {
+		w.Slots = append(w.Slots, testSlot(h, 7+id))
+	}
+	a.Revision = 2
+	a.Token, a.Holder = "", workerassign.Holder{}
+	a.Until = at(1_700_000_000_000)
+	a.FreeAt = at(1_700_000_000_000)
+	w.Slots = append(w.Slots, a)
+	wantWritten(t, s, false, workerassign.SlotWrite{History: "other", Pool: w.Pool, Slots: w.Slots})
+	wantWritten(t, s, true, w)
+	wantWritten(t, s, false, w)
+	p.Horizon = time.Millisecond
+	got = mustRead(t, s, workerassign.SlotQuery{WorkerIDs: []int64{5, 44, 45, 44}})
+	if got.Pool != p || len(got.Slots) != 2 || !reflect.DeepEqual(got.Slots[0], a) || got.Slots[1].WorkerID != 44 {
+		t.Errorf("the state is\n%+v, want\n%+v", got, []any{p, a})
+	}
+
+	// A slot alone.
+	b.Revision = 3
+	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{b}})
+	b.Revision = 2
+	b.Token = "other"
+	b.FreeAt = got.Now.Add(time.Hour)
+	wantWritten(t, s, false, workerassign.SlotWrite{History: "other", Slots: []workerassign.Slot{b}})
+	wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{b}})
+	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{b}})
+	wantWritten(t, s, false, workerassign.SlotWrite{History: "other", Slots: []workerassign.Slot{testSlot(h, 45)}})
+	wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{testSlot(h, 45)}})
+	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{testSlot(h, 45)}})
+	wantWritten(t, s, true, workerassign.SlotWrite{History: h})
+	wantWritten(t, s, false, workerassign.SlotWrite{History: "other"})
+
+	for _, q := range []struct {
+		query workerassign.SlotQuery
+		want  int
+	}{
+		{workerassign.SlotQuery{}, 0}, {workerassign.SlotQuery{Name: b.Holder.Name}, 40}, {workerassign.SlotQuery{Name: "other"}, 0},
+		{workerassign.SlotQuery{Free: 3}, 3}, {workerassign.SlotQuery{Free: 1000}, 1}, {workerassign.SlotQuery{WorkerIDs: []int64{6}, Free: 1}, 2},
+		{workerassign.SlotQuery{All: true, Free: 1, Name: b.Holder.Name, WorkerIDs: []int64{5}}, 41},
+		{workerassign.SlotQuery{Free: 1, Name: b.Holder.Name, WorkerIDs: []int64{5, 6}}, 41},
+	} {
+		if q.query.Free == 3 || q.query.Free == 1000 { // make free ones
+			for id := int64(5); id < 8 && q.query.Free == 3; id++ {
+				slot := mustRead(t, s, workerassign.SlotQuery{WorkerIDs: []int64{id}}).Slots[0]
+				slot.Revision++
+				slot.FreeAt = got.Now.Add(-time.Hour)
+				wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+			}
+			if q.query.Free == 1000 {
+				for id := int64(6); id < 8; id++ {
+					slot := mustRead(t, s, workerassign.SlotQuery{WorkerIDs: []int64{id}}).Slots[0]
+					slot.Revision++
+					slot.FreeAt = got.Now.Add(time.Hour)
+					wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+				}
+			}
+		}
+		if got := mustRead(t, s, q.query); len(got.Slots) != q.want {
+			t.Errorf("%+v selects %d slots, want %d", q.query, len(got.Slots), q.want)
+		}
+	}
+
+	// Of concurrent writes that replace one revision, exactly one returns true.
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for n := range 8 {
+		all.Go(func() {
+			slot := b
+			slot.Revision = 5 // it was written twice above
+			slot.Token = fmt.Sprint("n", n)
+			ok, err := s.Write(context.Background(), workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+			if err != nil {
+				t.Errorf("Write() = %v", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if ok {
+				won++
+			}
+		})
+	}
+	all.Wait()
+	if won != 1 {
+		t.Errorf("%d of 8 concurrent writes succeed, want 1", won)
+	}
+
+	for _, bad := range []workerassign.Slot{
+		{WorkerID: 1, Revision: 1, Token: strings.Repeat("t", 65)}, {WorkerID: 1, Revision: 1, Holder: workerassign.Holder{Name: "\xff"}},
+	} {
+		if ok, err := s.Write(t.Context(), workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{bad}}); ok || !errors.Is(err, workerassign.ErrOption) {
+			t.Errorf("Write(%+v) = %v, %v; want ErrOption", bad, ok, err)
+		}
+	}
+	if s.String() == "" {
+		t.Error("String() is empty")
+	}
+}
+
+func TestSlotTableContract(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		s := start(t)
+		store, _ := newSlotTables(t, s)
+		testSlotStoreContract(t, store)
+		if state := mustRead(t, store, workerassign.SlotQuery{}); state.NoLoss {
+			t.Error("a single server is said to lose no acknowledged writes")
+		}
+		t.Run("WithHistory", func(t *testing.T) {
+			store, _ := newSlotTables(t, s, workerassign.WithHistory("History 1"))
+			testSlotStoreContract(t, store)
+			if state := mustRead(t, store, workerassign.SlotQuery{}); !state.NoLoss || state.History != "History 1" {
+				t.Errorf("the state is %+v", state)
+			}
+		})
+	})
+}
+
+// slotService creates an account with exactly the privileges that schema.sql recommends for slots, and
+// returns a connection of it to the database ids.
+func slotService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB) *sqlx.DB {
+	t.Helper()
+	statements := newSection(t, "PRIVILEGES ON SLOTS", "<password>", "secret", "'service'", "'slots'")
+	for len(statements.remaining) > 0 {
+		db.MustExec(statements.nextStatement(""))
+	}
+	return mariadbtest.Open(t, s.DSN("slots", "secret", "ids"))
+}

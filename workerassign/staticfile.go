@@ -1,0 +1,217 @@
+package workerassign
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
+)
+
+// A StaticFileOption configures an assigner of StaticFile. If its value is invalid, Assign returns an error
+// that wraps ErrOption.
+type StaticFileOption interface{ applyStaticFile(*staticFileConfig) }
+
+type staticFileConfig struct {
+	config
+	horizon time.Duration
+	newFile bool
+}
+
+type staticFileOption func(*staticFileConfig)
+
+func (o staticFileOption) applyStaticFile(c *staticFileConfig) { o(c) }
+
+func (o option) applyStaticFile(c *staticFileConfig) { o(&c.config) }
+
+// WithFileHorizon sets how far beyond the generator's clock StaticFile grants time. It must be greater than
+// 0. The default is DefaultHorizon. For full borrowing it must be at least the sum of the generator's borrow
+// limit, 1.5 times what it reserves ahead, and one time unit. After a crash, the next lease begins up to
+// the horizon after the present.
+func WithFileHorizon(d time.Duration) StaticFileOption {
+	return staticFileOption(func(c *staticFileConfig) {
+		if d <= 0 {
+			c.setError("the horizon is %v; must be greater than 0", d)
+			return
+		}
+		c.horizon = d
+	})
+}
+
+// WithNewFile declares that a file which does not exist never existed, and that the worker ID has not been
+// used up to the present. Without this option, the first lease begins after the horizon (WithFileHorizon),
+// because the file may have been lost. Use it for the first start only. It has no effect if the file or its
+// lock file exists.
+func WithNewFile() StaticFileOption {
+	return staticFileOption(func(c *staticFileConfig) { c.newFile = true })
+}
+
+// StaticFile returns an assigner that assigns the given worker ID, like Static, and keeps its high-water
+// mark in the file at path: the end of all time that was granted. So uniqueness does not depend on the
+// clock: a lease begins at the mark, whatever the clock shows, and Reserve writes the new mark to disk before
+// it grants time. After Release, the mark is the time that the generator has used.
+//
+// The lease can be granted time in the future, up to the horizon (WithFileHorizon), so that a generator can
+// borrow. After a crash, a generator waits until its clock, and what it may borrow, reaches the mark.
+//
+// A lease holds a lock on the file from Assign to Release, or to the end of the process. If another
+// process, or another assigner, holds it, Assign returns an error that wraps ErrInUse. Assign does not
+// wait. The lock is on a second file with the suffix ".lock", which stays there. Assign creates both files.
+// Their directory must exist. A relative path refers to the working directory at the time of StaticFile.
+//
+// If the file does not exist, although its lock file shows that it did, or if its content is not what this
+// package wrote, Assign returns an error that wraps ErrCorrupt. So it does if the file or the lock file is a
+// copy, which may be older than the original, or comes from another machine: the file records its inode
+// number and, on Linux, its time of creation, and the machine ID of the operating system where that is
+// known. A container often has none. If the file belongs to another worker ID, the error wraps ErrOption.
+// Other errors of the file wrap ErrFile.
+//
+// If neither file exists, it is not known whether they were lost. Then the lease begins after the horizon,
+// which is safe if the clock is right and the worker ID is not in use; see WithNewFile for the first start.
+//
+// StaticFile does not detect that a whole machine or file system was set back to a snapshot, or that two machines
+// or containers, each with a file of its own, use the same worker ID at the same time.
+func StaticFile(workerID int64, path string, opts ...StaticFileOption) Assigner {
+	s := &staticFile{id: workerID, machine: machineID, cfg: staticFileConfig{config: newConfig(), horizon: DefaultHorizon}}
+	if workerID < 0 {
+		s.cfg.setError("static worker ID is %d; must be at least 0", workerID)
+	}
+	for _, o := range opts {
+		if o == nil {
+			s.cfg.setError("an option is nil; must not be nil")
+			continue
+		}
+		o.applyStaticFile(&s.cfg)
+	}
+	s.file = NewFile(path)
+	s.file.header = staticHeader
+	if s.cfg.err == nil {
+		s.cfg.err = s.file.cfg.err
+	}
+	return s
+}
+
+// staticHeader is the header of files of StaticFile.
+const staticHeader = "ringuid-static v1"
+
+type staticFile struct {
+	id      int64
+	file    *File
+	machine func() string
+	cfg     staticFileConfig
+}
+
+// Assign implements Assigner.
+func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
+	if s.cfg.err != nil {
+		return nil, s.cfg.err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("workerassign: %s was not opened: %w", s.file.path, context.Cause(ctx))
+	}
+	now := wallTime(r) // without a lock, because the clock is the user's
+	// A queue, because the log handler may block, or wait for a lock of Divide that this goroutine holds.
+	log := safelog.NewQueue(s.cfg.loggerFor(r))
+	held, record, err := openHeldFile(s.file, s.machine())
+	if err != nil {
+		return nil, err
+	}
+	l := &staticFileLease{assigner: s, held: held, request: r}
+	if err := l.start(now, record, log); err != nil {
+		held.close()
+		return nil, err
+	}
+	if ahead := l.from.Sub(now); ahead > aheadWarningDelay {
+		log.Log(slog.LevelWarn, "workerassign: a static worker ID may have been used up to a time that the clock has not reached",
+			"worker_id", s.id, "file", s.file.path, "used", l.from, "ahead", ahead)
+	}
+	return l, nil
+}
+
+// start sets the beginning of the lease from the record in the file, and writes it if there is none.
+func (l *staticFileLease) start(now time.Time, record *lineDecoder, log *safelog.Queue) error {
+	s := l.assigner
+	if record != nil {
+		record.prefix("worker")
+		id := record.number()
+		mark := record.time()
+		record.prefix("\n")
+		switch {
+		case record.failed || record.rest != "":
+			return l.held.corrupt(errFileText)
+		case id != s.id:
+			return fmt.Errorf("%w: %s belongs to worker ID %d, and this assigner's is %d; use a file of its own for each worker ID", ErrOption, s.file.path, id, s.id)
+		}
+		l.from, l.granted = mark, mark
+		return nil
+	}
+	l.from = roundUp(now.Add(1)) // another process may have used a time unit that begins exactly now
+	if !s.cfg.newFile {
+		l.from = roundUp(now.Add(s.cfg.horizon))
+		log.Log(slog.LevelWarn, "workerassign: the file of a static worker ID does not exist, so its first lease begins later; see WithNewFile",
+			"worker_id", s.id, "file", s.file.path, "begin", l.from)
+	}
+	l.granted = l.from
+	return l.write(l.from)
+}
+
+// staticFileLease is a lease from from up to granted, the mark in the file.
+type staticFileLease struct {
+	assigner *staticFile
+	request  Request
+	from     time.Time
+
+	mu       sync.Mutex // also held during writes
+	held     *heldFile
+	granted  time.Time
+	released bool
+}
+
+func (l *staticFileLease) WorkerID() int64      { return l.assigner.id }
+func (l *staticFileLease) NotBefore() time.Time { return l.from }
+
+// Horizon implements BoundedLease.
+func (l *staticFileLease) Horizon() time.Duration { return l.assigner.cfg.horizon }
+
+// write writes a mark to the file.
+func (l *staticFileLease) write(mark time.Time) error {
+	return l.held.write(func(e *lineEncoder) {
+		e.begin("worker")
+		e.numbers(l.assigner.id)
+		e.times(mark)
+	})
+}
+
+// Reserve writes the granted time to the file before it returns it. It blocks on the disk, whatever ctx is.
+func (l *staticFileLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+	limit := roundDown(wallTime(l.request).Add(l.assigner.cfg.horizon)) // without the lock, because the clock is the user's
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		return time.Time{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, l.assigner.id)
+	}
+	next := earlier(roundUp(until), limit)
+	if !next.After(l.granted) {
+		return l.granted, nil
+	}
+	if err := l.write(next); err != nil {
+		return time.Time{}, err
+	}
+	l.granted = next
+	return next, nil
+}
+
+// Release writes the time that was used to the file, and lets others open it. If the write fails, the next
+// lease begins at the end of what was granted.
+func (l *staticFileLease) Release(_ context.Context, used time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		return nil
+	}
+	l.released = true
+	defer l.held.close()
+	return l.write(later(l.from, earlier(roundUp(used), l.granted)))
+}

@@ -1,0 +1,185 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// newTestStaticFile returns an assigner of a machine.
+func newTestStaticFile(path, machine string, opts ...StaticFileOption) *staticFile {
+	s := StaticFile(5, path, append([]StaticFileOption{quiet}, opts...)...).(*staticFile)
+	s.machine = func() string { return machine }
+	return s
+}
+
+// start is the start time of the clocks in these tests.
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// clockAt returns the request of a generator whose clock shows now.
+func clockAt(now time.Time) Request { return Request{Now: func() time.Time { return now }} }
+
+// mustAssignAt returns the lease of an Assign that must succeed.
+func mustAssignAt(t *testing.T, a Assigner, r Request) Lease {
+	t.Helper()
+	l, err := a.Assign(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// mustReserve returns what a lease was granted.
+func mustReserve(t *testing.T, l Lease, until time.Time) time.Time {
+	t.Helper()
+	granted, err := l.Reserve(context.Background(), until)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return granted
+}
+
+// endProcess ends a lease as the end of its process does: without Release.
+func endProcess(l Lease) { l.(*staticFileLease).held.close() }
+
+// R3: a lease begins at the end of what was granted or used before, whatever the clock shows and however the
+// process ended.
+func TestR3StaticFileSpansAreDisjoint(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "static")
+	end := start
+	for n, at := range []time.Duration{0, time.Hour, -24 * time.Hour, time.Minute, 0, 48 * time.Hour, -time.Hour} {
+		now := start.Add(at)
+		l := mustAssignAt(t, newTestStaticFile(path, "m", WithNewFile()), clockAt(now))
+		if l.WorkerID() != 5 || l.NotBefore().Before(end) {
+			t.Errorf("lease %d of worker ID %d begins at %v; want at least %v", n, l.WorkerID(), l.NotBefore(), end)
+		}
+		granted := mustReserve(t, l, now.Add(30*time.Second))
+		if want := later(l.NotBefore(), now.Add(30*time.Second)); !granted.Equal(want) {
+			t.Errorf("lease %d is granted until %v, want %v", n, granted, want)
+		}
+		if n%2 == 0 {
+			endProcess(l)
+			end = granted
+			continue
+		}
+		used := earlier(l.NotBefore().Add(10*time.Second), granted)
+		if err := l.Release(context.Background(), used); err != nil {
+			t.Error(err)
+		}
+		if err := l.Release(context.Background(), granted); err != nil {
+			t.Errorf("the second Release() = %v", err)
+		}
+		end = used
+	}
+}
+
+// R6: no grant reaches beyond the horizon, and Reserve does not fail because of that.
+func TestR6StaticFileHorizon(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "static")
+	l := mustAssignAt(t, newTestStaticFile(path, "m", WithNewFile(), WithFileHorizon(10*time.Second)), clockAt(start))
+	if h := l.(BoundedLease).Horizon(); h != 10*time.Second {
+		t.Errorf("Horizon() = %v", h)
+	}
+	for range 2 {
+		if granted := mustReserve(t, l, start.Add(time.Minute)); !granted.Equal(start.Add(10 * time.Second)) {
+			t.Errorf("granted until %v", granted)
+		}
+	}
+}
+
+// R1: Release sets the mark between the beginning of the lease and what was granted, and nothing is
+// granted after it.
+func TestR1StaticFileRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "static")
+	begin := start
+	for used, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, 1: time.Millisecond, time.Second: time.Second, time.Hour: 20 * time.Second} {
+		os.RemoveAll(path)
+		os.RemoveAll(path + ".lock")
+		l := mustAssignAt(t, newTestStaticFile(path, "m", WithNewFile()), clockAt(begin))
+		from := l.NotBefore()
+		mustReserve(t, l, from.Add(20*time.Second))
+		if err := l.Release(context.Background(), from.Add(used)); err != nil {
+			t.Error(err)
+		}
+		if granted, err := l.Reserve(context.Background(), begin.Add(time.Minute)); !errors.Is(err, ErrReleased) {
+			t.Errorf("Reserve() after Release() = %v, %v; want ErrReleased", granted, err)
+		}
+		next := mustAssignAt(t, newTestStaticFile(path, "m"), clockAt(begin))
+		if got := next.NotBefore(); !got.Equal(from.Add(want)) {
+			t.Errorf("after the release of a lease from %v that used %v, the next one begins at %v", from, used, got)
+		}
+		endProcess(next)
+	}
+}
+
+// Without both files it is not known whether they were lost: the first lease begins after the horizon,
+// unless the caller says that the file is new.
+func TestStaticFileFirstLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts []StaticFileOption
+		want time.Duration
+	}{
+		"default":          {nil, DefaultHorizon},
+		"horizon":          {[]StaticFileOption{WithFileHorizon(time.Hour)}, time.Hour},
+		"declared new":     {[]StaticFileOption{WithNewFile()}, time.Millisecond},
+		"new, and horizon": {[]StaticFileOption{WithNewFile(), WithFileHorizon(time.Hour)}, time.Millisecond},
+	} {
+		path := filepath.Join(t.TempDir(), "static")
+		l := mustAssignAt(t, newTestStaticFile(path, "m", test.opts...), clockAt(start))
+		if begin := l.NotBefore(); !begin.Equal(start.Add(test.want)) {
+			t.Errorf("%s: the first lease begins at %v, want %v later than %v", name, begin, test.want, start)
+		}
+		endProcess(l) // the file remembers the beginning
+		again := mustAssignAt(t, newTestStaticFile(path, "m", WithNewFile()), clockAt(start))
+		if !again.NotBefore().Equal(l.NotBefore()) {
+			t.Errorf("%s: the second lease begins at %v, want %v", name, again.NotBefore(), l.NotBefore())
+		}
+		endProcess(again)
+	}
+}
+
+// A crash at any step of Assign, Reserve and Release leaves a file with which the next lease begins at or
+// after the end of all that was granted.
+func TestStaticFileCrashAfterEachStep(t *testing.T) {
+	for at := range stepCount {
+		t.Run(fmt.Sprint("step ", int(at)), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "static")
+			end := time.Time{} // of what was granted and not given back
+			for round := range 6 {
+				s := newTestStaticFile(path, "m", WithNewFile())
+				reached, crashAt := 0, round // at each time that the step is reached
+				s.file.afterStep = func(now step) error {
+					if now == at {
+						if reached++; reached > crashAt {
+							return errCrash
+						}
+					}
+					return nil
+				}
+				now := start.Add(time.Duration(round) * time.Second)
+				if l, err := s.Assign(context.Background(), clockAt(now)); err == nil {
+					granted, err := l.Reserve(context.Background(), now.Add(20*time.Second))
+					if err == nil {
+						end = later(end, granted)
+						err = l.Release(context.Background(), granted)
+					}
+					if err != nil && !errors.Is(err, errCrash) {
+						t.Fatal(err)
+					}
+					endProcess(l)
+				} else if !errors.Is(err, errCrash) {
+					t.Fatal(err)
+				}
+				next := mustAssignAt(t, newTestStaticFile(path, "m", WithNewFile()), clockAt(start))
+				if next.NotBefore().Before(end) {
+					t.Errorf("a lease begins at %v, but %v was granted", next.NotBefore(), end)
+				}
+				endProcess(next)
+			}
+		})
+	}
+}

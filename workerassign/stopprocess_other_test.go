@@ -1,0 +1,17 @@
+//go:build !unix
+
+package workerassign_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/testreq"
+)
+
+// stopProcess skips the test, because this system cannot stop a process.
+func stopProcess(t *testing.T, _ *os.Process) (stop, resume func()) {
+	testreq.Missing(t, "processes cannot be stopped on ", runtime.GOOS)
+	return nil, nil
+}

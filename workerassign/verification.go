@@ -1,0 +1,209 @@
+package workerassign
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Verification configures WithVerification. A field that is 0 has its default. All services that use the
+// table must have the same values.
+type Verification struct {
+	Horizon time.Duration // H: no grant reaches further beyond the server's clock; the default is DefaultHorizon
+	Fencing time.Duration // F: how long an old primary may go on acknowledging until it is fenced; the default is DefaultFencing
+	Skew    time.Duration // m: the greatest difference between the clocks of two servers, steps included; the default is DefaultSkew
+}
+
+// WithVerification makes a Disposable look for its row now and then, for tables whose server may lose its last
+// rows in a failover. After that, a new primary assigns the lost keys a second time.
+//
+//   - The row has a random token, after the port in the column PORT. The table does not change.
+//   - Each look grants UID time up to the server's clock and H. A generator that cannot reach the server goes on to the
+//     end of the last grant.
+//   - If the row is gone, or has another token, Reserve returns an error that wraps ErrLeaseLost, and the generator
+//     takes another worker ID.
+//   - A lease begins at the server's clock at the insert plus F + H + m. So it begins after all that was granted with
+//     the same key before the failover. A generator must wait until it may be granted that time, for F + m.
+//
+// Invariant 1 holds if the servers' clocks differ by at most m, and if a primary that was replaced is fenced within F:
+// after that it is read-only or cannot be reached. A fenced server that is read-only grants nothing. All services that
+// use the table must have this option with the same values, because a service without it begins at once. The
+// account requires the privilege SELECT on two columns, which schema.sql describes under VERIFIED WORKER IDS. Rows of
+// running services must not be deleted.
+//
+// It supports servers of the MySQL family. A value that is negative is an error of Assign that wraps ErrOption.
+func WithVerification(v Verification) DisposableOption {
+	return disposableOption(func(c *disposableConfig) {
+		for _, d := range []struct {
+			name      string
+			value     *time.Duration
+			byDefault time.Duration
+		}{{"horizon", &v.Horizon, DefaultHorizon}, {"fencing time", &v.Fencing, DefaultFencing}, {"skew", &v.Skew, DefaultSkew}} {
+			if *d.value < 0 || *d.value > maxPoolDuration {
+				c.setError("the %s of the verification is %v; must be 0 (the default) to %v", d.name, *d.value, maxPoolDuration)
+				return
+			}
+			if *d.value == 0 {
+				*d.value = d.byDefault
+			}
+		}
+		c.verification = &v
+	})
+}
+
+// verificationMark separates the port from the token in the column PORT.
+const verificationMark = "#"
+
+// verifiedPort returns the content of the column PORT with a token. It keeps the token and the end of the port.
+func verifiedPort(port, token string) string { return fitColumn(port + verificationMark + token) }
+
+// lookStatement returns the statement that looks for a row. UTC_TIMESTAMP is used because UNIX_TIMESTAMP(NOW(3)) is an
+// hour off in some time zones when the clock is set back.
+func lookStatement(quoted string) string {
+	return "SELECT (SELECT PORT FROM " + quoted + " WHERE ID = ?), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000, @@GLOBAL.read_only"
+}
+
+// adviceLook is the advice for a look that was denied.
+const adviceLook = "grant the account SELECT on the columns ID and PORT, as described in schema.sql under VERIFIED WORKER IDS"
+
+// errRowLost is the error of look if the row is gone or another's.
+var errRowLost = errors.New("the row has another token")
+
+// errRowMissing is the error of look if there is no row. A node of a cluster may not have it yet.
+var errRowMissing = errors.New("the row is gone")
+
+// errReadOnly is the error of look on a server that does not accept writes.
+var errReadOnly = errors.New("the server is read-only: it may have been replaced by another primary")
+
+// look looks for the row of a key, and returns the server's clock.
+func (d *Disposable) look(ctx context.Context, conn *sql.Conn, key int64, token string) (time.Time, error) {
+	var (
+		port     sql.NullString
+		millis   int64
+		readOnly string
+	)
+	if err := conn.QueryRowContext(ctx, lookStatement(d.target.Load().table), key).Scan(&port, &millis, &readOnly); err != nil {
+		return time.Time{}, err
+	}
+	switch {
+	case readOnly != "0" && !strings.EqualFold(readOnly, "OFF"):
+		return time.Time{}, errReadOnly
+	case !port.Valid:
+		return time.Time{}, errRowMissing
+	case !strings.HasSuffix(port.String, verificationMark+token):
+		return time.Time{}, errRowLost
+	}
+	return time.UnixMilli(millis).UTC(), nil
+}
+
+// verifiedLease is a lease of a Disposable with WithVerification.
+type verifiedLease struct {
+	disposableLease
+	d     *Disposable
+	token string
+	begin time.Time
+
+	mu       sync.Mutex // not held during a look
+	granted  time.Time
+	lost     error
+	released bool
+}
+
+// newVerifiedLease returns the lease on a row that was inserted when the server's clock showed now.
+func newVerifiedLease(d *Disposable, key int64, token string, now time.Time) *verifiedLease {
+	v := d.cfg.verification
+	return &verifiedLease{disposableLease: disposableLease(key), d: d, token: token, begin: roundUp(now.Add(v.Fencing + v.Horizon + v.Skew)),
+		granted: roundDown(now.Add(v.Horizon))}
+}
+
+// NotBefore implements Lease.
+func (l *verifiedLease) NotBefore() time.Time { return l.begin }
+
+// Horizon implements BoundedLease. It assumes that the clocks of host and server differ by at most DefaultClockBound.
+// It is never 0, which would mean that the lease is not bounded.
+func (l *verifiedLease) Horizon() time.Duration {
+	return max(l.d.cfg.verification.Horizon-DefaultClockBound, 1)
+}
+
+// maxMissingLooks is how many times a row must be missing until it counts as gone, and missingLookPause is the pause
+// between two looks: a node of a cluster may lag behind the one with the insert.
+const (
+	maxMissingLooks  = 5
+	missingLookPause = 200 * time.Millisecond
+)
+
+// Reserve looks for the row if more is requested than the last look has granted. It grants up to the server's clock and
+// the horizon, which may be more or less than until.
+func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+	l.mu.Lock()
+	granted, lost, released := l.granted, l.lost, l.released
+	l.mu.Unlock()
+	switch {
+	case released:
+		return time.Time{}, ErrReleased
+	case lost != nil:
+		return time.Time{}, lost
+	case !until.After(granted):
+		return granted, nil
+	}
+	now, err := l.look(ctx)
+	for looks := 1; errors.Is(err, errRowMissing) && looks < maxMissingLooks && sleep(ctx, missingLookPause) == nil; looks++ {
+		now, err = l.look(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case isAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
+		l.lost = fmt.Errorf("%w: worker ID %d in table %s: %w: the server may have lost rows in a failover, or somebody deleted the row", ErrLeaseLost,
+			l.WorkerID(), atServer(l.d.cfg.table, l.d.server), err)
+		return time.Time{}, l.lost
+	case err != nil:
+		return time.Time{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), atServer(l.d.cfg.table, l.d.server), err)
+	}
+	l.granted = later(l.granted, roundDown(now.Add(l.d.cfg.verification.Horizon)))
+	return l.granted, nil
+}
+
+// look looks for the row in a transaction of its own, so that it sees the present whatever the session's settings are.
+func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, l.d.cfg.attemptTimeout)
+	defer cancel()
+	conn, err := l.d.db.Conn(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "START TRANSACTION"); err != nil {
+		discardConn(conn)
+		return time.Time{}, err
+	}
+	now, err = l.d.look(ctx, conn, l.WorkerID(), l.token)
+	if err == nil || isAnyOf(err, errRowLost, errRowMissing) {
+		if _, rollbackErr := conn.ExecContext(ctx, rollbackStatement); rollbackErr != nil {
+			discardConn(conn)
+		}
+		return now, err
+	}
+	discardConn(conn) // to a server that may have been replaced
+	if f := classify(err); f.action == actionStop && !errors.Is(err, errReadOnly) {
+		return time.Time{}, fmt.Errorf("%w; %s", err, adviceLook)
+	}
+	return time.Time{}, err
+}
+
+// Release ends the lease. The row remains.
+func (l *verifiedLease) Release(context.Context, time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
+	return nil
+}
