@@ -59,9 +59,6 @@ const mostBrokenSeeds = 200
 
 // The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
-	if raceEnabled {
-		t.Skip("it searches hundreds of seeds in one goroutine; make test also runs it without the race detector")
-	}
 	first := max(*simSeed, 1)
 	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
 		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {

@@ -71,9 +71,7 @@ func FuzzWorkerIDFromEnv(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if strings.ContainsRune(text, 0) {
-			t.Skip("an environment variable cannot contain NUL")
-		}
+		text, _, _ = strings.Cut(text, "\x00") // an environment variable cannot contain NUL
 		t.Setenv("RINGUID_TEST_WORKER_ID", text)
 		n, err := workerassign.WorkerIDFromEnv("RINGUID_TEST_WORKER_ID")
 		if err == nil && (n < 0 || strconv.FormatInt(n, 10) != text) || err != nil && n != 0 {

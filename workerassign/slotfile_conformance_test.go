@@ -100,6 +100,12 @@ func TestSlotFileConformance(t *testing.T) {
 	faults := f.faults()
 	faults.Without["LoseWrites"] = "a file loses no writes, unless somebody restores an earlier copy: see TestR7SlotFileCopy and TestRecycledOnSlotFile"
 	var stoppedAt atomic.Pointer[time.Time]
+	faults.StopClock = func(_ testing.TB, at time.Time) {
+		stoppedAt.Store(&at)
+		if at.IsZero() {
+			stoppedAt.Store(nil)
+		}
+	}
 	assigntest.RunStoreTests(t, assigntest.Harness{
 		NewStore: func(_ testing.TB, pool string) workerassign.SlotStore {
 			s := workerassign.NewSlotFile(filepath.Join(f.directory, pool), workerassign.WithLogger(slog.New(slog.DiscardHandler)))
@@ -110,12 +116,6 @@ func TestSlotFileConformance(t *testing.T) {
 				return time.Now()
 			})
 			return s
-		},
-		StopClock: func(_ testing.TB, at time.Time) {
-			stoppedAt.Store(&at)
-			if at.IsZero() {
-				stoppedAt.Store(nil)
-			}
 		},
 		Faults: faults,
 	})

@@ -12,7 +12,7 @@ import (
 // Assigns measures how many calls of Assign, Reserve and Release a store serves in a second, from one client and
 // from 16 at the same time. All leases are taken from a pool with enough free slots, then each is extended, and
 // then each is released. As a test, it does so once, with 64 leases.
-var Assigns = Part{"assigns", assigns}
+var Assigns = Part{name: "assigns", run: assigns}
 
 func assigns(t *testing.T, target Target) {
 	m := newMeter(target, "assigns")

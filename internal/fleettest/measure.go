@@ -69,13 +69,17 @@ func (target Target) leases() int {
 
 // A Part is a measurement.
 type Part struct {
-	name string
-	run  func(*testing.T, Target)
+	name   string
+	run    func(*testing.T, Target)
+	isLong bool // it takes minutes, and has no short form
 }
 
-// Measure measures a store: see the parts. Without MeasureEnv it is a test of a few seconds.
+// Measure measures a store: see the parts. Without MeasureEnv it is a test of a few seconds, without the long parts.
 func Measure(t *testing.T, target Target, parts ...Part) {
 	for _, p := range parts {
+		if p.isLong && !isMeasuring() {
+			continue
+		}
 		t.Run(p.name, func(t *testing.T) { p.run(t, target) })
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +89,22 @@ func (p *Processes) Kill(cmd *exec.Cmd) {
 	cmd.Process.Kill()
 	<-read
 	cmd.Wait()
+}
+
+// Signal sends a signal to n of the running processes.
+func (p *Processes) Signal(t *testing.T, which syscall.Signal, n int) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for cmd := range p.running {
+		if n == 0 {
+			return
+		}
+		if err := cmd.Process.Signal(which); err != nil {
+			t.Fatal(err)
+		}
+		n--
+	}
 }
 
 // KillAll kills all processes.

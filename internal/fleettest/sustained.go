@@ -18,7 +18,7 @@ const overload = 10
 // Sustained takes UIDs from one generator at ten times the layout's rate for a minute, with the default times and
 // the default layout, and compares each UID with all others. The number of worker IDs that are used is bounded: load
 // divided by rate, and one that is prepared. As a test, it takes 6 seconds, and all times are a tenth.
-var Sustained = Part{"sustained", func(t *testing.T, target Target) {
+var Sustained = Part{name: "sustained", run: func(t *testing.T, target Target) {
 	s := sustained{meter: newMeter(target, "sustained"), scale: 1, layout: bitsalloc.Default()}
 	if !isMeasuring() {
 		s.scale = 10

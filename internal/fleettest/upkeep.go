@@ -16,10 +16,7 @@ import (
 // Upkeep measures how many reads and writes the generators of a fleet cost while they run, idle and busy, at the
 // default time that is reserved ahead and at a longer one, and compares that with the cost model of doc/fleet.md.
 // It takes minutes, so it only runs as a measurement. TestUpkeep runs the same code in simulated time.
-var Upkeep = Part{"upkeep", func(t *testing.T, target Target) {
-	if !isMeasuring() {
-		t.Skip(MeasureEnv, " is not set; TestUpkeep has the same in simulated time, on a store in memory")
-	}
+var Upkeep = Part{name: "upkeep", isLong: true, run: func(t *testing.T, target Target) {
 	for _, reserve := range []time.Duration{uid.DefaultReserveAhead, 5 * time.Minute} {
 		t.Run(reserve.String(), func(t *testing.T) {
 			u := startUpkeep(t, target, size(t, HostsEnv, 10_000, 0), reserve, true)

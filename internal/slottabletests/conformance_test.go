@@ -3,8 +3,6 @@
 package slottabletests
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
@@ -12,12 +10,9 @@ import (
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
-// On MySQL 5.6 the suite runs with RINGUID_FULL only, because it takes long. TestSlotTableContract runs on both.
+// The suite runs on MariaDB and on MySQL 5.6.
 func TestSlotTableConformance(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
-		if strings.Contains(t.Name(), "5.6") && os.Getenv("RINGUID_FULL") == "" {
-			t.Skip("RINGUID_FULL is not set")
-		}
 		t.Parallel()
 		s := newSlotServer(start(t, mariadbtest.PrimaryFlags()...))
 		h := assigntest.Harness{

@@ -31,6 +31,7 @@ type uidLoad struct {
 	starts    atomic.Int64
 	failures  atomic.Int64
 	lastError atomic.Pointer[error]
+	hold      atomic.Bool // the generators of every second goroutine do not end
 	stop      chan struct{}
 	running   sync.WaitGroup
 }
@@ -47,9 +48,9 @@ func loadOptions(t *testing.T) []uid.Option {
 }
 
 // startLoad starts generators in n goroutines.
-func startLoad(t *testing.T, n int, assign func(n int) workerassign.Assigner) *uidLoad {
+func startLoad(t *testing.T, n int, assign func(n int) workerassign.Assigner, opts ...uid.Option) *uidLoad {
 	t.Helper()
-	l := &uidLoad{t: t, assign: assign, stop: make(chan struct{}), options: loadOptions(t)}
+	l := &uidLoad{t: t, assign: assign, stop: make(chan struct{}), options: append(loadOptions(t), opts...)}
 	for i := range n {
 		l.running.Go(func() { l.run(i) })
 	}
@@ -69,6 +70,7 @@ func (l *uidLoad) ended() bool {
 // run starts generators one after the other. Some of them crash: they are closed when all is over.
 func (l *uidLoad) run(n int) {
 	writer := l.set.Writer()
+	isHeld := func() bool { return n/2%2 == 0 && l.hold.Load() } // half of the Cached ones and half of the Default ones
 	for !l.ended() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		var g uid.Generator
@@ -85,7 +87,7 @@ func (l *uidLoad) run(n int) {
 		}
 		l.starts.Add(1)
 		life := time.Now().Add(rand.N(1500 * time.Millisecond))
-		for !l.ended() && time.Now().Before(life) {
+		for !l.ended() && (isHeld() || time.Now().Before(life)) {
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 			id, err := g.NextContext(ctx)
 			cancel()
@@ -228,21 +230,27 @@ func TestR7ServerKilled(t *testing.T) {
 
 // A replica is promoted that has not received the last writes. With the history of the servers no UID is
 // generated twice. If WithHistory declares wrongly that no write is lost, UIDs are generated twice: so
-// this test would find a defect.
+// this test would find a defect. There, the leases are long enough for a slow failover.
 func TestR7ReplicaPromoted(t *testing.T) {
 	for name, opts := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
+			times, reserveAhead := shortTimes(), time.Second
+			if opts != nil {
+				times, reserveAhead = append(times, workerassign.WithHorizon(time.Minute)), 40*time.Second
+			}
 			t.Parallel() // it waits most of the time
 			primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
 			s := newSlotServer(primary)
 			store := s.newStore(t, "promoted", opts...)
 			createPool(t, store)
-			load := startLoad(t, 12, func(int) workerassign.Assigner { return workerassign.NewRecycled(store, shortTimes()...) })
+			load := startLoad(t, 12, func(int) workerassign.Assigner { return workerassign.NewRecycled(store, times...) },
+				uid.WithReserveAhead(reserveAhead))
 			load.waitUIDs(200, 20, time.Minute)
 			replica := primary.Replica("--sync-binlog=1")
 			load.waitUIDs(200, 12, time.Minute)
 			replica.Admin().MustExec("STOP SLAVE")
 			load.waitUIDs(200, 30, time.Minute) // none of their leases arrives
+			load.hold.Store(true)
 			s.mu.Lock()
 			s.servers = []*mariadbtest.Server{replica}
 			s.mu.Unlock()
@@ -250,6 +258,7 @@ func TestR7ReplicaPromoted(t *testing.T) {
 			replica.Admin().MustExec("SET GLOBAL read_only = 0")
 			load.waitUIDs(200, 20, time.Minute)
 			time.Sleep(8 * time.Second)
+			load.hold.Store(false)
 			load.waitUIDs(200, 20, time.Minute)
 			twice := load.end()
 			if opts == nil && twice != 0 {

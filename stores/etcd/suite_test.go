@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -59,6 +58,7 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 		Without: map[string]string{
 			"LoseWrites": "etcd loses no acknowledged writes; TestRestoredSnapshot restores a snapshot",
 			"StepClock":  "etcd has no clock",
+			"StopClock":  "etcd has no clock",
 		},
 	}
 }
@@ -92,7 +92,7 @@ func TestStoreOnCluster(t *testing.T) {
 			Kill:  func(testing.TB) { servers[0].Kill() },
 			Start: func(testing.TB) { servers[0].Restart() },
 			Without: map[string]string{"Pause": none, "Resume": none, "LoseWrites": none, "LoseRequests": none, "LoseReplies": none,
-				"DelayWrites": none, "StepClock": none},
+				"DelayWrites": none, "StepClock": none, "StopClock": none},
 		},
 	})
 }
@@ -116,11 +116,9 @@ func TestRecycled(t *testing.T) {
 	})
 }
 
-// The cluster of the environment passes the tests that require no faults.
+// The cluster of the environment, or one server, passes the tests that require no faults.
 func TestEndpoints(t *testing.T) {
-	if os.Getenv(etcdtest.EndpointsEnv) == "" {
-		t.Skip(etcdtest.EndpointsEnv, " is not set; TestStore has the same tests on a server of its own")
-	}
+	t.Parallel()
 	endpoints := etcdtest.Endpoints(t)
 	none := "the servers are not the test's own"
 	prefix := "ringuid-test-" + time.Now().UTC().Format("20060102T150405.000000000") + "/"
@@ -131,6 +129,6 @@ func TestEndpoints(t *testing.T) {
 			return New(dial(tb, endpoints...), WithPrefix(prefix+pool+"/"))
 		},
 		Faults: assigntest.Faults{Without: map[string]string{"Kill": none, "Start": none, "Pause": none, "Resume": none, "LoseWrites": none,
-			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none}},
+			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none, "StopClock": none}},
 	})
 }

@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -50,6 +49,7 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 		},
 		Without: map[string]string{
 			"LoseWrites":  "ZooKeeper loses no acknowledged writes; TestRestoredBackup restores a backup",
+			"StopClock":   "the clock of the server can be stepped, and does not stop",
 			"DelayWrites": "the server drops the requests of a connection when the session has a new one",
 		},
 	}
@@ -84,11 +84,9 @@ func TestRecycled(t *testing.T) {
 	})
 }
 
-// The ensemble of the environment passes the tests that require no faults.
+// The ensemble of the environment, or one server, passes the tests that require no faults.
 func TestServers(t *testing.T) {
-	if os.Getenv(zookeepertest.ServersEnv) == "" {
-		t.Skip(zookeepertest.ServersEnv, " is not set; TestStore has the same tests on a server of its own")
-	}
+	t.Parallel()
 	servers := zookeepertest.Servers(t)
 	none := "the servers are not the test's own"
 	path := "/ringuid-test-" + time.Now().UTC().Format("20060102T150405.000000000")
@@ -97,6 +95,6 @@ func TestServers(t *testing.T) {
 			return New(dial(tb, servers...), WithPath(path+"/"+pool))
 		},
 		Faults: assigntest.Faults{Without: map[string]string{"Kill": none, "Start": none, "Pause": none, "Resume": none, "LoseWrites": none,
-			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none}},
+			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none, "StopClock": none}},
 	})
 }

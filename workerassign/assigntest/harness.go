@@ -17,10 +17,6 @@ type Harness struct {
 	// and is not used again. NewStore may use tb.Cleanup to close the client.
 	NewStore func(tb testing.TB, pool string) workerassign.SlotStore
 
-	// StopClock stops the clock of the store at a time, or lets it continue if that is the zero time. It is
-	// optional, because the clock of most servers cannot be stopped: if it is nil, the test FreeAtNow is skipped.
-	StopClock func(tb testing.TB, at time.Time)
-
 	Faults
 }
 
@@ -55,6 +51,9 @@ type Faults struct {
 
 	// StepClock changes the server's clock by d, which may be negative.
 	StepClock func(tb testing.TB, d time.Duration)
+
+	// StopClock stops the server's clock at a time, or lets it continue if that is the zero time.
+	StopClock func(tb testing.TB, at time.Time)
 
 	// Without says why there is no fault of a name: the tests that require it are skipped. The keys are
 	// the names of the fields above.
@@ -92,7 +91,7 @@ func (f Faults) require(tb testing.TB, names ...string) {
 		"Kill": f.Kill != nil && f.Start != nil, "Start": f.Kill != nil && f.Start != nil,
 		"Pause": f.Pause != nil && f.Resume != nil, "Resume": f.Pause != nil && f.Resume != nil,
 		"LoseWrites": f.LoseWrites != nil, "LoseRequests": f.LoseRequests != nil, "LoseReplies": f.LoseReplies != nil,
-		"DelayWrites": f.DelayWrites != nil, "StepClock": f.StepClock != nil,
+		"DelayWrites": f.DelayWrites != nil, "StepClock": f.StepClock != nil, "StopClock": f.StopClock != nil,
 	}
 	for _, name := range names {
 		why, without := f.Without[name]

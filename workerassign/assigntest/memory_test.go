@@ -79,6 +79,7 @@ func (s *memoryServer) faults() Faults {
 			return func() { s.each(func(m *Memory) { m.Deliver() }) }
 		},
 		LoseWrites: func(_ testing.TB, write func()) { s.loseWrites(write, (*Memory).Failover) },
+		StopClock:  s.stopClock,
 	}
 }
 
@@ -91,9 +92,8 @@ func (s *memoryServer) loseWrites(write func(), lose func(*Memory, int)) {
 
 func (s *memoryServer) harness() Harness {
 	return Harness{
-		NewStore:  func(_ testing.TB, pool string) workerassign.SlotStore { return s.pool(pool).Client("") },
-		StopClock: s.stopClock,
-		Faults:    s.faults(),
+		NewStore: func(_ testing.TB, pool string) workerassign.SlotStore { return s.pool(pool).Client("") },
+		Faults:   s.faults(),
 	}
 }
 

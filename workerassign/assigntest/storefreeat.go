@@ -9,9 +9,6 @@ import (
 // Free finds the slots whose FreeAt is before the store's clock, to the millisecond: not those whose FreeAt is what the
 // clock shows.
 func testFreeAtNow(t *storeTest) {
-	if t.h.StopClock == nil {
-		t.Skip("the harness cannot stop the clock of the store (Harness.StopClock)")
-	}
 	const n = 3
 	var at time.Time // the FreeAt of slot 0; the others follow, a millisecond after each other
 	t.create(n, func(s workerassign.PoolState, id int64) workerassign.Slot {

@@ -25,7 +25,7 @@ var storeCases = []storeCase{
 	{"QueryAll", nil, testQueryAll},
 	{"QueryFree", nil, testQueryFree},
 	{"QueryReleased", nil, testQueryReleased},
-	{"FreeAtNow", nil, testFreeAtNow},
+	{"FreeAtNow", []string{"StopClock"}, testFreeAtNow},
 	{"Clock", nil, testClock},
 	{"ConcurrentWriters", nil, testConcurrentWriters},
 	{"ConcurrentIncrements", nil, testConcurrentIncrements},
