@@ -46,7 +46,7 @@ type slotFleet struct {
 	isNew                          bool                      // the first host of the fleet creates the pool
 	owners                         map[[2]int64]*slotProcess // by time unit and worker ID: invariants 1 and 2
 	ended                          context.Context           // for calls that must not wait
-	trace                          []string
+	trace                          simTrace
 	err                            error
 	units, starts, refusals        int64
 	lost, lateWrites, failedSwaps  int64
@@ -101,16 +101,13 @@ func (f *slotFleet) millis(n int) time.Duration {
 // fail records what was found.
 func (f *slotFleet) fail(rule, format string, args ...any) {
 	if f.err == nil {
-		f.err = fmt.Errorf("%s: %s\n%s", rule, fmt.Sprintf(format, args...), strings.Join(f.trace[max(0, len(f.trace)-25):], "\n"))
+		f.err = fmt.Errorf("%s: %s\n%s", rule, fmt.Sprintf(format, args...), f.trace.last(25))
 	}
 }
 
 // record records an event.
 func (f *slotFleet) record(h *slotHost, format string, args ...any) {
-	if len(f.trace) > 10_000 {
-		f.trace = append(f.trace[:0], f.trace[5_000:]...)
-	}
-	f.trace = append(f.trace, fmt.Sprintf("%s host %d: %s", f.clock.Format("01-02 15:04:05.000"), h.number, fmt.Sprintf(format, args...)))
+	f.trace.add(f.clock, h.number, format, args)
 }
 
 // newSlotFleet returns a fleet that the seed determines.

@@ -1,7 +1,6 @@
 package uid
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +21,7 @@ func testSimulationOfRecycled(t *testing.T) {
 		if err := f.run(slotFleetEvents); err != nil {
 			t.Errorf("seed %d: %v", *simSeed, err)
 		}
-		t.Log(strings.Join(f.trace, "\n"))
+		t.Log(&f.trace)
 		return
 	}
 	seeds := *simSeeds / 5
@@ -89,7 +88,7 @@ func TestSimulationOfRecycledIsReproducible(t *testing.T) {
 				if err := f.run(slotFleetEvents); err != nil {
 					t.Fatal(err)
 				}
-				traces[i] = strings.Join(f.trace, "\n")
+				traces[i] = f.trace.String()
 			}
 			if traces[0] != traces[1] || len(traces[0]) < 1000 {
 				t.Errorf("seed %d gives other events the second time", seed+1)

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ type simulation struct {
 
 	owners       map[[2]int64]*simProcess // which process stamped a time unit with a worker ID: invariants 1 and 2
 	endedContext context.Context          // for takes that must not wait
-	trace        []string                 // the events, the latest one last
+	trace        simTrace                 // the events, the latest one last
 	err          error                    // the first violation of an invariant
 
 	uids, leases, rollovers, exhausted, lost, refused, released int64
@@ -69,12 +68,12 @@ type simProcess struct {
 func (s *simulation) fail(invariant int, format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("invariant %d: %s\n%s", invariant, fmt.Sprintf(format, args...),
-			strings.Join(s.trace[max(0, len(s.trace)-15):], "\n"))
+			s.trace.last(15))
 	}
 }
 
 func (s *simulation) record(h *simHost, format string, args ...any) {
-	s.trace = append(s.trace, fmt.Sprintf("host %d at %s: %s", h.number, h.clock.Now().Format("01-02 15:04:05.000"), fmt.Sprintf(format, args...)))
+	s.trace.add(h.clock.Now(), h.number, format, args)
 }
 
 // newSimulation returns a simulation whose fleet depends on the seed.
@@ -154,7 +153,7 @@ func TestSimulation(t *testing.T) {
 		if err := s.run(simEventCount + 20*len(s.hosts)); err != nil {
 			t.Errorf("seed %d: %v", *simSeed, err)
 		}
-		t.Log(strings.Join(s.trace, "\n"))
+		t.Log(&s.trace)
 		return
 	}
 	t.Parallel()
@@ -206,7 +205,7 @@ func TestSimulationReplays(t *testing.T) {
 		a, b := newSimulation(seed+1, 0), newSimulation(seed+1, 0)
 		a.run(simEventCount)
 		b.run(simEventCount)
-		if a.uids != b.uids || strings.Join(a.trace, "\n") != strings.Join(b.trace, "\n") {
+		if a.uids != b.uids || a.trace.String() != b.trace.String() {
 			t.Fatalf("seed %d: two runs differ", seed+1)
 		}
 	}
