@@ -68,7 +68,12 @@ func upkeepOptions(reserve time.Duration) []uid.Option {
 		uid.WithMaxBorrow(upkeepBorrow), uid.WithLogger(discard())}
 }
 
-// startUpkeep starts generators, spread over the time between two extensions, or half a minute.
+// startsPerSecond is how many generators startUpkeep starts, so that a store on a small machine also serves those that
+// run already.
+const startsPerSecond = 100
+
+// startUpkeep starts generators, spread over the time between two extensions, or half a minute, or more if there are
+// many.
 func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, cached bool) *upkeep {
 	t.Helper()
 	u := &upkeep{meter: newMeter(target, fmt.Sprintf("upkeep%d", reserve/time.Second)), reserve: reserve, generators: make([]uid.Generator, hosts)}
@@ -86,7 +91,7 @@ func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, 
 	}
 	request := workerassign.Request{Format: format.String(), MaxWorkerID: format.Layout().MaxWorkerID(), Logger: discard()}
 	u.meter.grow(t, assigner(0), request, int64(hosts+hosts/4))
-	begin, spread := time.Now(), min(Interval(reserve, time.Second), 30*time.Second)
+	begin, spread := time.Now(), max(min(Interval(reserve, time.Second), 30*time.Second), time.Duration(hosts)*time.Second/startsPerSecond)
 	inParallel(clients*clients, hosts, func(n int) {
 		time.Sleep(time.Until(begin.Add(spread * time.Duration(n) / time.Duration(hosts))))
 		startCtx, cancel := context.WithTimeout(ctx, 2*time.Minute)

@@ -10,6 +10,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
@@ -38,7 +39,7 @@ func TestEvictionPolicy(t *testing.T) {
 		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "maxmemory-policy is "+policy) || !strings.Contains(err.Error(), "noeviction") {
 			t.Errorf("with %s Read() = %v", policy, err)
 		}
-		_, err = workerassign.NewRecycled(s).Assign(context.Background(), request())
+		_, err = workerassign.NewRecycled(s).Assign(context.Background(), fleettest.Request())
 		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), policy) {
 			t.Errorf("with %s Assign() = %v", policy, err)
 		}

@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func BenchmarkAssign(b *testing.B) {
 	s, _, _ := newStore(b)
 	createPool(b, s, 10_000)
 	a := workerassign.NewRecycled(s)
-	req := workerassign.Request{Format: "f", MaxWorkerID: 9999, Logger: discard()}
+	req := workerassign.Request{Format: "f", MaxWorkerID: 9999, Logger: slog.New(slog.DiscardHandler)}
 	ctx := context.Background()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
