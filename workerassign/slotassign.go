@@ -76,7 +76,6 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			return nil, err
 		case err != nil:
 			lastErr = err
-			a.logRetry(err)
 			wait = max(wait, pauses.pause(min(a.attempts, 10)))
 		}
 		if isHeld(err) {
@@ -84,6 +83,9 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 				return nil, err // it would not become free in time
 			}
 			wait = min(wait, time.Second) // a holder may release a slot earlier
+		}
+		if err != nil {
+			a.logRetry(err)
 		}
 		if wait > 0 && sleep(ctx, wait) != nil || ctx.Err() != nil {
 			if isHeld(lastErr) {
