@@ -120,16 +120,17 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		written, err := a.createPool(ctx, s)
 		return a.unlessWritten(ctx, written, err)
 	}
-	a.recycled.seen.Store(true)
+	a.recycled.found(s.Pool)
 	if err := a.checkPool(s.Pool); err != nil {
 		return nil, 0, err
 	}
 	if s.Pool.History != s.History { // R7
 		p := s.Pool
 		p.Revision++
-		p.noteHistory(s, a.log)
-		a.floorLogged = true
+		p.noteHistory(s)
 		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		p.logHistory(s, a.log, written, err)
+		a.floorLogged = a.floorLogged || written || err != nil
 		return a.unlessWritten(ctx, written, err)
 	}
 	if cfg.workerID >= 0 {
