@@ -85,7 +85,7 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 	if w.History != s.history && !s.ignoresHistory {
 		return false
 	}
-	if w.Pool != nil && w.Pool.Revision != s.pool.Revision+1 && !s.comparesNothing {
+	if w.Pool != nil && !w.ReplacesPool(s.pool) && !s.comparesNothing {
 		return false
 	}
 	first := s.pool.First

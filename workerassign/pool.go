@@ -49,7 +49,7 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 		if p.History != s.History {
 			p.noteHistory(s)
 		}
-		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 		if p.History != s.Pool.History {
 			p.logHistory(s, log, ok, err)
 		}

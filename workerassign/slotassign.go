@@ -128,7 +128,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		p := s.Pool
 		p.Revision++
 		p.noteHistory(s)
-		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 		p.logHistory(s, a.log, written, err)
 		a.floorLogged = a.floorLogged || written || err != nil
 		return a.unlessWritten(ctx, written, err)

@@ -186,7 +186,7 @@ func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
 	p := s.Pool
 	p.Revision++
 	p.noteHistory(s)
-	written, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+	written, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 	p.logHistory(s, log, written, err) // if it fails, the next Assign does it
 }
 

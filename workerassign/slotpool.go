@@ -87,7 +87,7 @@ func (a *slotAssign) checkAdds(ctx context.Context, s PoolState, w SlotWrite) er
 func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	p := s.Pool
 	begin := s.nowUp()
-	w := SlotWrite{History: s.History, Pool: &p}
+	w := SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool}
 	for n := range count {
 		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
 			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})
