@@ -85,6 +85,9 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 	if w.History != s.history && !s.ignoresHistory {
 		return false
 	}
+	if s.ignoresHistory {
+		w.ReplacedPool = nil // it has the pool's
+	}
 	if w.Pool != nil && !w.ReplacesPool(s.pool) && !s.comparesNothing {
 		return false
 	}
