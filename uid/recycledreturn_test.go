@@ -2,6 +2,7 @@ package uid
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -82,5 +83,59 @@ func TestReleaseAfterItsServerReturned(t *testing.T) {
 	next := assign(store())
 	if next.WorkerID() == other.WorkerID() && next.NotBefore().Before(granted) {
 		t.Errorf("worker ID %d is granted to one lease until %v, and to another from %v", next.WorkerID(), granted, next.NotBefore())
+	}
+}
+
+// R2, R7: while a process is paused between the Read and the Write with which it adds a slot, the store fails over to a
+// replica that is behind, and back to the server that the process has read from, which has its history again. Each time
+// the history is noted, so the pool has a floor, and then the revision that the write expects. The floor must not be lost:
+// another process was granted the slot before the failover.
+func TestAdditionAfterItsServerReturned(t *testing.T) {
+	ctx, clock := context.Background(), fleetStart
+	server := &slotServer{now: func() time.Time { return clock }, history: "a"}
+	req := workerassign.Request{MaxWorkerID: 7, Format: "f", Now: func() time.Time { return clock }}
+	store := func() *pausedStore { return &pausedStore{slotServer: server} }
+	lease := func(s *pausedStore, workerID int64) (workerassign.Lease, time.Time) {
+		t.Helper()
+		l, err := workerassign.NewRecycled(s, workerassign.WithNewPool(), workerassign.WithWorkerID(workerID)).Assign(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		granted, err := l.Reserve(ctx, clock.Add(24*time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, granted
+	}
+	restart := func(history string) { // notes it
+		t.Helper()
+		server.history = history
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if _, err := workerassign.NewRecycled(store(), workerassign.WithWorkerID(0)).Assign(ctx, req); !errors.Is(err, workerassign.ErrSlotHeld) {
+			t.Fatalf("Assign of a worker ID that is held returned %v", err)
+		}
+	}
+	lease(store(), 0)
+	replica := server.clone()
+	restart("b")
+	restart("a")
+	clock = server.pool.Floor.Add(time.Second)
+
+	var granted time.Time
+	paused := store()
+	paused.pause = func() {
+		clock = clock.Add(time.Second)
+		_, granted = lease(store(), 1)
+		server.pool, server.slots = replica.pool, replica.clone().slots
+		restart("c")
+		restart("a")
+	}
+	next, _ := lease(paused, 1)
+	if next.NotBefore().Before(granted) {
+		t.Errorf("worker ID 1 was granted until %v before the failover, and is leased from %v", granted, next.NotBefore())
+	}
+	if floor := server.pool.Floor; floor.Before(granted) {
+		t.Errorf("the pool's floor is %v, and %v was granted before the failover", floor, granted)
 	}
 }

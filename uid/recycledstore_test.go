@@ -85,7 +85,10 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 	if w.History != s.history && !s.ignoresHistory {
 		return false
 	}
-	if w.Pool != nil && w.Pool.Revision != s.pool.Revision+1 && !s.comparesNothing {
+	if s.ignoresHistory {
+		w.ReplacedPool = nil // it has the pool's
+	}
+	if w.Pool != nil && !w.ReplacesPool(s.pool) && !s.comparesNothing {
 		return false
 	}
 	first := s.pool.First

@@ -54,7 +54,7 @@ func testSimulationOfRecycled(t *testing.T) {
 }
 
 // mostBrokenSeeds is how many seeds may be necessary to find a broken rule.
-const mostBrokenSeeds = 200
+const mostBrokenSeeds = 1000
 
 // The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {

@@ -47,9 +47,12 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 		p.Revision++
 		p.Floor = later(p.Floor, floor)
 		if p.History != s.History {
-			p.noteHistory(s, log)
+			p.noteHistory(s)
 		}
-		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
+		if p.History != s.Pool.History {
+			p.logHistory(s, log, ok, err)
+		}
 		if err != nil {
 			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)
 		}

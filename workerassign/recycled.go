@@ -27,7 +27,7 @@ import (
 type Recycled struct {
 	store SlotStore
 	cfg   recycledConfig
-	seen  atomic.Bool // whether the pool was there: then another one begins with a floor (R7)
+	seen  atomic.Pointer[Pool] // the pool as it was found last; nil: it was not. If it is missing then, another one begins with a floor (R7)
 }
 
 // NewRecycled returns an Assigner of the worker IDs that s keeps. It does not use the store: an invalid
@@ -197,17 +197,18 @@ func earlier(a, b time.Time) time.Time {
 
 // noteHistory applies rule R7: the pool takes the history of the store that s was read from, and a
 // floor.
-func (p *Pool) noteHistory(s PoolState, log *safelog.Queue) {
-	previous := p.History
-	p.raiseFloor(s)
-	log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
-		"history", p.History, "previous", previous, "floor", p.Floor)
-}
-
-// raiseFloor is noteHistory without the log.
-func (p *Pool) raiseFloor(s PoolState) {
+func (p *Pool) noteHistory(s PoolState) {
 	floor := roundUp(s.Now.Add(p.Fencing + p.Horizon + p.Skew))
 	p.History, p.Since, p.Floor = s.History, s.nowUp(), later(p.Floor, floor)
+}
+
+// logHistory logs the floor of a pool whose history was another one in s, after a write of it: unless another process was
+// faster, which has logged it.
+func (p Pool) logHistory(s PoolState, log *safelog.Queue, written bool, err error) {
+	if written || err != nil {
+		log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
+			"history", p.History, "previous", s.Pool.History, "floor", p.Floor)
+	}
 }
 
 // leaseHistory returns what a slot keeps of the history under which it is leased (R7). It contains the time at

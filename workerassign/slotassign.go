@@ -76,7 +76,6 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			return nil, err
 		case err != nil:
 			lastErr = err
-			a.logRetry(err)
 			wait = max(wait, pauses.pause(min(a.attempts, 10)))
 		}
 		if isHeld(err) {
@@ -84,6 +83,9 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 				return nil, err // it would not become free in time
 			}
 			wait = min(wait, time.Second) // a holder may release a slot earlier
+		}
+		if err != nil {
+			a.logRetry(err)
 		}
 		if wait > 0 && sleep(ctx, wait) != nil || ctx.Err() != nil {
 			if isHeld(lastErr) {
@@ -118,16 +120,17 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		written, err := a.createPool(ctx, s)
 		return a.unlessWritten(ctx, written, err)
 	}
-	a.recycled.seen.Store(true)
+	a.recycled.found(s.Pool)
 	if err := a.checkPool(s.Pool); err != nil {
 		return nil, 0, err
 	}
 	if s.Pool.History != s.History { // R7
 		p := s.Pool
 		p.Revision++
-		p.noteHistory(s, a.log)
-		a.floorLogged = true
-		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
+		p.noteHistory(s)
+		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
+		p.logHistory(s, a.log, written, err)
+		a.floorLogged = a.floorLogged || written || err != nil
 		return a.unlessWritten(ctx, written, err)
 	}
 	if cfg.workerID >= 0 {

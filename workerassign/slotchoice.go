@@ -50,15 +50,34 @@ func (a *slotAssign) choose(ctx context.Context, s PoolState) (Slot, int) {
 func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 	cfg := &a.recycled.cfg
 	if slot.Token == "" {
-		return !slot.Until.After(s.Now) && !slot.Until.After(now)
+		// Nothing was granted of a slot that was added and never taken. If a host whose clock is behind the store's did
+		// not take it, each such host of a crowd would add a batch of its own.
+		isNew := slot.Revision == 1
+		return !slot.Until.After(s.Now) && (isNew || !slot.Until.After(now))
 	}
-	// A lease that was never extended has been taken a moment ago, possibly by a generator of this name that
-	// is about to reserve time.
-	extended := slot.From.Before(slot.Until)
-	if cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool, slot, a.req.ReserveAhead) {
+	if a.needsNoGrace(s, slot) {
 		return slot.Until.Before(s.Now) && slot.Until.Before(now)
 	}
 	// After a start of the store only released slots are free for one grace.
 	grace := cfg.grace(s.Pool)
 	return later(slot.Until, slot.Written).Add(grace).Before(s.Now) && !s.Pool.Since.Add(grace).After(s.Now)
+}
+
+// needsNoGrace reports whether a slot that is held is free for this claimant at the end of its grant, because its holder
+// had the same name (R5).
+func (a *slotAssign) needsNoGrace(s PoolState, slot Slot) bool {
+	cfg := &a.recycled.cfg
+	// A lease that was never extended has been taken a moment ago, possibly by a generator of this name that
+	// is about to reserve time.
+	extended := slot.From.Before(slot.Until)
+	return cfg.name != "" && slot.Holder.Name == cfg.name && extended && cfg.nameNeedsNoGrace(s.Pool, slot, a.req.ReserveAhead)
+}
+
+// nextFree returns when this claimant may take a slot that is not free, by the store's clock, if its holder does nothing
+// until then (R5).
+func (a *slotAssign) nextFree(s PoolState, slot Slot) time.Time {
+	if slot.Token != "" && a.needsNoGrace(s, slot) {
+		return slot.Until.Add(time.Millisecond) // the times of slots are whole milliseconds
+	}
+	return a.recycled.cfg.nextFree(s, slot)
 }

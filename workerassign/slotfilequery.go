@@ -33,7 +33,7 @@ func (c *slotFileContent) find(q SlotQuery, now time.Time) []Slot {
 // apply returns the content that results from w. It returns false if a revision or the history does not
 // match.
 func (c *slotFileContent) apply(w SlotWrite) (*slotFileContent, bool) {
-	if w.History != c.history || w.Pool != nil && w.Pool.Revision != c.pool.Revision+1 {
+	if w.History != c.history || w.Pool != nil && !w.ReplacesPool(c.pool) {
 		return nil, false
 	}
 	next := *c

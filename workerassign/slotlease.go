@@ -133,13 +133,14 @@ func (r *Recycled) isAging(s PoolState, slot Slot) bool {
 
 // read reads the slot, and checks whether it is still this lease's and may be extended.
 func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
+	sent := l.req.now()
 	s, err := l.readSlot(ctx)
 	if err != nil {
 		return s, Slot{}, l.storeError("read", err)
 	}
 	if len(s.Slots) != 1 {
 		// R7: after a failover the slot may be missing because the write that added it was lost.
-		l.noteHistory(ctx, s)
+		l.noteHistoryUnlessSkewed(ctx, s, sent)
 		return s, Slot{}, fmt.Errorf("%w: %w", ErrLeaseLost, missingSlotError(s.Pool, l.workerID))
 	}
 	slot := s.Slots[0]
@@ -147,7 +148,7 @@ func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
 	case slot.Token != l.token || !slot.From.Equal(l.from): // R4
 		return s, slot, takenError(slot, l.from)
 	case slot.History != s.Pool.leaseHistory() || s.Pool.History != s.History: // R7
-		l.noteHistory(ctx, s)
+		l.noteHistoryUnlessSkewed(ctx, s, sent)
 		return s, slot, fmt.Errorf("%w: worker ID %d was leased under the history %q of the store, which has now %q: another may have held it in between",
 			ErrLeaseLost, l.workerID, slot.History, s.History)
 	}
@@ -165,6 +166,15 @@ func takenError(slot Slot, from time.Time) error {
 		slot.Holder.Name, slot.Holder.Host, slot.Holder.Process, slot.Holder.Since.UTC().Format(time.RFC3339Nano))
 }
 
+// noteHistoryUnlessSkewed is noteHistory, unless the clocks of the store and of this host differ by more than the
+// bound (R8). A floor that follows from a clock that is behind would be too early. Assign reports the clocks, and notes
+// the history when they are right again. s was requested when this host's clock showed sent.
+func (l *slotLease) noteHistoryUnlessSkewed(ctx context.Context, s PoolState, sent time.Time) {
+	if l.recycled.checkClock(s, sent, l.req.now()) == nil {
+		l.noteHistory(ctx, s)
+	}
+}
+
 // noteHistory gives the pool its floor, if nobody has yet, so that the floor comes from a time that is
 // close to the change.
 func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
@@ -175,8 +185,9 @@ func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
 	defer log.Flush(logFlushTimeout)
 	p := s.Pool
 	p.Revision++
-	p.noteHistory(s, log)
-	l.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p}) // if it fails, the next Assign does it
+	p.noteHistory(s)
+	written, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
+	p.logHistory(s, log, written, err) // if it fails, the next Assign does it
 }
 
 // Release implements Lease. It gives the rest of the span to the next lease.

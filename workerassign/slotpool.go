@@ -8,6 +8,9 @@ import (
 	"slices"
 )
 
+// found records that the pool exists.
+func (r *Recycled) found(p Pool) { r.seen.Store(&p) }
+
 // createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
 // it before. It returns false if the pool was created by another process.
 func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool, err error) {
@@ -18,9 +21,12 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool,
 		History: s.History, Since: s.nowUp(),
 	}
 	seen := a.recycled.seen.Load()
-	hasFloor := seen || !s.NoLoss && !cfg.newPool
+	if seen != nil { // its grants reach as far as its horizon
+		p.Horizon, p.Fencing, p.Skew = max(p.Horizon, seen.Horizon), max(p.Fencing, seen.Fencing), max(p.Skew, seen.Skew)
+	}
+	hasFloor := seen != nil || !s.NoLoss && !cfg.newPool
 	if hasFloor {
-		p.raiseFloor(s)
+		p.noteHistory(s)
 	}
 	written, err = a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
 	if !hasFloor || !written && err == nil { // after an error it may have been created
@@ -28,7 +34,7 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool,
 	}
 	a.floorLogged = true
 	attrs := []any{"store", a.recycled.store.String(), "history", p.History, "floor", p.Floor}
-	if seen {
+	if seen != nil {
 		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
 			"before which no lease begins: see doc/fleet.md", attrs...)
 	} else {
@@ -81,7 +87,7 @@ func (a *slotAssign) checkAdds(ctx context.Context, s PoolState, w SlotWrite) er
 func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	p := s.Pool
 	begin := s.nowUp()
-	w := SlotWrite{History: s.History, Pool: &p}
+	w := SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool}
 	for n := range count {
 		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
 			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})

@@ -25,6 +25,11 @@ const (
 	fieldOptionalTime           // NULL if the time is zero
 )
 
+// isNull reports whether the column is NULL.
+func (f field) isNull() bool {
+	return f.kind == fieldOptionalText && f.text == "" || f.kind == fieldOptionalTime && f.number == zeroMillis
+}
+
 // appendTo appends the value to a statement.
 func (f field) appendTo(b *statement) {
 	switch f.kind {
@@ -35,7 +40,7 @@ func (f field) appendTo(b *statement) {
 	case fieldOptionalText:
 		b.optionalText(f.text)
 	case fieldOptionalTime:
-		if f.number == zeroMillis {
+		if f.isNull() {
 			b.raw("NULL")
 		} else {
 			b.int(f.number)

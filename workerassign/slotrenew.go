@@ -32,7 +32,7 @@ var errSlotTaken = errors.New("the slot has another token")
 // ErrLeaseLost if that is so, or if the slot was taken; in the latter case they wrap errSlotTaken too.
 func (n *renewal) run(ctx context.Context) (Slot, error) {
 	r := n.recycled
-	r.seen.Store(true) // a slot of it was leased
+	r.seen.CompareAndSwap(nil, &Pool{Horizon: n.span}) // a slot of it was leased
 	l := &slotLease{recycled: r, req: n.req, workerID: n.slot.WorkerID, from: n.slot.From, history: n.slot.History, revision: n.slot.Revision}
 	retry := newSwapRetry()
 	for failures := 0; ; {
@@ -78,6 +78,7 @@ func (n *renewal) run(ctx context.Context) (Slot, error) {
 // check returns an error if the slot cannot be extended.
 func (n *renewal) check(ctx context.Context, l *slotLease, s PoolState) error {
 	if s.Pool.Revision != 0 {
+		n.recycled.found(s.Pool)
 		if err := (&slotAssign{recycled: n.recycled, req: n.req}).checkPool(s.Pool); err != nil {
 			return err
 		}

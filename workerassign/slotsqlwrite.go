@@ -12,7 +12,7 @@ import (
 type record struct {
 	table    string // quoted
 	fields   []field
-	replaced *Slot // what the row of a slot must have; nil: only the revision is compared
+	replaced []field // what else the row must have
 }
 
 // records returns the rows of a write, in an order that is the same for all writes: the pool first, which
@@ -24,13 +24,18 @@ func (t *slotTable) records(d dialect, w SlotWrite) ([]record, error) {
 	}
 	var all []record
 	if w.Pool != nil {
-		all = append(all, record{table: pool, fields: poolFields(*w.Pool)})
+		r := record{table: pool, fields: poolFields(*w.Pool)}
+		if was := w.ReplacedPool; was != nil {
+			r.replaced = []field{textField("history", was.History), timeField("since_ms", was.Since), optionalTimeField("floor_ms", was.Floor),
+				numberField("slot_count", was.Slots)}
+		}
+		all = append(all, r)
 	}
 	ordered := make([]record, len(w.Slots))
 	for i, s := range w.Slots {
 		ordered[i] = record{table: slots, fields: slotFields(s)}
 		if w.Replaced != nil {
-			ordered[i].replaced = &w.Replaced[i]
+			ordered[i].replaced = []field{timeField("until_ms", w.Replaced[i].Until), optionalTextField("token", w.Replaced[i].Token)}
 		}
 	}
 	slices.SortFunc(ordered, func(a, b record) int { return cmp.Compare(a.fields[0].number, b.fields[0].number) })
@@ -107,15 +112,16 @@ func (t *slotTable) writes(d dialect, w SlotWrite) ([]write, error) {
 	return all, nil
 }
 
-// compareReplaced appends the comparison of a slot's token and until with those that are replaced.
+// compareReplaced appends the comparison with what is replaced.
 func (r record) compareReplaced(b *statement) {
-	if r.replaced == nil {
-		return
-	}
-	if b.raw(" AND until_ms = ").int(r.replaced.Until.UnixMilli()); r.replaced.Token == "" {
-		b.raw(" AND token IS NULL")
-	} else {
-		b.raw(" AND token = ").text(r.replaced.Token)
+	for _, f := range r.replaced {
+		b.raw(" AND ", f.column)
+		if f.isNull() {
+			b.raw(" IS NULL")
+			continue
+		}
+		b.raw(" = ")
+		f.appendTo(b)
 	}
 }
 

@@ -123,6 +123,22 @@ type SlotWrite struct {
 	// if a server that was replaced returns: it may have another record of the same revision. nil: only the
 	// revisions are compared. Recycled always sets it.
 	Replaced []Slot
+
+	// ReplacedPool is what Pool replaces, as the caller has read it; not used if Pool is new. The store must have a pool with
+	// the same History, Since, Floor and Slots, for the same reason. nil: only the revision is compared. Recycled always
+	// sets it.
+	ReplacedPool *Pool
+}
+
+// ReplacesPool reports whether Pool may replace the record that the store has, which is the zero Pool if there is none
+// (R2, R7).
+func (w SlotWrite) ReplacesPool(have Pool) bool {
+	if have.Revision != w.Pool.Revision-1 {
+		return false
+	}
+	was := w.ReplacedPool
+	return was == nil || have.Revision == 0 ||
+		have.History == was.History && have.Since.Equal(was.Since) && have.Floor.Equal(was.Floor) && have.Slots == was.Slots
 }
 
 // Replaces reports whether Slots[i] may replace the record that the store has, which is the zero Slot if there is none

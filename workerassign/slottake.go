@@ -98,7 +98,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 	}
 	slot := s.Slots[0]
 	if !a.isFree(s, slot, a.req.now()) {
-		slot.FreeAt = a.recycled.cfg.nextFree(s, slot)
+		slot.FreeAt = a.nextFree(s, slot)
 		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}
 	}
 	lease, err := a.take(ctx, s, slot)
@@ -109,7 +109,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 func (a *slotAssign) fullError(s PoolState) *PoolFullError {
 	e := &PoolFullError{Held: s.Pool.Slots, MaxWorkerID: a.req.MaxWorkerID}
 	for _, slot := range s.Slots {
-		if free := a.recycled.cfg.nextFree(s, slot); e.NextFree.IsZero() || free.Before(e.NextFree) {
+		if free := a.nextFree(s, slot); e.NextFree.IsZero() || free.Before(e.NextFree) {
 			e.NextFree = free
 		}
 	}

@@ -32,12 +32,18 @@ type Store struct {
 
 	// records are the slots as they were read. A write compares with them.
 	records slotrecord.Recent[int64, record]
-	pools   slotrecord.Recent[int64, string] // the pool as it was read, by its revision
+	pools   slotrecord.Recent[int64, poolRecord] // the pool as it was read, by its revision
 }
 
 // record is a slot with its value in etcd.
 type record struct {
 	slot  workerassign.Slot
+	value string
+}
+
+// poolRecord is the pool with its value in etcd.
+type poolRecord struct {
+	pool  workerassign.Pool
 	value string
 }
 

@@ -23,7 +23,7 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 	}
 	t := write{store: s, compare: []clientv3.Cmp{s.hasValue(s.historyKey(), w.History)}}
 	if w.Pool != nil {
-		if ok, err := t.addPool(ctx, *w.Pool); !ok || err != nil {
+		if ok, err := t.addPool(ctx, w); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -51,10 +51,10 @@ type write struct {
 	then    []clientv3.Op
 }
 
-// addPool adds the pool. It returns false if it has another revision than the one that is replaced.
-func (t *write) addPool(ctx context.Context, pool workerassign.Pool) (bool, error) {
-	s := t.store
-	old := ""
+// addPool adds the pool. It returns false if the store has another record than the one that is replaced.
+func (t *write) addPool(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+	s, pool := t.store, *w.Pool
+	var old poolRecord
 	if pool.Revision > 1 {
 		var known bool
 		if old, known = s.pools.Get(pool.Revision - 1); !known {
@@ -62,14 +62,16 @@ func (t *write) addPool(ctx context.Context, pool workerassign.Pool) (bool, erro
 			if kv == nil || err != nil {
 				return false, err
 			}
-			read, err := s.decodePool(kv)
-			if read.Revision != pool.Revision-1 || err != nil {
+			if old.pool, err = s.decodePool(kv); err != nil {
 				return false, err
 			}
-			old = string(kv.Value)
+			old.value = string(kv.Value)
 		}
 	}
-	t.compare = append(t.compare, s.hasValue(s.poolKey(), old))
+	if !w.ReplacesPool(old.pool) {
+		return false, nil
+	}
+	t.compare = append(t.compare, s.hasValue(s.poolKey(), old.value))
 	t.then = append(t.then, clientv3.OpPut(s.poolKey(), string(slotrecord.EncodePool(pool))))
 	return true, nil
 }
@@ -141,7 +143,7 @@ func (s *Store) decodePool(kv *mvccpb.KeyValue) (workerassign.Pool, error) {
 	if err != nil {
 		return pool, fmt.Errorf("etcd: key %q: %w", kv.Key, err)
 	}
-	s.pools.Put(pool.Revision, string(kv.Value))
+	s.pools.Put(pool.Revision, poolRecord{pool, string(kv.Value)})
 	return pool, nil
 }
 

@@ -223,9 +223,12 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 	if s.ignoreHistory {
 		h.server = ""
 	}
-	args := []any{h.server, h.poolID, ""}
+	args := []any{h.server, h.poolID, "", ""}
 	if w.Pool != nil {
 		args[2] = encodePool(*w.Pool)
+		if was := w.ReplacedPool; was != nil {
+			args[3] = fmt.Sprintf("%s %d %d %d", was.History, was.Since.UnixMilli(), was.Floor.UnixMilli(), was.Slots)
+		}
 	}
 	for i, slot := range w.Slots {
 		replaced := ""

@@ -2,7 +2,8 @@
 -- so that it writes everything or nothing.
 -- KEYS: the pool's hash, the index of its slots by the time at which they become free.
 -- ARGV: the history as 'replication ID/run ID', or '' in a test that turns the comparison off; the pool's
--- ID; the pool's new record or ''; and then the slots, each as its worker ID, its new record, and the token and until of
+-- ID; the pool's new record or ''; history, since, floor and slots of the record that it replaces, separated by spaces, or
+-- '' if only the revision is compared; and then the slots, each as its worker ID, its new record, and the token and until of
 -- the record that is replaced, separated by a space, or '' if only the revision is compared.
 -- Reply: 1 if the records are written, otherwise 0.
 local replication = redis.call('INFO', 'replication')
@@ -33,8 +34,15 @@ local function set(field, value)
 end
 
 if ARGV[3] ~= '' then
-	if not matches(redis.call('HGET', KEYS[1], 'pool'), cjson.decode(ARGV[3])) then
+	local record = redis.call('HGET', KEYS[1], 'pool')
+	if not matches(record, cjson.decode(ARGV[3])) then
 		return 0
+	end
+	if record and ARGV[4] ~= '' then
+		local old = cjson.decode(record)
+		if string.format('%s %.0f %.0f %.0f', old.history, old.since, old.floor, old.slots) ~= ARGV[4] then
+			return 0
+		end
 	end
 	set('pool', ARGV[3])
 end
@@ -52,7 +60,7 @@ end
 
 local scores = {}
 slots = tonumber(slots or '0')
-for i = 4, #ARGV, 3 do
+for i = 5, #ARGV, 3 do
 	local slot, value = ARGV[i], ARGV[i + 1]
 	local record, new = redis.call('HGET', KEYS[1], 'slot:' .. slot), cjson.decode(value)
 	if not matches(record, new) then

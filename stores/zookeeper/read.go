@@ -271,6 +271,6 @@ func (s *Store) decodePool(text []byte, stat *zk.Stat) (workerassign.Pool, error
 	if err != nil {
 		return pool, fmt.Errorf("znode %q: %w", s.poolPath(), err)
 	}
-	s.pools.Put(pool.Revision, stat.Version)
+	s.pools.Put(pool.Revision, poolRecord{pool, stat.Version})
 	return pool, nil
 }

@@ -36,12 +36,18 @@ type Store struct {
 
 	// What was read. A write requires the versions.
 	records slotrecord.Recent[int64, record]
-	pools   slotrecord.Recent[int64, int32] // versions, by the pool's revision
+	pools   slotrecord.Recent[int64, poolRecord] // by the pool's revision
 }
 
 // record is a slot with its version in ZooKeeper.
 type record struct {
 	slot    workerassign.Slot
+	version int32
+}
+
+// poolRecord is the pool with its version in ZooKeeper.
+type poolRecord struct {
+	pool    workerassign.Pool
 	version int32
 }
 

@@ -21,7 +21,7 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 		m := multi{store: s}
 		m.add(isHistory, &zk.CheckVersionRequest{Path: s.historyPath() + "/" + w.History, Version: -1})
 		if w.Pool != nil {
-			if ok, err := m.addPool(*w.Pool); !ok || err != nil {
+			if ok, err := m.addPool(w); !ok || err != nil {
 				return false, err
 			}
 		}
@@ -54,27 +54,29 @@ func (m *multi) add(kind opKind, op any) {
 	m.ops, m.kinds = append(m.ops, op), append(m.kinds, kind)
 }
 
-// addPool adds the pool. It returns false if it has another revision than the one that is replaced.
-func (m *multi) addPool(pool workerassign.Pool) (bool, error) {
-	s := m.store
+// addPool adds the pool. It returns false if the store has another record than the one that is replaced.
+func (m *multi) addPool(w workerassign.SlotWrite) (bool, error) {
+	s, pool := m.store, *w.Pool
 	text := slotrecord.EncodePool(pool)
 	if pool.Revision == 1 {
 		m.add(isRecord, &zk.CreateRequest{Path: s.poolPath(), Data: text, Acl: s.acl})
 		return true, nil
 	}
-	version, known := s.pools.Get(pool.Revision - 1)
+	old, known := s.pools.Get(pool.Revision - 1)
 	if !known {
-		old, stat, err := s.conn.Get(s.poolPath())
+		read, stat, err := s.conn.Get(s.poolPath())
 		if err != nil {
 			return false, ignore(err, zk.ErrNoNode)
 		}
-		read, err := s.decodePool(old, stat)
-		if read.Revision != pool.Revision-1 || err != nil {
+		if old.pool, err = s.decodePool(read, stat); err != nil {
 			return false, err
 		}
-		version = stat.Version
+		old.version = stat.Version
 	}
-	m.add(isRecord, &zk.SetDataRequest{Path: s.poolPath(), Data: text, Version: version})
+	if !w.ReplacesPool(old.pool) {
+		return false, nil
+	}
+	m.add(isRecord, &zk.SetDataRequest{Path: s.poolPath(), Data: text, Version: old.version})
 	return true, nil
 }
 

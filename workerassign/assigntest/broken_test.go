@@ -25,6 +25,10 @@ var brokenStores = []struct {
 		w.Replaced = nil
 		return m.Write(ctx, w)
 	}}, test: "ReplacedCompared", message: "returned true, want false"},
+	{name: "only the pool's revision compared", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+		w.ReplacedPool = nil
+		return m.Write(ctx, w)
+	}}, test: "ReplacedPoolCompared", message: "returned true, want false"},
 	{name: "no pool revision check", broken: brokenStore{onWrite: unchecked(true, false)}, test: "PoolRevisions", message: "returned true, want false"},
 	{name: "pool revision not checked with slots", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
 		return unchecked(w.Pool != nil && len(w.Slots) > 0, false)(m, ctx, w)

@@ -75,7 +75,7 @@ func unchecked(pool, slots bool) func(*Memory, context.Context, workerassign.Slo
 		}
 		w = cloneWrite(w)
 		if pool && w.Pool != nil {
-			w.Pool.Revision = m.pool.Revision + 1
+			w.Pool.Revision, w.ReplacedPool = m.pool.Revision+1, nil
 		}
 		if slots {
 			w.Replaced = nil

@@ -218,7 +218,7 @@ func (c memoryClient) Write(ctx context.Context, w workerassign.SlotWrite) (bool
 
 // write compares and swaps. The caller must hold the lock.
 func (m *Memory) write(w workerassign.SlotWrite) bool {
-	if w.History != m.history() || w.Pool != nil && w.Pool.Revision != m.pool.Revision+1 {
+	if w.History != m.history() || w.Pool != nil && !w.ReplacesPool(m.pool) {
 		return false
 	}
 	for i, slot := range w.Slots {

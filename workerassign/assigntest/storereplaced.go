@@ -55,3 +55,45 @@ func testReplacedCompared(t *storeTest) {
 		}
 	}
 }
+
+// Write compares the history, since, floor and number of slots of the pool that it replaces, not only its revision: a server
+// that was replaced and returns may have another record of the same revision, with a floor that must not be lost.
+func testReplacedPoolCompared(t *storeTest) {
+	s := t.create(1, heldSlot)
+	write := func(what string, change func(replaced *workerassign.Pool), want bool) {
+		t.Helper()
+		before := t.read(t.store, workerassign.SlotQuery{}).Pool
+		replaced, pool := before, before
+		change(&replaced)
+		pool.Revision++
+		pool.Slots++
+		w := workerassign.SlotWrite{History: s.History, Pool: &pool, ReplacedPool: &replaced, Slots: []workerassign.Slot{newSlot(s, before.Slots)},
+			Replaced: []workerassign.Slot{{}}}
+		if got := t.write(t.open(), w); got != want {
+			t.Fatalf("a write whose replaced pool has %s returned %v, want %v", what, got, want)
+		}
+		if !want {
+			pool = before
+		}
+		if after := t.read(t.open(), workerassign.SlotQuery{}).Pool; after.Revision != pool.Revision || after.Slots != pool.Slots {
+			t.Fatalf("after a write whose replaced pool has %s, which returned %v, the pool is %+v", what, want, after)
+		}
+	}
+	for _, floor := range []time.Time{{}, t.read(t.store, workerassign.SlotQuery{}).Now.Truncate(time.Second).Add(time.Hour)} {
+		pool := t.read(t.store, workerassign.SlotQuery{}).Pool
+		replaced := pool
+		pool.Revision++
+		pool.Floor = floor
+		t.mustWrite(workerassign.SlotWrite{History: s.History, Pool: &pool, ReplacedPool: &replaced})
+		write("another history", func(r *workerassign.Pool) { r.History += "x" }, false)
+		write("a later since", func(r *workerassign.Pool) { r.Since = r.Since.Add(time.Millisecond) }, false)
+		write("an earlier since", func(r *workerassign.Pool) { r.Since = r.Since.Add(-time.Millisecond) }, false)
+		write("another floor", func(r *workerassign.Pool) { r.Floor = floor.Add(time.Millisecond) }, false)
+		write("more slots", func(r *workerassign.Pool) { r.Slots++ }, false)
+		write("fewer slots", func(r *workerassign.Pool) { r.Slots-- }, false)
+		write("the same record", func(*workerassign.Pool) {}, true)
+		if !floor.IsZero() {
+			write("no floor", func(r *workerassign.Pool) { r.Floor = time.Time{} }, false)
+		}
+	}
+}

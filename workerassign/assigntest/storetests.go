@@ -15,6 +15,7 @@ var storeCases = []storeCase{
 	{"PoolRevisions", nil, testPoolRevisions},
 	{"SlotRevisions", nil, testSlotRevisions},
 	{"ReplacedCompared", nil, testReplacedCompared},
+	{"ReplacedPoolCompared", nil, testReplacedPoolCompared},
 	{"AllOrNothing", nil, testAllOrNothing},
 	{"HistoryCompared", nil, testHistoryCompared},
 	{"PoolRoundTrip", nil, testPoolRoundTrip},
