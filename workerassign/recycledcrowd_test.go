@@ -26,7 +26,12 @@ func (f *fleet) start(hosts int, within time.Duration) ([]workerassign.Lease, cr
 // startWith is start with other options of the hosts.
 func (f *fleet) startWith(hosts int, within time.Duration, opts ...workerassign.RecycledOption) ([]workerassign.Lease, crowd) {
 	f.Helper()
-	store := slowStore{f.Memory, time.Millisecond / 2}
+	return f.startOn(slowStore{f.Memory, time.Millisecond / 2}, hosts, within, opts...)
+}
+
+// startOn is startWith on a given store.
+func (f *fleet) startOn(store workerassign.SlotStore, hosts int, within time.Duration, opts ...workerassign.RecycledOption) ([]workerassign.Lease, crowd) {
+	f.Helper()
 	before, started := f.Counts(), time.Now()
 	leases := make([]workerassign.Lease, hosts)
 	var running sync.WaitGroup
@@ -90,6 +95,45 @@ func TestCrowd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// partialStore is a store that returns the same 8 of its free slots to all at most, and knows that there are more.
+type partialStore struct{ workerassign.SlotStore }
+
+func (p partialStore) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+	const most = 8
+	if q.Free == 0 || q.All {
+		return p.SlotStore.Read(ctx, q)
+	}
+	q.Free = 1 << 20
+	s, err := p.SlotStore.Read(ctx, q)
+	if len(s.Slots) > most {
+		s.Slots, s.MoreFree = s.Slots[:most], true
+	}
+	return s, err
+}
+
+// A store that returns only some of its free slots does not make a crowd add others.
+func TestCrowdOnPartialStore(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		const hosts = 300
+		f.max = 1<<22 - 1
+		var leases []workerassign.Lease
+		for range hosts {
+			leases = append(leases, f.assign(f.assigner()))
+		}
+		for _, l := range leases {
+			f.release(l)
+		}
+		time.Sleep(2 * time.Millisecond)
+		before := f.Dump().Pool.Slots
+		_, c := f.startOn(slowStore{partialStore{f.Memory}, time.Millisecond / 2}, hosts, 0)
+		slots := f.Dump().Pool.Slots
+		t.Logf("%.1f reads and %.1f writes per host; all have a lease after %v; the pool had %d slots and has %d", c.reads, c.writes, c.took, before, slots)
+		if slots > hosts+excess {
+			t.Errorf("the pool has %d slots for %d hosts; want at most %d more", slots, hosts, excess)
+		}
+	})
 }
 
 // Rolling deployments whose hosts start at the same time use the slots of the fleet and of the overlap, and the

@@ -186,9 +186,9 @@ func (a *slotAssign) mayBeHidden(s PoolState) bool {
 // isCrowded reports whether so many processes compete for the last free slots that it is better to add some. When the
 // slots are added, fewer than minWindow are free, because others that add slots write the pool's record too. So a
 // crowd adds at most minWindow + maxBatch slots more than it takes. The read must have asked for more than minWindow:
-// a store may have left out free slots of a smaller number.
+// a store may have left out free slots of a smaller number. Nor is it crowded if the store knows of more free slots.
 func (a *slotAssign) isCrowded(s PoolState, free int) bool {
-	return a.lostRaces >= crowdRaces && free < minWindow && a.window > minWindow && len(s.Slots) < a.window
+	return a.lostRaces >= crowdRaces && free < minWindow && a.window > minWindow && len(s.Slots) < a.window && !s.MoreFree
 }
 
 // unlessWritten returns what try returns after a write of the pool: a pause if another process was faster, because

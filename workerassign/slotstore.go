@@ -87,7 +87,7 @@ type SlotQuery struct {
 
 	// Free, if not 0, selects that many slots whose FreeAt is before the store's clock, or fewer if
 	// there are fewer. A store may leave out some of them if it cannot find them cheaply, unless All
-	// is set.
+	// is set; if it knows that it has left out some, it sets PoolState.MoreFree.
 	Free int
 
 	// All selects all slots. It is used by operators, and when the pool seems to be full.
@@ -98,6 +98,9 @@ type SlotQuery struct {
 type PoolState struct {
 	Pool  Pool
 	Slots []Slot // in any order, without duplicates
+
+	// MoreFree is true if the store has left out slots that may be free, of those that SlotQuery.Free selects.
+	MoreFree bool
 
 	// Now is the store's clock; if the store has none, HostClock is true and Now is this host's clock.
 	Now       time.Time

@@ -120,10 +120,13 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 		r.free = len(r.ids)
 		next++
 	}
+	released := int64(0)
 	for ; next < len(ops); next++ {
 		kvs := kvsOf(resp, next)
 		r.addIDs(kvs[:min(len(kvs), r.free+maxFree-len(r.ids))])
+		released += resp.Responses[next].GetResponseRange().GetCount() // of all, also of those beyond the limit
 	}
+	r.state.MoreFree = released > maxFree
 	return true, nil
 }
 

@@ -202,6 +202,7 @@ func (r *reader) free() error {
 		if err != nil {
 			return err
 		}
+		r.state.MoreFree = r.state.MoreFree || len(ids) > maxFree
 		if err := r.slots(ids[:min(len(ids), maxFree)], r.isFree); err != nil {
 			return err
 		}

@@ -172,6 +172,23 @@ func testQueryReleased(t *storeTest) {
 	}
 }
 
+// A store that leaves out free slots says so: see PoolState.MoreFree.
+func testQueryMoreFree(t *storeTest) {
+	const released = 20
+	t.create(300, func(s workerassign.PoolState, id int64) workerassign.Slot {
+		if id%(300/released) == 0 {
+			return newSlot(s, id)
+		}
+		return heldSlot(s, id)
+	})
+	for range 5 {
+		s := t.read(t.store, workerassign.SlotQuery{Free: 64})
+		if found := t.distinct(s); found < released && !s.MoreFree {
+			t.Fatalf("a query of 64 free slots returned %d, and MoreFree is false; must return %d, or set MoreFree", found, released)
+		}
+	}
+}
+
 // The store's clock is that of this host, within the clock bound, for each of its clients, and does not
 // go back by more than that bound.
 func testClock(t *storeTest) {

@@ -26,6 +26,7 @@ var storeCases = []storeCase{
 	{"QueryAll", nil, testQueryAll},
 	{"QueryFree", nil, testQueryFree},
 	{"QueryReleased", nil, testQueryReleased},
+	{"QueryMoreFree", nil, testQueryMoreFree},
 	{"FreeAtNow", []string{"StopClock"}, testFreeAtNow},
 	{"Clock", nil, testClock},
 	{"ConcurrentWriters", nil, testConcurrentWriters},
