@@ -185,8 +185,9 @@ func (a *slotAssign) mayBeHidden(s PoolState) bool {
 
 // isCrowded reports whether so many processes compete for the last free slots that it is better to add some. When the
 // slots are added, fewer than minWindow are free, because others that add slots write the pool's record too. So a
-// crowd adds at most minWindow + maxBatch slots more than it takes. The read must have asked for more than minWindow:
-// a store may have left out free slots of a smaller number. Nor is it crowded if the store knows of more free slots.
+// crowd adds at most minWindow + 2 × maxBatch slots more than it takes: the slots of a batch that was added a moment ago
+// begin at the store's clock, rounded up, and are not free yet. The read must have asked for more than minWindow: a store
+// may have left out free slots of a smaller number. It is not crowded if the store knows of more free slots.
 func (a *slotAssign) isCrowded(s PoolState, free int) bool {
 	return a.lostRaces >= crowdRaces && free < minWindow && a.window > minWindow && len(s.Slots) < a.window && !s.MoreFree
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Starts measures how long it takes until many hosts that start within a second have a slot each: on an empty
-// pool, and then on the slots that these hosts have released; for 10,000 hosts, and for a tenth of them. The hosts share clients of the store. As a test, it
-// starts 200 hosts within 100 ms.
+// pool, and then on the slots that these hosts have released; for 10,000 hosts, and for a tenth of them. The hosts share
+// clients of the store. As a test, it starts 200 hosts within 100 ms.
 var Starts = Part{name: "starts", run: starts}
 
 func starts(t *testing.T, target Target) {
