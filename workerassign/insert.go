@@ -141,15 +141,15 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 
 // execInsert executes the insert statement and returns the key.
 func (t *assignment) execInsert(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget) (int64, *failure) {
-	port := fitColumn(t.node.Port)
+	node := Node{HostName: fitColumn(t.node.HostName), Port: fitColumn(t.node.Port), Type: t.node.Type}
 	if t.d.cfg.verification != nil && target.returnsKey {
 		return 0, t.permanentFailure(fmt.Errorf("%w: WithVerification does not support PostgreSQL", ErrOption), "use NewRecycled with NewSlotTable instead")
 	}
 	if t.d.cfg.verification != nil {
 		t.token = newToken() // of its own for each attempt, which may insert a row of its own (R4)
-		port = verifiedPort(t.node.Port, t.token)
+		node.Port = verifiedPort(t.node.Port, t.token)
 	}
-	statement, args := target.insert(target.table), []any{fitColumn(t.node.HostName), port, int(t.node.Type)}
+	statement, args := target.insert(target.table, node)
 	if !target.returnsKey {
 		result, err := conn.ExecContext(ctx, statement, args...)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 type insertDialect struct {
 	begin, commit, rollback string
 	quote                   func(table string) (string, error)
-	insert                  func(quoted string) string
+	insert                  func(quoted string, n Node) (statement string, args []any)
 	returnsKey              bool // the insert statement returns the key as a row
 	findRisks               func(ctx context.Context, conn *sql.Conn, quoted string) []risk
 
@@ -48,11 +48,11 @@ func postgresInserts() *insertDialect {
 //
 // A server with synchronous_commit = off acknowledges commits before they are durable. So the statement sets
 // it to on, for its transaction only. It does not change any other value.
-func postgresInsertStatement(quoted string) string {
+func postgresInsertStatement(quoted string, n Node) (statement string, args []any) {
 	return "INSERT INTO " + quoted +
 		" (host_name, port, type, launch_date, modified, created)" +
 		" VALUES ($1, $2, $3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)" +
-		" RETURNING id, " + waitForCommit
+		" RETURNING id, " + waitForCommit, []any{n.HostName, n.Port, int(n.Type)}
 }
 
 // waitForCommit is an expression of PostgreSQL that sets synchronous_commit to on for the transaction, if it is

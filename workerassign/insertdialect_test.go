@@ -78,7 +78,8 @@ func TestUnknownDriver(t *testing.T) {
 		expectRollback(m)
 		for key := int64(1); key <= 2; key++ {
 			m.ExpectExec(postgresInserts().begin).WillReturnResult(sqlmock.NewResult(0, 0))
-			m.ExpectQuery(postgresInsertStatement(`"worker_node"`)).WithArgs("host-1", "8080", 2).WillReturnRows(sqlmock.NewRows([]string{"id", "set_config"}).AddRow(key, "on"))
+			insert, _ := postgresInsertStatement(`"worker_node"`, testNode)
+			m.ExpectQuery(insert).WithArgs("host-1", "8080", 2).WillReturnRows(sqlmock.NewRows([]string{"id", "set_config"}).AddRow(key, "on"))
 			m.ExpectExec("COMMIT").WillReturnResult(sqlmock.NewResult(0, 0))
 			if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != key {
 				t.Fatalf("Assign() = %v, %v; want %d", l, err, key)

@@ -111,26 +111,24 @@ func TestTransientServerErrors(t *testing.T) {
 	}
 }
 
-// Assign tries again if other clients have reached a limit of the server: on prepared statements (error
-// 1461) or on connections (error 1040).
+// Assign tries again if other clients have reached the limit on connections (error 1040). A limit on prepared
+// statements (error 1461) does not matter, because Assign and verification prepare none.
 func TestServerLimits(t *testing.T) {
 	s := mariadbtest.Start(t, "--max-prepared-stmt-count=1", "--max-connections=10")
 	database, db := s.Database()
 	mariadbtest.RunScript(t, db, schemaScript(t))
-	assign := func(what string, free func()) {
-		t.Helper()
-		time.AfterFunc(500*time.Millisecond, free)
-		begin := time.Now()
-		_, err := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), discardLog()).Assign(context.Background(), workerassign.Request{})
-		if took := time.Since(begin); err != nil || took < 400*time.Millisecond {
-			t.Errorf("Assign() while no %s is free = %v after %v", what, err, took)
-		}
-	}
 	statement, err := db.Prepare("SELECT 1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	assign("prepared statement", func() { statement.Close() })
+	defer statement.Close()
+	if _, err := db.Prepare("SELECT 2"); err == nil {
+		t.Fatal("the server has prepared two statements; want an error, because its limit is 1")
+	}
+	verified := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), discardLog(), workerassign.WithVerification(workerassign.Verification{}))
+	if _, err := verified.Assign(context.Background(), workerassign.Request{}); err != nil {
+		t.Errorf("Assign() while no prepared statement is free = %v", err)
+	}
 
 	others := mariadbtest.Open(t, s.DSN("root", "", database))
 	var conns []*sql.Conn
@@ -141,10 +139,15 @@ func TestServerLimits(t *testing.T) {
 		}
 		conns = append(conns, conn)
 	}
-	assign("connection", func() {
+	time.AfterFunc(500*time.Millisecond, func() {
 		for _, conn := range conns {
 			conn.Close()
 		}
 		others.Close()
 	})
+	begin := time.Now()
+	_, err = workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), discardLog()).Assign(context.Background(), workerassign.Request{})
+	if took := time.Since(begin); err != nil || took < 400*time.Millisecond {
+		t.Errorf("Assign() while no connection is free = %v after %v", err, took)
+	}
 }

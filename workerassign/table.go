@@ -1,7 +1,9 @@
 package workerassign
 
 import (
+	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,8 +35,17 @@ func quoteTable(name string) (string, error) {
 
 // insertStatement returns the statement that assigns a worker ID, for MySQL. It names only the columns of
 // Baidu's table. The server sets the times, so that no time setting of the driver matters.
-func insertStatement(quoted string) string {
+//
+// It has no parameters, so that it needs no prepared statement: with prepared statements on a Galera cluster, MariaDB
+// 10.11 has hidden from clients that a transaction was rolled back (measured with SELECT and UPDATE, not with this
+// statement).
+func insertStatement(quoted string, n Node) (statement string, args []any) {
 	return "INSERT INTO " + quoted +
 		" (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
-		" VALUES (?, ?, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)"
+		" VALUES (" + mysqlText(n.HostName) + ", " + mysqlText(n.Port) + ", " + strconv.Itoa(int(n.Type)) +
+		", CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)", nil
 }
+
+// mysqlText returns a literal in hexadecimal digits, whose meaning depends neither on the connection's character
+// set nor on the SQL mode.
+func mysqlText(value string) string { return "_utf8mb4 X'" + hex.EncodeToString([]byte(value)) + "'" }

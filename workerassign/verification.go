@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,9 +63,9 @@ const verificationMark = "#"
 func verifiedPort(port, token string) string { return fitColumn(port + verificationMark + token) }
 
 // lookStatement returns the statement that looks for a row. UTC_TIMESTAMP is used because UNIX_TIMESTAMP(NOW(3)) is an
-// hour off in some time zones when the clock is set back.
-func lookStatement(quoted string) string {
-	return "SELECT (SELECT PORT FROM " + quoted + " WHERE ID = ?), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000, @@GLOBAL.read_only"
+// hour off in some time zones when the clock is set back. It has no parameters for the same reason as insertStatement.
+func lookStatement(quoted string, key int64) string {
+	return "SELECT (SELECT PORT FROM " + quoted + " WHERE ID = " + strconv.FormatInt(key, 10) + "), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000, @@GLOBAL.read_only"
 }
 
 // adviceLook is the advice for a look that was denied.
@@ -86,7 +87,7 @@ func (d *Disposable) look(ctx context.Context, conn *sql.Conn, key int64, token 
 		millis   int64
 		readOnly string
 	)
-	if err := conn.QueryRowContext(ctx, lookStatement(d.target.Load().table), key).Scan(&port, &millis, &readOnly); err != nil {
+	if err := conn.QueryRowContext(ctx, lookStatement(d.target.Load().table, key)).Scan(&port, &millis, &readOnly); err != nil {
 		return time.Time{}, err
 	}
 	switch {

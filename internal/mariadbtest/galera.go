@@ -87,7 +87,7 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 			return err
 		}
 		address := "127.0.0.1:" + strconv.Itoa(ports[1])
-		s := &Server{tb: c.tb, kind: serverKind{program: program, install: installMariaDB}, directory: directory, port: ports[0]}
+		s := &Server{tb: c.tb, kind: serverKind{program: program, install: newMariaDBData}, directory: directory, port: ports[0]}
 		c.tb.Cleanup(func() {
 			s.Stop()
 			killRsync(s)

@@ -28,6 +28,7 @@ func TestSlotTableGalera(t *testing.T) {
 	t.Run("history", func(t *testing.T) { testGaleraHistory(t, c) })
 	t.Run("lost updates", func(t *testing.T) { testGaleraLostUpdates(t, c) })
 	t.Run("pool and slots", func(t *testing.T) { testGaleraAdditions(t, c) })
+	t.Run("disposable", func(t *testing.T) { testGaleraDisposable(t, c) })
 	t.Run("a node left the cluster", func(t *testing.T) { testGaleraNodeLeft(t, c, s) })
 	c.WaitFor(3)
 	t.Run("a node killed", func(t *testing.T) { testGaleraNodeKilled(t, c, s) })
