@@ -71,7 +71,7 @@ func TestInvariant3TinyRings(t *testing.T) {
 				for _, procs := range []int{1, 2, 4} {
 					t.Run(fmt.Sprintf("sequence=%d/boost=%d/%v/procs=%d", bits, power, policy, procs), func(t *testing.T) {
 						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-						c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 40, 63-40-bits, bits)),
+						c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 40, 4, bits)),
 							WithBoostPower(power), WithTakePolicy(policy), WithMaxBorrow(100*365*24*time.Hour))
 						takeConcurrently(t, c, 16, total/16, true)
 					})

@@ -65,7 +65,7 @@ func Start(tb testing.TB, flags ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return start(tb, serverKind{program: program, install: installMariaDB}, flags)
+	return start(tb, serverKind{program: program, install: newMariaDBData}, flags)
 }
 
 // start starts a server of the given kind, which is stopped at the end of the test.
@@ -99,26 +99,6 @@ func start(tb testing.TB, k serverKind, flags []string) *Server {
 	}
 	tb.Fatalf("the server does not start: %v\n%s", failure, s.Log())
 	return nil
-}
-
-// installMariaDB creates the server's system tables. It makes up to three attempts, because the program
-// that creates the tables starts a server, which occasionally crashed while creating a temporary table.
-func installMariaDB(s *Server) error {
-	program, err := findProgram("mariadb-install-db")
-	if err != nil {
-		return err
-	}
-	var out []byte
-	for range 3 {
-		os.RemoveAll(s.path("data"))
-		cmd := exec.Command(program, append([]string{"--no-defaults", "--datadir=" + s.path("data"),
-			"--auth-root-authentication-method=normal", "--skip-test-db"}, rootUserFlag()...)...)
-		cmd.Env = s.environ()
-		if out, err = cmd.CombinedOutput(); err == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
 }
 
 // environ returns the environment of the server's processes. Their temporary files are in the server's
@@ -173,7 +153,7 @@ func (s *Server) start() error {
 	args = append(args,
 		"--datadir="+s.path("data"), "--socket="+s.path("sock"), "--pid-file="+s.path("pid"), "--log-error="+s.path("log.err"),
 		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.port), "--skip-name-resolve",
-		"--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--performance-schema=OFF", "--max-connections=300")
+		"--innodb-buffer-pool-size=16M", logFileSize, "--performance-schema=OFF", "--max-connections=300")
 	args = append(args, s.flags...)
 	s.cmd = exec.Command(s.kind.program, append(args, s.extraFlags...)...)
 	s.cmd.Env = s.environ()

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	pageBits = 18                 // a page holds 2^18 integers, in 32 KiB
+	pageBits = 13                 // a page holds 2^13 integers, in 1 KiB
 	pageLen  = 1 << pageBits / 64 // the number of words of a page
 )
 
