@@ -50,8 +50,8 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 			p.noteHistory(s)
 		}
 		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
-		if p.History != s.Pool.History {
-			p.logHistory(s, log, ok, err)
+		if p.History != s.Pool.History && (ok || err != nil) { // after an error nobody may look again
+			historyRecord(s.Pool.History)(log, p)
 		}
 		if err != nil {
 			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)

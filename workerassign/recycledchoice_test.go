@@ -259,3 +259,23 @@ func TestFirstWorkerID(t *testing.T) {
 		}
 	})
 }
+
+// A pool that two prefixes of different widths share has slots beyond the greatest worker ID of one of them. Its generators do
+// not take these.
+func TestChoiceWithinTheLayout(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.max = 3
+		var last workerassign.Lease
+		for range 4 {
+			if l := f.assign(f.assigner()); l.WorkerID() == f.max {
+				last = l
+			}
+		}
+		f.release(last)
+		time.Sleep(time.Second)
+		f.max = 2
+		if l, err := f.assigner(workerassign.WithTimeout(time.Second)).Assign(f.Context(), f.request()); !errors.Is(err, workerassign.ErrPoolFull) {
+			f.Errorf("Assign while only worker ID 3 is free, and the greatest of the layout is 2, returned %v, %v; want ErrPoolFull", l, err)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
 // R7, R8: the server that takes over has a clock that is far behind. A floor that followed from it would lie in the past,
@@ -77,4 +78,60 @@ func TestFloorIsLoggedOnce(t *testing.T) {
 			t.Errorf("the floor was logged %d times, want once: %s", n, f.log.String())
 		}
 	})
+}
+
+// R7: a server that has taken over, and refuses writes for some time, is not logged at each try: nobody has set a floor, and
+// the process that sets it, or finds the one that it may have set, logs it once. The same holds for a pool that is missing.
+func TestFloorThatIsNotSetIsNotLogged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fail func(f *fleet)
+		text string
+		last assigntest.Fault // of the last write that fails
+	}{
+		"failover":                            {func(f *fleet) { f.Failover(0) }, "the store may have lost writes", assigntest.LoseRequest},
+		"failover, a lost reply":              {func(f *fleet) { f.Failover(0) }, "the store may have lost writes", assigntest.LoseReply},
+		"lost pool":                           {func(f *fleet) { f.Flush() }, "the pool is missing", assigntest.LoseRequest},
+		"lost pool, a lost reply":             {func(f *fleet) { f.Flush() }, "the pool is missing", assigntest.LoseReply},
+		"failover, a lost reply to the lease": {func(f *fleet) { f.Failover(0) }, "the store may have lost writes", assigntest.NoFault},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFleet(t, func(f *fleet) {
+				a := f.assigner()
+				l := f.assign(a)
+				f.reserve(l, 30*time.Second)
+				tt.fail(f)
+				begin, last := time.Now(), tt.last
+				f.SetFaults(func(op assigntest.Op) assigntest.Fault {
+					switch {
+					case op.Write == nil || last == assigntest.NoFault:
+						return assigntest.NoFault
+					case time.Since(begin) < 20*time.Second:
+						return assigntest.LoseRequest
+					}
+					fault := last
+					last = assigntest.NoFault
+					return fault
+				})
+				if last == assigntest.NoFault {
+					f.faultWrites(poolWrite, assigntest.LoseReply)
+				}
+				for range 5 {
+					if _, err := l.Reserve(f.Context(), time.Now().Add(time.Minute)); !errors.Is(err, workerassign.ErrLeaseLost) {
+						t.Errorf("Reserve returned %v, want ErrLeaseLost", err)
+					}
+				}
+				if log := f.log.String(); strings.Contains(log, tt.text) {
+					t.Errorf("a floor that is not set, or not known to be set, was logged: %s", log)
+				}
+				floor := f.assign(a).NotBefore()
+				log := f.log.String()
+				if n := strings.Count(log, tt.text); n != 1 || !strings.Contains(log, "floor="+floor.Format("2006-01-02T15:04:05.000Z07:00")) {
+					t.Errorf("the floor was logged %d times, want once, and %v: %s", n, floor, log)
+				}
+				if strings.Contains(log, "the lease begins later") {
+					t.Errorf("the floor was logged twice: %s", log)
+				}
+			})
+		})
+	}
 }

@@ -2,9 +2,11 @@ package workerassign_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
@@ -22,6 +24,30 @@ func TestPausesWhileReadsAreStale(t *testing.T) {
 			inFleet(t, func(f *fleet) { testPauses(f, prepare) })
 		})
 	}
+}
+
+// The same for a slot of WithWorkerID that another process has taken already.
+func TestFixedWorkerIDPausesWhileReadsAreStale(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		fixed := workerassign.WithWorkerID(0)
+		f.release(f.assign(f.assigner(fixed)))
+		time.Sleep(time.Second)
+		before := f.Writes()
+		f.reserve(f.assign(f.assigner(fixed)), 30*time.Second)
+		f.SetLag(f.Writes() - before)
+		begin, calls := time.Now(), 0
+		f.SetFaults(func(assigntest.Op) assigntest.Fault {
+			if calls++; calls > 1000 || time.Since(begin) > 2*time.Second {
+				f.SetLag(0)
+			}
+			return assigntest.NoFault
+		})
+		ctx, cancel := withTimeout(f, 5*time.Second)
+		defer cancel()
+		if _, err := f.assigner(fixed).Assign(ctx, f.request()); !errors.Is(err, workerassign.ErrSlotHeld) || calls > 100 {
+			t.Errorf("Assign returned %v after %d calls of the store and %v; want ErrSlotHeld, and at most 100 calls in 2 s", err, calls, time.Since(begin))
+		}
+	})
 }
 
 func testPauses(f *fleet, prepare func(f *fleet)) {

@@ -44,7 +44,7 @@ type slotAssign struct {
 
 	window     int           // how many free slots to read
 	lostRaces  int           // how many times another process took the slot, or added slots, first
-	lastRead   time.Duration // how long the last read took
+	lastTry    time.Time     // when the last try began
 	raceWindow time.Duration // the greatest pause after a lost race
 	readAll    bool          // whether to read all slots, because none seems to be free
 
@@ -112,15 +112,21 @@ const retryLogPeriod = 10 * time.Second
 // try makes one attempt. Without a lease and without an error it is to be called again after wait.
 func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err error) {
 	cfg := &a.recycled.cfg
+	a.lastTry = time.Now()
 	s, err := a.read(ctx)
 	if err != nil {
 		return nil, 0, err
+	}
+	if s.ReadOnly && (s.Pool.Revision == 0 || s.Pool.History != s.History) {
+		return nil, 0, temporary(fmt.Errorf("the server is read-only, and its history is not the one of the pool: it may be a replica: "+
+			"make %s lead to the primary", a.recycled.store))
 	}
 	if s.Pool.Revision == 0 {
 		written, err := a.createPool(ctx, s)
 		return a.unlessWritten(ctx, written, err)
 	}
 	a.recycled.found(s.Pool)
+	a.floorLogged = a.recycled.logUnsureFloor(a.log, s) || a.floorLogged
 	if err := a.checkPool(s.Pool); err != nil {
 		return nil, 0, err
 	}
@@ -129,8 +135,7 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		p.Revision++
 		p.noteHistory(s)
 		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
-		p.logHistory(s, a.log, written, err)
-		a.floorLogged = a.floorLogged || written || err != nil
+		a.floorLogged = a.recycled.logFloor(a.log, p, historyRecord(s.Pool.History), written, err) || a.floorLogged
 		return a.unlessWritten(ctx, written, err)
 	}
 	if cfg.workerID >= 0 {
@@ -204,9 +209,10 @@ func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error)
 // racePause returns a random pause after another process was faster. Its maximum doubles with each lost race, so
 // that many hosts which start at the same time spread over the time that the store requires for them.
 //
-// The maximum is also at least eight times as long as the last read took. If thousands of hosts start, their calls wait for
+// The maximum is also at least four times as long as the try took. If thousands of hosts start, their calls wait for
 // each other at the server, so that each state is old when its write arrives, and only one write of a whole
-// queue succeeds. A slow read shows that queue. The longer pauses empty it.
+// queue succeeds. A slow read or write shows that queue. The longer pauses empty it. The pause ends before the deadline,
+// but not long before: short pauses of thousands of hosts, whose deadlines are the same, would fill the queue again.
 //
 // After an error of the store nobody was faster: run pauses then.
 func (a *slotAssign) racePause(ctx context.Context, err error) time.Duration {
@@ -214,10 +220,10 @@ func (a *slotAssign) racePause(ctx context.Context, err error) time.Duration {
 		return 0
 	}
 	a.lostRaces++
-	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(8*a.lastRead, maxRaceWindow))
+	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(4*time.Since(a.lastTry), maxRaceWindow))
 	window := a.raceWindow
 	if deadline, ok := ctx.Deadline(); ok {
-		window = min(window, max(time.Until(deadline)/4, minRaceWindow))
+		window = min(window, max(time.Until(deadline)/8*7, minRaceWindow))
 	}
 	return rand.N(window)
 }
@@ -238,9 +244,8 @@ func (a *slotAssign) read(ctx context.Context) (PoolState, error) {
 	if cfg.workerID >= 0 {
 		q = SlotQuery{WorkerIDs: []int64{cfg.workerID}}
 	}
-	sent, begin := a.req.now(), time.Now()
+	sent := a.req.now()
 	s, err := a.recycled.store.Read(ctx, q)
-	a.lastRead = time.Since(begin)
 	if err != nil {
 		return s, temporary(err)
 	}

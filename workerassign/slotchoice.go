@@ -18,8 +18,8 @@ func (a *slotAssign) choose(ctx context.Context, s PoolState) (Slot, int) {
 	name, now := a.recycled.cfg.name, a.req.now()
 	for _, slot := range s.Slots {
 		// A slot beyond the pool was added after the pool was read; or somebody has deleted the pool, which
-		// the next addition of slots finds.
-		if n := slot.WorkerID - s.Pool.First; n < 0 || n >= s.Pool.Slots || !a.isFree(s, slot, now) {
+		// the next addition of slots finds. One beyond this claimant's layout is for others: their Prefix is narrower.
+		if n := slot.WorkerID - s.Pool.First; n < 0 || n >= s.Pool.Slots || slot.WorkerID > a.req.MaxWorkerID || !a.isFree(s, slot, now) {
 			continue
 		}
 		switch {
@@ -53,6 +53,11 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 		// Nothing was granted of a slot that was added and never taken. If a host whose clock is behind the store's did
 		// not take it, each such host of a crowd would add a batch of its own.
 		isNew := slot.Revision == 1
+		// No lease begins before the floor. So a slot that is released before it is free at once, if its grant ends before
+		// it. Otherwise each restart of a host, or of the store, would use another slot until then.
+		if !slot.Until.After(s.Pool.Floor) && !slot.FreeAt.After(s.Now) {
+			return true
+		}
 		return !slot.Until.After(s.Now) && (isNew || !slot.Until.After(now))
 	}
 	if a.needsNoGrace(s, slot) {

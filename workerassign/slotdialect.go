@@ -33,6 +33,9 @@ type dialect interface {
 	// or text that compares exactly. It has one value as long as the server's process runs.
 	history() string
 
+	// readOnly is an expression: 1 if the server accepts no writes at present, otherwise 0.
+	readOnly() string
+
 	// session is an expression of text: what sessionStatements must know about the session.
 	session() string
 

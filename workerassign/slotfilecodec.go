@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"strconv"
 	"time"
 )
@@ -226,7 +227,14 @@ func (d *lineDecoder) number() int64 {
 
 func (d *lineDecoder) time() time.Time { return time.UnixMilli(d.number()).UTC() }
 
-func (d *lineDecoder) duration() time.Duration { return time.Duration(d.number()) * time.Millisecond }
+func (d *lineDecoder) duration() time.Duration {
+	n := d.number()
+	if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
+		d.failed = true
+		return 0
+	}
+	return time.Duration(n) * time.Millisecond
+}
 
 // text reads a quoted text.
 func (d *lineDecoder) text() string {

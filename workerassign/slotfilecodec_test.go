@@ -110,6 +110,7 @@ func FuzzDecodeSlotFile(f *testing.F) {
 		lines, _ := cutChecksum(data)
 		f.Add(lines)
 	}
+	f.Add([]byte(slotFileHeader + " \"\" \"\" \"\"\npool 1 0 0 0 0 10000000000000 0 0 \"\" \"\"\n")) // a horizon beyond the greatest time.Duration
 	f.Add([]byte(slotFileHeader + " \"\" `\n` '\"'\nslot 1 1 1 1 1 1 1 = = = = =\n"))
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		c, err := decodeSlotFile(appendChecksum(bytes.Clone(lines)))

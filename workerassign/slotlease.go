@@ -178,7 +178,7 @@ func (l *slotLease) noteHistoryUnlessSkewed(ctx context.Context, s PoolState, se
 // noteHistory gives the pool its floor, if nobody has yet, so that the floor comes from a time that is
 // close to the change.
 func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
-	if s.Pool.Revision == 0 || s.Pool.History == s.History {
+	if s.Pool.Revision == 0 || s.Pool.History == s.History || s.ReadOnly {
 		return
 	}
 	log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
@@ -187,7 +187,7 @@ func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
 	p.Revision++
 	p.noteHistory(s)
 	written, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
-	p.logHistory(s, log, written, err) // if it fails, the next Assign does it
+	l.recycled.logFloor(log, p, historyRecord(s.Pool.History), written, err) // if it fails, the next Assign does it
 }
 
 // Release implements Lease. It gives the rest of the span to the next lease.
@@ -219,6 +219,9 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 		slot.Until = later(slot.From, earlier(used, slot.Until)) // R1
 		slot.Written = s.nowUp()
 		slot.FreeAt = slot.Until
+		if !slot.Until.After(s.Pool.Floor) { // the next lease begins at the floor (R5)
+			slot.FreeAt = earlier(slot.Until, s.nowUp())
+		}
 		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}, Replaced: []Slot{old}})
 		if ok && err == nil {
 			return nil

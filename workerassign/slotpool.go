@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // found records that the pool exists.
@@ -29,19 +32,25 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool,
 		p.noteHistory(s)
 	}
 	written, err = a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
-	if !hasFloor || !written && err == nil { // after an error it may have been created
-		return written, err
-	}
-	a.floorLogged = true
-	attrs := []any{"store", a.recycled.store.String(), "history", p.History, "floor", p.Floor}
-	if seen != nil {
-		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
-			"before which no lease begins: see doc/fleet.md", attrs...)
-	} else {
-		a.log.Log(slog.LevelWarn, "workerassign: the pool is missing, and is created with a floor, because it may have been lost; no lease begins before the floor. "+
-			"Use WithNewPool for the first start of a fleet: see doc/fleet.md", attrs...)
+	if hasFloor {
+		a.floorLogged = a.recycled.logFloor(a.log, p, a.newPoolRecord(seen != nil), written, err) || a.floorLogged
 	}
 	return written, err
+}
+
+// newPoolRecord returns the record for the floor of a pool that was missing. wasSeen is whether this process has used it.
+func (a *slotAssign) newPoolRecord(wasSeen bool) floorRecord {
+	store := a.recycled.store.String()
+	return func(log *safelog.Queue, p Pool) {
+		attrs := []any{"store", store, "history", p.History, "floor", p.Floor}
+		if wasSeen {
+			log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
+				"before which no lease begins: see doc/fleet.md", attrs...)
+			return
+		}
+		log.Log(slog.LevelWarn, "workerassign: the pool is missing, and is created with a floor, because it may have been lost; no lease begins before the floor. "+
+			"Use WithNewPool for the first start of a fleet: see doc/fleet.md", attrs...)
+	}
 }
 
 // checkPool checks whether the pool is for generators such as this one.
@@ -51,6 +60,11 @@ func (a *slotAssign) checkPool(p Pool) error {
 	}
 	if first := a.recycled.cfg.firstWorkerID; p.First != first {
 		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)
+	}
+	for name, d := range map[string]time.Duration{"horizon": p.Horizon, "fencing time": p.Fencing, "skew": p.Skew} {
+		if d < 0 || d > maxPoolDuration {
+			return fmt.Errorf("%w: its %s is %v; must be 0 to %v", ErrPool, name, d, maxPoolDuration)
+		}
 	}
 	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
 		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", ErrOption, bound, p.Horizon)

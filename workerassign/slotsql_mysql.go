@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -60,12 +59,9 @@ func (d mysqlDialect) String() string { return d.kind }
 
 func (d mysqlDialect) quoteTable(name string) (string, error) { return quoteTable(name) }
 
-// appendText appends a literal in hexadecimal digits. Unlike a parameter, it requires no prepared
-// statement, which would cost another round trip, and its meaning depends neither on the connection's
-// character set nor on the SQL mode.
-func (d mysqlDialect) appendText(b *statement, value string) {
-	b.raw("_utf8mb4 X'", hex.EncodeToString([]byte(value)), "'")
-}
+// appendText appends a literal. Unlike a parameter, it requires no prepared statement, see insertStatement, which would
+// also cost another round trip.
+func (d mysqlDialect) appendText(b *statement, value string) { b.raw(mysqlText(value)) }
 
 // readText makes the server send the bytes of a text, without a conversion to the connection's character set.
 func (d mysqlDialect) readText(column string) string { return "CAST(" + column + " AS BINARY)" }
@@ -104,6 +100,11 @@ func (d mysqlDialect) history() string {
 // they do not count anything, and cost less than the global ones, for which the server adds up all sessions.
 func (d mysqlDialect) status(name string) string {
 	return "(SELECT VARIABLE_VALUE FROM " + d.sessionStatus + " WHERE VARIABLE_NAME = '" + name + "')"
+}
+
+// readOnly implements dialect. The value of the variable is a number, or text on servers where it has more than two values.
+func (d mysqlDialect) readOnly() string {
+	return "IF(UPPER(CONCAT('', @@GLOBAL.read_only)) IN ('0', 'OFF'), 0, 1)"
 }
 
 // session is "1" if autocommit is on, and the isolation level. In MariaDB, CONCAT converts @@autocommit to ON,

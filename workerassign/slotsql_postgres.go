@@ -51,6 +51,9 @@ func (d postgresDialect) history() string {
 		" CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)) FROM pg_control_system())"
 }
 
+// readOnly implements dialect: history fails on a standby.
+func (d postgresDialect) readOnly() string { return "0" }
+
 // session is not required: a statement outside of a transaction sees the rows that are committed, at every
 // isolation level, and autocommit cannot be off.
 func (d postgresDialect) session() string { return "''" }

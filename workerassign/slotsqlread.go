@@ -3,6 +3,7 @@ package workerassign
 import (
 	"context"
 	"database/sql"
+	"math"
 	"time"
 )
 
@@ -42,14 +43,14 @@ func (t *slotTable) readStatement(d dialect, q SlotQuery) (*statement, error) {
 		return nil, err
 	}
 	b := &statement{dialect: d}
-	b.raw(d.selectPrefix(), "h.history, h.now_ms, h.session_state, ", selectedColumns(d, "p", poolFields(Pool{})), ", ",
+	b.raw(d.selectPrefix(), "h.history, h.now_ms, h.read_only, h.session_state, ", selectedColumns(d, "p", poolFields(Pool{})), ", ",
 		selectedColumns(d, "s", slotFields(Slot{})), " FROM (SELECT ")
 	if t.cfg.history != "" {
 		b.raw("'-'") // not the name: the connection's character set may lack its characters
 	} else {
 		b.raw(d.history())
 	}
-	b.raw(" AS history, ", d.clock(), " AS now_ms, ", d.session(), " AS session_state) AS h LEFT JOIN ", pool, " AS p ON p.", poolKey)
+	b.raw(" AS history, ", d.clock(), " AS now_ms, ", d.readOnly(), " AS read_only, ", d.session(), " AS session_state) AS h LEFT JOIN ", pool, " AS p ON p.", poolKey)
 	if q.All {
 		return b.raw(" LEFT JOIN ", slots, " AS s ON 1 = 1"), nil
 	}
@@ -85,7 +86,7 @@ func (t *slotTable) queryState(ctx context.Context, conn *sql.Conn, d dialect, b
 			worker, revision, from, until, written, freeAt, holderSince sql.NullInt64
 			format, poolHistory, token, history, name, host, process    sql.NullString
 		)
-		if err := rows.Scan(&state.History, &now, &session,
+		if err := rows.Scan(&state.History, &now, &state.ReadOnly, &session,
 			&id, &poolRevision, &format, &first, &count, &poolHistory, &since, &floor, &h, &f, &m,
 			&worker, &revision, &token, &from, &until, &history, &written, &freeAt, &name, &host, &process, &holderSince); err != nil {
 			return state, "", err
@@ -131,5 +132,7 @@ func millisTime(n sql.NullInt64) time.Time {
 	return time.UnixMilli(n.Int64).UTC()
 }
 
-// millis returns the duration of a column.
-func millis(n sql.NullInt64) time.Duration { return time.Duration(n.Int64) * time.Millisecond }
+// millis returns the duration of a column, or about the greatest one. Recycled refuses both that and a negative one.
+func millis(n sql.NullInt64) time.Duration {
+	return time.Duration(min(n.Int64, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}

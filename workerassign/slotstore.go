@@ -112,6 +112,11 @@ type PoolState struct {
 	// history only changes when an operator restores a backup, as far as the store can know.
 	History string
 	NoLoss  bool
+
+	// ReadOnly is true if the server accepts no writes at present, although it answers, such as a replica that may become the
+	// primary later. No floor is calculated from such a state: it would begin to count before the server that accepts
+	// writes at present is replaced (R7). A store whose reads fail on such a server need not set it.
+	ReadOnly bool
 }
 
 // A SlotWrite is a compare-and-swap of a pool, of slots, or of both. Each record has its new revision. The

@@ -43,8 +43,9 @@ import (
 // ends all leases, and new ones begin at a floor, F + H + M later. Generators use up what they were granted, and
 // then wait: see WithHorizon, WithFencing and WithSkew. Servers in a replication topology must differ in
 // these identities, and a server must not be restarted twice within one second. A server that was demoted
-// must be restarted before it may be promoted again. WithHistory avoids the cost, for databases that lose
-// no acknowledged write.
+// must be restarted before it may be promoted again. Replicas must be read-only until they are promoted: clients that reach
+// one before that calculate no floor from what it says. WithHistory avoids the cost, for databases that lose no
+// acknowledged write.
 //
 // On PostgreSQL, the history is the identifier of the database cluster, the timeline, which changes with each
 // promotion, and the start of the server. A standby refuses reads and writes of the store. The transaction of a

@@ -102,7 +102,10 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}
 	}
 	lease, err := a.take(ctx, s, slot)
-	return lease, 0, err
+	if lease == nil {
+		return nil, a.racePause(ctx, err), err // the store may return an older state for a moment
+	}
+	return lease, 0, nil
 }
 
 // fullError returns the error for a pool whose slots are all held.

@@ -6,6 +6,7 @@ package slotrecord
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -60,7 +61,9 @@ func (t *stamp) UnmarshalJSON(text []byte) error {
 // fromDuration rounds up.
 func fromDuration(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
-func toDuration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+func toDuration(ms int64) time.Duration {
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
 
 // EncodeSlot returns the text of a slot.
 func EncodeSlot(s workerassign.Slot) []byte {

@@ -73,7 +73,16 @@ func TestR7TwoPrimaries(t *testing.T) {
 					replica.WaitApplied(primary)
 					replica.Admin().MustExec("STOP SLAVE")
 				},
-				Promote: func() { replica.Admin().MustExec("SET GLOBAL read_only = 0") },
+				Promote: func() {
+					table := workerassign.NewSlotTable(promoted.open(t, database, ""), store...)
+					if s := mustRead(t, table, workerassign.SlotQuery{}); !s.ReadOnly {
+						t.Error("ReadOnly of a replica is false")
+					}
+					replica.Admin().MustExec("SET GLOBAL read_only = 0")
+					if s := mustRead(t, table, workerassign.SlotQuery{}); s.ReadOnly {
+						t.Error("ReadOnly of a replica that was promoted is true")
+					}
+				},
 				Fence: func() {
 					primary.Kill()
 					s.mu.Lock()

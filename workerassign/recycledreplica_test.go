@@ -1,0 +1,60 @@
+package workerassign_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A replica is a store whose server can be one that accepts no writes yet.
+type replica struct {
+	workerassign.SlotStore
+	readOnly bool
+	writes   int // while it was read-only
+}
+
+func (r *replica) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+	s, err := r.SlotStore.Read(ctx, q)
+	s.ReadOnly = r.readOnly
+	return s, err
+}
+
+func (r *replica) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+	if r.readOnly {
+		r.writes++
+		return false, errors.New("the server is read-only")
+	}
+	return r.SlotStore.Write(ctx, w)
+}
+
+// R7: processes reach the replica some time before it is promoted. A floor that followed from what they read then would be
+// too early, because the old primary grants until the fencing time after the promotion, and the write of that floor may be
+// delayed and arrive after the promotion. So nobody writes one until the replica accepts writes.
+func TestRule7FloorOfReplica(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		r := &replica{SlotStore: f.Memory}
+		a := f.assignerOn(r, workerassign.WithNewPool(), workerassign.WithTimeout(10*time.Second))
+		l := f.assign(a)
+		f.Failover(0)
+		r.readOnly = true
+		if _, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
+			t.Errorf("Reserve on a replica = %v, want ErrLeaseLost", err)
+		}
+		if _, err := a.Assign(f.Context(), f.request()); err == nil || !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("Assign on a replica = %v, want an error that says that it is read-only", err)
+		}
+		f.Flush() // a replica that does not have the tables' rows yet
+		if _, err := a.Assign(f.Context(), f.request()); err == nil || !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("Assign on a replica without a pool = %v, want an error that says that it is read-only", err)
+		}
+		if r.writes != 0 {
+			t.Errorf("there were %d writes to the replica; want none", r.writes)
+		}
+		r.readOnly = false
+		f.wantTime("NotBefore after the promotion", f.assign(a).NotBefore(), f.Dump().Now.Add(poolFloor))
+	})
+}
