@@ -103,16 +103,16 @@ step "the most frequent calls, compared with their limits"
 (cd benchmarks && go run ./cmd/guard)
 
 step "checking that no process remains"
-for _ in 1 2 3 4 5 6 7 8 9 10; do
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
 	left=$(started)
 	[ -n "$left" ] || break
-	sleep 1 # a process may be about to end
+	described=$(for pid in $left; do # now, because a process may be about to end
+		ps -o pid= -o etime= -o stat= -o args= -p "$pid" || echo "$pid has ended meanwhile"
+	done)
+	sleep 1
 done
 if [ -n "$left" ]; then
-	echo "the tests have left these processes, which are killed now:" >&2
-	for pid in $left; do
-		ps -o pid=,args= -p "$pid" >&2 || true
-	done
+	printf 'the tests have left these processes, which are killed now:\n%s\n' "$described" >&2
 	exit 1
 fi
 echo "all tests and checks passed"
