@@ -1,0 +1,102 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors. Test for them with errors.Is.
+var (
+	// ErrOption is the error of a constructor that got an invalid argument, and of a method of a value that
+	// no constructor has made.
+	ErrOption = errors.New("segment: invalid option")
+
+	// ErrTag is the error for a name that no tag can have.
+	ErrTag = errors.New("segment: invalid tag")
+
+	// ErrNoTag is the error for a tag that the source does not have. Create it first: see Creator.
+	ErrNoTag = errors.New("segment: no such tag")
+
+	// ErrTagExists is the error of CreateTag for a tag that the source has already.
+	ErrTagExists = errors.New("segment: the tag exists already")
+
+	// ErrSetBack is the error for a counter that is lower than before. It comes as a *SetBackError.
+	ErrSetBack = errors.New("segment: the counter was set back")
+
+	// ErrExhausted is the error for a tag that has no numbers left.
+	ErrExhausted = errors.New("segment: no numbers left")
+
+	// ErrEmpty is the error of a call that found no number, because the source has not returned a new range in
+	// time. It comes as an *EmptyError.
+	ErrEmpty = errors.New("segment: no number at present")
+
+	// ErrSource is the error for a source whose records or replies are wrong: a row that somebody damaged, a
+	// table of another shape, a range that overlaps an earlier one.
+	ErrSource = errors.New("segment: wrong source")
+
+	// ErrClosed is the error of calls after Close.
+	ErrClosed = errors.New("segment: closed")
+
+	// ErrBusy is the error of Close if code of the source or of a policy still runs after CloseTimeout.
+	ErrBusy = errors.New("segment: still running after Close")
+)
+
+// A SetBackError reports that a tag's counter in the source is lower than the end of what was received from it:
+// somebody has lowered it, restored a backup, or a failover has lost writes. Nothing is handed out then, because
+// others may have received the same numbers. Raise the counter to at least AtLeast, and beyond the numbers that
+// all other processes have received. errors.Is finds ErrSetBack in it.
+type SetBackError struct {
+	Tag     string
+	Counter int64 // the next number that the source would hand out
+	AtLeast int64 // the next number that is acceptable: Request.AtLeast
+}
+
+// Error implements error.
+func (e *SetBackError) Error() string {
+	return fmt.Sprintf("segment: the counter of tag %q was set back: it is %d, and numbers below %d were handed out already: "+
+		"raise it to more than any number that was handed out", e.Tag, e.Counter, e.AtLeast)
+}
+
+// Is reports whether target is ErrSetBack.
+func (e *SetBackError) Is(target error) bool { return target == ErrSetBack }
+
+// An EmptyError is the error of a call that found no number. errors.Is finds ErrEmpty in it, and also its causes.
+type EmptyError struct {
+	Tag    string
+	Source string    // the description of the source
+	Since  time.Time // when the first try of the present series of failures failed; the zero time if no try has failed
+	Tries  int       // how many tries have failed since then
+	Cause  error     // the error of the last try; nil if no try has failed
+	Wait   error     // why the call no longer waited, such as the error of its context; may be nil
+}
+
+// Error implements error.
+func (e *EmptyError) Error() string {
+	s := fmt.Sprintf("segment: tag %q has no number at present", e.Tag)
+	switch {
+	case e.Cause != nil:
+		s += fmt.Sprintf(": %s has failed since %s (%d tries): %v", e.Source, e.Since.UTC().Format(time.RFC3339), e.Tries, e.Cause)
+	default:
+		s += fmt.Sprintf(": %s has not returned a range yet", e.Source)
+	}
+	if e.Wait != nil {
+		s += fmt.Sprintf(" (%v)", e.Wait)
+	}
+	return s
+}
+
+// Is reports whether target is ErrEmpty.
+func (e *EmptyError) Is(target error) bool { return target == ErrEmpty }
+
+// Unwrap returns the causes.
+func (e *EmptyError) Unwrap() []error {
+	var errs []error
+	if e.Cause != nil {
+		errs = append(errs, e.Cause)
+	}
+	if e.Wait != nil {
+		errs = append(errs, e.Wait)
+	}
+	return errs
+}
