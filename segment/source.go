@@ -74,10 +74,10 @@ type TagConfig struct {
 	// Description is for people: at most 256 characters, without control characters.
 	Description string
 
-	// UnusedBefore is a time before which nobody can have created or used this tag, or the zero time if that is
-	// not known. A source that can lose acknowledged writes uses it: if the store was replaced after this
-	// time, a tag of that name may have existed and been lost, and the new one begins beyond what may have been
-	// handed out.
+	// UnusedBefore is for tags that a program creates by itself, such as one for each day: a time before which
+	// nobody can have created this tag. A source that can lose acknowledged writes then begins the tag beyond what may
+	// have been handed out, if its store may have lost writes after this time, because the tag may have
+	// existed already. The zero time means that the caller knows that no number from Start on was handed out.
 	UnusedBefore time.Time
 }
 
