@@ -41,3 +41,11 @@ func (e encoding) run(r Range) (ringbuffer.Run, error) {
 func (e encoding) number(v int64) int64 {
 	return (v&e.mask)*e.stride + v>>e.shift
 }
+
+// decode is number for any stride.
+func (e *encoding) decode(v int64) int64 {
+	if e.stride != 1 {
+		return e.number(v)
+	}
+	return v
+}

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -19,6 +20,7 @@ type provider struct {
 	cfg     *config
 	taken   func() uint64 // how many numbers were taken of the ring so far
 	turn    int           // the member to begin with
+	limit   int64         // all numbers are less than this; 0: no limit
 
 	step        int64     // the tag's own step
 	last        int64     // the size of the last range
@@ -47,8 +49,8 @@ type sourceState struct {
 type member struct {
 	source  Source
 	name    string
-	atLeast int64 // the end of what was received
-	failed  int   // failures since the last success
+	end     atomic.Int64 // the end of what was received
+	failed  int          // failures since the last success
 	retryAt time.Time
 	err     error // of the last try
 }
@@ -61,7 +63,9 @@ type sourceError struct {
 }
 
 // Error implements error.
-func (e *sourceError) Error() string { return fmt.Sprintf("segment: tag %q: %s: %v", e.tag, e.source, e.err) }
+func (e *sourceError) Error() string {
+	return fmt.Sprintf("segment: tag %q: %s: %v", e.tag, e.source, e.err)
+}
 
 // Unwrap returns the source's error, without the errors that only a Sequence may report.
 func (e *sourceError) Unwrap() error { return mask(e.err) }
@@ -156,16 +160,16 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, err
 	}()
 	tryCtx, cancel := context.WithTimeout(ctx, p.cfg.tryTimeout)
 	defer cancel()
-	if r, err = m.source.Take(tryCtx, Request{Tag: p.tag, Size: size, AtLeast: m.atLeast}); err != nil {
+	if r, err = m.source.Take(tryCtx, Request{Tag: p.tag, Size: size, AtLeast: m.end.Load()}); err != nil {
 		return Range{}, err
 	}
 	if r.Stride == 0 {
 		r.Stride = 1
 	}
-	if r, err = p.check(r, m.atLeast, size); err != nil {
+	if r, err = p.check(r, m.end.Load(), size); err != nil {
 		return Range{}, err
 	}
-	m.atLeast = r.end()
+	m.end.Store(r.end())
 	return r, nil
 }
 
@@ -181,6 +185,12 @@ func (p *provider) check(r Range, atLeast, size int64) (Range, error) {
 	}
 	if p.enc.stride != 0 && r.Stride != p.enc.stride {
 		return r, fmt.Errorf("%w: it returned a range with stride %d, and with stride %d before", ErrSource, r.Stride, p.enc.stride)
+	}
+	if p.limit > 0 && r.end() > p.limit {
+		if r.First >= p.limit {
+			return r, fmt.Errorf("%w: the numbers must be less than %d", ErrExhausted, p.limit)
+		}
+		r.Length = (p.limit-1-r.First)/r.Stride + 1
 	}
 	if r.First == 0 {
 		if r.Length == 1 {

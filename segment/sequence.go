@@ -136,11 +136,16 @@ func (s *Sequence) NextN(dst []int64) (int, error) {
 
 // NextNContext is like NextN, but waits no longer than until ctx ends.
 func (s *Sequence) NextNContext(ctx context.Context, dst []int64) (int, error) {
+	return fill(dst, func(n int64) (Range, error) { return s.Claim(ctx, n) })
+}
+
+// fill fills dst with the numbers of claims.
+func fill(dst []int64, claim func(n int64) (Range, error)) (int, error) {
 	for n := 0; ; {
 		if n == len(dst) {
 			return n, nil
 		}
-		r, err := s.Claim(ctx, int64(len(dst)-n))
+		r, err := claim(int64(len(dst) - n))
 		if err != nil {
 			return n, err
 		}
