@@ -22,7 +22,7 @@ func (r *Recycled) State(ctx context.Context) (PoolState, error) {
 // any generator can reach the store again. floor must be later than any UID time that was granted: the
 // present, plus the pool's H and M, is enough if the old store no longer acknowledges anything. doc/fleet.md
 // has the procedure for each store, and a program. If the store has no pool, RaiseFloor returns an error that
-// wraps ErrPool.
+// wraps ErrPool; also if its horizon, fencing time or skew is impossible.
 //
 // Every slot is written, so that every lease that was taken before fails to extend. If RaiseFloor returns
 // an error, call it again: it may have raised the floor for a part of the slots.
@@ -43,10 +43,13 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 		case s.Pool.Revision == 0:
 			return fmt.Errorf("%w: there is no pool in %s whose floor could be raised", ErrPool, r.store)
 		}
+		if err := s.Pool.checkDurations(); err != nil { // floor may follow from them
+			return err
+		}
 		p := s.Pool
 		p.Revision++
 		p.Floor = later(p.Floor, floor)
-		if p.History != s.History {
+		if p.History != s.History && !s.ReadOnly { // R7: else the first process after the promotion does it
 			p.noteHistory(s)
 		}
 		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})

@@ -274,8 +274,13 @@ func TestChoiceWithinTheLayout(t *testing.T) {
 		f.release(last)
 		time.Sleep(time.Second)
 		f.max = 2
-		if l, err := f.assigner(workerassign.WithTimeout(time.Second)).Assign(f.Context(), f.request()); !errors.Is(err, workerassign.ErrPoolFull) {
-			f.Errorf("Assign while only worker ID 3 is free, and the greatest of the layout is 2, returned %v, %v; want ErrPoolFull", l, err)
+		l, err := f.assigner(workerassign.WithTimeout(time.Second)).Assign(f.Context(), f.request())
+		var full *workerassign.PoolFullError
+		if !errors.As(err, &full) {
+			f.Fatalf("Assign while only worker ID 3 is free, and the greatest of the layout is 2, returned %v, %v; want ErrPoolFull", l, err)
+		}
+		if full.Held != 3 || !full.NextFree.After(time.Now()) {
+			f.Errorf("Held is %d and NextFree is %v; want 3, and a time after %v", full.Held, full.NextFree, time.Now())
 		}
 	})
 }

@@ -42,3 +42,71 @@ func TestDamagedPool(t *testing.T) {
 		}
 	}
 }
+
+// impossible is a horizon whose sum with others overflows.
+const impossible = math.MaxInt64 / time.Millisecond * time.Millisecond
+
+// A process that has seen such a pool does not create another one with these times after an operator has deleted it.
+func TestDamagedPoolIsDeleted(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner())
+		damaged := true
+		a := f.assignerOn(changedPool{f.Memory, func(p *workerassign.Pool) {
+			if damaged {
+				p.Horizon = impossible
+			}
+		}})
+		if _, err := a.Assign(f.Context(), f.request()); !errors.Is(err, workerassign.ErrPool) {
+			t.Fatalf("Assign returned %v, want ErrPool", err)
+		}
+		f.Flush()
+		damaged = false
+		f.wantTime("NotBefore after the pool was deleted", f.assign(a).NotBefore(), f.Dump().Now.Add(poolFloor))
+	})
+}
+
+// R7: nobody gives such a pool the history of another server, because the floor would lie in the past when an operator
+// has corrected the times.
+func TestDamagedPoolHasNoFloor(t *testing.T) {
+	for name, note := range map[string]func(f *fleet, r *workerassign.Recycled, l workerassign.Lease) error{
+		"Reserve": func(f *fleet, r *workerassign.Recycled, l workerassign.Lease) error {
+			if _, err := l.Reserve(f.Context(), time.Now().Add(time.Minute)); !errors.Is(err, workerassign.ErrLeaseLost) {
+				return errors.Join(errors.New("want ErrLeaseLost"), err)
+			}
+			return nil
+		},
+		"RaiseFloor": func(f *fleet, r *workerassign.Recycled, l workerassign.Lease) error {
+			// The sum that the documentation of RaiseFloor requires overflows too.
+			if err := r.RaiseFloor(f.Context(), time.Now().Add(-time.Hour)); !errors.Is(err, workerassign.ErrPool) {
+				return errors.Join(errors.New("want ErrPool"), err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFleet(t, func(f *fleet) {
+				damaged := false
+				r := f.assignerOn(changedPool{f.Memory, func(p *workerassign.Pool) {
+					if damaged {
+						p.Horizon = impossible
+					}
+				}}, workerassign.WithNewPool())
+				l := f.assign(r)
+				f.Failover(0)
+				damaged = true
+				if err := note(f, r, l); err != nil {
+					t.Error(err)
+				}
+				damaged = false
+				if p := f.Dump().Pool; p.Horizon != poolH {
+					p.Revision++
+					p.Horizon = poolH
+					if ok, err := f.Write(f.Context(), workerassign.SlotWrite{History: f.Dump().History, Pool: &p}); !ok || err != nil {
+						t.Fatalf("Write returned %v, %v", ok, err)
+					}
+				}
+				f.wantTime("NotBefore after the repair", f.assign(r).NotBefore(), f.Dump().Now.Add(poolFloor))
+			})
+		})
+	}
+}

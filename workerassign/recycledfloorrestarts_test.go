@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
 // R5, R7: no lease begins before the floor, so a slot that was released, and whose grant ends before it, is free at once.
@@ -79,4 +80,24 @@ func TestRestartOfWorkerIDBeforeFloor(t *testing.T) {
 			t.Errorf("Assign of a worker ID that is used until %v returned %v; want ErrSlotHeld", until, err)
 		}
 	})
+}
+
+// The same if the store has no clock, and the host that released the slot had a clock that was ahead: the slot is free
+// at that time, not at the floor, so Assign waits for it.
+func TestRestartOnHostBehindBeforeFloor(t *testing.T) {
+	for _, ahead := range []time.Duration{100 * time.Microsecond, 2 * time.Second} {
+		inFleet(t, func(f *fleet) {
+			fixed := workerassign.WithWorkerID(0)
+			l := f.assign(f.assignerOn(f.Memory, fixed)) // it is not declared new, so the pool begins with a floor
+			f.StepClock(ahead)
+			now := f.Dump().Now
+			f.StepClock(now.Truncate(time.Millisecond).Add(100 * time.Microsecond).Sub(now)) // it is rounded up
+			f.release(l)
+			f.StepClock(-ahead)
+			begin := time.Now()
+			if _, err := f.assignerOn(f.Memory, fixed).Assign(f.Context(), f.request()); err != nil {
+				f.Errorf("Assign after a release by a host whose clock is ahead by %v returned %v after %v", ahead, err, time.Since(begin))
+			}
+		}, assigntest.WithHostClock())
+	}
 }

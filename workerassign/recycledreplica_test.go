@@ -58,3 +58,30 @@ func TestRule7FloorOfReplica(t *testing.T) {
 		f.wantTime("NotBefore after the promotion", f.assign(a).NotBefore(), f.Dump().Now.Add(poolFloor))
 	})
 }
+
+// R7: an operator raises the floor on a replica, with an account that may write although the server is read-only, and the old
+// primary grants until the replica is promoted. So the pool has the replica's history only after that, with a floor of its own.
+func TestRule7RaiseFloorOnReplica(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner())
+		f.Failover(0)
+		raised := f.Dump().Now.Add(poolFloor)
+		if err := f.assignerOn(privileged{f.Memory}).RaiseFloor(f.Context(), raised); err != nil {
+			t.Fatal(err)
+		}
+		if floor := f.Dump().Pool.Floor; floor.Before(raised) {
+			t.Errorf("the floor is %v, want %v", floor, raised)
+		}
+		time.Sleep(time.Hour)
+		f.wantTime("NotBefore after the promotion", f.assign(f.assigner()).NotBefore(), f.Dump().Now.Add(poolFloor))
+	})
+}
+
+// privileged is a store on a server that is read-only, but not for its account.
+type privileged struct{ workerassign.SlotStore }
+
+func (p privileged) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+	s, err := p.SlotStore.Read(ctx, q)
+	s.ReadOnly = true
+	return s, err
+}

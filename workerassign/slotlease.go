@@ -178,7 +178,7 @@ func (l *slotLease) noteHistoryUnlessSkewed(ctx context.Context, s PoolState, se
 // noteHistory gives the pool its floor, if nobody has yet, so that the floor comes from a time that is
 // close to the change.
 func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
-	if s.Pool.Revision == 0 || s.Pool.History == s.History || s.ReadOnly {
+	if s.Pool.Revision == 0 || s.Pool.History == s.History || s.ReadOnly || s.Pool.checkDurations() != nil {
 		return
 	}
 	log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))

@@ -11,8 +11,14 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// found records that the pool exists.
-func (r *Recycled) found(p Pool) { r.seen.Store(&p) }
+// found records that the pool exists. If its durations are impossible, those that were found before remain.
+func (r *Recycled) found(p Pool) {
+	if p.checkDurations() != nil {
+		r.seen.CompareAndSwap(nil, &Pool{})
+		return
+	}
+	r.seen.Store(&p)
+}
 
 // createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
 // it before. It returns false if the pool was created by another process.
@@ -61,13 +67,22 @@ func (a *slotAssign) checkPool(p Pool) error {
 	if first := a.recycled.cfg.firstWorkerID; p.First != first {
 		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)
 	}
+	if err := p.checkDurations(); err != nil {
+		return err
+	}
+	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
+		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", ErrOption, bound, p.Horizon)
+	}
+	return nil
+}
+
+// checkDurations returns an error if H, F or M is impossible: a floor that follows from them could be too early, because their
+// sum overflows.
+func (p Pool) checkDurations() error {
 	for name, d := range map[string]time.Duration{"horizon": p.Horizon, "fencing time": p.Fencing, "skew": p.Skew} {
 		if d < 0 || d > maxPoolDuration {
 			return fmt.Errorf("%w: its %s is %v; must be 0 to %v", ErrPool, name, d, maxPoolDuration)
 		}
-	}
-	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
-		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", ErrOption, bound, p.Horizon)
 	}
 	return nil
 }

@@ -26,6 +26,15 @@ func (t *slotTable) readOnce(ctx context.Context, conn *sql.Conn, d dialect, q S
 			return PoolState{}, err
 		}
 	}
+	if state.Pool.History != state.History {
+		// R7: a floor may follow from the clock, which is that of the statement's beginning. If the statement waited for a lock,
+		// and the server was promoted in between, that is too early. So the server must have accepted writes before this one.
+		wasReadOnly := state.ReadOnly
+		if state, _, err = t.queryState(ctx, conn, d, b); err != nil {
+			return PoolState{}, err
+		}
+		state.ReadOnly = state.ReadOnly || wasReadOnly
+	}
 	durability, err := t.inspect(ctx, conn, d, state.History)
 	if err != nil {
 		return PoolState{}, err

@@ -115,7 +115,8 @@ type PoolState struct {
 
 	// ReadOnly is true if the server accepts no writes at present, although it answers, such as a replica that may become the
 	// primary later. No floor is calculated from such a state: it would begin to count before the server that accepts
-	// writes at present is replaced (R7). A store whose reads fail on such a server need not set it.
+	// writes at present is replaced (R7). If it is false, and History is not the pool's, the server accepted writes
+	// before Now, not only when the answer was complete. A store whose reads fail on such a server need not set it.
 	ReadOnly bool
 }
 

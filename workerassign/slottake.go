@@ -110,8 +110,11 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 
 // fullError returns the error for a pool whose slots are all held.
 func (a *slotAssign) fullError(s PoolState) *PoolFullError {
-	e := &PoolFullError{Held: s.Pool.Slots, MaxWorkerID: a.req.MaxWorkerID}
+	e := &PoolFullError{Held: min(s.Pool.Slots, a.req.MaxWorkerID-s.Pool.First+1), MaxWorkerID: a.req.MaxWorkerID}
 	for _, slot := range s.Slots {
+		if slot.WorkerID > a.req.MaxWorkerID { // see choose
+			continue
+		}
 		if free := a.nextFree(s, slot); e.NextFree.IsZero() || free.Before(e.NextFree) {
 			e.NextFree = free
 		}

@@ -1,0 +1,48 @@
+//go:build unix
+
+package slottabletests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// R7: a read waits for a lock of the table while the replica is promoted. The clock that it returns together with ReadOnly
+// false must not be earlier than the promotion: the floor follows from it.
+func TestR7ReadDuringPromotion(t *testing.T) {
+	s := mariadbtest.Start(t)
+	dsn := s.DSN("root", "", slotDatabase(t, s))
+	table := workerassign.NewSlotTable(mariadbtest.Open(t, dsn))
+	mustLease(t, workerassign.NewRecycled(table, workerassign.WithNewPool()), time.Second)
+	admin := mariadbtest.Open(t, dsn)
+	admin.SetMaxOpenConns(1)
+	admin.MustExec("UPDATE WORKER_POOL SET history = 'the old primary'")
+	admin.MustExec("SET GLOBAL read_only = 1")
+	if state := mustRead(t, table, workerassign.SlotQuery{Free: 1}); !state.ReadOnly {
+		t.Fatal("the server is not read-only")
+	}
+	admin.MustExec("LOCK TABLES WORKER_SLOT WRITE")
+	result := make(chan workerassign.PoolState, 1)
+	go func() {
+		state, err := table.Read(t.Context(), workerassign.SlotQuery{Free: 1})
+		if err != nil {
+			t.Error(err)
+		}
+		result <- state
+	}()
+	for waiting := 0; waiting == 0 && len(result) == 0; {
+		if err := s.Admin().Get(&waiting, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata lock' AND TIME_MS > 100"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promoted := time.Now()
+	s.Admin().MustExec("SET GLOBAL read_only = 0")
+	admin.MustExec("UNLOCK TABLES")
+	state := <-result
+	if !state.ReadOnly && state.Now.Before(promoted.Truncate(time.Millisecond)) {
+		t.Errorf("Read says that the server accepts writes, and that its clock shows %v; it accepted none before %v", state.Now, promoted)
+	}
+}
