@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -292,5 +293,43 @@ func TestErrorAfterOutage(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// After an outage that has emptied the memory, all ranges have the size for the rate before it: neither the time of the outage,
+// nor that between the ranges, in which hardly a number is taken, counts.
+func TestSizesAfterOutage(t *testing.T) {
+	for _, capacity := range []int{2, 8} {
+		for name, burst := range map[string]int{"no callers": 0, "callers have waited": 50} {
+			t.Run(fmt.Sprintf("%d ranges/%s", capacity, name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tr := newTraffic(t, WithCapacity(capacity))
+					tr.run(2*time.Hour, steady(100))
+					want := tr.s.Stats().LastSize
+					tr.outage(2*time.Hour, down, steady(100))
+					before := len(tr.src.calls())
+					var callers sync.WaitGroup
+					for range burst {
+						callers.Go(func() { tr.s.Next() })
+					}
+					synctest.Wait()
+					tr.src.fail(func(context.Context, Request) error { time.Sleep(time.Millisecond); return nil })
+					time.Sleep(time.Minute)
+					callers.Wait()
+					calls := tr.src.calls()[before:]
+					if len(calls) < capacity {
+						t.Fatalf("the source was asked %d times", len(calls))
+					}
+					for _, r := range calls {
+						if r.Size < want*98/100 || r.Size > want*102/100 {
+							t.Errorf("the source was asked for %d numbers, want about %d", r.Size, want)
+						}
+					}
+					if st := tr.s.Stats(); st.Rate < 99 || st.Rate > 101 {
+						t.Errorf("the rate is %v, want that before the outage", st.Rate)
+					}
+				})
+			})
+		}
 	}
 }
