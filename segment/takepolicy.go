@@ -21,13 +21,19 @@ var errNotInTime = errors.New("segment: no range arrived in time")
 
 // OnEmpty implements ringbuffer.TakePolicy.
 func (t takePolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
-	if t.policy == nil && (t.maxWait == 0 || t.provider.snapshot().Hopeless) {
+	waits := t.policy == nil || t.policy == ringbuffer.Wait || t.policy == ringbuffer.CallerPads
+	if waits && t.maxWait == 0 || t.policy == nil && t.provider.snapshot().Hopeless {
 		return currentError{t.provider.emptyError(nil)}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, t.maxWait, fmt.Errorf("%w: within %v", errNotInTime, t.maxWait))
 	defer cancel()
 	if t.policy != nil {
-		return t.policy.OnEmpty(limited, r)
+		err := t.policy.OnEmpty(limited, r)
+		var source *sourceError
+		if errors.As(err, &source) && ctx.Err() == nil && limited.Err() != nil {
+			return context.Cause(limited) // CallerPads: the source was cut off
+		}
+		return err
 	}
 	return r.Wait(limited)
 }
@@ -47,7 +53,7 @@ func (s *Sequence) translate(ctx context.Context, err error) error {
 	var current currentError
 	var source *sourceError
 	switch {
-	case errors.Is(err, ringbuffer.ErrClosed):
+	case errors.Is(err, ringbuffer.ErrClosed), s.closed.Load():
 		return ErrClosed
 	case errors.As(err, &current):
 		return current.EmptyError

@@ -41,7 +41,7 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// stripesInMemory is a source of numbers with a stride, by turns of all residues, as a Source may return them.
+// stripesInMemory is a source of the multiples of a stride. It does not compare AtLeast.
 type stripesInMemory struct {
 	*memorySource
 	stride int64
@@ -54,6 +54,7 @@ func (s stripesInMemory) Take(ctx context.Context, r Request) (Range, error) {
 		return got, err
 	}
 	got.First, got.Stride = got.First*s.stride, s.stride
+	got.Length = min(got.Length, (MaxNumber-got.First)/s.stride+1)
 	return got, nil
 }
 
