@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 step "inlining of the fast paths"
-messages=$(go build -gcflags=-m ./ringbuffer ./uid ./uid/percpu 2>&1)
+messages=$(go build -gcflags=-m ./ringbuffer ./uid ./uid/percpu ./segment 2>&1)
 missing=0
 
 # expect FILE MESSAGE checks that the compiler printed a message about a file.
@@ -24,5 +24,7 @@ expect uid/local.go 'can inline (*Cached).All.func1' # the loop of the iterator,
 expect uid/percpu/generator.go 'inlining call to (*pins).pin'
 expect uid/percpu/generator.go 'inlining call to (*pins).unpin'
 expect uid/percpu/generator.go 'inlining call to uid.(*Block).Next'
+expect segment/sequence.go 'inlining call to ringbuffer.(*Ring).TryTake'
+expect segment/sequence.go 'inlining call to encoding.number'
 [ "$missing" = 0 ] || exit 1
 echo "all fast paths are inlined"

@@ -14,7 +14,7 @@ func createTag(ctx context.Context, c Creator, tag string, config TagConfig, tim
 			err = fmt.Errorf("the source panicked: %v\n%s", v, debug.Stack())
 		}
 		if err != nil {
-			err = &sourceError{tag, "creating the tag", err}
+			err = newSourceError(tag, "creating the tag", err)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -3,6 +3,7 @@ package segment
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/ringuid/ringuid/ringbuffer"
 )
@@ -15,13 +16,10 @@ type encoding struct {
 	mask   int64
 }
 
-// newEncoding returns the encoding for a stride.
+// newEncoding returns the encoding for a stride, which is at least 1.
 func newEncoding(stride int64) encoding {
-	bits := uint(0)
-	for int64(1)<<bits < stride {
-		bits++
-	}
-	return encoding{stride: stride, shift: 63 - bits, mask: math.MaxInt64 >> bits}
+	n := uint(bits.Len64(uint64(stride - 1))) // for the residues 0 to stride-1
+	return encoding{stride: stride, shift: 63 - n, mask: math.MaxInt64 >> n}
 }
 
 // run returns the run of a range. The greatest numbers of a stride that is no power of two have no encoding: then the

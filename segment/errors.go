@@ -78,7 +78,7 @@ func (e *EmptyError) Error() string {
 	case e.Cause != nil:
 		s += fmt.Sprintf(": %s has failed since %s (%d tries): %v", e.Source, e.Since.UTC().Format(time.RFC3339), e.Tries, e.Cause)
 	default:
-		s += fmt.Sprintf(": %s has not returned a range yet", e.Source)
+		s += fmt.Sprintf(": %s has not returned the next range yet", e.Source)
 	}
 	if e.Wait != nil {
 		s += fmt.Sprintf(" (%v)", e.Wait)

@@ -49,7 +49,7 @@ func (s *Sequence) Health() Health {
 	return h
 }
 
-// LogValue implements slog.LogValuer. The group has the keys ok, buffered and for (as a text), and, if they are set, err,
+// LogValue implements slog.LogValuer. The group has the keys ok, buffered and for (a Duration), and, if they are set, err,
 // failing_since and cause.
 func (h Health) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.Bool("ok", h.OK()), slog.Int64("buffered", h.Buffered), slog.Duration("for", h.For)}

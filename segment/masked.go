@@ -13,18 +13,18 @@ import (
 type maskedError struct{ err error }
 
 // mask returns err as a maskedError.
-func mask(err error) error { return maskedError{err} }
+func mask(err error) error { return &maskedError{err} }
 
 // Error implements error.
-func (e maskedError) Error() string { return e.err.Error() }
+func (e *maskedError) Error() string { return e.err.Error() }
 
 // Is implements what errors.Is looks for.
-func (e maskedError) Is(target error) bool {
+func (e *maskedError) Is(target error) bool {
 	return target != nil && !slices.Contains(ownErrors(), target) && errors.Is(e.err, target)
 }
 
 // As implements what errors.As looks for.
-func (e maskedError) As(target any) bool {
+func (e *maskedError) As(target any) bool {
 	switch target.(type) {
 	case **EmptyError, **ringbuffer.NotYetError, **ringbuffer.EmptyError, **ringbuffer.PanicError:
 		return false
@@ -35,7 +35,7 @@ func (e maskedError) As(target any) bool {
 // ownErrors returns the errors that sources and policies do not report.
 func ownErrors() []error {
 	return []error{
-		ErrClosed, ErrEmpty, ErrBusy,
+		ErrClosed, ErrEmpty, ErrBusy, errNotInTime,
 		ringbuffer.ErrConfig, ringbuffer.ErrRun, ringbuffer.ErrEmpty, ringbuffer.ErrFull, ringbuffer.ErrClosed, ringbuffer.ErrExhausted,
 	}
 }

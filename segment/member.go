@@ -1,6 +1,36 @@
 package segment
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// member is one source, with what was received from it.
+type member struct {
+	source  Source
+	name    string
+	end     atomic.Int64 // the end of what was received
+	failed  int          // failures since the last success
+	retryAt time.Time
+	err     error // of the last try
+}
+
+// The pauses before a stripe that has failed is asked again, if others work. A pause is also at least slowTryPause times as
+// long as the try took, so that a server that hangs takes only a small part of the time.
+const (
+	minMemberPause = 100 * time.Millisecond
+	maxMemberPause = 5 * time.Second
+	slowTryPause   = 10
+)
+
+// fail records that a try, which has begun at the given time, has failed.
+func (m *member) fail(err error, begin time.Time) {
+	now := time.Now()
+	m.err = err
+	m.retryAt = now.Add(max(min(minMemberPause<<min(m.failed, 10), maxMemberPause), slowTryPause*now.Sub(begin)))
+	m.failed++
+}
 
 // membersOf returns the sources of a Sequence: the members of a Group, or src itself.
 func membersOf(src Source) ([]*member, error) {

@@ -61,8 +61,8 @@ func newConfig(opts []Option) (config, error) {
 }
 
 // WithCapacity sets how many ranges are kept in memory, with the current one: 2, 4, 8 or another power of two up to
-// 1024. The next ranges are requested when half of them are used up. The default is 2. When the process ends, the
-// numbers in memory are lost, as a gap.
+// 1024. The next range is requested when one is used up. The default is 2. When the process ends, the numbers in
+// memory are lost, as a gap.
 func WithCapacity(ranges int) Option {
 	return option(func(c *config) {
 		if ranges < 2 || ranges > 1024 || ranges&(ranges-1) != 0 {

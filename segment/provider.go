@@ -1,15 +1,17 @@
 package segment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
@@ -18,14 +20,16 @@ type provider struct {
 	tag     string
 	sources []*member // one, or the stripes of a Group
 	cfg     *config
-	taken   func() uint64 // how many numbers were taken of the ring so far
-	turn    int           // the member to begin with
-	limit   int64         // all numbers are less than this; 0: no limit
+	ring    func() ringbuffer.Stats
+	turn    int   // the member to begin with
+	limit   int64 // all numbers are less than this; 0: no limit
 
-	step        int64     // the tag's own step
-	last        int64     // the size of the last range
-	lastArrived time.Time // when it arrived
-	lastTaken   uint64    // p.taken at that time
+	step     int64 // the tag's own step
+	last     int64 // the size of the last range
+	measured measurement
+
+	log         *safelog.Queue
+	panicLogged time.Time // when the last panic was logged
 
 	mu    sync.Mutex // for the fields below; no code of the user runs while it is held
 	state sourceState
@@ -39,36 +43,11 @@ type sourceState struct {
 	Step, Last   int64
 	AtLeast      int64 // the end of all that was received
 	Rate         float64
-	RateAt       time.Time
 	FailingSince time.Time
 	Tries        int
 	LastError    error
+	Hopeless     bool // waiting does not cure LastError
 }
-
-// member is one source, with what was received from it.
-type member struct {
-	source  Source
-	name    string
-	end     atomic.Int64 // the end of what was received
-	failed  int          // failures since the last success
-	retryAt time.Time
-	err     error // of the last try
-}
-
-// sourceError is an error of the source with its context.
-type sourceError struct {
-	tag    string
-	source string
-	err    error
-}
-
-// Error implements error.
-func (e *sourceError) Error() string {
-	return fmt.Sprintf("segment: tag %q: %s: %v", e.tag, e.source, e.err)
-}
-
-// Unwrap returns the source's error, without the errors that only a Sequence may report.
-func (e *sourceError) Unwrap() error { return mask(e.err) }
 
 // NextRun implements ringbuffer.Provider.
 func (p *provider) NextRun(ctx context.Context) (ringbuffer.Run, error) {
@@ -77,40 +56,42 @@ func (p *provider) NextRun(ctx context.Context) (ringbuffer.Run, error) {
 		p.failed(err)
 		return ringbuffer.Run{}, err
 	}
-	r, err := p.take(ctx, size)
+	r, run, err := p.take(ctx, size)
 	if err != nil {
-		if ctx.Err() == nil {
+		// A call that Close or the caller has canceled is no failure of the source. One that WithMaxWait has ended is.
+		if ctx.Err() == nil || errors.Is(context.Cause(ctx), errNotInTime) {
 			p.failed(err)
 		}
 		return ringbuffer.Run{}, err
 	}
-	return p.arrived(r)
+	p.arrived(r)
+	return run, nil
 }
 
 // size returns the size of the next range, 0 for the tag's own step.
 func (p *provider) size() (size int64, err error) {
-	if p.taken() == 0 {
+	stats := p.ring()
+	p.measured.request(stats)
+	if stats.Taken == 0 {
 		return 0, nil // New fills the ring
 	}
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: the step policy panicked: %v\n%s", ErrOption, v, debug.Stack())
+			err = fmt.Errorf("%w: the step policy panicked: %v", ErrOption, v)
+			p.logPanic("the step policy", v)
+		} else if !returned {
+			p.failed(fmt.Errorf("%w: the step policy ended its goroutine", ErrOption))
 		}
 	}()
-	state := StepState{Step: p.step, Last: p.last, Elapsed: time.Since(p.lastArrived), Taken: p.taken() - p.lastTaken, Capacity: p.cfg.capacity}
-	return min(max(p.cfg.policy.Size(state), 1), max(p.cfg.maxStep, p.step)), nil
+	state := StepState{Step: p.step, Last: p.last, Elapsed: p.measured.elapsed, Taken: p.measured.taken, Capacity: p.cfg.capacity}
+	size = min(max(p.cfg.policy.Size(state), 1), max(p.cfg.maxStep, p.step))
+	returned = true
+	return size, nil
 }
 
-// The pauses before a stripe that has failed is asked again, if others work. A pause is also at least slowTryPause times as
-// long as the try took, so that a server that hangs takes only a small part of the time.
-const (
-	minMemberPause = 100 * time.Millisecond
-	maxMemberPause = 5 * time.Second
-	slowTryPause   = 10
-)
-
 // take asks the members in turn until one returns a range: first those that have not failed lately, then the others.
-func (p *provider) take(ctx context.Context, size int64) (Range, error) {
+func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run, error) {
 	first := p.turn
 	p.turn = (p.turn + 1) % len(p.sources)
 	now := time.Now()
@@ -123,19 +104,10 @@ func (p *provider) take(ctx context.Context, size int64) (Range, error) {
 				continue
 			}
 			tried[n] = true
-			begin := time.Now()
-			r, err := p.ask(ctx, m, size)
-			if err == nil {
-				m.failed, m.err = 0, nil
-				return r, nil
+			r, run, err := p.ask(ctx, m, size)
+			if err == nil || ctx.Err() != nil {
+				return r, run, err
 			}
-			if ctx.Err() != nil {
-				return Range{}, err
-			}
-			m.err = err
-			end := time.Now()
-			m.retryAt = end.Add(max(min(minMemberPause<<min(m.failed, 10), maxMemberPause), slowTryPause*end.Sub(begin)))
-			m.failed++
 		}
 	}
 	errs := make([]error, len(p.sources))
@@ -143,105 +115,134 @@ func (p *provider) take(ctx context.Context, size int64) (Range, error) {
 		errs[i] = m.err
 	}
 	if len(errs) == 1 {
-		return Range{}, errs[0]
+		return Range{}, ringbuffer.Run{}, errs[0]
 	}
-	return Range{}, errors.Join(errs...)
+	return Range{}, ringbuffer.Run{}, errors.Join(errs...)
 }
 
 // ask calls a source, and checks what it returns.
-func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the source panicked: %v\n%s", v, debug.Stack())
-		}
-		if err != nil {
-			err = &sourceError{p.tag, m.name, err}
-		}
-	}()
+func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, run ringbuffer.Run, err error) {
+	begin := time.Now()
 	tryCtx, cancel := context.WithTimeout(ctx, p.cfg.tryTimeout)
 	defer cancel()
-	if r, err = m.source.Take(tryCtx, Request{Tag: p.tag, Size: size, AtLeast: m.end.Load()}); err != nil {
-		return Range{}, err
-	}
-	if r.Stride == 0 {
-		r.Stride = 1
-	}
-	if r, err = p.check(r, m.end.Load(), size); err != nil {
-		return Range{}, err
-	}
-	m.end.Store(r.end())
-	return r, nil
+	returned := false
+	defer func() {
+		v := recover()
+		switch {
+		case v != nil:
+			err = fmt.Errorf("the source panicked: %v", v)
+			p.logPanic(m.name, v)
+		case !returned:
+			err = errGoexit
+		}
+		if err == nil {
+			m.failed, m.err = 0, nil
+			return
+		}
+		err = newSourceError(p.tag, m.name, err)
+		if ctx.Err() == nil {
+			m.fail(err, begin)
+		}
+		if !returned && v == nil {
+			p.failed(err) // NextRun does not return
+		}
+	}()
+	r, run, err = p.askUntilPositive(tryCtx, m, size)
+	returned = true
+	return r, run, err
 }
 
-// check returns a range without the number 0, or an error that wraps ErrSource if the range is wrong.
-func (p *provider) check(r Range, atLeast, size int64) (Range, error) {
+// askUntilPositive calls the source of m until it returns a range with a number greater than 0: at most twice, because a
+// second range that begins at 0 is an error.
+func (p *provider) askUntilPositive(ctx context.Context, m *member, size int64) (Range, ringbuffer.Run, error) {
+	for {
+		r, err := m.source.Take(ctx, Request{Tag: p.tag, Size: size, AtLeast: m.end.Load()})
+		if err != nil {
+			return Range{}, ringbuffer.Run{}, err
+		}
+		if r.Stride == 0 {
+			r.Stride = 1
+		}
+		if err := p.check(r, m.end.Load(), size); err != nil {
+			return Range{}, ringbuffer.Run{}, err
+		}
+		m.end.Store(r.end())
+		if p.limit > 0 && r.end() > p.limit {
+			if r.First >= p.limit {
+				return Range{}, ringbuffer.Run{}, fmt.Errorf("%w: the numbers must be less than %d", ErrExhausted, p.limit)
+			}
+			r.Length = (p.limit-1-r.First)/r.Stride + 1
+		}
+		if r.First == 0 {
+			if r.Length == 1 {
+				continue
+			}
+			r.First, r.Length = r.Stride, r.Length-1
+		}
+		run, err := newEncoding(r.Stride).run(r)
+		return r, run, err
+	}
+}
+
+// check returns an error that wraps ErrSource if the range is wrong.
+func (p *provider) check(r Range, atLeast, size int64) error {
+	limit := cmp.Or(size, r.Step, MaxStep)
 	switch {
-	case r.First < 0 || r.Length < 1 || r.Stride < 1 || r.Step < 0 || r.Length-1 > (MaxNumber-r.First)/r.Stride:
-		return r, fmt.Errorf("%w: it returned a range of %d numbers from %d with stride %d and step %d", ErrSource, r.Length, r.First, r.Stride, r.Step)
+	case r.First < 0 || r.First > MaxNumber || r.Length < 1 || r.Stride < 1 || r.Length-1 > (MaxNumber-r.First)/r.Stride:
+		return fmt.Errorf("%w: it returned a range of %d numbers from %d with stride %d; must be at least 1 number with a stride of at least 1, from 0 to %d",
+			ErrSource, r.Length, r.First, r.Stride, int64(MaxNumber))
+	case r.Step < 0 || r.Step > MaxStep:
+		return fmt.Errorf("%w: it returned a range with step %d; must be 0 (it keeps none) to %d", ErrSource, r.Step, int64(MaxStep))
 	case r.First < atLeast:
-		return r, fmt.Errorf("%w: it returned a range from %d, although numbers below %d were received before", ErrSource, r.First, atLeast)
-	case size > 0 && r.Length > size:
-		return r, fmt.Errorf("%w: it returned a range of %d numbers, although %d were requested", ErrSource, r.Length, size)
+		return fmt.Errorf("%w: it returned a range from %d, although numbers below %d were received before", ErrSource, r.First, atLeast)
+	case r.Length > limit:
+		return fmt.Errorf("%w: it returned a range of %d numbers, although %d were requested", ErrSource, r.Length, limit)
+	case p.enc.stride != 0 && r.Stride != p.enc.stride:
+		return fmt.Errorf("%w: it returned a range with stride %d, and with stride %d before", ErrSource, r.Stride, p.enc.stride)
 	}
-	if p.enc.stride != 0 && r.Stride != p.enc.stride {
-		return r, fmt.Errorf("%w: it returned a range with stride %d, and with stride %d before", ErrSource, r.Stride, p.enc.stride)
-	}
-	if p.limit > 0 && r.end() > p.limit {
-		if r.First >= p.limit {
-			return r, fmt.Errorf("%w: the numbers must be less than %d", ErrExhausted, p.limit)
-		}
-		r.Length = (p.limit-1-r.First)/r.Stride + 1
-	}
-	if r.First == 0 {
-		if r.Length == 1 {
-			return r, fmt.Errorf("%w: it returned only the number 0, which is not handed out", errOnlyZero)
-		}
-		r.First, r.Length = r.First+r.Stride, r.Length-1
-	}
-	return r, nil
+	return nil
 }
-
-// errOnlyZero is the error of a range that has only the number 0. The next try returns another range.
-var errOnlyZero = errors.New("segment: an empty range")
 
 // end returns the number after the last one, at most math.MaxInt64.
 func (r Range) end() int64 { return r.First + (r.Length-1)*r.Stride + 1 }
 
-// arrived records a range and returns its run.
-func (p *provider) arrived(r Range) (ringbuffer.Run, error) {
-	if p.enc.stride == 0 {
-		p.mu.Lock()
-		p.enc = newEncoding(r.Stride)
-		p.mu.Unlock()
-	}
-	run, err := p.enc.run(r)
-	if err != nil {
-		err = &sourceError{p.tag, "the source", err}
-		p.failed(err)
-		return run, err
-	}
-	now, taken := time.Now(), p.taken()
-	state := StepState{Elapsed: now.Sub(p.lastArrived), Taken: taken - p.lastTaken}
+// arrived records a range.
+func (p *provider) arrived(r Range) {
+	rate, known := p.measured.arrival(p.ring().Taken)
 	if r.Step > 0 {
 		p.step = r.Step
 	} else if p.step == 0 {
 		p.step = r.Length // the source keeps no step
 	}
+	p.last = r.Length
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.lastArrived.IsZero() {
-		p.state.Rate, p.state.RateAt = state.rate(), now
+	if p.enc.stride == 0 {
+		p.enc = newEncoding(r.Stride)
 	}
-	p.last, p.lastArrived, p.lastTaken = r.Length, now, taken
+	if known {
+		p.state.Rate = rate
+	}
 	p.state.Ranges++
 	p.state.Step, p.state.Last = p.step, p.last
 	p.state.AtLeast = max(p.state.AtLeast, r.end())
-	p.state.FailingSince, p.state.Tries, p.state.LastError = time.Time{}, 0, nil
-	return run, nil
+	p.state.FailingSince, p.state.Tries, p.state.LastError, p.state.Hopeless = time.Time{}, 0, nil, false
+}
+
+// panicLogInterval is the shortest time between two records of panics.
+const panicLogInterval = time.Minute
+
+// logPanic logs a panic, with its stack. Errors contain only its value.
+func (p *provider) logPanic(in string, v any) {
+	if now := time.Now(); p.panicLogged.IsZero() || now.Sub(p.panicLogged) >= panicLogInterval {
+		p.panicLogged = now
+		p.log.Log(slog.LevelError, "segment: user code panicked", "in", in, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	}
 }
 
 // failed records that a try has failed.
 func (p *provider) failed(err error) {
+	hopeless := hopelessTry(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state.FailingSince.IsZero() {
@@ -249,7 +250,7 @@ func (p *provider) failed(err error) {
 	}
 	p.state.Tries++
 	p.state.FailedTries++
-	p.state.LastError = err
+	p.state.LastError, p.state.Hopeless = err, hopeless
 }
 
 // encoding returns the encoding of the numbers in the ring.

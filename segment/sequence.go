@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/cpu"
 
@@ -40,6 +41,9 @@ type Sequence struct {
 // CloseTimeout is how long Close waits for code of the source or of a policy that is still running.
 const CloseTimeout = ringbuffer.CloseTimeout
 
+// logTimeout is how long Close waits for a record of a panic to be written.
+const logTimeout = time.Second
+
 // errNotMade is the error of methods of a Sequence that New has not made.
 var errNotMade = fmt.Errorf("%w: the Sequence must be created by New", ErrOption)
 
@@ -64,7 +68,8 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 		return nil, err
 	}
 	s := &Sequence{tag: tag, cfg: cfg}
-	s.provider = &provider{tag: tag, sources: sources, cfg: &s.cfg, taken: func() uint64 { return s.ring.Stats().Taken }}
+	log := safelog.Wrap(cfg.logger).With("tag", tag)
+	s.provider = &provider{tag: tag, sources: sources, cfg: &s.cfg, ring: s.ring.Stats, log: safelog.NewQueue(log)}
 	if prepare != nil {
 		prepare(s.provider)
 	}
@@ -73,7 +78,7 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 		Capacity:      cfg.capacity,
 		PaddingFactor: paddingFactor,
 		TakePolicy:    takePolicy{s.provider, cfg.takePolicy, cfg.maxWait},
-		Logger:        safelog.Wrap(cfg.logger).With("tag", tag),
+		Logger:        log,
 	})
 	if err != nil {
 		return nil, err
@@ -82,8 +87,8 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 	return s, nil
 }
 
-// paddingFactor lets the ring request the next range when half of them are used up.
-const paddingFactor = 51
+// paddingFactor lets the ring request the next range when one is used up. (With more than 128 ranges, it requests several then.)
+const paddingFactor = 99
 
 // Tag returns the tag.
 func (s *Sequence) Tag() string {
@@ -189,7 +194,9 @@ func (s *Sequence) Close() error {
 		return nil
 	}
 	s.closed.Store(true)
-	if err := s.ring.Close(); err != nil {
+	err := s.ring.Close()
+	s.provider.log.Flush(logTimeout)
+	if err != nil {
 		return fmt.Errorf("%w: tag %q: %w", ErrBusy, s.tag, mask(err))
 	}
 	return nil

@@ -14,16 +14,18 @@ type StepPolicy interface {
 	Size(s StepState) int64
 }
 
-// StepState is what a StepPolicy knows of a Sequence.
+// StepState is what a StepPolicy knows of a Sequence. If several ranges are requested one right after the other, for example
+// after an outage, Elapsed and Taken are the same for all of them: those of the first one. The time that the source
+// was down does not count.
 type StepState struct {
 	Step     int64         // the tag's own step, as the source keeps it
 	Last     int64         // the size of the last range
-	Elapsed  time.Duration // since the last range arrived
+	Elapsed  time.Duration // from the arrival of the last range to the request for the next one
 	Taken    uint64        // how many numbers were taken in that time
 	Capacity int           // how many ranges are kept in memory
 }
 
-// rate returns the numbers per second since the last range arrived.
+// rate returns the numbers per second in the time Elapsed.
 func (s StepState) rate() float64 {
 	if s.Taken == 0 {
 		return 0
@@ -61,7 +63,10 @@ func (LeafStep) Size(s StepState) int64 {
 	case s.Elapsed < 2*leafSegmentTime:
 		return last
 	default:
-		return max(last/2, s.Step)
+		if last/2 < s.Step {
+			return last
+		}
+		return last / 2
 	}
 }
 
@@ -85,8 +90,8 @@ func (o OutageStep) check() error {
 
 // Size implements StepPolicy.
 func (o OutageStep) Size(s StepState) int64 {
-	// The next range is requested when half of the ranges are left.
-	want := s.rate() * o.Outage.Seconds() * 1.25 / float64(max(s.Capacity/2, 1))
+	// The next range is requested when one is used up, so all others are left.
+	want := s.rate() * o.Outage.Seconds() * 1.25 / float64(max(s.Capacity-1, 1))
 	want = max(want, float64(s.Last)/2)
 	want = min(want, float64(s.Last)*maxGrowth, math.MaxInt64/2)
 	return max(int64(want), s.Step)

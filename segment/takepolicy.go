@@ -21,43 +21,42 @@ var errNotInTime = errors.New("segment: no range arrived in time")
 
 // OnEmpty implements ringbuffer.TakePolicy.
 func (t takePolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
-	if t.policy == nil && (t.maxWait == 0 || t.provider.hopeless()) {
-		return t.provider.emptyError(nil)
+	waits := t.policy == nil || t.policy == ringbuffer.Wait || t.policy == ringbuffer.CallerPads
+	if waits && t.maxWait == 0 || t.policy == nil && t.provider.snapshot().Hopeless {
+		return currentError{t.provider.emptyError(nil)}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, t.maxWait, fmt.Errorf("%w: within %v", errNotInTime, t.maxWait))
 	defer cancel()
 	if t.policy != nil {
-		return t.policy.OnEmpty(limited, r)
+		err := t.policy.OnEmpty(limited, r)
+		var source *sourceError
+		if errors.As(err, &source) && ctx.Err() == nil && limited.Err() != nil {
+			return context.Cause(limited) // CallerPads: the source was cut off
+		}
+		return err
 	}
 	return r.Wait(limited)
 }
 
-// hopeless reports whether the last try has failed in a way that waiting does not cure.
-func (p *provider) hopeless() bool {
-	err := p.snapshot().LastError
-	for _, target := range []error{ErrNoTag, ErrSetBack, ErrExhausted, ErrSource, ErrTag, ErrOption} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
-}
+// currentError is an EmptyError of this Sequence, on its way through the ring. One of another Sequence, which a policy of the
+// program may return, has no such type.
+type currentError struct{ *EmptyError }
 
 // emptyError returns the error of a call that found no number. wait is why it no longer waited, or nil.
-func (p *provider) emptyError(wait error) error {
+func (p *provider) emptyError(wait error) *EmptyError {
 	s := p.snapshot()
 	return &EmptyError{Tag: p.tag, Source: p.description(), Since: s.FailingSince, Tries: s.Tries, Cause: s.LastError, Wait: wait}
 }
 
 // translate returns the error of a call for an error of the ring.
 func (s *Sequence) translate(ctx context.Context, err error) error {
-	var empty *EmptyError
+	var current currentError
 	var source *sourceError
 	switch {
-	case errors.Is(err, ringbuffer.ErrClosed):
+	case errors.Is(err, ringbuffer.ErrClosed), s.closed.Load():
 		return ErrClosed
-	case errors.As(err, &empty):
-		return err
+	case errors.As(err, &current):
+		return current.EmptyError
 	case ctx.Err() != nil:
 		return s.provider.emptyError(context.Cause(ctx))
 	case errors.Is(err, errNotInTime):

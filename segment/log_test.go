@@ -1,0 +1,110 @@
+package segment
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A series of failures is one record when it begins and one when it is over, with the tag and the error.
+func TestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out lockedBuffer
+		s, src := newEmptySequence(t, down, WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
+		time.Sleep(time.Hour)
+		src.fail(nil)
+		time.Sleep(2 * time.Second)
+		mustNext(t, s, 21)
+		synctest.Wait()
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "tag=orders") ||
+			!strings.Contains(lines[0], "connection refused") || !strings.Contains(lines[1], "level=INFO") || !strings.Contains(lines[1], "tag=orders") {
+			t.Errorf("the records are\n%s", out.String())
+		}
+	})
+}
+
+// A panic is logged with its stack, at most once a minute.
+func TestLogOfPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out lockedBuffer
+		newEmptySequence(t, func(context.Context, Request) error { panic("boom") }, WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		if n := strings.Count(out.String(), "user code panicked"); n != 2 || !strings.Contains(out.String(), "TestLogOfPanics") {
+			t.Errorf("%d records of panics:\n%s", n, out.String())
+		}
+	})
+}
+
+// lockedBuffer is a writer that several goroutines may use.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// Handlers that panic, end their goroutine, block or take numbers do not disturb callers.
+func TestBadLogHandlers(t *testing.T) {
+	for name, handle := range map[string]func(s *Sequence, release chan struct{}){
+		"panics": func(*Sequence, chan struct{}) { panic("handler") },
+		"Goexit": func(*Sequence, chan struct{}) { runtime.Goexit() },
+		"blocks": func(_ *Sequence, release chan struct{}) { <-release },
+		"Next":   func(s *Sequence, _ chan struct{}) { s.Next(); s.Stats(); s.Health() },
+		"Close":  func(s *Sequence, _ chan struct{}) { s.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var s *Sequence
+				release := make(chan struct{})
+				logged := false
+				src := newMemorySource(10)
+				s, err := New(t.Context(), src, testTag, WithLogger(slog.New(handlerFunc(func(slog.Record) {
+					logged = true
+					handle(s, release)
+				}))))
+				if err != nil {
+					t.Fatal(err)
+				}
+				src.fail(func(context.Context, Request) error { panic("boom") })
+				begin := time.Now()
+				for v := int64(1); v <= 20; v++ {
+					mustNext(t, s, v)
+				}
+				if d := time.Since(begin); d != 0 {
+					t.Errorf("20 calls took %v", d)
+				}
+				synctest.Wait()
+				src.fail(nil)
+				time.Sleep(10 * time.Second)
+				if v, err := s.Next(); name != "Close" && (err != nil || v < 21 || v > 40) || name == "Close" && err != ErrClosed {
+					t.Errorf("Next() = %d, %v", v, err)
+				}
+				if !logged {
+					t.Error("nothing was logged")
+				}
+				begin = time.Now()
+				if err := s.Close(); err != nil || time.Since(begin) > 2*time.Second {
+					t.Errorf("Close() = %v after %v", err, time.Since(begin))
+				}
+				close(release)
+			})
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package segment
+
+import (
+	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+)
+
+// measurement measures how fast numbers are taken, between the arrival of a range and the request for the next one. If the ring
+// has room for several ranges, they are requested one right after the other, and hardly a number is taken in between:
+// so they are a series that is measured once. What was measured before an outage stays valid until the source works again.
+type measurement struct {
+	elapsed time.Duration
+	taken   uint64
+
+	arrived      time.Time // when the first range of the last series arrived
+	takenAtStart uint64    // how many numbers had been taken then
+	left         int       // how many ranges of this series are still to come
+	begun        bool      // the first range of this series has arrived
+}
+
+// request is called when a range is requested, also when that is tried again.
+func (m *measurement) request(s ringbuffer.Stats) {
+	free := max(s.CapacityRuns-s.FillRuns, 1)
+	switch {
+	case m.left == 0:
+		m.elapsed, m.taken = time.Since(m.arrived), s.Taken-m.takenAtStart
+		m.left, m.begun = free, false
+	case !m.begun: // earlier tries have failed, and more ranges were used up meanwhile
+		m.left = max(m.left, free)
+	}
+}
+
+// arrival is called when a range has arrived. known is false if there is no new rate.
+func (m *measurement) arrival(taken uint64) (rate float64, known bool) {
+	m.left--
+	if m.begun {
+		return 0, false
+	}
+	known = !m.arrived.IsZero()
+	m.begun, m.arrived, m.takenAtStart = true, time.Now(), taken
+	return StepState{Elapsed: m.elapsed, Taken: m.taken}.rate(), known
+}

@@ -1,0 +1,335 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/uniq"
+)
+
+// traffic takes numbers at a rate, in a bubble of synctest, and counts the calls that had to wait or failed.
+type traffic struct {
+	t       *testing.T
+	src     *memorySource
+	s       *Sequence
+	seen    *uniq.Writer
+	debt    float64 // numbers that are due, less than 1
+	noticed int     // calls that waited or failed
+}
+
+func newTraffic(t *testing.T, opts ...Option) *traffic {
+	src := newMemorySource(200)
+	return &traffic{t: t, src: src, s: newTestSequence(t, src, opts...), seen: new(uniq.Set).Writer()}
+}
+
+// tick is how often numbers are taken.
+const tick = time.Second
+
+// run takes numbers for d. rate returns the numbers per second at a time since the beginning.
+func (tr *traffic) run(d time.Duration, rate func(at time.Duration) float64) {
+	tr.t.Helper()
+	for at := time.Duration(0); at < d; at += tick {
+		begin := time.Now()
+		tr.debt += rate(at) * tick.Seconds()
+		for ; tr.debt >= 1; tr.debt-- {
+			v, err := tr.s.Next()
+			if err == nil && !tr.seen.Add(v) {
+				tr.t.Fatalf("Next() = %d, which was taken before", v)
+			}
+			if err != nil || time.Since(begin) > 0 {
+				tr.noticed++
+				break
+			}
+		}
+		if late := time.Since(begin); late < tick {
+			time.Sleep(tick - late)
+		}
+		synctest.Wait()
+	}
+}
+
+// outage lets the source fail for d while numbers are taken, and returns how many calls noticed it.
+func (tr *traffic) outage(d time.Duration, fail func(context.Context, Request) error, rate func(time.Duration) float64) int {
+	tr.noticed = 0
+	tr.src.fail(fail)
+	tr.run(d, rate)
+	tr.src.fail(nil)
+	return tr.noticed
+}
+
+// steady is a constant rate.
+func steady(perSecond float64) func(time.Duration) float64 {
+	return func(time.Duration) float64 { return perSecond }
+}
+
+// A source that is down or hangs for ten minutes at a steady rate is not noticed by callers, wherever in a range the outage
+// begins.
+func TestOutageAtSteadyRate(t *testing.T) {
+	for _, capacity := range []int{2, 4, 8, 64} {
+		for name, fail := range map[string]func(context.Context, Request) error{"down": down, "hangs": hang} {
+			for _, warmUp := range []time.Duration{40 * time.Minute, 47 * time.Minute} {
+				t.Run(fmt.Sprintf("%d ranges/%s/after %v", capacity, name, warmUp), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						tr := newTraffic(t, WithCapacity(capacity))
+						tr.run(warmUp, steady(20))
+						for range 2 { // once more, soon after it
+							if n := tr.outage(10*time.Minute, fail, steady(20)); n != 0 {
+								t.Errorf("%d calls noticed the outage: %+v", n, tr.s.Stats())
+							}
+							tr.noticed = 0
+							tr.run(15*time.Minute, steady(20))
+							if tr.noticed != 0 {
+								t.Errorf("%d calls waited after the outage", tr.noticed)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// The rate may change before an outage.
+func TestOutageAfterChangesOfRate(t *testing.T) {
+	for name, before := range map[string]func(tr *traffic){
+		"a day of idleness": func(tr *traffic) {
+			time.Sleep(24 * time.Hour)
+			tr.run(30*time.Minute, steady(20))
+		},
+		"idleness after traffic": func(tr *traffic) {
+			tr.run(30*time.Minute, steady(20))
+			time.Sleep(24 * time.Hour)
+			tr.run(40*time.Minute, steady(20))
+		},
+		"ten times the rate": func(tr *traffic) {
+			tr.run(30*time.Minute, steady(2))
+			tr.run(40*time.Minute, steady(20))
+		},
+		"a tenth of the rate": func(tr *traffic) {
+			tr.run(10*time.Minute, steady(200))
+			tr.run(40*time.Minute, steady(20))
+		},
+		"a rise of half a percent per minute": func(tr *traffic) {
+			tr.run(2*time.Hour, func(at time.Duration) float64 { return 10 * (1 + at.Minutes()/200) })
+			tr.run(time.Minute, steady(16))
+		},
+		"a burst": func(tr *traffic) {
+			tr.run(40*time.Minute, steady(20))
+			tr.run(time.Second, steady(10_000))
+			tr.run(20*time.Minute, steady(20))
+		},
+		"a long outage": func(tr *traffic) {
+			tr.run(40*time.Minute, steady(20))
+			if n := tr.outage(time.Hour, down, steady(20)); n == 0 {
+				tr.t.Error("no call noticed an outage of an hour")
+			}
+			tr.run(30*time.Minute, steady(20))
+		},
+		"a source that fails every other time": func(tr *traffic) {
+			n := 0
+			tr.src.fail(func(context.Context, Request) error {
+				if n++; n%2 == 0 {
+					return errDown
+				}
+				return nil
+			})
+			tr.run(40*time.Minute, steady(20))
+		},
+		"a slow source": func(tr *traffic) {
+			tr.src.fail(func(context.Context, Request) error { time.Sleep(2 * time.Second); return nil })
+			tr.run(40*time.Minute, steady(20))
+		},
+		"a source that returns short ranges once": func(tr *traffic) {
+			tr.run(40*time.Minute, steady(20))
+			tr.src.mu.Lock()
+			tr.src.maxRange = 10
+			tr.src.mu.Unlock()
+			tr.run(15*time.Minute, steady(20))
+			tr.src.mu.Lock()
+			tr.src.maxRange = 0
+			tr.src.mu.Unlock()
+			tr.run(40*time.Minute, steady(20))
+		},
+		"a greater step of the row": func(tr *traffic) {
+			tr.run(40*time.Minute, steady(20))
+			tr.src.mu.Lock()
+			tr.src.step = 2000
+			tr.src.mu.Unlock()
+			tr.run(40*time.Minute, steady(20))
+		},
+	} {
+		for _, capacity := range []int{2, 8} {
+			t.Run(fmt.Sprintf("%s/%d ranges", name, capacity), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tr := newTraffic(t, WithCapacity(capacity))
+					before(tr)
+					if n := tr.outage(10*time.Minute, down, steady(20)); n != 0 {
+						t.Errorf("%d calls noticed the outage: %+v", n, tr.s.Stats())
+					}
+				})
+			})
+		}
+	}
+}
+
+// Numbers that are taken in one burst a minute are a steady rate too.
+func TestOutageWithBursts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTraffic(t)
+		bursts := func(at time.Duration) float64 {
+			if at%time.Minute == 0 {
+				return 200 / tick.Seconds()
+			}
+			return 0
+		}
+		tr.run(6*time.Hour, bursts)
+		if n := tr.outage(10*time.Minute, down, bursts); n != 0 {
+			t.Errorf("%d calls noticed the outage: %+v", n, tr.s.Stats())
+		}
+	})
+}
+
+// A burst makes ranges at most 64 times as long as its numbers, and the sizes fall again.
+func TestSizeFallsAfterBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTraffic(t)
+		tr.run(time.Second, steady(5000))
+		most := tr.s.Stats().LastSize
+		if most > 64*5000 {
+			t.Errorf("the size was %d after a burst of 5000 numbers", most)
+		}
+		tr.run(24*time.Hour, steady(20))
+		if size := tr.s.Stats().LastSize; most < 50_000 || size > 15_300 {
+			t.Errorf("the size was %d after the burst, and %d later, want 15000", most, size)
+		}
+	})
+}
+
+// In the steady state the source is asked once per range, and the size is that of OutageStep.
+func TestSteadyState(t *testing.T) {
+	for _, test := range []struct {
+		capacity int
+		size     int64 // 20 numbers per second for 750 s, in capacity-1 ranges
+	}{{2, 15_000}, {4, 5000}, {16, 1000}} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := newTraffic(t, WithCapacity(test.capacity))
+			tr.run(2*time.Hour, steady(20))
+			before := len(tr.src.calls())
+			tr.run(2*time.Hour, steady(20))
+			calls := tr.src.calls()[before:]
+			for _, r := range calls {
+				if r.Size < test.size*95/100 || r.Size > test.size*105/100 {
+					t.Errorf("%d ranges: the source was asked for %d numbers, want about %d", test.capacity, r.Size, test.size)
+				}
+			}
+			if want := 144_000 / int(test.size); len(calls) < want-1 || len(calls) > want+1 {
+				t.Errorf("%d ranges: the source was asked %d times, want about %d", test.capacity, len(calls), want)
+			}
+			if st := tr.s.Stats(); st.Rate < 19.8 || st.Rate > 20.2 || st.Step != 200 {
+				t.Errorf("%d ranges: Stats() = %+v, want a rate of 20", test.capacity, st)
+			}
+			h := tr.s.Health()
+			if want := time.Duration(float64(h.Buffered) / 20 * float64(time.Second)); h.For < want*98/100 || h.For > want*102/100 {
+				t.Errorf("%d ranges: Health() = %+v, want about %v", test.capacity, h, want)
+			}
+		})
+	}
+}
+
+// After an outage that lasts too long, the error says what has failed and since when. The Sequence works again by itself.
+func TestErrorAfterOutage(t *testing.T) {
+	for name, test := range map[string]struct {
+		fail  func(context.Context, Request) error
+		cause error
+	}{"down": {down, errDown}, "hangs": {hang, context.DeadlineExceeded}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTraffic(t)
+				tr.run(time.Hour, steady(20))
+				var firstFailed time.Time
+				tries := 0
+				begin := time.Now()
+				n := tr.outage(time.Hour, func(ctx context.Context, r Request) error {
+					tries++
+					err := test.fail(ctx, r)
+					if firstFailed.IsZero() {
+						firstFailed = time.Now()
+					}
+					return err
+				}, steady(20))
+				if n == 0 || firstFailed.Sub(begin) > 15*time.Minute {
+					t.Fatalf("%d calls noticed the outage; the first try failed after %v", n, firstFailed.Sub(begin))
+				}
+				tr.src.fail(test.fail)
+				_, err := tr.s.Next()
+				var empty *EmptyError
+				if !errors.As(err, &empty) || !errors.Is(err, ErrEmpty) || !errors.Is(err, test.cause) || !errors.Is(empty.Cause, test.cause) ||
+					!errors.Is(empty.Wait, errNotInTime) || empty.Tag != testTag || empty.Source != "memory" {
+					t.Fatalf("Next() = %v", err)
+				}
+				if !empty.Since.Equal(firstFailed) || empty.Tries < tries-1 || empty.Tries > tries+4 {
+					t.Errorf("Since is %v and Tries %d, want %v and about %d", empty.Since, empty.Tries, firstFailed, tries)
+				}
+				if st := tr.s.Stats(); !st.FailingSince.Equal(firstFailed) || st.FailedTries != uint64(empty.Tries) || !errors.Is(st.LastError, test.cause) {
+					t.Errorf("Stats() = %+v", st)
+				}
+				if h := tr.s.Health(); h.OK() || !h.FailingSince.Equal(firstFailed) || !errors.Is(h.Err, test.cause) || h.Buffered != 0 || h.For != 0 {
+					t.Errorf("Health() = %+v", h)
+				}
+				tr.src.fail(nil)
+				time.Sleep(6 * time.Second)
+				tr.noticed = 0
+				tr.run(time.Minute, steady(20))
+				if tr.noticed != 0 {
+					t.Errorf("%d calls waited after the outage", tr.noticed)
+				}
+				if st := tr.s.Stats(); st.LastError != nil || !st.FailingSince.IsZero() {
+					t.Errorf("Stats() = %+v", st)
+				}
+			})
+		})
+	}
+}
+
+// After an outage that has emptied the memory, all ranges have the size for the rate before it: neither the time of the outage,
+// nor that between the ranges, in which hardly a number is taken, counts.
+func TestSizesAfterOutage(t *testing.T) {
+	for _, capacity := range []int{2, 8} {
+		for name, burst := range map[string]int{"no callers": 0, "callers have waited": 50} {
+			t.Run(fmt.Sprintf("%d ranges/%s", capacity, name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tr := newTraffic(t, WithCapacity(capacity))
+					tr.run(time.Hour, steady(20))
+					want := tr.s.Stats().LastSize
+					tr.outage(time.Hour, down, steady(20))
+					before := len(tr.src.calls())
+					var callers sync.WaitGroup
+					for range burst {
+						callers.Go(func() { tr.s.Next() })
+					}
+					synctest.Wait()
+					tr.src.fail(func(context.Context, Request) error { time.Sleep(time.Millisecond); return nil })
+					time.Sleep(time.Minute)
+					callers.Wait()
+					calls := tr.src.calls()[before:]
+					if len(calls) < capacity {
+						t.Fatalf("the source was asked %d times", len(calls))
+					}
+					for _, r := range calls {
+						if r.Size < want*98/100 || r.Size > want*102/100 {
+							t.Errorf("the source was asked for %d numbers, want about %d", r.Size, want)
+						}
+					}
+					if st := tr.s.Stats(); st.Rate < 19.8 || st.Rate > 20.2 {
+						t.Errorf("the rate is %v, want that before the outage", st.Rate)
+					}
+				})
+			})
+		}
+	}
+}

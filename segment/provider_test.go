@@ -1,0 +1,455 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/ringbuffer"
+)
+
+// A range that is wrong is refused, and nothing of it is handed out.
+func TestWrongRanges(t *testing.T) {
+	const ok = "" // the range is right
+	for _, test := range []struct {
+		name string
+		r    Range
+		want string // a part of the error
+	}{
+		{"as requested", Range{First: 11, Length: 10, Stride: 1, Step: 10}, ok},
+		{"stride and step are not set", Range{First: 11, Length: 10}, ok},
+		{"the last number", Range{First: MaxNumber, Length: 1}, ok},
+		{"the last numbers", Range{First: MaxNumber - 9, Length: 10, Step: 10}, ok},
+		{"with a gap", Range{First: 12, Length: 1, Step: 10}, ok},
+		{"a greatest step", Range{First: 11, Length: 10, Step: MaxStep}, ok},
+		{"the zero value", Range{}, "a range of 0 numbers from 0"},
+		{"negative first", Range{First: -1, Length: 1}, "from -1"},
+		{"no numbers", Range{First: 11, Length: 0}, "a range of 0 numbers"},
+		{"negative length", Range{First: 11, Length: -1}, "a range of -1 numbers"},
+		{"negative stride", Range{First: 11, Length: 1, Stride: -1}, "stride -1"},
+		{"negative step", Range{First: 11, Length: 1, Step: -1}, "step -1"},
+		{"too great a step", Range{First: 11, Length: 1, Step: MaxStep + 1}, "step 1099511627777"},
+		{"too great a first", Range{First: math.MaxInt64, Length: 1}, "from 9223372036854775807"},
+		{"too great a first, with a stride", Range{First: math.MaxInt64, Length: 1, Stride: 2}, "from 9223372036854775807"},
+		{"overflow of the length", Range{First: 11, Length: math.MaxInt64}, "a range of 9223372036854775807 numbers"},
+		{"overflow of the last", Range{First: MaxNumber, Length: 2}, "a range of 2 numbers"},
+		{"overflow of the product", Range{First: 11, Length: 3, Stride: math.MaxInt64 / 2}, "stride 4611686018427387903"},
+		{"another stride", Range{First: 11, Length: 1, Stride: 2}, "with stride 2, and with stride 1 before"},
+		{"a great stride", Range{First: 11, Length: 1, Stride: math.MaxInt64}, "with stride 9223372036854775807"},
+		{"overlap", Range{First: 10, Length: 10}, "numbers below 11 were received before"},
+		{"the same again", Range{First: 1, Length: 10, Step: 10}, "numbers below 11 were received before"},
+		{"0 again", Range{First: 0, Length: 1}, "numbers below 11 were received before"},
+		{"longer than requested", Range{First: 11, Length: 11, Step: 10}, "a range of 11 numbers, although 10 were requested"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := 0
+			p := newTestProvider(t, sourceFunc(func(context.Context, Request) (Range, error) {
+				if calls++; calls == 1 {
+					return Range{First: 1, Length: 10, Step: 10}, nil
+				}
+				return test.r, nil
+			}))
+			if _, err := p.NextRun(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			_, err := p.NextRun(t.Context())
+			switch {
+			case test.want == ok && err != nil:
+				t.Errorf("NextRun() = %v", err)
+			case test.want != ok && (!errors.Is(err, ErrSource) || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("NextRun() = %v, want ErrSource and %q", err, test.want)
+			case test.want != ok && p.snapshot().AtLeast != 11:
+				t.Errorf("AtLeast is %d, want 11", p.snapshot().AtLeast)
+			case test.want != ok && !p.snapshot().Hopeless:
+				t.Error("waiting for a wrong source is not hopeless")
+			}
+		})
+	}
+}
+
+// newTestProvider returns a provider without a Sequence, which requests the tag's own step.
+func newTestProvider(tb testing.TB, src Source, opts ...Option) *provider {
+	tb.Helper()
+	cfg, err := newConfig(opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	members, err := membersOf(src)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &provider{tag: testTag, sources: members, cfg: &cfg, log: safelog.NewQueue(discardLogger()), ring: func() ringbuffer.Stats { return ringbuffer.Stats{CapacityRuns: 2} }}
+}
+
+// A range of the tag's own step has no more than MaxStep numbers if the source keeps no step.
+func TestFirstRangeIsTooLong(t *testing.T) {
+	for length, ok := range map[int64]bool{MaxStep: true, MaxStep + 1: false} {
+		p := newTestProvider(t, sourceFunc(func(context.Context, Request) (Range, error) { return Range{First: 1, Length: length}, nil }))
+		if _, err := p.NextRun(t.Context()); (err == nil) != ok {
+			t.Errorf("%d numbers: %v", length, err)
+		}
+	}
+}
+
+// The number 0 is not handed out, even if it is the only one of a range.
+func TestZeroIsNotHandedOut(t *testing.T) {
+	for _, step := range []int64{1, 2, 3} {
+		src := newMemorySource(step)
+		src.next = 0
+		s := newTestSequence(t, src)
+		for want := int64(1); want <= 10; want++ {
+			mustNext(t, s, want)
+		}
+	}
+	calls := 0
+	_, err := New(t.Context(), sourceFunc(func(context.Context, Request) (Range, error) {
+		calls++
+		return Range{First: 0, Length: 1}, nil
+	}), testTag, WithLogger(discardLogger()))
+	if !errors.Is(err, ErrSource) || calls != 2 {
+		t.Errorf("a source that returns only 0: %v after %d calls; want ErrSource after 2", err, calls)
+	}
+}
+
+// With a stride, 0 is not handed out either.
+func TestZeroWithStride(t *testing.T) {
+	next := int64(0)
+	s := newTestSequence(t, sourceFunc(func(context.Context, Request) (Range, error) {
+		next += 2
+		return Range{First: (next - 2) * 3, Length: 2, Stride: 3}, nil
+	}))
+	for want := int64(3); want < 30; want += 3 {
+		mustNext(t, s, want)
+	}
+}
+
+// A counter that was set back is refused. When it was raised again, the Sequence continues by itself.
+func TestSetBackCounter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		s := newTestSequence(t, src)
+		seen := new(uniq.Set).Writer()
+		take(t, s, seen, 5)
+		synctest.Wait()
+		src.set(3)
+		last := take(t, s, seen, 15) // what is in memory
+		if last != 20 {
+			t.Fatalf("the last number in memory is %d", last)
+		}
+		for range 3 {
+			_, err := s.Next()
+			var setBack *SetBackError
+			if !errors.Is(err, ErrEmpty) || !errors.Is(err, ErrSetBack) || !errors.As(err, &setBack) ||
+				*setBack != (SetBackError{Tag: testTag, Counter: 3, AtLeast: 21}) {
+				t.Fatalf("Next() = %v, want ErrSetBack", err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if src.counter() != 3 {
+			t.Errorf("the counter is %d; tries have changed it", src.counter())
+		}
+		src.set(20) // not enough
+		time.Sleep(time.Minute)
+		if _, err := s.Next(); !errors.Is(err, ErrSetBack) {
+			t.Fatalf("Next() = %v, want ErrSetBack", err)
+		}
+		src.set(100)
+		time.Sleep(2 * time.Second)
+		if v := take(t, s, seen, 1); v != 100 {
+			t.Errorf("Next() = %d, want 100", v)
+		}
+		for _, r := range src.calls() {
+			if r.AtLeast > 21 && r.AtLeast < 100 {
+				t.Errorf("request %+v", r)
+			}
+		}
+	})
+}
+
+// A source that does not compare AtLeast hands out nothing twice.
+func TestSetBackUnnoticedBySource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		s := newTestSequence(t, sourceFunc(func(ctx context.Context, r Request) (Range, error) {
+			r.AtLeast = 0
+			return src.Take(ctx, r)
+		}))
+		seen := new(uniq.Set).Writer()
+		take(t, s, seen, 5)
+		synctest.Wait()
+		src.set(3)
+		take(t, s, seen, 15)
+		time.Sleep(time.Minute)
+		if v := take(t, s, seen, 100); v < 21 || s.Stats().FailedTries == 0 {
+			t.Errorf("Next() = %d, and %d tries failed", v, s.Stats().FailedTries)
+		}
+	})
+}
+
+// badSources are sources that behave badly in one call, and what the error must contain.
+func badSources() map[string]func(ctx context.Context) error {
+	return map[string]func(ctx context.Context) error{
+		"the source panicked: boom":                     func(context.Context) error { panic("boom") },
+		"the source panicked: assignment to entry":      func(context.Context) error { var m map[string]int; m["x"]++; return nil },
+		"the source ended its goroutine":                func(context.Context) error { runtime.Goexit(); return nil },
+		"panic called with nil":                         func(context.Context) error { panic(nil) },
+		"segment: closed":                               func(context.Context) error { return ErrClosed },
+		"segment: still running":                        func(context.Context) error { return fmt.Errorf("%w: x", ErrBusy) },
+		"segment: tag \"other\"":                        func(context.Context) error { return &EmptyError{Tag: "other"} },
+		"ringbuffer: closed":                            func(context.Context) error { return ringbuffer.ErrClosed },
+		"ringbuffer: the provider is exhausted":         func(context.Context) error { return ringbuffer.ErrExhausted },
+		"ringbuffer: empty":                             func(context.Context) error { return &ringbuffer.EmptyError{} },
+		"ringbuffer: no run yet":                        func(context.Context) error { return &ringbuffer.NotYetError{After: time.Hour} },
+		"ringbuffer: bad configuration":                 func(context.Context) error { return ringbuffer.ErrConfig },
+		"x panicked: y":                                 func(context.Context) error { return &ringbuffer.PanicError{In: "x", Value: "y"} },
+		"no range arrived in time":                      func(context.Context) error { return errNotInTime },
+		"context deadline exceeded":                     hangUntilDone,
+		"context canceled":                              func(context.Context) error { return context.Canceled },
+		"function: <nil>":                               func(context.Context) error { return (*pathError)(nil) },
+		"PANIC=Error method: no text":                   func(context.Context) error { return panickingError{} },
+		"a method of the source's error panicked: no i": func(context.Context) error { return panickingIs{} },
+	}
+}
+
+func hangUntilDone(ctx context.Context) error { return hang(ctx, Request{}) }
+
+type pathError struct{ path string }
+
+func (e *pathError) Error() string { return e.path }
+
+type panickingError struct{}
+
+func (panickingError) Error() string { panic("no text") }
+
+type panickingIs struct{}
+
+func (panickingIs) Error() string { return "is" }
+func (panickingIs) Is(error) bool { panic("no is") }
+
+// Whatever a source does, callers get an *EmptyError with its cause, no other error of a Sequence or of a ring, and
+// the next numbers when it works again.
+func TestBadSources(t *testing.T) {
+	for want, bad := range badSources() {
+		for _, policy := range []ringbuffer.TakePolicy{nil, ringbuffer.CallerPads, ringbuffer.Wait, ringbuffer.Fail} {
+			if policy == ringbuffer.CallerPads && strings.Contains(want, "ended its goroutine") {
+				continue // that is the goroutine of the caller
+			}
+			t.Run(fmt.Sprintf("%s/%v", want, policy), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { testBadSource(t, want, bad, policy) })
+			})
+		}
+	}
+}
+
+func testBadSource(t *testing.T, want string, bad func(ctx context.Context) error, policy ringbuffer.TakePolicy) {
+	var isBad atomic.Bool
+	src := newMemorySource(10)
+	src.before = func(ctx context.Context, _ Request) error {
+		if isBad.Load() {
+			return bad(ctx)
+		}
+		return nil
+	}
+	var opts []Option
+	if policy != nil {
+		opts = append(opts, WithTakePolicy(policy))
+	}
+	s := newTestSequence(t, sourceFunc(src.Take), opts...)
+	isBad.Store(true)
+	for v := int64(1); v <= 20; v++ {
+		mustNext(t, s, v)
+	}
+	time.Sleep(10 * time.Second)
+	_, err := s.Next()
+	var empty *EmptyError
+	if !errors.As(err, &empty) || !errors.Is(err, ErrEmpty) || empty.Tag != testTag || empty.Source != "function" ||
+		empty.Cause == nil || empty.Tries < 1 || empty.Since.IsZero() || !strings.Contains(err.Error(), want) {
+		t.Errorf("Next() = %v, want an EmptyError with %q", err, want)
+	}
+	for _, never := range []error{ErrClosed, ErrBusy, ringbuffer.ErrClosed, ringbuffer.ErrExhausted, ringbuffer.ErrConfig} {
+		if errors.Is(empty.Cause, never) {
+			t.Errorf("errors.Is finds %q in %q", never, err)
+		}
+	}
+	if st := s.Stats(); st.LastError == nil || st.FailedTries < 1 || !strings.Contains(st.LastError.Error(), want) {
+		t.Errorf("Stats() = %+v, want an error with %q", st, want)
+	}
+	isBad.Store(false)
+	time.Sleep(10 * time.Second) // at most one more try that hangs, and a pause
+	mustNext(t, s, 21)
+	if st := s.Stats(); st.LastError != nil || !st.FailingSince.IsZero() {
+		t.Errorf("Stats() = %+v, want no error", st)
+	}
+	if h := s.Health(); !h.OK() || h.Cause != nil {
+		t.Errorf("Health() = %+v", h)
+	}
+}
+
+// A source that ignores its context and hangs delays callers only for WithMaxWait, and Close for CloseTimeout.
+func TestSourceIgnoresContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		release := make(chan struct{})
+		s, err := New(t.Context(), src, testTag, WithLogger(discardLogger()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.fail(func(context.Context, Request) error { <-release; return nil })
+		for v := int64(1); v <= 20; v++ {
+			mustNext(t, s, v)
+		}
+		begin := time.Now()
+		if _, err := s.Next(); !errors.Is(err, ErrEmpty) || !errors.Is(err, errNotInTime) || time.Since(begin) != DefaultMaxWait {
+			t.Errorf("Next() = %v after %v", err, time.Since(begin))
+		}
+		if h := s.Health(); h.OK() || !errors.Is(h.Err, ErrEmpty) || h.For != 0 {
+			t.Errorf("Health() = %+v", h)
+		}
+		begin = time.Now()
+		if err := s.Close(); !errors.Is(err, ErrBusy) || time.Since(begin) != CloseTimeout || !strings.Contains(err.Error(), testTag) {
+			t.Errorf("Close() = %v after %v, want ErrBusy", err, time.Since(begin))
+		}
+		close(release)
+		if err := s.Close(); err != nil {
+			t.Errorf("second Close() = %v", err)
+		}
+		if _, err := s.Next(); err != ErrClosed {
+			t.Errorf("Next() = %v, want ErrClosed", err)
+		}
+	})
+}
+
+// A source that takes numbers of its own Sequence, or closes it, does not block it.
+func TestSourceCallsItsSequence(t *testing.T) {
+	for name, call := range map[string]func(t *testing.T, s *Sequence){
+		"Next": func(t *testing.T, s *Sequence) {
+			if _, err := s.Next(); err != nil && !errors.Is(err, ErrEmpty) && err != ErrClosed {
+				t.Errorf("Next() = %v", err)
+			}
+		},
+		"Stats": func(_ *testing.T, s *Sequence) { s.Stats(); s.Health() },
+		"Close": func(t *testing.T, s *Sequence) {
+			if err := s.Close(); !errors.Is(err, ErrBusy) {
+				t.Errorf("Close() = %v, want ErrBusy", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := newMemorySource(10)
+				s := newTestSequence(t, src)
+				src.fail(func(context.Context, Request) error { call(t, s); return nil })
+				seen := new(uniq.Set).Writer()
+				for range 100 {
+					v, err := s.Next()
+					if err == nil && !seen.Add(v) {
+						t.Fatalf("Next() = %d, which was taken before", v)
+					}
+					if err != nil && !errors.Is(err, ErrEmpty) && err != ErrClosed {
+						t.Fatalf("Next() = %v", err)
+					}
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// panickingName is a source whose String panics.
+type panickingName struct{ Source }
+
+func (panickingName) String() string { panic("no name") }
+
+func TestSourcesThatNewRefuses(t *testing.T) {
+	for name, src := range map[string]Source{
+		"nil":             nil,
+		"String panics":   panickingName{newMemorySource(1)},
+		"a nil pointer":   (*memorySource)(nil),
+		"a nil Striped":   (*Striped)(nil),
+		"the zero Group":  new(Group),
+		"a nil Group":     (*Group)(nil),
+		"an empty struct": struct{ Source }{},
+	} {
+		if s, err := New(t.Context(), src, testTag, WithLogger(discardLogger())); err == nil {
+			t.Errorf("%s: no error", name)
+			s.Close()
+		} else if !strings.HasPrefix(err.Error(), "segment: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// New returns the source's error if no range arrives.
+func TestNewFails(t *testing.T) {
+	for want, bad := range badSources() {
+		if strings.Contains(want, "ended its goroutine") {
+			continue
+		}
+		src := newMemorySource(10)
+		src.before = func(ctx context.Context, _ Request) error { return bad(ctx) }
+		_, err := New(t.Context(), sourceFunc(src.Take), testTag, WithTryTimeout(time.Millisecond), WithLogger(discardLogger()))
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrClosed) {
+			t.Errorf("New() = %v, want %q", err, want)
+		}
+	}
+	if _, err := New(t.Context(), newMemorySource(1), "x", WithLogger(discardLogger())); !errors.Is(err, ErrNoTag) {
+		t.Errorf("New() = %v, want ErrNoTag", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	src := newMemorySource(1)
+	src.before = hang
+	if _, err := New(ctx, src, testTag, WithLogger(discardLogger())); !errors.Is(err, context.Canceled) {
+		t.Errorf("New() = %v, want context.Canceled", err)
+	}
+}
+
+// New succeeds if the first range arrives. The others come later.
+func TestNewWithOneRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		var calls atomic.Int32
+		src.before = func(context.Context, Request) error {
+			if calls.Add(1) > 1 && calls.Load() < 5 {
+				return errDown
+			}
+			return nil
+		}
+		s := newTestSequence(t, src)
+		if st := s.Stats(); st.Buffered != 10 || !errors.Is(st.LastError, errDown) {
+			t.Errorf("Stats() = %+v", st)
+		}
+		time.Sleep(time.Second)
+		if st := s.Stats(); st.Buffered != 20 || st.LastError != nil || st.FailedTries != 3 || st.Ranges != 2 {
+			t.Errorf("Stats() = %+v", st)
+		}
+	})
+}
+
+// The end of 63 bits: the last numbers are handed out, and then the error is ErrExhausted.
+func TestEndOfNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		src.next = MaxNumber - 24
+		s := newTestSequence(t, src)
+		for i := range int64(25) {
+			mustNext(t, s, MaxNumber-24+i)
+		}
+		time.Sleep(time.Second)
+		if _, err := s.Next(); !errors.Is(err, ErrExhausted) || !errors.Is(err, ErrEmpty) {
+			t.Errorf("Next() = %v, want ErrExhausted", err)
+		}
+		if st := s.Stats(); st.End != math.MaxInt64 {
+			t.Errorf("End is %d", st.End)
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+)
+
+// newEmptySequence returns a Sequence whose source has failed since the first ranges, which are used up.
+func newEmptySequence(t *testing.T, fail func(context.Context, Request) error, opts ...Option) (*Sequence, *memorySource) {
+	t.Helper()
+	src := newMemorySource(10)
+	s := newTestSequence(t, src, opts...)
+	src.fail(fail)
+	for v := int64(1); v <= 20; v++ {
+		mustNext(t, s, v)
+	}
+	synctest.Wait()
+	return s, src
+}
+
+// Calls wait for WithMaxWait at most, and no longer than their contexts.
+func TestMaxWait(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		opts    []Option
+		timeout time.Duration // of the context; 0: none
+		fail    func(context.Context, Request) error
+		waits   time.Duration
+		wait    error // EmptyError.Wait
+		cause   error // EmptyError.Cause
+	}{
+		{name: "default", fail: down, waits: DefaultMaxWait, wait: errNotInTime, cause: errDown},
+		{name: "an hour", opts: []Option{WithMaxWait(time.Hour)}, fail: down, waits: time.Hour, wait: errNotInTime, cause: errDown},
+		{name: "none", opts: []Option{WithMaxWait(0)}, fail: down, cause: errDown},
+		{name: "context", timeout: time.Second, fail: down, waits: time.Second, wait: context.DeadlineExceeded, cause: errDown},
+		{name: "a later context", timeout: time.Minute, fail: down, waits: DefaultMaxWait, wait: errNotInTime, cause: errDown},
+		{name: "hangs", fail: hang, waits: DefaultMaxWait, wait: errNotInTime},
+		{name: "hangs for longer than a try", opts: []Option{WithMaxWait(time.Minute)}, fail: hang, waits: time.Minute, wait: errNotInTime, cause: context.DeadlineExceeded},
+		{name: "Wait", opts: []Option{WithTakePolicy(ringbuffer.Wait)}, fail: down, waits: DefaultMaxWait, wait: errNotInTime, cause: errDown},
+		{name: "Wait, context", opts: []Option{WithTakePolicy(ringbuffer.Wait)}, timeout: time.Second, fail: down, waits: time.Second, wait: context.DeadlineExceeded, cause: errDown},
+		{name: "Fail", opts: []Option{WithTakePolicy(ringbuffer.Fail)}, fail: down, cause: errDown},
+		{name: "CallerPads", opts: []Option{WithTakePolicy(ringbuffer.CallerPads)}, fail: down, cause: errDown},
+		{name: "CallerPads, hangs", opts: []Option{WithTakePolicy(ringbuffer.CallerPads)}, fail: hang, waits: DefaultMaxWait, wait: errNotInTime},
+		{name: "CallerPads, hangs, context", opts: []Option{WithTakePolicy(ringbuffer.CallerPads)}, timeout: time.Second, fail: hang, waits: time.Second, wait: context.DeadlineExceeded},
+		{name: "CallerPads, no wait", opts: []Option{WithTakePolicy(ringbuffer.CallerPads), WithMaxWait(0)}, fail: hang},
+		{name: "Wait, no wait", opts: []Option{WithTakePolicy(ringbuffer.Wait), WithMaxWait(0)}, fail: down, cause: errDown},
+		{name: "no such tag", fail: func(context.Context, Request) error { return fmt.Errorf("x: %w", ErrNoTag) }, cause: ErrNoTag},
+		{name: "set back", fail: func(context.Context, Request) error { return &SetBackError{} }, cause: ErrSetBack},
+		{name: "exhausted", fail: func(context.Context, Request) error { return ErrExhausted }, cause: ErrExhausted},
+		{name: "wrong source", fail: func(context.Context, Request) error { return ErrSource }, cause: ErrSource},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, src := newEmptySequence(t, test.fail, test.opts...)
+				for name, call := range map[string]func(ctx context.Context) (int64, error){
+					"Next": func(ctx context.Context) (int64, error) { return s.NextContext(ctx) },
+					"NextNContext": func(ctx context.Context) (int64, error) {
+						n, err := s.NextNContext(ctx, make([]int64, 5))
+						return int64(n), err
+					},
+					"Claim": func(ctx context.Context) (int64, error) {
+						r, err := s.Claim(ctx, 5)
+						return r.First + r.Length + r.Stride, err
+					},
+					"Local.NextContext": func(ctx context.Context) (int64, error) { return s.Local().NextContext(ctx) },
+				} {
+					ctx := context.Background()
+					if test.timeout > 0 {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, test.timeout)
+						defer cancel()
+					}
+					begin := time.Now()
+					v, err := call(ctx)
+					var empty *EmptyError
+					if v != 0 || !errors.As(err, &empty) || !errors.Is(err, ErrEmpty) || time.Since(begin) != test.waits {
+						t.Errorf("%s = %d, %v after %v, want an EmptyError after %v", name, v, err, time.Since(begin), test.waits)
+						continue
+					}
+					if !errors.Is(empty.Wait, test.wait) || test.wait != nil && !errors.Is(err, test.wait) {
+						t.Errorf("%s: Wait is %v, want %v", name, empty.Wait, test.wait)
+					}
+					if test.cause != nil && (!errors.Is(empty.Cause, test.cause) || !errors.Is(err, test.cause)) {
+						t.Errorf("%s: Cause is %v, want %v", name, empty.Cause, test.cause)
+					}
+				}
+				src.fail(nil)
+				time.Sleep(10 * time.Second)
+				mustNext(t, s, 21)
+			})
+		})
+	}
+}
+
+// A source that is cut off by the callers' contexts again and again is seen as failing with CallerPads.
+func TestCallerPadsRecordsHangingSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newEmptySequence(t, hang, WithTakePolicy(ringbuffer.CallerPads), WithTryTimeout(time.Hour))
+		s.Next() // waits for the padder, which calls the source
+		synctest.Wait()
+		if st := s.Stats(); st.FailedTries != 0 {
+			t.Fatalf("Stats() = %+v", st)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := newTestProvider(t, sourceFunc(func(ctx context.Context, r Request) (Range, error) { return Range{}, hang(ctx, r) }))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, fmt.Errorf("%w: x", errNotInTime))
+		defer cancel()
+		p.NextRun(ctx)
+		if st := p.snapshot(); st.FailedTries != 1 || !errors.Is(st.LastError, context.DeadlineExceeded) {
+			t.Errorf("after WithMaxWait: %+v, want one failure", st)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		p.NextRun(ctx)
+		if st := p.snapshot(); st.FailedTries != 1 {
+			t.Errorf("after the context of the caller: %+v, want no other failure", st)
+		}
+	})
+}
+
+// Waiting calls return when a range arrives.
+func TestWaitingCallsReturn(t *testing.T) {
+	for _, policy := range []ringbuffer.TakePolicy{nil, ringbuffer.Wait, ringbuffer.CallerPads} {
+		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := []Option{WithMaxWait(time.Minute), WithTryTimeout(time.Minute)}
+				if policy != nil {
+					opts = append(opts, WithTakePolicy(policy))
+				}
+				s, _ := newEmptySequence(t, func(context.Context, Request) error { time.Sleep(3 * time.Second); return nil }, opts...)
+				var callers sync.WaitGroup
+				for range 8 {
+					callers.Go(func() {
+						begin := time.Now()
+						if v, err := s.Next(); err != nil || v < 21 || v > 28 || time.Since(begin) > 3*time.Second {
+							t.Errorf("Next() = %d, %v after %v", v, err, time.Since(begin))
+						}
+					})
+				}
+				callers.Wait()
+			})
+		})
+	}
+}
+
+// policyFunc is a function that implements ringbuffer.TakePolicy.
+type policyFunc func(ctx context.Context, r *ringbuffer.Ring) error
+
+func (f policyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
+
+var errPolicy = errors.New("policy")
+
+// Whatever a policy of the program does, callers get an *EmptyError of their Sequence.
+func TestOwnTakePolicies(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy policyFunc
+		want   string
+		is     error
+	}{
+		"error":                       {func(context.Context, *ringbuffer.Ring) error { return errPolicy }, "(policy)", errPolicy},
+		"panic":                       {func(context.Context, *ringbuffer.Ring) error { panic("boom") }, "the take policy panicked: boom", ErrEmpty},
+		"Wait":                        {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Wait(ctx) }, "no range arrived in time", ErrEmpty},
+		"Pad":                         {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Pad(ctx) }, "connection refused", errDown},
+		"ErrClosed":                   {func(context.Context, *ringbuffer.Ring) error { return ErrClosed }, "(segment: closed)", ErrEmpty},
+		"ringbuffer.ErrClosed":        {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrClosed }, "(ringbuffer: closed)", ErrEmpty},
+		"ringbuffer.ErrExhausted":     {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrExhausted }, "exhausted)", ErrEmpty},
+		"EmptyError of another":       {func(context.Context, *ringbuffer.Ring) error { return &EmptyError{Tag: "other"} }, `(segment: tag "other"`, ErrEmpty},
+		"ErrEmpty of package segment": {func(context.Context, *ringbuffer.Ring) error { return ErrEmpty }, "(segment: no number at present)", ErrEmpty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := newEmptySequence(t, down, WithTakePolicy(test.policy))
+				_, err := s.Next()
+				empty, ok := err.(*EmptyError)
+				if !ok || empty.Tag != testTag || !errors.Is(err, test.is) || !errors.Is(err, ErrEmpty) || !errors.Is(err, errDown) || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("Next() = %v, want an EmptyError with %q", err, test.want)
+				}
+				for _, never := range []error{ErrClosed, ringbuffer.ErrClosed, ringbuffer.ErrExhausted} {
+					if errors.Is(err, never) {
+						t.Errorf("errors.Is finds %v in %v", never, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A policy that closes its ring or its Sequence.
+func TestTakePolicyThatCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *Sequence
+		s, _ = newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { return s.Close() })))
+		if _, err := s.Next(); err != ErrClosed {
+			t.Errorf("Next() = %v, want ErrClosed", err)
+		}
+	})
+}
+
+// A take that its policy ends with an error after Close returns ErrClosed.
+func TestTakePolicyAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(time.Second); return errPolicy })))
+		time.AfterFunc(time.Millisecond, func() { s.Close() })
+		if _, err := s.Next(); err != ErrClosed {
+			t.Errorf("Next() = %v, want ErrClosed", err)
+		}
+	})
+}
+
+// A policy may try again as long as it likes.
+func TestTakePolicyThatTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, src := newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(time.Second); return nil })))
+		time.AfterFunc(time.Minute, func() { src.fail(nil) })
+		begin := time.Now()
+		mustNext(t, s, 21)
+		if d := time.Since(begin); d < time.Minute || d > 63*time.Second {
+			t.Errorf("Next returned after %v", d)
+		}
+	})
+}
