@@ -1,0 +1,202 @@
+package redis_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/redis"
+)
+
+// duplicates adds the numbers of ranges to a set and returns how many it had already.
+func duplicates(set *uniq.Set, ranges ...segment.Range) (n int) {
+	w := set.Writer()
+	for _, r := range ranges {
+		for i := range r.Length {
+			if !w.Add(r.First + i*r.Stride) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// A replica is promoted that lacks the last writes, while the former primary still hands out ranges. With the gap there
+// is no duplicate. Without it there are, except for processes that remember more than the server.
+func TestTagFailover(t *testing.T) {
+	t.Parallel()
+	for name, gap := range map[string]int64{"with the gap": redis.DefaultFailoverGap, "without it": 0} {
+		t.Run(name, func(t *testing.T) {
+			primary := redistest.Start(t)
+			replica := primary.Replica()
+			former := redis.New(connect(t, primary.Address()), redis.WithFailoverGap(gap))
+			promoted := redis.New(connect(t, replica.Address()), redis.WithFailoverGap(gap))
+			var set uniq.Set
+			createTag(t, former, "x", segment.TagConfig{})
+			for range 10 {
+				if n := duplicates(&set, take(t, former, segment.Request{Tag: "x"})); n != 0 {
+					t.Fatalf("%d duplicates before the failover", n)
+				}
+			}
+			replica.WaitSynced(primary)
+			replica.Disconnect()
+			lost := segment.Range{}
+			for range 20 { // the replica does not receive them
+				lost = take(t, former, segment.Request{Tag: "x"})
+				duplicates(&set, lost)
+			}
+			end := lost.First + lost.Length
+			replica.Promote()
+			found := 0
+			for range 20 { // both hand out ranges
+				found += duplicates(&set, take(t, promoted, segment.Request{Tag: "x"}), take(t, former, segment.Request{Tag: "x"}))
+			}
+			if (found == 0) != (gap > 0) {
+				t.Errorf("%d duplicates with the gap %d", found, gap)
+			}
+			// Another process remembers what the server has lost.
+			got, err := promoted.Take(t.Context(), segment.Request{Tag: "x", AtLeast: end + 20_000})
+			var setBack *segment.SetBackError
+			switch {
+			case gap == 0 && (!errors.As(err, &setBack) || setBack.AtLeast != end+20_000 || setBack.Counter >= end+20_000):
+				t.Errorf("Take() of a process that remembers = %+v, %v; want a SetBackError", got, err)
+			case gap > 0 && (err != nil || got.First < gap):
+				t.Errorf("Take() of a process that remembers = %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// A change of the history adds the gap once for each tag, in the same step as the range. A refused Take does not record it.
+func TestTagHistory(t *testing.T) {
+	server := redistest.Start(t)
+	c := connect(t, server.Address())
+	s := redis.New(c, redis.WithFailoverGap(1000))
+	for _, tag := range []string{"a", "b"} {
+		createTag(t, s, tag, segment.TagConfig{Step: 10})
+		wantTake(t, s, segment.Request{Tag: tag}, segment.Range{First: 1, Length: 10, Step: 10})
+	}
+	server.Kill()
+	server.Restart()
+	before := tagFields(t, c, redis.DefaultPool)
+	for _, atLeast := range []int64{1012, 1 << 62} {
+		_, err := s.Take(t.Context(), segment.Request{Tag: "a", AtLeast: atLeast})
+		var setBack *segment.SetBackError
+		if !errors.As(err, &setBack) || setBack.Counter != 1011 {
+			t.Errorf("Take() = %v, want a SetBackError with the counter 1011", err)
+		}
+	}
+	if after := tagFields(t, c, redis.DefaultPool); after != before {
+		t.Errorf("a refused Take has changed %s to %s", before, after)
+	}
+	// A process without a gap changes nothing for those that have one.
+	wantTake(t, redis.New(c, redis.WithFailoverGap(0)), segment.Request{Tag: "a"}, segment.Range{First: 11, Length: 10, Step: 10})
+	wantTake(t, s, segment.Request{Tag: "a", AtLeast: 1021}, segment.Range{First: 1021, Length: 10, Step: 10})
+	wantTake(t, s, segment.Request{Tag: "a", AtLeast: 1031}, segment.Range{First: 1031, Length: 10, Step: 10})
+	wantTake(t, s, segment.Request{Tag: "b"}, segment.Range{First: 1011, Length: 10, Step: 10})
+	// The first replica that attaches changes the history too.
+	replica := server.Replica()
+	wantTake(t, s, segment.Request{Tag: "b"}, segment.Range{First: 2021, Length: 10, Step: 10})
+	replica.WaitSynced(server)
+	wantTake(t, s, segment.Request{Tag: "b"}, segment.Range{First: 2031, Length: 10, Step: 10})
+}
+
+// Where a tag begins that a program has created by itself.
+func TestUnusedBefore(t *testing.T) {
+	server := redistest.StartWithClock(t)
+	c := connect(t, server.Address())
+	s := redis.New(c, redis.WithFailoverGap(1000))
+	offset := time.Duration(0)
+	step := func(d time.Duration) {
+		offset += d
+		server.SetClock(offset)
+	}
+	now := func() time.Time { return time.Now().Add(offset) }
+	first := func(tag string, unusedBefore time.Time, want int64) {
+		t.Helper()
+		createTag(t, s, tag, segment.TagConfig{Start: 7, UnusedBefore: unusedBefore})
+		if got := take(t, s, segment.Request{Tag: tag, AtLeast: 1}); got.First != want {
+			t.Errorf("tag %s begins at %d, want %d", tag, got.First, want)
+		}
+	}
+	// A pool without a record may have been lost.
+	err := s.CreateTag(t.Context(), "a", segment.TagConfig{UnusedBefore: now()})
+	if !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), "the pool is missing") {
+		t.Errorf("CreateTag() in a missing pool = %v", err)
+	}
+	_, err = s.Take(t.Context(), segment.Request{Tag: "a"})
+	if !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), "the pool is missing") {
+		t.Errorf("Take() in a missing pool = %v", err)
+	}
+	if n := c.Exists(t.Context(), tagsKey(redis.DefaultPool)).Val(); n != 0 {
+		t.Error("a refused call has created the pool")
+	}
+	first("declared", time.Time{}, 7)
+	first("before the pool", now().Add(-time.Hour), 1007)
+	first("soon after", now(), 1007) // a former primary may have created it
+	step(30 * time.Second)
+	first("30 s after", now(), 1007)
+	step(10 * time.Second)
+	first("40 s after", now(), 7)
+	first("40 s after, unused since the beginning", now().Add(-40*time.Second), 1007)
+	step(time.Hour)
+	first("after an hour", now().Add(-time.Minute), 7)
+	before := now()
+	server.Kill()
+	server.Restart()
+	first("the history changed just now", before, 1007)
+	server.Kill()
+	server.Restart()
+	first("in the future", now().Add(time.Hour), 1007)
+	server.Kill()
+	server.Restart()
+	first("declared after a change", time.Time{}, 7) // records the change
+	first("the change was recorded by CreateTag", before, 1007)
+	step(time.Minute)
+	server.Kill()
+	server.Restart()
+	before = now()
+	take(t, s, segment.Request{Tag: "declared"}) // records the change
+	since, _ := strconv.ParseInt(c.HGet(t.Context(), tagsKey(redis.DefaultPool), "since").Val(), 10, 64)
+	if d := time.UnixMilli(since).Sub(before); d < -time.Second || d > time.Minute {
+		t.Errorf("the history changed at %v, want %v", time.UnixMilli(since), before)
+	}
+	first("the change was recorded by Take", before.Add(-time.Second), 1007)
+	step(time.Minute)
+	first("a minute later", now(), 7)
+	first("a minute later, in the future", now().Add(time.Hour), 7)
+	server.MustCommand("FLUSHALL")
+	if err := s.CreateTag(t.Context(), "declared", segment.TagConfig{UnusedBefore: now()}); !errors.Is(err, segment.ErrNoTag) {
+		t.Errorf("CreateTag() after FLUSHALL = %v", err)
+	}
+}
+
+// Two losses in a row: the server has lost the first range after a change of the history, together with the record of
+// the change. The next change leads to the same numbers: this is a limit, which the package documentation states. Processes that remember
+// are not affected.
+func TestTwoLosses(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	c := goredis.NewClient(&goredis.Options{Addr: server.Address()})
+	t.Cleanup(func() { c.Close() })
+	s := redis.New(c, redis.WithFailoverGap(1000))
+	createTag(t, s, "x", segment.TagConfig{Step: 10})
+	server.MustCommand("SAVE")
+	restart := func() {
+		server.Kill()
+		server.Restart()
+	}
+	restart()
+	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: 1001, Length: 10, Step: 10})
+	restart()
+	if _, err := s.Take(t.Context(), segment.Request{Tag: "x", AtLeast: 1011}); !errors.Is(err, segment.ErrSetBack) {
+		t.Errorf("Take() of a process that remembers = %v, want ErrSetBack", err)
+	}
+	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: 1001, Length: 10, Step: 10})
+}
