@@ -1,37 +1,43 @@
 -- Creates a tag. It comes after tags.lua.
--- ARGV: the tag; its first number; that number plus the failover gap, or '' if there is no such number; the step; the description; the
--- time before which nobody can have created the tag, in milliseconds, or ''; how many milliseconds after a change of the history
--- a former primary may still have created it.
--- Reply: 'created', 'no pool', 'exhausted'; or 'exists' and the counter; or 'damaged', a field and its value.
-local tag = ARGV[1]
-local poolHistory, since, counter, step, history = unpack(redis.call('HMGET', KEYS[1],
-	'history', 'since', 'next:' .. tag, 'step:' .. tag, 'history:' .. tag))
+-- ARGV: the failover gap; the tag; its first number; the step; the description; the time before which nobody can have created
+-- the tag, in milliseconds, or ''; how many milliseconds after a change of the history a former primary may still have
+-- created it.
+-- Reply: 'created', 'no pool'; or 'exhausted', the first number and how many numbers would have been skipped; or 'exists' and the
+-- counter; or 'damaged', a field and its value.
+local tag, start = ARGV[2], ARGV[3]
+local counter, step, skipped = unpack(redis.call('HMGET', KEYS[1], 'next:' .. tag, 'step:' .. tag, 'skip:' .. tag))
 if counter then
 	return {'exists', counter}
 end
-if step or history then -- somebody has deleted the counter
+if step or skipped then -- somebody has deleted the counter
 	return {'damaged', 'next:' .. tag, ''}
 end
-since = tonumber(since or '')
-if poolHistory ~= server or not since then
-	since = now
-end
-local first = ARGV[2]
+local jump = 0
 if ARGV[6] ~= '' then
-	if not poolHistory then
+	if not history then
 		return {'no pool'}
 	end
-	if math.min(tonumber(ARGV[6]), now) <= since + tonumber(ARGV[7]) then
-		first = ARGV[3]
+	-- The tag may have existed on a server that has changed since then. It skips what tags have skipped since.
+	local unusedBefore = math.min(tonumber(ARGV[6]), now) - tonumber(ARGV[7])
+	for changed, before in string.gmatch(changes or '', '(%d+)=(%d+)') do
+		if tonumber(changed) >= unusedBefore then
+			jump = math.max(skip - tonumber(before), 0)
+			break
+		end
 	end
 end
-if first == '' then
-	return {'exhausted'}
+if difference(maxCounter, start) - jump < 1 then
+	return {'exhausted', start, decimal(jump)}
 end
-local fields = {'next:' .. tag, first, 'step:' .. tag, ARGV[4], 'history:' .. tag, server, 'history', server, 'since', decimal(since)}
+for _, text in ipairs({'step:' .. tag, ARGV[4], 'skip:' .. tag, decimal(skip), 'next:' .. tag, start}) do
+	fields[#fields + 1] = text
+end
 if ARGV[5] ~= '' then
 	fields[#fields + 1] = 'description:' .. tag
 	fields[#fields + 1] = ARGV[5]
 end
 redis.call('HSET', KEYS[1], unpack(fields))
+if jump > 0 then
+	redis.call('HINCRBY', KEYS[1], 'next:' .. tag, decimal(jump))
+end
 return {'created'}

@@ -4,8 +4,8 @@ import (
 	"context"
 	_ "embed" // for the scripts
 	"fmt"
-	"math"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,8 +16,8 @@ import (
 // DefaultFailoverGap is the failover gap if WithFailoverGap is not used.
 const DefaultFailoverGap = 1_000_000
 
-// maxFailoverGap is the greatest gap: the scripts add it to a step, as Lua numbers, which have 53 bits.
-const maxFailoverGap = 1 << 40
+// maxFailoverGap is the greatest gap: the scripts calculate with the sum of all gaps as Lua numbers, which have 53 bits.
+const maxFailoverGap = 1 << 32
 
 // fencing is how long after a change of the history CreateTag assumes that a former primary may still have created a tag.
 const fencing = workerassign.DefaultFencing + workerassign.DefaultSkew
@@ -33,11 +33,12 @@ var (
 
 var _ segment.Creator = (*Store)(nil)
 
-// WithFailoverGap sets how many numbers of a tag are skipped when the history is another one than at the tag's
-// last change: 0 to 1<<40, the default is DefaultFailoverGap. It must be greater than the count of the tag's numbers that the
-// server may have lost, plus those that a former primary hands out until it is fenced; otherwise numbers
-// repeat. 0 turns it off: after a loss numbers repeat, except in processes that remember more than the server does, whose
-// Take returns a *segment.SetBackError. All processes of a pool must have the same gap. It has an effect on Take and CreateTag only.
+// WithFailoverGap sets how many numbers each tag skips after a change of the history: n, and n/10 for each second from the
+// pool's last write that the server still has to the first one after the change, modulo 1000 s. n must be 0 to 1<<32; the default
+// is DefaultFailoverGap. It must be greater than the count of a tag's numbers that the server may have lost, plus
+// those that a former primary hands out until it is fenced; otherwise numbers repeat. 0 turns the gap off: after a loss
+// numbers repeat, except in processes that remember more than the server does, whose Take returns a
+// *segment.SetBackError. All processes of a pool must have the same gap. It has an effect on Take and CreateTag only.
 func WithFailoverGap(n int64) Option {
 	return option(func(s *Store) {
 		if n < 0 || n > maxFailoverGap {
@@ -55,34 +56,29 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 	if err := r.Validate(); err != nil {
 		return segment.Range{}, err
 	}
-	reply, err := s.runTags(ctx, s.take, []any{r.Tag, r.Size, r.AtLeast, s.failoverGap, max(r.AtLeast-s.failoverGap, 0)})
+	reply, err := s.runTags(ctx, s.take, []any{s.failoverGap, r.Tag, r.Size, r.AtLeast})
 	if err != nil {
 		return segment.Range{}, s.tagError("take a range of", r.Tag, err)
 	}
 	if reply[0] == "no tag" {
 		return segment.Range{}, s.noTag(r.Tag, len(reply) > 1 && reply[1] == "")
 	}
-	if err := s.tagReplyError(reply); err != nil {
-		return segment.Range{}, err
-	}
-	n, err := parseNumbers(reply[1:])
-	switch {
-	case err != nil || len(n) < 2 || n[0] > math.MaxInt64-n[1] && reply[0] != "exhausted":
-		return segment.Range{}, s.wrongReply(reply)
-	case reply[0] == "set back":
+	switch n, err := parseNumbers(reply[1:]); {
+	case err != nil:
+	case reply[0] == "range" && len(n) == 4:
+		return segment.Range{First: n[0] + n[1], Length: n[2], Stride: 1, Step: n[3]}, nil
+	case reply[0] == "set back" && len(n) == 2:
 		return segment.Range{}, &segment.SetBackError{Tag: r.Tag, Counter: n[0] + n[1], AtLeast: r.AtLeast}
-	case reply[0] == "exhausted":
+	case reply[0] == "exhausted" && len(n) == 2:
 		return segment.Range{}, s.exhausted(r.Tag, n[0], n[1])
-	case reply[0] != "range" || len(n) != 4:
-		return segment.Range{}, s.wrongReply(reply)
 	}
-	return segment.Range{First: n[0] + n[1], Length: n[2], Stride: 1, Step: n[3]}, nil
+	return segment.Range{}, s.tagReplyError(reply)
 }
 
 // CreateTag implements segment.Creator. It sends the command once. The first tag of a pool requires a TagConfig whose
-// UnusedBefore is the zero time: a pool that is missing may have been lost, with its tags. A tag with another UnusedBefore begins
-// at Start plus the failover gap if the history has changed since then, or less than 35 s before: for so long a
-// former primary may have gone on creating tags.
+// UnusedBefore is the zero time: a pool that is missing may have been lost, with its tags. If the history has changed after
+// UnusedBefore, or less than 35 s before, the tag may have existed: for so long a former primary may have gone on creating
+// tags. The tag then begins at Start plus what existing tags have skipped in this time (WithFailoverGap). The creation of the pool counts as a change.
 func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) error {
 	if err := segment.CheckTag(tag); err != nil {
 		return err
@@ -91,14 +87,11 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 	if err != nil {
 		return err
 	}
-	afterGap, unusedBefore := "", ""
-	if c.Start <= segment.MaxNumber-s.failoverGap {
-		afterGap = strconv.FormatInt(c.Start+s.failoverGap, 10)
-	}
+	unusedBefore := ""
 	if !c.UnusedBefore.IsZero() {
 		unusedBefore = strconv.FormatInt(c.UnusedBefore.UnixMilli(), 10)
 	}
-	reply, err := s.runTags(ctx, s.createTag, []any{tag, c.Start, afterGap, c.Step, c.Description, unusedBefore, fencing.Milliseconds()})
+	reply, err := s.runTags(ctx, s.createTag, []any{s.failoverGap, tag, c.Start, c.Step, c.Description, unusedBefore, fencing.Milliseconds()})
 	if err != nil {
 		return s.tagError("create", tag, err)
 	}
@@ -106,16 +99,15 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 	case "created":
 		return nil
 	case "exists":
-		return fmt.Errorf("%w: %q in %s: its next number is %q", segment.ErrTagExists, tag, s, reply[1:])
+		return fmt.Errorf("%w: %q in %s: its next number is %s", segment.ErrTagExists, tag, s, strings.Join(reply[1:], " "))
 	case "no pool":
 		return s.noTag(tag, true)
 	case "exhausted":
-		return s.exhausted(tag, c.Start, s.failoverGap)
+		if n, err := parseNumbers(reply[1:]); err == nil && len(n) == 2 {
+			return s.exhausted(tag, n[0], n[1])
+		}
 	}
-	if err := s.tagReplyError(reply); err != nil {
-		return err
-	}
-	return s.wrongReply(reply)
+	return s.tagReplyError(reply)
 }
 
 // runTags runs a script on the pool's tags, once, and returns the texts of its reply, of which there is at least one.

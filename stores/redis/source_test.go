@@ -73,9 +73,12 @@ func TestTake(t *testing.T) {
 	wantTake(t, s, segment.Request{Tag: "orders", Size: 1}, segment.Range{First: 1007 + segment.MaxStep, Length: 1, Step: 1000})
 }
 
+// maxGapBits is the length of the greatest failover gap.
+const maxGapBits = 32
+
 // Counters are exact to 63 bits, around the bounds of 9 digits and of 53 bits, at which the scripts' arithmetic might fail.
 func TestExactNumbers(t *testing.T) {
-	s, c, pool := newStore(t, redis.WithFailoverGap(1<<40))
+	s, c, pool := newStore(t, redis.WithFailoverGap(1<<maxGapBits))
 	createTag(t, s, "x", segment.TagConfig{})
 	set := func(field, value string) {
 		t.Helper()
@@ -83,21 +86,17 @@ func TestExactNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server := c.HGet(t.Context(), tagsKey(pool), "history:x").Val()
 	for _, n := range []int64{0, 1, 9, 10, 999_999_999, 1_000_000_000, 1_000_000_001, 1<<53 - 1, 1 << 53, 1<<53 + 1, 999_999_999_999_999_999,
-		1_000_000_000_000_000_000, 1<<62 + 1, math.MaxInt64 - 1<<42, math.MaxInt64 - 1<<41 - 1} {
-		for _, history := range []string{server, "another"} {
-			gap := int64(0)
-			if history != server {
-				gap = 1 << 40
-			}
+		1_000_000_000_000_000_000, 1<<62 + 1, math.MaxInt64 - 1<<42, math.MaxInt64 - 1<<40 - 1<<maxGapBits - 1} {
+		for _, gap := range []int64{0, 1 << maxGapBits} {
+			skipped := strconv.FormatInt(1<<maxGapBits-gap, 10)
 			for d := int64(-2); d <= 2; d++ {
 				atLeast := n + gap + d
 				if atLeast < 0 {
 					continue
 				}
 				set("next:x", strconv.FormatInt(n, 10))
-				set("history:x", history)
+				set("skip:x", skipped)
 				r := segment.Request{Tag: "x", Size: 1 << 40, AtLeast: atLeast}
 				if d <= 0 {
 					wantTake(t, s, r, segment.Range{First: n + gap, Length: 1 << 40, Step: 1000})
@@ -111,9 +110,9 @@ func TestExactNumbers(t *testing.T) {
 				if !errors.As(err, &setBack) || *setBack != (segment.SetBackError{Tag: "x", Counter: n + gap, AtLeast: atLeast}) {
 					t.Errorf("with the counter %d Take(%+v) = %v, want a SetBackError", n, r, err)
 				}
-				got := c.HMGet(t.Context(), tagsKey(pool), "next:x", "history:x").Val()
-				if got[0] != strconv.FormatInt(n, 10) || got[1] != history {
-					t.Errorf("a refused Take has changed %d and %q to %v", n, history, got)
+				got := c.HMGet(t.Context(), tagsKey(pool), "next:x", "skip:x").Val()
+				if got[0] != strconv.FormatInt(n, 10) || got[1] != skipped {
+					t.Errorf("a refused Take has changed %d and %q to %v", n, skipped, got)
 				}
 			}
 		}
@@ -136,9 +135,9 @@ func TestExhausted(t *testing.T) {
 	createTag(t, s, "last", segment.TagConfig{Start: segment.MaxNumber})
 	wantTake(t, s, segment.Request{Tag: "last"}, segment.Range{First: segment.MaxNumber, Length: 1, Step: 1000})
 	for counter, want := range map[int64]int64{math.MaxInt64 - 11: 1, math.MaxInt64 - 10: 0, math.MaxInt64: 0} { // with a gap
-		c.HSet(t.Context(), tagsKey(pool), "next:x", counter, "history:x", "another")
+		c.HSet(t.Context(), tagsKey(pool), "next:x", counter, "skip:x", 0)
 		got, err := s.Take(t.Context(), segment.Request{Tag: "x"})
-		if got.Length != want || want == 0 && (!errors.Is(err, segment.ErrExhausted) || !strings.Contains(err.Error(), "gap 10")) {
+		if got.Length != want || want == 0 && (!errors.Is(err, segment.ErrExhausted) || !strings.Contains(err.Error(), "plus 10 that are skipped")) {
 			t.Errorf("with the counter %d and another history Take() = %+v, %v", counter, got, err)
 		}
 	}
@@ -154,7 +153,10 @@ func TestDamagedTag(t *testing.T) {
 	createTag(t, s, "x", segment.TagConfig{})
 	good := c.HGetAll(t.Context(), tagsKey(pool)).Val()
 	values := []string{"", "-1", "+1", " 1", "1 ", "01", "1.0", "1e3", "0x10", "nan", "inf", "9223372036854775808", "10000000000000000000", strings.Repeat("9", 400), "1\n", "x", "-"}
-	for field, values := range map[string][]string{"next:x": values, "step:x": append(values, "0", "1099511627777")} {
+	for field, values := range map[string][]string{
+		"next:x": values, "step:x": append(values[:len(values):len(values)], "0", "1099511627777"),
+		"skip:x": values, "skip": append(values[:len(values):len(values)], "2251799813685249"),
+	} {
 		for _, value := range values {
 			c.HSet(t.Context(), tagsKey(pool), field, value)
 			for _, r := range []segment.Request{{Tag: "x"}, {Tag: "x", Size: 1, AtLeast: 1}} {
@@ -163,6 +165,10 @@ func TestDamagedTag(t *testing.T) {
 					t.Errorf("with %s %q Take() = %v, want ErrSource", field, value, err)
 				}
 			}
+		}
+		if field == "skip:x" { // without it, all is skipped
+			c.HSet(t.Context(), tagsKey(pool), good)
+			continue
 		}
 		c.HDel(t.Context(), tagsKey(pool), field)
 		_, err := s.Take(t.Context(), segment.Request{Tag: "x"})
@@ -193,10 +199,10 @@ func TestDamagedTag(t *testing.T) {
 func TestInvalidRequests(t *testing.T) {
 	c := connect(t, "127.0.0.1:1")
 	for name, s := range map[string]*redis.Store{
-		"the failover gap is -1":            redis.New(c, redis.WithFailoverGap(-1)),
-		"the failover gap is 1099511627777": redis.New(c, redis.WithFailoverGap(1<<40+1)),
-		"the client is nil":                 redis.New(nil),
-		"not made by New":                   new(redis.Store),
+		"the failover gap is -1":         redis.New(c, redis.WithFailoverGap(-1)),
+		"the failover gap is 4294967297": redis.New(c, redis.WithFailoverGap(1<<maxGapBits+1)),
+		"the client is nil":              redis.New(nil),
+		"not made by New":                new(redis.Store),
 	} {
 		_, err := s.Take(t.Context(), segment.Request{Tag: "x"})
 		for _, err := range []error{err, s.CreateTag(t.Context(), "x", segment.TagConfig{})} {

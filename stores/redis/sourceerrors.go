@@ -23,7 +23,7 @@ func (s *Store) tagError(action, tag string, err error) error {
 	return text
 }
 
-// tagReplyError returns the error of a reply that concerns the server or a damaged record, or nil.
+// tagReplyError returns the error of a reply that concerns the server or a damaged record, or that the scripts do not give.
 func (s *Store) tagReplyError(reply []string) error {
 	switch {
 	case reply[0] == "policy" && len(reply) == 2:
@@ -33,11 +33,15 @@ func (s *Store) tagReplyError(reply []string) error {
 	case reply[0] == "damaged" && len(reply) == 3:
 		return s.damagedTag(reply[1], reply[2])
 	}
-	return nil
+	return s.wrongReply(reply)
 }
 
 // damagedTag returns the error for a field of the hash of tags whose value no Store has written.
 func (s *Store) damagedTag(field, value string) error {
+	if strings.HasPrefix(field, "skip") {
+		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be how many numbers were skipped after changes of the history, 0 to 2251799813685248: "+
+			"set it to the greatest value of the fields that begin with skip, with HSET", segment.ErrSource, s, field, s.tagsKey, value)
+	}
 	if strings.HasPrefix(field, "step:") {
 		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be the tag's step, 1 to %d: set it with HSET",
 			segment.ErrSource, s, field, s.tagsKey, value, int64(segment.MaxStep))
@@ -61,7 +65,7 @@ func (s *Store) exhausted(tag string, counter, gap int64) error {
 		return fmt.Errorf("%w: tag %q in %s: the next number would be %d; must be at most %d: use another tag",
 			segment.ErrExhausted, tag, s, counter, int64(segment.MaxNumber))
 	}
-	return fmt.Errorf("%w: tag %q in %s: the next number would be %d plus the failover gap %d; must be at most %d: use another tag, or a smaller gap",
+	return fmt.Errorf("%w: tag %q in %s: the next number would be %d plus %d that are skipped because the history has changed (WithFailoverGap); must be at most %d: use another tag",
 		segment.ErrExhausted, tag, s, counter, gap, int64(segment.MaxNumber))
 }
 
