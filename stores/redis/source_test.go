@@ -73,8 +73,10 @@ func TestTake(t *testing.T) {
 	wantTake(t, s, segment.Request{Tag: "orders", Size: 1}, segment.Range{First: 1007 + segment.MaxStep, Length: 1, Step: 1000})
 }
 
-// maxGapBits is the length of the greatest failover gap.
-const maxGapBits = 32
+const (
+	maxGapBits  = 32 // of the greatest failover gap
+	maxSkipBits = 51 // of the sum of all gaps
+)
 
 // Counters are exact to 63 bits, around the bounds of 9 digits and of 53 bits, at which the scripts' arithmetic might fail.
 func TestExactNumbers(t *testing.T) {
@@ -86,10 +88,11 @@ func TestExactNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	set("skip", strconv.FormatInt(1<<maxSkipBits, 10))
 	for _, n := range []int64{0, 1, 9, 10, 999_999_999, 1_000_000_000, 1_000_000_001, 1<<53 - 1, 1 << 53, 1<<53 + 1, 999_999_999_999_999_999,
-		1_000_000_000_000_000_000, 1<<62 + 1, math.MaxInt64 - 1<<42, math.MaxInt64 - 1<<40 - 1<<maxGapBits - 1} {
-		for _, gap := range []int64{0, 1 << maxGapBits} {
-			skipped := strconv.FormatInt(1<<maxGapBits-gap, 10)
+		1_000_000_000_000_000_000, 1<<62 + 1, math.MaxInt64 - 1<<52, math.MaxInt64 - 1<<40 - 1<<maxSkipBits - 1} {
+		for _, gap := range []int64{0, 1, 1 << maxGapBits, 1 << maxSkipBits} {
+			skipped := strconv.FormatInt(1<<maxSkipBits-gap, 10)
 			for d := int64(-2); d <= 2; d++ {
 				atLeast := n + gap + d
 				if atLeast < 0 {

@@ -50,6 +50,12 @@ func TestTagServerErrors(t *testing.T) {
 
 	replica := server.Replica()
 	wantTagError(t, redis.New(connect(t, replica.Address())), "READONLY")
+	// It does not answer from its data, which may be old.
+	for _, r := range []segment.Request{{Tag: "unknown"}, {Tag: "x", AtLeast: 1 << 62}} {
+		if _, err := redis.New(connect(t, replica.Address())).Take(t.Context(), r); err == nil || !strings.Contains(err.Error(), "READONLY") {
+			t.Errorf("Take(%+v) on a replica = %v, want READONLY", r, err)
+		}
+	}
 	replica.Disconnect()
 	replica.MustCommand("CONFIG", "SET", "replica-serve-stale-data", "no")
 	wantTagError(t, redis.New(connect(t, replica.Address())), "MASTERDOWN")

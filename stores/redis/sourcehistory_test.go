@@ -138,6 +138,10 @@ func TestTagChanges(t *testing.T) {
 	if got := fmt.Sprint(take(t, s, segment.Request{Tag: "day"}).First - 1); got != skip {
 		t.Errorf("a tag that may have existed before all changes begins at %s, want %s", got, skip)
 	}
+	// Changes before the tag can have existed do not count.
+	c.HSet(t.Context(), tagsKey(pool), "skip", 70_000, "changes", fmt.Sprintf("1=0 2=1000 %d=50000 %[1]d=60000", time.Now().UnixMilli()))
+	createTag(t, s, "today", segment.TagConfig{UnusedBefore: time.Now().Add(-time.Minute)})
+	wantTake(t, s, segment.Request{Tag: "today", Size: 1}, segment.Range{First: 20_001, Length: 1, Step: 1000})
 }
 
 // Losses in a row: the server has lost the first ranges after a change of the history, together with the record of
