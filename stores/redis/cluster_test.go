@@ -47,8 +47,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A range is taken once also where the tags move to another node of the cluster: the redirections MOVED and ASK are followed. The other
-// node has another history, so the gap is added once.
+// A range is taken once also where the tags move to another node of the cluster: the redirections MOVED and ASK are
+// followed. The other node has another history, so the gap is added once.
 func TestTagClusterMove(t *testing.T) {
 	a, b := redistest.Start(t, "--cluster-enabled", "yes"), redistest.Start(t, "--cluster-enabled", "yes")
 	host, port, _ := strings.Cut(b.Address(), ":")

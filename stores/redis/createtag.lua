@@ -1,9 +1,9 @@
 -- Creates a tag. It comes after tags.lua.
--- ARGV: the failover gap; the tag; its first number; the step; the description; the time before which nobody can have created
--- the tag, in milliseconds, or ''; how many milliseconds after a change of the history a former primary may still have
--- created it.
--- Reply: 'created', 'no pool'; or 'exhausted', the first number and how many numbers would have been skipped; or 'exists' and the
--- counter; or 'damaged', a field and its value.
+-- ARGV: the failover gap; the tag; its first number; the step; the description; the time before which nobody can
+-- have created the tag, in milliseconds, or ''; how many milliseconds after a change of the history a former
+-- primary may still have created it.
+-- Reply: 'created', 'no pool'; or 'exhausted', the first number and how many numbers would have been skipped; or
+-- 'exists' and the counter; or 'damaged', a field and its value.
 local tag, start = ARGV[2], ARGV[3]
 local counter, step, skipped = unpack(redis.call('HMGET', KEYS[1], 'next:' .. tag, 'step:' .. tag, 'skip:' .. tag))
 if counter then

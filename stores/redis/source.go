@@ -33,12 +33,13 @@ var (
 
 var _ segment.Creator = (*Store)(nil)
 
-// WithFailoverGap sets how many numbers each tag skips after a change of the history: n, and n/10 for each second from the
-// pool's last write that the server still has to the first one after the change, modulo 1000 s. n must be 0 to 1<<32; the default
-// is DefaultFailoverGap. It must be greater than the count of a tag's numbers that the server may have lost, plus
-// those that a former primary hands out until it is fenced; otherwise numbers repeat. 0 turns the gap off: after a loss
-// numbers repeat, except in processes that remember more than the server does, whose Take returns a
-// *segment.SetBackError. All processes of a pool must have the same gap. It has an effect on Take and CreateTag only.
+// WithFailoverGap sets how many numbers each tag skips after a change of the history: n, and n/10 for each second
+// from the pool's last write that the server still has to the first one after the change, modulo 1000 s. n must be
+// 0 to 1<<32; the default is DefaultFailoverGap. It must be greater than the count of a tag's numbers that the
+// server may have lost, plus those that a former primary hands out until it is fenced; otherwise numbers repeat. 0
+// turns the gap off: after a loss numbers repeat, except in processes that remember more than the server does,
+// whose Take returns a *segment.SetBackError. All processes of a pool must have the same gap. It has an effect on
+// Take and CreateTag only.
 func WithFailoverGap(n int64) Option {
 	return option(func(s *Store) {
 		if n < 0 || n > maxFailoverGap {
@@ -75,10 +76,11 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 	return segment.Range{}, s.tagReplyError(reply)
 }
 
-// CreateTag implements segment.Creator. It sends the command once. The first tag of a pool requires a TagConfig whose
-// UnusedBefore is the zero time: a pool that is missing may have been lost, with its tags. If the history has changed after
-// UnusedBefore, or less than 35 s before, the tag may have existed: for so long a former primary may have gone on creating
-// tags. The tag then begins at Start plus what existing tags have skipped in this time (WithFailoverGap). The creation of the pool counts as a change.
+// CreateTag implements segment.Creator. It sends the command once. The first tag of a pool requires a TagConfig
+// whose UnusedBefore is the zero time: a pool that is missing may have been lost, with its tags. If the history has
+// changed after UnusedBefore, or less than 35 s before, the tag may have existed: for so long a former primary may
+// have gone on creating tags. The tag then begins at Start plus what existing tags have skipped in this time
+// (WithFailoverGap). The creation of the pool counts as a change.
 func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) error {
 	if err := segment.CheckTag(tag); err != nil {
 		return err

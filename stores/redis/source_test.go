@@ -78,7 +78,8 @@ const (
 	maxSkipBits = 51 // of the sum of all gaps
 )
 
-// Counters are exact to 63 bits, around the bounds of 9 digits and of 53 bits, at which the scripts' arithmetic might fail.
+// Counters are exact to 63 bits, around the bounds of 9 digits and of 53 bits, at which the scripts' arithmetic
+// might fail.
 func TestExactNumbers(t *testing.T) {
 	s, c, pool := newStore(t, redis.WithFailoverGap(1<<maxGapBits))
 	createTag(t, s, "x", segment.TagConfig{})

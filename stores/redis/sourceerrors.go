@@ -23,7 +23,8 @@ func (s *Store) tagError(action, tag string, err error) error {
 	return text
 }
 
-// tagReplyError returns the error of a reply that concerns the server or a damaged record, or that the scripts do not give.
+// tagReplyError returns the error of a reply that concerns the server or a damaged record, or that the scripts do
+// not give.
 func (s *Store) tagReplyError(reply []string) error {
 	switch {
 	case reply[0] == "policy" && len(reply) == 2:

@@ -68,7 +68,8 @@ func TestTagServerErrors(t *testing.T) {
 	wantTagError(t, redis.New(panicking), "panicked: in a hook")
 }
 
-// The user of the documentation can take ranges and create tags, also after a change of the history. Other users are told what they lack.
+// The user of the documentation can take ranges and create tags, also after a change of the history. Other users
+// are told what they lack.
 func TestTagPermissions(t *testing.T) {
 	server := redistest.Start(t)
 	user := func(name string, rights ...string) *redis.Store {

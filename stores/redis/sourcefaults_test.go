@@ -27,8 +27,8 @@ import (
 // takerEnv is the address of the server, in the environment of the processes that TestTagProcesses starts.
 const takerEnv = "RINGUID_TEST_TAKER"
 
-// Several processes with several goroutines take ranges of one tag, with several sizes: no number comes twice, and none is
-// left out. RINGUID_FULL starts 64 processes with 8 goroutines each.
+// Several processes with several goroutines take ranges of one tag, with several sizes: no number comes twice, and
+// none is left out. RINGUID_FULL starts 64 processes with 8 goroutines each.
 func TestTagProcesses(t *testing.T) {
 	processes, goroutines, ranges := 4, 8, 100
 	if os.Getenv(fleettest.FullEnv) != "" {
@@ -209,8 +209,9 @@ func TestTagPausedServer(t *testing.T) {
 	ts.check(t, true)
 }
 
-// A reply that is lost leaves a gap of exactly one range: the command is sent once, also by a client with many retries, and is never taken for
-// one that was not executed. A request that is lost changes nothing. One that arrives late leaves a gap.
+// A reply that is lost leaves a gap of exactly one range: the command is sent once, also by a client with many
+// retries, and is never taken for one that was not executed. A request that is lost changes nothing. One that
+// arrives late leaves a gap.
 func TestTagLostReplies(t *testing.T) {
 	server := redistest.Start(t)
 	p := newProxy(t, server.Address())

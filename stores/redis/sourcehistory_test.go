@@ -73,8 +73,8 @@ func TestTagFailover(t *testing.T) {
 	}
 }
 
-// wantGap takes a range after a change of the history, and fails the test unless it begins a gap beyond next. It returns the end of the
-// range.
+// wantGap takes a range after a change of the history, and fails the test unless it begins a gap beyond next. It
+// returns the end of the range.
 func wantGap(t testing.TB, s segment.Source, r segment.Request, next, gap int64) int64 {
 	t.Helper()
 	got := take(t, s, r)
@@ -84,7 +84,8 @@ func wantGap(t testing.TB, s segment.Source, r segment.Request, next, gap int64)
 	return got.First + got.Length
 }
 
-// A change of the history adds the gap once for each tag, in the same step as the range. A refused Take does not record it.
+// A change of the history adds the gap once for each tag, in the same step as the range. A refused Take does not
+// record it.
 func TestTagHistory(t *testing.T) {
 	server := redistest.Start(t)
 	c := connect(t, server.Address())
@@ -142,6 +143,28 @@ func TestTagChanges(t *testing.T) {
 	c.HSet(t.Context(), tagsKey(pool), "skip", 70_000, "changes", fmt.Sprintf("1=0 2=1000 %d=50000 %[1]d=60000", time.Now().UnixMilli()))
 	createTag(t, s, "today", segment.TagConfig{UnusedBefore: time.Now().Add(-time.Minute)})
 	wantTake(t, s, segment.Request{Tag: "today", Size: 1}, segment.Range{First: 20_001, Length: 1, Step: 1000})
+}
+
+// The gap grows with the time since the last write, and never becomes smaller than the gap.
+func TestGapGrows(t *testing.T) {
+	server := redistest.StartWithClock(t)
+	s := redis.New(connect(t, server.Address()), redis.WithFailoverGap(1000))
+	createTag(t, s, "x", segment.TagConfig{Step: 10})
+	next := take(t, s, segment.Request{Tag: "x"}).First + 10
+	offset := time.Duration(0)
+	for _, tt := range []struct{ step, counts time.Duration }{
+		{time.Minute, time.Minute}, {900 * time.Second, 900 * time.Second}, {1070 * time.Second, 70 * time.Second}, {-time.Hour, 0},
+	} {
+		offset += tt.step
+		server.SetClock(offset)
+		server.MustCommand("HSET", tagsKey(redis.DefaultPool), "history", "another")
+		gap := 1000 + 1000*int64(tt.counts/time.Second)/10
+		got := take(t, s, segment.Request{Tag: "x"})
+		if got.First < next+gap || got.First > next+gap+3000 {
+			t.Errorf("%v after the last write the counter is %d further, want %d", tt.step, got.First-next, gap)
+		}
+		next = got.First + got.Length
+	}
 }
 
 // Losses in a row: the server has lost the first ranges after a change of the history, together with the record of
@@ -204,9 +227,9 @@ func TestUnusedBefore(t *testing.T) {
 	first("declared", time.Time{}, 7)
 	first("before the pool", now().Add(-time.Hour), 1007)
 	first("soon after", now(), 1007) // a former primary may have created it
-	step(30 * time.Second)
-	first("30 s after", now(), 1007)
-	step(10 * time.Second)
+	step(20 * time.Second)
+	first("20 s after", now(), 1007)
+	step(20 * time.Second)
 	first("40 s after", now(), 7)
 	first("40 s after, unused since the beginning", now().Add(-40*time.Second), 1007)
 	step(time.Hour)

@@ -1,10 +1,12 @@
--- The beginning of take.lua and createtag.lua: checks the role and the eviction policy, and notices a change of the history.
+-- The beginning of take.lua and createtag.lua: checks the role and the eviction policy, and notices a change of the
+-- history.
 -- KEYS: the hash of the pool's tags. ARGV[1]: the failover gap, or 0 to notice nothing.
 --
--- Fields of the pool: 'history', the server's replication ID and run ID at the last change; 'skip', how many numbers each tag of
--- the pool has to have skipped since the pool exists; 'changes', for each change of the history its time and the value of
--- 'skip' before it; 'at', the time of the last write. Times are Unix milliseconds. A tag has the value of 'skip' in
--- 'skip:<tag>' up to which it has skipped numbers. So a tag skips once for each change, also if it is used much later.
+-- Fields of the pool: 'history', the server's replication ID and run ID at the last change; 'skip', how many
+-- numbers each tag of the pool has to have skipped since the pool exists; 'changes', for each change of the history
+-- its time and the value of 'skip' before it; 'at', the time of the last write. Times are Unix milliseconds. A tag
+-- has the value of 'skip' in 'skip:<tag>' up to which it has skipped numbers. So a tag skips once for each change,
+-- also if it is used much later.
 local replication = redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then
 	return redis.error_reply('READONLY this server is a replica')
@@ -29,8 +31,8 @@ local function halves(text)
 	return tonumber(string.sub(text, 1, -10)) or 0, tonumber(string.sub(text, -9))
 end
 
--- difference returns a - b, of decimal numbers of at most 19 digits. It is exact up to 2^52. Beyond that it is at least 2^52, with
--- the right sign.
+-- difference returns a - b, of decimal numbers of at most 19 digits. It is exact up to 2^52. Beyond that it is at
+-- least 2^52, with the right sign.
 local function difference(a, b)
 	local aHigh, aLow = halves(a)
 	local bHigh, bLow = halves(b)
@@ -52,8 +54,9 @@ end
 skip = tonumber(skip or '0')
 local fields = {'at', decimal(now)} -- what every write sets
 if history ~= server and (gap > 0 or not history) then
-	-- What the server has lost was written after 'at'. Numbers that were handed out after an earlier change, of which the server
-	-- has lost the record too, are not reached, because that change was earlier, so it has skipped less.
+	-- What the server has lost was written after 'at'. Numbers that were handed out after an earlier change, of
+	-- which the server has lost the record too, are not reached, because that change was earlier, so it has skipped
+	-- less.
 	local elapsed = math.max(now - (tonumber(at or '') or now), 0) % 1000000
 	changes = (changes or '') .. ' ' .. decimal(now) .. '=' .. decimal(skip)
 	skip = skip + gap + math.floor(gap * elapsed / 10000)

@@ -1,8 +1,8 @@
 -- Reserves a range of a tag's numbers. It comes after tags.lua.
 -- ARGV: the failover gap; the tag; how many numbers, or 0 for the tag's step; AtLeast.
--- Reply: 'range', the counter before, how many numbers were skipped, how many are in the range, the step; or
--- 'no tag' and 'pool' if the pool has a record; or 'set back' or 'exhausted', the counter and how many numbers would have been
--- skipped; or 'damaged', a field and its value. Everything but 'range' has changed nothing.
+-- Reply: 'range', the counter before, how many numbers were skipped, how many are in the range, the step; or 'no
+-- tag' and 'pool' if the pool has a record; or 'set back' or 'exhausted', the counter and how many numbers would
+-- have been skipped; or 'damaged', a field and its value. Everything but 'range' has changed nothing.
 local tag, size, atLeast = ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local counter, step, skipped = unpack(redis.call('HMGET', KEYS[1], 'next:' .. tag, 'step:' .. tag, 'skip:' .. tag))
 if not counter and not step and not skipped then
