@@ -8,6 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -20,6 +21,7 @@ func TestCluster(t *testing.T) {
 	t.Cleanup(func() { c.Close() })
 	s := redis.New(c, redis.WithPool("orders"))
 	wantError(t, redis.New(connect(t, server.Address())), false, "CLUSTERDOWN")
+	wantTagError(t, redis.New(connect(t, server.Address())), "CLUSTERDOWN")
 	server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -32,12 +34,48 @@ func TestCluster(t *testing.T) {
 	if got := ids(read(t, s, workerassign.SlotQuery{Name: "n"}).Slots); len(got) != 1 || got[0] != 3 {
 		t.Errorf("the slots of the name are %v", got)
 	}
+	createTag(t, s, "x", segment.TagConfig{Step: 10})
+	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: 1, Length: 10, Step: 10})
 	// The user of the documentation.
 	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret", "+cluster|slots"}, documentedRights()...)...)
 	restricted := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, Username: "service", Password: "secret"})
 	t.Cleanup(func() { restricted.Close() })
 	read(t, redis.New(restricted, redis.WithPool("orders")), workerassign.SlotQuery{Free: 1})
+	wantTake(t, redis.New(restricted, redis.WithPool("orders")), segment.Request{Tag: "x"}, segment.Range{First: 11, Length: 10, Step: 10})
 	if text := s.String(); !strings.Contains(text, server.Address()) || !strings.Contains(text, `"orders"`) {
 		t.Errorf("the store is %q", text)
 	}
+}
+
+// A range is taken once also where the tags move to another node of the cluster: the redirections MOVED and ASK are
+// followed. The other node has another history, so the gap is added once.
+func TestTagClusterMove(t *testing.T) {
+	a, b := redistest.Start(t, "--cluster-enabled", "yes"), redistest.Start(t, "--cluster-enabled", "yes")
+	host, port, _ := strings.Cut(b.Address(), ":")
+	a.MustCommand("CLUSTER", "MEET", host, port)
+	a.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	for _, server := range []*redistest.Server{a, b} {
+		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok") ||
+			!strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_known_nodes:2"); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal(server.MustCommand("CLUSTER", "INFO"))
+			}
+		}
+	}
+	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{a.Address()}})
+	t.Cleanup(func() { c.Close() })
+	s := redis.New(c)
+	createTag(t, s, "x", segment.TagConfig{Step: 10})
+	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: 1, Length: 10, Step: 10})
+	key := tagsKey(redis.DefaultPool)
+	slot := a.MustCommand("CLUSTER", "KEYSLOT", key)
+	idA, idB := a.MustCommand("CLUSTER", "MYID"), b.MustCommand("CLUSTER", "MYID")
+	b.MustCommand("CLUSTER", "SETSLOT", slot, "IMPORTING", idA)
+	a.MustCommand("CLUSTER", "SETSLOT", slot, "MIGRATING", idB)
+	a.MustCommand("MIGRATE", host, port, key, "0", "5000")
+	first := wantGap(t, s, segment.Request{Tag: "x"}, 11, redis.DefaultFailoverGap) // by ASK
+	b.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)
+	a.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)
+	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: first, Length: 10, Step: 10}) // by MOVED
+	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: first + 10, Length: 10, Step: 10})
 }

@@ -1,9 +1,11 @@
-// Package redis keeps the worker IDs of a fleet in Redis, so that they are used again and never collide. New
-// returns a Store, which is a workerassign.SlotStore:
+// Package redis keeps the worker IDs of a fleet in Redis, so that they are used again and never collide, and the
+// counters of package segment. New returns a Store, which is a workerassign.SlotStore:
 //
 //	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:6379"})
 //	workers := workerassign.NewRecycled(redis.New(client, redis.WithPool("orders")))
 //	g, err := uid.NewCached(ctx, workers)
+//
+// and also a segment.Source and a segment.Creator: see "Segments" below.
 //
 // It requires Redis 5 or later, or Valkey; the tests run on Redis 7.0. It is a module of its own, because it
 // depends on github.com/redis/go-redis/v9.
@@ -67,7 +69,7 @@
 //     option for the first start of a fleet, and then remove it.
 //   - for a user of its own:
 //     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget
-//     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange
+//     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby
 //     A client of Redis Cluster also requires +cluster|slots, one with the option DB +select, and one with
 //     ClientName +client|setname.
 //
@@ -81,6 +83,52 @@
 //
 // # Redis Cluster
 //
-// Both keys of a pool have one hash tag, so they are on one node, and all calls go to the primary of that
+// All keys of a pool have one hash tag, so they are on one node, and all calls go to the primary of that
 // node. A pool does not become faster by more nodes; several pools do.
+//
+// # Segments
+//
+// The tags of a pool are one hash. Its fields for a tag are "next:<tag>", the next number, "step:<tag>",
+// "skip:<tag>" and "description:<tag>"; those of the pool are "history", "skip", "changes" and "at". The next
+// number of the tag orders, and how to raise it:
+//
+//	redis-cli HGET 'ringuid:{default}:tags' next:orders
+//	redis-cli HINCRBY 'ringuid:{default}:tags' next:orders 1000000
+//
+// Never lower it, and never delete a field or the hash. Take compares Request.AtLeast, raises the counter, and
+// reads the role, the history and the clock in one script; numbers are exact to 63 bits. Take and CreateTag are
+// refused on a replica, and with an eviction policy over all keys.
+//
+// Redis loses acknowledged writes, as described above. A counter that has lost writes is lower than before, and the
+// numbers in between would be handed out twice. So when the history has changed (replication ID or run ID), each
+// tag skips the gap of WithFailoverGap with its next range, and records that in the same step. The gap grows with
+// the time since the last write that the server has, because it may have lost what was written after it; so a
+// server that loses the first ranges after a change of the history, together with the record of the change, does
+// not hand them out again at the next change. Tags also skip numbers when the history changes without a loss: at
+// each restart, and when the first replica attaches to a primary. The counter is then about one to three gaps
+// further, and up to 101 gaps if the pool was not used for minutes.
+//
+// What remains (each counter in Redis has these limits, also one of INCR, with no gap at all):
+//
+//   - a failover or a restart that loses more than a gap of one tag's numbers: the ones beyond the gap are handed
+//     out twice. With appendfsync everysec a crash of the machine loses a second or two, a failover what the
+//     replica had not received. The gap must be greater than what a tag hands out in that time, in whole ranges.
+//   - two primaries: a former primary that is not fenced goes on without a gap, below the numbers of the new one.
+//     Numbers repeat as soon as it has handed out a gap. If it is restarted, or a replica attaches to it, before it
+//     is fenced, it skips the gap too, and any range may repeat. Bound the time with min-replicas-to-write 1 and
+//     min-replicas-max-lag 10, and let it start as a replica only.
+//   - a second loss within milliseconds after the first one, of the record of the first one too: what was handed
+//     out between them, up to 100 numbers for each millisecond with the default gap, does not repeat, more may. The
+//     same is true if the two changes differ by nearly a multiple of 1000 s, or if the clock of the second server
+//     is that much behind that of the first. min-replicas-to-write 1 prevents most of these losses, because a new
+//     primary then hands out nothing before it has a replica.
+//   - a server without an append-only file may lose all since its last snapshot. Set appendonly yes.
+//   - FLUSHALL, a server that starts without its data, and a hash that was deleted: all tags are missing. Take
+//     returns an error that wraps segment.ErrNoTag, and so does CreateTag with an UnusedBefore, until somebody
+//     creates a tag without it. Whoever creates tags again declares that no number from their start on was handed
+//     out: choose the start accordingly.
+//   - a copy of the hash that is older (RESTORE, COPY, SWAPDB), or a counter that was lowered, does not change the
+//     history. Only processes that remember more notice it: Take returns a *segment.SetBackError, and changes
+//     nothing. So raise counters after restoring a backup, before processes reach the server.
+//   - active-active deployments, which merge the writes of several primaries, must not be used.
 package redis

@@ -31,7 +31,7 @@ const (
 	adviceACL       = "grant the user the permissions that the documentation of package stores/redis lists (ACL SETUSER)"
 	adviceType      = "another program uses the key: delete that key, or use another pool (WithPool)"
 	adviceRestored  = "restore the pool's keys from a backup, or use another pool; see doc/fleet.md"
-	adviceClosed    = "the client was closed: close it only after the generators that use it"
+	adviceClosed    = "the client was closed: close it only after the generators that use it, and the sequences"
 	adviceLost      = "check the address in the client's options, and that the server runs"
 	adviceUnknown   = "trying again would not help: correct the cause and start again"
 )
@@ -81,29 +81,45 @@ func (s *Store) error(action string, err error) error {
 	if errors.Is(err, workerassign.ErrOption) {
 		return err
 	}
-	var fromServer redis.Error
-	if !errors.As(err, &fromServer) || errors.Is(err, redis.Nil) {
-		switch network := net.Error(nil); {
-		case errors.Is(err, redis.ErrClosed):
-			return s.permanent(err, adviceClosed)
-		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w", action, s, err)
-		case errors.As(err, &network):
-			return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w; %s", action, s, err, adviceLost)
-		}
+	advice, permanent := adviceFor(err)
+	switch {
+	case permanent:
+		return s.permanent(err, advice)
+	case advice == "":
 		return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w", action, s, err)
 	}
-	text := scriptPrefix.ReplaceAllString(fromServer.Error(), "")
-	for _, known := range serverErrors() {
-		if !strings.HasPrefix(text, known.prefix) {
-			continue
+	return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w; %s", action, s, err, advice)
+}
+
+// adviceFor returns what to do about an error of the client, or "", and whether another try would fail in the same way.
+func adviceFor(err error) (advice string, permanent bool) {
+	text := serverText(err)
+	if text == "" {
+		switch network := net.Error(nil); {
+		case errors.Is(err, redis.ErrClosed):
+			return adviceClosed, true
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			return "", false
+		case errors.As(err, &network):
+			return adviceLost, false
 		}
-		if known.permanent {
-			return s.permanent(err, known.advice)
-		}
-		return fmt.Errorf("stores/redis: cannot %s the pool of %s: %w; %s", action, s, err, known.advice)
+		return "", false
 	}
-	return s.permanent(err, adviceUnknown)
+	for _, known := range serverErrors() {
+		if strings.HasPrefix(text, known.prefix) {
+			return known.advice, known.permanent
+		}
+	}
+	return adviceUnknown, true
+}
+
+// serverText returns the text of an error that a server has returned, without what Redis 5 and 6 write before it, or "".
+func serverText(err error) string {
+	var fromServer redis.Error
+	if !errors.As(err, &fromServer) || errors.Is(err, redis.Nil) {
+		return ""
+	}
+	return scriptPrefix.ReplaceAllString(fromServer.Error(), "")
 }
 
 // permanent returns an error that another try does not fix.

@@ -61,7 +61,7 @@ func TestReplica(t *testing.T) {
 
 // documentedRights returns the rights of the user in the package documentation.
 func documentedRights() []string {
-	return strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange")
+	return strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby")
 }
 
 // The user of the documentation can do everything. Errors about permissions are permanent, and say what to do.

@@ -26,14 +26,18 @@ var (
 	writeScript string
 )
 
-// Store keeps the worker IDs of one fleet in Redis. It is a workerassign.SlotStore, and safe for concurrent
-// use. New returns one.
+// Store keeps the worker IDs of one fleet in Redis, and the counters of tags. It is a workerassign.SlotStore and a
+// segment.Creator, and safe for concurrent use. New returns one.
 type Store struct {
-	client      redis.UniversalClient
-	pool        string
-	keys        []string // the pool's hash, and the index of its slots by the time at which they become free
-	read, write *redis.Script
-	err         error // of New: an invalid argument
+	client          redis.UniversalClient
+	pool            string
+	keys            []string // the pool's hash, and the index of its slots by the time at which they become free
+	tagsKey         string   // the hash of the pool's tags
+	failoverGap     int64
+	read, write     *redis.Script
+	take, createTag *redis.Script
+	err             error  // of New: an invalid argument
+	invalid         string // the text of err
 
 	// ignoreHistory makes the store forget rule R7, in tests that show what the rule prevents.
 	ignoreHistory bool
@@ -42,7 +46,7 @@ type Store struct {
 var _ workerassign.SlotStore = (*Store)(nil)
 
 // An Option configures a Store. If its value is invalid, Read and Write return an error that wraps
-// workerassign.ErrOption.
+// workerassign.ErrOption, Take and CreateTag one that wraps segment.ErrOption.
 type Option interface{ apply(*Store) }
 
 type option func(*Store)
@@ -50,8 +54,8 @@ type option func(*Store)
 func (o option) apply(s *Store) { o(s) }
 
 // WithPool sets the name of the pool: 1 to 128 bytes without braces. Each fleet, and each format, has a pool
-// of its own. The default is DefaultPool. The keys of a pool are "ringuid:{name}:slots" and
-// "ringuid:{name}:free". The braces make sure that Redis Cluster keeps both on one node.
+// of its own. The default is DefaultPool. The keys of a pool are "ringuid:{name}:slots", "ringuid:{name}:free"
+// and "ringuid:{name}:tags". The braces make sure that Redis Cluster keeps them on one node.
 func WithPool(name string) Option {
 	return option(func(s *Store) {
 		if name == "" || len(name) > 128 || strings.ContainsAny(name, "{}") {
@@ -62,12 +66,16 @@ func WithPool(name string) Option {
 	})
 }
 
-// New returns a store on client. It does not use the server: an invalid argument is an error of Read and
-// Write that wraps workerassign.ErrOption. The client may be a client of one server, of Sentinel or of Redis
+// New returns a store on client. It does not use the server: an invalid argument is an error of the methods that
+// wraps workerassign.ErrOption or segment.ErrOption. The client may be a client of one server, of Sentinel or of Redis
 // Cluster, but not a *redis.Ring: it would change to another server, and back, without a new history. The
 // caller closes the client after the generators.
 func New(client redis.UniversalClient, opts ...Option) *Store {
-	s := &Store{client: client, pool: DefaultPool, read: redis.NewScript(readScript), write: redis.NewScript(writeScript)}
+	s := &Store{
+		client: client, pool: DefaultPool, failoverGap: DefaultFailoverGap,
+		read: redis.NewScript(readScript), write: redis.NewScript(writeScript),
+		take: redis.NewScript(tagsScript + takeScript), createTag: redis.NewScript(tagsScript + createTagScript),
+	}
 	switch c := client.(type) {
 	case nil:
 		s.setError("the client is nil; must not be nil")
@@ -90,17 +98,19 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		o.apply(s)
 	}
 	s.keys = []string{"ringuid:{" + s.pool + "}:slots", "ringuid:{" + s.pool + "}:free"}
+	s.tagsKey = "ringuid:{" + s.pool + "}:tags"
 	return s
 }
 
 // setError records the first invalid argument. Another try does not make it valid.
 func (s *Store) setError(format string, args ...any) {
 	if s.err == nil {
-		s.err = fmt.Errorf("%w: %w: stores/redis: %s", workerassign.ErrOption, workerassign.ErrPermanent, fmt.Sprintf(format, args...))
+		s.invalid = fmt.Sprintf(format, args...)
+		s.err = fmt.Errorf("%w: %w: stores/redis: %s", workerassign.ErrOption, workerassign.ErrPermanent, s.invalid)
 	}
 }
 
-// String implements workerassign.SlotStore: the addresses in the client's options, and the pool.
+// String implements workerassign.SlotStore and segment.Source: the addresses in the client's options, and the pool.
 func (s *Store) String() string {
 	if s.err != nil {
 		return "Redis"
@@ -126,7 +136,7 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 	for _, id := range q.WorkerIDs {
 		args = append(args, id)
 	}
-	reply, err := s.run(ctx, s.client, s.read, args).Slice()
+	reply, err := s.run(ctx, s.client, s.read, s.keys, args).Slice()
 	if err != nil {
 		return workerassign.PoolState{}, s.error("read", err)
 	}
@@ -237,72 +247,9 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 		}
 		args = append(args, slot.WorkerID, encodeSlot(slot), replaced)
 	}
-	written, err := s.run(ctx, once{s.client}, s.write, args).Int()
+	written, err := s.run(ctx, once{s.client}, s.write, s.keys, args).Int()
 	if err != nil {
 		return false, s.error("write", err)
 	}
 	return written == 1, nil
 }
-
-// run runs a script. It returns when ctx ends: go-redis does not end a command whose reply it waits for. The
-// goroutine of the command then ends after the client's timeouts.
-func (s *Store) run(ctx context.Context, c redis.Scripter, script *redis.Script, args []any) *redis.Cmd {
-	failed := redis.NewCmd(ctx)
-	if s.err != nil {
-		failed.SetErr(s.err)
-		return failed
-	}
-	if err := ctx.Err(); err != nil {
-		failed.SetErr(err)
-		return failed
-	}
-	done := make(chan *redis.Cmd, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil { // of a hook of the client
-				panicked := redis.NewCmd(ctx)
-				panicked.SetErr(fmt.Errorf("the client panicked: %v", p))
-				done <- panicked
-			}
-		}()
-		done <- script.Run(ctx, c, s.keys, args...)
-	}()
-	select {
-	case cmd := <-done:
-		return cmd
-	case <-ctx.Done():
-		failed.SetErr(ctx.Err())
-		return failed
-	}
-}
-
-// once runs scripts without sending a command again after a lost connection, when it is not known whether the
-// server has executed it. It follows redirections of a cluster.
-type once struct{ redis.UniversalClient }
-
-// Eval implements redis.Scripter.
-func (c once) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	return c.process(ctx, "eval", script, keys, args)
-}
-
-// EvalSha implements redis.Scripter.
-func (c once) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
-	return c.process(ctx, "evalsha", sha1, keys, args)
-}
-
-func (c once) process(ctx context.Context, command, script string, keys []string, args []any) *redis.Cmd {
-	all := []any{command, script, len(keys)}
-	for _, key := range keys {
-		all = append(all, key)
-	}
-	cmd := redis.NewCmd(ctx, append(all, args...)...)
-	cmd.SetFirstKeyPos(3)
-	c.Process(ctx, onceCmd{cmd}) // the error is in cmd
-	return cmd
-}
-
-// onceCmd is a command that is not sent again.
-type onceCmd struct{ *redis.Cmd }
-
-// NoRetry implements redis.Cmder.
-func (onceCmd) NoRetry() bool { return true }

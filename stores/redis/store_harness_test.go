@@ -27,12 +27,13 @@ func connect(t testing.TB, address string) *goredis.Client {
 func newStore(t testing.TB, opts ...redis.Option) (*redis.Store, *goredis.Client, string) {
 	c := connect(t, redistest.Address(t))
 	pool := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), rand.Uint64())
-	t.Cleanup(func() { c.Del(context.Background(), hashKey(pool), indexKey(pool)) })
+	t.Cleanup(func() { c.Del(context.Background(), hashKey(pool), indexKey(pool), tagsKey(pool)) })
 	return redis.New(c, append([]redis.Option{redis.WithPool(pool)}, opts...)...), c, pool
 }
 
 func hashKey(pool string) string  { return "ringuid:{" + pool + "}:slots" }
 func indexKey(pool string) string { return "ringuid:{" + pool + "}:free" }
+func tagsKey(pool string) string  { return "ringuid:{" + pool + "}:tags" }
 
 // read reads the pool; an error fails the test.
 func read(t testing.TB, s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
