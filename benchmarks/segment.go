@@ -1,0 +1,174 @@
+package benchmarks
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/segment"
+)
+
+// The names of subjects of package segment.
+const (
+	SequenceNext      = "Sequence.Next" // in Serial and Parallel
+	SequenceSlow      = "Sequence.Next/slow"
+	SequenceSlowAdapt = "Sequence.Next/slow/adapting"
+	SequenceLocal     = "Sequence.Local"
+	SequenceNextN     = "Sequence.NextN/64"
+	LeafNext          = "peer:Leaf"
+	LeafSlow          = "peer:Leaf/slow"
+	LeafSlowAdapt     = "peer:Leaf/slow/adapting"
+)
+
+// SegmentSerial returns the subjects of package segment that run in one goroutine, except for Sequence.Next with a source in
+// memory, which Serial has.
+func SegmentSerial() []Subject {
+	return []Subject{
+		{Name: SequenceLocal, Bench: func(b *testing.B) {
+			l := newSequence(b, 0, segment.FixedStep{}).Local()
+			for b.Loop() {
+				if _, err := l.Next(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: SequenceNextN, Bench: func(b *testing.B) {
+			s, numbers := newSequence(b, 0, segment.FixedStep{}), make([]int64, 64)
+			for b.Loop() {
+				if _, err := s.NextN(numbers); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(numbers)), "ns/uid")
+		}},
+		{Name: LeafNext, Bench: leafSerial(0, false)},
+		{Name: SequenceSlow, Bench: sequenceSerial(SlowSource, segment.FixedStep{})},
+		{Name: LeafSlow, Bench: leafSerial(SlowSource, false)},
+		{Name: SequenceSlowAdapt, Bench: sequenceSerial(SlowSource, segment.OutageStep{Outage: segment.DefaultOutage})},
+		{Name: LeafSlowAdapt, Bench: leafSerial(SlowSource, true)},
+	}
+}
+
+// SegmentParallel returns the subjects of package segment that run in GOMAXPROCS goroutines concurrently, except for
+// Sequence.Next with a source in memory, which Parallel has.
+func SegmentParallel() []Subject {
+	return []Subject{
+		{Name: SequenceLocal, Bench: func(b *testing.B) {
+			s := newSequence(b, 0, segment.FixedStep{})
+			b.RunParallel(func(pb *testing.PB) {
+				l := s.Local()
+				for pb.Next() {
+					if _, err := l.Next(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: SequenceNextN, Bench: func(b *testing.B) {
+			s := newSequence(b, 0, segment.FixedStep{})
+			const size = 64
+			b.RunParallel(func(pb *testing.PB) {
+				numbers := make([]int64, size)
+				for pb.Next() {
+					if _, err := s.NextN(numbers); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/uid")
+		}},
+		{Name: LeafNext, Bench: leafParallel(0, false)},
+		{Name: SequenceSlow, Bench: sequenceParallel(SlowSource, segment.FixedStep{})},
+		{Name: LeafSlow, Bench: leafParallel(SlowSource, false)},
+		{Name: SequenceSlowAdapt, Bench: sequenceParallel(SlowSource, segment.OutageStep{Outage: segment.DefaultOutage})},
+		{Name: LeafSlowAdapt, Bench: leafParallel(SlowSource, true)},
+	}
+}
+
+// newSequence returns a Sequence that is closed when the benchmark ends.
+func newSequence(b *testing.B, delay time.Duration, policy segment.StepPolicy) *segment.Sequence {
+	b.Helper()
+	s, err := segment.New(context.Background(), NewSource(delay), "orders", segment.WithStepPolicy(policy))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+// newLeaf returns a Leaf that is closed when the benchmark ends.
+func newLeaf(b *testing.B, delay time.Duration, adapt bool) *Leaf {
+	b.Helper()
+	l, err := NewLeaf(NewSource(delay), "orders", adapt)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(l.Close)
+	return l
+}
+
+// sequenceSerial returns a benchmark of Sequence.Next in one goroutine. Like those of Serial, it has a loop of its own, so that the loop
+// contains only the measured call.
+func sequenceSerial(delay time.Duration, policy segment.StepPolicy) func(*testing.B) {
+	return func(b *testing.B) {
+		s := newSequence(b, delay, policy)
+		for b.Loop() {
+			if _, err := s.Next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// sequenceParallel is sequenceSerial in GOMAXPROCS goroutines.
+func sequenceParallel(delay time.Duration, policy segment.StepPolicy) func(*testing.B) {
+	return func(b *testing.B) {
+		s := newSequence(b, delay, policy)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := s.Next(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+}
+
+// leafSerial returns a benchmark of Leaf in one goroutine. A call that Leaf refuses is made again, as its clients do.
+func leafSerial(delay time.Duration, adapt bool) func(*testing.B) {
+	return func(b *testing.B) {
+		l := newLeaf(b, delay, adapt)
+		for b.Loop() {
+			for {
+				if _, err := l.Next(); err == nil {
+					break
+				} else if !errors.Is(err, ErrLeafEmpty) {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// leafParallel is leafSerial in GOMAXPROCS goroutines.
+func leafParallel(delay time.Duration, adapt bool) func(*testing.B) {
+	return func(b *testing.B) {
+		l := newLeaf(b, delay, adapt)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				for {
+					if _, err := l.Next(); err == nil {
+						break
+					} else if !errors.Is(err, ErrLeafEmpty) {
+						b.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+}
