@@ -26,6 +26,7 @@ type Leaf struct {
 	current   int  // the index of the current segment
 	nextReady bool // whether the other segment was fetched
 
+	empty    atomic.Int64   // calls that found both segments used up
 	fetching atomic.Bool    // whether a thread fetches the other segment
 	pool     sync.WaitGroup // the threads
 	cancel   context.CancelFunc
@@ -81,12 +82,14 @@ func (l *Leaf) Next() (int64, error) {
 			return n, nil
 		}
 		l.awaitThread()
-		switch n, ok, err := l.change(); {
-		case ok || err != nil:
+		if n, ok, err := l.change(); ok || err != nil {
 			return n, err
 		}
 	}
 }
+
+// Empty returns how many calls found the segment used up, and the other one not fetched yet.
+func (l *Leaf) Empty() int64 { return l.empty.Load() }
 
 // take takes a number of the current segment, and lets a thread fetch the other one if that is due.
 func (l *Leaf) take() (int64, bool) {
@@ -104,6 +107,9 @@ func (l *Leaf) take() (int64, bool) {
 // awaitThread waits for the thread that fetches, if there is one, but not longer than a few spins and one pause.
 func (l *Leaf) awaitThread() {
 	for i := 0; l.fetching.Load(); i++ {
+		if i == 0 {
+			l.empty.Add(1)
+		}
 		if i == leafSpins {
 			time.Sleep(leafPause)
 			return

@@ -12,6 +12,8 @@ import (
 // The names of subjects of package segment.
 const (
 	SequenceNext      = "Sequence.Next" // in Serial and Parallel
+	SequenceCapacity  = "Sequence.Next/capacity8"
+	SequenceAdapt     = "Sequence.Next/adapting"
 	SequenceSlow      = "Sequence.Next/slow"
 	SequenceSlowAdapt = "Sequence.Next/slow/adapting"
 	SequenceLocal     = "Sequence.Local"
@@ -20,6 +22,9 @@ const (
 	LeafSlow          = "peer:Leaf/slow"
 	LeafSlowAdapt     = "peer:Leaf/slow/adapting"
 )
+
+// outage is the default policy of a Sequence.
+var outage = segment.OutageStep{Outage: segment.DefaultOutage}
 
 // SegmentSerial returns the subjects of package segment that run in one goroutine, except for Sequence.Next with a source in
 // memory, which Serial has.
@@ -42,10 +47,12 @@ func SegmentSerial() []Subject {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(numbers)), "ns/uid")
 		}},
+		{Name: SequenceCapacity, Bench: sequenceSerial(0, segment.FixedStep{}, segment.WithCapacity(8))},
+		{Name: SequenceAdapt, Bench: sequenceSerial(0, outage)},
 		{Name: LeafNext, Bench: leafSerial(0, false)},
 		{Name: SequenceSlow, Bench: sequenceSerial(SlowSource, segment.FixedStep{})},
 		{Name: LeafSlow, Bench: leafSerial(SlowSource, false)},
-		{Name: SequenceSlowAdapt, Bench: sequenceSerial(SlowSource, segment.OutageStep{Outage: segment.DefaultOutage})},
+		{Name: SequenceSlowAdapt, Bench: sequenceSerial(SlowSource, outage)},
 		{Name: LeafSlowAdapt, Bench: leafSerial(SlowSource, true)},
 	}
 }
@@ -56,6 +63,7 @@ func SegmentParallel() []Subject {
 	return []Subject{
 		{Name: SequenceLocal, Bench: func(b *testing.B) {
 			s := newSequence(b, 0, segment.FixedStep{})
+			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				l := s.Local()
 				for pb.Next() {
@@ -69,6 +77,7 @@ func SegmentParallel() []Subject {
 		{Name: SequenceNextN, Bench: func(b *testing.B) {
 			s := newSequence(b, 0, segment.FixedStep{})
 			const size = 64
+			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				numbers := make([]int64, size)
 				for pb.Next() {
@@ -80,18 +89,20 @@ func SegmentParallel() []Subject {
 			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/uid")
 		}},
+		{Name: SequenceCapacity, Bench: sequenceParallel(0, segment.FixedStep{}, segment.WithCapacity(8))},
+		{Name: SequenceAdapt, Bench: sequenceParallel(0, outage)},
 		{Name: LeafNext, Bench: leafParallel(0, false)},
 		{Name: SequenceSlow, Bench: sequenceParallel(SlowSource, segment.FixedStep{})},
 		{Name: LeafSlow, Bench: leafParallel(SlowSource, false)},
-		{Name: SequenceSlowAdapt, Bench: sequenceParallel(SlowSource, segment.OutageStep{Outage: segment.DefaultOutage})},
+		{Name: SequenceSlowAdapt, Bench: sequenceParallel(SlowSource, outage)},
 		{Name: LeafSlowAdapt, Bench: leafParallel(SlowSource, true)},
 	}
 }
 
 // newSequence returns a Sequence that is closed when the benchmark ends.
-func newSequence(b *testing.B, delay time.Duration, policy segment.StepPolicy) *segment.Sequence {
+func newSequence(b *testing.B, delay time.Duration, policy segment.StepPolicy, more ...segment.Option) *segment.Sequence {
 	b.Helper()
-	s, err := segment.New(context.Background(), NewSource(delay), "orders", segment.WithStepPolicy(policy))
+	s, err := segment.New(context.Background(), NewSource(delay), "orders", append(more, segment.WithStepPolicy(policy))...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,9 +123,9 @@ func newLeaf(b *testing.B, delay time.Duration, adapt bool) *Leaf {
 
 // sequenceSerial returns a benchmark of Sequence.Next in one goroutine. Like those of Serial, it has a loop of its own, so that the loop
 // contains only the measured call.
-func sequenceSerial(delay time.Duration, policy segment.StepPolicy) func(*testing.B) {
+func sequenceSerial(delay time.Duration, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
 	return func(b *testing.B) {
-		s := newSequence(b, delay, policy)
+		s := newSequence(b, delay, policy, more...)
 		for b.Loop() {
 			if _, err := s.Next(); err != nil {
 				b.Fatal(err)
@@ -124,9 +135,10 @@ func sequenceSerial(delay time.Duration, policy segment.StepPolicy) func(*testin
 }
 
 // sequenceParallel is sequenceSerial in GOMAXPROCS goroutines.
-func sequenceParallel(delay time.Duration, policy segment.StepPolicy) func(*testing.B) {
+func sequenceParallel(delay time.Duration, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
 	return func(b *testing.B) {
-		s := newSequence(b, delay, policy)
+		s := newSequence(b, delay, policy, more...)
+		b.ResetTimer() // New has requested two ranges
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				if _, err := s.Next(); err != nil {
@@ -158,6 +170,7 @@ func leafSerial(delay time.Duration, adapt bool) func(*testing.B) {
 func leafParallel(delay time.Duration, adapt bool) func(*testing.B) {
 	return func(b *testing.B) {
 		l := newLeaf(b, delay, adapt)
+		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				for {

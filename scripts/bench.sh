@@ -24,7 +24,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 	if [ -n "${BENCH:-}" ]; then
 		once "$BENCH" "$cpus"
 	else
-		once 'Serial|Parallel|Batch|Construct' "$cpus"
+		once 'Serial|Parallel|Batch|Construct|Tags' "$cpus"
 		once 'Growth' 1,2
 	fi
 done
@@ -33,5 +33,5 @@ step medians
 tool benchstat "$out"
 [ -z "${BENCH:-}" ] || exit 0
 
-step "latency, padding, and a busy machine"
+step "latency, padding, refills, and a busy machine"
 (cd benchmarks && GOMAXPROCS=$cpus go run ./cmd/report -bench "$out" -command 'make bench')
