@@ -55,6 +55,9 @@ const (
 	leafThreshold = 10                    // percent of a segment, after which the other one is fetched
 )
 
+// LeafThreshold is how many numbers of a segment of SegmentStep numbers are used before the other one is fetched.
+const LeafThreshold = SegmentStep * leafThreshold / 100
+
 // ErrLeafEmpty is the error of Leaf when both segments are used up, and the next one was not fetched in time. Its callers try again.
 var ErrLeafEmpty = errors.New("leaf: both segments are used up")
 

@@ -66,8 +66,7 @@ func (s *Source) String() string { return "memory" }
 // Requests returns how many requests have begun.
 func (s *Source) Requests() int64 { return s.requests.Load() }
 
-// Refilling reports whether a request is in progress at the time now, or ended less than margin before it. In that margin the
-// goroutine that has made the request stores the range.
+// Refilling reports whether a request is in progress, or ended less than margin before the time now, which is the present time.
 func (s *Source) Refilling(now time.Time, margin time.Duration) bool {
 	return s.running.Load() > 0 || now.Sub(s.start)-time.Duration(s.lastEnd.Load()) < margin
 }

@@ -157,10 +157,11 @@ rounds' ratios.
 
 The Cached generators here have the layout %s, so each run has 8,192 UIDs. The borrow bound is so large that no
 worker ID is taken during a measurement: the figures show the cost of taking UIDs, not that of the disk that stores worker IDs.
+%s is the Next of package segment: see [Segments](#segments).
 
 ![Cost of an ID](chart.svg)
 `, "`"+command+"`", runtime.Version(), runtime.GOOS, runtime.GOARCH, r.cpu, cpus, rounds,
-		"`atomic.Int64.Add`", "`time.Now`", "`"+benchmarks.StandardLayout+"`")
+		"`atomic.Int64.Add`", "`time.Now`", "`"+benchmarks.StandardLayout+"`", "`Sequence.Next`")
 	for _, g := range groups {
 		fmt.Fprintf(w, "\n## %s\n\n| | time per %s | spread | ratio to an atomic add | ratio to its limit | bound on the ratio |\n|---|---|---|---|---|---|\n", g.title, g.unit)
 		for _, s := range g.subjects {

@@ -37,7 +37,8 @@ func (r *results) writeSegments(w io.Writer) {
 Numbers of package segment. A source in memory answers at once; one of 5 ms is as slow as a database in the same data center.
 "Leaf's algorithm" is that of the segment mode of Meituan's Leaf, rebuilt in Go as its authors describe it: two segments, a
 read-write lock, and a thread that fetches the next segment after 10 %% of the current one. (Leaf itself is a server, so its callers
-also wait for the network.) wuid never asks its source again. Each benchmark takes numbers as fast as it can, so a range of 10,000
+also wait for the network.) wuid asks its source once in 2³⁶
+numbers. Each benchmark takes numbers as fast as it can, so a range of 10,000
 numbers is used up in some 20 µs. If a request takes 5 ms, the source limits the rate: 5 ms per 10,000 numbers are 500 ns
 per number. A step that adapts removes this limit.
 
