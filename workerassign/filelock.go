@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 const (
@@ -36,14 +37,14 @@ func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string)
 		if last = err; err == nil {
 			return file, nil
 		}
-		if !isAnyOf(err, errLockHeld, errLockReplaced) {
+		if !sqlstore.IsAnyOf(err, errLockHeld, errLockReplaced) {
 			return nil, err
 		}
 		if took := time.Since(begin); took > lockWarningDelay && !logged {
 			logged = true
 			log.Log(slog.LevelWarn, "workerassign: still waiting for a lock", "lock", path, "for", took.Round(time.Millisecond), "err", last)
 		}
-		sleep(ctx, backoff{initial: initialLockPause, maximum: 20 * initialLockPause}.pause(attempt)) // the loop checks the context
+		sqlstore.Sleep(ctx, sqlstore.Backoff{Initial: initialLockPause, Maximum: 20 * initialLockPause}.Pause(attempt)) // the loop checks the context
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // DefaultSpan is how far ahead Saved leases a worker ID by default.
@@ -194,7 +195,7 @@ func (l *savedLease) resume(ctx context.Context, content *lineDecoder, log *safe
 	case errors.Is(err, errSlotTaken):
 		log.Log(slog.LevelWarn, "workerassign: the lease in a file was lost; another worker ID is leased", "file", s.file.path, "err", err)
 		return false, nil
-	case ctx.Err() != nil, l.fileErr != nil, isAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew):
+	case ctx.Err() != nil, l.fileErr != nil, sqlstore.IsAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew):
 		return false, err
 	case l.begin.Before(record.slot.Until):
 		log.Log(slog.LevelWarn, "workerassign: a lease was not extended; the one in the file is used as long as it lasts",

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // A SlotFileOption configures a slot store of NewSlotFile. If its value is invalid, the store's methods
@@ -267,7 +268,7 @@ func (e permanentFileError) Unwrap() error { return e.err }
 
 // markPermanent marks an error as permanent if another try does not fix it.
 func markPermanent(err error) error {
-	if isAnyOf(err, ErrCorrupt, fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported) {
+	if sqlstore.IsAnyOf(err, ErrCorrupt, fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported) {
 		return permanentFileError{err}
 	}
 	return err

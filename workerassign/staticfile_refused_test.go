@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // A file that cannot be trusted is refused, and never replaced: Assign does not fall back to Static.
@@ -70,7 +72,7 @@ func TestStaticFileIsRefused(t *testing.T) {
 				before, _ := os.ReadFile(path)
 				for _, opts := range [][]StaticFileOption{nil, {WithNewFile()}} {
 					l, err := newTestStaticFile(path, "m", opts...).Assign(context.Background(), clockAt(start))
-					if l != nil || !isAnyOf(err, ErrCorrupt, ErrFile) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
+					if l != nil || !sqlstore.IsAnyOf(err, ErrCorrupt, ErrFile) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 						t.Errorf("after %d writes Assign() = %v, %v; want an error with the path and %q", writes, l, err, test.want)
 					}
 				}

@@ -1,4 +1,4 @@
-package workerassign
+package sqlstore
 
 import (
 	"database/sql"
@@ -10,13 +10,13 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// serverAddress returns the address in the DSN that a pool was opened with, or "" if it cannot find
+// ServerAddress returns the address in the DSN that a pool was opened with, or "" if it cannot find
 // it. Errors include it. Neither database/sql nor the driver exports the address, and many of their
 // errors lack it: those of a server that refuses an account, or that accepts a connection and does
-// not answer. So serverAddress reads private fields of *sql.DB and of the drivers go-sql-driver/mysql,
+// not answer. So ServerAddress reads private fields of *sql.DB and of the drivers go-sql-driver/mysql,
 // pgx and lib/pq by reflection. If these fields change, errors no longer include the address, and nothing
 // else changes.
-func serverAddress(db DB) (address string) {
+func ServerAddress(db DB) (address string) {
 	defer func() {
 		if recover() != nil {
 			address = ""
@@ -106,8 +106,8 @@ func hostOfDSN(dsn string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// isNilDB reports whether db is nil, a nil pointer, or a *sqlx.DB without a *sql.DB.
-func isNilDB(db DB) bool {
+// IsNilDB reports whether db is nil, a nil pointer, or a *sqlx.DB without a *sql.DB.
+func IsNilDB(db DB) bool {
 	if db == nil {
 		return true
 	}

@@ -1,4 +1,4 @@
-package workerassign
+package sqlstore
 
 import (
 	"context"
@@ -46,8 +46,8 @@ func TestServerAddress(t *testing.T) {
 		{"another DB", customDB{}, ""},
 		{"nil", (*sqlx.DB)(nil), ""},
 	} {
-		if got := serverAddress(tt.db); got != tt.want {
-			t.Errorf("serverAddress(%s) = %q, want %q", tt.name, got, tt.want)
+		if got := ServerAddress(tt.db); got != tt.want {
+			t.Errorf("ServerAddress(%s) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
@@ -57,3 +57,25 @@ type customDB struct{}
 
 func (customDB) Conn(context.Context) (*sql.Conn, error) { return nil, sql.ErrConnDone }
 func (customDB) Stats() sql.DBStats                      { return sql.DBStats{} }
+
+// Only the host of a DSN of PostgreSQL is part of errors, and never a password.
+func TestHostOfDSN(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://user:secret@db:5432/ids?sslmode=disable": "db:5432",
+		"postgresql://a:1,b:2/ids":                           "a:1,b:2",
+		"postgres://db":                                      "db",
+		"postgres://user:se@cret@db/ids":                     "db",
+		"postgres://user:sec/ret@db/ids":                     "",
+		"postgres://user:sec?ret@db/ids":                     "",
+		"postgres://user:sec#ret@db/ids":                     "",
+		"host=db port=5433 password=secret":                  "db:5433",
+		"host=/run/postgresql port=5433":                     "/run/postgresql",
+		"password='a host=secret' dbname=ids":                "",
+		`password=a\ host=secret dbname=ids`:                 "",
+		"":                                                   "",
+	} {
+		if got := hostOfDSN(dsn); got != want {
+			t.Errorf("hostOfDSN(%q) = %q, want %q", dsn, got, want)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package workerassign
+package sqlstore
 
 import (
 	"context"
@@ -7,19 +7,19 @@ import (
 )
 
 func TestBackoff(t *testing.T) {
-	b := backoff{initial: 100 * time.Millisecond, maximum: 3 * time.Second}
+	b := Backoff{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second}
 	for attempts := 1; attempts < 200; attempts++ {
-		full := b.maximum
+		full := b.Maximum
 		if attempts <= 5 {
-			full = b.initial << (attempts - 1)
+			full = b.Initial << (attempts - 1)
 		}
 		for range 50 {
-			if d := b.pause(attempts); d < full/2 || d > full {
+			if d := b.Pause(attempts); d < full/2 || d > full {
 				t.Fatalf("the pause after %d attempts is %v, want %v to %v", attempts, d, full/2, full)
 			}
 		}
 	}
-	if d := (backoff{initial: time.Hour, maximum: 200 * 365 * 24 * time.Hour}).pause(39); d <= 0 {
+	if d := (Backoff{Initial: time.Hour, Maximum: 200 * 365 * 24 * time.Hour}).Pause(39); d <= 0 {
 		t.Errorf("a long pause overflows to %v", d)
 	}
 }
@@ -32,20 +32,20 @@ func (lateContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Na
 // A deadline that has passed is the end of a context, also if a connection with that deadline reports
 // it earlier than the context: then the last attempt says nothing about the server.
 func TestEndOfContext(t *testing.T) {
-	if err := endOf(lateContext{context.Background()}); err != context.DeadlineExceeded {
+	if err := EndOf(lateContext{context.Background()}); err != context.DeadlineExceeded {
 		t.Errorf("after the deadline: %v, want %v", err, context.DeadlineExceeded)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := endOf(ctx); err != nil {
+	if err := EndOf(ctx); err != nil {
 		t.Errorf("before its end: %v", err)
 	}
 	cancel()
-	if err := endOf(ctx); err != context.Canceled {
+	if err := EndOf(ctx); err != context.Canceled {
 		t.Errorf("after its end: %v, want %v", err, context.Canceled)
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
-	if err := endOf(ctx); err != nil {
+	if err := EndOf(ctx); err != nil {
 		t.Errorf("before its deadline: %v", err)
 	}
 }
