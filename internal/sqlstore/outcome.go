@@ -21,7 +21,7 @@ func IsDuplicate(err error) bool { return hasCode(err, []string{"23505"}, 1062) 
 // IsRefused reports whether the server has refused the statement, or the driver did not send it: nothing was written, and
 // another server or another connection may accept it.
 func IsRefused(err error) bool {
-	if _, isPostgres := SQLState(err); !isPostgres && IsUnusedConn(err) {
+	if IsUnusedConn(err) && !IsRolledBack(err) && !IsDuplicate(err) {
 		return true
 	}
 	return hasCode(err, []string{"25006", "53300", "55000", "57P03"}, // a standby, or no connections
