@@ -25,7 +25,8 @@ type tableAttempt struct {
 }
 
 // errTableChanged is returned by an operation that found a row which was changed meanwhile.
-var errTableChanged = errors.New("segment: the row was changed between two statements by others, several times")
+var errTableChanged = fmt.Errorf("%w: the row was not changed although it allows that: others change it all the time, the column max_id is "+
+	"too small, or a trigger or a rule prevents it", ErrSource)
 
 // try calls f with a connection. If f fails so that nothing was written, and another connection or another try may help, it
 // calls f again. f ends its transaction, unless it returns an error of the driver.
