@@ -21,3 +21,6 @@ func classify(err error) failure {
 func maskOwnErrors(err error) error {
 	return sqlstore.Mask(err, ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased)
 }
+
+// isAnyOf reports whether err matches at least one of the targets, by errors.Is.
+func isAnyOf(err error, targets ...error) bool { return sqlstore.IsAnyOf(err, targets...) }

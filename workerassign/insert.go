@@ -175,7 +175,7 @@ func (t *assignment) readBack(ctx context.Context, begin time.Time, conn *sql.Co
 	case err == nil:
 		t.insertedAt = now
 		return nil
-	case sqlstore.IsAnyOf(err, errRowLost, errRowMissing):
+	case isAnyOf(err, errRowLost, errRowMissing):
 		return t.permanentFailure(fmt.Errorf("%w: the row with the key %d cannot be found after its insert: %w", ErrNoKey, key, err), adviceUnknown)
 	case errors.Is(err, errReadOnly):
 		return &failure{err: err, action: sqlstore.Reconnect, advice: adviceUnknown}
@@ -246,7 +246,7 @@ func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err err
 // endTransaction rolls back the transaction of an attempt that failed, so that its connection can
 // return to the pool. It discards a connection that should not be used again.
 func (d *insertDialect) endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
-	if failed.action != sqlstore.Reconnect && (sqlstore.IsServerError(failed.err) || sqlstore.IsAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
+	if failed.action != sqlstore.Reconnect && (sqlstore.IsServerError(failed.err) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
 		d.rollbackTransaction(ctx, conn)
 	} else {
 		sqlstore.DiscardConn(conn)

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
-	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // DefaultSpan is how far ahead Saved leases a worker ID by default.
@@ -75,7 +75,7 @@ func WithSpan(d time.Duration) SavedOption {
 // is still running. When the store can be reached, the second process that extends the lease finds that it is
 // lost: each extension has a fresh token, which is in the file before it is in the store.
 func Saved(r *Recycled, path string, opts ...SavedOption) Assigner {
-	s := &saved{recycled: r, machine: machineID, storeTimeout: 5 * time.Second, cfg: savedConfig{config: newConfig(), span: DefaultSpan}}
+	s := &saved{recycled: r, machine: lockedfile.MachineID, storeTimeout: 5 * time.Second, cfg: savedConfig{config: newConfig(), span: DefaultSpan}}
 	for _, o := range opts {
 		if o == nil {
 			s.cfg.setError("an option is nil; must not be nil")
@@ -195,7 +195,7 @@ func (l *savedLease) resume(ctx context.Context, content *lineDecoder, log *safe
 	case errors.Is(err, errSlotTaken):
 		log.Log(slog.LevelWarn, "workerassign: the lease in a file was lost; another worker ID is leased", "file", s.file.path, "err", err)
 		return false, nil
-	case ctx.Err() != nil, l.fileErr != nil, sqlstore.IsAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew):
+	case ctx.Err() != nil, l.fileErr != nil, isAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew):
 		return false, err
 	case l.begin.Before(record.slot.Until):
 		log.Log(slog.LevelWarn, "workerassign: a lease was not extended; the one in the file is used as long as it lasts",

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
 // A file that cannot be trusted is refused, and never replaced: Assign does not fall back to Static.
@@ -72,7 +72,7 @@ func TestStaticFileIsRefused(t *testing.T) {
 				before, _ := os.ReadFile(path)
 				for _, opts := range [][]StaticFileOption{nil, {WithNewFile()}} {
 					l, err := newTestStaticFile(path, "m", opts...).Assign(context.Background(), clockAt(start))
-					if l != nil || !sqlstore.IsAnyOf(err, ErrCorrupt, ErrFile) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
+					if l != nil || !isAnyOf(err, ErrCorrupt, ErrFile) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 						t.Errorf("after %d writes Assign() = %v, %v; want an error with the path and %q", writes, l, err, test.want)
 					}
 				}
@@ -101,8 +101,8 @@ func TestStaticFileOfAnotherMachine(t *testing.T) {
 			endProcess(l)
 		}
 	}
-	if id := machineID(); strings.ContainsAny(id, " \n") || len(id) != 0 && len(id) != 32 {
-		t.Errorf("machineID() = %q", id)
+	if id := lockedfile.MachineID(); strings.ContainsAny(id, " \n") || len(id) != 0 && len(id) != 32 {
+		t.Errorf("lockedfile.MachineID() = %q", id)
 	}
 }
 

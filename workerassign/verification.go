@@ -160,7 +160,7 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case sqlstore.IsAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
+	case isAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
 		l.lost = fmt.Errorf("%w: worker ID %d in table %s: %w: the server may have lost rows in a failover, or somebody deleted the row", ErrLeaseLost,
 			l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.server), err)
 		return time.Time{}, l.lost
@@ -190,7 +190,7 @@ func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
 		return time.Time{}, err
 	}
 	now, err = l.d.look(ctx, conn, l.WorkerID(), l.token)
-	if err == nil || sqlstore.IsAnyOf(err, errRowLost, errRowMissing) {
+	if err == nil || isAnyOf(err, errRowLost, errRowMissing) {
 		if _, rollbackErr := conn.ExecContext(ctx, sqlstore.RollbackMySQL); rollbackErr != nil {
 			sqlstore.DiscardConn(conn)
 		}
