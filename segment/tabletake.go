@@ -142,8 +142,8 @@ func (a *tableAttempt) create(ctx context.Context, tag string, c TagConfig) erro
 func (t *Table) exists(rows []tableRow, tag string) error {
 	for _, row := range rows {
 		if row.tag != tag {
-			return fmt.Errorf("%w: %s has the tag %q, which the column's collation does not distinguish from %q: "+
-				"use another name, or give the column the collation utf8mb4_bin, as in schema.sql", ErrSource, t, row.tag, tag)
+			return fmt.Errorf("%w: %q: %s has the tag %q, which the column's collation does not distinguish from it: "+
+				"use another name, or give the column the collation utf8mb4_bin, as in schema.sql", ErrTag, tag, t, row.tag)
 		}
 		return fmt.Errorf("%w: %s has the tag %q", ErrTagExists, t, tag)
 	}
