@@ -81,8 +81,8 @@ func (t *Table) result(ctx context.Context, f *tableFailure) error {
 	return fmt.Errorf("segment: %s: %w; %s", t, f.err, f.advice)
 }
 
-// ownErrors returns the errors that have a meaning for callers.
-func ownErrors() []error {
+// tableErrors returns the errors that have a meaning for callers.
+func tableErrors() []error {
 	return []error{ErrOption, ErrTag, ErrNoTag, ErrTagExists, ErrSetBack, ErrExhausted, ErrEmpty, ErrSource, ErrClosed, ErrBusy}
 }
 
@@ -94,4 +94,4 @@ func ownErrorf(format string, args ...any) error { return ownError{fmt.Errorf(fo
 
 // maskOwnErrors returns an error of the driver, or of a function that the user gave to the driver, such that errors.Is
 // matches none of this package's errors.
-func maskOwnErrors(err error) error { return sqlstore.Mask(err, ownErrors()...) }
+func maskOwnErrors(err error) error { return sqlstore.Mask(err, tableErrors()...) }
