@@ -51,6 +51,7 @@ func run(bench, into, command string, latency, padding, refills, busy time.Durat
 	}
 	results.writeGrowth(&out)
 	results.writeSegments(&out)
+	results.writeStores(&out)
 	log.Print("report: measuring calls while the next range is requested")
 	if err := writeRefills(&out, refills); err != nil {
 		return err
