@@ -13,7 +13,7 @@ import (
 // The rebuilt algorithm hands out each number once: otherwise its figures would mean nothing.
 func TestLeafUnique(t *testing.T) {
 	const goroutines, each = 4, 50_000
-	l, err := NewLeaf(NewSource(0), "orders", true)
+	l, err := NewLeaf(NewSource(SegmentStep, 0), "orders", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestLeafUnique(t *testing.T) {
 // returns an error if the other one has not arrived.
 func TestLeafRefill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := NewSource(0)
+		src := NewSource(SegmentStep, 0)
 		l, err := NewLeaf(src, "orders", false)
 		if err != nil {
 			t.Fatal(err)

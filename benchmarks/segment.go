@@ -11,7 +11,8 @@ import (
 
 // The names of subjects of package segment.
 const (
-	SequenceNext      = "Sequence.Next" // in Serial and Parallel
+	SequenceNext      = "Sequence.Next/10000"    // in Serial and Parallel
+	SequenceLong      = "Sequence.Next/10000000" // in Serial and Parallel
 	SequenceCapacity  = "Sequence.Next/capacity8"
 	SequenceAdapt     = "Sequence.Next/adapting"
 	SequenceSlow      = "Sequence.Next/slow"
@@ -26,12 +27,17 @@ const (
 // outage is the default policy of a Sequence.
 var outage = segment.OutageStep{Outage: segment.DefaultOutage}
 
+// The sources of the subjects.
+func fast() *Source { return NewSource(SegmentStep, 0) }
+func long() *Source { return NewSource(LongStep, 0) }
+func slow() *Source { return NewSource(SegmentStep, SlowSource) }
+
 // SegmentSerial returns the subjects of package segment that run in one goroutine, except for Sequence.Next with a source in
 // memory, which Serial has.
 func SegmentSerial() []Subject {
 	return []Subject{
 		{Name: SequenceLocal, Bench: func(b *testing.B) {
-			l := newSequence(b, 0, segment.FixedStep{}).Local()
+			l := newSequence(b, fast(), segment.FixedStep{}).Local()
 			for b.Loop() {
 				if _, err := l.Next(); err != nil {
 					b.Fatal(err)
@@ -39,7 +45,7 @@ func SegmentSerial() []Subject {
 			}
 		}},
 		{Name: SequenceNextN, Bench: func(b *testing.B) {
-			s, numbers := newSequence(b, 0, segment.FixedStep{}), make([]int64, 64)
+			s, numbers := newSequence(b, fast(), segment.FixedStep{}), make([]int64, 64)
 			for b.Loop() {
 				if _, err := s.NextN(numbers); err != nil {
 					b.Fatal(err)
@@ -47,12 +53,12 @@ func SegmentSerial() []Subject {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(numbers)), "ns/uid")
 		}},
-		{Name: SequenceCapacity, Bench: sequenceSerial(0, segment.FixedStep{}, segment.WithCapacity(8))},
-		{Name: SequenceAdapt, Bench: sequenceSerial(0, outage)},
+		{Name: SequenceCapacity, Bench: sequenceSerial(fast, segment.FixedStep{}, segment.WithCapacity(8))},
+		{Name: SequenceAdapt, Bench: sequenceSerial(fast, outage)},
 		{Name: LeafNext, Bench: leafSerial(0, false)},
-		{Name: SequenceSlow, Bench: sequenceSerial(SlowSource, segment.FixedStep{})},
+		{Name: SequenceSlow, Bench: sequenceSerial(slow, segment.FixedStep{})},
 		{Name: LeafSlow, Bench: leafSerial(SlowSource, false)},
-		{Name: SequenceSlowAdapt, Bench: sequenceSerial(SlowSource, outage)},
+		{Name: SequenceSlowAdapt, Bench: sequenceSerial(slow, outage)},
 		{Name: LeafSlowAdapt, Bench: leafSerial(SlowSource, true)},
 	}
 }
@@ -62,7 +68,7 @@ func SegmentSerial() []Subject {
 func SegmentParallel() []Subject {
 	return []Subject{
 		{Name: SequenceLocal, Bench: func(b *testing.B) {
-			s := newSequence(b, 0, segment.FixedStep{})
+			s := newSequence(b, fast(), segment.FixedStep{})
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				l := s.Local()
@@ -75,7 +81,7 @@ func SegmentParallel() []Subject {
 			})
 		}},
 		{Name: SequenceNextN, Bench: func(b *testing.B) {
-			s := newSequence(b, 0, segment.FixedStep{})
+			s := newSequence(b, fast(), segment.FixedStep{})
 			const size = 64
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
@@ -89,20 +95,20 @@ func SegmentParallel() []Subject {
 			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/uid")
 		}},
-		{Name: SequenceCapacity, Bench: sequenceParallel(0, segment.FixedStep{}, segment.WithCapacity(8))},
-		{Name: SequenceAdapt, Bench: sequenceParallel(0, outage)},
+		{Name: SequenceCapacity, Bench: sequenceParallel(fast, segment.FixedStep{}, segment.WithCapacity(8))},
+		{Name: SequenceAdapt, Bench: sequenceParallel(fast, outage)},
 		{Name: LeafNext, Bench: leafParallel(0, false)},
-		{Name: SequenceSlow, Bench: sequenceParallel(SlowSource, segment.FixedStep{})},
+		{Name: SequenceSlow, Bench: sequenceParallel(slow, segment.FixedStep{})},
 		{Name: LeafSlow, Bench: leafParallel(SlowSource, false)},
-		{Name: SequenceSlowAdapt, Bench: sequenceParallel(SlowSource, outage)},
+		{Name: SequenceSlowAdapt, Bench: sequenceParallel(slow, outage)},
 		{Name: LeafSlowAdapt, Bench: leafParallel(SlowSource, true)},
 	}
 }
 
 // newSequence returns a Sequence that is closed when the benchmark ends.
-func newSequence(b *testing.B, delay time.Duration, policy segment.StepPolicy, more ...segment.Option) *segment.Sequence {
+func newSequence(b *testing.B, src *Source, policy segment.StepPolicy, more ...segment.Option) *segment.Sequence {
 	b.Helper()
-	s, err := segment.New(context.Background(), NewSource(delay), "orders", append(more, segment.WithStepPolicy(policy))...)
+	s, err := segment.New(context.Background(), src, "orders", append(more, segment.WithStepPolicy(policy))...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -113,7 +119,7 @@ func newSequence(b *testing.B, delay time.Duration, policy segment.StepPolicy, m
 // newLeaf returns a Leaf that is closed when the benchmark ends.
 func newLeaf(b *testing.B, delay time.Duration, adapt bool) *Leaf {
 	b.Helper()
-	l, err := NewLeaf(NewSource(delay), "orders", adapt)
+	l, err := NewLeaf(NewSource(SegmentStep, delay), "orders", adapt)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,9 +129,9 @@ func newLeaf(b *testing.B, delay time.Duration, adapt bool) *Leaf {
 
 // sequenceSerial returns a benchmark of Sequence.Next in one goroutine. Like those of Serial, it has a loop of its own, so that the loop
 // contains only the measured call.
-func sequenceSerial(delay time.Duration, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
+func sequenceSerial(src func() *Source, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
 	return func(b *testing.B) {
-		s := newSequence(b, delay, policy, more...)
+		s := newSequence(b, src(), policy, more...)
 		for b.Loop() {
 			if _, err := s.Next(); err != nil {
 				b.Fatal(err)
@@ -135,9 +141,9 @@ func sequenceSerial(delay time.Duration, policy segment.StepPolicy, more ...segm
 }
 
 // sequenceParallel is sequenceSerial in GOMAXPROCS goroutines.
-func sequenceParallel(delay time.Duration, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
+func sequenceParallel(src func() *Source, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
 	return func(b *testing.B) {
-		s := newSequence(b, delay, policy, more...)
+		s := newSequence(b, src(), policy, more...)
 		b.ResetTimer() // New has requested two ranges
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {

@@ -85,7 +85,8 @@ func Serial() []Subject {
 				}
 			}
 		}},
-		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.3, Bench: sequenceSerial(0, segment.FixedStep{})},
+		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.3, Unguarded: true, Bench: sequenceSerial(fast, segment.FixedStep{})},
+		{Name: SequenceLong, Limit: LimitAtomicAdd, MaxRatio: 1.3, Bench: sequenceSerial(long, segment.FixedStep{})},
 		{Name: "peer:bwmarrin/snowflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
 			for b.Loop() {

@@ -8,8 +8,12 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// SegmentStep is the step of the tags that are measured.
-const SegmentStep = 10_000
+// SegmentStep is the step of the tags that are measured, and LongStep one with which requests are so rare that they do not
+// contribute to the cost of a number.
+const (
+	SegmentStep = 10_000
+	LongStep    = 10_000_000
+)
 
 // SlowSource is how long a request of the slow source takes, as one of a database in the same data center does.
 const SlowSource = 5 * time.Millisecond
@@ -26,9 +30,9 @@ type Source struct {
 	lastEnd  atomic.Int64 // when the last request ended, in nanoseconds after start
 }
 
-// NewSource returns a source whose tags have the step SegmentStep, and whose requests take the given time.
-func NewSource(delay time.Duration) *Source {
-	s := &Source{delay: delay, size: SegmentStep, start: time.Now()}
+// NewSource returns a source whose tags have the given step, and whose requests take the given time.
+func NewSource(step int64, delay time.Duration) *Source {
+	s := &Source{delay: delay, size: step, start: time.Now()}
 	s.next.Store(1)
 	return s
 }

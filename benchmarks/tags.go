@@ -12,7 +12,7 @@ const ManyTags = 10_000
 
 // OpenTags returns a Tags with the given number of tags that are open, and their names in random order. The caller must close it.
 func OpenTags(count int) (*segment.Tags, []string, error) {
-	tags, err := segment.NewTags(NewSource(0), segment.WithStepPolicy(segment.FixedStep{}))
+	tags, err := segment.NewTags(NewSource(SegmentStep, 0), segment.WithStepPolicy(segment.FixedStep{}))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -101,7 +101,7 @@ others. The limit shows how much of the difference is due to the clock, to gorou
 	pace := time.Duration(goroutines) * time.Second / refillRate
 	for range refillRounds {
 		for i, s := range subjects {
-			src := benchmarks.NewSource(benchmarks.SlowSource)
+			src := benchmarks.NewSource(benchmarks.SegmentStep, benchmarks.SlowSource)
 			next, closeAll, err := s.open(src)
 			if err != nil {
 				return err

@@ -16,6 +16,7 @@ var segmentRows = []struct {
 }{
 	{"limit `atomic.Int64.Add`", "", "", benchmarks.LimitAtomicAdd, true},
 	{"`Sequence.Next`", "memory", "10,000", benchmarks.SequenceNext, true},
+	{"`Sequence.Next`", "memory", "10,000,000", benchmarks.SequenceLong, true},
 	{"`Sequence.Next`, `WithCapacity(8)`", "memory", "10,000", benchmarks.SequenceCapacity, false},
 	{"`Sequence.Next`", "memory", "from 10,000, `OutageStep`", benchmarks.SequenceAdapt, false},
 	{"`Local.Next`", "memory", "10,000", benchmarks.SequenceLocal, false},
