@@ -1,6 +1,8 @@
--- This script creates the tables that assign worker IDs to UID generators. WORKER_NODE is for disposable
--- worker IDs. Services that use ringuid and services that use Baidu's UidGenerator can share it.
--- WORKER_POOL and WORKER_SLOT are for worker IDs that are used again, and are described further down.
+-- This script creates the tables that assign worker IDs to UID generators, and the table of segments.
+-- WORKER_NODE is for disposable worker IDs. Services that use ringuid and services that use Baidu's
+-- UidGenerator can share it. WORKER_POOL and WORKER_SLOT are for worker IDs that are used again, and
+-- leaf_alloc is for numbers without a time. They are described further down. A service that uses only one of
+-- these kinds requires only its tables.
 --
 -- You can run the script repeatedly. It creates the tables that do not exist. It does not change or
 -- drop anything. Run it in the database that the DSN of the services names. In this file that
@@ -369,3 +371,101 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
   KEY free_at (free_at_ms),
   KEY holder (holder_name)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'recycled worker IDs; times are Unix milliseconds';
+
+-- NUMBERS FROM SEGMENTS
+--   The table below holds the counters of sequences of numbers (package segment, segment.NewTable), one row for
+--   each tag. It is not connected with the tables above. It is the table of Leaf's segment mode, so services
+--   that use ringuid and Leaf's own servers can use the same tags at the same time. An existing table of Leaf
+--   can be used without changes. (Leaf's script drops the table if it exists. Do not run it again.)
+--   Servers: MariaDB 10.4 and later, MySQL 5.6, 5.7 and 8, TiDB, and Galera clusters. The storage engine must be
+--   InnoDB. The type of max_id must be BIGINT. All statements of the services must reach the primary.
+--   In a table of Leaf, tags that differ only in case or accents may be the same row, depending on the collation.
+--   ringuid uses only the exact name, and reports the other one.
+--
+-- WHAT A TAG MEANS
+--   A row is a sequence of numbers. max_id is the next number that nobody has received. A process that requires
+--   numbers increases max_id, by step or by a number that it chooses, and may then hand out the numbers from
+--   the old max_id up to the new one (exclusive). It hands them out from memory. So max_id is ahead of the
+--   numbers in use, and the numbers that a process has not used when it ends are a gap.
+--   Never lower max_id, and never change it to a smaller number by deleting a row and inserting it again: the
+--   numbers from there on are handed out a second time. Services that have received numbers of the tag notice
+--   it and refuse. Others cannot notice it. Raising max_id is always safe and leaves a gap.
+--   This query shows the tags. The latest change of a row is the latest time that some process has reserved
+--   numbers:
+--
+--       SELECT biz_tag, max_id, step, 9223372036854775807 - max_id AS numbers_left,
+--              update_time, TIMESTAMPDIFF(SECOND, update_time, NOW()) AS seconds_ago, description
+--         FROM leaf_alloc
+--        ORDER BY update_time DESC;
+--
+-- HOW TO ADD A TAG
+--   Insert a row, or let a service call CreateTag. max_id is the first number of the tag, at least 1. For a
+--   sequence that moves from another system, it must be greater than every number that exists. Services
+--   find the row as soon as they ask for it. Leaf's servers find it after up to a minute. A name has at most
+--   128 bytes, does not begin or end with a space, and is never used for another purpose later.
+--
+--       INSERT INTO leaf_alloc (biz_tag, max_id, step, description)
+--       VALUES ('<tag>', <first number>, <step>, '<description>');
+--
+-- HOW TO SIZE A STEP
+--   step is how many numbers a process reserves at once, if it does not choose the number itself. Leaf's
+--   authors advise 600 times the greatest number of numbers per second, so that the numbers last for ten minutes
+--   if the database fails. A smaller step leaves smaller gaps and writes more often. A step of 1000 is
+--   enough for a few numbers per second. The step must be 1 to 1099511627776, and at most 2147483647 if Leaf's
+--   servers use the tag. It can be changed at any time, and takes effect with the next reservation:
+--
+--       UPDATE leaf_alloc SET step = <step> WHERE biz_tag = '<tag>';
+--
+-- PRIVILEGES ON TAGS
+--   A service reads the rows and changes max_id. The last statement is only for services that create tags. (TiDB
+--   before 8.5.6 has no column privileges. On these versions, grant SELECT, UPDATE and INSERT on the table.)
+--
+--       CREATE USER 'service'@'%' IDENTIFIED BY '<password>';
+--       GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id) ON ids.leaf_alloc TO 'service'@'%';
+--       GRANT INSERT (biz_tag, max_id, step, description) ON ids.leaf_alloc TO 'service'@'%';
+--
+-- WHICH TAGS MAY BE DELETED
+--   Only tags that no service uses any more, and whose numbers will never be required to be unique again. If a
+--   tag is created again, its numbers start again. Tags that are made for one day each, with the date in
+--   their numbers, may be deleted when that day is over in every time zone and no service is behind. This
+--   statement deletes those with a prefix that nobody has used for 30 days (in a prefix, _ and % stand for
+--   other characters, unless a backslash precedes them):
+--
+--       DELETE FROM leaf_alloc
+--        WHERE biz_tag LIKE '<prefix>%' AND update_time < NOW() - INTERVAL 30 DAY;
+--
+-- DURABILITY OF TAGS
+--   The settings are those of the section DURABILITY above. Set them to 1 on every server. A server that loses
+--   a change of max_id hands out the same numbers a second time. The row has no record of the server, so
+--   unlike recycled worker IDs, services notice a failover only if they remember greater numbers.
+--
+-- TAGS AFTER A FAILOVER OR A RESTORED BACKUP
+--   A replica that was promoted without the primary's last changes, and a server that was restored from a
+--   backup, have a max_id that is too small. The same applies to Galera after a bootstrap from a node that was
+--   not the most advanced one. Raise max_id of every tag before services can write to the server.
+--   Prevent connections, or set read_only, as described in AFTER A FAILOVER OR A RESTORED BACKUP. The old server
+--   must no longer accept writes.
+--   1. For each tag whose numbers are stored somewhere, look for the greatest one, and raise max_id above it:
+--
+--       SELECT MAX(<column>) AS greatest_number FROM <table>;
+--       UPDATE leaf_alloc SET max_id = GREATEST(max_id, <greatest number> + 1) WHERE biz_tag = '<tag>';
+--
+--   2. Then raise max_id of all tags by a margin, for numbers that left no trace: those that services hold in
+--      memory and have not used yet, and those that were handed out but not stored. The margin must be greater
+--      than all numbers of a tag that were reserved between the state of this server and the fencing of the old
+--      one. If you do not know it, use a large one, for example a day's numbers. A margin that is too large is
+--      only a gap. A margin that is too small can lead to duplicate numbers.
+--
+--       UPDATE leaf_alloc SET max_id = max_id + <margin>;
+--
+--   3. A tag that was created after the backup is missing. Insert it with a max_id above all its numbers before
+--      services do, which would begin it again.
+
+CREATE TABLE IF NOT EXISTS leaf_alloc (
+  biz_tag     VARCHAR(128) NOT NULL COMMENT 'the tag, the name of a sequence of numbers',
+  max_id      BIGINT       NOT NULL DEFAULT 1 COMMENT 'the next number that nobody has received; never lower it',
+  step        BIGINT       NOT NULL COMMENT 'how many numbers a process reserves at once',
+  description VARCHAR(256) NULL COMMENT 'for people',
+  update_time TIMESTAMP    NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP COMMENT 'the latest reservation',
+  PRIMARY KEY (biz_tag)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'sequences of numbers, also for Leaf';

@@ -22,6 +22,9 @@ func BenchmarkSerial(b *testing.B)   { runSubjects(b, Serial()) }
 func BenchmarkParallel(b *testing.B) { runSubjects(b, Parallel()) }
 func BenchmarkBatch(b *testing.B)    { runSubjects(b, Batch()) }
 
+func BenchmarkSegmentSerial(b *testing.B)   { runSubjects(b, SegmentSerial()) }
+func BenchmarkSegmentParallel(b *testing.B) { runSubjects(b, SegmentParallel()) }
+
 // BenchmarkGrowthGoroutines measures how the cost of Cached.Next grows with the number of goroutines.
 // It does not use RunParallel, which starts at least GOMAXPROCS goroutines. The goroutines take
 // shares of the iterations instead.

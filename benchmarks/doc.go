@@ -8,6 +8,10 @@
 //	go test -run '^$' -bench 'Serial/Cached' -count 10
 //
 // cmd/report writes RESULTS.md. It also measures what a benchmark function cannot measure: the
-// distribution of latencies, the cost of padding, and one minute on a busy machine. cmd/guard compares
-// a few calls with their limits, for continuous integration.
+// distribution of latencies, also while a Sequence requests its next range, the cost of padding, the
+// memory of a tag, and one minute on a busy machine. cmd/guard compares a few calls with their limits,
+// for continuous integration.
+//
+// The benchmarks that require a server are in the packages that test it, for example
+// internal/segmenttabletests: one UPDATE or INSERT for each number.
 package benchmarks

@@ -14,6 +14,7 @@ import (
 	"github.com/sony/sonyflake"
 	"golang.org/x/sys/cpu"
 
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid/percpu"
 )
 
@@ -92,6 +93,8 @@ func Parallel() []Subject {
 				}
 			})
 		}},
+		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.4, Unguarded: true, Bench: sequenceParallel(fast, segment.FixedStep{})},
+		{Name: SequenceLong, Limit: LimitAtomicAdd, MaxRatio: 1.4, Bench: sequenceParallel(long, segment.FixedStep{})},
 		{Name: "peer:bwmarrin/snowflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
 			b.RunParallel(func(pb *testing.PB) {

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/xid"
 	"github.com/segmentio/ksuid"
 
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/uid/percpu"
 )
@@ -84,6 +85,8 @@ func Serial() []Subject {
 				}
 			}
 		}},
+		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.3, Unguarded: true, Bench: sequenceSerial(fast, segment.FixedStep{})},
+		{Name: SequenceLong, Limit: LimitAtomicAdd, MaxRatio: 1.3, Bench: sequenceSerial(long, segment.FixedStep{})},
 		{Name: "peer:bwmarrin/snowflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
 			for b.Loop() {

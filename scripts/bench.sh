@@ -19,13 +19,26 @@ once() {
 	cat "$out.round" >>"$out"
 }
 
+# stores runs the benchmarks that ask a server for each number. Those whose server is not installed are left out.
+stores() {
+	for package in internal/segmenttabletests stores/redis; do
+		(cd "$package" && go test -run '^$' -bench '^Benchmark(Numbers|INCR)$' -benchtime "${BENCHTIME:-100ms}" -cpu "$cpus" .) >"$out.round" || {
+			cat "$out.round"
+			continue
+		}
+		cat "$out.round"
+		cat "$out.round" >>"$out"
+	done
+}
+
 for round in 1 2 3 4 5 6 7 8 9 10; do
 	step "round $round of 10"
 	if [ -n "${BENCH:-}" ]; then
 		once "$BENCH" "$cpus"
 	else
-		once 'Serial|Parallel|Batch|Construct' "$cpus"
+		once 'Serial|Parallel|Batch|Construct|Tags' "$cpus"
 		once 'Growth' 1,2
+		stores
 	fi
 done
 
@@ -33,5 +46,5 @@ step medians
 tool benchstat "$out"
 [ -z "${BENCH:-}" ] || exit 0
 
-step "latency, padding, and a busy machine"
+step "latency, padding, refills, and a busy machine"
 (cd benchmarks && GOMAXPROCS=$cpus go run ./cmd/report -bench "$out" -command 'make bench')

@@ -3,17 +3,12 @@ package workerassign
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"strings"
@@ -23,6 +18,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // Assign tries again after transient errors until it succeeds.
@@ -36,9 +33,9 @@ func TestTransientErrors(t *testing.T) {
 		&net.DNSError{Err: "no such host", Name: "db", IsNotFound: true},
 		fmt.Errorf("wrapped: %w", mysql.ErrInvalidConn),
 	}
-	for _, e := range serverErrors() {
-		if e.action != actionStop {
-			causes = append(causes, &mysql.MySQLError{Number: e.number, Message: e.name})
+	for _, e := range sqlstore.ServerErrors(insertAdvice()) {
+		if e.Action != sqlstore.Stop {
+			causes = append(causes, &mysql.MySQLError{Number: e.Number, Message: e.Name})
 		}
 	}
 	for _, cause := range causes {
@@ -59,13 +56,6 @@ func TestTransientErrors(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A mock cannot return driver.ErrBadConn, because database/sql handles it itself.
-func TestBadConnIsTransient(t *testing.T) {
-	if f := classify(driver.ErrBadConn); f.action != actionReconnect {
-		t.Errorf("driver.ErrBadConn is classified as %v", f)
 	}
 }
 
@@ -116,65 +106,6 @@ func TestPermanentErrors(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// If a server refuses the client's TLS settings, the error is permanent. The test takes the error from
-// a real handshake, because package tls does not document its type.
-func TestTLSAlertsArePermanent(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificates := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
-	for name, configs := range map[string]struct{ server, client *tls.Config }{
-		"a version that the server does not support": {
-			&tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS13},
-			&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}},
-		"no client certificate": {
-			&tls.Config{Certificates: certificates, MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert},
-			&tls.Config{InsecureSkipVerify: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			near, far := net.Pipe()
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				tls.Server(far, configs.server).Handshake() // fails and sends an alert to the client
-			}()
-			err := tls.Client(near, configs.client).Handshake()
-			near.Close()
-			far.Close()
-			<-done
-			if f := classify(err); err == nil || f.action != actionStop || f.advice != adviceTLS {
-				t.Errorf("classify(%v) = %v; want actionStop with adviceTLS", err, f)
-			}
-		})
-	}
-}
-
-// serverErrors contains each number once, with a name and an advice, and classify uses its action.
-func TestServerErrors(t *testing.T) {
-	seen := map[uint16]bool{}
-	for _, e := range serverErrors() {
-		if seen[e.number] || e.name == "" || e.advice == "" {
-			t.Errorf("%+v is a duplicate or incomplete", e)
-		}
-		seen[e.number] = true
-	}
-	for number, want := range map[uint16]failureAction{
-		1020: actionRetry, 1461: actionRetry, 1615: actionRetry, 1412: actionRetry, 1135: actionRetry, 1062: actionRetry, 8005: actionRetry,
-		1243: actionReconnect, 1047: actionReconnect, 1290: actionReconnect, 1792: actionReconnect, 1836: actionReconnect, 1053: actionReconnect,
-		1044: actionStop, 1045: actionStop, 1146: actionStop, 9999: actionStop,
-	} {
-		if f := classify(&mysql.MySQLError{Number: number}); f.action != want {
-			t.Errorf("%d is classified as %v, want %v", number, f.action, want)
-		}
 	}
 }
 

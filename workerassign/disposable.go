@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods.
@@ -39,7 +40,7 @@ type disposableConfig struct {
 	table          string
 	node           func() Node
 	attemptTimeout time.Duration
-	backoff        backoff
+	backoff        sqlstore.Backoff
 	minWorkerID    int64
 	highWaterPath  string
 	verification   *Verification // nil without WithVerification
@@ -71,10 +72,10 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 		table:          DefaultTable,
 		node:           DetectNode,
 		attemptTimeout: 10 * time.Second,
-		backoff:        backoff{initial: 100 * time.Millisecond, maximum: 3 * time.Second},
+		backoff:        sqlstore.Backoff{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second},
 		minWorkerID:    1,
 	}
-	if isNilDB(db) {
+	if sqlstore.IsNilDB(db) {
 		cfg.setError("the database is nil")
 	}
 	for _, o := range opts {
@@ -86,8 +87,8 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	}
 	d := &Disposable{db: db, cfg: cfg}
 	if cfg.err == nil {
-		d.server = serverAddress(db)
-		d.cfg.err = d.setServerKind(serverKindOf(db))
+		d.server = sqlstore.ServerAddress(db)
+		d.cfg.err = d.setServerKind(sqlstore.KindOf(db))
 	}
 	if d.cfg.err == nil {
 		if cfg.highWaterPath != "" {
@@ -139,7 +140,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		idleConns = -1
 	)
 	for attempts := 0; ; {
-		if err := endOf(ctx); err != nil {
+		if err := sqlstore.EndOf(ctx); err != nil {
 			return nil, d.retryError(attempts, begin, err, last)
 		}
 		attempts++
@@ -152,7 +153,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		}
 		// If the context has ended, the failure says nothing about the database. An earlier
 		// failure is more useful in the error.
-		if endOf(ctx) != nil {
+		if sqlstore.EndOf(ctx) != nil {
 			if last == nil {
 				last = failed
 			}
@@ -167,13 +168,13 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		if failed.returnAsIs {
 			return nil, failed.err
 		}
-		if failed.action == actionStop || notFound == maxHostNotFound {
+		if failed.action == sqlstore.Stop || notFound == maxHostNotFound {
 			return nil, &DatabaseError{Table: d.cfg.table, Server: d.server, Advice: failed.advice, Err: failed.err}
 		}
-		if failed.action == actionRepeat {
+		if failed.action == sqlstore.Repeat {
 			continue
 		}
-		if failed.action == actionReconnect {
+		if failed.action == sqlstore.Reconnect {
 			// The pool may hold more connections to the same server, and others to a server that
 			// works. Try them all without a pause.
 			if idleConns < 0 {
@@ -187,13 +188,13 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.server,
 			"attempts", attempts, "err", failed.err, "advice", failed.advice)
 		pauses++
-		sleep(ctx, d.cfg.backoff.pause(pauses)) // the loop checks the context
+		sqlstore.Sleep(ctx, d.cfg.backoff.Pause(pauses)) // the loop checks the context
 	}
 }
 
 // retryError returns the error of an Assign whose context ended after so many attempts.
 func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *failure) error {
-	e := &RetryError{Operation: "inserting a row into " + atServer(d.cfg.table, d.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
+	e := &RetryError{Operation: "inserting a row into " + sqlstore.AtServer(d.cfg.table, d.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
 	if last != nil {
 		e.LastErr, e.Advice = last.err, last.advice
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}
@@ -48,11 +50,11 @@ func expectBegin(m sqlmock.Sqlmock) {
 }
 
 func expectCommit(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
-	return m.ExpectExec(commitStatement).WillReturnResult(sqlmock.NewResult(0, 0))
+	return m.ExpectExec(sqlstore.CommitMySQL).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 func expectRollback(m sqlmock.Sqlmock) {
-	m.ExpectExec(rollbackStatement).WillReturnResult(sqlmock.NewResult(0, 0))
+	m.ExpectExec(sqlstore.RollbackMySQL).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 // expectInsert expects a transaction up to its insert.
@@ -71,7 +73,7 @@ func expectSuccess(m sqlmock.Sqlmock, key int64) {
 // discarded.
 func expectFailure(m sqlmock.Sqlmock, err error) {
 	expectInsert(m).WillReturnError(err)
-	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && classify(err).action != actionReconnect {
+	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && classify(err).action != sqlstore.Reconnect {
 		expectRollback(m)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // The error of an Assign whose context ended says what was attempted, and how often.
@@ -245,7 +247,7 @@ func TestAttemptTimeoutError(t *testing.T) {
 		}
 		_, err := d.Assign(context.Background(), Request{})
 		want := "workerassign: gave up: inserting a row into WORKER_NODE at db:3306: 3 attempts in 12s: context deadline exceeded; " +
-			"the last attempt: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + adviceLocked
+			"the last attempt: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + sqlstore.AdviceLocked
 		if err == nil || err.Error() != want {
 			t.Errorf("Assign() = %v,\nwant %s", err, want)
 		}

@@ -1,10 +1,11 @@
 package workerassign
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 var (
@@ -67,7 +68,7 @@ func (e *DatabaseError) Error() string {
 	if e == nil {
 		return ErrPermanent.Error()
 	}
-	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, atServer(e.Table, e.Server), e.Err, e.Advice)
+	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, sqlstore.AtServer(e.Table, e.Server), e.Err, e.Advice)
 }
 
 // Is reports whether target is ErrPermanent.
@@ -125,37 +126,4 @@ func (e *RetryError) Unwrap() (causes []error) {
 		}
 	}
 	return causes
-}
-
-// atServer returns "what at server", or only what if the server is not known.
-func atServer(what, server string) string {
-	if server == "" {
-		return what
-	}
-	return what + " at " + server
-}
-
-// attemptTimeoutError reports that an attempt ended before the server answered. It does not wrap the
-// error of the attempt's context, because the caller does not know that context.
-type attemptTimeoutError struct {
-	phase   phase // what the attempt was waiting for
-	elapsed time.Duration
-	err     error // the error of the driver
-}
-
-// Error implements error.
-func (e *attemptTimeoutError) Error() string {
-	s := fmt.Sprintf("no answer within %v while waiting for %v", e.elapsed.Round(time.Millisecond), e.phase)
-	if e.Unwrap() != nil {
-		s += fmt.Sprintf(" (%v)", e.err)
-	}
-	return s
-}
-
-// Unwrap returns the error of the driver, or nil if that only reports the end of a context.
-func (e *attemptTimeoutError) Unwrap() error {
-	if isAnyOf(e.err, context.DeadlineExceeded, context.Canceled) {
-		return nil
-	}
-	return e.err
 }

@@ -3,7 +3,6 @@ package workerassign
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // phase is the step of an attempt that is in progress.
@@ -48,7 +48,7 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	defer func() {
 		if v := recover(); v != nil {
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
-			key, failed = 0, &failure{err: err, action: actionStop, advice: adviceUnknown}
+			key, failed = 0, &failure{err: err, action: sqlstore.Stop, advice: adviceUnknown}
 		}
 	}()
 	begin := time.Now()
@@ -78,7 +78,7 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 		if corrected, err := t.d.correctGuess(target, failed.err); err != nil {
 			return 0, &failure{err: err, returnAsIs: true}
 		} else if corrected {
-			failed.action = actionRepeat
+			failed.action = sqlstore.Repeat
 		}
 		return 0, failed
 	}
@@ -93,14 +93,6 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	t.checkDurability(ctx, conn, target)
 	return key, nil
 }
-
-// The statements that end a transaction on MySQL. Without NO CHAIN NO RELEASE the session's completion_type
-// applies: CHAIN starts another transaction, which would remain open in the pool, and RELEASE closes
-// the connection.
-const (
-	commitStatement   = "COMMIT AND NO CHAIN NO RELEASE"
-	rollbackStatement = "ROLLBACK AND NO CHAIN NO RELEASE"
-)
 
 // insertRow inserts a row in a transaction, commits it and returns its key. It executes START
 // TRANSACTION and COMMIT as ordinary statements, because the Commit method of sql.Tx takes no context.
@@ -186,10 +178,10 @@ func (t *assignment) readBack(ctx context.Context, begin time.Time, conn *sql.Co
 	case isAnyOf(err, errRowLost, errRowMissing):
 		return t.permanentFailure(fmt.Errorf("%w: the row with the key %d cannot be found after its insert: %w", ErrNoKey, key, err), adviceUnknown)
 	case errors.Is(err, errReadOnly):
-		return &failure{err: err, action: actionReconnect, advice: adviceUnknown}
+		return &failure{err: err, action: sqlstore.Reconnect, advice: adviceUnknown}
 	}
 	failed := t.driverFailure(ctx, begin, err)
-	if failed.action == actionStop && failed.advice == adviceGrant {
+	if failed.action == sqlstore.Stop && failed.advice == adviceGrant {
 		failed.advice = adviceLook
 	}
 	return failed
@@ -231,7 +223,7 @@ func (t *assignment) warnIfSlow() (end func()) {
 
 // permanentFailure returns a failure for an error that this package found itself.
 func (t *assignment) permanentFailure(err error, advice string) *failure {
-	return &failure{err: err, action: actionStop, advice: advice}
+	return &failure{err: err, action: sqlstore.Stop, advice: advice}
 }
 
 // driverFailure returns a failure for an error of the driver.
@@ -241,23 +233,23 @@ func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err err
 		return &f
 	}
 	// The attempt's context has ended, whatever error the driver returns.
-	current, advice := phase(t.phase.Load()), adviceNoAnswer
+	current, advice := phase(t.phase.Load()), sqlstore.AdviceNoAnswer
 	if current >= phaseInsert { // the server answered START TRANSACTION
 		advice = t.d.target.Load().adviceLocked
 	}
 	if s := t.d.db.Stats(); current == phaseConnect && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
-		advice = advicePool
+		advice = sqlstore.AdvicePool
 	}
-	return &failure{err: &attemptTimeoutError{phase: current, elapsed: time.Since(begin), err: maskOwnErrors(err)}, action: actionReconnect, advice: advice}
+	return &failure{err: &sqlstore.TimeoutError{Waiting: current.String(), Elapsed: time.Since(begin), Err: maskOwnErrors(err)}, action: sqlstore.Reconnect, advice: advice}
 }
 
 // endTransaction rolls back the transaction of an attempt that failed, so that its connection can
 // return to the pool. It discards a connection that should not be used again.
 func (d *insertDialect) endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
-	if failed.action != actionReconnect && (isServerError(failed.err) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
+	if failed.action != sqlstore.Reconnect && (sqlstore.IsServerError(failed.err) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
 		d.rollbackTransaction(ctx, conn)
 	} else {
-		discardConn(conn)
+		sqlstore.DiscardConn(conn)
 	}
 }
 
@@ -265,9 +257,6 @@ func (d *insertDialect) endTransaction(ctx context.Context, conn *sql.Conn, fail
 // connection.
 func (d *insertDialect) rollbackTransaction(ctx context.Context, conn *sql.Conn) {
 	if _, err := conn.ExecContext(ctx, d.rollback); err != nil {
-		discardConn(conn)
+		sqlstore.DiscardConn(conn)
 	}
 }
-
-// discardConn makes the pool close a connection instead of using it again.
-func discardConn(conn *sql.Conn) { conn.Raw(func(any) error { return driver.ErrBadConn }) }

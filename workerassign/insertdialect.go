@@ -3,11 +3,10 @@ package workerassign
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
-	"reflect"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // insertDialect is what Disposable must know of a kind of database server: MySQL's or PostgreSQL's.
@@ -24,9 +23,9 @@ type insertDialect struct {
 // mysqlInserts returns the dialect of MySQL, MariaDB and TiDB.
 func mysqlInserts() *insertDialect {
 	return &insertDialect{
-		begin: "START TRANSACTION", commit: commitStatement, rollback: rollbackStatement,
-		quote: quoteTable, insert: insertStatement, findRisks: findMySQLRisks,
-		adviceLocked: adviceLocked, adviceTooLow: adviceTooLow,
+		begin: "START TRANSACTION", commit: sqlstore.CommitMySQL, rollback: sqlstore.RollbackMySQL,
+		quote: sqlstore.QuoteMySQL, insert: insertStatement, findRisks: findMySQLRisks,
+		adviceLocked: sqlstore.AdviceLocked, adviceTooLow: adviceTooLow,
 		adviceKey: "the column ID must be BIGINT AUTO_INCREMENT, as in schema.sql",
 	}
 }
@@ -38,7 +37,7 @@ func postgresInserts() *insertDialect {
 	return &insertDialect{
 		begin: "START TRANSACTION ISOLATION LEVEL READ COMMITTED", commit: "COMMIT", rollback: "ROLLBACK",
 		quote: quotePostgresTable, insert: postgresInsertStatement, returnsKey: true, findRisks: findPostgresRisks,
-		adviceLocked: adviceLockedPostgres, adviceTooLow: strings.ReplaceAll(adviceTooLow, "schema.sql", "schema.postgres.sql"),
+		adviceLocked: sqlstore.AdviceLockedPostgres, adviceTooLow: strings.ReplaceAll(adviceTooLow, "schema.sql", "schema.postgres.sql"),
 		adviceKey: "the column id must be BIGINT GENERATED ALWAYS AS IDENTITY, as in schema.postgres.sql",
 	}
 }
@@ -52,17 +51,8 @@ func postgresInsertStatement(quoted string, n Node) (statement string, args []an
 	return "INSERT INTO " + quoted +
 		" (host_name, port, type, launch_date, modified, created)" +
 		" VALUES ($1, $2, $3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)" +
-		" RETURNING id, " + waitForCommit, []any{n.HostName, n.Port, int(n.Type)}
+		" RETURNING id, " + sqlstore.WaitForCommit, []any{n.HostName, n.Port, int(n.Type)}
 }
-
-// waitForCommit is an expression of PostgreSQL that sets synchronous_commit to on for the transaction, if it is
-// off.
-const waitForCommit = "set_config('synchronous_commit'," +
-	" CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
-
-// maxPostgresName is the greatest length of a name in PostgreSQL, in bytes. The server cuts longer names,
-// so that two of them can mean the same table.
-const maxPostgresName = 63
 
 // quotePostgresTable quotes a name of the form "table" or "schema.table" for PostgreSQL. DefaultTable is the
 // table worker_node, because PostgreSQL folds names that are not quoted to lower case: that is the table
@@ -71,71 +61,21 @@ func quotePostgresTable(name string) (string, error) {
 	if name == DefaultTable || name == DefaultPoolTable || name == DefaultSlotTable {
 		name = strings.ToLower(name)
 	}
-	parts := strings.Split(name, ".")
-	for i, part := range parts {
-		if len(part) > maxPostgresName || !utf8.ValidString(part) {
-			return "", fmt.Errorf("table name %q has a part of %d bytes; must be at most %d on PostgreSQL", name, len(part), maxPostgresName)
-		}
-		parts[i] = `"` + strings.ReplaceAll(part, `"`, `""`) + `"`
-	}
-	return strings.Join(parts, "."), nil
-}
-
-// serverKind is a kind of database server.
-type serverKind int
-
-const (
-	serverUnknown serverKind = iota
-	serverMySQL              // also MariaDB and TiDB
-	serverPostgres
-)
-
-// serverKindOf returns the kind of server that db is a pool of, if its driver shows that. It does not use
-// the database.
-func serverKindOf(db DB) (kind serverKind) {
-	defer func() {
-		if recover() != nil { // a DB of the user, which is not complete
-			kind = serverUnknown
-		}
-	}()
-	if d, ok := db.(interface{ Driver() driver.Driver }); ok {
-		t := reflect.TypeOf(d.Driver())
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		for path, kind := range map[string]serverKind{
-			"go-sql-driver/mysql": serverMySQL, "jackc/pgx": serverPostgres, "lib/pq": serverPostgres,
-		} {
-			if strings.Contains(t.PkgPath(), path) {
-				return kind
-			}
-		}
-	}
-	// The driver is not known, for example because it wraps another one. *sqlx.DB has the name by which the
-	// user opened it.
-	if x, ok := db.(interface{ DriverName() string }); ok {
-		switch x.DriverName() {
-		case "mysql":
-			return serverMySQL
-		case "postgres", "pgx":
-			return serverPostgres
-		}
-	}
-	return serverUnknown
+	return sqlstore.QuotePostgres(name)
 }
 
 // setServerKind sets the dialect of the Disposable, and the quoted name of its table. If the kind is not
 // known, MySQL's dialect is tried first, see correctGuess.
-func (d *Disposable) setServerKind(kind serverKind) error {
+func (d *Disposable) setServerKind(kind sqlstore.Kind) error {
 	dialect := mysqlInserts()
-	if kind == serverPostgres {
+	if kind == sqlstore.Postgres {
 		dialect = postgresInserts()
 	}
 	quoted, err := dialect.quote(d.cfg.table)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	d.target.Store(&insertTarget{insertDialect: dialect, table: quoted, isGuess: kind == serverUnknown})
+	d.target.Store(&insertTarget{insertDialect: dialect, table: quoted, isGuess: kind == sqlstore.Unknown})
 	return nil
 }
 
@@ -150,8 +90,8 @@ type insertTarget struct {
 // not, for example because it wraps pgx. Then it sets the dialect. PostgreSQL refuses the statement of the
 // other dialect, whose quotes it does not know, with a syntax error.
 func (d *Disposable) correctGuess(target *insertTarget, err error) (corrected bool, _ error) {
-	if _, isPostgres := sqlState(err); !target.isGuess || !isPostgres {
+	if _, isPostgres := sqlstore.SQLState(err); !target.isGuess || !isPostgres {
 		return false, nil
 	}
-	return true, d.setServerKind(serverPostgres)
+	return true, d.setServerKind(sqlstore.Postgres)
 }

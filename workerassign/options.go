@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // DefaultTimeout bounds Assign of Disposable, File and Recycled if its context has no deadline.
@@ -96,7 +97,7 @@ func WithLogger(l *slog.Logger) Option {
 // PostgreSQL, where a table that was created as Nodes, without quotes, has the name nodes.
 func WithTable(name string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if _, err := quoteTable(name); err != nil {
+		if _, err := sqlstore.QuoteMySQL(name); err != nil {
 			c.setError("%v", err)
 			return
 		}
@@ -182,6 +183,6 @@ func WithBackoff(initial, maximum time.Duration) DisposableOption {
 			c.setError("backoff is %v to %v; the first must be greater than 0, and the second at least the first", initial, maximum)
 			return
 		}
-		c.backoff = backoff{initial: initial, maximum: maximum}
+		c.backoff = sqlstore.Backoff{Initial: initial, Maximum: maximum}
 	})
 }

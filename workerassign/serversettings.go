@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"log/slog"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // settingsTimeout bounds the query for the server's settings.
@@ -45,7 +47,7 @@ func findMySQLRisks(ctx context.Context, conn *sql.Conn, _ string) (risks []risk
 // readSettings reads the settings that checkDurability checks. Settings that the server does not have
 // are missing in the result.
 func readSettings(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
-	return readVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin")
+	return sqlstore.ReadVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin")
 }
 
 // riskySetting is the name of a setting that is not 1, and what may happen because of that.
@@ -61,7 +63,7 @@ func findRiskySettings(settings map[string]string) []riskySetting {
 		}
 		found = append(found, riskySetting{"innodb_flush_log_at_trx_commit", risk})
 	}
-	if isOn(settings["log_bin"]) {
+	if sqlstore.IsOn(settings["log_bin"]) {
 		if v, ok := settings["sync_binlog"]; ok && v != "1" {
 			found = append(found, riskySetting{"sync_binlog", "rows may be lost, or be missing on replicas, if the machine loses power"})
 		}

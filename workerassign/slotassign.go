@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 const (
@@ -64,7 +65,7 @@ const maxStuckAdds = 6
 
 // run tries until it has a lease or ctx ends.
 func (a *slotAssign) run(ctx context.Context) (Lease, error) {
-	pauses := backoff{initial: 10 * time.Millisecond, maximum: time.Second}
+	pauses := sqlstore.Backoff{Initial: 10 * time.Millisecond, Maximum: time.Second}
 	var lastErr error
 	for {
 		a.attempts++
@@ -76,7 +77,7 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			return nil, err
 		case err != nil:
 			lastErr = err
-			wait = max(wait, pauses.pause(min(a.attempts, 10)))
+			wait = max(wait, pauses.Pause(min(a.attempts, 10)))
 		}
 		if isHeld(err) {
 			if deadline, ok := ctx.Deadline(); ok && wait > time.Until(deadline) {
@@ -87,7 +88,7 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 		if err != nil {
 			a.logRetry(err)
 		}
-		if wait > 0 && sleep(ctx, wait) != nil || ctx.Err() != nil {
+		if wait > 0 && sqlstore.Sleep(ctx, wait) != nil || ctx.Err() != nil {
 			if isHeld(lastErr) {
 				return nil, lastErr
 			}

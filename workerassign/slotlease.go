@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // A BoundedLease is a Lease whose grants never reach further into the future than its horizon. A generator
@@ -111,18 +112,18 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 // swapRetry pauses after writes that returned false. The next read usually returns the state that the write
 // met; but a store may return an older state for a moment.
 type swapRetry struct {
-	pauses   backoff
+	pauses   sqlstore.Backoff
 	attempts int
 }
 
 func newSwapRetry() *swapRetry {
-	return &swapRetry{pauses: backoff{initial: 5 * time.Millisecond, maximum: 200 * time.Millisecond}}
+	return &swapRetry{pauses: sqlstore.Backoff{Initial: 5 * time.Millisecond, Maximum: 200 * time.Millisecond}}
 }
 
 // wait returns the error of ctx if that ends first.
 func (r *swapRetry) wait(ctx context.Context) error {
 	r.attempts++
-	return sleep(ctx, r.pauses.pause(r.attempts))
+	return sqlstore.Sleep(ctx, r.pauses.Pause(r.attempts))
 }
 
 // isAging reports whether a slot that cannot be extended must be written nevertheless, because its last

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-sql-driver/mysql"
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // mysqlDialect is the dialect of MariaDB, MySQL and TiDB.
@@ -32,12 +32,12 @@ func newMySQLDialect(ctx context.Context, conn *sql.Conn, version string) (diale
 	case isBeforeMySQL57(version):
 		d.sessionStatus = "information_schema.SESSION_STATUS"
 	}
-	settings, err := readVariables(ctx, conn, "wsrep_on", "transaction_isolation")
+	settings, err := sqlstore.ReadVariables(ctx, conn, "wsrep_on", "transaction_isolation")
 	if err != nil {
 		return nil, err
 	}
 	wsrep, hasWsrep := settings["wsrep_on"]
-	d.hasWsrep, d.isGalera = hasWsrep, isOn(wsrep)
+	d.hasWsrep, d.isGalera = hasWsrep, sqlstore.IsOn(wsrep)
 	if _, ok := settings["transaction_isolation"]; ok { // MySQL 5.7.20, MariaDB 11.1
 		d.isolation = "transaction_isolation"
 	}
@@ -57,11 +57,11 @@ func isBeforeMySQL57(version string) bool {
 
 func (d mysqlDialect) String() string { return d.kind }
 
-func (d mysqlDialect) quoteTable(name string) (string, error) { return quoteTable(name) }
+func (d mysqlDialect) quoteTable(name string) (string, error) { return sqlstore.QuoteMySQL(name) }
 
 // appendText appends a literal. Unlike a parameter, it requires no prepared statement, see insertStatement, which would
 // also cost another round trip.
-func (d mysqlDialect) appendText(b *statement, value string) { b.raw(mysqlText(value)) }
+func (d mysqlDialect) appendText(b *statement, value string) { b.raw(sqlstore.MySQLText(value)) }
 
 // readText makes the server send the bytes of a text, without a conversion to the connection's character set.
 func (d mysqlDialect) readText(column string) string { return "CAST(" + column + " AS BINARY)" }
@@ -119,7 +119,7 @@ func (d mysqlDialect) sessionStatements(session string) (before, after []string)
 	if session == "1 REPEATABLE-READ" || session == "1 READ-COMMITTED" || session == "1 SERIALIZABLE" {
 		return nil, nil
 	}
-	return []string{commitStatement, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.begin()}, []string{commitStatement}
+	return []string{sqlstore.CommitMySQL, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.begin()}, []string{sqlstore.CommitMySQL}
 }
 
 // selectPrefix makes a node of a Galera cluster wait until it has applied what other nodes have
@@ -138,26 +138,8 @@ func (d mysqlDialect) selectPrefix() string {
 func (d mysqlDialect) beginsAlways() bool { return false }
 
 func (d mysqlDialect) begin() string    { return "START TRANSACTION" }
-func (d mysqlDialect) commit() string   { return commitStatement }
-func (d mysqlDialect) rollback() string { return rollbackStatement }
-
-// readVariables reads global variables. Those that the server does not have are missing in the result.
-func readVariables(ctx context.Context, conn *sql.Conn, names ...string) (map[string]string, error) {
-	rows, err := conn.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('"+strings.Join(names, "', '")+"')")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	values := map[string]string{}
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
-		values[strings.ToLower(name)] = value
-	}
-	return values, rows.Err()
-}
+func (d mysqlDialect) commit() string   { return sqlstore.CommitMySQL }
+func (d mysqlDialect) rollback() string { return sqlstore.RollbackMySQL }
 
 // inspect implements dialect. TiDB acknowledges a write when a majority has it on disk, and Galera when all
 // nodes have received it. Any other server may be replaced by a replica that lacks the last writes.
@@ -169,11 +151,11 @@ func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots s
 	if err != nil || engines != "" {
 		return serverDurability{refused: engines}, err
 	}
-	settings, err := readVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "binlog_format", "wsrep_on")
+	settings, err := sqlstore.ReadVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "binlog_format", "wsrep_on")
 	if err != nil {
 		return serverDurability{}, err
 	}
-	galera := isOn(settings["wsrep_on"])
+	galera := sqlstore.IsOn(settings["wsrep_on"])
 	if galera {
 		delete(settings, "sync_binlog") // the other nodes have the write
 	}
@@ -183,58 +165,31 @@ func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots s
 	}
 	result.risk = strings.TrimPrefix(result.risk, "; ")
 	result.noLoss = galera && result.risk == ""
-	if isOn(settings["log_bin"]) && strings.EqualFold(settings["binlog_format"], "STATEMENT") {
+	if sqlstore.IsOn(settings["log_bin"]) && strings.EqualFold(settings["binlog_format"], "STATEMENT") {
 		result.refused = "binlog_format is STATEMENT; must be ROW or MIXED, because a replica would compare its own history"
 	}
 	return result, nil
 }
 
-// otherEngines returns what is wrong if a table has another storage engine than InnoDB. Others have no transactions, or
-// are not replicated in a Galera cluster, where each node would have a pool of its own.
+// otherEngines returns what is wrong if a table has another storage engine than InnoDB. On Galera, each node would then
+// have a pool of its own.
 func (d mysqlDialect) otherEngines(ctx context.Context, conn *sql.Conn, tables ...string) (refused string, err error) {
 	for _, quoted := range tables {
-		b := (&statement{dialect: d}).raw("SELECT ENGINE FROM information_schema.TABLES WHERE ENGINE <> 'InnoDB' AND TABLE_SCHEMA = ")
-		parts := strings.Split(quoted, ".") // no name contains a dot, see quoteTable
-		for i, part := range parts {
-			parts[i] = strings.ReplaceAll(part[1:len(part)-1], "``", "`")
-		}
-		if name := parts[len(parts)-1]; len(parts) == 2 {
-			b.text(parts[0]).raw(" AND TABLE_NAME = ").text(name)
-		} else {
-			b.raw("DATABASE() AND TABLE_NAME = ").text(name)
-		}
-		var engine string
-		switch err := conn.QueryRowContext(ctx, b.query.String()).Scan(&engine); {
-		case errors.Is(err, sql.ErrNoRows):
-		case err != nil:
+		engine, err := sqlstore.OtherEngine(ctx, conn, quoted)
+		if err != nil {
 			return "", err
-		default:
+		}
+		if engine != "" {
 			return fmt.Sprintf("the storage engine of table %s is %s; must be InnoDB", quoted, engine), nil
 		}
 	}
 	return "", nil
 }
 
-// isOn reports whether the value of a variable is ON.
-func isOn(value string) bool { return value == "1" || strings.EqualFold(value, "ON") }
-
 // classify implements dialect.
 func (d mysqlDialect) classify(err error) slotFailure {
-	f := slotFailure{failure: classify(err)}
-	if errors.Is(err, driver.ErrBadConn) {
-		f.refused = true // the driver noticed before it sent the statement that the connection was lost
-		return f
-	}
-	server := (*mysql.MySQLError)(nil)
-	if !errors.As(err, &server) {
-		return f
-	}
-	switch server.Number {
-	case 1020, 1062, 1205, 1213, 1412, 1614, 1689, 3101, 3572, // see serverErrors
-		8002, 8005, 8020, 8022, 8028, 9007: // TiDB
-		f.rolledBack = true
-	case 1047, 1290, 1792, 1836, 1874: // a node outside of its cluster, a server that is read-only
-		f.refused = true
-	}
-	return f
+	return slotFailure{failure: classify(err),
+		rolledBack: sqlstore.IsRolledBack(err) || sqlstore.IsDuplicate(err),
+		// With ErrBadConn, the driver noticed before it sent the statement that the connection was lost.
+		refused: sqlstore.IsRefused(err) || errors.Is(err, driver.ErrBadConn)}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // postgresDialect is the dialect of PostgreSQL.
@@ -69,7 +71,7 @@ func (d postgresDialect) beginsAlways() bool { return true }
 // acknowledge the commit before it is durable. At READ COMMITTED, an update that had to wait for another one
 // compares the revision again.
 func (d postgresDialect) begin() string {
-	return postgresInserts().begin + "; SELECT " + waitForCommit
+	return postgresInserts().begin + "; SELECT " + sqlstore.WaitForCommit
 }
 
 func (d postgresDialect) commit() string   { return postgresInserts().commit }
@@ -102,15 +104,7 @@ func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slot
 
 // classify implements dialect. lib/pq may return driver.ErrBadConn after it has sent a statement.
 func (d postgresDialect) classify(err error) slotFailure {
-	f := slotFailure{failure: classify(err)}
-	state, _ := sqlState(err)
-	switch state {
-	case "23505", "40001", "40P01":
-		f.rolledBack = true
-	case "25006", "53300", "55000", "57P03":
-		f.refused = true
-	default:
-		f.refused = isUnusedConn(err)
-	}
-	return f
+	return slotFailure{failure: classify(err),
+		rolledBack: sqlstore.IsRolledBack(err) || sqlstore.IsDuplicate(err),
+		refused:    sqlstore.IsRefused(err)}
 }

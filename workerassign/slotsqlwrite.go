@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // record is a row to be written.
@@ -186,7 +188,7 @@ func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w 
 // connection: a node of a Galera cluster reports a conflict by an error of any statement.
 func rollbackOrDiscard(ctx context.Context, conn *sql.Conn, d dialect) {
 	if execAll(ctx, conn, d.rollback()) != nil {
-		discardConn(conn)
+		sqlstore.DiscardConn(conn)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates, or
@@ -66,7 +68,7 @@ import (
 // history when it applies the statement.
 func NewSlotTable(db DB, opts ...SlotTableOption) SlotStore {
 	t := &slotTable{db: db, cfg: slotTableConfig{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable}}
-	if isNilDB(db) {
+	if sqlstore.IsNilDB(db) {
 		t.cfg.setError("the database is nil; must not be nil")
 	}
 	for _, o := range opts {
@@ -77,7 +79,7 @@ func NewSlotTable(db DB, opts ...SlotTableOption) SlotStore {
 		o.applySlotTable(&t.cfg)
 	}
 	if t.cfg.err == nil {
-		t.server = serverAddress(db)
+		t.server = sqlstore.ServerAddress(db)
 	}
 	return t
 }
@@ -103,7 +105,7 @@ const (
 
 // String implements SlotStore.
 func (t *slotTable) String() string {
-	return atServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.server)
+	return sqlstore.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.server)
 }
 
 // Read implements SlotStore.
@@ -150,10 +152,10 @@ func (t *slotTable) try(ctx context.Context, f func(context.Context, *sql.Conn, 
 		case ctx.Err() != nil:
 		case failed.returnAsIs:
 			return failed.err
-		case failed.action == actionStop:
+		case failed.action == sqlstore.Stop:
 			return &DatabaseError{Table: t.cfg.slotTable, Server: t.server, Advice: slotAdvice(failed.advice), Err: failed.err}
 		case reading && failed.rolledBack && attempt < maxRolledBack,
-			failed.action == actionReconnect && (reading || failed.refused) && attempt <= idle:
+			failed.action == sqlstore.Reconnect && (reading || failed.refused) && attempt <= idle:
 			continue
 		}
 		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.err, slotAdvice(failed.advice))
@@ -165,7 +167,7 @@ func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Co
 	defer func() {
 		if v := recover(); v != nil {
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
-			failed = &slotFailure{failure: failure{err: err, action: actionStop, advice: adviceUnknown}}
+			failed = &slotFailure{failure: failure{err: err, action: sqlstore.Stop, advice: adviceUnknown}}
 		}
 	}()
 	begin := time.Now()
@@ -176,7 +178,7 @@ func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Co
 		f := t.classify(callCtx, begin, nil, err)
 		f.refused = true
 		if s := t.db.Stats(); callCtx.Err() != nil && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
-			f.advice = advicePool
+			f.advice = sqlstore.AdvicePool
 		}
 		return &f
 	}
@@ -201,7 +203,7 @@ func (t *slotTable) classify(ctx context.Context, begin time.Time, d dialect, er
 	case errors.As(err, &known):
 		return *known
 	case ctx.Err() != nil: // whatever error the driver returns
-		return slotFailure{failure: failure{action: actionReconnect, advice: adviceNoAnswer,
+		return slotFailure{failure: failure{action: sqlstore.Reconnect, advice: sqlstore.AdviceNoAnswer,
 			err: &slotTimeoutError{elapsed: time.Since(begin), err: maskOwnErrors(err)}}}
 	case d == nil:
 		return classifyUnknown(err)
@@ -264,7 +266,7 @@ func (f *slotFailure) Unwrap() error { return f.err }
 
 // permanentSlotFailure returns an error that another try would not fix.
 func permanentSlotFailure(err error, advice string) error {
-	return &slotFailure{failure: failure{err: err, action: actionStop, advice: advice}}
+	return &slotFailure{failure: failure{err: err, action: sqlstore.Stop, advice: advice}}
 }
 
 // slotTimeoutError reports that a call ended before the server answered. It does not wrap the error of the

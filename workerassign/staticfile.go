@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -74,7 +75,7 @@ func WithNewFile() StaticFileOption {
 // StaticFile does not detect that a whole machine or file system was set back to a snapshot, or that two machines
 // or containers, each with a file of its own, use the same worker ID at the same time.
 func StaticFile(workerID int64, path string, opts ...StaticFileOption) Assigner {
-	s := &staticFile{id: workerID, machine: machineID, cfg: staticFileConfig{config: newConfig(), horizon: DefaultHorizon}}
+	s := &staticFile{id: workerID, machine: lockedfile.MachineID, cfg: staticFileConfig{config: newConfig(), horizon: DefaultHorizon}}
 	if workerID < 0 {
 		s.cfg.setError("static worker ID is %d; must be at least 0", workerID)
 	}

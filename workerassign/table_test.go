@@ -9,24 +9,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Names of tables are quoted, and invalid names are refused.
-func TestTableNames(t *testing.T) {
-	for name, want := range map[string]string{
-		"t":                     "`t`",
-		"ids.WORKER_NODE":       "`ids`.`WORKER_NODE`",
-		"a`b":                   "`a``b`",
-		"drop table x; --.`":    "`drop table x; --`.````",
-		strings.Repeat("é", 64): "`" + strings.Repeat("é", 64) + "`",
-	} {
-		if got, err := quoteTable(name); err != nil || got != want {
-			t.Errorf("quoteTable(%q) = %s, %v; want %s", name, got, err, want)
-		}
-	}
-	for _, invalid := range []string{"", ".", "a.", ".b", "a.b.c", "a\x00b", "a ", "a\xff", strings.Repeat("x", 65)} {
-		if got, err := quoteTable(invalid); err == nil {
-			t.Errorf("quoteTable(%q) = %s, want an error", invalid, got)
-		}
-	}
+// The name of the table is quoted.
+func TestTableName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := newMockDisposable(t, WithTable("ids.nodes"))
 		expectBegin(m)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // Verification configures WithVerification. A field that is 0 has its default. All services that use the
@@ -152,7 +154,7 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 		return granted, nil
 	}
 	now, err := l.look(ctx)
-	for looks := 1; errors.Is(err, errRowMissing) && looks < maxMissingLooks && sleep(ctx, missingLookPause) == nil; looks++ {
+	for looks := 1; errors.Is(err, errRowMissing) && looks < maxMissingLooks && sqlstore.Sleep(ctx, missingLookPause) == nil; looks++ {
 		now, err = l.look(ctx)
 	}
 	l.mu.Lock()
@@ -160,10 +162,10 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 	switch {
 	case isAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
 		l.lost = fmt.Errorf("%w: worker ID %d in table %s: %w: the server may have lost rows in a failover, or somebody deleted the row", ErrLeaseLost,
-			l.WorkerID(), atServer(l.d.cfg.table, l.d.server), err)
+			l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.server), err)
 		return time.Time{}, l.lost
 	case err != nil:
-		return time.Time{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), atServer(l.d.cfg.table, l.d.server), err)
+		return time.Time{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.server), err)
 	}
 	l.granted = later(l.granted, roundDown(now.Add(l.d.cfg.verification.Horizon)))
 	return l.granted, nil
@@ -184,18 +186,18 @@ func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
 	}
 	defer conn.Close()
 	if _, err := conn.ExecContext(ctx, "START TRANSACTION"); err != nil {
-		discardConn(conn)
+		sqlstore.DiscardConn(conn)
 		return time.Time{}, err
 	}
 	now, err = l.d.look(ctx, conn, l.WorkerID(), l.token)
 	if err == nil || isAnyOf(err, errRowLost, errRowMissing) {
-		if _, rollbackErr := conn.ExecContext(ctx, rollbackStatement); rollbackErr != nil {
-			discardConn(conn)
+		if _, rollbackErr := conn.ExecContext(ctx, sqlstore.RollbackMySQL); rollbackErr != nil {
+			sqlstore.DiscardConn(conn)
 		}
 		return now, err
 	}
-	discardConn(conn) // to a server that may have been replaced
-	if f := classify(err); f.action == actionStop && !errors.Is(err, errReadOnly) {
+	sqlstore.DiscardConn(conn) // to a server that may have been replaced
+	if f := classify(err); f.action == sqlstore.Stop && !errors.Is(err, errReadOnly) {
 		return time.Time{}, fmt.Errorf("%w; %s", err, adviceLook)
 	}
 	return time.Time{}, err

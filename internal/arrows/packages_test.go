@@ -23,14 +23,16 @@ var allowed = map[string][]string{
 	"bitsalloc":               nil,
 	"internal/safelog":        nil,
 	"internal/random":         nil,
-	"workerassign":            {"internal/random", "internal/safelog"},
+	"internal/lockedfile":     nil,
+	"internal/sqlstore":       nil,
+	"workerassign":            {"internal/lockedfile", "internal/random", "internal/safelog", "internal/sqlstore"},
 	"workerassign/assigntest": {"workerassign"},
 	"ringbuffer":              {"internal/safelog"},
 	"internal/unitclock":      {"bitsalloc"},
 	"internal/leasing":        {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
 	"uid":                     {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
 	"uid/percpu":              {"uid"},
-	"segment":                 {"internal/lockedfile", "internal/safelog", "ringbuffer"},
+	"segment":                 {"internal/lockedfile", "internal/safelog", "internal/sqlstore", "ringbuffer"},
 	"segment/segmenttest":     {"segment"},
 }
 

@@ -19,15 +19,16 @@ func main() {
 		command = flag.String("command", "make bench", "the command that RESULTS.md names")
 		latency = flag.Duration("latency", 3*time.Second, "how long to measure each row of the latency table")
 		padding = flag.Duration("padding", 3*time.Second, "how long to measure each round of the cost of padding")
+		refills = flag.Duration("refills", 5*time.Second, "how long to measure each row of the table of refills")
 		busy    = flag.Duration("busy", time.Minute, "how long to measure takers on a busy machine")
 	)
 	flag.Parse()
-	if err := run(*bench, *into, *command, *latency, *padding, *busy); err != nil {
+	if err := run(*bench, *into, *command, *latency, *padding, *refills, *busy); err != nil {
 		log.Fatal("report: ", err)
 	}
 }
 
-func run(bench, into, command string, latency, padding, busy time.Duration) error {
+func run(bench, into, command string, latency, padding, refills, busy time.Duration) error {
 	results, err := readResults(bench)
 	if err != nil {
 		return err
@@ -49,6 +50,15 @@ func run(bench, into, command string, latency, padding, busy time.Duration) erro
 		return err
 	}
 	results.writeGrowth(&out)
+	results.writeSegments(&out)
+	results.writeStores(&out)
+	log.Print("report: measuring calls while the next range is requested")
+	if err := writeRefills(&out, refills); err != nil {
+		return err
+	}
+	if err := results.writeTags(&out); err != nil {
+		return err
+	}
 	if err := results.drawChart(filepath.Join(into, "chart.svg")); err != nil {
 		return err
 	}

@@ -157,10 +157,11 @@ rounds' ratios.
 
 The Cached generators here have the layout %s, so each run has 8,192 UIDs. The borrow bound is so large that no
 worker ID is taken during a measurement: the figures show the cost of taking UIDs, not that of the disk that stores worker IDs.
+%s is the Next of package segment: see [Segments](#segments).
 
 ![Cost of an ID](chart.svg)
 `, "`"+command+"`", runtime.Version(), runtime.GOOS, runtime.GOARCH, r.cpu, cpus, rounds,
-		"`atomic.Int64.Add`", "`time.Now`", "`"+benchmarks.StandardLayout+"`")
+		"`atomic.Int64.Add`", "`time.Now`", "`"+benchmarks.StandardLayout+"`", "`Sequence.Next`")
 	for _, g := range groups {
 		fmt.Fprintf(w, "\n## %s\n\n| | time per %s | spread | ratio to an atomic add | ratio to its limit | bound on the ratio |\n|---|---|---|---|---|---|\n", g.title, g.unit)
 		for _, s := range g.subjects {
@@ -202,6 +203,9 @@ func tableName(name string) string {
 		return "limit `" + limit + "`"
 	}
 	name, layout, _ := strings.Cut(name, "/")
+	if name == "Sequence.Next" {
+		return "`" + name + "`, step " + layout
+	}
 	if strings.HasPrefix(layout, "1-") {
 		return "`" + name + "`, " + layout
 	}

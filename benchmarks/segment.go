@@ -1,0 +1,193 @@
+package benchmarks
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/segment"
+)
+
+// The names of subjects of package segment.
+const (
+	SequenceNext      = "Sequence.Next/10000"    // in Serial and Parallel
+	SequenceLong      = "Sequence.Next/10000000" // in Serial and Parallel
+	SequenceCapacity  = "Sequence.Next/capacity8"
+	SequenceAdapt     = "Sequence.Next/adapting"
+	SequenceSlow      = "Sequence.Next/slow"
+	SequenceSlowAdapt = "Sequence.Next/slow/adapting"
+	SequenceLocal     = "Sequence.Local"
+	SequenceNextN     = "Sequence.NextN/64"
+	LeafNext          = "peer:Leaf"
+	LeafSlow          = "peer:Leaf/slow"
+	LeafSlowAdapt     = "peer:Leaf/slow/adapting"
+)
+
+// outage is the default policy of a Sequence.
+var outage = segment.OutageStep{Outage: segment.DefaultOutage}
+
+// The sources of the subjects.
+func fast() *Source { return NewSource(SegmentStep, 0) }
+func long() *Source { return NewSource(LongStep, 0) }
+func slow() *Source { return NewSource(SegmentStep, SlowSource) }
+
+// SegmentSerial returns the subjects of package segment that run in one goroutine, except for Sequence.Next with a source in
+// memory, which Serial has.
+func SegmentSerial() []Subject {
+	return []Subject{
+		{Name: SequenceLocal, Bench: func(b *testing.B) {
+			l := newSequence(b, fast(), segment.FixedStep{}).Local()
+			for b.Loop() {
+				if _, err := l.Next(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}},
+		{Name: SequenceNextN, Bench: func(b *testing.B) {
+			s, numbers := newSequence(b, fast(), segment.FixedStep{}), make([]int64, 64)
+			for b.Loop() {
+				if _, err := s.NextN(numbers); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(numbers)), "ns/uid")
+		}},
+		{Name: SequenceCapacity, Bench: sequenceSerial(fast, segment.FixedStep{}, segment.WithCapacity(8))},
+		{Name: SequenceAdapt, Bench: sequenceSerial(fast, outage)},
+		{Name: LeafNext, Bench: leafSerial(0, false)},
+		{Name: SequenceSlow, Bench: sequenceSerial(slow, segment.FixedStep{})},
+		{Name: LeafSlow, Bench: leafSerial(SlowSource, false)},
+		{Name: SequenceSlowAdapt, Bench: sequenceSerial(slow, outage)},
+		{Name: LeafSlowAdapt, Bench: leafSerial(SlowSource, true)},
+	}
+}
+
+// SegmentParallel returns the subjects of package segment that run in GOMAXPROCS goroutines concurrently, except for
+// Sequence.Next with a source in memory, which Parallel has.
+func SegmentParallel() []Subject {
+	return []Subject{
+		{Name: SequenceLocal, Bench: func(b *testing.B) {
+			s := newSequence(b, fast(), segment.FixedStep{})
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				l := s.Local()
+				for pb.Next() {
+					if _, err := l.Next(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}},
+		{Name: SequenceNextN, Bench: func(b *testing.B) {
+			s := newSequence(b, fast(), segment.FixedStep{})
+			const size = 64
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				numbers := make([]int64, size)
+				for pb.Next() {
+					if _, err := s.NextN(numbers); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/uid")
+		}},
+		{Name: SequenceCapacity, Bench: sequenceParallel(fast, segment.FixedStep{}, segment.WithCapacity(8))},
+		{Name: SequenceAdapt, Bench: sequenceParallel(fast, outage)},
+		{Name: LeafNext, Bench: leafParallel(0, false)},
+		{Name: SequenceSlow, Bench: sequenceParallel(slow, segment.FixedStep{})},
+		{Name: LeafSlow, Bench: leafParallel(SlowSource, false)},
+		{Name: SequenceSlowAdapt, Bench: sequenceParallel(slow, outage)},
+		{Name: LeafSlowAdapt, Bench: leafParallel(SlowSource, true)},
+	}
+}
+
+// newSequence returns a Sequence that is closed when the benchmark ends.
+func newSequence(b *testing.B, src *Source, policy segment.StepPolicy, more ...segment.Option) *segment.Sequence {
+	b.Helper()
+	s, err := segment.New(context.Background(), src, "orders", append(more, segment.WithStepPolicy(policy))...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+// newLeaf returns a Leaf that is closed when the benchmark ends.
+func newLeaf(b *testing.B, delay time.Duration, adapt bool) *Leaf {
+	b.Helper()
+	l, err := NewLeaf(NewSource(SegmentStep, delay), "orders", adapt)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(l.Close)
+	return l
+}
+
+// sequenceSerial returns a benchmark of Sequence.Next in one goroutine. Like those of Serial, it has a loop of its own, so that the loop
+// contains only the measured call.
+func sequenceSerial(src func() *Source, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
+	return func(b *testing.B) {
+		s := newSequence(b, src(), policy, more...)
+		for b.Loop() {
+			if _, err := s.Next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// sequenceParallel is sequenceSerial in GOMAXPROCS goroutines.
+func sequenceParallel(src func() *Source, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
+	return func(b *testing.B) {
+		s := newSequence(b, src(), policy, more...)
+		b.ResetTimer() // New has requested two ranges
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := s.Next(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+}
+
+// leafSerial returns a benchmark of Leaf in one goroutine. A call that Leaf refuses is made again, as its clients do.
+func leafSerial(delay time.Duration, adapt bool) func(*testing.B) {
+	return func(b *testing.B) {
+		l := newLeaf(b, delay, adapt)
+		for b.Loop() {
+			for {
+				if _, err := l.Next(); err == nil {
+					break
+				} else if !errors.Is(err, ErrLeafEmpty) {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// leafParallel is leafSerial in GOMAXPROCS goroutines.
+func leafParallel(delay time.Duration, adapt bool) func(*testing.B) {
+	return func(b *testing.B) {
+		l := newLeaf(b, delay, adapt)
+		b.ResetTimer()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				for {
+					if _, err := l.Next(); err == nil {
+						break
+					} else if !errors.Is(err, ErrLeafEmpty) {
+						b.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+}

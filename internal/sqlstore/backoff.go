@@ -1,0 +1,50 @@
+package sqlstore
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff computes the pauses between attempts.
+type Backoff struct {
+	Initial, Maximum time.Duration
+}
+
+// Pause returns the pause after so many attempts. It doubles with each attempt, up to the maximum. A
+// random part of up to one half is subtracted, so that processes that failed together do not try
+// again together.
+func (b Backoff) Pause(attempts int) time.Duration {
+	d := b.Maximum
+	if attempts < 40 { // after more attempts the shift could overflow, and the pause is at its maximum
+		d = min(b.Initial<<(attempts-1), b.Maximum)
+		if d < b.Initial {
+			d = b.Maximum
+		}
+	}
+	return d - rand.N(d/2+1)
+}
+
+// Sleep waits for d. If ctx ends first, it returns the error of ctx.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// EndOf returns why ctx has ended, or nil. A context whose deadline has passed may not report that yet,
+// although a connection that has the same deadline does.
+func EndOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}

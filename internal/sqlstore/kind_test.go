@@ -1,0 +1,40 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/jmoiron/sqlx"
+)
+
+// *sqlx.DB has the name of the driver, which matters if its type is not known.
+func TestServerKind(t *testing.T) {
+	mocked, _, err := sqlmock.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := sql.Open("mysql", "root@tcp(db)/ids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer known.Close()
+	for _, tt := range []struct {
+		name string
+		db   DB
+		want Kind
+	}{
+		{"go-sql-driver/mysql", known, MySQL},
+		{"go-sql-driver/mysql with another name", sqlx.NewDb(known, "pgx"), MySQL},
+		{"unknown", mocked, Unknown},
+		{"unknown, named mysql", sqlx.NewDb(mocked, "mysql"), MySQL},
+		{"unknown, named pgx", sqlx.NewDb(mocked, "pgx"), Postgres},
+		{"unknown, with another name", sqlx.NewDb(mocked, "x"), Unknown},
+		{"a DB of the user", customDB{}, Unknown},
+		{"a pool that was not opened", &sql.DB{}, Unknown},
+	} {
+		if got := KindOf(tt.db); got != tt.want {
+			t.Errorf("KindOf(%s) = %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package segment
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
+)
+
+// postgresTable is the dialect of PostgreSQL.
+type postgresTable struct{}
+
+func (d postgresTable) quote(table string) (string, error) { return sqlstore.QuotePostgres(table) }
+
+func (d postgresTable) isPostgres() bool { return true }
+
+func (d postgresTable) adviceLocked() string { return sqlstore.AdviceLockedPostgres }
+
+// inspect implements tableDialect: all tables have transactions.
+func (d postgresTable) inspect(context.Context, *tableAttempt) error { return nil }
+
+// begin implements tableDialect. At READ COMMITTED, an update that had to wait for another one compares the row again.
+func (d postgresTable) begin() string    { return "START TRANSACTION ISOLATION LEVEL READ COMMITTED" }
+func (d postgresTable) commit() string   { return "COMMIT" }
+func (d postgresTable) rollback() string { return "ROLLBACK" }
+
+// The condition that a row has exactly the tag $1. The first comparison, which may use the index, is that of the column's
+// collation, and the second one is that of the bytes.
+const wherePostgresTag = `biz_tag = $1 AND CAST(biz_tag AS text) COLLATE "C" = CAST($1 AS text) COLLATE "C"`
+
+// raise implements tableDialect. It is a single statement, which commits, so that a process that is paused in between holds
+// no lock. After a conflict, which happens at other isolation levels than READ COMMITTED, it is part of a transaction.
+//
+// synchronous_commit is set to on if it is off: otherwise the server acknowledges what it may lose.
+func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
+	if a.conflicts > 0 {
+		if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
+			return result, err
+		}
+		a.inTransaction = true
+	}
+	a.mayWait, a.unknown = true, !a.inTransaction
+	args := []any{r.Tag, r.AtLeast}
+	added, fits := "step", fmt.Sprintf("CASE WHEN step BETWEEN 1 AND %d THEN max_id <= %d - step ELSE false END", int64(MaxStep), int64(maxCounter))
+	if r.Size > 0 {
+		added = "CAST($3 AS bigint)"
+		fits = fmt.Sprintf("step BETWEEN 1 AND %d AND max_id <= %d - CAST($3 AS bigint)", int64(MaxStep), int64(maxCounter))
+		args = append(args, r.Size)
+	}
+	a.waiting = "the update"
+	result.rows, err = a.query(ctx, "UPDATE "+a.quoted+" SET max_id = max_id + "+added+", update_time = CURRENT_TIMESTAMP"+
+		" WHERE "+wherePostgresTag+" AND max_id >= CAST($2 AS bigint) AND "+fits+
+		" RETURNING CAST(biz_tag AS text), max_id, step, "+sqlstore.WaitForCommit, args...)
+	if err != nil {
+		return result, err
+	}
+	a.unknown = false // the server has answered
+	if result.changed = int64(len(result.rows)); result.changed > 0 {
+		return result, nil
+	}
+	result.rows, err = d.read(ctx, a, r.Tag)
+	return result, err
+}
+
+// raiseLast implements tableDialect.
+func (d postgresTable) raiseLast(ctx context.Context, a *tableAttempt, tag string, seen int64) (int64, error) {
+	a.waiting, a.unknown = "the update", !a.inTransaction
+	rows, err := a.query(ctx, fmt.Sprintf("UPDATE %s SET max_id = %d, update_time = CURRENT_TIMESTAMP WHERE %s AND max_id = CAST($2 AS bigint)"+
+		" AND step BETWEEN 1 AND %d RETURNING CAST(biz_tag AS text), max_id, step, %s",
+		a.quoted, int64(maxCounter), wherePostgresTag, int64(MaxStep), sqlstore.WaitForCommit), tag, seen)
+	return int64(len(rows)), err
+}
+
+// insert implements tableDialect.
+func (d postgresTable) insert(ctx context.Context, a *tableAttempt, tag string, c TagConfig) error {
+	var description any
+	if c.Description != "" {
+		description = c.Description
+	}
+	_, err := a.query(ctx, "INSERT INTO "+a.quoted+" (biz_tag, max_id, step, description) VALUES ($1, $2, $3, $4)"+
+		" RETURNING CAST(biz_tag AS text), max_id, step, "+sqlstore.WaitForCommit, tag, c.Start, c.Step, description)
+	return err
+}
+
+// read implements tableDialect.
+func (d postgresTable) read(ctx context.Context, a *tableAttempt, tag string) ([]tableRow, error) {
+	return a.query(ctx, "SELECT CAST(biz_tag AS text), max_id, step FROM "+a.quoted+" WHERE biz_tag = $1", tag)
+}
+
+// synchronize implements tableDialect.
+func (d postgresTable) synchronize(context.Context, *tableAttempt, string) (bool, error) {
+	return false, nil
+}

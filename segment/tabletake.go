@@ -1,0 +1,167 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
+)
+
+// take is one attempt of Take. It returns an ownError without an open transaction, or an error of the driver.
+func (a *tableAttempt) take(ctx context.Context, r Request) (Range, error) {
+	for synchronized := false; ; {
+		result, err := a.d.raise(ctx, a, r)
+		if err != nil {
+			return Range{}, err
+		}
+		if result.changed > 0 {
+			taken, err := a.t.takenRange(result, r)
+			if err != nil {
+				return Range{}, a.refuse(ctx, err)
+			}
+			return taken, a.commit(ctx)
+		}
+		last, err := a.t.refusal(result.rows, r)
+		if err != nil {
+			if !synchronized && (errors.Is(err, ErrSetBack) || errors.Is(err, ErrNoTag)) {
+				// The node of a cluster may not have applied yet what another node has acknowledged.
+				a.rollback(ctx)
+				var driverErr error
+				if synchronized, driverErr = a.d.synchronize(ctx, a, r.Tag); driverErr != nil {
+					return Range{}, driverErr
+				}
+				if synchronized {
+					continue
+				}
+				return Range{}, ownError{err}
+			}
+			return Range{}, a.refuse(ctx, err)
+		}
+		return a.takeLast(ctx, r, last)
+	}
+}
+
+// takeLast takes the last numbers of a tag, or reports errTableChanged.
+func (a *tableAttempt) takeLast(ctx context.Context, r Request, last Range) (Range, error) {
+	if last.Length == 0 {
+		return Range{}, a.refuse(ctx, errTableChanged)
+	}
+	changed, err := a.d.raiseLast(ctx, a, r.Tag, last.First)
+	switch {
+	case err != nil:
+		return Range{}, err
+	case changed != 1:
+		return Range{}, a.refuse(ctx, errTableChanged)
+	}
+	return last, a.commit(ctx)
+}
+
+// takenRange returns the range of a row whose counter was raised, or an error of this package.
+func (t *Table) takenRange(result raised, r Request) (Range, error) {
+	counter, step, err := t.values(result.rows, r.Tag)
+	if err != nil {
+		return Range{}, err
+	}
+	if result.counter != 0 && result.counter != counter {
+		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s is %d after it was set to %d: the table has no transactions, its column is too small, "+
+			"or a trigger changes it", ErrSource, r.Tag, t, counter, result.counter)
+	}
+	length := r.Size
+	if length == 0 {
+		length = step
+	}
+	taken := Range{First: counter - length, Length: length, Stride: 1, Step: step}
+	if taken.First < r.AtLeast || taken.First < 0 {
+		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s is %d after %d was added, which must be at least %d more than %d: a trigger changes it",
+			ErrSource, r.Tag, t, counter, length, length, r.AtLeast)
+	}
+	return taken, nil
+}
+
+// refusal returns why the counter was not raised: the last range, if only fewer numbers are left, or an error of this
+// package. If there is no reason, because the row was changed meanwhile, the range has no numbers.
+func (t *Table) refusal(rows []tableRow, r Request) (last Range, err error) {
+	counter, step, err := t.values(rows, r.Tag)
+	if err != nil {
+		return Range{}, err
+	}
+	length := r.Size
+	if length == 0 {
+		length = step
+	}
+	switch left := maxCounter - counter; {
+	case counter < r.AtLeast:
+		return Range{}, &SetBackError{Tag: r.Tag, Counter: counter, AtLeast: r.AtLeast}
+	case left == 0:
+		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s is %d, the greatest number: use another tag", ErrExhausted, r.Tag, t, counter)
+	case left < length:
+		return Range{First: counter, Length: left, Stride: 1, Step: step}, nil
+	}
+	return Range{}, nil
+}
+
+// create is one attempt of CreateTag.
+func (a *tableAttempt) create(ctx context.Context, tag string, c TagConfig) error {
+	if _, err := a.exec(ctx, "the begin of the transaction", a.d.begin()); err != nil {
+		return err
+	}
+	a.inTransaction, a.mayWait = true, true
+	a.waiting = "the insert"
+	err := a.d.insert(ctx, a, tag, c)
+	if sqlstore.IsDuplicate(err) {
+		a.rollback(ctx)
+		a.inTransaction = false
+		a.waiting = "the row"
+		rows, err := a.d.read(ctx, a, tag)
+		if err != nil {
+			return err
+		}
+		return a.refuse(ctx, a.t.exists(rows, tag)) // with autocommit off, the read has begun a transaction
+	}
+	if err != nil {
+		return err
+	}
+	a.waiting = "the row"
+	rows, err := a.d.read(ctx, a, tag)
+	if err != nil {
+		return err
+	}
+	counter, step, err := a.t.values(rows, tag)
+	if err == nil && (counter != c.Start || step != c.Step) {
+		err = fmt.Errorf("%w: the row of the new tag %q in %s has max_id %d and step %d; must be %d and %d: a column is too small, or a trigger changes it",
+			ErrSource, tag, a.t, counter, step, c.Start, c.Step)
+	}
+	if err != nil {
+		return a.refuse(ctx, err)
+	}
+	return a.commit(ctx)
+}
+
+// exists returns the error for a row that could not be inserted because one with its key exists.
+func (t *Table) exists(rows []tableRow, tag string) error {
+	for _, row := range rows {
+		if row.tag != tag {
+			return fmt.Errorf("%w: %q: %s has the tag %q, which the column's collation does not distinguish from it: "+
+				"use another name, or give the column the collation utf8mb4_bin, as in schema.sql", ErrTag, tag, t, row.tag)
+		}
+		return fmt.Errorf("%w: %s has the tag %q", ErrTagExists, t, tag)
+	}
+	return errTableChanged // the row was deleted meanwhile
+}
+
+// commit commits the transaction, if there is one.
+func (a *tableAttempt) commit(ctx context.Context) error {
+	if a.inTransaction || !a.d.isPostgres() {
+		a.unknown = true
+		if _, err := a.exec(ctx, "the commit", a.d.commit()); err != nil {
+			return err
+		}
+	}
+	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is durable:
+	// PostgreSQL does, while the commit waits for a synchronous standby.
+	if a.d.isPostgres() {
+		return ctx.Err()
+	}
+	return nil
+}
