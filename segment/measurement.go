@@ -13,10 +13,13 @@ type measurement struct {
 	elapsed time.Duration
 	taken   uint64
 
-	arrived      time.Time // when the first range of the last series arrived
-	takenAtStart uint64    // how many numbers had been taken then
-	left         int       // how many ranges of this series are still to come
-	begun        bool      // the first range of this series has arrived
+	arrived        time.Time // when the first range of the last series arrived
+	takenAtStart   uint64    // how many numbers had been taken then
+	requested      time.Time // when the first range of the present series was requested first
+	takenAtRequest uint64    // how many numbers had been taken then
+
+	left  int  // how many ranges of this series are still to come
+	begun bool // the first range of this series has arrived
 }
 
 // request is called when a range is requested, also when that is tried again.
@@ -24,7 +27,15 @@ func (m *measurement) request(s ringbuffer.Stats) {
 	free := max(s.CapacityRuns-s.FillRuns, 1)
 	switch {
 	case m.left == 0:
-		m.elapsed, m.taken = time.Since(m.arrived), s.Taken-m.takenAtStart
+		now := time.Now()
+		m.elapsed, m.taken = now.Sub(m.arrived), s.Taken-m.takenAtStart
+		// If callers used up the range before it arrived, the next one is requested at once, when hardly a number of it was
+		// taken. What was taken since the request before tells more then.
+		elapsed, taken := now.Sub(m.requested), s.Taken-m.takenAtRequest
+		if !m.requested.IsZero() && (StepState{Elapsed: elapsed, Taken: taken}).rate() > (StepState{Elapsed: m.elapsed, Taken: m.taken}).rate() {
+			m.elapsed, m.taken = elapsed, taken
+		}
+		m.requested, m.takenAtRequest = now, s.Taken
 		m.left, m.begun = free, false
 	case !m.begun: // earlier tries have failed, and more ranges were used up meanwhile
 		m.left = max(m.left, free)
