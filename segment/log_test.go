@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,15 +74,19 @@ func TestBadLogHandlers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var s *Sequence
 				release := make(chan struct{})
-				logged := false
+				var logged atomic.Bool
 				src := newMemorySource(10)
+				var ready sync.WaitGroup // the handler reads s
+				ready.Add(1)
 				s, err := New(t.Context(), src, testTag, WithLogger(slog.New(handlerFunc(func(slog.Record) {
-					logged = true
+					logged.Store(true)
+					ready.Wait()
 					handle(s, release)
 				}))))
 				if err != nil {
 					t.Fatal(err)
 				}
+				ready.Done()
 				src.fail(func(context.Context, Request) error { panic("boom") })
 				begin := time.Now()
 				for v := int64(1); v <= 20; v++ {
@@ -96,7 +101,7 @@ func TestBadLogHandlers(t *testing.T) {
 				if v, err := s.Next(); name != "Close" && (err != nil || v < 21 || v > 40) || name == "Close" && err != ErrClosed {
 					t.Errorf("Next() = %d, %v", v, err)
 				}
-				if !logged {
+				if !logged.Load() {
 					t.Error("nothing was logged")
 				}
 				begin = time.Now()
