@@ -104,7 +104,7 @@ func (f *File) use(ctx context.Context) error {
 }
 
 const (
-	maxFilePause    = 10 * time.Millisecond // the longest pause between two attempts to acquire the lock
+	maxFilePause    = 40 * time.Millisecond // the longest pause between two attempts to acquire the lock
 	politeFilePause = 5 * time.Millisecond  // the pause before a process uses the file again while others wait for it
 )
 
@@ -112,7 +112,7 @@ const (
 // of the lock file.
 func isContended(lock *os.File) bool {
 	info, err := lock.Stat()
-	return err == nil && time.Since(info.ModTime()).Abs() < 4*maxFilePause
+	return err == nil && time.Since(info.ModTime()).Abs() < 2*maxFilePause
 }
 
 // pauseFile waits for d, or until ctx ends.

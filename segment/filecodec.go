@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -60,7 +61,8 @@ func decodeFile(data []byte) (*fileContent, error) {
 		return nil, fmt.Errorf("%w: its checksum does not match", errFileText)
 	}
 	d := lockedfile.Decoder{Rest: string(data)}
-	c := &fileContent{index: map[string]int{}}
+	lines := bytes.Count(data, []byte{'\n'})
+	c := &fileContent{tags: make([]fileTag, 0, lines), index: make(map[string]int, lines)}
 	d.Prefix(fileHeader)
 	c.id, c.lockID, c.machine = d.Text(), d.Text(), d.Text()
 	c.copied, c.copyGap = d.Number(), d.Number()

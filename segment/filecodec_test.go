@@ -27,7 +27,7 @@ func fileExample() *fileContent {
 
 // A file is read as it was written.
 func TestFileCodec(t *testing.T) {
-	for _, want := range []*fileContent{fileExample(), {index: map[string]int{}}} {
+	for _, want := range []*fileContent{fileExample(), {tags: []fileTag{}, index: map[string]int{}}} {
 		got, err := decodeFile(want.encode())
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("decoded %+v, %v; want %+v", got, err, want)

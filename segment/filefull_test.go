@@ -26,7 +26,7 @@ func TestFileDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, before := NewFile(path), mustReadFile(t, path)
-		for _, limit := range []uint64{0, 1, uint64(len(before) / 2), uint64(len(before) - 1)} {
+		for _, limit := range []uint64{0, 1, uint64(len(before) / 2), uint64(len(before) - 40)} {
 			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: old.Max}); err != nil {
 				t.Fatal(err)
 			}

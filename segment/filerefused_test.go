@@ -254,28 +254,6 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// Files that may not be written are errors, and change nothing.
-func TestFileReadOnly(t *testing.T) {
-	if os.Geteuid() <= 0 {
-		t.Skip("the superuser may write to all files, and Windows has other permissions")
-	}
-	path, f := newTagsFile(t, "orders")
-	for _, name := range []string{filepath.Dir(path), path + ".lock"} {
-		if err := os.Chmod(name, 0o500); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Take(t.Context(), Request{Tag: "orders"}); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "same user") {
-			t.Errorf("without the permission to write %s: %v", name, err)
-		}
-		if err := os.Chmod(name, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := mustTakeFile(t, f, "orders"); got.First != 1 {
-		t.Errorf("after the permission was given: %+v", got)
-	}
-}
-
 // A Take waits for the lock until its context ends, and the error says for what. Those that share its
 // turn are not affected.
 func TestFileWaitsForLock(t *testing.T) {
