@@ -69,13 +69,14 @@ func (h *heldFile) read() (*lineDecoder, error) {
 	if err != nil {
 		return nil, h.file.wrapError(err)
 	}
-	data, ok := cutChecksum(data)
-	d := &lineDecoder{rest: string(data), failed: !ok}
-	d.prefix(h.file.header)
-	wantID, wantLockID, wantMachine := d.text(), d.text(), d.text()
-	d.prefix("\n")
+	data, ok := lockedfile.CutChecksum(data)
+	d := newLineDecoder(string(data))
+	d.Failed = !ok
+	d.Prefix(h.file.header)
+	wantID, wantLockID, wantMachine := d.Text(), d.Text(), d.Text()
+	d.Prefix("\n")
 	switch {
-	case d.failed:
+	case d.Failed:
 		return nil, h.corrupt(errFileText)
 	case wantMachine != h.machine:
 		return nil, h.corrupt(errors.New("it was written on another machine"))
@@ -99,10 +100,10 @@ func (h *heldFile) write(record func(e *lineEncoder)) error {
 	}
 	err = h.file.replaceContent(h.path, h.lock, func(file *os.File) ([]byte, error) {
 		id, err := lockedfile.ID(file)
-		e := &lineEncoder{text: []byte(h.file.header)}
-		e.texts(id, lockID, h.machine)
+		e := &lineEncoder{Encoder: lockedfile.Encoder{Out: []byte(h.file.header)}}
+		e.Texts(id, lockID, h.machine)
 		record(e)
-		return appendChecksum(append(e.text, '\n')), err
+		return lockedfile.AppendChecksum(append(e.Out, '\n')), err
 	})
 	if err == nil && !h.marked {
 		err = h.file.markLock(h.lock)

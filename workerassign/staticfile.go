@@ -135,12 +135,12 @@ func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
 func (l *staticFileLease) start(now time.Time, record *lineDecoder, log *safelog.Queue) error {
 	s := l.assigner
 	if record != nil {
-		record.prefix("worker")
-		id := record.number()
+		record.Prefix("worker")
+		id := record.Number()
 		mark := record.time()
-		record.prefix("\n")
+		record.Prefix("\n")
 		switch {
-		case record.failed || record.rest != "":
+		case record.Failed || record.Rest != "":
 			return l.held.corrupt(errFileText)
 		case id != s.id:
 			return fmt.Errorf("%w: %s belongs to worker ID %d, and this assigner's is %d; use a file of its own for each worker ID", ErrOption, s.file.path, id, s.id)
@@ -179,8 +179,8 @@ func (l *staticFileLease) Horizon() time.Duration { return l.assigner.cfg.horizo
 // write writes a mark to the file.
 func (l *staticFileLease) write(mark time.Time) error {
 	return l.held.write(func(e *lineEncoder) {
-		e.begin("worker")
-		e.numbers(l.assigner.id)
+		e.Begin("worker")
+		e.Numbers(l.assigner.id)
 		e.times(mark)
 	})
 }
