@@ -54,7 +54,11 @@ func isTaker(t *testing.T) bool {
 func runTaker(t *testing.T, takes int, dsn string, addresses []string) {
 	db := open(t, dsn, addresses...)
 	db.SetMaxOpenConns(4)
-	source := segment.NewTable(db, segment.WithAttemptTimeout(5*time.Second))
+	timeout := time.Minute
+	if takes == 0 {
+		timeout = 2 * time.Second
+	}
+	source := segment.NewTable(db, segment.WithAttemptTimeout(timeout))
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
