@@ -34,8 +34,6 @@ var _ Creator = (*Table)(nil)
 const (
 	// engineLifetime is how long the result of a check of the storage engine is used.
 	engineLifetime = time.Minute
-	// maxTableConflicts is how often an attempt is repeated that the server has rolled back because of a conflict.
-	maxTableConflicts = 10
 	// maxTableChanges is how often an attempt is repeated because the row was changed by others while it was read.
 	maxTableChanges = 10
 )
@@ -58,8 +56,8 @@ const (
 // a single statement. The settings of the session and of the driver do not matter.
 //
 // A Take fails after WithAttemptTimeout or when its context ends. Unless it is certain that nothing was written, it is not
-// tried again, and the numbers of a Take whose reply was lost are a gap. A conflict with another transaction, which the
-// server has rolled back, is tried again a few times.
+// tried again, and the numbers of a Take whose reply was lost are a gap. A transaction that the server has rolled back because
+// of a conflict, as happens on a Galera cluster when several nodes write, is tried again for as long as WithAttemptTimeout.
 //
 // # Servers that lose writes
 //

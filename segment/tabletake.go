@@ -140,14 +140,14 @@ func (a *tableAttempt) create(ctx context.Context, tag string, c TagConfig) erro
 
 // exists returns the error for a row that could not be inserted because one with its key exists.
 func (t *Table) exists(rows []tableRow, tag string) error {
-	for _, row := range rows {
-		if row.tag != tag {
-			return fmt.Errorf("%w: %q: %s has the tag %q, which the column's collation does not distinguish from it: "+
-				"use another name, or give the column the collation utf8mb4_bin, as in schema.sql", ErrTag, tag, t, row.tag)
-		}
-		return fmt.Errorf("%w: %s has the tag %q", ErrTagExists, t, tag)
+	switch {
+	case len(rows) == 0:
+		return errTableChanged // the row was deleted meanwhile
+	case rows[0].tag != tag:
+		return fmt.Errorf("%w: %q: %s has the tag %q, which the column's collation does not distinguish from it: "+
+			"use another name, or give the column the collation utf8mb4_bin, as in schema.sql", ErrTag, tag, t, rows[0].tag)
 	}
-	return errTableChanged // the row was deleted meanwhile
+	return fmt.Errorf("%w: %s has the tag %q", ErrTagExists, t, tag)
 }
 
 // commit commits the transaction, if there is one.

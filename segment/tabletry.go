@@ -36,6 +36,7 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 	}
 	idle := t.db.Stats().Idle // connections that may lead to the same failed server
 	var conflicts, changes, reconnects int
+	begin := time.Now()
 	pauses := sqlstore.Backoff{Initial: 2 * time.Millisecond, Maximum: 100 * time.Millisecond}
 	for {
 		failed := t.tryOnce(ctx, conflicts, f)
@@ -43,7 +44,7 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 			return t.result(ctx, failed)
 		}
 		switch {
-		case failed.rolledBack && conflicts < maxTableConflicts:
+		case failed.rolledBack && time.Since(begin) < t.cfg.attemptTimeout:
 			conflicts++
 			sqlstore.Sleep(ctx, pauses.Pause(conflicts)) // the next attempt finds that ctx has ended
 		case errors.Is(failed.err, errTableChanged) && changes < maxTableChanges:

@@ -22,16 +22,22 @@ import (
 // missing here. A test fails if it does not run all statements of its section.
 func testedSections() []string {
 	return []string{
-		"SERVERS",                               // TestSchemaServers
-		"DURABILITY",                            // TestSchemaDurability
-		"PRIVILEGES",                            // TestSchemaPrivileges
-		"VERIFIED WORKER IDS",                   // TestVerified...
-		"WHEN ROWS MAY BE DELETED",              // TestSchemaDeletion
-		"AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaFailover
-		"HOW MANY ARE LEFT",                     // TestSchemaHowManyAreLeft
-		"WHAT A SLOT MEANS",                     // TestSchemaSlots
-		"PRIVILEGES ON SLOTS",                   // TestSchemaSlotPrivileges
-		"SLOTS AFTER A RESTORED BACKUP",         // TestSchemaSlotFloor
+		"SERVERS",                                    // TestSchemaServers
+		"DURABILITY",                                 // TestSchemaDurability
+		"PRIVILEGES",                                 // TestSchemaPrivileges
+		"VERIFIED WORKER IDS",                        // TestVerified...
+		"WHEN ROWS MAY BE DELETED",                   // TestSchemaDeletion
+		"AFTER A FAILOVER OR A RESTORED BACKUP",      // TestSchemaFailover
+		"HOW MANY ARE LEFT",                          // TestSchemaHowManyAreLeft
+		"WHAT A SLOT MEANS",                          // TestSchemaSlots
+		"PRIVILEGES ON SLOTS",                        // TestSchemaSlotPrivileges
+		"SLOTS AFTER A RESTORED BACKUP",              // TestSchemaSlotFloor
+		"WHAT A TAG MEANS",                           // TestSchemaTags
+		"HOW TO ADD A TAG",                           // TestSchemaTags
+		"HOW TO SIZE A STEP",                         // TestSchemaTags
+		"PRIVILEGES ON TAGS",                         // TestSchemaTagPrivileges
+		"WHICH TAGS MAY BE DELETED",                  // TestSchemaTagDeletion
+		"TAGS AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaTagFailover
 	}
 }
 

@@ -29,14 +29,20 @@ func schemaScript(tb testing.TB) string {
 // missing here. A test fails if it does not run all statements of its section.
 func testedSections() []string {
 	return []string{
-		"DURABILITY",                            // TestSchemaDurability
-		"PRIVILEGES",                            // TestSchemaPrivileges
-		"WHEN ROWS MAY BE DELETED",              // TestSchemaDeletion
-		"AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaFailover
-		"HOW MANY ARE LEFT",                     // TestSchemaHowManyAreLeft
-		"WHAT A SLOT MEANS",                     // TestSchemaSlots
-		"PRIVILEGES ON SLOTS",                   // TestSchemaSlots
-		"SLOTS AFTER A RESTORED BACKUP",         // TestSchemaRaiseFloor
+		"DURABILITY",                                 // TestSchemaDurability
+		"PRIVILEGES",                                 // TestSchemaPrivileges
+		"WHEN ROWS MAY BE DELETED",                   // TestSchemaDeletion
+		"AFTER A FAILOVER OR A RESTORED BACKUP",      // TestSchemaFailover
+		"HOW MANY ARE LEFT",                          // TestSchemaHowManyAreLeft
+		"WHAT A SLOT MEANS",                          // TestSchemaSlots
+		"PRIVILEGES ON SLOTS",                        // TestSchemaSlots
+		"SLOTS AFTER A RESTORED BACKUP",              // TestSchemaRaiseFloor
+		"WHAT A TAG MEANS",                           // TestSchemaTags
+		"HOW TO ADD A TAG",                           // TestSchemaTags
+		"HOW TO SIZE A STEP",                         // TestSchemaTags
+		"PRIVILEGES ON TAGS",                         // TestSchemaTagPrivileges
+		"WHICH TAGS MAY BE DELETED",                  // TestSchemaTags
+		"TAGS AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaTagFailover
 	}
 }
 

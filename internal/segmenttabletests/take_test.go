@@ -21,7 +21,7 @@ func TestTableSettings(t *testing.T) {
 		for _, parameters := range []string{
 			"", "autocommit=0", "clientFoundRows=true", "interpolateParams=true", "multiStatements=true", "charset=latin1", "parseTime=true&loc=Asia%2FTokyo",
 			"sql_mode=''", "sql_mode='ANSI'", "sql_mode='TRADITIONAL'", "sql_mode='ORACLE'", "sql_mode='NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH'",
-			"sql_mode='NO_UNSIGNED_SUBTRACTION'", "completion_type=1", "completion_type=2", "innodb_lock_wait_timeout=1", "rejectReadOnly=true",
+			"sql_mode='NO_UNSIGNED_SUBTRACTION'", "sql_safe_updates=1", "completion_type=1", "completion_type=2", "innodb_lock_wait_timeout=1", "rejectReadOnly=true",
 			"tx_isolation='READ-UNCOMMITTED'", "tx_isolation='READ-COMMITTED'", "tx_isolation='REPEATABLE-READ'", "tx_isolation='SERIALIZABLE'",
 			"autocommit=0&tx_isolation='REPEATABLE-READ'&completion_type=1&clientFoundRows=true",
 		} {

@@ -1,0 +1,117 @@
+//go:build unix
+
+package postgrestest_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/segment"
+)
+
+// The statements of schema.postgres.sql add a tag and change its step, and the query shows the state.
+func TestSchemaTags(t *testing.T) {
+	db := idsDatabase(t, postgrestest.Start(t))
+	source := segment.NewTable(db)
+	db.MustExec(newSection(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").nextStatement("INSERT INTO leaf_alloc"))
+	wantTaken(t, source, segment.Request{Tag: "orders"}, 1000, 50, 50)
+	db.MustExec(newSection(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").nextStatement("UPDATE leaf_alloc SET step"))
+	query := newSection(t, "WHAT A TAG MEANS").nextStatement("SELECT biz_tag")
+	type state struct {
+		Tag         string  `db:"biz_tag"`
+		MaxID       int64   `db:"max_id"`
+		Step        int64   `db:"step"`
+		Left        int64   `db:"numbers_left"`
+		UpdateTime  string  `db:"update_time"`
+		Ago         float64 `db:"seconds_ago"`
+		Description string  `db:"description"`
+	}
+	db.MustExec("UPDATE leaf_alloc SET update_time = now() - INTERVAL '1 day'")
+	var got state
+	if err := db.Get(&got, query); err != nil || got.Ago < 86400 || got.Ago > 86460 {
+		t.Fatalf("the state is %+v, %v", got, err)
+	}
+	wantTaken(t, source, segment.Request{Tag: "orders"}, 1050, 20, 20)
+	if err := db.Get(&got, query); err != nil || got.Tag != "orders" || got.MaxID != 1070 || got.Step != 20 || got.Left != 1<<63-1-1070 || got.Ago > 60 || got.Description != "of a shop" {
+		t.Errorf("the state is %+v, %v", got, err)
+	}
+
+	for tag, days := range map[string]int{"orders-20260101": 31, "orders-20260102": 29, "invoices-20260101": 31} {
+		db.MustExec("INSERT INTO leaf_alloc (biz_tag, step, update_time) VALUES ($1, 1, now() - make_interval(days => $2))", tag, days)
+	}
+	db.MustExec(newSection(t, "WHICH TAGS MAY BE DELETED", "<prefix>", "orders-").nextStatement("DELETE FROM leaf_alloc"))
+	var left string
+	if err := db.Get(&left, "SELECT string_agg(biz_tag, ',' ORDER BY biz_tag) FROM leaf_alloc"); err != nil || left != "invoices-20260101,orders,orders-20260102" {
+		t.Errorf("the remaining tags are %s, %v", left, err)
+	}
+}
+
+// An account with the privileges of schema.postgres.sql can do all that a Table does, and nothing else.
+func TestSchemaTagPrivileges(t *testing.T) {
+	s := postgrestest.Start(t)
+	db := idsDatabase(t, s)
+	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 10)")
+	statements := newSection(t, "PRIVILEGES ON TAGS", "<password>", "secret")
+	db.MustExec(statements.nextStatement("CREATE ROLE"))
+	service := openAsService(t, s)
+	source := segment.NewTable(service)
+	_, err := source.Take(t.Context(), segment.Request{Tag: "orders"})
+	wantState(t, err, "without privileges", "42501")
+	db.MustExec(statements.nextStatement("GRANT SELECT ("))
+	wantTaken(t, source, segment.Request{Tag: "orders"}, 1, 10, 10)
+	if _, err := source.Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 12}); !errors.Is(err, segment.ErrSetBack) {
+		t.Errorf("Take() = %v, want ErrSetBack", err)
+	}
+	wantState(t, source.CreateTag(t.Context(), "new", segment.TagConfig{}), "CreateTag without its privilege", "42501")
+	db.MustExec(statements.nextStatement("GRANT INSERT ("))
+	if err := source.CreateTag(t.Context(), "new", segment.TagConfig{Start: 5}); err != nil {
+		t.Error(err)
+	}
+	if err := source.CreateTag(t.Context(), "new", segment.TagConfig{Start: 5}); !errors.Is(err, segment.ErrTagExists) {
+		t.Errorf("CreateTag() = %v, want ErrTagExists", err)
+	}
+	wantTaken(t, source, segment.Request{Tag: "new", Size: 3}, 5, 3, 1000)
+	for _, forbidden := range []string{
+		"DELETE FROM leaf_alloc", "UPDATE leaf_alloc SET step = 1", "UPDATE leaf_alloc SET biz_tag = 'x'", "TRUNCATE leaf_alloc",
+		"DROP TABLE leaf_alloc", "ALTER TABLE leaf_alloc ADD n INT", "SELECT * FROM worker_node",
+	} {
+		_, err := service.Exec(forbidden)
+		wantState(t, err, "as the service: "+forbidden, "42501")
+	}
+}
+
+// A standby that lacks the last changes is promoted as schema.postgres.sql says. The numbers of the old primary, also
+// those that were not stored, are not handed out again.
+func TestSchemaTagFailover(t *testing.T) {
+	primary := postgrestest.Start(t)
+	db := idsDatabase(t, primary)
+	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10)")
+	db.MustExec("CREATE TABLE shop (number BIGINT)")
+	db.MustExec("INSERT INTO shop VALUES (100), (150)")
+	standby := primary.Standby()
+	wantTaken(t, segment.NewTable(db), segment.Request{Tag: "orders"}, 1, 100, 100)
+	standby.WaitReceived(primary)
+	standby.Disconnect()
+	wantTaken(t, segment.NewTable(db), segment.Request{Tag: "orders"}, 101, 100, 100)
+	wantTaken(t, segment.NewTable(db), segment.Request{Tag: "others"}, 1, 10, 10)
+	primary.Kill()
+	promoted := postgrestest.Open(t, standby.DSN("postgres", "", "ids"))
+	source := segment.NewTable(promoted)
+	_, err := source.Take(t.Context(), segment.Request{Tag: "orders"})
+	wantState(t, err, "a standby", "25006")
+	standby.Promote()
+	if _, err := source.Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 201}); !errors.Is(err, segment.ErrSetBack) {
+		t.Errorf("Take() = %v, want ErrSetBack", err)
+	}
+	statements := newSection(t, "TAGS AFTER A FAILOVER OR A RESTORED BACKUP", "<column>", "number", "<table>", "shop", "<tag>", "orders",
+		"<margin>", "1000", "<greatest number>", "150")
+	var greatest int64
+	if err := promoted.Get(&greatest, statements.nextStatement("SELECT max")); err != nil || greatest != 150 {
+		t.Fatal(greatest, err)
+	}
+	promoted.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = greatest"))
+	promoted.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = max_id"))
+	wantTaken(t, source, segment.Request{Tag: "orders", AtLeast: 201}, 1151, 100, 100)
+	wantTaken(t, source, segment.Request{Tag: "others"}, 1001, 10, 10)
+}
