@@ -60,7 +60,7 @@ func (q *Queue) remove(tag string, t *turn) {
 // The pauses after lost races.
 const (
 	firstPause = 4 * time.Millisecond
-	maxPause   = 128 * time.Millisecond
+	maxPause   = 512 * time.Millisecond
 )
 
 // Pause waits after a call has lost the n-th race against another process, n at least 1: a random time, which is

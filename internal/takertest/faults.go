@@ -67,48 +67,65 @@ func Pause(t *testing.T, open func() segment.Creator, pause, resume func()) {
 	k.Check()
 }
 
-// LostReplies loses the replies to Takes, in different moments. The range of a Take whose reply was lost is a gap.
-// through and direct are sources of the same store, with and without the proxy.
+// LostReplies loses the replies to Takes, at random moments, until some of the lost replies were those to the write. The
+// range of such a Take is a gap. through and direct are sources of the same store, with and without the proxy.
 func LostReplies(t *testing.T, p *testserver.Proxy, through func() segment.Creator, direct segment.Creator) {
+	const tries, size = 200, 7
 	Create(t, direct)
 	k := New(t)
 	w := k.Writer()
-	gaps, size := 0, int64(7)
-	for n := range kills() {
-		src := through()
-		k.Add(w, Take(t, src, segment.Request{Tag: Tag, Size: size}))
-		// The reply to the write is lost if the reply to the read has arrived before, so the moment is a random one.
-		done := make(chan error, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		var lost segment.Range
+	src := through()
+	gaps, want := 0, max(2, kills()/4)
+	for n := 0; gaps < want && n < tries; n++ {
+		k.Add(w, takeAgain(t, src, segment.Request{Tag: Tag, Size: size, AtLeast: k.Last() + 1}))
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		type result struct {
+			r   segment.Range
+			err error
+		}
+		done := make(chan result, 1)
 		go func() {
-			var err error
-			if n%2 == 0 {
-				time.Sleep(5 * time.Millisecond) // the read is lost, too
-			}
-			lost, err = src.Take(ctx, segment.Request{Tag: Tag, Size: size})
-			done <- err
+			r, err := src.Take(ctx, segment.Request{Tag: Tag, Size: size})
+			done <- result{r, err}
 		}()
-		time.Sleep(rand.N(4 * time.Millisecond))
-		var err error
-		p.LoseReplies(t, func() { err = <-done })
+		// The reply to the write is lost only if that to the read has arrived before.
+		time.Sleep(rand.N(6 * time.Millisecond))
+		var got result
+		p.LoseReplies(t, func() { got = <-done })
 		cancel()
-		before := k.Last()
-		if err == nil {
-			k.Add(w, lost)
+		if got.err == nil {
+			k.Add(w, got.r)
 			continue
 		}
-		for _, src := range []segment.Source{src, direct} {
-			got := Take(t, src, segment.Request{Tag: Tag, Size: size, AtLeast: before + 1})
-			k.Add(w, got)
-			if got.First == before+1+size {
-				gaps++
-			} else if got.First != k.Last()-size+1 {
-				t.Errorf("after %d follows %+v", before, got)
-			}
-			before = k.Last()
+		switch next := Take(t, direct, segment.Request{Tag: Tag, Size: size}); next.First {
+		case k.Last() + 1 + size:
+			gaps++
+			k.Add(w, next)
+		case k.Last() + 1:
+			k.Add(w, next)
+		default:
+			t.Errorf("after %d and a lost reply follows %+v", k.Last(), next)
 		}
 	}
 	t.Logf("%d replies were lost after the write", gaps)
+	if gaps < want {
+		t.Errorf("only %d replies to writes were lost in %d tries; want %d", gaps, tries, want)
+	}
 	k.Check()
+}
+
+// takeAgain takes a range. It tries again if that fails: the connection may have to be made again.
+func takeAgain(t *testing.T, src segment.Source, r segment.Request) segment.Range {
+	for n := 0; ; n++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		got, err := src.Take(ctx, r)
+		cancel()
+		if err == nil {
+			return got
+		}
+		if n == 20 {
+			t.Fatalf("Take(%+v): %v", r, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
