@@ -25,6 +25,9 @@ type turn struct {
 // Enter waits for the tag's turn. The call must call leave at its end, once. If ctx ends before, Enter returns its
 // cause.
 func (q *Queue) Enter(ctx context.Context, tag string) (leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	q.mu.Lock()
 	t := q.tags[tag]
 	if t == nil {

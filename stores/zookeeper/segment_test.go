@@ -1,0 +1,86 @@
+package zookeeper
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/ringuid/ringuid/internal/tagrecord"
+	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/segment/segmenttest"
+)
+
+// setCounter sets the next number of a tag by hand.
+func setCounter(tb testing.TB, conn *zk.Conn, s *Store, tag string, next int64) {
+	tb.Helper()
+	for {
+		text, stat, err := conn.Get(s.tagPath(tag))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r, err := tagrecord.DecodeRecord(text, tag)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.Next = next
+		switch _, err := conn.Set(s.tagPath(tag), r.Encode(), stat.Version); {
+		case err == nil:
+			return
+		case !errors.Is(err, zk.ErrBadVersion):
+			tb.Fatal(err)
+		}
+	}
+}
+
+// The store fulfils the contract of a source.
+func TestSource(t *testing.T) {
+	t.Parallel()
+	s := zookeepertest.Start(t)
+	p := testserver.NewProxy(t, s.Address())
+	root := ""
+	client := func(tb testing.TB) segment.Creator { return New(dial(tb, p.Address()), WithPath(root)) }
+	segmenttest.Run(t, segmenttest.Harness{
+		New: func(tb testing.TB) segment.Creator {
+			root = fmt.Sprintf("/tests/%d", time.Now().UnixNano())
+			return client(tb)
+		},
+		Client: client,
+		Faults: segmenttest.Faults{
+			Kill:        func(testing.TB) { s.Kill() },
+			Start:       func(testing.TB) { s.Restart() },
+			Pause:       func(testing.TB) { s.Pause() },
+			Resume:      func(testing.TB) { s.Continue() },
+			LoseReplies: p.LoseReplies,
+			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
+				conn := dial(tb, s.Address())
+				s := New(conn, WithPath(root))
+				before := map[string][]byte{}
+				tags, _, err := conn.Children(s.tagsPath())
+				if err != nil {
+					tb.Fatal(err)
+				}
+				for _, tag := range tags {
+					if before[tag], _, err = conn.Get(s.tagsPath() + "/" + tag); err != nil {
+						tb.Fatal(err)
+					}
+				}
+				write()
+				for tag, text := range before {
+					if _, err := conn.Set(s.tagsPath()+"/"+tag, text, -1); err != nil {
+						tb.Fatal(err)
+					}
+				}
+			},
+			SetCounter: func(tb testing.TB, tag string, next int64) {
+				conn := dial(tb, s.Address())
+				setCounter(tb, conn, New(conn, WithPath(root)), tag, next)
+			},
+			Without: map[string]string{"LoseWrites": "ZooKeeper loses no acknowledged writes, and shows no restored backup; TestTagRestoredBackup restores one"},
+		},
+	})
+}
