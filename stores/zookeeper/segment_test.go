@@ -3,7 +3,6 @@ package zookeeper
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -67,12 +66,15 @@ func TestSource(t *testing.T) {
 		return New(conns[len(conns)-1], WithPath(root))
 	}
 	connected := func(tb testing.TB) { // waits until all are connected again
-		for end := time.Now().Add(30 * time.Second); len(conns) > 0; time.Sleep(10 * time.Millisecond) {
-			if !slices.ContainsFunc(conns, func(c *zk.Conn) bool { return c.State() != zk.StateHasSession }) {
-				return
-			}
-			if time.Now().After(end) {
-				tb.Fatal("clients do not connect again")
+		for _, c := range conns {
+			for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				_, _, err := c.Exists("/")
+				if err == nil {
+					break
+				}
+				if time.Now().After(end) {
+					tb.Fatalf("a client does not connect again: %v", err)
+				}
 			}
 		}
 	}
