@@ -224,7 +224,7 @@ func (s *Store) NewHistory(ctx context.Context) error {
 			return err
 		}
 		if ok {
-			return s.createTagPool(ctx)
+			return s.followTagPool(ctx)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ringuid/ringuid/internal/tagrecord"
@@ -126,8 +127,8 @@ func (s *Store) readTag(ctx context.Context, tag string) (state tagState, ok boo
 	state.now = time.UnixMilli(time.Now().UnixMilli() + 1).UTC()
 	if kvs := kvsOf(resp, 1); len(kvs) > 0 {
 		state.poolText = string(kvs[0].Value)
-		if state.pool, err = tagrecord.DecodePool(kvs[0].Value); err != nil {
-			return state, false, fmt.Errorf("%w (etcd: key %q)", err, kvs[0].Key)
+		if state.pool, err = s.decodeTagPool(kvs[0]); err != nil {
+			return state, false, err
 		}
 	}
 	if kvs := kvsOf(resp, 2); len(kvs) > 0 {
@@ -166,12 +167,13 @@ func (s *Store) writeTag(ctx context.Context, old, next tagState) (bool, error) 
 	return true, nil
 }
 
-// createTagPool creates the pool of tags after NewHistory, if there is none: new tags must not begin at their starts then.
-func (s *Store) createTagPool(ctx context.Context) error {
+// followTagPool records the history in the pool of tags after NewHistory, so that the time of the change is the present. If
+// there is no pool, it creates one: new tags must not begin at their starts then.
+func (s *Store) followTagPool(ctx context.Context) error {
 	for {
 		before := s.lastSeen()
 		resp, wentBack, err := s.do(ctx, func(t clientv3.Txn) clientv3.Txn {
-			return t.Then(clientv3.OpGet(s.historyKey()), clientv3.OpGet(s.tagPoolKey(), clientv3.WithKeysOnly()))
+			return t.Then(clientv3.OpGet(s.historyKey()), clientv3.OpGet(s.tagPoolKey()))
 		})
 		if err != nil {
 			return err
@@ -180,17 +182,32 @@ func (s *Store) createTagPool(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ok && len(kvsOf(resp, 1)) > 0 {
-			return nil
-		}
 		if !ok {
 			continue
 		}
-		p := tagrecord.Pool{}.Follow(history, time.Now())
-		put := clientv3.OpPut(s.tagPoolKey(), string(p.Encode()))
-		_, err = s.client.Txn(ctx).If(s.hasValue(s.historyKey(), history), s.hasValue(s.tagPoolKey(), "")).Then(put).Commit()
+		text, old := "", tagrecord.Pool{}
+		if kvs := kvsOf(resp, 1); len(kvs) > 0 {
+			text = string(kvs[0].Value)
+			if old, err = s.decodeTagPool(kvs[0]); err != nil {
+				return err
+			}
+		}
+		next := old.Follow(history, time.Now())
+		if next == old {
+			return nil
+		}
+		put := clientv3.OpPut(s.tagPoolKey(), string(next.Encode()))
+		_, err = s.client.Txn(ctx).If(s.hasValue(s.historyKey(), history), s.hasValue(s.tagPoolKey(), text)).Then(put).Commit()
 		if err != nil {
 			return s.wrap(ctx, err)
 		}
 	}
+}
+
+func (s *Store) decodeTagPool(kv *mvccpb.KeyValue) (tagrecord.Pool, error) {
+	p, err := tagrecord.DecodePool(kv.Value)
+	if err != nil {
+		err = fmt.Errorf("%w (etcd: key %q)", err, kv.Key)
+	}
+	return p, err
 }

@@ -161,7 +161,6 @@ func TestTagPoolDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if how == "Take" {
-			setHistoryOfTag(t, s) // otherwise Take does not have to look at the pool
 			takertest.Take(t, s, segment.Request{Tag: takertest.Tag})
 		} else if err := s.CreateTag(t.Context(), "new", segment.TagConfig{}); err != nil {
 			t.Fatal(err)
@@ -175,15 +174,22 @@ func TestTagPoolDeleted(t *testing.T) {
 	}
 }
 
-// setHistoryOfTag changes the history.
-func setHistoryOfTag(t *testing.T, s *Store) {
-	t.Helper()
-	resp, err := s.client.Get(t.Context(), s.historyKey())
-	if err != nil {
+// NewHistory records the time at once: tags that cannot have existed then do not begin with a gap.
+func TestTagNewHistory(t *testing.T) {
+	s := New(dial(t, etcdtest.Endpoints(t)...), newPrefix())
+	takertest.Create(t, s)
+	begin := time.Now()
+	if err := s.NewHistory(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := s.replaceHistory(t.Context(), string(resp.Kvs[0].Value), resp.Header.ClusterId); !ok || err != nil {
-		t.Fatal(ok, err)
+	end := time.Now()
+	state, ok, err := s.readTag(t.Context(), takertest.Tag)
+	if err != nil || !ok || state.pool.History != state.history || state.tag.History == state.history ||
+		state.pool.Since.Before(begin) || state.pool.Since.After(end.Add(time.Millisecond)) {
+		t.Errorf("after NewHistory, the state is %+v, %v, %v; want the new history in the pool, and a time from %v to %v", state, ok, err, begin, end)
+	}
+	if r := takertest.Take(t, s, segment.Request{Tag: takertest.Tag}); r.First != 1_000_001 {
+		t.Errorf("%+v; want 1,000,001 as its first number", r)
 	}
 }
 

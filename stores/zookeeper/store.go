@@ -233,7 +233,7 @@ func (s *Store) NewHistory(ctx context.Context) error {
 				return struct{}{}, err
 			}
 			if ok {
-				return struct{}{}, s.createTagPool(ctx)
+				return struct{}{}, s.followTagPool(ctx)
 			}
 		}
 		return struct{}{}, context.Cause(ctx)

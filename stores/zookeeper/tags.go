@@ -159,8 +159,8 @@ func (s *Store) readTag(ctx context.Context, tag string, recent bool) (tagState,
 	var err error
 	if errs[0] == nil {
 		state.poolExists, state.poolVersion = true, poolStat.Version
-		if state.pool, err = tagrecord.DecodePool(pool); err != nil {
-			return state, fmt.Errorf("%w (zookeeper: znode %q)", err, s.tagPoolPath())
+		if state.pool, err = s.decodeTagPool(pool); err != nil {
+			return state, err
 		}
 	}
 	if errs[1] == nil {

@@ -184,6 +184,21 @@ func TestTagMissingZnodes(t *testing.T) {
 	}
 }
 
+// NewHistory records the time at once: tags that cannot have existed then do not begin with a gap.
+func TestTagNewHistory(t *testing.T) {
+	s := New(dial(t, zookeepertest.Servers(t)...), newPath())
+	takertest.Create(t, s)
+	must(t, s.NewHistory(t.Context()))
+	state, err := s.readTag(t.Context(), takertest.Tag, true)
+	must(t, err)
+	if state.pool.History != state.history || state.tag.History == state.history || state.pool.Since.IsZero() || state.pool.Since.After(state.now) {
+		t.Errorf("after NewHistory, the state is %+v; want the new history in the pool, and a time", state)
+	}
+	if r := takertest.Take(t, s, segment.Request{Tag: takertest.Tag}); r.First != 1_000_001 {
+		t.Errorf("%+v; want 1,000,001 as its first number", r)
+	}
+}
+
 // Invalid options are errors of all methods.
 func TestTagOptions(t *testing.T) {
 	conn := new(zk.Conn)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
@@ -66,21 +67,43 @@ func (s *Store) compareAndSwap(ops []any) (bool, error) {
 	return false, err
 }
 
-// createTagPool creates the pool of tags after NewHistory, if there is none: new tags must not begin at their starts then.
-func (s *Store) createTagPool(ctx context.Context) error {
+// followTagPool records the history in the pool of tags after NewHistory, so that the time of the change is the present. If
+// there is no pool, it creates one: new tags must not begin at their starts then.
+func (s *Store) followTagPool(ctx context.Context) error {
 	for {
 		history, now, err := s.readClock(ctx)
 		if err != nil {
 			return err
 		}
-		if exists, _, err := s.conn.Exists(s.tagPoolPath()); exists || err != nil {
+		text, stat, err := s.conn.Get(s.tagPoolPath())
+		old, exists := tagrecord.Pool{}, err == nil
+		if exists {
+			if old, err = s.decodeTagPool(text); err != nil {
+				return err
+			}
+		} else if !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
-		p := tagrecord.Pool{}.Follow(history, now)
-		ok, err := s.compareAndSwap([]any{&zk.CheckVersionRequest{Path: s.historyPath() + "/" + history, Version: -1},
-			&zk.CreateRequest{Path: s.tagPoolPath(), Data: p.Encode(), Acl: s.acl}})
-		if ok || err != nil {
+		next := old.Follow(history, now)
+		if next == old {
+			return nil
+		}
+		ops := []any{&zk.CheckVersionRequest{Path: s.historyPath() + "/" + history, Version: -1}}
+		if exists {
+			ops = append(ops, &zk.SetDataRequest{Path: s.tagPoolPath(), Data: next.Encode(), Version: stat.Version})
+		} else {
+			ops = append(ops, &zk.CreateRequest{Path: s.tagPoolPath(), Data: next.Encode(), Acl: s.acl})
+		}
+		if ok, err := s.compareAndSwap(ops); ok || err != nil {
 			return err
 		}
 	}
+}
+
+func (s *Store) decodeTagPool(text []byte) (tagrecord.Pool, error) {
+	p, err := tagrecord.DecodePool(text)
+	if err != nil {
+		err = fmt.Errorf("%w (zookeeper: znode %q)", err, s.tagPoolPath())
+	}
+	return p, err
 }
