@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -43,17 +42,17 @@ type fileConfig struct{ config }
 var _ Assigner = (*File)(nil)
 
 // step is a point in an assignment after which a crash may leave the files in a different state.
-type step int
+type step = lockedfile.Step
 
 const (
-	stepOpened step = iota // once for each attempt to acquire the lock
-	stepLocked
-	stepRead
-	stepWritten
-	stepRenamed
-	stepSynced
-	stepMarked
-	stepCount
+	stepOpened  = lockedfile.StepOpened // once for each attempt to acquire the lock
+	stepLocked  = lockedfile.StepLocked
+	stepRead    = lockedfile.StepRead
+	stepWritten = lockedfile.StepWritten
+	stepRenamed = lockedfile.StepRenamed
+	stepSynced  = lockedfile.StepSynced
+	stepMarked  = lockedfile.StepMarked
+	stepCount   = lockedfile.StepCount
 )
 
 // lockFileMarker is written to the lock file after the first counter was written. If the lock file has
@@ -105,7 +104,7 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	// A queue, because this goroutine may hold a lock of Divide that the log handler waits for.
 	log := safelog.NewQueue(f.cfg.loggerFor(r))
 	defer log.Flush(logFlushTimeout)
-	path, err := resolvePath(f.path)
+	path, err := lockedfile.Resolve(f.path)
 	if err != nil {
 		return nil, f.wrapError(err)
 	}
@@ -128,17 +127,4 @@ func (f *File) wrapError(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w %s: %w", ErrFile, f.path, err)
-}
-
-// resolvePath resolves symbolic links, so that all names of a file lead to the same lock file. The
-// file itself may be missing, but its directory must exist.
-func resolvePath(path string) (string, error) {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return filepath.EvalSymlinks(path)
-	}
-	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w; create the directory %s, which must be on persistent storage", err, filepath.Dir(path))
-	}
-	return filepath.Join(directory, filepath.Base(path)), err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
@@ -75,7 +76,7 @@ func TestDeletedLockFileIsNotAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	if deleted != 3 || !sameFile(lock, path+".lock") {
+	if deleted != 3 || !lockedfile.SameFile(lock, path+".lock") {
 		t.Errorf("after %d deletions, a deleted file is accepted as the lock", deleted)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
 // A heldFile is a file with the record of one worker ID that one process holds from the start of a lease
@@ -26,12 +28,12 @@ type heldFile struct {
 // Errors wrap ErrInUse if another process, or another assigner of this one, has the file, ErrCorrupt if
 // the file is missing, has the wrong content or is a copy, or ErrFile.
 func openHeldFile(f *File, machine string) (_ *heldFile, record *lineDecoder, err error) {
-	path, err := resolvePath(f.path)
+	path, err := lockedfile.Resolve(f.path)
 	if err != nil {
 		return nil, nil, f.wrapError(err)
 	}
-	lock, err := f.tryLockFile(path + ".lock")
-	if errors.Is(err, errLockHeld) {
+	lock, err := lockedfile.TryLock(path+lockedfile.Suffix, f.afterStep)
+	if errors.Is(err, lockedfile.ErrHeld) {
 		return nil, nil, fmt.Errorf("%w: another process, or another assigner of this process, has %s: end it first, or use another file and another worker ID", ErrInUse, f.path)
 	} else if err != nil {
 		return nil, nil, f.wrapError(err)
@@ -42,14 +44,9 @@ func openHeldFile(f *File, machine string) (_ *heldFile, record *lineDecoder, er
 			h.close()
 		}
 	}()
-	info, err := lock.Stat()
-	if err != nil {
+	if h.marked, err = lockedfile.Marked(lock); err != nil {
 		return nil, nil, f.wrapError(err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, f.wrapError(fmt.Errorf("the lock file %s is not a regular file", lock.Name()))
-	}
-	h.marked = info.Size() > 0
 	record, err = h.read()
 	return h, record, err
 }
@@ -59,7 +56,7 @@ const heldFileAdvice = "restore its latest content on this machine; or make sure
 
 // read returns the record in the file; nil if there was never a file.
 func (h *heldFile) read() (*lineDecoder, error) {
-	data, id, err := readIdentified(h.path)
+	data, id, err := lockedfile.ReadIdentified(h.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && h.marked:
 		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+heldFileAdvice, ErrCorrupt, h.file.path)
@@ -68,17 +65,18 @@ func (h *heldFile) read() (*lineDecoder, error) {
 	case err != nil:
 		return nil, h.file.wrapError(err)
 	}
-	lockID, err := fileID(h.lock)
+	lockID, err := lockedfile.ID(h.lock)
 	if err != nil {
 		return nil, h.file.wrapError(err)
 	}
-	data, ok := cutChecksum(data)
-	d := &lineDecoder{rest: string(data), failed: !ok}
-	d.prefix(h.file.header)
-	wantID, wantLockID, wantMachine := d.text(), d.text(), d.text()
-	d.prefix("\n")
+	data, ok := lockedfile.CutChecksum(data)
+	d := newLineDecoder(string(data))
+	d.Failed = !ok
+	d.Prefix(h.file.header)
+	wantID, wantLockID, wantMachine := d.Text(), d.Text(), d.Text()
+	d.Prefix("\n")
 	switch {
-	case d.failed:
+	case d.Failed:
 		return nil, h.corrupt(errFileText)
 	case wantMachine != h.machine:
 		return nil, h.corrupt(errors.New("it was written on another machine"))
@@ -96,23 +94,23 @@ func (h *heldFile) corrupt(err error) error {
 // write replaces the record, and returns when it is on disk. After an error, the file has the record before
 // or this one.
 func (h *heldFile) write(record func(e *lineEncoder)) error {
-	lockID, err := fileID(h.lock)
+	lockID, err := lockedfile.ID(h.lock)
 	if err != nil {
 		return h.file.wrapError(err)
 	}
 	err = h.file.replaceContent(h.path, h.lock, func(file *os.File) ([]byte, error) {
-		id, err := fileID(file)
-		e := &lineEncoder{text: []byte(h.file.header)}
-		e.texts(id, lockID, h.machine)
+		id, err := lockedfile.ID(file)
+		e := &lineEncoder{Encoder: lockedfile.Encoder{Out: []byte(h.file.header)}}
+		e.Texts(id, lockID, h.machine)
 		record(e)
-		return appendChecksum(append(e.text, '\n')), err
+		return lockedfile.AppendChecksum(append(e.Out, '\n')), err
 	})
 	if err == nil && !h.marked {
 		err = h.file.markLock(h.lock)
 		h.marked = err == nil
 	}
 	if err == nil {
-		err = h.file.verifyLock(h.lock)
+		err = lockedfile.VerifyLock(h.lock)
 	}
 	if err != nil {
 		return h.file.wrapError(err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -31,7 +32,7 @@ const refusedSuffix = ".refused"
 // is not assigned.
 func (h *highWater) check(ctx context.Context, log *safelog.Queue) (mark int64, err error) {
 	err = h.withLock(ctx, log, func(path string, lock *os.File) error {
-		switch text, err := readRegularFile(path + refusedSuffix); {
+		switch text, err := lockedfile.ReadRegular(path + refusedSuffix); {
 		case err == nil:
 			return fmt.Errorf("%w: a key was refused before, see %s (%q): delete that file after raising the table's counter",
 				ErrTooLow, path+refusedSuffix, strings.TrimSpace(string(text)))
@@ -81,10 +82,10 @@ func (h *highWater) writeRefusal(ctx context.Context, log *safelog.Queue, reason
 	return h.withLock(ctx, log, func(path string, _ *os.File) error {
 		temporary, err := writeTemporaryText(path, reason.Error()+"\n")
 		if err == nil {
-			err = replaceFile(temporary, path+refusedSuffix)
+			err = lockedfile.ReplaceFile(temporary, path+refusedSuffix)
 		}
 		if err == nil {
-			err = syncDirectory(filepath.Dir(path))
+			err = lockedfile.SyncDirectory(filepath.Dir(path))
 		}
 		if err != nil {
 			return h.file.wrapError(err)
@@ -96,7 +97,7 @@ func (h *highWater) writeRefusal(ctx context.Context, log *safelog.Queue, reason
 // withLock acquires the file's lock and calls f with the path of the file, without symbolic links, and
 // the lock file.
 func (h *highWater) withLock(ctx context.Context, log *safelog.Queue, f func(path string, lock *os.File) error) error {
-	path, err := resolvePath(h.file.path)
+	path, err := lockedfile.Resolve(h.file.path)
 	if err != nil {
 		return h.file.wrapError(err)
 	}

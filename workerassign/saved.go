@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -74,7 +75,7 @@ func WithSpan(d time.Duration) SavedOption {
 // is still running. When the store can be reached, the second process that extends the lease finds that it is
 // lost: each extension has a fresh token, which is in the file before it is in the store.
 func Saved(r *Recycled, path string, opts ...SavedOption) Assigner {
-	s := &saved{recycled: r, machine: machineID, storeTimeout: 5 * time.Second, cfg: savedConfig{config: newConfig(), span: DefaultSpan}}
+	s := &saved{recycled: r, machine: lockedfile.MachineID, storeTimeout: 5 * time.Second, cfg: savedConfig{config: newConfig(), span: DefaultSpan}}
 	for _, o := range opts {
 		if o == nil {
 			s.cfg.setError("an option is nil; must not be nil")

@@ -157,15 +157,15 @@ func FuzzDecodeSavedRecord(f *testing.F) {
 	r := savedRecord{format: "f", mark: start}.acknowledged(Slot{WorkerID: 3, Revision: 4, Token: "t", From: start, Until: start, History: "h"}).withToken("u")
 	e := &lineEncoder{}
 	r.encode(e)
-	f.Add(string(e.text[1:]) + "\n")
+	f.Add(string(e.Out[1:]) + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, ok := decodeSavedRecord(&lineDecoder{rest: text})
+		r, ok := decodeSavedRecord(newLineDecoder(text))
 		if !ok {
 			return
 		}
 		e := &lineEncoder{}
 		r.encode(e)
-		again, ok := decodeSavedRecord(&lineDecoder{rest: string(e.text[1:]) + "\n"})
+		again, ok := decodeSavedRecord(newLineDecoder(string(e.Out[1:]) + "\n"))
 		if !ok || fmt.Sprint(again) != fmt.Sprint(r) {
 			t.Errorf("%+v became %+v", r, again)
 		}

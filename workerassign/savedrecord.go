@@ -43,23 +43,23 @@ func (r savedRecord) acknowledged(slot Slot) savedRecord {
 
 // encode appends the record to the content of the file.
 func (r savedRecord) encode(e *lineEncoder) {
-	e.begin("lease")
-	e.numbers(r.slot.WorkerID, r.slot.Revision)
+	e.Begin("lease")
+	e.Numbers(r.slot.WorkerID, r.slot.Revision)
 	e.times(r.slot.From, r.slot.Until, r.mark)
-	e.texts(r.slot.History, r.format)
-	e.numbers(int64(len(r.tokens)))
-	e.texts(r.tokens...)
+	e.Texts(r.slot.History, r.format)
+	e.Numbers(int64(len(r.tokens)))
+	e.Texts(r.tokens...)
 }
 
 // decodeSavedRecord returns the record in the content of a file.
 func decodeSavedRecord(d *lineDecoder) (r savedRecord, ok bool) {
-	d.prefix("lease")
-	r.slot = Slot{WorkerID: d.number(), Revision: d.number(), From: d.time(), Until: d.time()}
+	d.Prefix("lease")
+	r.slot = Slot{WorkerID: d.Number(), Revision: d.Number(), From: d.time(), Until: d.time()}
 	r.mark = d.time()
-	r.slot.History, r.format = d.text(), d.text()
-	for count := d.number(); count > 0 && !d.failed; count-- {
-		r.tokens = append(r.tokens, d.text())
+	r.slot.History, r.format = d.Text(), d.Text()
+	for count := d.Number(); count > 0 && !d.Failed; count-- {
+		r.tokens = append(r.tokens, d.Text())
 	}
-	d.prefix("\n")
-	return r, !d.failed && d.rest == "" && len(r.tokens) > 0 && r.slot.Revision > 0
+	d.Prefix("\n")
+	return r, !d.Failed && d.Rest == "" && len(r.tokens) > 0 && r.slot.Revision > 0
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -103,7 +104,7 @@ func (s *slotFile) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
 		}
 		// A process that ended in the middle of a write may have left a file whose name is not on disk
 		// yet. Recycled relies on what it reads after an ambiguous write.
-		if err := syncDirectory(filepath.Dir(path)); err != nil {
+		if err := lockedfile.SyncDirectory(filepath.Dir(path)); err != nil {
 			return s.file.wrapError(err)
 		}
 		state = PoolState{Pool: content.pool, Now: s.now().Round(0), HostClock: true, History: content.history, NoLoss: true}
@@ -141,7 +142,7 @@ func (s *slotFile) withLock(ctx context.Context, f func(path string, lock *os.Fi
 	defer cancel()
 	log := safelog.NewQueue(s.cfg.loggerFor(Request{}))
 	defer log.Flush(logFlushTimeout)
-	path, err := resolvePath(s.file.path)
+	path, err := lockedfile.Resolve(s.file.path)
 	if err != nil {
 		return markPermanent(s.file.wrapError(err))
 	}
@@ -156,15 +157,11 @@ func (s *slotFile) withLock(ctx context.Context, f func(path string, lock *os.Fi
 // load returns the content of the file. It creates the file if there was never one, and gives it another
 // history if it is a copy. The caller must hold the lock.
 func (s *slotFile) load(path string, lock *os.File, log *safelog.Queue) (*slotFileContent, error) {
-	info, err := lock.Stat()
+	initialized, err := lockedfile.Marked(lock)
 	if err != nil {
 		return nil, s.file.wrapError(err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, s.file.wrapError(fmt.Errorf("the lock file %s is not a regular file", lock.Name()))
-	}
-	initialized := info.Size() > 0
-	data, id, err := readIdentified(path)
+	data, id, err := lockedfile.ReadIdentified(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && initialized:
 		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: restore its latest content; or end all processes that "+
@@ -180,7 +177,7 @@ func (s *slotFile) load(path string, lock *os.File, log *safelog.Queue) (*slotFi
 		return nil, fmt.Errorf("%w: %s: %w: restore its latest content; or end all processes that use it, delete it and its lock file, "+
 			"and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path, err)
 	}
-	lockID, err := fileID(lock)
+	lockID, err := lockedfile.ID(lock)
 	if err != nil {
 		return nil, s.file.wrapError(err)
 	}
@@ -206,19 +203,19 @@ func (s *slotFile) initialize(path string, lock *os.File, c *slotFileContent) er
 
 // replace replaces the file, and returns when the new one is on disk.
 func (s *slotFile) replace(path string, lock *os.File, c *slotFileContent) error {
-	lockID, err := fileID(lock)
+	lockID, err := lockedfile.ID(lock)
 	if err != nil {
 		return s.file.wrapError(err)
 	}
 	c.lockID = lockID
 	var data []byte
 	err = s.file.replaceContent(path, lock, func(file *os.File) (_ []byte, err error) {
-		c.fileID, err = fileID(file)
+		c.fileID, err = lockedfile.ID(file)
 		data = c.encode()
 		return data, err
 	})
 	if err == nil {
-		err = s.file.verifyLock(lock)
+		err = lockedfile.VerifyLock(lock)
 	}
 	if err != nil {
 		return s.file.wrapError(err)
@@ -239,20 +236,6 @@ func (s *slotFile) decode(data []byte) (*slotFileContent, error) {
 	return content, err
 }
 
-// readIdentified reads a regular file, and returns its identity too.
-func readIdentified(path string) (data []byte, id string, err error) {
-	if data, err = readRegularFile(path); err != nil {
-		return nil, "", err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, "", err
-	}
-	defer file.Close()
-	id, err = fileID(file)
-	return data, id, err
-}
-
 // permanentFileError is an error of a file that another try does not fix. It matches ErrPermanent.
 type permanentFileError struct{ err error }
 
@@ -267,7 +250,7 @@ func (e permanentFileError) Unwrap() error { return e.err }
 
 // markPermanent marks an error as permanent if another try does not fix it.
 func markPermanent(err error) error {
-	if isAnyOf(err, ErrCorrupt, fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported) {
+	if isAnyOf(err, ErrCorrupt, lockedfile.ErrNames, fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported) {
 		return permanentFileError{err}
 	}
 	return err

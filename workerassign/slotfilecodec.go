@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
-	"strconv"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
 // slotFileContent is the content of a slot file. The slots are in the order of their worker IDs.
@@ -31,12 +31,8 @@ type slotFileContent struct {
 
 const slotFileHeader = "ringuid-slots v1"
 
-var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-	// errFileText is the error of decodeSlotFile for a content that encode does not return.
-	errFileText = errors.New("its content is not what this package wrote")
-)
+// errFileText is the error of decodeSlotFile for a content that encode does not return.
+var errFileText = errors.New("its content is not what this package wrote")
 
 func compareWorkerID(s Slot, workerID int64) int { return cmp.Compare(s.WorkerID, workerID) }
 
@@ -57,93 +53,60 @@ func (s Slot) wholeMillis() Slot {
 
 // encode returns the content of a file.
 func (c *slotFileContent) encode() []byte {
-	e := lineEncoder{history: c.history, text: make([]byte, 0, 256+256*len(c.slots))}
-	e.text = append(e.text, slotFileHeader...)
-	e.texts(c.history, c.fileID, c.lockID)
+	e := lineEncoder{Encoder: lockedfile.Encoder{Out: make([]byte, 0, 256+256*len(c.slots))}, history: c.history}
+	e.Out = append(e.Out, slotFileHeader...)
+	e.Texts(c.history, c.fileID, c.lockID)
 	if p := c.pool; p.Revision != 0 {
-		e.begin("pool")
-		e.numbers(p.Revision, p.First, p.Slots)
+		e.Begin("pool")
+		e.Numbers(p.Revision, p.First, p.Slots)
 		e.times(p.Since, p.Floor)
 		e.durations(p.Horizon, p.Fencing, p.Skew)
 		e.historyText(p.History)
-		e.texts(p.Format)
+		e.Texts(p.Format)
 	}
 	e.history = c.pool.leaseHistory()
 	for i := range c.slots {
 		s := &c.slots[i]
-		e.begin("slot")
-		e.numbers(s.WorkerID, s.Revision)
+		e.Begin("slot")
+		e.Numbers(s.WorkerID, s.Revision)
 		e.times(s.From, s.Until, s.Written, s.FreeAt, s.Holder.Since)
-		e.texts(s.Token)
+		e.Texts(s.Token)
 		e.historyText(s.History)
-		e.texts(s.Holder.Name, s.Holder.Host, s.Holder.Process)
+		e.Texts(s.Holder.Name, s.Holder.Host, s.Holder.Process)
 	}
-	e.text = append(e.text, '\n')
-	return appendChecksum(e.text)
-}
-
-// appendChecksum appends the line with the checksum of all lines before it.
-func appendChecksum(lines []byte) []byte {
-	return fmt.Appendf(lines, "crc32c=%08x\n", crc32.Checksum(lines, castagnoli))
+	e.Out = append(e.Out, '\n')
+	return lockedfile.AppendChecksum(e.Out)
 }
 
 // lineEncoder appends lines of fields to a text.
 type lineEncoder struct {
-	text    []byte
+	lockedfile.Encoder
 	history string // the history that is written as "="
-}
-
-func (e *lineEncoder) begin(kind string) { e.text = append(append(e.text, '\n'), kind...) }
-
-func (e *lineEncoder) numbers(values ...int64) {
-	for _, v := range values {
-		e.text = strconv.AppendInt(append(e.text, ' '), v, 10)
-	}
 }
 
 func (e *lineEncoder) times(values ...time.Time) {
 	for _, v := range values {
-		e.numbers(v.UnixMilli())
+		e.Numbers(v.UnixMilli())
 	}
 }
 
 func (e *lineEncoder) durations(values ...time.Duration) {
 	for _, v := range values {
-		e.numbers(v.Milliseconds())
+		e.Numbers(v.Milliseconds())
 	}
-}
-
-func (e *lineEncoder) texts(values ...string) {
-	for _, v := range values {
-		if e.text = append(e.text, ' '); plainLength(v) == len(v) { // the usual case, which is faster
-			e.text = append(append(append(e.text, '"'), v...), '"')
-			continue
-		}
-		e.text = strconv.AppendQuote(e.text, v)
-	}
-}
-
-// plainLength returns how many bytes at the beginning of s are the same when they are quoted.
-func plainLength(s string) int {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return i
-		}
-	}
-	return len(s)
 }
 
 func (e *lineEncoder) historyText(v string) {
 	if v == e.history {
-		e.text = append(e.text, " ="...)
+		e.Out = append(e.Out, " ="...)
 		return
 	}
-	e.texts(v)
+	e.Texts(v)
 }
 
 // decodeSlotFile returns the content that encode has encoded.
 func decodeSlotFile(data []byte) (*slotFileContent, error) {
-	data, ok := cutChecksum(data)
+	data, ok := lockedfile.CutChecksum(data)
 	if !ok {
 		return nil, errFileText
 	}
@@ -152,115 +115,61 @@ func decodeSlotFile(data []byte) (*slotFileContent, error) {
 	for number := 0; len(data) > 0; number++ {
 		line, rest, _ := bytes.Cut(data, []byte{'\n'})
 		data = rest
-		d := lineDecoder{rest: string(line), history: c.history}
+		d := lineDecoder{Decoder: lockedfile.Decoder{Rest: string(line)}, history: c.history}
 		switch {
 		case number == 0:
-			d.prefix(slotFileHeader)
-			c.history, c.fileID, c.lockID = d.text(), d.text(), d.text()
-		case c.pool.Revision == 0 && len(c.slots) == 0 && d.hasPrefix("pool "):
-			d.prefix("pool")
-			c.pool = Pool{Revision: d.number(), First: d.number(), Slots: d.number(), Since: d.time(), Floor: d.time(),
-				Horizon: d.duration(), Fencing: d.duration(), Skew: d.duration(), History: d.historyText(), Format: d.text()}
-			d.failed = d.failed || c.pool.Revision < 1
+			d.Prefix(slotFileHeader)
+			c.history, c.fileID, c.lockID = d.Text(), d.Text(), d.Text()
+		case c.pool.Revision == 0 && len(c.slots) == 0 && d.HasPrefix("pool "):
+			d.Prefix("pool")
+			c.pool = Pool{Revision: d.Number(), First: d.Number(), Slots: d.Number(), Since: d.time(), Floor: d.time(),
+				Horizon: d.duration(), Fencing: d.duration(), Skew: d.duration(), History: d.historyText(), Format: d.Text()}
+			d.Failed = d.Failed || c.pool.Revision < 1
 			slotHistory = c.pool.leaseHistory()
 		default:
 			d.history = slotHistory
-			d.prefix("slot")
-			s := Slot{WorkerID: d.number(), Revision: d.number(), From: d.time(), Until: d.time(), Written: d.time(), FreeAt: d.time()}
+			d.Prefix("slot")
+			s := Slot{WorkerID: d.Number(), Revision: d.Number(), From: d.time(), Until: d.time(), Written: d.time(), FreeAt: d.time()}
 			s.Holder.Since = d.time()
-			s.Token, s.History = d.text(), d.historyText()
-			s.Holder.Name, s.Holder.Host, s.Holder.Process = d.text(), d.text(), d.text()
+			s.Token, s.History = d.Text(), d.historyText()
+			s.Holder.Name, s.Holder.Host, s.Holder.Process = d.Text(), d.Text(), d.Text()
 			if n := len(c.slots); s.Revision < 1 || n > 0 && c.slots[n-1].WorkerID >= s.WorkerID {
-				d.failed = true
+				d.Failed = true
 			}
 			c.slots = append(c.slots, s)
 		}
-		if d.failed || d.rest != "" {
+		if d.Failed || d.Rest != "" {
 			return nil, fmt.Errorf("%w (line %d)", errFileText, number+1)
 		}
 	}
 	return c, nil
 }
 
-// cutChecksum returns the lines before the checksum, and whether that is right.
-func cutChecksum(data []byte) (lines []byte, ok bool) {
-	at := bytes.LastIndexByte(bytes.TrimSuffix(data, []byte{'\n'}), '\n') + 1
-	lines = data[:at]
-	if string(data[at:]) != fmt.Sprintf("crc32c=%08x\n", crc32.Checksum(lines, castagnoli)) {
-		return nil, false
-	}
-	return lines, at > 0
-}
-
-// lineDecoder reads the fields of a line. After the first error all fields are zero.
+// lineDecoder reads the fields of a text. After the first error all fields are zero.
 type lineDecoder struct {
-	rest    string
-	history string
-	failed  bool
+	lockedfile.Decoder
+	history string // the history that is written as "="
 }
 
-func (d *lineDecoder) hasPrefix(s string) bool { return len(d.rest) >= len(s) && d.rest[:len(s)] == s }
-
-func (d *lineDecoder) prefix(s string) {
-	if !d.hasPrefix(s) {
-		d.failed = true
-		return
-	}
-	d.rest = d.rest[len(s):]
+func newLineDecoder(text string) *lineDecoder {
+	return &lineDecoder{Decoder: lockedfile.Decoder{Rest: text}}
 }
 
-// number reads a number, as AppendInt writes it.
-func (d *lineDecoder) number() int64 {
-	d.prefix(" ")
-	end := 0
-	for end < len(d.rest) && d.rest[end] != ' ' && d.rest[end] != '\n' {
-		end++
-	}
-	n, err := strconv.ParseInt(d.rest[:end], 10, 64)
-	if err != nil || d.failed {
-		d.failed = true
-		return 0
-	}
-	d.rest = d.rest[end:]
-	return n
-}
-
-func (d *lineDecoder) time() time.Time { return time.UnixMilli(d.number()).UTC() }
+func (d *lineDecoder) time() time.Time { return time.UnixMilli(d.Number()).UTC() }
 
 func (d *lineDecoder) duration() time.Duration {
-	n := d.number()
+	n := d.Number()
 	if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
-		d.failed = true
+		d.Failed = true
 		return 0
 	}
 	return time.Duration(n) * time.Millisecond
 }
 
-// text reads a quoted text.
-func (d *lineDecoder) text() string {
-	d.prefix(" ")
-	if d.hasPrefix(`"`) {
-		if n := plainLength(d.rest[1:]) + 1; n < len(d.rest) && d.rest[n] == '"' {
-			text := d.rest[1:n]
-			d.rest = d.rest[n+1:]
-			return text
-		}
-	}
-	quoted, err := strconv.QuotedPrefix(d.rest)
-	if err != nil || d.failed {
-		d.failed = true
-		return ""
-	}
-	text, err := strconv.Unquote(quoted)
-	d.failed = err != nil
-	d.rest = d.rest[len(quoted):]
-	return text
-}
-
 func (d *lineDecoder) historyText() string {
-	if d.hasPrefix(" =") {
-		d.prefix(" =")
+	if d.HasPrefix(" =") {
+		d.Prefix(" =")
 		return d.history
 	}
-	return d.text()
+	return d.Text()
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
 // slotFileExample returns a content with unusual values.
@@ -107,13 +109,13 @@ func FuzzDecodeSlotFile(f *testing.F) {
 	example.slots = example.slots[:4] // a long seed takes long to be minimized
 	for _, c := range []*slotFileContent{{history: "H"}, example} {
 		data := c.encode()
-		lines, _ := cutChecksum(data)
+		lines, _ := lockedfile.CutChecksum(data)
 		f.Add(lines)
 	}
 	f.Add([]byte(slotFileHeader + " \"\" \"\" \"\"\npool 1 0 0 0 0 10000000000000 0 0 \"\" \"\"\n")) // a horizon beyond the greatest time.Duration
 	f.Add([]byte(slotFileHeader + " \"\" `\n` '\"'\nslot 1 1 1 1 1 1 1 = = = = =\n"))
 	f.Fuzz(func(t *testing.T, lines []byte) {
-		c, err := decodeSlotFile(appendChecksum(bytes.Clone(lines)))
+		c, err := decodeSlotFile(lockedfile.AppendChecksum(bytes.Clone(lines)))
 		if err != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -74,7 +75,7 @@ func WithNewFile() StaticFileOption {
 // StaticFile does not detect that a whole machine or file system was set back to a snapshot, or that two machines
 // or containers, each with a file of its own, use the same worker ID at the same time.
 func StaticFile(workerID int64, path string, opts ...StaticFileOption) Assigner {
-	s := &staticFile{id: workerID, machine: machineID, cfg: staticFileConfig{config: newConfig(), horizon: DefaultHorizon}}
+	s := &staticFile{id: workerID, machine: lockedfile.MachineID, cfg: staticFileConfig{config: newConfig(), horizon: DefaultHorizon}}
 	if workerID < 0 {
 		s.cfg.setError("static worker ID is %d; must be at least 0", workerID)
 	}
@@ -134,12 +135,12 @@ func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
 func (l *staticFileLease) start(now time.Time, record *lineDecoder, log *safelog.Queue) error {
 	s := l.assigner
 	if record != nil {
-		record.prefix("worker")
-		id := record.number()
+		record.Prefix("worker")
+		id := record.Number()
 		mark := record.time()
-		record.prefix("\n")
+		record.Prefix("\n")
 		switch {
-		case record.failed || record.rest != "":
+		case record.Failed || record.Rest != "":
 			return l.held.corrupt(errFileText)
 		case id != s.id:
 			return fmt.Errorf("%w: %s belongs to worker ID %d, and this assigner's is %d; use a file of its own for each worker ID", ErrOption, s.file.path, id, s.id)
@@ -178,8 +179,8 @@ func (l *staticFileLease) Horizon() time.Duration { return l.assigner.cfg.horizo
 // write writes a mark to the file.
 func (l *staticFileLease) write(mark time.Time) error {
 	return l.held.write(func(e *lineEncoder) {
-		e.begin("worker")
-		e.numbers(l.assigner.id)
+		e.Begin("worker")
+		e.Numbers(l.assigner.id)
 		e.times(mark)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
 // A file that cannot be trusted is refused, and never replaced: Assign does not fall back to Static.
@@ -99,8 +101,8 @@ func TestStaticFileOfAnotherMachine(t *testing.T) {
 			endProcess(l)
 		}
 	}
-	if id := machineID(); strings.ContainsAny(id, " \n") || len(id) != 0 && len(id) != 32 {
-		t.Errorf("machineID() = %q", id)
+	if id := lockedfile.MachineID(); strings.ContainsAny(id, " \n") || len(id) != 0 && len(id) != 32 {
+		t.Errorf("lockedfile.MachineID() = %q", id)
 	}
 }
 

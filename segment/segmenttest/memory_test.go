@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 // memoryHarness has a Memory, and all faults.
 type memoryHarness struct {
-	mu   sync.Mutex
 	last *Memory // that New has made last
 	opts []MemoryOption
 	wrap func(m *Memory) segment.Creator // nil: the client is not wrapped

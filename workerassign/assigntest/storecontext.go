@@ -2,9 +2,11 @@ package assigntest
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
+	mathrand "math/rand/v2"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +41,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 	for n := range 120 {
 		bound := callTimeout
 		if n > 10 {
-			bound = rand.N(2*longest + time.Microsecond)
+			bound = mathrand.N(2*longest + time.Microsecond)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), bound)
 		w := workerassign.SlotWrite{History: s.History}
@@ -81,9 +83,11 @@ func testContextEndsDuringCalls(t *storeTest) {
 	t.Logf("%d writes returned true, and %d failed because their contexts ended", made, failed)
 }
 
-// Calls leave no goroutines behind, whether they succeed or fail.
+// Calls leave no goroutines behind, whether they succeed or fail. Goroutines inherit the labels of the one that
+// starts them, so those of the calls are told from others of the process.
 func testNoGoroutineLeak(t *storeTest) {
 	s := t.create(1, newSlot)
+	label := rand.Text()
 	calls := func() {
 		var running sync.WaitGroup
 		for range 4 {
@@ -91,7 +95,7 @@ func testNoGoroutineLeak(t *storeTest) {
 				for n := range 50 {
 					bound := callTimeout
 					if n%2 == 1 {
-						bound = rand.N(time.Millisecond)
+						bound = mathrand.N(time.Millisecond)
 					}
 					ctx, cancel := context.WithTimeout(context.Background(), bound)
 					state, err := t.store.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
@@ -104,21 +108,41 @@ func testNoGoroutineLeak(t *storeTest) {
 		}
 		running.Wait()
 	}
-	calls() // opens connections, which may have goroutines
-	time.Sleep(100 * time.Millisecond)
-	before := runtime.NumGoroutine()
-	calls()
+	labelled := func(f func()) {
+		pprof.Do(context.Background(), pprof.Labels(goroutineLabel, label), func(context.Context) { f() })
+	}
+	labelled(calls)      // opens connections, which may have goroutines
 	const tolerated = 30 // connections that were opened again; the calls were 200
+	time.Sleep(100 * time.Millisecond)
+	before, _ := goroutines(label)
+	labelled(calls)
 	var after int
+	var profile string
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if after = runtime.NumGoroutine(); after <= before+tolerated {
+		if after, profile = goroutines(label); after <= before+tolerated {
 			return
 		}
 		if time.Now().After(deadline) {
 			break
 		}
 	}
-	buf := make([]byte, 1<<16)
-	t.Errorf("there were %d goroutines before 200 calls and %d after them: the store starts goroutines that do not end\n%s",
-		before, after, buf[:runtime.Stack(buf, true)])
+	t.Errorf("200 calls left %d goroutines, and as many calls before left %d: the store starts goroutines that do not end\n%s", after, before, profile)
+}
+
+const goroutineLabel = "assigntest"
+
+// goroutines returns how many goroutines have a label, and a profile of all goroutines.
+func goroutines(label string) (count int, profile string) {
+	var text strings.Builder
+	pprof.Lookup("goroutine").WriteTo(&text, 1)
+	marked := fmt.Sprintf("%q:%q", goroutineLabel, label)
+	for record := range strings.SplitSeq(text.String(), "\n\n") {
+		if strings.Contains(record, marked) {
+			var n int
+			record = record[strings.LastIndexByte(record[:strings.Index(record, " @ ")+1], '\n')+1:]
+			fmt.Sscan(record, &n)
+			count += n
+		}
+	}
+	return count, text.String()
 }

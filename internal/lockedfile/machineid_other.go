@@ -1,6 +1,6 @@
 //go:build !windows
 
-package workerassign
+package lockedfile
 
 import "os"
 

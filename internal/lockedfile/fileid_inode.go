@@ -1,6 +1,6 @@
 //go:build unix
 
-package workerassign
+package lockedfile
 
 import (
 	"fmt"

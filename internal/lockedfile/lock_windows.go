@@ -1,4 +1,4 @@
-package workerassign
+package lockedfile
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 // Windows other processes cannot read a locked byte.
 const lockedByte = 1 << 30
 
-// tryLock tries to acquire a lock on an open file. It returns false if another process, or another
+// lockFile tries to acquire a lock on an open file. It returns false if another process, or another
 // open file of this process, holds the lock. The lock is released when the file is closed or the
 // process ends.
-func tryLock(file *os.File) (bool, error) {
+func lockFile(file *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(file.Fd()),
 		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{Offset: lockedByte})
 	switch {
@@ -26,10 +26,10 @@ func tryLock(file *os.File) (bool, error) {
 	return false, err
 }
 
-// replaceFile renames a file, replaces the file that has the new name, and returns when that is on
+// ReplaceFile renames a file, replaces the file that has the new name, and returns when that is on
 // disk. os.Rename does not wait for the disk, so after a power failure a number could be assigned a
 // second time.
-func replaceFile(from, to string) error {
+func ReplaceFile(from, to string) error {
 	source, err := windows.UTF16PtrFromString(from)
 	if err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
@@ -44,5 +44,5 @@ func replaceFile(from, to string) error {
 	return nil
 }
 
-// syncDirectory does nothing. Windows has no such call, and replaceFile has waited for the disk.
-func syncDirectory(string) error { return nil }
+// SyncDirectory does nothing. Windows has no such call, and ReplaceFile has waited for the disk.
+func SyncDirectory(string) error { return nil }

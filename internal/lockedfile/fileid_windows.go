@@ -1,4 +1,4 @@
-package workerassign
+package lockedfile
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// fileID returns what identifies an open file on its volume: the file's index, which NTFS does not use
+// ID returns what identifies an open file on its volume: the file's index, which NTFS does not use
 // again.
-func fileID(file *os.File) (string, error) {
+func ID(file *os.File) (string, error) {
 	var info windows.ByHandleFileInformation
 	if err := windows.GetFileInformationByHandle(windows.Handle(file.Fd()), &info); err != nil {
 		return "", &os.PathError{Op: "GetFileInformationByHandle", Path: file.Name(), Err: err}

@@ -1,4 +1,4 @@
-package workerassign
+package lockedfile
 
 import "golang.org/x/sys/windows/registry"
 

@@ -1,4 +1,4 @@
-package workerassign
+package lockedfile
 
 import (
 	"crypto/sha256"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// machineID returns what identifies this machine, or the installation of its operating system; "" if that
+// MachineID returns what identifies this machine, or the installation of its operating system; "" if that
 // is not known, for example in a container without /etc/machine-id. It is a hash, because the identifier
 // itself should not be disclosed.
-func machineID() string {
+func MachineID() string {
 	id := strings.TrimSpace(systemMachineID())
 	if id == "" || id == "uninitialized" { // systemd writes the latter into images
 		return ""

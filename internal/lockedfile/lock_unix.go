@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package workerassign
+package lockedfile
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock tries to acquire an advisory lock on an open file. It returns false if another process, or
+// lockFile tries to acquire an advisory lock on an open file. It returns false if another process, or
 // another open file of this process, holds the lock. The lock is released when the file is closed or
 // the process ends.
-func tryLock(file *os.File) (bool, error) {
+func lockFile(file *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -27,12 +27,12 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// replaceFile renames a file and atomically replaces the file that has the new name. The change is on
-// disk after syncDirectory.
-func replaceFile(from, to string) error { return os.Rename(from, to) }
+// ReplaceFile renames a file and atomically replaces the file that has the new name. The change is on
+// disk after SyncDirectory.
+func ReplaceFile(from, to string) error { return os.Rename(from, to) }
 
-// syncDirectory returns when the names in a directory are on disk.
-func syncDirectory(path string) error {
+// SyncDirectory returns when the names in a directory are on disk.
+func SyncDirectory(path string) error {
 	directory, err := os.Open(path)
 	if err != nil {
 		return err

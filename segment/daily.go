@@ -1,0 +1,224 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// MaxDigits is the greatest number of digits behind the date of a daily number.
+const MaxDigits = 10
+
+// ErrClockBack is the error of a Daily whose clock shows a time long before the day that is in use.
+var ErrClockBack = errors.New("segment: the clock went back")
+
+// A Daily hands out numbers that begin with the date and begin again each day: with 6 digits, 20261121000001 is the first number of
+// 21 November 2026. The numbers of each day are those of a tag of its own, which a Daily creates: DailyTag returns its
+// name. All methods are safe for concurrent use. NewDaily returns one.
+//
+// A call that begins on a day returns a number of that day, or of the next one if it has to wait, but never one of the
+// day before, unless WithYesterday allows it. Days are those of the time zone, also when its clocks change. If the clock of the host is set back to the day
+// before, by at most two hours, the numbers keep the later date.
+type Daily struct {
+	source Creator
+	tag    string
+	digits int
+	scale  int64 // 10^digits
+	zone   *time.Location
+	cfg    dailyConfig
+	work   *background
+
+	current atomic.Pointer[dailySequence]
+
+	mu      sync.Mutex     // for the fields below; no code of the user runs while it is held
+	next    *dailySequence // prepared, for the day after the current one
+	opening map[int64]*opening
+	failed  map[int64]dailyFailure
+}
+
+// dailySequence is the Sequence of a day.
+type dailySequence struct {
+	day
+	base int64 // date * scale
+	seq  *Sequence
+}
+
+// dailyFailure is the error of a day that could not be opened.
+type dailyFailure struct {
+	err     error
+	retryAt time.Time
+}
+
+// errDailyNotMade is the error of methods of a Daily that NewDaily has not made.
+var errDailyNotMade = fmt.Errorf("%w: the Daily must be created by NewDaily", ErrOption)
+
+// DailyTag returns the name of the tag of a day: "orders.20261121" for the tag "orders".
+func DailyTag(tag string, year int, month time.Month, dayOfMonth int) string {
+	return dailyTag(tag, int64(year)*10000+int64(month)*100+int64(dayOfMonth))
+}
+
+func dailyTag(tag string, date int64) string { return fmt.Sprintf("%s.%08d", tag, date) }
+
+const (
+	// maxClockBack is how far the clock may be set back over midnight.
+	maxClockBack = 2 * time.Hour
+
+	// prepareAhead is how long before a day its tag is created and its first ranges are requested.
+	prepareAhead = 10 * time.Minute
+
+	// unusedBefore is how long before a day nobody has created its tag, whatever the clocks of hosts show.
+	unusedBefore = 3 * time.Hour
+)
+
+// NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day begins. It must be
+// the same in all processes, as the number of digits; it must not be time.Local, which depends on the host, unless that is UTC. NewDaily requests the
+// first ranges of the present day, and creates its tag if necessary. The source must be a Creator. Its errors are those of New. ctx
+// limits only NewDaily. The caller must call Close.
+func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
+	cfg, err := newDailyConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := membersOf(src); err != nil {
+		return nil, err
+	}
+	creator, ok := src.(Creator)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: the source cannot create tags, which a Daily requires", ErrOption)
+	case digits < 1 || digits > MaxDigits:
+		return nil, fmt.Errorf("%w: the number of digits is %d; must be 1 to %d", ErrOption, digits, MaxDigits)
+	case zone == nil:
+		return nil, fmt.Errorf("%w: the time zone is nil; must not be nil", ErrOption)
+	}
+	if err := CheckTag(dailyTag(tag, 99991231)); err != nil {
+		return nil, err
+	}
+	d := &Daily{source: creator, tag: tag, digits: digits, scale: int64(math.Pow10(digits)), zone: zone, cfg: cfg, work: newBackground(),
+		opening: map[int64]*opening{}, failed: map[int64]dailyFailure{}}
+	now, err := d.now()
+	if err != nil {
+		return nil, err
+	}
+	first, err := d.open(ctx, dayOf(now, zone))
+	if err != nil {
+		return nil, err
+	}
+	d.current.Store(first)
+	d.work.run(d.prepare)
+	return d, nil
+}
+
+// now returns the time of the clock. A panic of the clock is an error.
+func (d *Daily) now() (now time.Time, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: the clock panicked: %v", ErrOption, v)
+		}
+	}()
+	now = d.cfg.now()
+	if y := now.In(d.zone).Year(); y < 1 || y > 9998 {
+		return now, fmt.Errorf("%w: the clock shows %v; must be in the years 1 to 9998", ErrOption, now)
+	}
+	return now, nil
+}
+
+// open returns the Sequence of a day. It creates the tag of the day if it does not exist.
+func (d *Daily) open(ctx context.Context, of day) (*dailySequence, error) {
+	tag := dailyTag(d.tag, of.date)
+	limit := func(p *provider) { p.limit = d.scale }
+	seq, err := newSequence(ctx, d.source, tag, d.cfg.config, limit)
+	if errors.Is(err, ErrNoTag) {
+		step := d.cfg.step
+		if step == 0 {
+			step = max(min(DefaultStep, d.scale/100), 1)
+		}
+		config := TagConfig{Start: 1, Step: step, UnusedBefore: of.start.Add(-unusedBefore)}
+		if err := createTag(ctx, d.source, tag, config, d.cfg.tryTimeout); err != nil && !errors.Is(err, ErrTagExists) {
+			return nil, err
+		}
+		seq, err = newSequence(ctx, d.source, tag, d.cfg.config, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &dailySequence{day: of, base: of.date * d.scale, seq: seq}, nil
+}
+
+// Next returns the next number of the present day. If none is in memory, it waits as Sequence.Next does. If the day has no numbers
+// left, the error wraps ErrExhausted. With an error the number is 0.
+func (d *Daily) Next() (int64, error) { return d.NextContext(context.Background()) }
+
+// NextContext is like Next, but waits no longer than until ctx ends.
+func (d *Daily) NextContext(ctx context.Context) (int64, error) {
+	if d != nil && d.work != nil {
+		if now, err := d.now(); err == nil {
+			if s := d.current.Load(); s.contains(now) {
+				if v, ok := s.seq.ring.TryTake(); ok {
+					return s.base + s.seq.enc.decode(v), nil
+				}
+			}
+		}
+	}
+	r, err := d.Claim(ctx, 1)
+	return r.First, err
+}
+
+// contains reports whether a time is on the day.
+func (s *dailySequence) contains(t time.Time) bool { return t.Before(s.end) && !t.Before(s.start) }
+
+// NextN fills dst with numbers of the present day. If the day ends meanwhile, the rest are numbers of the next one. It
+// returns how many it filled in: len(dst), or fewer and an error of Next.
+func (d *Daily) NextN(dst []int64) (int, error) { return d.NextNContext(context.Background(), dst) }
+
+// NextNContext is like NextN, but waits no longer than until ctx ends.
+func (d *Daily) NextNContext(ctx context.Context, dst []int64) (int, error) {
+	return fill(dst, func(n int64) (Range, error) { return d.Claim(ctx, n) })
+}
+
+// Claim takes up to n numbers of the present day. It is Sequence.Claim.
+func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
+	if d == nil || d.work == nil {
+		return Range{}, errDailyNotMade
+	}
+	for {
+		s, err := d.today(ctx)
+		if err != nil {
+			return Range{}, err
+		}
+		r, err := s.seq.Claim(ctx, n)
+		if d.work.ctx.Err() != nil {
+			return Range{}, ErrClosed
+		}
+		now, clockErr := d.now()
+		switch {
+		case clockErr != nil:
+			return Range{}, clockErr // the numbers are a gap
+		case !now.Before(s.end.Add(d.yesterdayOf(s))):
+			continue // the day has ended while the call waited
+		case err != nil && s.seq.closed.Load():
+			continue
+		case err != nil:
+			return Range{}, err
+		}
+		r.First += s.base
+		return r, nil
+	}
+}
+
+// Parse splits a number of this Daily into its date and its number on that day. The error wraps ErrOption if it is none.
+func (d *Daily) Parse(number int64) (year int, month time.Month, dayOfMonth int, n int64, err error) {
+	if d == nil || d.work == nil {
+		return 0, 0, 0, 0, errDailyNotMade
+	}
+	date, n := number/d.scale, number%d.scale
+	t := time.Date(int(date/10000), time.Month(date/100%100), int(date%100), 0, 0, 0, 0, time.UTC)
+	if number < 1 || n == 0 || date < 10101 || date > 99991231 || dateOf(t) != date {
+		return 0, 0, 0, 0, fmt.Errorf("%w: %d is no daily number with %d digits behind the date", ErrOption, number, d.digits)
+	}
+	return t.Year(), t.Month(), t.Day(), n, nil
+}

@@ -1,0 +1,69 @@
+package segment
+
+import "time"
+
+// A DailyOption configures a Daily. Every Option is a DailyOption.
+type DailyOption interface{ applyDaily(*dailyConfig) }
+
+type dailyConfig struct {
+	config
+	yesterday time.Duration
+	step      int64 // 0: the default
+	now       func() time.Time
+}
+
+type dailyOption func(*dailyConfig)
+
+func (o dailyOption) applyDaily(c *dailyConfig) { o(c) }
+
+func (o option) applyDaily(c *dailyConfig) { o(&c.config) }
+
+// newDailyConfig returns the configuration of the options.
+func newDailyConfig(opts []DailyOption) (dailyConfig, error) {
+	base, _ := newConfig(nil)
+	c := dailyConfig{config: base, now: time.Now}
+	for _, o := range opts {
+		if o == nil {
+			c.fail("an option is nil; must not be nil")
+			continue
+		}
+		o.applyDaily(&c)
+	}
+	return c, c.err
+}
+
+// WithYesterday allows numbers of the day before, for up to d after midnight, if the source has returned no range for the new day
+// yet: 0 to 12 hours. The default is 0: calls then wait, and fail after WithMaxWait.
+func WithYesterday(d time.Duration) DailyOption {
+	return dailyOption(func(c *dailyConfig) {
+		if d < 0 || d > 12*time.Hour {
+			c.fail("the time for numbers of the day before is %v; must be 0 to 12h", d)
+			return
+		}
+		c.yesterday = d
+	})
+}
+
+// WithDailyStep sets the step of the tags that are created: 1 to MaxStep. The default is DefaultStep, or a hundredth of a day's
+// numbers if that is less.
+func WithDailyStep(n int64) DailyOption {
+	return dailyOption(func(c *dailyConfig) {
+		if n < 1 || n > MaxStep {
+			c.fail("the step of daily tags is %d; must be 1 to %d", n, int64(MaxStep))
+			return
+		}
+		c.step = n
+	})
+}
+
+// WithClock sets the clock that decides which day it is. It may be called concurrently. The default is time.Now. If it
+// panics, the call returns an error that wraps ErrOption.
+func WithClock(now func() time.Time) DailyOption {
+	return dailyOption(func(c *dailyConfig) {
+		if now == nil {
+			c.fail("the clock is nil; must not be nil")
+			return
+		}
+		c.now = now
+	})
+}

@@ -1,0 +1,207 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
+)
+
+// fileCall is a call that reads or changes the file. The goroutine that uses the file executes all calls that
+// wait, with one write.
+type fileCall struct {
+	// apply executes the call, and reports whether it has changed the content. After an error it has changed
+	// nothing.
+	apply func(*fileContent) (changed bool, err error)
+
+	err  error         // set before done is closed
+	done chan struct{} // closed when the call was executed, or has failed
+}
+
+// do executes a call. It returns when that is done, when the call has failed, or when ctx ends.
+func (f *File) do(ctx context.Context, call *fileCall) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("segment: %s was not used: %w", f, context.Cause(ctx))
+	}
+	f.mu.Lock()
+	f.waiting = append(f.waiting, call)
+	f.mu.Unlock()
+	select {
+	case <-call.done: // another goroutine has executed it
+		return call.err
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		if f.withdraw(call) {
+			return fmt.Errorf("segment: %s was not used: %w", f, context.Cause(ctx))
+		}
+		return fmt.Errorf("segment: %s was being written: %w", f, context.Cause(ctx))
+	}
+	select {
+	case <-call.done:
+		return call.err
+	default:
+	}
+	// If the file cannot be used, this call has failed, and the others try for themselves.
+	if err := f.use(ctx); err != nil && f.withdraw(call) {
+		return err
+	}
+	<-call.done
+	return call.err
+}
+
+// withdraw removes a call that waits, and reports whether it did: if not, the call is being executed, or was.
+func (f *File) withdraw(call *fileCall) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := slices.Index(f.waiting, call)
+	if n >= 0 {
+		f.waiting = slices.Delete(f.waiting, n, n+1)
+	}
+	return n >= 0
+}
+
+// use locks and reads the file, and executes all calls that wait. If it returns an error, it has executed
+// none.
+func (f *File) use(ctx context.Context) error {
+	if f.contended {
+		// Other processes try to acquire the lock in intervals. Without a pause they would hardly ever do so
+		// while this one does not have it.
+		pauseFile(ctx, politeFilePause)
+	}
+	path, err := lockedfile.Resolve(f.path)
+	if err != nil {
+		return f.wrap(err)
+	}
+	lock, err := lockedfile.Acquire(ctx, path+lockedfile.Suffix, lockedfile.Waiting{
+		MaxPause: maxFilePause,
+		Hook:     f.hook,
+		Failed:   func(lock string, _ error) { os.Chtimes(lock, time.Now(), time.Now()) }, // see isContended
+	})
+	if err != nil {
+		return f.wrap(err)
+	}
+	defer lock.Close() // releases the lock
+	defer func() { f.contended = isContended(lock) }()
+	content, err := f.read(path, lock)
+	if err == nil {
+		err = f.step(lockedfile.StepRead)
+	}
+	if err != nil {
+		return f.wrap(err)
+	}
+	f.mu.Lock()
+	calls := f.waiting
+	f.waiting = nil
+	f.mu.Unlock()
+	f.execute(path, lock, content, calls)
+	return nil
+}
+
+const (
+	maxFilePause    = 40 * time.Millisecond // the longest pause between two attempts to acquire the lock
+	politeFilePause = 5 * time.Millisecond  // the pause before a process uses the file again while others wait for it
+)
+
+// isContended reports whether a process has tried to acquire the lock lately. Processes that wait set the time
+// of the lock file.
+func isContended(lock *os.File) bool {
+	info, err := lock.Stat()
+	return err == nil && time.Since(info.ModTime()).Abs() < 2*maxFilePause
+}
+
+// pauseFile waits for d, or until ctx ends.
+func pauseFile(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (f *File) step(s lockedfile.Step) error {
+	if f.hook == nil {
+		return nil
+	}
+	return f.hook(s)
+}
+
+// execute executes calls, and writes the file if one of them has changed its content.
+func (f *File) execute(path string, lock *os.File, content *fileContent, calls []*fileCall) {
+	err := errors.New("the goroutine ended") // replaced below; a test's hook may end the goroutine
+	defer func() {
+		for _, call := range calls {
+			if err != nil {
+				call.err = err
+			}
+			close(call.done)
+		}
+	}()
+	data := f.data
+	f.data, f.content = nil, nil // content is changed now, and is not the file's if the write fails
+	changed := false
+	for _, call := range calls {
+		var c bool
+		c, call.err = call.apply(content)
+		changed = changed || c
+	}
+	if !changed {
+		if err = nil; content.id != "" {
+			f.data, f.content = data, content
+		}
+		return
+	}
+	err = f.write(path, lock, content)
+}
+
+// write replaces the file, and returns when the new one is on disk.
+func (f *File) write(path string, lock *os.File, c *fileContent) error {
+	marked, err := lockedfile.Marked(lock)
+	if err == nil {
+		c.lockID, err = lockedfile.ID(lock)
+	}
+	if err != nil {
+		return f.wrap(err)
+	}
+	c.machine = f.machine()
+	var data []byte
+	err = lockedfile.Replace(path, lock, f.hook, func(file *os.File) (_ []byte, err error) {
+		c.id, err = lockedfile.ID(file)
+		data = c.encode()
+		return data, err
+	})
+	if err == nil && !marked {
+		err = lockedfile.MarkLock(lock, fileLockMarker, f.hook)
+	}
+	if err == nil {
+		err = lockedfile.VerifyLock(lock)
+	}
+	if err != nil {
+		return f.wrap(err)
+	}
+	f.data, f.content = data, c
+	return nil
+}
+
+// fileLockMarker is written to the lock file after the file was written first.
+const fileLockMarker = "ringuid-segments-lock v1: do not delete\n"
+
+// wrap wraps an error of the operating system.
+func (f *File) wrap(err error) error {
+	if errors.Is(err, ErrSource) {
+		return err
+	}
+	if errors.Is(err, lockedfile.ErrNames) {
+		return fmt.Errorf("%w: %s: %w", ErrSource, f, err)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("segment: %s: %w: all processes must run as the user who created the file, and may write to its directory", f, err)
+	}
+	return fmt.Errorf("segment: %s: %w", f, err)
+}

@@ -1,0 +1,66 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
+)
+
+// fileAdvice says what to do about a file that cannot be used.
+const fileAdvice = "restore its latest content on this machine, with the same lock file, or see WithCopyGap; or delete it and its lock file, and create its tags again, " +
+	"each with a Start beyond all numbers that were handed out"
+
+// read returns the content of the file. If there was never a file, the content has no id. The caller must hold the
+// lock.
+func (f *File) read(path string, lock *os.File) (*fileContent, error) {
+	marked, err := lockedfile.Marked(lock)
+	if err != nil {
+		return nil, err
+	}
+	data, id, err := lockedfile.ReadIdentified(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && marked:
+		return nil, f.refuse(errors.New("it is missing, but its lock file shows that it existed"))
+	case errors.Is(err, fs.ErrNotExist):
+		return &fileContent{path: f.path, index: map[string]int{}}, nil
+	case err != nil:
+		return nil, err
+	}
+	content := f.content
+	if content == nil || !bytes.Equal(f.data, data) {
+		if content, err = decodeFile(data); err != nil {
+			return nil, f.refuse(err)
+		}
+		content.path = f.path
+	}
+	lockID, err := lockedfile.ID(lock)
+	if err != nil {
+		return nil, err
+	}
+	var reason error
+	switch {
+	case content.machine != f.machine():
+		reason = errors.New("it was written on another machine")
+	case content.id != id || content.lockID != lockID:
+		reason = errors.New("it, or its lock file, is a copy, which may be older than the original")
+	default:
+		f.data, f.content = data, content
+		return content, nil
+	}
+	if f.cfg.copyGap == 0 {
+		return nil, f.refuse(reason)
+	}
+	f.data, f.content = nil, nil
+	content.raiseAll(f.cfg.copyGap, time.Now())
+	return content, f.write(path, lock, content)
+}
+
+// refuse returns the error for a file that cannot be used.
+func (f *File) refuse(err error) error {
+	return fmt.Errorf("%w: %s: %w: "+fileAdvice, ErrSource, f, err)
+}

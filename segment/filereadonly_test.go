@@ -1,0 +1,65 @@
+//go:build linux
+
+package segment
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const fileReadOnlyEnv = "RINGUID_TEST_SEGMENT_READ_ONLY"
+
+// Files that may not be written are errors, and change nothing. The superuser may write to all files, so the
+// test becomes another user in a process of its own.
+func TestFileReadOnly(t *testing.T) {
+	directory := os.Getenv(fileReadOnlyEnv)
+	if directory == "" {
+		directory = t.TempDir()
+		for path, mode := range map[string]os.FileMode{filepath.Dir(directory): 0o755, directory: 0o777} {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFileReadOnly$", "-test.count=1")
+		cmd.Env = append(os.Environ(), fileReadOnlyEnv+"="+directory)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("the process of another user: %v\n%s", err, out)
+		}
+		return
+	}
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		if err := errors.Join(syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
+			t.Skip("the process cannot become another user: ", err)
+		}
+	}
+	directory = filepath.Join(directory, "own")
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(directory, "segments")
+	f := NewFile(path)
+	if err := f.CreateTag(t.Context(), "orders", TagConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{directory, path + ".lock"} {
+		if err := os.Chmod(name, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Take(t.Context(), Request{Tag: "orders"}); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "as the user who created the file") {
+			t.Errorf("without the permission to write %s: %v", name, err)
+		}
+		if err := os.Chmod(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := mustTakeFile(t, f, "orders"); got.First != 1 {
+		t.Errorf("after the permission was given: %+v", got)
+	}
+}

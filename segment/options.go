@@ -1,0 +1,154 @@
+package segment
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+)
+
+// Defaults of the options.
+const (
+	DefaultCapacity   = 2                // ranges in memory, as the two buffers of Leaf
+	DefaultMaxWait    = 3 * time.Second  // how long a call waits for a range
+	DefaultTryTimeout = 5 * time.Second  // how long one call of the source may take
+	DefaultOutage     = 10 * time.Minute // what OutageStep aims at
+	DefaultMaxStep    = 100_000_000      // the greatest range that is asked for
+)
+
+// An Option configures a Sequence, or all those of a Tags or a Daily.
+type Option interface{ apply(*config) }
+
+type option func(*config)
+
+func (o option) apply(c *config) { o(c) }
+
+type config struct {
+	capacity   int
+	policy     StepPolicy
+	maxStep    int64
+	maxWait    time.Duration
+	tryTimeout time.Duration
+	takePolicy ringbuffer.TakePolicy // nil: the policy of WithTakePolicy's comment
+	logger     *slog.Logger
+	err        error // the first invalid option
+}
+
+func (c *config) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
+	}
+}
+
+// newConfig returns the configuration of the options.
+func newConfig(opts []Option) (config, error) {
+	c := config{
+		capacity:   DefaultCapacity,
+		policy:     OutageStep{Outage: DefaultOutage},
+		maxStep:    DefaultMaxStep,
+		maxWait:    DefaultMaxWait,
+		tryTimeout: DefaultTryTimeout,
+	}
+	for _, o := range opts {
+		if o == nil {
+			c.fail("an option is nil; must not be nil")
+			continue
+		}
+		o.apply(&c)
+	}
+	return c, c.err
+}
+
+// WithCapacity sets how many ranges are kept in memory, with the current one: 2, 4, 8 or another power of two up to
+// 1024. The next ranges are requested when half of them are used up. The default is 2. When the process ends, the
+// numbers in memory are lost, as a gap.
+func WithCapacity(ranges int) Option {
+	return option(func(c *config) {
+		if ranges < 2 || ranges > 1024 || ranges&(ranges-1) != 0 {
+			c.fail("the capacity is %d ranges; must be a power of two from 2 to 1024", ranges)
+			return
+		}
+		c.capacity = ranges
+	})
+}
+
+// WithStepPolicy sets how many numbers the next range has. The default is OutageStep with DefaultOutage.
+func WithStepPolicy(p StepPolicy) Option {
+	return option(func(c *config) {
+		if p == nil {
+			c.fail("the step policy is nil; must not be nil")
+			return
+		}
+		if checked, ok := p.(interface{ check() error }); ok {
+			if err := checked.check(); err != nil {
+				c.fail("%v", err)
+				return
+			}
+		}
+		c.policy = p
+	})
+}
+
+// WithMaxStep limits the size of a range that a step policy asks for: 1 to MaxStep. A tag's own step may be greater. The
+// default is DefaultMaxStep.
+func WithMaxStep(n int64) Option {
+	return option(func(c *config) {
+		if n < 1 || n > MaxStep {
+			c.fail("the greatest step is %d; must be 1 to %d", n, int64(MaxStep))
+			return
+		}
+		c.maxStep = n
+	})
+}
+
+// WithMaxWait sets how long a call waits if no number is in memory, until it returns an *EmptyError: at least 0, which means that
+// it does not wait. The default is DefaultMaxWait. A shorter deadline of the call's context counts instead.
+func WithMaxWait(d time.Duration) Option {
+	return option(func(c *config) {
+		if d < 0 {
+			c.fail("the greatest wait is %v; must be at least 0", d)
+			return
+		}
+		c.maxWait = d
+	})
+}
+
+// WithTryTimeout sets how long one call of the source may take: at least a millisecond. The default is
+// DefaultTryTimeout. After that the call is tried again. Its numbers are a gap if the source has reserved them.
+func WithTryTimeout(d time.Duration) Option {
+	return option(func(c *config) {
+		if d < time.Millisecond {
+			c.fail("the timeout of a try is %v; must be at least 1ms", d)
+			return
+		}
+		c.tryTimeout = d
+	})
+}
+
+// WithTakePolicy sets what a call does if no number is in memory: a policy of package ringbuffer (Wait, CallerPads, Fail), or
+// one of the program. By default a call waits until a range arrives. It returns an *EmptyError after WithMaxWait, or at once if
+// the last try has failed in a way that waiting does not cure: ErrNoTag, ErrSetBack, ErrExhausted, ErrSource.
+//
+// CallerPads calls the source in the goroutine of the caller, and returns its error at once.
+func WithTakePolicy(p ringbuffer.TakePolicy) Option {
+	return option(func(c *config) {
+		if p == nil {
+			c.fail("the take policy is nil; must not be nil")
+			return
+		}
+		c.takePolicy = p
+	})
+}
+
+// WithLogger sets the logger for failures of the source: one record when a series of failures begins, at most one a
+// minute, and one when it is over. The default is slog.Default.
+func WithLogger(l *slog.Logger) Option {
+	return option(func(c *config) {
+		if l == nil {
+			c.fail("the logger is nil; must not be nil")
+			return
+		}
+		c.logger = l
+	})
+}

@@ -1,0 +1,93 @@
+package segment
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// A StepPolicy decides how many numbers the next range has. Only one goroutine calls Size of a Sequence at a time,
+// and no lock is held. A policy may be used by many sequences concurrently. If it panics, the panic is the error of that try.
+type StepPolicy interface {
+	// Size returns the size to ask for. It is limited to 1 and the value of WithMaxStep. The first ranges of a Sequence,
+	// which New requests, have the tag's own step, and Size is not called for them.
+	Size(s StepState) int64
+}
+
+// StepState is what a StepPolicy knows of a Sequence.
+type StepState struct {
+	Step     int64         // the tag's own step, as the source keeps it
+	Last     int64         // the size of the last range
+	Elapsed  time.Duration // since the last range arrived
+	Taken    uint64        // how many numbers were taken in that time
+	Capacity int           // how many ranges are kept in memory
+}
+
+// rate returns the numbers per second since the last range arrived.
+func (s StepState) rate() float64 {
+	if s.Taken == 0 {
+		return 0
+	}
+	return float64(s.Taken) / max(s.Elapsed, time.Millisecond).Seconds()
+}
+
+// FixedStep asks for the tag's own step, always.
+type FixedStep struct{}
+
+// Size implements StepPolicy.
+func (FixedStep) Size(s StepState) int64 { return s.Step }
+
+// LeafMaxStep is the greatest step of LeafStep.
+const LeafMaxStep = 1_000_000
+
+// LeafStep is the rule of Meituan's Leaf: the size doubles if the last range was used for less than 15 minutes, unless it
+// would exceed LeafMaxStep, and is halved if it was used for 30 minutes or more, unless it would be less than the tag's
+// own step.
+//
+// Source: https://tech.meituan.com/2017/04/21/mt-leaf.html, and the project's SegmentIDGenImpl.
+type LeafStep struct{}
+
+const leafSegmentTime = 15 * time.Minute
+
+// Size implements StepPolicy.
+func (LeafStep) Size(s StepState) int64 {
+	last := max(s.Last, s.Step)
+	switch {
+	case s.Elapsed < leafSegmentTime:
+		if last > LeafMaxStep/2 {
+			return last
+		}
+		return last * 2
+	case s.Elapsed < 2*leafSegmentTime:
+		return last
+	default:
+		return max(last/2, s.Step)
+	}
+}
+
+// OutageStep aims at a buffer that outlasts an outage of the source: at the rate seen lately, the numbers that
+// are left in memory when the next range is requested last for 1.25 times Outage. The size is at least the tag's own step. It grows at most
+// to 8 times the last one, so that a short burst does not reserve numbers for a long time, and falls at most to half of it.
+type OutageStep struct {
+	Outage time.Duration // how long an outage must not be noticed: more than 0, at most a year
+}
+
+// maxGrowth limits how much greater a range is than the one before.
+const maxGrowth = 8
+
+// check returns an error if the outage is out of range.
+func (o OutageStep) check() error {
+	if o.Outage <= 0 || o.Outage > 366*24*time.Hour {
+		return fmt.Errorf("the outage of OutageStep is %v; must be more than 0, and at most 8784h", o.Outage)
+	}
+	return nil
+}
+
+// Size implements StepPolicy.
+func (o OutageStep) Size(s StepState) int64 {
+	// The next range is requested when half of the ranges are left.
+	want := s.rate() * o.Outage.Seconds() * 1.25 / float64(max(s.Capacity/2, 1))
+	want = max(want, float64(s.Last)/2)
+	want = min(want, float64(s.Last)*maxGrowth, math.MaxInt64/2)
+	return max(int64(want), s.Step)
+}

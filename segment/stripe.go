@@ -1,0 +1,124 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// MaxStripes is the greatest number of stripes.
+const MaxStripes = 1024
+
+// StripeTag returns the name of the tag that stripe index of count uses in its store: "orders.stripe0of3" for the tag
+// "orders". The name contains the number of stripes, because the numbers of stripes of different counts overlap.
+func StripeTag(tag string, index, count int) string {
+	return fmt.Sprintf("%s.stripe%dof%d", tag, index, count)
+}
+
+// Striped is a Source of every count-th number of an independent store. Stripe returns one.
+type Striped struct {
+	index, count int64
+	source       Source
+	err          error // of Stripe: an invalid argument
+}
+
+var _ Creator = (*Striped)(nil)
+
+// Stripe returns a Source of the numbers that are index modulo count: index is 0 to count-1, count is 1 to
+// MaxStripes, and src is a Source of the numbers 0, 1, 2 and so on, on a store that knows nothing of the other stripes.
+// So count independent stores hand out disjoint numbers, and NewGroup uses all of them, also while some are down.
+//
+// The store needs a tag named StripeTag(tag, index, count), which CreateTag of the Striped or of its Group
+// creates. So a store at a wrong address, two stores that were exchanged, or another number of stripes than before is an
+// error that wraps ErrNoTag, and not a number twice. To change the number of stripes, first retire the tags of all old stripes: note
+// the greatest of their counters, and set each of them to 9223372036854775807. Then create the tags of the new
+// stripes, with a Start of more than (greatest counter + 1) × old count.
+//
+// If an argument is invalid, Take and CreateTag return an error that wraps ErrOption.
+func Stripe(index, count int, src Source) *Striped {
+	s := &Striped{index: int64(index), count: int64(count), source: src}
+	switch {
+	case count < 1 || count > MaxStripes:
+		s.err = fmt.Errorf("%w: the number of stripes is %d; must be 1 to %d", ErrOption, count, MaxStripes)
+	case index < 0 || index >= count:
+		s.err = fmt.Errorf("%w: the index of the stripe is %d; must be 0 to %d", ErrOption, index, count-1)
+	case src == nil:
+		s.err = fmt.Errorf("%w: the source of stripe %d is nil; must not be nil", ErrOption, index)
+	}
+	switch src.(type) {
+	case *Striped, *Group:
+		s.err = fmt.Errorf("%w: the source of stripe %d is a %T; must be a source without stripes", ErrOption, index, src)
+	}
+	return s
+}
+
+// String implements Source.
+func (s *Striped) String() string {
+	if s == nil || s.err != nil || s.source == nil {
+		return "invalid stripe"
+	}
+	return fmt.Sprintf("stripe %d of %d: %s", s.index, s.count, s.source)
+}
+
+// check returns an error if s was not made by Stripe, or with invalid arguments.
+func (s *Striped) check() error {
+	if s == nil || s.source == nil && s.err == nil {
+		return fmt.Errorf("%w: the stripe must be created by Stripe", ErrOption)
+	}
+	return s.err
+}
+
+// quotient returns the least q with q*count+index >= n.
+func (s *Striped) quotient(n int64) int64 {
+	if n <= s.index {
+		return 0
+	}
+	return (n-s.index-1)/s.count + 1
+}
+
+// Take implements Source.
+func (s *Striped) Take(ctx context.Context, r Request) (Range, error) {
+	if err := s.check(); err != nil {
+		return Range{}, err
+	}
+	if err := r.Validate(); err != nil {
+		return Range{}, err
+	}
+	tag := StripeTag(r.Tag, int(s.index), int(s.count))
+	got, err := s.source.Take(ctx, Request{Tag: tag, Size: r.Size, AtLeast: s.quotient(r.AtLeast)})
+	if err != nil {
+		if errors.Is(err, ErrNoTag) {
+			err = fmt.Errorf("%w (tag %q of stripe %d of %d: the address may lead to another store, or the number of stripes was changed: see Stripe)",
+				err, tag, s.index, s.count)
+		}
+		return Range{}, err
+	}
+	if got.Stride > 1 || got.First < 0 || got.Length < 1 {
+		return Range{}, fmt.Errorf("%w: the source of a stripe returned a range of %d numbers from %d with stride %d", ErrSource, got.Length, got.First, got.Stride)
+	}
+	last := (MaxNumber - s.index) / s.count // the greatest q
+	if got.First > last {
+		return Range{}, fmt.Errorf("%w: tag %q: stripe %d of %d ends at %d", ErrExhausted, r.Tag, s.index, s.count, last)
+	}
+	return Range{First: got.First*s.count + s.index, Length: min(got.Length, last-got.First+1), Stride: s.count, Step: got.Step}, nil
+}
+
+// CreateTag implements Creator. c.Start is a number of the tag, not of the stripe's counter. The source must be a Creator.
+func (s *Striped) CreateTag(ctx context.Context, tag string, c TagConfig) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if err := CheckTag(tag); err != nil {
+		return err
+	}
+	c, err := c.Validate()
+	if err != nil {
+		return err
+	}
+	creator, ok := s.source.(Creator)
+	if !ok {
+		return fmt.Errorf("%w: %s cannot create tags", ErrOption, s.source)
+	}
+	c.Start = max(s.quotient(c.Start), 1)
+	return creator.CreateTag(ctx, StripeTag(tag, int(s.index), int(s.count)), c)
+}

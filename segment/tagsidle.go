@@ -1,0 +1,105 @@
+package segment
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// dropIdle drops the tags that are not used, until Close.
+func (t *Tags) dropIdle() {
+	ticker := time.NewTicker(t.cfg.idle)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-t.work.ctx.Done():
+			return
+		}
+		t.tags.Range(func(tag, e any) bool {
+			t.dropIfIdle(tag.(string), e.(*tagEntry))
+			return t.work.ctx.Err() == nil
+		})
+	}
+}
+
+// dropIfIdle closes the Sequence of a tag that was not used since the last call. What was received is remembered, so
+// that a counter that is set back meanwhile is refused, unless too many tags are in memory.
+func (t *Tags) dropIfIdle(tag string, e *tagEntry) {
+	s := e.seq.Load()
+	if s == nil {
+		return
+	}
+	taken := s.Stats().Taken
+	e.mu.Lock()
+	used := taken != e.taken
+	e.taken = taken
+	if used {
+		e.mu.Unlock()
+		return
+	}
+	e.seq.Store(nil)
+	e.received = s.provider.received()
+	e.mu.Unlock()
+	s.Close()
+	e.mu.Lock()
+	e.received = s.provider.received() // also of a range that arrived meanwhile
+	e.mu.Unlock()
+	t.remove(tag, e, func() bool { return t.open.Load() > int64(t.cfg.maxTags)/2 })
+}
+
+// received returns the end of what was received from each member.
+func (p *provider) received() []int64 {
+	ends := make([]int64, len(p.sources))
+	for i, m := range p.sources {
+		ends[i] = m.end.Load()
+	}
+	return ends
+}
+
+// Close ends the Tags: calls return ErrClosed, waiting calls return, and no goroutine runs on, unless the error wraps ErrBusy
+// because the source or a policy still runs after CloseTimeout. The numbers in memory are lost. It may be called more than
+// once. Close of a nil Tags does nothing.
+func (t *Tags) Close() error {
+	if t == nil || t.work == nil {
+		return nil
+	}
+	ended := t.work.close()
+	var busy atomic.Pointer[error]
+	var wg sync.WaitGroup
+	limit := make(chan struct{}, 64) // so many at a time, as each may wait for CloseTimeout
+	t.tags.Range(func(_, e any) bool {
+		s := e.(*tagEntry).seq.Load()
+		if s == nil {
+			return true
+		}
+		limit <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-limit }()
+			if err := s.Close(); err != nil {
+				busy.Store(&err)
+			}
+		})
+		return true
+	})
+	wg.Wait()
+	select {
+	case <-ended:
+	case <-time.After(CloseTimeout):
+		return fmt.Errorf("%w: the source, in a call that opens a tag", ErrBusy)
+	}
+	// A tag that was being opened may have become open after the loop above.
+	t.tags.Range(func(_, e any) bool {
+		if s := e.(*tagEntry).seq.Load(); s != nil {
+			if err := s.Close(); err != nil {
+				busy.Store(&err)
+			}
+		}
+		return true
+	})
+	if err := busy.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

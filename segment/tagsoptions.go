@@ -1,0 +1,81 @@
+package segment
+
+import "time"
+
+// Defaults of the options of a Tags.
+const (
+	DefaultIdle    = time.Hour
+	DefaultMaxTags = 100_000
+)
+
+// A TagsOption configures a Tags. Every Option is a TagsOption.
+type TagsOption interface{ applyTags(*tagsConfig) }
+
+type tagsConfig struct {
+	config
+	idle    time.Duration // 0: never
+	maxTags int
+	create  *TagConfig // nil: tags are not created
+}
+
+type tagsOption func(*tagsConfig)
+
+func (o tagsOption) applyTags(c *tagsConfig) { o(c) }
+
+func (o option) applyTags(c *tagsConfig) { o(&c.config) }
+
+// newTagsConfig returns the configuration of the options.
+func newTagsConfig(opts []TagsOption) (tagsConfig, error) {
+	base, _ := newConfig(nil)
+	c := tagsConfig{config: base, idle: DefaultIdle, maxTags: DefaultMaxTags}
+	for _, o := range opts {
+		if o == nil {
+			c.fail("an option is nil; must not be nil")
+			continue
+		}
+		o.applyTags(&c)
+	}
+	return c, c.err
+}
+
+// WithIdle sets how long a tag must not be used before its numbers in memory are dropped: at least a second, or 0 for never. Each
+// drop is a gap. The default is DefaultIdle. A tag is dropped after d to 2d.
+func WithIdle(d time.Duration) TagsOption {
+	return tagsOption(func(c *tagsConfig) {
+		if d != 0 && d < time.Second {
+			c.fail("the idle time is %v; must be 0 (never) or at least 1s", d)
+			return
+		}
+		c.idle = d
+	})
+}
+
+// WithMaxTags limits how many tags are in memory at a time: at least 1. A tag more is an error that wraps ErrTooManyTags. The
+// default is DefaultMaxTags.
+func WithMaxTags(n int) TagsOption {
+	return tagsOption(func(c *tagsConfig) {
+		if n < 1 {
+			c.fail("the greatest number of tags is %d; must be at least 1", n)
+			return
+		}
+		c.maxTags = n
+	})
+}
+
+// WithCreate lets a Tags create each tag that does not exist, at its first use, for example one for each tenant. The source
+// must be a Creator. c.UnusedBefore is set to a time long ago if it is zero: a source that notices that its store may
+// have lost writes then begins new tags beyond what may have been handed out. On other stores, a tag that was lost with the last
+// writes of its server begins at c.Start again, and its numbers repeat: see doc/segment.md. A misspelled tag is created too.
+func WithCreate(c TagConfig) TagsOption {
+	return tagsOption(func(t *tagsConfig) {
+		c, err := c.Validate()
+		if err != nil {
+			t.fail("%v", err)
+			return
+		}
+		if c.UnusedBefore.IsZero() {
+			c.UnusedBefore = time.Unix(0, 0).UTC()
+		}
+		t.create = &c
+	})
+}
