@@ -75,10 +75,10 @@
 //
 // A tag with a TagConfig.UnusedBefore begins at its start plus the gap if the history changed after that time, or
 // less than a minute before, because the clocks of the hosts differ. The time of the change is that of NewHistory, or
-// of the first call for a tag that noticed it, by the clock of its host. If the pool of tags is missing, because the store is new or the snapshot is from before the first
-// tag, such a tag is refused with segment.ErrNoTag. CreateTag with a zero UnusedBefore declares the pool new. After a
-// restored snapshot without a pool, call NewHistory instead: then all tags with an UnusedBefore before that time
-// begin beyond the gap.
+// of the first call for a tag that noticed it, by the clock of its host. If the pool of tags is missing, because the
+// store is new or the snapshot is from before the first tag, such a tag is refused with segment.ErrNoTag. CreateTag
+// with a zero UnusedBefore declares the pool new. After a restored snapshot without a pool, call NewHistory instead:
+// then all tags with an UnusedBefore before that time begin beyond the gap.
 //
 // # Clock
 //
