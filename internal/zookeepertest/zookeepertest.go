@@ -76,12 +76,13 @@ func start(tb testing.TB, environ func(*Server) []string) *Server {
 // Address returns the host and port of the server.
 func (s *Server) Address() string { return testserver.Address(s.port) }
 
-// Backup stops the server, copies its data, and starts it again. It returns the directory of the copy.
+// Backup stops the server, copies its data, and starts it again. It returns the directory of the copy, which replaces the
+// one before.
 func (s *Server) Backup() string {
 	s.tb.Helper()
 	s.Kill()
 	backup := s.Path("backup")
-	if err := os.CopyFS(backup, os.DirFS(s.Path("data"))); err != nil {
+	if err := errors.Join(os.RemoveAll(backup), os.CopyFS(backup, os.DirFS(s.Path("data")))); err != nil {
 		s.tb.Fatal(err)
 	}
 	s.Restart()

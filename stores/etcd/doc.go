@@ -1,6 +1,6 @@
 // Package etcd keeps the slots of a workerassign.Recycled in etcd 3.4 or later: worker IDs that are used
-// again and never collide. It is a module of its own, so that users of other stores do not download
-// etcd's client.
+// again and never collide. It also keeps the counters of the tags of package segment: see the section Tags. It is a module
+// of its own, so that users of other stores do not download etcd's client.
 //
 //	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"10.0.0.1:2379"}, DialTimeout: 5 * time.Second})
 //	...
@@ -16,6 +16,8 @@
 //	ringuid/slots/0000000000000000017 the slot of worker ID 17, as JSON: who holds it, and until when
 //	ringuid/free/…                    an index: the slots that were released
 //	ringuid/names/…                   an index: the slots of each name
+//	ringuid/tagpool                   the pool of tags, as JSON: when the history changed
+//	ringuid/tags/orders               the tag "orders", as JSON: its next number and its step
 //
 // "etcdctl get --prefix ringuid/slots/" shows who holds which worker ID. Never delete or change keys. The
 // exception are the indexes: a wrong index costs time or a new worker ID, never a duplicate, because each
@@ -46,6 +48,37 @@
 // a new value too. But a process that has just started has seen none. So an operator who restores a
 // snapshot must use a new token, and should call Store.NewHistory, or Recycled.RaiseFloor, before generators
 // can reach the cluster.
+//
+// # Tags
+//
+// A Store is a segment.Creator, too. CreateTag creates a tag, and Take takes a range of its numbers by compare-and-swap:
+//
+//	store := etcd.New(client)
+//	err := store.CreateTag(ctx, "orders", segment.TagConfig{Step: 1000, Description: "numbers of orders"}) // once
+//	...
+//	orders, err := segment.New(ctx, store, "orders")
+//
+// Take makes one linearizable read, and one transaction that compares the values of the history and of the tag. In one
+// process the calls of one tag run one after the other. If several processes take numbers of one tag, one of them wins
+// each race, and the others try again after a random time of at most half a second. So a tag serves some hundred Takes a
+// second, however large their ranges are. Tags do not delay each other. If a reply is lost, Take returns an error, and the
+// range, if it was reserved, is a gap.
+//
+// To raise a counter, an operator changes the field next in the JSON text. Never lower it.
+//
+// Each tag and the pool of tags contain the history under which they were written last. If the present one is
+// another, the cluster may have lost Takes. Then a tag continues at its counter plus the gap of WithFailoverGap, and
+// records the new history in the same transaction. Numbers are not handed out twice if the gap is greater than what the
+// tag has handed out since the snapshot. A snapshot that is restored a second time has the same counter again, and the
+// same gap, so raise the counters then. A process that remembers a greater number than that, which is what
+// segment.Request.AtLeast is for, gets a *segment.SetBackError.
+//
+// A tag with a TagConfig.UnusedBefore begins at its start plus the gap if the history changed after that time, or
+// less than a minute before, because the clocks of the hosts differ. The time of the change is that of NewHistory, or
+// of the first call for a tag that noticed it, by the clock of its host. If the pool of tags is missing, because the
+// store is new or the snapshot is from before the first tag, such a tag is refused with segment.ErrNoTag. CreateTag
+// with a zero UnusedBefore declares the pool new. After a restored snapshot without a pool, call NewHistory instead:
+// then all tags with an UnusedBefore before that time begin beyond the gap.
 //
 // # Clock
 //

@@ -93,9 +93,11 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if ok, err := r.checkHistory(ctx, before, resp, wentBack); !ok || err != nil {
+	history, ok, err := s.checkHistory(ctx, before, resp, wentBack)
+	if !ok || err != nil {
 		return false, err
 	}
+	r.state.History = history
 	// The clock is read after the history: a floor follows from it, which must not come from a time before the
 	// history, however long the answer took.
 	r.state.Now = time.UnixMilli(time.Now().UnixMilli()).UTC()
@@ -130,21 +132,20 @@ func (r *reader) first(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// checkHistory takes the history from the answer. It returns false if the key had to be written, because
-// there is none, or the cluster is another, or its data went back.
-func (r *reader) checkHistory(ctx context.Context, before seen, resp *clientv3.TxnResponse, wentBack bool) (bool, error) {
-	s := r.store
+// checkHistory returns the history of an answer whose first operation is a range of its key. before is what the
+// store had seen when the request was sent. It returns false if the key had to be written, because there is none, or the
+// cluster is another, or its data went back.
+func (s *Store) checkHistory(ctx context.Context, before seen, resp *clientv3.TxnResponse, wentBack bool) (string, bool, error) {
 	history := ""
 	if kvs := kvsOf(resp, 0); len(kvs) > 0 {
 		history = string(kvs[0].Value)
 	}
 	if !isOfCluster(history, resp.Header.ClusterId) || wentBack && history == before.history {
 		_, err := s.replaceHistory(ctx, history, resp.Header.ClusterId)
-		return false, err
+		return "", false, err
 	}
 	s.setHistory(history, resp.Header.Revision, wentBack)
-	r.state.History = history
-	return true, nil
+	return history, true, nil
 }
 
 // isOfCluster reports whether a history is of the cluster with the given ID.

@@ -11,6 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ringuid/ringuid/internal/slotrecord"
+	"github.com/ringuid/ringuid/internal/tagrecord"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -20,12 +22,14 @@ const DefaultPrefix = "ringuid/"
 // maxOps is the number of operations in one transaction: etcd's default limit is 128.
 const maxOps = 100
 
-// Store is a workerassign.SlotStore. New returns one. It is safe for concurrent use, and has no goroutines
-// of its own. Its methods block until etcd answers, or the context ends.
+// Store is a workerassign.SlotStore, and a segment.Source and segment.Creator. New returns one. It is safe for
+// concurrent use, and has no goroutines of its own. Its methods block until etcd answers, or the context ends.
 type Store struct {
 	client *clientv3.Client
 	prefix string
-	err    error // of the options
+	gap    int64
+	err    error // of the options, for slots
+	tagErr error // of the options, for tags
 
 	mu   sync.Mutex
 	seen seen
@@ -33,6 +37,8 @@ type Store struct {
 	// records are the slots as they were read. A write compares with them.
 	records slotrecord.Recent[int64, record]
 	pools   slotrecord.Recent[int64, poolRecord] // the pool as it was read, by its revision
+
+	tags tagrecord.Queue
 }
 
 // record is a slot with its value in etcd.
@@ -55,10 +61,13 @@ type seen struct {
 	generation int    // increases when revision is reset
 }
 
-var _ workerassign.SlotStore = (*Store)(nil)
+var (
+	_ workerassign.SlotStore = (*Store)(nil)
+	_ segment.Creator        = (*Store)(nil)
+)
 
 // An Option configures a Store. If its value is invalid, all methods return an error that wraps
-// workerassign.ErrOption.
+// workerassign.ErrOption, or segment.ErrOption if they are those of a segment.Source.
 type Option interface{ apply(*Store) }
 
 type option func(*Store)
@@ -77,16 +86,32 @@ func WithPrefix(prefix string) Option {
 	})
 }
 
+// WithFailoverGap sets how many numbers a tag skips when the cluster may have lost writes that it had acknowledged,
+// for example because a snapshot was restored: see the package's documentation. It must be greater than the number of
+// numbers that any tag hands out in the time that a restored snapshot can be old, and from 1 to segment.MaxStep. The
+// default is 1,000,000.
+func WithFailoverGap(n int64) Option {
+	return option(func(s *Store) {
+		if n < 1 || n > tagrecord.MaxGap {
+			s.setError("the gap after a failover is %d; must be 1 to %d", n, int64(tagrecord.MaxGap))
+			return
+		}
+		s.gap = n
+	})
+}
+
 func (s *Store) setError(format string, a ...any) {
 	if s.err == nil {
-		s.err = fmt.Errorf("%w (%w): etcd: "+format, append([]any{workerassign.ErrOption, workerassign.ErrPermanent}, a...)...)
+		problem := fmt.Sprintf(format, a...)
+		s.err = fmt.Errorf("%w (%w): etcd: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
+		s.tagErr = fmt.Errorf("%w: etcd: %s", segment.ErrOption, problem)
 	}
 }
 
-// New returns a store of one pool. It does not use the client, and does not close it. The client must exist
+// New returns a store of one pool of slots, and of one pool of tags. It does not use the client, and does not close it. The client must exist
 // as long as the generators.
 func New(client *clientv3.Client, opts ...Option) *Store {
-	s := &Store{client: client, prefix: DefaultPrefix}
+	s := &Store{client: client, prefix: DefaultPrefix, gap: tagrecord.DefaultGap}
 	if client == nil {
 		s.setError("the client is nil; must not be nil")
 	}
@@ -100,7 +125,7 @@ func New(client *clientv3.Client, opts ...Option) *Store {
 	return s
 }
 
-// String implements workerassign.SlotStore.
+// String implements workerassign.SlotStore and segment.Source.
 func (s *Store) String() string {
 	if s.client == nil {
 		return "etcd"
@@ -112,6 +137,9 @@ func (s *Store) historyKey() string          { return s.prefix + "history" }
 func (s *Store) poolKey() string             { return s.prefix + "pool" }
 func (s *Store) slotsKey() string            { return s.prefix + "slots/" }
 func (s *Store) slotKey(id int64) string     { return fmt.Sprintf("%s%019d", s.slotsKey(), id) }
+func (s *Store) tagPoolKey() string          { return s.prefix + "tagpool" }
+func (s *Store) tagsKey() string             { return s.prefix + "tags/" }
+func (s *Store) tagKey(tag string) string    { return s.tagsKey() + escape(tag) }
 func (s *Store) freeKeys() string            { return s.prefix + "free/" }
 func (s *Store) nameKeys(name string) string { return s.prefix + "names/" + escape(name) + "/" }
 
@@ -176,8 +204,8 @@ func (s *Store) setHistory(history string, revision int64, reset bool) {
 // NewHistory declares that the cluster may have lost writes that it had acknowledged, because a snapshot was
 // restored. Then the leases that were taken before cannot be extended any more, writes that are under way
 // fail, and no new lease begins before the pool's floor, which follows from the present, H, F and M (rule
-// R7). An operator calls it after restoring a snapshot, before generators can reach the cluster again. Unlike
-// Recycled.RaiseFloor, it does not have to write the slots.
+// R7). Each tag then continues beyond the gap of WithFailoverGap. An operator calls it after restoring a snapshot, before
+// generators and sequences can reach the cluster again. Unlike Recycled.RaiseFloor, it does not have to write the slots.
 func (s *Store) NewHistory(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
@@ -191,8 +219,12 @@ func (s *Store) NewHistory(ctx context.Context) error {
 		if len(resp.Kvs) > 0 {
 			old = string(resp.Kvs[0].Value)
 		}
-		if ok, err := s.replaceHistory(ctx, old, resp.Header.ClusterId); ok || err != nil {
+		ok, err := s.replaceHistory(ctx, old, resp.Header.ClusterId)
+		if err != nil {
 			return err
+		}
+		if ok {
+			return s.followTagPool(ctx)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package zookeeper keeps the slots of a workerassign.Recycled in ZooKeeper 3.5 or later: worker IDs that
-// are used again and never collide. It is a module of its own, so that users of other stores do not
-// download ZooKeeper's client.
+// are used again and never collide. It also keeps the counters of the tags of package segment: see the section Tags. It
+// is a module of its own, so that users of other stores do not download ZooKeeper's client.
 //
 //	conn, _, err := zk.Connect([]string{"10.0.0.1:2181"}, 10*time.Second)
 //	...
@@ -17,6 +17,9 @@
 //	/ringuid/slots/0000000000000000017 the slot of worker ID 17, as JSON: who holds it, and until when
 //	/ringuid/free/…                    an index: the slots that were released
 //	/ringuid/names/…                   an index: the slots of each name
+//	/ringuid/tagpool                   the pool of tags, as JSON: when the history changed
+//	/ringuid/tags/_orders              the tag "orders", as JSON: its next number and its step
+//	/ringuid/tags/_orders/…            one znode, the mark of the last write, see below
 //
 // Never delete or change znodes. The exception are the znodes below free and names: a wrong index costs
 // time or a new worker ID, never a duplicate, because each record is read and compared before it is
@@ -48,6 +51,38 @@
 // go back with the backup: a process that was paused between a read and a write, before the backup was
 // restored, could overwrite what RaiseFloor has written. A process that has seen a later transaction than
 // the ensemble shows is refused by its servers, so restart the services after a restored backup.
+//
+// # Tags
+//
+// A Store is a segment.Creator, too. CreateTag creates a tag, and Take takes a range of its numbers by compare-and-swap:
+//
+//	store := zookeeper.New(conn)
+//	err := store.CreateTag(ctx, "orders", segment.TagConfig{Step: 1000, Description: "numbers of orders"}) // once
+//	...
+//	orders, err := segment.New(ctx, store, "orders")
+//
+// Take reads the tag from the server of its connection, and makes one multi. That checks the history, and the version
+// and the mark of the tag: a znode with a random name, which each write replaces. After a backup was restored a version
+// may come again with another value, but a mark does not. If the tag as it was read would be refused, Take sets the clock
+// and reads it again, because the server may be behind. In one process the calls of one tag run one after the other. If several
+// processes take numbers of one tag, one of them wins each race, and the others try again after a random time of at most
+// half a second. So a tag serves some hundred Takes a second, however large their ranges are. Tags do not delay each
+// other. If a reply is lost, Take returns an error, and the range, if it was reserved, is a gap.
+//
+// To raise a counter, an operator sets the znode of the tag to a JSON text with a greater field next. Never lower it.
+//
+// Each tag and the pool of tags contain the history under which they were written last. If the present one is another,
+// because an operator has called NewHistory, a tag continues at its counter plus the gap of WithFailoverGap, and records the
+// new history in the same multi. Numbers are not handed out twice if the gap is greater than what the tag has handed
+// out since the backup. A backup that is restored a second time has the same counter again, and the same gap, so raise the
+// counters then. A process that remembers a greater number than that, which is what segment.Request.AtLeast is for, gets a
+// *segment.SetBackError.
+//
+// A tag with a TagConfig.UnusedBefore begins at its start plus the gap if the history changed after that time, or less than
+// a minute before, because clocks differ. If the pool of tags is missing, because the store is new or the backup is
+// from before the first tag, such a tag is refused with segment.ErrNoTag. CreateTag with a zero UnusedBefore declares the
+// pool new. After a restored backup without a pool, call NewHistory instead: then all tags with an UnusedBefore before
+// that time begin beyond the gap.
 //
 // # Clock
 //

@@ -46,7 +46,8 @@ type reader struct {
 
 func (r *reader) read() error {
 	s := r.store
-	if err := r.readClock(); err != nil {
+	var err error
+	if r.state.History, r.state.Now, err = s.readClock(r.ctx); err != nil {
 		return err
 	}
 	r.state.NoLoss = true
@@ -80,31 +81,33 @@ func (r *reader) read() error {
 	return nil
 }
 
-// readClock reads the history and the clock at the same instant.
-func (r *reader) readClock() error {
-	s := r.store
+// readClock reads the history and the clock at the same instant. What the session reads afterwards is not older.
+func (s *Store) readClock(ctx context.Context) (history string, now time.Time, err error) {
 	for {
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
+		if ctx.Err() != nil {
+			return "", now, context.Cause(ctx)
 		}
-		s.mu.Lock()
-		history := s.history
-		s.mu.Unlock()
-		if history != "" {
+		if history := s.lastHistory(); history != "" {
 			results, err := s.conn.Multi(&zk.CheckVersionRequest{Path: s.historyPath() + "/" + history, Version: -1},
 				&zk.SetDataRequest{Path: s.clockPath(), Version: -1})
 			if err == nil {
-				r.state.History, r.state.Now = history, time.UnixMilli(results[1].Stat.Mtime).UTC()
-				return nil
+				return history, time.UnixMilli(results[1].Stat.Mtime).UTC(), nil
 			}
 			if !errors.Is(err, zk.ErrNoNode) {
-				return err
+				return "", now, err
 			}
 		}
 		if err := s.readHistory(); err != nil {
-			return err
+			return "", now, err
 		}
 	}
+}
+
+// lastHistory returns the history as it was read last, or "".
+func (s *Store) lastHistory() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.history
 }
 
 // readHistory reads the name of the history's znode, and creates what is missing.

@@ -14,6 +14,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/slotrecord"
+	"github.com/ringuid/ringuid/internal/tagrecord"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -23,13 +25,15 @@ const DefaultPath = "/ringuid"
 // freeParts is the number of parts of the index of released slots.
 const freeParts = 8
 
-// Store is a workerassign.SlotStore. New returns one. It is safe for concurrent use. Its methods block until
-// ZooKeeper answers, the client loses its connection, or the context ends.
+// Store is a workerassign.SlotStore, and a segment.Source and segment.Creator. New returns one. It is safe for
+// concurrent use. Its methods block until ZooKeeper answers, the client loses its connection, or the context ends.
 type Store struct {
-	conn *zk.Conn
-	root string
-	acl  []zk.ACL
-	err  error // of the options
+	conn   *zk.Conn
+	root   string
+	acl    []zk.ACL
+	gap    int64
+	err    error // of the options, for slots
+	tagErr error // of the options, for tags
 
 	mu      sync.Mutex
 	history string // the name of the history's znode, as it was read last
@@ -37,6 +41,8 @@ type Store struct {
 	// What was read. A write requires the versions.
 	records slotrecord.Recent[int64, record]
 	pools   slotrecord.Recent[int64, poolRecord] // by the pool's revision
+
+	tags tagrecord.Queue
 }
 
 // record is a slot with its version in ZooKeeper.
@@ -51,10 +57,13 @@ type poolRecord struct {
 	version int32
 }
 
-var _ workerassign.SlotStore = (*Store)(nil)
+var (
+	_ workerassign.SlotStore = (*Store)(nil)
+	_ segment.Creator        = (*Store)(nil)
+)
 
 // An Option configures a Store. If its value is invalid, all methods return an error that wraps
-// workerassign.ErrOption.
+// workerassign.ErrOption, or segment.ErrOption if they are those of a segment.Source.
 type Option interface{ apply(*Store) }
 
 type option func(*Store)
@@ -85,16 +94,32 @@ func WithACL(acl ...zk.ACL) Option {
 	})
 }
 
+// WithFailoverGap sets how many numbers a tag skips after NewHistory, which an operator calls when the ensemble may have lost
+// writes that it had acknowledged, for example because a backup was restored: see the package's documentation. It must be
+// greater than the number of numbers that any tag hands out in the time that a restored backup can be old, and from 1 to
+// segment.MaxStep. The default is 1,000,000.
+func WithFailoverGap(n int64) Option {
+	return option(func(s *Store) {
+		if n < 1 || n > tagrecord.MaxGap {
+			s.setError("the gap after a failover is %d; must be 1 to %d", n, int64(tagrecord.MaxGap))
+			return
+		}
+		s.gap = n
+	})
+}
+
 func (s *Store) setError(format string, a ...any) {
 	if s.err == nil {
-		s.err = fmt.Errorf("%w (%w): zookeeper: "+format, append([]any{workerassign.ErrOption, workerassign.ErrPermanent}, a...)...)
+		problem := fmt.Sprintf(format, a...)
+		s.err = fmt.Errorf("%w (%w): zookeeper: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
+		s.tagErr = fmt.Errorf("%w: zookeeper: %s", segment.ErrOption, problem)
 	}
 }
 
-// New returns a store of one pool. It does not use the connection, and does not close it. The connection
+// New returns a store of one pool of slots, and of one pool of tags. It does not use the connection, and does not close it. The connection
 // must exist as long as the generators.
 func New(conn *zk.Conn, opts ...Option) *Store {
-	s := &Store{conn: conn, root: DefaultPath, acl: zk.WorldACL(zk.PermAll)}
+	s := &Store{conn: conn, root: DefaultPath, acl: zk.WorldACL(zk.PermAll), gap: tagrecord.DefaultGap}
 	if conn == nil {
 		s.setError("the connection is nil; must not be nil")
 	}
@@ -108,7 +133,7 @@ func New(conn *zk.Conn, opts ...Option) *Store {
 	return s
 }
 
-// String implements workerassign.SlotStore.
+// String implements workerassign.SlotStore and segment.Source.
 func (s *Store) String() string {
 	server := ""
 	if s.conn != nil {
@@ -122,6 +147,9 @@ func (s *Store) clockPath() string            { return s.root + "/clock" }
 func (s *Store) poolPath() string             { return s.root + "/pool" }
 func (s *Store) slotsPath() string            { return s.root + "/slots" }
 func (s *Store) slotPath(id int64) string     { return fmt.Sprintf("%s/%019d", s.slotsPath(), id) }
+func (s *Store) tagPoolPath() string          { return s.root + "/tagpool" }
+func (s *Store) tagsPath() string             { return s.root + "/tags" }
+func (s *Store) tagPath(tag string) string    { return s.tagsPath() + "/_" + url.PathEscape(tag) } // "." is no znode
 func (s *Store) freePath(part int64) string   { return fmt.Sprintf("%s/free/%d", s.root, part) }
 func (s *Store) namePath(name string) string  { return s.root + "/names/_" + url.PathEscape(name) } // "." is no znode
 func (s *Store) freeSlotPath(id int64) string { return child(s.freePath(id%freeParts), id) }
@@ -131,15 +159,21 @@ func child(parent string, id int64) string { return parent + "/" + strconv.Forma
 
 // do calls f in a goroutine and waits until it returns, or ctx ends.
 func do[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
 	if s.err != nil {
 		return *new(T), s.err
 	}
 	if ctx.Err() != nil {
 		return *new(T), s.wrap(context.Cause(ctx))
+	}
+	value, err := await(ctx, f)
+	return value, s.wrap(err)
+}
+
+// await calls f in a goroutine and waits until it returns, or ctx ends.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
 	}
 	done := make(chan result, 1)
 	go func() {
@@ -148,9 +182,9 @@ func do[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error) {
 	}()
 	select {
 	case r := <-done:
-		return r.value, s.wrap(r.err)
+		return r.value, r.err
 	case <-ctx.Done():
-		return *new(T), s.wrap(context.Cause(ctx))
+		return *new(T), context.Cause(ctx)
 	}
 }
 
@@ -160,7 +194,7 @@ func (s *Store) createTree() error {
 	for p := s.historyPath(); p != "/"; p = path.Dir(p) {
 		paths = append([]string{p}, paths...)
 	}
-	paths = append(paths, s.clockPath(), s.slotsPath(), path.Dir(s.freePath(0)), path.Dir(s.namePath("")))
+	paths = append(paths, s.clockPath(), s.slotsPath(), s.tagsPath(), path.Dir(s.freePath(0)), path.Dir(s.namePath("")))
 	for part := range int64(freeParts) {
 		paths = append(paths, s.freePath(part))
 	}
@@ -182,7 +216,8 @@ func (s *Store) createTree() error {
 // NewHistory declares that the ensemble may have lost writes that it had acknowledged, because a backup was
 // restored. Then the leases that were taken before cannot be extended any more, writes that are under way
 // fail, and no new lease begins before the pool's floor, which follows from the present, H, F and M (rule
-// R7). An operator calls it after restoring a backup, before generators can reach the ensemble again.
+// R7). Each tag then continues beyond the gap of WithFailoverGap. An operator calls it after restoring a backup, before
+// generators and sequences can reach the ensemble again.
 func (s *Store) NewHistory(ctx context.Context) error {
 	_, err := do(ctx, s, func() (struct{}, error) {
 		for ctx.Err() == nil {
@@ -193,8 +228,12 @@ func (s *Store) NewHistory(ctx context.Context) error {
 			if err != nil {
 				return struct{}{}, err
 			}
-			if ok, err := s.replaceHistory(old, stat); ok || err != nil {
+			ok, err := s.replaceHistory(old, stat)
+			if err != nil {
 				return struct{}{}, err
+			}
+			if ok {
+				return struct{}{}, s.followTagPool(ctx)
 			}
 		}
 		return struct{}{}, context.Cause(ctx)

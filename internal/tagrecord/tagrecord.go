@@ -1,0 +1,96 @@
+// Package tagrecord has what the sources of package segment share that keep one small text for each tag, and
+// replace it by compare-and-swap: the encoding of the records, what a Take and a CreateTag make of them, and
+// the queue of the calls of one tag.
+package tagrecord
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ringuid/ringuid/segment"
+)
+
+// DefaultGap is how many numbers a tag skips when the store has another history, unless an option says
+// otherwise.
+const DefaultGap = 1_000_000
+
+// MaxGap is the greatest gap.
+const MaxGap = segment.MaxStep
+
+// createMargin is how much later than the change of the history a tag must have been impossible, to begin without
+// a gap: the clocks of the hosts differ.
+const createMargin = time.Minute
+
+// A Record is what a store keeps of one tag.
+type Record struct {
+	Tag         string
+	Next        int64 // the next number: 1 to math.MaxInt64, which means that no number is left
+	Step        int64 // 1 to segment.MaxStep
+	Description string
+	History     string    // the history of the store at the last write
+	Since       time.Time // when that history was first seen; the zero time: the pool was declared new under it
+}
+
+// A Pool is what a store keeps of all its tags together.
+type Pool struct {
+	History string    // the history of the store at the last write
+	Since   time.Time // when that history was first seen; the zero time: the pool was declared new under it
+}
+
+// Follow returns the pool's record under the present history of the store, which is read at the time now. A pool
+// without a record (the zero Pool) has lost it, because there are tags, or because an operator says so.
+func (p Pool) Follow(history string, now time.Time) Pool {
+	if p.History == history {
+		return p
+	}
+	// The later time is the safe one: more tags begin with a gap.
+	if now.Before(p.Since) {
+		now = p.Since
+	}
+	return Pool{History: history, Since: now}
+}
+
+// Take returns the record after a Take, and the range of that Take. p is the pool's record under the store's present
+// history, see Pool.Follow. If it returns an error, nothing must be written.
+func (r Record) Take(req segment.Request, p Pool, gap int64) (Record, segment.Range, error) {
+	next := r.Next
+	if r.History != p.History {
+		next = add(next, gap)
+	}
+	switch {
+	case next < req.AtLeast:
+		return r, segment.Range{}, &segment.SetBackError{Tag: r.Tag, Counter: next, AtLeast: req.AtLeast}
+	case next > segment.MaxNumber:
+		return r, segment.Range{}, fmt.Errorf("%w: the counter of tag %q has reached %d, the end of 63 bits: use another tag",
+			segment.ErrExhausted, r.Tag, r.Next)
+	}
+	size := req.Size
+	if size == 0 {
+		size = r.Step
+	}
+	r.Next = add(next, size)
+	r.History, r.Since = p.History, p.Since
+	return r, segment.Range{First: next, Length: r.Next - next, Stride: 1, Step: r.Step}, nil
+}
+
+// NewRecord returns the record of a new tag. c is valid, see segment.TagConfig.Validate. p is the pool's record under the
+// store's present history.
+func NewRecord(tag string, c segment.TagConfig, p Pool, gap int64) (Record, error) {
+	next := c.Start
+	if !c.UnusedBefore.IsZero() && !p.Since.IsZero() && p.Since.After(c.UnusedBefore.Add(-createMargin)) {
+		if next = add(next, gap); next > segment.MaxNumber {
+			return Record{}, fmt.Errorf("%w: tag %q would begin %d numbers behind its start %d, because the store may have lost writes: "+
+				"that is beyond the end of 63 bits: use a lower start", segment.ErrExhausted, tag, gap, c.Start)
+		}
+	}
+	return Record{Tag: tag, Next: next, Step: c.Step, Description: c.Description, History: p.History, Since: p.Since}, nil
+}
+
+// add returns a+b for numbers that are not negative, or math.MaxInt64 if that is less.
+func add(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
