@@ -93,8 +93,7 @@ func Parallel() []Subject {
 				}
 			})
 		}},
-		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.4, Unguarded: true, Bench: sequenceParallel(fast, segment.FixedStep{})},
-		{Name: SequenceLong, Limit: LimitAtomicAdd, MaxRatio: 1.4, Bench: sequenceParallel(long, segment.FixedStep{})},
+		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.4, Bench: sequenceParallel(fast, outage)},
 		{Name: "peer:bwmarrin/snowflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
 			b.RunParallel(func(pb *testing.PB) {

@@ -11,10 +11,9 @@ import (
 
 // The names of subjects of package segment.
 const (
-	SequenceNext      = "Sequence.Next/10000"    // in Serial and Parallel
-	SequenceLong      = "Sequence.Next/10000000" // in Serial and Parallel
+	SequenceNext      = "Sequence.Next" // in Serial and Parallel
+	SequenceFixed     = "Sequence.Next/fixed"
 	SequenceCapacity  = "Sequence.Next/capacity8"
-	SequenceAdapt     = "Sequence.Next/adapting"
 	SequenceSlow      = "Sequence.Next/slow"
 	SequenceSlowAdapt = "Sequence.Next/slow/adapting"
 	SequenceLocal     = "Sequence.Local"
@@ -29,7 +28,6 @@ var outage = segment.OutageStep{Outage: segment.DefaultOutage}
 
 // The sources of the subjects.
 func fast() *Source { return NewSource(SegmentStep, 0) }
-func long() *Source { return NewSource(LongStep, 0) }
 func slow() *Source { return NewSource(SegmentStep, SlowSource) }
 
 // SegmentSerial returns the subjects of package segment that run in one goroutine, except for Sequence.Next with a source in
@@ -54,7 +52,7 @@ func SegmentSerial() []Subject {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(numbers)), "ns/uid")
 		}},
 		{Name: SequenceCapacity, Bench: sequenceSerial(fast, segment.FixedStep{}, segment.WithCapacity(8))},
-		{Name: SequenceAdapt, Bench: sequenceSerial(fast, outage)},
+		{Name: SequenceFixed, Bench: sequenceSerial(fast, segment.FixedStep{})},
 		{Name: LeafNext, Bench: leafSerial(0, false)},
 		{Name: SequenceSlow, Bench: sequenceSerial(slow, segment.FixedStep{})},
 		{Name: LeafSlow, Bench: leafSerial(SlowSource, false)},
@@ -96,7 +94,7 @@ func SegmentParallel() []Subject {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/uid")
 		}},
 		{Name: SequenceCapacity, Bench: sequenceParallel(fast, segment.FixedStep{}, segment.WithCapacity(8))},
-		{Name: SequenceAdapt, Bench: sequenceParallel(fast, outage)},
+		{Name: SequenceFixed, Bench: sequenceParallel(fast, segment.FixedStep{})},
 		{Name: LeafNext, Bench: leafParallel(0, false)},
 		{Name: SequenceSlow, Bench: sequenceParallel(slow, segment.FixedStep{})},
 		{Name: LeafSlow, Bench: leafParallel(SlowSource, false)},

@@ -85,8 +85,7 @@ func Serial() []Subject {
 				}
 			}
 		}},
-		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.3, Unguarded: true, Bench: sequenceSerial(fast, segment.FixedStep{})},
-		{Name: SequenceLong, Limit: LimitAtomicAdd, MaxRatio: 1.3, Bench: sequenceSerial(long, segment.FixedStep{})},
+		{Name: SequenceNext, Limit: LimitAtomicAdd, MaxRatio: 1.3, Bench: sequenceSerial(fast, outage)},
 		{Name: "peer:bwmarrin/snowflake", Limit: LimitAtomicAdd, Bench: func(b *testing.B) {
 			node := newSnowflake(b)
 			for b.Loop() {

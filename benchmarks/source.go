@@ -8,12 +8,8 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// SegmentStep is the step of the tags that are measured, and LongStep one with which requests are so rare that they do not
-// contribute to the cost of a number.
-const (
-	SegmentStep = 10_000
-	LongStep    = 10_000_000
-)
+// SegmentStep is the step of the tags that are measured.
+const SegmentStep = 10_000
 
 // SlowSource is how long a request of the slow source takes, as one of a database in the same data center does.
 const SlowSource = 5 * time.Millisecond

@@ -23,10 +23,6 @@ type Subject struct {
 	// there is no bound.
 	Limit    string
 	MaxRatio float64
-
-	// Unguarded lets guard skip the subject, because its cost depends on how soon the scheduler runs another goroutine. On a
-	// busy machine that is no sign of a defect.
-	Unguarded bool
 }
 
 // The names of the limits.

@@ -39,7 +39,7 @@ func main() {
 		{"Parallel", benchmarks.Parallel()},
 	} {
 		for _, s := range group.subjects {
-			if s.MaxRatio == 0 || s.Unguarded {
+			if s.MaxRatio == 0 {
 				continue
 			}
 			at := slices.IndexFunc(group.subjects, func(l benchmarks.Subject) bool { return l.Name == s.Limit })

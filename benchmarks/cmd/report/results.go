@@ -203,9 +203,6 @@ func tableName(name string) string {
 		return "limit `" + limit + "`"
 	}
 	name, layout, _ := strings.Cut(name, "/")
-	if name == "Sequence.Next" {
-		return "`" + name + "`, step " + layout
-	}
 	if strings.HasPrefix(layout, "1-") {
 		return "`" + name + "`, " + layout
 	}

@@ -15,10 +15,9 @@ var segmentRows = []struct {
 	ofAll               bool   // whether the subject is in Serial and Parallel, not in SegmentSerial and SegmentParallel
 }{
 	{"limit `atomic.Int64.Add`", "", "", benchmarks.LimitAtomicAdd, true},
-	{"`Sequence.Next`", "memory", "10,000", benchmarks.SequenceNext, true},
-	{"`Sequence.Next`", "memory", "10,000,000", benchmarks.SequenceLong, true},
+	{"`Sequence.Next`", "memory", "from 10,000, `OutageStep` (the default)", benchmarks.SequenceNext, true},
+	{"`Sequence.Next`", "memory", "10,000", benchmarks.SequenceFixed, false},
 	{"`Sequence.Next`, `WithCapacity(8)`", "memory", "10,000", benchmarks.SequenceCapacity, false},
-	{"`Sequence.Next`", "memory", "from 10,000, `OutageStep`", benchmarks.SequenceAdapt, false},
 	{"`Local.Next`", "memory", "10,000", benchmarks.SequenceLocal, false},
 	{"`Sequence.NextN` into 64, per number", "memory", "10,000", benchmarks.SequenceNextN, false},
 	{"edwingeng/wuid", "none", "2³⁶", "peer:edwingeng/wuid", true},
