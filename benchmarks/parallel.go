@@ -14,7 +14,6 @@ import (
 	"github.com/sony/sonyflake"
 	"golang.org/x/sys/cpu"
 
-	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid/percpu"
 )
 

@@ -11,7 +11,6 @@ import (
 	"github.com/rs/xid"
 	"github.com/segmentio/ksuid"
 
-	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/uid/percpu"
 )
