@@ -30,6 +30,8 @@ var allowed = map[string][]string{
 	"internal/leasing":        {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
 	"uid":                     {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
 	"uid/percpu":              {"uid"},
+	"segment":                 {"internal/lockedfile", "internal/safelog", "ringbuffer"},
+	"segment/segmenttest":     {"segment"},
 }
 
 // Each package imports only packages that are below it, and the examples import no internal package.

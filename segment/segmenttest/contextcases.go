@@ -1,0 +1,109 @@
+package segmenttest
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/ringuid/ringuid/segment"
+)
+
+// A call whose context has ended fails, and changes nothing.
+func testContextEnded(t *sourceTest) {
+	t.create("orders", segment.TagConfig{Start: 100})
+	for range 10 {
+		t.inTime("a call with a context that has ended", 0, func(ctx context.Context) {
+			<-ctx.Done()
+			if got, err := t.call(ctx, t.source, segment.Request{Tag: "orders"}); err == nil {
+				t.Errorf("Take with a context that has ended returned %+v", got)
+			} else {
+				t.checkFault(err)
+			}
+			if err := t.source.CreateTag(ctx, "invoices", segment.TagConfig{}); err == nil {
+				t.Errorf("CreateTag with a context that has ended returned no error")
+			}
+		})
+	}
+	if c := t.counter(t.source, "orders"); c < 100 || c >= 200 {
+		t.Errorf("after Takes with a context that had ended, the counter is %d; want 100", c)
+	}
+	t.refused(t.source, segment.Request{Tag: "invoices"}, segment.ErrNoTag)
+}
+
+// A Take whose context ends returns soon, and what it has reserved is a gap.
+func testContextEndsDuringTakes(t *sourceTest) {
+	const takers, takes = 4, 60
+	clients := t.clients(takers)
+	t.create("orders", segment.TagConfig{Step: 10})
+	var taken ledger
+	var failed sync.Map
+	concurrently(takers, func(g int) {
+		var longest time.Duration // that a Take took
+		for n := range takes {
+			bound := callTimeout
+			if n >= 10 {
+				bound = rand.N(2*longest + time.Microsecond)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), bound)
+			started := time.Now()
+			got, err := t.call(ctx, clients[g], segment.Request{Tag: "orders"})
+			took := time.Since(started)
+			cancel()
+			if took > bound+afterContext {
+				t.Errorf("Take returned %v after its context ended; must return soon", took-bound)
+				return
+			}
+			switch {
+			case err == nil:
+				taken.add(got)
+			case n < 10:
+				t.Errorf("Take with time enough: %v", err)
+			default:
+				t.checkFault(err)
+				failed.Store([2]int{g, n}, true)
+			}
+			if n < 10 {
+				longest = max(longest, took)
+			}
+		}
+	})
+	taken.add(t.take(t.source, segment.Request{Tag: "orders", AtLeast: taken.end()}))
+	taken.check(t)
+	n := 0
+	failed.Range(func(any, any) bool { n++; return true })
+	t.Logf("%d Takes returned ranges, and %d failed because their contexts ended", taken.count(), n)
+}
+
+// Calls leave no goroutines behind, whether they succeed or fail.
+func testNoGoroutineLeak(t *sourceTest) {
+	t.create("orders", segment.TagConfig{})
+	calls := func() {
+		concurrently(4, func(int) {
+			for n := range 50 {
+				bound := callTimeout
+				if n%2 == 1 {
+					bound = rand.N(time.Millisecond)
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), bound)
+				t.call(ctx, t.source, segment.Request{Tag: "orders"})
+				cancel()
+			}
+		})
+	}
+	calls() // opens connections, which may have goroutines
+	time.Sleep(100 * time.Millisecond)
+	before := runtime.NumGoroutine()
+	calls()
+	const tolerated = 30 // connections that were opened again; the calls were 200
+	var after int
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if after = runtime.NumGoroutine(); after <= before+tolerated {
+			return
+		}
+	}
+	buf := make([]byte, 1<<16)
+	t.Errorf("there were %d goroutines before 200 calls and %d after them: the source starts goroutines that do not end\n%s",
+		before, after, buf[:runtime.Stack(buf, true)])
+}
