@@ -30,17 +30,7 @@ func stripes(count int) (*segment.Group, []*segmenttest.Memory) {
 }
 
 // quietOption lets a Sequence, a Tags or a Daily log nothing.
-func quietOption() interface {
-	segment.Option
-	segment.TagsOption
-	segment.DailyOption
-} {
-	return segment.WithLogger(slog.New(slog.DiscardHandler)).(interface {
-		segment.Option
-		segment.TagsOption
-		segment.DailyOption
-	})
-}
+func quietOption() segment.Option { return segment.WithLogger(slog.New(slog.DiscardHandler)) }
 
 // NewGroup refuses stripes that do not fit.
 func TestGroupArguments(t *testing.T) {

@@ -18,7 +18,11 @@ const (
 )
 
 // An Option configures a Sequence, or all those of a Tags or a Daily.
-type Option interface{ apply(*config) }
+type Option interface {
+	apply(*config)
+	TagsOption
+	DailyOption
+}
 
 type option func(*config)
 

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,36 +18,39 @@ func (t *Tags) dropIdle() {
 		case <-t.work.ctx.Done():
 			return
 		}
-		t.tags.Range(func(tag, e any) bool {
-			t.dropIfIdle(tag.(string), e.(*tagEntry))
+		t.tags.Range(func(_, e any) bool {
+			t.dropIfIdle(e.(*tagEntry))
 			return t.work.ctx.Err() == nil
 		})
 	}
 }
 
 // dropIfIdle closes the Sequence of a tag that was not used since the last call. What was received is remembered, so
-// that a counter that is set back meanwhile is refused, unless too many tags are in memory.
-func (t *Tags) dropIfIdle(tag string, e *tagEntry) {
+// that a counter that is set back meanwhile is refused, until the memory is needed for other tags.
+func (t *Tags) dropIfIdle(e *tagEntry) {
 	s := e.seq.Load()
 	if s == nil {
 		return
 	}
 	taken := s.Stats().Taken
 	e.mu.Lock()
-	used := taken != e.taken
-	e.taken = taken
-	if used {
+	if taken != e.taken {
+		e.taken = taken
 		e.mu.Unlock()
 		return
 	}
 	e.seq.Store(nil)
 	e.received = s.provider.received()
+	t.dropped.Add(1)
 	e.mu.Unlock()
-	s.Close()
+	if err := s.Close(); err != nil {
+		t.busy.add(s)
+	}
 	e.mu.Lock()
-	e.received = s.provider.received() // also of a range that arrived meanwhile
+	if e.received != nil { // nobody has opened the tag again
+		e.received = s.provider.received() // also of a range that arrived meanwhile
+	}
 	e.mu.Unlock()
-	t.remove(tag, e, func() bool { return t.open.Load() > int64(t.cfg.maxTags)/2 })
 }
 
 // received returns the end of what was received from each member.
@@ -83,6 +87,13 @@ func (t *Tags) Close() error {
 		})
 		return true
 	})
+	for _, s := range t.busy.all() {
+		wg.Go(func() {
+			if err := s.Close(); err != nil {
+				busy.Store(&err)
+			}
+		})
+	}
 	wg.Wait()
 	select {
 	case <-ended:
@@ -102,4 +113,22 @@ func (t *Tags) Close() error {
 		return *err
 	}
 	return nil
+}
+
+// busySequences has the sequences that were dropped while code of the source was running that did not end.
+type busySequences struct {
+	mu        sync.Mutex
+	sequences []*Sequence
+}
+
+func (b *busySequences) add(s *Sequence) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sequences = append(b.sequences, s)
+}
+
+func (b *busySequences) all() []*Sequence {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.sequences)
 }
