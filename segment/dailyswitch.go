@@ -75,7 +75,7 @@ func (d *Daily) use(of day) *dailySequence {
 	d.current.Store(current)
 	d.next = nil
 	d.mu.Unlock()
-	if !d.work.run(func() { old.seq.Close() }) {
+	if !d.work.run(old.seq.closeFinally) {
 		old.seq.Close() // Close may not have seen it
 	}
 	return current
@@ -123,7 +123,7 @@ func (d *Daily) openDay(of day, o *opening) {
 		d.mu.Unlock()
 		close(o.done)
 		if unused != nil {
-			unused.seq.Close()
+			unused.seq.closeFinally()
 		}
 	}()
 	s, o.err = d.open(d.work.ctx, of)
@@ -234,7 +234,7 @@ func (d *Daily) Close() error {
 	select {
 	case <-ended:
 	case <-time.After(CloseTimeout):
-		errs[len(open)] = fmt.Errorf("%w: the source, in a call that opens a day, or the clock", ErrBusy)
+		errs[len(open)] = fmt.Errorf("%w: the clock, or the source, in a call for another day", ErrBusy)
 	}
 	wg.Wait()
 	return errors.Join(errs...)

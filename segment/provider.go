@@ -158,6 +158,9 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, err
 			err = &sourceError{p.tag, m.name, err}
 		}
 	}()
+	if p.limit > 0 && m.end.Load() >= p.limit { // further ranges would be useless too
+		return Range{}, fmt.Errorf("%w: the numbers must be less than %d", ErrExhausted, p.limit)
+	}
 	tryCtx, cancel := context.WithTimeout(ctx, p.cfg.tryTimeout)
 	defer cancel()
 	if r, err = m.source.Take(tryCtx, Request{Tag: p.tag, Size: size, AtLeast: m.end.Load()}); err != nil {
@@ -167,6 +170,9 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, err
 		r.Stride = 1
 	}
 	if r, err = p.check(r, m.end.Load(), size); err != nil {
+		if errors.Is(err, ErrExhausted) {
+			m.end.Store(r.First) // beyond the limit
+		}
 		return Range{}, err
 	}
 	m.end.Store(r.end())

@@ -23,7 +23,6 @@ type Tags struct {
 	count  atomic.Int64 // how many entries there are
 
 	failed failedTags
-	busy   busySequences
 }
 
 // tagEntry is one tag of a Tags.

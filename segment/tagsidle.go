@@ -2,7 +2,6 @@ package segment
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +42,8 @@ func (t *Tags) dropIfIdle(e *tagEntry) {
 	e.received = s.provider.received()
 	t.dropped.Add(1)
 	e.mu.Unlock()
-	if err := s.Close(); err != nil {
-		t.busy.add(s)
+	if s.Close() != nil {
+		t.work.run(s.closeFinally)
 	}
 	e.mu.Lock()
 	if e.received != nil { // nobody has opened the tag again
@@ -87,18 +86,11 @@ func (t *Tags) Close() error {
 		})
 		return true
 	})
-	for _, s := range t.busy.all() {
-		wg.Go(func() {
-			if err := s.Close(); err != nil {
-				busy.Store(&err)
-			}
-		})
-	}
 	wg.Wait()
 	select {
 	case <-ended:
 	case <-time.After(CloseTimeout):
-		return fmt.Errorf("%w: the source, in a call that opens a tag", ErrBusy)
+		return fmt.Errorf("%w: the source, in a call for a tag that was being opened or dropped", ErrBusy)
 	}
 	// A tag that was being opened may have become open after the loop above.
 	t.tags.Range(func(_, e any) bool {
@@ -113,22 +105,4 @@ func (t *Tags) Close() error {
 		return *err
 	}
 	return nil
-}
-
-// busySequences has the sequences that were dropped while code of the source was running that did not end.
-type busySequences struct {
-	mu        sync.Mutex
-	sequences []*Sequence
-}
-
-func (b *busySequences) add(s *Sequence) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sequences = append(b.sequences, s)
-}
-
-func (b *busySequences) all() []*Sequence {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.sequences)
 }
