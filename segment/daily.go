@@ -124,14 +124,22 @@ func isUTC(zone *time.Location) bool {
 	return offset == 0 && start.IsZero() && end.IsZero()
 }
 
-// now returns the time of the clock. A panic of the clock is an error.
-func (d *Daily) now() (now time.Time, err error) {
+// clock returns the time of the clock. A panic of the clock is an error.
+func (d *Daily) clock() (now time.Time, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: the clock panicked: %v", ErrOption, v)
 		}
 	}()
-	now = d.cfg.now()
+	return d.cfg.now(), nil
+}
+
+// now returns the time of the clock, if it is in the years that have a date.
+func (d *Daily) now() (time.Time, error) {
+	now, err := d.clock()
+	if err != nil {
+		return now, err
+	}
 	if y := now.In(d.zone).Year(); y < 1 || y > 9998 {
 		return now, fmt.Errorf("%w: the clock shows %v; must be in the years 1 to 9998", ErrOption, now)
 	}
@@ -169,7 +177,7 @@ func (d *Daily) Next() (int64, error) { return d.NextContext(context.Background(
 // NextContext is like Next, but waits no longer than until ctx ends.
 func (d *Daily) NextContext(ctx context.Context) (int64, error) {
 	if d != nil && d.work != nil {
-		if now, err := d.now(); err == nil {
+		if now, err := d.clock(); err == nil {
 			if s := d.current.Load(); s.contains(now) {
 				if v, ok := s.seq.ring.TryTake(); ok {
 					return s.base + s.seq.enc.decode(v), nil
