@@ -414,20 +414,18 @@ func TestDailyBadSource(t *testing.T) {
 			}
 			return segmenttest.NoFault
 		})
-		clock.offset.Store(int64(24 * time.Hour))
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				if v, err := d.Next(); err == nil && v/1_000_000 != 20000103 {
-					t.Errorf("Next, after the clock has shown the day after, = %d, %v", v, err)
-				}
-			})
-			time.Sleep(time.Millisecond)
-			clock.offset.Store(int64(48 * time.Hour))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		for days := range 2 { // the callers do not wait until the days are open
+			clock.offset.Store(int64(days+1) * 24 * int64(time.Hour))
+			if _, err := d.NextContext(ctx); err == nil {
+				t.Error("NextContext did not wait")
+			}
 		}
-		wg.Wait()
-		if v, err := d.Next(); err != nil || v/1_000_000 != 20000103 {
-			t.Errorf("Next = %d, %v", v, err)
+		time.Sleep(time.Minute)
+		writes := m.Writes()
+		if v, err := d.Next(); err != nil || v != 20000103_000001 || m.Writes() != writes {
+			t.Errorf("Next of a day that was opened before an earlier one = %d, %v, with %d more requests", v, err, m.Writes()-writes)
 		}
 	})
 }

@@ -580,6 +580,33 @@ func TestTagsBusy(t *testing.T) {
 	})
 }
 
+// A tag whose opening ends after Close has returned ErrBusy is closed: no goroutine is left in the bubble.
+func TestTagsOpenedAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		create(t, m, "x", segment.TagConfig{})
+		var ignored atomic.Bool
+		tags, err := segment.NewTags(hookedSource{m, func(context.Context, segment.Request) error {
+			time.Sleep(time.Minute)
+			ignored.Store(true)
+			return nil
+		}}, quietOption(), segment.WithTryTimeout(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tags.Next("x"); !errors.Is(err, segment.ErrEmpty) {
+			t.Errorf("Next = %v, want ErrEmpty", err)
+		}
+		if err := tags.Close(); !errors.Is(err, segment.ErrBusy) {
+			t.Errorf("Close = %v, want ErrBusy", err)
+		}
+		time.Sleep(10 * time.Minute)
+		if !ignored.Load() {
+			t.Error("the source was not called")
+		}
+	})
+}
+
 // Stats and Health have the tags in memory.
 func TestTagsStats(t *testing.T) {
 	m := segmenttest.NewMemory()
