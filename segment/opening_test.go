@@ -13,7 +13,7 @@ func TestAwaitAtClose(t *testing.T) {
 		b := newBackground()
 		<-b.close()
 		failed := nextOpening(nil)
-		failed.err = errors.New("canceled")
+		failed.err = ErrSource
 		failed.failed()
 		close(failed.done)
 		if _, err := b.await(t.Context(), time.Minute, EmptyError{}, func() (*opening, error) { return failed, nil }); !errors.Is(err, ErrClosed) {

@@ -580,17 +580,21 @@ func TestTagsBusy(t *testing.T) {
 	})
 }
 
+// slowSource returns a range after a minute, and ignores its context.
+type slowSource struct{ returned *atomic.Bool }
+
+func (s slowSource) Take(context.Context, segment.Request) (segment.Range, error) {
+	time.Sleep(time.Minute)
+	s.returned.Store(true)
+	return segment.Range{First: 1, Length: 10}, nil
+}
+func (slowSource) String() string { return "a slow source" }
+
 // A tag whose opening ends after Close has returned ErrBusy is closed: no goroutine is left in the bubble.
 func TestTagsOpenedAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := segmenttest.NewMemory()
-		create(t, m, "x", segment.TagConfig{})
 		var ignored atomic.Bool
-		tags, err := segment.NewTags(hookedSource{m, func(context.Context, segment.Request) error {
-			time.Sleep(time.Minute)
-			ignored.Store(true)
-			return nil
-		}}, quietOption(), segment.WithTryTimeout(time.Hour))
+		tags, err := segment.NewTags(slowSource{&ignored}, quietOption(), segment.WithTryTimeout(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
