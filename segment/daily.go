@@ -31,13 +31,13 @@ type Daily struct {
 	zone   *time.Location
 	cfg    dailyConfig
 	work   *background
+	ended  context.Context // has ended: for calls that do not wait
 
 	current atomic.Pointer[dailySequence]
 
-	mu      sync.Mutex     // for the fields below; no code of the user runs while it is held
-	next    *dailySequence // prepared, for the day after the current one
-	opening map[int64]*opening
-	failed  map[int64]dailyFailure
+	mu      sync.Mutex         // for the fields below; no code of the user runs while it is held
+	next    *dailySequence     // prepared, for the day after the current one
+	opening map[int64]*opening // of dates: those that run, and the last one that has failed
 }
 
 // dailySequence is the Sequence of a day.
@@ -45,12 +45,6 @@ type dailySequence struct {
 	day
 	base int64 // date * scale
 	seq  *Sequence
-}
-
-// dailyFailure is the error of a day that could not be opened.
-type dailyFailure struct {
-	err     error
-	retryAt time.Time
 }
 
 // errDailyNotMade is the error of methods of a Daily that NewDaily has not made.
@@ -78,6 +72,9 @@ const (
 // the same in all processes, as the number of digits; it must not be time.Local, which depends on the host, unless that is UTC. NewDaily requests the
 // first ranges of the present day, and creates its tag if necessary. The source must be a Creator. Its errors are those of New. ctx
 // limits only NewDaily. The caller must call Close.
+//
+// No range is longer than a hundredth of a day's numbers, whatever WithMaxStep says. A source that continues beyond a gap after a
+// failover, such as that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover.
 func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
 	cfg, err := newDailyConfig(opts)
 	if err != nil {
@@ -94,12 +91,18 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 		return nil, fmt.Errorf("%w: the number of digits is %d; must be 1 to %d", ErrOption, digits, MaxDigits)
 	case zone == nil:
 		return nil, fmt.Errorf("%w: the time zone is nil; must not be nil", ErrOption)
+	case zone == time.Local && !isUTC(zone):
+		return nil, fmt.Errorf("%w: the time zone is time.Local, which depends on the host; must be one of time.LoadLocation or time.UTC", ErrOption)
 	}
 	if err := CheckTag(dailyTag(tag, 99991231)); err != nil {
 		return nil, err
 	}
 	d := &Daily{source: creator, tag: tag, digits: digits, scale: int64(math.Pow10(digits)), zone: zone, cfg: cfg, work: newBackground(),
-		opening: map[int64]*opening{}, failed: map[int64]dailyFailure{}}
+		opening: map[int64]*opening{}}
+	d.cfg.maxStep = min(d.cfg.maxStep, max(d.scale/100, 1)) // so that a burst does not use up the day
+	var cancel context.CancelFunc
+	d.ended, cancel = context.WithCancel(context.Background())
+	cancel()
 	now, err := d.now()
 	if err != nil {
 		return nil, err
@@ -109,18 +112,34 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 		return nil, err
 	}
 	d.current.Store(first)
-	d.work.run(d.prepare)
+	d.work.run(func() { d.prepare(0) })
 	return d, nil
 }
 
-// now returns the time of the clock. A panic of the clock is an error.
-func (d *Daily) now() (now time.Time, err error) {
+// isUTC reports whether a zone's times are UTC, always.
+func isUTC(zone *time.Location) bool {
+	epoch := time.Unix(0, 0).In(zone)
+	_, offset := epoch.Zone()
+	start, end := epoch.ZoneBounds()
+	return offset == 0 && start.IsZero() && end.IsZero()
+}
+
+// clock returns the time of the clock. A panic of the clock is an error.
+func (d *Daily) clock() (now time.Time, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: the clock panicked: %v", ErrOption, v)
 		}
 	}()
-	now = d.cfg.now()
+	return d.cfg.now(), nil
+}
+
+// now returns the time of the clock, if it is in the years that have a date.
+func (d *Daily) now() (time.Time, error) {
+	now, err := d.clock()
+	if err != nil {
+		return now, err
+	}
 	if y := now.In(d.zone).Year(); y < 1 || y > 9998 {
 		return now, fmt.Errorf("%w: the clock shows %v; must be in the years 1 to 9998", ErrOption, now)
 	}
@@ -129,20 +148,14 @@ func (d *Daily) now() (now time.Time, err error) {
 
 // open returns the Sequence of a day. It creates the tag of the day if it does not exist.
 func (d *Daily) open(ctx context.Context, of day) (*dailySequence, error) {
-	tag := dailyTag(d.tag, of.date)
-	limit := func(p *provider) { p.limit = d.scale }
-	seq, err := newSequence(ctx, d.source, tag, d.cfg.config, limit)
-	if errors.Is(err, ErrNoTag) {
-		step := d.cfg.step
-		if step == 0 {
-			step = max(min(DefaultStep, d.scale/100), 1)
-		}
-		config := TagConfig{Start: 1, Step: step, UnusedBefore: of.start.Add(-unusedBefore)}
-		if err := createTag(ctx, d.source, tag, config, d.cfg.tryTimeout); err != nil && !errors.Is(err, ErrTagExists) {
-			return nil, err
-		}
-		seq, err = newSequence(ctx, d.source, tag, d.cfg.config, limit)
+	step := d.cfg.step
+	if step == 0 {
+		step = max(min(DefaultStep, d.scale/100), 1)
 	}
+	seq, err := newSequence(ctx, d.source, dailyTag(d.tag, of.date), d.cfg.config, func(p *provider) {
+		p.limit = d.scale
+		p.create = &TagConfig{Start: 1, Step: step, UnusedBefore: of.start.Add(-unusedBefore)}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +169,7 @@ func (d *Daily) Next() (int64, error) { return d.NextContext(context.Background(
 // NextContext is like Next, but waits no longer than until ctx ends.
 func (d *Daily) NextContext(ctx context.Context) (int64, error) {
 	if d != nil && d.work != nil {
-		if now, err := d.now(); err == nil {
+		if now, err := d.clock(); err == nil {
 			if s := d.current.Load(); s.contains(now) {
 				if v, ok := s.seq.ring.TryTake(); ok {
 					return s.base + s.seq.enc.decode(v), nil
@@ -185,12 +198,20 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 	if d == nil || d.work == nil {
 		return Range{}, errDailyNotMade
 	}
-	for {
-		s, err := d.today(ctx)
+	for late := d.cfg.yesterday > 0; ; {
+		s, err := d.today(ctx, late)
 		if err != nil {
 			return Range{}, err
 		}
-		r, err := s.seq.Claim(ctx, n)
+		now, err := d.now()
+		if err != nil {
+			return Range{}, err
+		}
+		claimCtx := ctx
+		if late && !now.Before(s.end) {
+			claimCtx = d.ended // of yesterday, only what is in memory
+		}
+		r, err := s.seq.Claim(claimCtx, n)
 		if d.work.ctx.Err() != nil {
 			return Range{}, ErrClosed
 		}
@@ -198,9 +219,12 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 		switch {
 		case clockErr != nil:
 			return Range{}, clockErr // the numbers are a gap
-		case !now.Before(s.end.Add(d.yesterdayOf(s))):
+		case !d.allows(s, now):
 			continue // the day has ended while the call waited
 		case err != nil && s.seq.closed.Load():
+			continue
+		case err != nil && claimCtx == d.ended:
+			late = false // wait for the present day
 			continue
 		case err != nil:
 			return Range{}, err

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
-// today returns the Sequence of the present day. It waits until the day is open.
-func (d *Daily) today(ctx context.Context) (*dailySequence, error) {
+// today returns the Sequence of the present day. It waits until the day is open, or, with late, returns that of the day before if
+// WithYesterday allows it.
+func (d *Daily) today(ctx context.Context, late bool) (*dailySequence, error) {
 	if d.work.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
@@ -21,46 +23,35 @@ func (d *Daily) today(ctx context.Context) (*dailySequence, error) {
 	case current.contains(now):
 		return current, nil
 	case now.Before(current.start):
-		if current.start.Sub(now) > maxClockBack {
-			return nil, fmt.Errorf("%w: it shows %v, and numbers of %d, which began at %v, were handed out: set the clock, or restart after that time",
-				ErrClockBack, now.In(d.zone), current.date, current.start)
-		}
-		return current, nil
+		return current, d.checkClock(now, current)
 	}
 	of := dayOf(now, d.zone)
-	o, err := d.startOpening(of)
-	var s *dailySequence
-	if err == nil {
-		s, err = d.await(ctx, of, o)
-	}
-	if err != nil {
-		if now.Before(current.end.Add(d.cfg.yesterday)) && d.work.ctx.Err() == nil {
+	start := func() (*opening, error) { return d.startOpening(of) }
+	if late && now.Before(current.end.Add(d.cfg.yesterday)) {
+		o, err := start()
+		if err != nil {
+			return nil, err
+		}
+		if !o.finished() || o.err != nil {
 			return current, nil
 		}
-		return nil, err
+		return d.use(of), nil
 	}
-	return s, nil
-}
-
-// yesterdayOf returns how long after its end the numbers of a day are allowed.
-func (d *Daily) yesterdayOf(s *dailySequence) time.Duration {
-	if d.current.Load() != s {
-		return 0 // the next day is open
-	}
-	return d.cfg.yesterday
-}
-
-// await waits until a day is open and in use.
-func (d *Daily) await(ctx context.Context, of day, o *opening) (*dailySequence, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, d.cfg.maxWait, fmt.Errorf("%w: within %v", errNotInTime, d.cfg.maxWait))
-	defer cancel()
-	if _, err := o.wait(limited, d.work.ctx.Done()); err != nil {
-		if limited.Err() != nil && errors.Is(err, context.Cause(limited)) {
-			err = &EmptyError{Tag: dailyTag(d.tag, of.date), Source: d.describe(), Wait: err}
-		}
+	empty := EmptyError{Tag: dailyTag(d.tag, of.date), Source: d.describe()}
+	if _, err := d.work.await(ctx, d.cfg.maxWait, empty, start); err != nil {
 		return nil, err
 	}
 	return d.use(of), nil
+}
+
+// allows reports whether a number of a day may be handed out at a time: up to the day's end, and longer with WithYesterday, as long as
+// the next day is not open.
+func (d *Daily) allows(s *dailySequence, now time.Time) bool {
+	end := s.end
+	if d.current.Load() == s {
+		end = end.Add(d.cfg.yesterday)
+	}
+	return now.Before(end)
 }
 
 // describe returns the description of the source.
@@ -75,33 +66,40 @@ func (d *Daily) describe() string {
 // use makes the next day the current one, if it is open, and returns the current day.
 func (d *Daily) use(of day) *dailySequence {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.next != nil && d.next.date == of.date && d.current.Load().date < of.date {
-		old := d.current.Load()
-		d.current.Store(d.next)
-		d.next = nil
-		d.work.run(func() { old.seq.Close() })
+	old := d.current.Load()
+	if d.next == nil || d.next.date != of.date || old.date >= of.date {
+		d.mu.Unlock()
+		return old
 	}
-	return d.current.Load()
+	current := d.next
+	d.current.Store(current)
+	d.next = nil
+	d.mu.Unlock()
+	if !d.work.run(old.seq.closeFinally) {
+		old.seq.Close() // Close may not have seen it
+	}
+	return current
 }
 
 // startOpening returns the result of opening a day, which may still have to come.
 func (d *Daily) startOpening(of day) (*opening, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if o := d.opening[of.date]; o != nil {
-		return o, nil
-	}
-	o := &opening{done: make(chan struct{})}
 	if d.next != nil && d.next.date == of.date || d.current.Load().date >= of.date {
-		close(o.done)
-		return o, nil
+		return opened(nil), nil
 	}
-	if f := d.failed[of.date]; f.err != nil && time.Now().Before(f.retryAt) {
-		return nil, f.err
+	last := d.opening[of.date]
+	if last != nil && (!last.finished() || last.rests()) {
+		return last, nil
 	}
+	o := nextOpening(last)
 	if !d.work.run(func() { d.openDay(of, o) }) {
 		return nil, ErrClosed
+	}
+	for date, other := range d.opening {
+		if other.finished() {
+			delete(d.opening, date)
+		}
 	}
 	d.opening[of.date] = o
 	return o, nil
@@ -110,45 +108,49 @@ func (d *Daily) startOpening(of day) (*opening, error) {
 // openDay opens a day as the next one.
 func (d *Daily) openDay(of day, o *opening) {
 	var s *dailySequence
-	finished := false
+	o.err = fmt.Errorf("%w: code of the source has ended the goroutine that opens a day", ErrSource) // if it does
 	defer func() {
-		if !finished {
-			o.err = fmt.Errorf("%w: code of the source has ended the goroutine that opens a day", ErrSource)
-		}
-		var unused *dailySequence
+		o.failed()
+		unused := s
 		d.mu.Lock()
-		delete(d.opening, of.date)
-		clear(d.failed)
-		switch {
-		case o.err != nil:
-			d.failed[of.date] = dailyFailure{o.err, time.Now().Add(unknownPause)}
-		case d.work.ctx.Err() != nil || d.current.Load().date >= of.date:
-			unused = s
-		default:
-			unused, d.next = d.next, s
+		if o.err == nil {
+			delete(d.opening, of.date)
+			// Not if a later day was opened meanwhile.
+			if d.work.ctx.Err() == nil && d.current.Load().date < of.date && (d.next == nil || d.next.date < of.date) {
+				unused, d.next = d.next, s
+			}
 		}
 		d.mu.Unlock()
-		if unused != nil {
-			unused.seq.Close()
-		}
 		close(o.done)
+		if unused != nil {
+			unused.seq.closeFinally()
+		}
 	}()
 	s, o.err = d.open(d.work.ctx, of)
-	finished = true
 }
 
-// prepare opens each day before it begins, until Close.
-func (d *Daily) prepare() {
+// prepareInterval is how often a Daily looks whether the next day begins soon: short, because the clock may be set.
+const prepareInterval = 15 * time.Second
+
+// prepare opens each day before it begins, until Close. The first look is after delay.
+func (d *Daily) prepare(delay time.Duration) {
+	finished := false
+	defer func() {
+		if !finished { // the clock has ended the goroutine
+			d.work.run(func() { d.prepare(prepareInterval) })
+		}
+	}()
 	for {
-		d.prepareOnce()
-		// Short, because the clock may be set.
-		timer := time.NewTimer(15 * time.Second)
+		timer := time.NewTimer(delay)
 		select {
 		case <-timer.C:
+			d.prepareOnce()
 		case <-d.work.ctx.Done():
 			timer.Stop()
+			finished = true
 			return
 		}
+		delay = prepareInterval
 	}
 }
 
@@ -159,7 +161,7 @@ func (d *Daily) prepareOnce() {
 	if err != nil || now.Before(current.end.Add(-prepareAhead)) || !now.Before(current.end) {
 		return
 	}
-	d.startOpening(dayOf(current.end, d.zone)) // if it fails, the next call tries again
+	d.startOpening(dayOf(current.end, d.zone)) // if it fails, the next look tries again, and the next call
 }
 
 // Stats returns the statistics of the day that is in use.
@@ -180,19 +182,34 @@ func (d *Daily) Health() Health {
 		return Health{Err: err}
 	}
 	current := d.current.Load()
-	if d.work.ctx.Err() != nil || now.Before(current.end.Add(d.cfg.yesterday)) {
+	if d.work.ctx.Err() != nil {
+		return current.seq.Health()
+	}
+	if err := d.checkClock(now, current); err != nil {
+		return Health{Err: err}
+	}
+	if now.Before(current.end.Add(d.cfg.yesterday)) {
 		return current.seq.Health()
 	}
 	d.mu.Lock()
-	next, failed := d.next, d.failed[dayOf(now, d.zone).date].err
+	next, o := d.next, d.opening[dayOf(now, d.zone).date]
 	d.mu.Unlock()
 	switch {
 	case next != nil && next.contains(now):
 		return next.seq.Health()
-	case failed != nil:
-		return Health{Err: failed, Cause: failed}
+	case o != nil && o.finished() && o.err != nil:
+		return Health{Err: o.err, Cause: o.err, FailingSince: o.since}
 	}
 	return Health{Err: fmt.Errorf("%w: the day of %v is not open yet", ErrEmpty, now.In(d.zone))}
+}
+
+// checkClock returns an error if a time is too long before the day that is in use.
+func (d *Daily) checkClock(now time.Time, current *dailySequence) error {
+	if current.start.Sub(now) > maxClockBack {
+		return fmt.Errorf("%w: it shows %v, and numbers of %d, which began at %v, were handed out: set the clock, or, if it is right now, restart the process",
+			ErrClockBack, now.In(d.zone), current.date, current.start)
+	}
+	return nil
 }
 
 // Close ends the Daily: calls return ErrClosed, and no goroutine runs on, unless the error wraps ErrBusy because the source
@@ -202,19 +219,23 @@ func (d *Daily) Close() error {
 		return nil
 	}
 	ended := d.work.close()
-	err := d.current.Load().seq.Close()
+	// From now on no day becomes the next one, and none but the next one becomes the current one.
+	d.mu.Lock()
+	open := []*dailySequence{d.current.Load()}
+	if d.next != nil {
+		open = append(open, d.next)
+	}
+	d.mu.Unlock()
+	errs := make([]error, len(open)+1)
+	var wg sync.WaitGroup
+	for i, s := range open {
+		wg.Go(func() { errs[i] = s.seq.Close() })
+	}
 	select {
 	case <-ended:
 	case <-time.After(CloseTimeout):
-		return fmt.Errorf("%w: the source, in a call that opens a day", ErrBusy)
+		errs[len(open)] = fmt.Errorf("%w: the clock, or the source, in a call for another day", ErrBusy)
 	}
-	d.mu.Lock()
-	next := d.next
-	d.next = nil
-	d.mu.Unlock()
-	err = errors.Join(err, d.current.Load().seq.Close())
-	if next != nil {
-		err = errors.Join(err, next.seq.Close())
-	}
-	return err
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// slowSource is a source whose calls take 5 ms.
-type slowSource struct{ next atomic.Int64 }
+// fiveMillisecondSource is a source whose calls take 5 ms.
+type fiveMillisecondSource struct{ next atomic.Int64 }
 
-func (s *slowSource) String() string { return "slow source" }
+func (s *fiveMillisecondSource) String() string { return "slow source" }
 
-func (s *slowSource) Take(_ context.Context, r segment.Request) (segment.Range, error) {
+func (s *fiveMillisecondSource) Take(_ context.Context, r segment.Request) (segment.Range, error) {
 	time.Sleep(5 * time.Millisecond)
 	size := r.Size
 	if size == 0 {
@@ -27,7 +27,7 @@ func (s *slowSource) Take(_ context.Context, r segment.Request) (segment.Range, 
 // The size grows although callers have used up all numbers each time that a range arrives.
 func TestSizeWhileCallersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := segment.New(t.Context(), new(slowSource), "orders")
+		s, err := segment.New(t.Context(), new(fiveMillisecondSource), "orders")
 		if err != nil {
 			t.Fatal(err)
 		}

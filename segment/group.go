@@ -33,7 +33,7 @@ func NewGroup(stripes ...*Striped) *Group {
 	for _, s := range stripes {
 		err := s.check()
 		switch {
-		case err != nil:
+		case err != nil || g.err != nil: // the first one counts
 		case s.count != stripes[0].count:
 			err = fmt.Errorf("%w: the group has a stripe of %d and one of %d; must have the same number of stripes", ErrOption, stripes[0].count, s.count)
 		case seen[s.index]:
@@ -80,7 +80,9 @@ func (g *Group) members() ([]Source, error) {
 	return sources, nil
 }
 
-// Take implements Source: it asks the stripes in turn until one returns a range. A Sequence does not call it: it calls Take of the stripes.
+// Take implements Source: it asks the stripes in turn until one returns a range. A Sequence does not call it: it calls Take of the stripes,
+// with an AtLeast for each. If r.AtLeast is the end of what one stripe returned, the others are refused as long as they are behind, as
+// if they were set back. So a source that wraps others, for example to measure them, should wrap the sources of the stripes, and not a Group.
 func (g *Group) Take(ctx context.Context, r Request) (Range, error) {
 	if err := g.check(); err != nil {
 		return Range{}, err

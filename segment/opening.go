@@ -2,25 +2,128 @@ package segment
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 )
 
-// opening is the result of opening a Sequence, for which any number of callers can wait.
+// opening is one try to open a Sequence, for whose result any number of callers can wait.
 type opening struct {
-	done chan struct{}
-	seq  *Sequence
-	err  error
+	done chan struct{} // closed when the fields below are set
+
+	seq     *Sequence
+	err     error
+	since   time.Time // when the first try of the present series of failures failed
+	tries   int       // how many have failed since then
+	retryAt time.Time // no other try begins before
 }
 
-// wait waits for the result, for as long as ctx and closed allow.
-func (o *opening) wait(ctx context.Context, closed <-chan struct{}) (*Sequence, error) {
+// The pauses after a try that has failed. The error of a tag that does not exist is returned for longestPause without
+// asking the source again, so that a tag that is created is found within this time.
+const (
+	shortestPause = 10 * time.Millisecond
+	longestPause  = 500 * time.Millisecond
+)
+
+// nextOpening returns the opening that follows after another one, which may be nil.
+func nextOpening(previous *opening) *opening {
+	o := &opening{done: make(chan struct{})}
+	if previous != nil && previous.err != nil {
+		o.since, o.tries = previous.since, previous.tries
+	}
+	return o
+}
+
+// opened returns an opening that has succeeded.
+func opened(s *Sequence) *opening {
+	o := &opening{done: make(chan struct{}), seq: s}
+	close(o.done)
+	return o
+}
+
+// failed sets the fields that describe a failure, if o.err is not nil. The caller closes o.done.
+func (o *opening) failed() {
+	if o.err == nil {
+		return
+	}
+	now := time.Now()
+	if o.since.IsZero() {
+		o.since = now
+	}
+	pause := min(shortestPause<<min(o.tries, 10), longestPause)
+	if hopelessError(o.err) {
+		pause = longestPause
+	}
+	o.tries++
+	o.retryAt = now.Add(pause)
+}
+
+// finished reports whether the try is over.
+func (o *opening) finished() bool {
 	select {
 	case <-o.done:
-		return o.seq, o.err
-	case <-closed:
-		return nil, ErrClosed
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return true
+	default:
+		return false
+	}
+}
+
+// rests reports whether the try has failed so lately that its error is returned instead of that of another try.
+func (o *opening) rests() bool { return o.err != nil && time.Now().Before(o.retryAt) }
+
+// hopelessError reports whether waiting does not cure an error.
+func hopelessError(err error) bool {
+	for _, target := range []error{ErrNoTag, ErrSetBack, ErrExhausted, ErrSource, ErrTag, ErrOption} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// await calls start until an opening succeeds, which it returns. It returns an error if an opening has failed in a way that waiting
+// does not cure, an *EmptyError after maxWait or when ctx ends, and ErrClosed after b.close.
+func (b *background) await(ctx context.Context, maxWait time.Duration, empty EmptyError, start func() (*opening, error)) (*opening, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("%w: within %v", errNotInTime, maxWait))
+	defer cancel()
+	for {
+		o, err := start()
+		if err != nil {
+			return nil, err
+		}
+		var retry <-chan time.Time
+		select {
+		case <-o.done:
+		case <-b.ctx.Done():
+			return nil, ErrClosed
+		case <-ctx.Done():
+		}
+		if o.finished() {
+			switch {
+			case o.err == nil:
+				return o, nil
+			case b.ctx.Err() != nil:
+				return nil, ErrClosed // which may be the reason why it has failed
+			case hopelessError(o.err):
+				return nil, o.err
+			}
+			if empty.Since.IsZero() { // the entry of a tag may be replaced meanwhile, and its series begins again
+				empty.Since = o.since
+			}
+			empty.Tries, empty.Cause = max(o.tries, empty.Tries+1), o.err
+			timer := time.NewTimer(time.Until(o.retryAt))
+			defer timer.Stop()
+			retry = timer.C
+		}
+		select {
+		case <-retry:
+		case <-b.ctx.Done():
+			return nil, ErrClosed
+		case <-ctx.Done():
+			empty.Wait = context.Cause(ctx)
+			return nil, &empty
+		}
 	}
 }
 
@@ -63,4 +166,11 @@ func (b *background) close() <-chan struct{} {
 		close(done)
 	}()
 	return done
+}
+
+// closeFinally closes a Sequence, and returns when no code of the source runs any more, however long that takes.
+func (s *Sequence) closeFinally() {
+	for s.Close() != nil {
+		// Close has waited for CloseTimeout.
+	}
 }

@@ -21,8 +21,9 @@ type provider struct {
 	sources []*member // one, or the stripes of a Group
 	cfg     *config
 	ring    func() ringbuffer.Stats
-	turn    int   // the member to begin with
-	limit   int64 // all numbers are less than this; 0: no limit
+	turn    int        // the member to begin with
+	limit   int64      // all numbers are less than this; 0: no limit
+	create  *TagConfig // of a tag that a member does not have, if nothing was received from it; nil: it is not created
 
 	step     int64 // the tag's own step
 	last     int64 // the size of the last range
@@ -156,7 +157,14 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, run
 // second range that begins at 0 is an error.
 func (p *provider) askUntilPositive(ctx context.Context, m *member, size int64) (Range, ringbuffer.Run, error) {
 	for {
-		r, err := m.source.Take(ctx, Request{Tag: p.tag, Size: size, AtLeast: m.end.Load()})
+		if p.limit > 0 && m.end.Load() >= p.limit { // further ranges would be useless too
+			return Range{}, ringbuffer.Run{}, fmt.Errorf("%w: the numbers must be less than %d", ErrExhausted, p.limit)
+		}
+		request := Request{Tag: p.tag, Size: size, AtLeast: m.end.Load()}
+		r, err := m.source.Take(ctx, request)
+		if p.create != nil && request.AtLeast == 0 && errors.Is(err, ErrNoTag) {
+			r, err = createAndTake(ctx, m.source, request, *p.create)
+		}
 		if err != nil {
 			return Range{}, ringbuffer.Run{}, err
 		}

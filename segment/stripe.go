@@ -30,9 +30,13 @@ var _ Creator = (*Striped)(nil)
 //
 // The store needs a tag named StripeTag(tag, index, count), which CreateTag of the Striped or of its Group
 // creates. So a store at a wrong address, two stores that were exchanged, or another number of stripes than before is an
-// error that wraps ErrNoTag, and not a number twice. To change the number of stripes, first retire the tags of all old stripes: note
-// the greatest of their counters, and set each of them to 9223372036854775807. Then create the tags of the new
-// stripes, with a Start of more than (greatest counter + 1) × old count.
+// error that wraps ErrNoTag, and not a number twice.
+//
+// To change the number of stripes, first retire the tags of all old stripes, without exception: in one atomic step each, such as a
+// transaction that locks the row, read the counter and set it to 9223372036854775807. If the store has no such step, stop all
+// processes that use the tags before: a range that one receives between the two would be handed out twice. Then
+// create the tags of the new stripes, with a Start of (greatest counter that was read + 1) × old count. Processes with the old
+// stripes use up what they have in memory, and get an error that wraps ErrExhausted then.
 //
 // If an argument is invalid, Take and CreateTag return an error that wraps ErrOption.
 func Stripe(index, count int, src Source) *Striped {
@@ -93,7 +97,7 @@ func (s *Striped) Take(ctx context.Context, r Request) (Range, error) {
 		}
 		return Range{}, err
 	}
-	if got.Stride > 1 || got.First < 0 || got.Length < 1 {
+	if got.Stride != 0 && got.Stride != 1 || got.First < 0 || got.Length < 1 {
 		return Range{}, fmt.Errorf("%w: the source of a stripe returned a range of %d numbers from %d with stride %d", ErrSource, got.Length, got.First, got.Stride)
 	}
 	last := (MaxNumber - s.index) / s.count // the greatest q

@@ -136,7 +136,7 @@ func TestTableOptions(t *testing.T) {
 
 // Errors of the driver match none of this package's errors, and panics of the driver are errors.
 func TestTableDriverErrors(t *testing.T) {
-	for _, own := range ownErrors() {
+	for _, own := range tableErrors() {
 		synctest.Test(t, func(t *testing.T) {
 			table, m := newMockTable(t)
 			expectUpdate(m).WillReturnError(fmt.Errorf("a dialer's: %w", own))

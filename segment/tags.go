@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // A Tags hands out the numbers of many tags of one source. It makes the Sequence of a tag at its first use, and drops it when
 // it is idle. All methods are safe for concurrent use. NewTags returns one.
 type Tags struct {
-	source Source
-	cfg    tagsConfig
-	tags   sync.Map // the name of a tag: *tagEntry
-	open   atomic.Int64
-	work   *background
+	source  Source
+	cfg     tagsConfig
+	tags    sync.Map // the name of a tag: *tagEntry
+	dropped atomic.Int64
+	work    *background
+
+	adding sync.Mutex   // held while an entry is added; entries are removed without it
+	count  atomic.Int64 // how many entries there are
+
+	failed failedTags
 }
 
 // tagEntry is one tag of a Tags.
@@ -25,12 +30,10 @@ type tagEntry struct {
 	seq atomic.Pointer[Sequence] // nil if the tag is not open
 
 	mu       sync.Mutex // for the fields below; no code of the user runs while it is held
-	opening  *opening   // nil if nobody opens the tag
-	err      error      // of the last try to open it; valid until retryAt
-	retryAt  time.Time
-	received []int64 // what was received of each member of the source, from before the tag was dropped
-	taken    uint64  // Stats.Taken when the tag was last checked for use
-	removed  bool    // whether the entry was removed from Tags.tags
+	opening  *opening   // the last one, if it runs or has failed
+	received []int64    // what was received of each member of the source, from before the tag was dropped
+	taken    uint64     // Stats.Taken when the tag was last checked for use
+	removed  bool       // whether the entry was removed from Tags.tags
 }
 
 // ErrTooManyTags is the error for a tag beyond the limit of WithMaxTags.
@@ -38,10 +41,6 @@ var ErrTooManyTags = errors.New("segment: too many tags")
 
 // errTagsNotMade is the error of methods of a Tags that NewTags has not made.
 var errTagsNotMade = fmt.Errorf("%w: the Tags must be created by NewTags", ErrOption)
-
-// unknownPause is how long the error of a tag that could not be opened is returned without asking the source again. So a tag
-// that is created is found within this time.
-const unknownPause = 500 * time.Millisecond
 
 // NewTags returns a Tags. It does not use the source. Invalid arguments are errors that wrap ErrOption. The caller must call
 // Close.
@@ -63,7 +62,7 @@ func NewTags(src Source, opts ...TagsOption) (*Tags, error) {
 	return t, nil
 }
 
-// Next returns the next number of a tag. It is Sequence.Next; the first use of a tag also waits until the source has
+// Next returns the next number of a tag. It is Sequence.Next; the first use of a tag waits in the same way until the source has
 // returned a range. If the source has no such tag, the error wraps ErrNoTag; a tag that is created later is found
 // within a second.
 func (t *Tags) Next(tag string) (int64, error) {
@@ -118,37 +117,49 @@ func (t *Tags) sequence(ctx context.Context, tag string) (*Sequence, error) {
 	if t.work.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
-	loaded, ok := t.tags.Load(tag)
-	if !ok {
-		if err := CheckTag(tag); err != nil {
-			return nil, err
-		}
-		if t.open.Add(1) > int64(t.cfg.maxTags) {
-			t.open.Add(-1)
-			return nil, fmt.Errorf("%w: %d tags are in memory, and %q would be one more: see WithMaxTags and WithIdle", ErrTooManyTags, t.cfg.maxTags, tag)
-		}
-		if loaded, ok = t.tags.LoadOrStore(tag, new(tagEntry)); ok {
-			t.open.Add(-1)
+	if e, ok := t.tags.Load(tag); ok {
+		if s := e.(*tagEntry).seq.Load(); s != nil {
+			return s, nil
 		}
 	}
-	e := loaded.(*tagEntry)
-	if s := e.seq.Load(); s != nil {
-		return s, nil
-	}
-	o, err := t.startOpening(tag, e)
-	if err == errRemoved {
-		return t.sequence(ctx, tag)
-	}
+	empty := EmptyError{Tag: tag, Source: t.describe()}
+	o, err := t.work.await(ctx, t.cfg.maxWait, empty, func() (*opening, error) {
+		for {
+			e, err := t.entry(tag)
+			if err != nil {
+				return nil, err
+			}
+			if o, err := t.startOpening(tag, e); err != errRemoved {
+				return o, err
+			}
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, t.cfg.maxWait, fmt.Errorf("%w: within %v", errNotInTime, t.cfg.maxWait))
-	defer cancel()
-	s, err := o.wait(waiting, t.work.ctx.Done())
-	if err != nil && waiting.Err() != nil && errors.Is(err, context.Cause(waiting)) {
-		err = &EmptyError{Tag: tag, Source: t.describe(), Wait: err}
+	return o.seq, nil
+}
+
+// entry returns the entry of a tag. It adds one if there is none.
+func (t *Tags) entry(tag string) (*tagEntry, error) {
+	if e, ok := t.tags.Load(tag); ok {
+		return e.(*tagEntry), nil
 	}
-	return s, err
+	if err := CheckTag(tag); err != nil {
+		return nil, err
+	}
+	t.adding.Lock()
+	defer t.adding.Unlock()
+	if e, ok := t.tags.Load(tag); ok {
+		return e.(*tagEntry), nil
+	}
+	if t.count.Load() >= int64(t.cfg.maxTags) && !t.removeDropped() {
+		return nil, fmt.Errorf("%w: %d tags are in memory, and %q would be one more: see WithMaxTags and WithIdle", ErrTooManyTags, t.cfg.maxTags, tag)
+	}
+	t.count.Add(1)
+	e := new(tagEntry)
+	t.tags.Store(strings.Clone(tag), e) // a tag may be a part of a long text
+	return e, nil
 }
 
 // describe returns the description of the source.
@@ -167,19 +178,15 @@ var errRemoved = errors.New("segment: the entry was removed")
 func (t *Tags) startOpening(tag string, e *tagEntry) (*opening, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
+	switch s := e.seq.Load(); {
 	case e.removed:
 		return nil, errRemoved
-	case e.seq.Load() != nil:
-		o := &opening{done: make(chan struct{}), seq: e.seq.Load()}
-		close(o.done)
-		return o, nil
-	case e.opening != nil:
+	case s != nil:
+		return opened(s), nil
+	case e.opening != nil && (!e.opening.finished() || e.opening.rests()):
 		return e.opening, nil
-	case e.err != nil && time.Now().Before(e.retryAt):
-		return nil, e.err
 	}
-	o := &opening{done: make(chan struct{})}
+	o := nextOpening(e.opening)
 	if !t.work.run(func() { t.openTag(tag, e, o) }) {
 		return nil, ErrClosed
 	}
@@ -189,72 +196,40 @@ func (t *Tags) startOpening(tag string, e *tagEntry) (*opening, error) {
 
 // openTag opens a tag.
 func (t *Tags) openTag(tag string, e *tagEntry, o *opening) {
-	finished := false
+	e.mu.Lock()
+	received := e.received
+	e.mu.Unlock()
+	o.err = fmt.Errorf("%w: code of the source has ended the goroutine that opens tag %q", ErrSource, tag) // if it does
 	defer func() {
-		if !finished {
-			o.err = fmt.Errorf("%w: code of the source has ended the goroutine that opens tag %q", ErrSource, tag)
-		}
+		o.failed()
 		e.mu.Lock()
-		e.opening, e.err = nil, o.err
-		if o.err != nil {
-			e.retryAt = time.Now().Add(unknownPause)
-		} else {
+		if o.err == nil {
+			if received != nil {
+				t.dropped.Add(-1)
+			}
+			e.opening, e.taken, e.received = nil, 0, nil
 			e.seq.Store(o.seq)
-			e.taken = 0
 		}
 		e.mu.Unlock()
 		close(o.done)
 		switch {
 		case o.seq != nil && t.work.ctx.Err() != nil:
 			o.seq.Close() // Close may not have seen it
-		case errors.Is(o.err, ErrNoTag):
+		case o.err != nil && received == nil:
 			t.removeLater(tag, e)
 		}
 	}()
-	e.mu.Lock()
-	received := e.received
-	e.mu.Unlock()
 	o.seq, o.err = t.make(tag, received)
-	finished = true
 }
 
 // make returns the Sequence of a tag, and creates the tag if it does not exist and WithCreate was used.
 func (t *Tags) make(tag string, received []int64) (*Sequence, error) {
-	remember := func(p *provider) {
+	return newSequence(t.work.ctx, t.source, tag, t.cfg.config, func(p *provider) {
 		for i, end := range received {
 			p.sources[i].end.Store(end)
 		}
-	}
-	s, err := newSequence(t.work.ctx, t.source, tag, t.cfg.config, remember)
-	if err == nil || t.cfg.create == nil || received != nil || !errors.Is(err, ErrNoTag) {
-		return s, err
-	}
-	if err := createTag(t.work.ctx, t.source.(Creator), tag, *t.cfg.create, t.cfg.tryTimeout); err != nil && !errors.Is(err, ErrTagExists) {
-		return nil, err
-	}
-	return newSequence(t.work.ctx, t.source, tag, t.cfg.config, remember)
-}
-
-// removeLater removes a tag that does not exist, so that unknown names do not fill the memory.
-func (t *Tags) removeLater(tag string, e *tagEntry) {
-	timer := time.NewTimer(unknownPause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		t.remove(tag, e, func() bool { return e.received == nil })
-	case <-t.work.ctx.Done():
-	}
-}
-
-// remove removes the entry of a tag that is not open, if condition returns true.
-func (t *Tags) remove(tag string, e *tagEntry, condition func() bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.removed && e.opening == nil && e.seq.Load() == nil && condition() {
-		e.removed = true
-		t.tags.Delete(tag)
-		t.open.Add(-1)
-	}
+		p.create = t.cfg.create
+	})
 }
 
 // Stats returns an iterator over the statistics of the tags that are in memory, in no order.

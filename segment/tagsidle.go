@@ -17,36 +17,39 @@ func (t *Tags) dropIdle() {
 		case <-t.work.ctx.Done():
 			return
 		}
-		t.tags.Range(func(tag, e any) bool {
-			t.dropIfIdle(tag.(string), e.(*tagEntry))
+		t.tags.Range(func(_, e any) bool {
+			t.dropIfIdle(e.(*tagEntry))
 			return t.work.ctx.Err() == nil
 		})
 	}
 }
 
 // dropIfIdle closes the Sequence of a tag that was not used since the last call. What was received is remembered, so
-// that a counter that is set back meanwhile is refused, unless too many tags are in memory.
-func (t *Tags) dropIfIdle(tag string, e *tagEntry) {
+// that a counter that is set back meanwhile is refused, until the memory is needed for other tags.
+func (t *Tags) dropIfIdle(e *tagEntry) {
 	s := e.seq.Load()
 	if s == nil {
 		return
 	}
 	taken := s.Stats().Taken
 	e.mu.Lock()
-	used := taken != e.taken
-	e.taken = taken
-	if used {
+	if taken != e.taken {
+		e.taken = taken
 		e.mu.Unlock()
 		return
 	}
 	e.seq.Store(nil)
 	e.received = s.provider.received()
+	t.dropped.Add(1)
 	e.mu.Unlock()
-	s.Close()
+	if s.Close() != nil {
+		t.work.run(s.closeFinally)
+	}
 	e.mu.Lock()
-	e.received = s.provider.received() // also of a range that arrived meanwhile
+	if e.received != nil { // nobody has opened the tag again
+		e.received = s.provider.received() // also of a range that arrived meanwhile
+	}
 	e.mu.Unlock()
-	t.remove(tag, e, func() bool { return t.open.Load() > int64(t.cfg.maxTags)/2 })
 }
 
 // received returns the end of what was received from each member.
@@ -87,7 +90,7 @@ func (t *Tags) Close() error {
 	select {
 	case <-ended:
 	case <-time.After(CloseTimeout):
-		return fmt.Errorf("%w: the source, in a call that opens a tag", ErrBusy)
+		return fmt.Errorf("%w: the source, in a call for a tag that was being opened or dropped", ErrBusy)
 	}
 	// A tag that was being opened may have become open after the loop above.
 	t.tags.Range(func(_, e any) bool {

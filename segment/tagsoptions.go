@@ -50,8 +50,9 @@ func WithIdle(d time.Duration) TagsOption {
 	})
 }
 
-// WithMaxTags limits how many tags are in memory at a time: at least 1. A tag more is an error that wraps ErrTooManyTags. The
-// default is DefaultMaxTags.
+// WithMaxTags limits how many tags are in memory at a time: at least 1. A tag more is an error that wraps ErrTooManyTags. Tags that were
+// dropped because they were idle do not count; but only as many of all are remembered, so that another Tags must notice if a counter of a
+// tag that was forgotten is set back. A name that the source does not have counts for half a second. The default is DefaultMaxTags.
 func WithMaxTags(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		if n < 1 {
