@@ -98,7 +98,7 @@ func (d *Decoder) Number() int64 {
 // Text reads a quoted text.
 func (d *Decoder) Text() string {
 	d.Prefix(" ")
-	if d.HasPrefix(`"`) {
+	if !d.Failed && d.HasPrefix(`"`) {
 		if n := plainLength(d.Rest[1:]) + 1; n < len(d.Rest) && d.Rest[n] == '"' {
 			text := d.Rest[1:n]
 			d.Rest = d.Rest[n+1:]
