@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -14,6 +15,34 @@ type member struct {
 	failed  int          // failures since the last success
 	retryAt time.Time
 	err     error // of the last try
+
+	failing atomic.Pointer[SourceState] // set if the last try has failed
+	logged  time.Time                   // when a series of failures was last logged
+	told    bool                        // the present series of failures was logged
+}
+
+// SourceState is one source of a Sequence: a stripe of a Group, or the only one.
+type SourceState struct {
+	Source       string    // its description
+	End          int64     // the number after the greatest one that was received from it
+	FailingSince time.Time // when the first try of the present series of failures failed; the zero time if the last one succeeded
+	LastError    error     // the error of the last try; nil if it succeeded
+}
+
+// Sources returns the state of each source, in their order in the Group. A stripe that fails while others serve is not an
+// error of the Sequence: it is only seen here and in the log.
+func (s *Sequence) Sources() []SourceState {
+	if s == nil || s.provider == nil {
+		return nil
+	}
+	states := make([]SourceState, len(s.provider.sources))
+	for i, m := range s.provider.sources {
+		if f := m.failing.Load(); f != nil {
+			states[i] = *f
+		}
+		states[i].Source, states[i].End = m.name, m.end.Load()
+	}
+	return states
 }
 
 // The pauses before a stripe that has failed is asked again, if others work. A pause is also at least slowTryPause times as
@@ -30,6 +59,35 @@ func (m *member) fail(err error, begin time.Time) {
 	m.err = err
 	m.retryAt = now.Add(max(min(minMemberPause<<min(m.failed, 10), maxMemberPause), slowTryPause*now.Sub(begin)))
 	m.failed++
+	state := &SourceState{FailingSince: now, LastError: err}
+	if previous := m.failing.Load(); previous != nil {
+		state.FailingSince = previous.FailingSince
+	}
+	m.failing.Store(state)
+}
+
+// succeed records that a try has succeeded.
+func (m *member) succeed() {
+	m.failed, m.err = 0, nil
+	if m.failing.Load() != nil {
+		m.failing.Store(nil)
+	}
+}
+
+// memberLogInterval is the shortest time between two series of failures of a stripe that are logged.
+const memberLogInterval = time.Minute
+
+// logMember logs that a stripe has failed or works again. The ring logs the failures of a Sequence with one source.
+func (p *provider) logMember(m *member) {
+	switch failing := m.failing.Load(); {
+	case len(p.sources) == 1:
+	case failing == nil && m.told:
+		m.told = false
+		p.log.Log(slog.LevelInfo, "segment: the stripe works again", "source", m.name)
+	case failing != nil && !m.told && (m.logged.IsZero() || time.Since(m.logged) >= memberLogInterval):
+		m.told, m.logged = true, time.Now()
+		p.log.Log(slog.LevelWarn, "segment: a stripe has failed, and is tried again", "source", m.name, "err", failing.LastError.Error())
+	}
 }
 
 // membersOf returns the sources of a Sequence: the members of a Group, or src itself.

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -52,7 +51,7 @@ func (o *opening) failed() {
 		o.since = now
 	}
 	pause := min(shortestPause<<min(o.tries, 10), longestPause)
-	if hopelessError(o.err) {
+	if hopelessTry(o.err) {
 		pause = longestPause
 	}
 	o.tries++
@@ -71,16 +70,6 @@ func (o *opening) finished() bool {
 
 // rests reports whether the try has failed so lately that its error is returned instead of that of another try.
 func (o *opening) rests() bool { return o.err != nil && time.Now().Before(o.retryAt) }
-
-// hopelessError reports whether waiting does not cure an error.
-func hopelessError(err error) bool {
-	for _, target := range []error{ErrNoTag, ErrSetBack, ErrExhausted, ErrSource, ErrTag, ErrOption} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
-}
 
 // await calls start until an opening succeeds, which it returns. It returns an error if an opening has failed in a way that waiting
 // does not cure, an *EmptyError after maxWait or when ctx ends, and ErrClosed after b.close.
@@ -105,7 +94,7 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 				return o, nil
 			case b.ctx.Err() != nil:
 				return nil, ErrClosed // which may be the reason why it has failed
-			case hopelessError(o.err):
+			case hopelessTry(o.err):
 				return nil, o.err
 			}
 			if empty.Since.IsZero() { // the entry of a tag may be replaced meanwhile, and its series begins again

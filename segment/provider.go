@@ -137,12 +137,14 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, run
 			err = errGoexit
 		}
 		if err == nil {
-			m.failed, m.err = 0, nil
+			m.succeed()
+			p.logMember(m)
 			return
 		}
 		err = newSourceError(p.tag, m.name, err)
 		if ctx.Err() == nil {
 			m.fail(err, begin)
+			p.logMember(m)
 		}
 		if !returned && v == nil {
 			p.failed(err) // NextRun does not return
