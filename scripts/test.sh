@@ -70,7 +70,7 @@ postgres=$!
 nested=$!
 nice scripts/cross.sh >"$run/cross.log" 2>&1 & # uses the CPUs while the tests wait
 cross=$!
-race . ./workerassign ./internal/slottabletests ./uid # these take longest
+race . ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment # these take longest
 status=0
 wait "$postgres" || status=$?
 wait "$nested" || status=$?
