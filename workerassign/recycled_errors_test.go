@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/fakeclock"
-	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -29,84 +23,6 @@ func wantError(t *testing.T, what string, err, target error, texts ...string) {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: the error is\n%v\nand does not contain\n%s", what, err, text)
 		}
-	}
-}
-
-// newGenerators constructs a generator of each kind, ends it, and returns the error of the last one.
-func newGenerators(f *fleet, a func() workerassign.Assigner, opts ...uid.Option) error {
-	opts = append([]uid.Option{uid.WithLogger(slog.New(slog.DiscardHandler)), uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC))}, opts...)
-	c, err := uid.NewCached(f.Context(), a(), opts...)
-	if err == nil {
-		c.Close()
-	}
-	d, errOfDefault := uid.NewDefault(f.Context(), a(), opts...)
-	if errOfDefault == nil {
-		d.Close()
-	}
-	if (err == nil) != (errOfDefault == nil) {
-		f.Errorf("NewCached returned %v, and NewDefault %v", err, errOfDefault)
-	}
-	return errors.Join(err, errOfDefault)
-}
-
-// Two fleets whose generators have different formats are on one pool. The constructor of the second fleet's
-// generators returns an error that names both formats, in whatever they differ.
-func TestTwoFleets(t *testing.T) {
-	layout, err := bitsalloc.New(30, 20, 13)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := func(a workerassign.Assigner) workerassign.Assigner { return a }
-	for name, second := range map[string]struct {
-		wrap func(workerassign.Assigner) workerassign.Assigner
-		opts []uid.Option
-	}{
-		"layout": {plain, []uid.Option{uid.WithLayout(layout)}},
-		"epoch":  {plain, []uid.Option{uid.WithEpoch(time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC))}},
-		"unit":   {plain, []uid.Option{uid.WithTwitterLayout(), uid.WithMaxBorrow(time.Second)}},
-		"prefix": {func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Prefix(a, 3, 2) }, nil},
-		"divide": {func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Divide(a, 2) }, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inFleet(t, func(f *fleet) {
-				assigner := func(wrap func(workerassign.Assigner) workerassign.Assigner) func() workerassign.Assigner {
-					return func() workerassign.Assigner { return wrap(f.assigner()) }
-				}
-				if err := newGenerators(f, assigner(second.wrap), second.opts...); err != nil {
-					f.Fatal(err)
-				}
-				other := f.Dump().Pool.Format
-				f.Memory = assigntest.NewMemory()
-				if err := newGenerators(f, assigner(plain)); err != nil {
-					f.Fatal(err)
-				}
-				first := f.Dump().Pool.Format
-				if first == other {
-					f.Fatalf("both formats are %q", first)
-				}
-				err := newGenerators(f, assigner(second.wrap), second.opts...)
-				wantError(t, name, err, workerassign.ErrPoolFormat,
-					fmt.Sprintf("workerassign: the pool has another format: the pool's format is %q, and this generator's is %q; use another pool for another format", first, other))
-				wantError(t, name, err, uid.ErrLease)
-			})
-		})
-	}
-}
-
-// Hosts whose clocks are a day off: the constructors of their generators return an error with both times.
-func TestHostADayOff(t *testing.T) {
-	for _, off := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
-		inFleet(t, func(f *fleet) {
-			host := time.Now().Add(off)
-			err := newGenerators(f, func() workerassign.Assigner { return f.assigner() }, uid.WithClock(fakeclock.New(host)))
-			wantError(t, off.String(), err, workerassign.ErrClockSkew, fmt.Sprintf(
-				"workerassign: this host's clock and the store's clock differ: this host's clock shows %s, and the store's %s; must not differ by more than 5s: set the clock of the host or of the store",
-				host.UTC().Format(time.RFC3339Nano), f.Dump().Now.UTC().Format(time.RFC3339Nano)))
-			wantError(t, off.String(), err, uid.ErrLease)
-			if f.Dump().Pool.Slots != 0 {
-				f.Error("a host that was refused has taken a worker ID")
-			}
-		})
 	}
 }
 
@@ -225,88 +141,4 @@ func TestStoreDownTexts(t *testing.T) {
 		wantError(t, "Reserve", err, assigntest.ErrDown, "workerassign: cannot read the slot of worker ID 0 in memory store: ")
 		wantError(t, "Release", l.Release(f.Context(), time.Now()), assigntest.ErrDown, "workerassign: cannot release the slot of worker ID 0 in memory store: ")
 	})
-}
-
-// The errors of Saved name the file, and both values.
-func TestSavedErrorTexts(t *testing.T) {
-	inFleet(t, func(f *fleet) {
-		path := filepath.Join(f.TempDir(), "lease")
-		quiet := workerassign.WithLogger(slog.New(slog.DiscardHandler))
-		saved := func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-			opts = append([]workerassign.RecycledOption{workerassign.WithHorizon(25 * time.Hour)}, opts...)
-			return workerassign.Saved(f.assigner(opts...), path, quiet)
-		}
-		assign := func(a workerassign.Assigner, r workerassign.Request) error {
-			l, err := a.Assign(f.Context(), r)
-			if err == nil {
-				f.Fatalf("Assign returned %+v", l)
-			}
-			return err
-		}
-		lease := func() workerassign.Lease {
-			l, err := saved().Assign(f.Context(), f.request())
-			if err != nil {
-				f.Fatal(err)
-			}
-			return l
-		}
-		l := lease()
-		wantError(t, "in use", assign(saved(), f.request()), workerassign.ErrInUse,
-			"workerassign: worker ID in use: another process, or another assigner of this process, has "+path+": end it first, or use another file and another worker ID")
-		until, err := l.Reserve(f.Context(), time.Now().Add(48*time.Hour))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.release(l) // used up to now; the file has that as the mark
-		r := f.request()
-		r.Format = "1-30-20-13"
-		wantError(t, "format", assign(saved(), r), workerassign.ErrPoolFormat,
-			fmt.Sprintf("workerassign: the pool has another format: the format in %s is %q, and this generator's is %q; use another file and another pool for another format",
-				path, "1-28-22-13", "1-30-20-13"))
-		wantError(t, "worker ID", assign(saved(workerassign.WithWorkerID(7)), f.request()), workerassign.ErrOption,
-			path+" has a lease on worker ID 0, and this assigner's is 7 (WithWorkerID); use a file of its own for each worker ID")
-		host := time.Now().Add(24 * time.Hour)
-		r = f.request()
-		r.Now = func() time.Time { return host }
-		wantError(t, "clock", assign(saved(), r), workerassign.ErrClockSkew, fmt.Sprintf("this host's clock shows %s, and the store's %s; must not differ by more than 5s",
-			host.UTC().Format(time.RFC3339Nano), f.Dump().Now.UTC().Format(time.RFC3339Nano)))
-		// A generator has used the whole span, and the clocks have not moved on.
-		l = lease()
-		if until, err = l.Reserve(f.Context(), until); err != nil {
-			f.Fatal(err)
-		}
-		if err := l.Release(f.Context(), until); err != nil {
-			f.Fatal(err)
-		}
-		end := until.UTC().Format(time.RFC3339Nano)
-		wantError(t, "used up", assign(saved(), f.request()), workerassign.ErrClockSkew,
-			fmt.Sprintf("worker ID 0 is leased until %s, and must not be used before %s: set the clock of the host or of the store", end, end))
-		if err := os.Remove(path); err != nil {
-			f.Fatal(err)
-		}
-		wantError(t, "missing", assign(saved(), f.request()), workerassign.ErrCorrupt, path+" is missing, but its lock file shows that it existed: restore its latest content on this machine; "+
-			"or make sure that no process uses the worker ID, and delete the file and its lock file")
-	}, assigntest.WithNoLoss())
-	inFleet(t, func(f *fleet) { // a horizon that is less than the span, for which both are named
-		path := filepath.Join(f.TempDir(), "lease")
-		_, err := workerassign.Saved(f.assigner(), path).Assign(f.Context(), f.request())
-		wantError(t, "span", err, workerassign.ErrOption,
-			"the span is 24h0m0s; must be at most the horizon of the pool in memory store, 1m15s: create the pool with WithHorizon of at least the span")
-	})
-}
-
-// The errors of StaticFile name the file and both worker IDs.
-func TestStaticFileErrorTexts(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "static")
-	l, err := workerassign.StaticFile(5, path, workerassign.WithNewFile()).Assign(t.Context(), workerassign.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Release(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	_, err = workerassign.StaticFile(6, path).Assign(t.Context(), workerassign.Request{})
-	wantError(t, "another worker ID", err, workerassign.ErrOption, path+" belongs to worker ID 5, and this assigner's is 6; use a file of its own for each worker ID")
-	_, err = l.Reserve(t.Context(), time.Now())
-	wantError(t, "released", err, workerassign.ErrReleased, "workerassign: lease was released: static worker ID 5 may be in use by another generator")
 }

@@ -1,0 +1,66 @@
+package segment_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/segment/segmenttest"
+)
+
+// Sources that panic or end their goroutine, at the first use, give errors, and the tag works afterwards.
+func TestTagsBadSource(t *testing.T) {
+	leaktest.Check(t)
+	for name, bad := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
+		synctest.Test(t, func(t *testing.T) {
+			var isBad atomic.Bool
+			isBad.Store(true)
+			m := segmenttest.NewMemory()
+			create(t, m, "x", segment.TagConfig{})
+			tags := newTags(t, hookedSource{m, func(context.Context, segment.Request) error {
+				if isBad.Load() {
+					bad()
+				}
+				return nil
+			}})
+			if _, err := tags.Next("x"); err == nil {
+				t.Errorf("Next with %s of the source succeeded", name)
+			}
+			isBad.Store(false)
+			time.Sleep(time.Second)
+			if v, err := tags.Next("x"); err != nil || v != 1 {
+				t.Errorf("Next after %s of the source = %d, %v; want 1", name, v, err)
+			}
+		})
+	}
+}
+
+// A source that calls Next of its own Tags gets an error in time, and so does its caller.
+func TestTagsRecursion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tags *segment.Tags
+		var inner error
+		m := segmenttest.NewMemory()
+		create(t, m, "x", segment.TagConfig{})
+		tags = newTags(t, hookedSource{m, func(ctx context.Context, r segment.Request) error {
+			_, inner = tags.NextContext(ctx, r.Tag)
+			return inner
+		}})
+		begin := time.Now()
+		if _, err := tags.Next("x"); !errors.Is(err, segment.ErrEmpty) || time.Since(begin) > segment.DefaultMaxWait {
+			t.Errorf("Next = %v after %v; want ErrEmpty", err, time.Since(begin))
+		}
+		if err := tags.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		if inner == nil {
+			t.Error("the call within the source succeeded")
+		}
+	})
+}

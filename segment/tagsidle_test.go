@@ -1,0 +1,76 @@
+package segment_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/segment/segmenttest"
+)
+
+// A counter that was set back while its tag was dropped is refused, and works again when it was raised.
+func TestTagsSetBackWhileDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		create(t, m, "x", segment.TagConfig{Step: 10})
+		tags := newTags(t, m, segment.WithIdle(time.Second))
+		last := int64(0)
+		for range 15 {
+			v, err := tags.Next("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = v
+		}
+		time.Sleep(3 * time.Second)
+		for range tags.Stats() {
+			t.Fatal("the tag is still open after 3 s of no use")
+		}
+		end := m.Counter("x")
+		m.SetCounter("x", 5)
+		if v, err := tags.Next("x"); !errors.Is(err, segment.ErrSetBack) {
+			t.Fatalf("Next after the counter was set back = %d, %v; want ErrSetBack", v, err)
+		}
+		if c := m.Counter("x"); c != 5 {
+			t.Errorf("the counter is %d after a refusal, want 5", c)
+		}
+		time.Sleep(time.Hour) // the entry is kept
+		if v, err := tags.Next("x"); !errors.Is(err, segment.ErrSetBack) {
+			t.Fatalf("Next an hour later = %d, %v; want ErrSetBack", v, err)
+		}
+		m.SetCounter("x", end)
+		time.Sleep(time.Second)
+		if v, err := tags.Next("x"); err != nil || v <= last {
+			t.Errorf("Next after the counter was raised = %d, %v; want more than %d", v, err, last)
+		}
+	})
+}
+
+// Next races with the drop of its tag: no number is lost for the caller, and none comes twice.
+func TestTagsNextWhileDropped(t *testing.T) {
+	leaktest.Check(t)
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		create(t, m, "x", segment.TagConfig{Step: 2})
+		tags := newTags(t, m, segment.WithIdle(time.Second))
+		var seen uniq.Set
+		for range 300 {
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					v, err := tags.Next("x")
+					if err != nil || !seen.Writer().Add(v) {
+						t.Errorf("Next = %d, %v; want a new number", v, err)
+					}
+				})
+			}
+			wg.Wait()
+			time.Sleep(2 * time.Second) // the next calls and the drop are at the same time
+		}
+	})
+}

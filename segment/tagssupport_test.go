@@ -1,0 +1,37 @@
+package segment_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/segment/segmenttest"
+)
+
+// newTags returns a Tags that is closed at the end of the test.
+func newTags(tb testing.TB, src segment.Source, opts ...segment.TagsOption) *segment.Tags {
+	tb.Helper()
+	t, err := segment.NewTags(src, append([]segment.TagsOption{quietOption()}, opts...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := t.Close(); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+	return t
+}
+
+// hookedSource calls a function before each call of Take, which may fail the call.
+type hookedSource struct {
+	*segmenttest.Memory
+	before func(ctx context.Context, r segment.Request) error
+}
+
+func (s hookedSource) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
+	if err := s.before(ctx, r); err != nil {
+		return segment.Range{}, err
+	}
+	return s.Memory.Take(ctx, r)
+}

@@ -1,0 +1,85 @@
+package workerassign
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
+)
+
+// try calls f with a connection. If f fails so that nothing was written, and another connection or another
+// try may help, it calls f again. After an error of f, the connection is discarded.
+func (t *slotTable) try(ctx context.Context, f func(context.Context, *sql.Conn, dialect) error, reading bool) error {
+	if t.cfg.err != nil {
+		return t.cfg.err
+	}
+	idle := t.db.Stats().Idle // connections that may lead to the same failed server
+	for attempt := 0; ; attempt++ {
+		failed := t.tryOnce(ctx, f)
+		switch {
+		case failed == nil:
+			return nil
+		case ctx.Err() != nil:
+		case failed.returnAsIs:
+			return failed.err
+		case failed.action == sqlstore.Stop:
+			return &DatabaseError{Table: t.cfg.slotTable, Server: t.server, Advice: slotAdvice(failed.advice), Err: failed.err}
+		case reading && failed.rolledBack && attempt < maxRolledBack,
+			failed.action == sqlstore.Reconnect && (reading || failed.refused) && attempt <= idle:
+			continue
+		}
+		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.err, slotAdvice(failed.advice))
+	}
+}
+
+// tryOnce is one attempt of try.
+func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Conn, dialect) error) (failed *slotFailure) {
+	defer func() {
+		if v := recover(); v != nil {
+			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
+			failed = &slotFailure{failure: failure{err: err, action: sqlstore.Stop, advice: adviceUnknown}}
+		}
+	}()
+	begin := time.Now()
+	callCtx, cancel := context.WithTimeout(ctx, slotCallTimeout)
+	defer cancel()
+	conn, err := t.db.Conn(callCtx)
+	if err != nil {
+		f := t.classify(callCtx, begin, nil, err)
+		f.refused = true
+		if s := t.db.Stats(); callCtx.Err() != nil && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
+			f.advice = sqlstore.AdvicePool
+		}
+		return &f
+	}
+	clean := false
+	defer func() { discardUnless(clean, conn) }()
+	d, err := t.detect(callCtx, conn)
+	if err == nil {
+		err = f(callCtx, conn, d)
+	}
+	if err != nil {
+		f := t.classify(callCtx, begin, d, err)
+		return &f
+	}
+	clean = true
+	return nil
+}
+
+// classify returns a failure for an error of an attempt.
+func (t *slotTable) classify(ctx context.Context, begin time.Time, d dialect, err error) slotFailure {
+	var known *slotFailure
+	switch {
+	case errors.As(err, &known):
+		return *known
+	case ctx.Err() != nil: // whatever error the driver returns
+		return slotFailure{failure: failure{action: sqlstore.Reconnect, advice: sqlstore.AdviceNoAnswer,
+			err: &slotTimeoutError{elapsed: time.Since(begin), err: maskOwnErrors(err)}}}
+	case d == nil:
+		return classifyUnknown(err)
+	}
+	return d.classify(err)
+}
