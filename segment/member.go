@@ -77,16 +77,20 @@ func (m *member) succeed() {
 // memberLogInterval is the shortest time between two series of failures of a stripe that are logged.
 const memberLogInterval = time.Minute
 
-// logMember logs that a stripe has failed or works again. The ring logs the failures of a Sequence with one source.
-func (p *provider) logMember(m *member) {
-	switch failing := m.failing.Load(); {
-	case len(p.sources) == 1:
-	case failing == nil && m.told:
-		m.told = false
-		p.log.Log(slog.LevelInfo, "segment: the stripe works again", "source", m.name)
-	case failing != nil && !m.told && (m.logged.IsZero() || time.Since(m.logged) >= memberLogInterval):
-		m.told, m.logged = true, time.Now()
-		p.log.Log(slog.LevelWarn, "segment: a stripe has failed, and is tried again", "source", m.name, "err", failing.LastError.Error())
+// logMembers logs which stripes have failed or work again, when a stripe has returned a range. If none does, the ring logs it.
+func (p *provider) logMembers() {
+	if len(p.sources) == 1 {
+		return
+	}
+	for _, m := range p.sources {
+		switch failing := m.failing.Load(); {
+		case failing == nil && m.told:
+			m.told = false
+			p.log.Log(slog.LevelInfo, "segment: the stripe works again", "source", m.name)
+		case failing != nil && !m.told && (m.logged.IsZero() || time.Since(m.logged) >= memberLogInterval):
+			m.told, m.logged = true, time.Now()
+			p.log.Log(slog.LevelWarn, "segment: a stripe has failed, and is tried again", "source", m.name, "err", failing.LastError.Error())
+		}
 	}
 }
 

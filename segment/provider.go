@@ -106,6 +106,9 @@ func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run,
 			}
 			tried[n] = true
 			r, run, err := p.ask(ctx, m, size)
+			if err == nil {
+				p.logMembers()
+			}
 			if err == nil || ctx.Err() != nil {
 				return r, run, err
 			}
@@ -138,13 +141,11 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, run
 		}
 		if err == nil {
 			m.succeed()
-			p.logMember(m)
 			return
 		}
 		err = newSourceError(p.tag, m.name, err)
 		if ctx.Err() == nil {
 			m.fail(err, begin)
-			p.logMember(m)
 		}
 		if !returned && v == nil {
 			p.failed(err) // NextRun does not return
