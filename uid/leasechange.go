@@ -80,8 +80,8 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 	// The channels come first, so that no result is missed.
 	tried, assigned := l.held.NextTry(), c.leases.NextTry()
 	err := c.leases.Extend(l.held, unit)
-	if unit < l.held.Granted() {
-		return nil
+	if unit < l.held.Granted() || c.lease.Load() != l {
+		return nil // a lease that was replaced is not extended any more, so nothing would end a wait for that
 	}
 	var next nextLease
 	if err != nil || l.held.Denied() {

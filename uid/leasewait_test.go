@@ -191,3 +191,25 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// A taker that has read the lease just before another one replaced it does not wait for the old one to be extended.
+func TestDefaultDoesNotWaitForReplacedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDefault(t, newExpiringAssigner(false), smallOptions(t)...)
+		defer d.Close()
+		old := d.leaseChanger.lease.Load()
+		time.Sleep(time.Hour)
+		next(t, d)
+		if d.leaseChanger.lease.Load() == old {
+			t.Fatal("the lease was not replaced")
+		}
+		synctest.Wait() // until the old lease was released
+		elapsed, unit := d.clock.Elapsed(), d.clock.Unit()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		if err := d.leaseChanger.extend(ctx, old, unit, elapsed); err != nil || time.Since(begin) != 0 {
+			t.Errorf("extend of the old lease returned %v after %v; want nil at once", err, time.Since(begin))
+		}
+	})
+}
