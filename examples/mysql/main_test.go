@@ -31,7 +31,7 @@ func TestExampleRuns(t *testing.T) {
 		}
 	}
 	var tables, rows int
-	if err := db.Get(&tables, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()"); err != nil || tables != 3 {
+	if err := db.Get(&tables, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()"); err != nil || tables != 4 {
 		t.Errorf("%d tables, %v; want those of schema.sql", tables, err)
 	}
 	if err := db.Get(&rows, "SELECT COUNT(*) FROM WORKER_NODE"); err != nil || rows != 2 {

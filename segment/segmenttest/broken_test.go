@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -150,12 +151,7 @@ var brokenSources = []struct {
 		return m.CreateTag(ctx, tag, c)
 	}}, test: "BadOptions", message: "invalid option"},
 	{name: "an overflow at the end", broken: brokenSource{onTake: changedRange(func(r segment.Request, got *segment.Range) { got.Length = max(r.Size, got.Length) })}, test: "End", message: "is greater than"},
-	{name: "the last numbers are not handed out", broken: brokenSource{onTake: func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {
-		if m.Counter(r.Tag) > math.MaxInt64-max(r.Size, 10) {
-			return segment.Range{}, segment.ErrExhausted
-		}
-		return m.Take(ctx, r)
-	}}, test: "EndConcurrent", message: "the last number is"},
+	{name: "the last numbers are not handed out", broken: brokenSource{onTake: withoutLastNumbers()}, test: "EndConcurrent", message: "the last number is"},
 	{name: "the end is another error", broken: brokenSource{onTake: changedError(func(err error) error {
 		if errors.Is(err, segment.ErrExhausted) {
 			return errors.New("bigint out of range")
@@ -258,5 +254,18 @@ func TestFaultsRequire(t *testing.T) {
 	}
 	if r := runCase(t, "UnknownTag", Harness{}); len(r.failures) != 1 || !strings.Contains(r.failures[0], "Harness.New") {
 		t.Errorf("without New: %q, want a failure that names it", r.failures)
+	}
+}
+
+// withoutLastNumbers returns the Take of a source that does not hand out the last numbers.
+func withoutLastNumbers() func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {
+	var mu sync.Mutex // else several calls together may hand them out
+	return func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if m.Counter(r.Tag) > math.MaxInt64-max(r.Size, 10) {
+			return segment.Range{}, segment.ErrExhausted
+		}
+		return m.Take(ctx, r)
 	}
 }
