@@ -3,10 +3,10 @@ package segmenttest
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -92,18 +92,18 @@ func testNoGoroutineLeak(t *sourceTest) {
 			}
 		})
 	}
-	calls() // opens connections, which may have goroutines
-	time.Sleep(100 * time.Millisecond)
-	before := runtime.NumGoroutine()
-	calls()
+	group := leaktest.NewGroup()
+	group.Do(calls)      // opens connections, which may have goroutines
 	const tolerated = 30 // connections that were opened again; the calls were 200
+	time.Sleep(100 * time.Millisecond)
+	before, _ := group.Count()
+	group.Do(calls)
 	var after int
+	var profile string
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if after = runtime.NumGoroutine(); after <= before+tolerated {
+		if after, profile = group.Count(); after <= before+tolerated {
 			return
 		}
 	}
-	buf := make([]byte, 1<<16)
-	t.Errorf("there were %d goroutines before 200 calls and %d after them: the source starts goroutines that do not end\n%s",
-		before, after, buf[:runtime.Stack(buf, true)])
+	t.Errorf("200 calls left %d goroutines, and as many calls before left %d: the source starts goroutines that do not end\n%s", after, before, profile)
 }

@@ -2,14 +2,12 @@ package assigntest
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	mathrand "math/rand/v2"
-	"runtime/pprof"
-	"strings"
+	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -41,7 +39,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 	for n := range 120 {
 		bound := callTimeout
 		if n > 10 {
-			bound = mathrand.N(2*longest + time.Microsecond)
+			bound = rand.N(2*longest + time.Microsecond)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), bound)
 		w := workerassign.SlotWrite{History: s.History}
@@ -87,7 +85,6 @@ func testContextEndsDuringCalls(t *storeTest) {
 // starts them, so those of the calls are told from others of the process.
 func testNoGoroutineLeak(t *storeTest) {
 	s := t.create(1, newSlot)
-	label := rand.Text()
 	calls := func() {
 		var running sync.WaitGroup
 		for range 4 {
@@ -95,7 +92,7 @@ func testNoGoroutineLeak(t *storeTest) {
 				for n := range 50 {
 					bound := callTimeout
 					if n%2 == 1 {
-						bound = mathrand.N(time.Millisecond)
+						bound = rand.N(time.Millisecond)
 					}
 					ctx, cancel := context.WithTimeout(context.Background(), bound)
 					state, err := t.store.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
@@ -108,18 +105,16 @@ func testNoGoroutineLeak(t *storeTest) {
 		}
 		running.Wait()
 	}
-	labelled := func(f func()) {
-		pprof.Do(context.Background(), pprof.Labels(goroutineLabel, label), func(context.Context) { f() })
-	}
-	labelled(calls)      // opens connections, which may have goroutines
+	group := leaktest.NewGroup()
+	group.Do(calls)      // opens connections, which may have goroutines
 	const tolerated = 30 // connections that were opened again; the calls were 200
 	time.Sleep(100 * time.Millisecond)
-	before, _ := goroutines(label)
-	labelled(calls)
+	before, _ := group.Count()
+	group.Do(calls)
 	var after int
 	var profile string
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if after, profile = goroutines(label); after <= before+tolerated {
+		if after, profile = group.Count(); after <= before+tolerated {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -127,22 +122,4 @@ func testNoGoroutineLeak(t *storeTest) {
 		}
 	}
 	t.Errorf("200 calls left %d goroutines, and as many calls before left %d: the store starts goroutines that do not end\n%s", after, before, profile)
-}
-
-const goroutineLabel = "assigntest"
-
-// goroutines returns how many goroutines have a label, and a profile of all goroutines.
-func goroutines(label string) (count int, profile string) {
-	var text strings.Builder
-	pprof.Lookup("goroutine").WriteTo(&text, 1)
-	marked := fmt.Sprintf("%q:%q", goroutineLabel, label)
-	for record := range strings.SplitSeq(text.String(), "\n\n") {
-		if strings.Contains(record, marked) {
-			var n int
-			record = record[strings.LastIndexByte(record[:strings.Index(record, " @ ")+1], '\n')+1:]
-			fmt.Sscan(record, &n)
-			count += n
-		}
-	}
-	return count, text.String()
 }
