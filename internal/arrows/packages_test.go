@@ -22,18 +22,19 @@ const module = "github.com/ringuid/ringuid/"
 var allowed = map[string][]string{
 	"bitsalloc":               nil,
 	"internal/safelog":        nil,
+	"internal/leaktest":       nil,
 	"internal/random":         nil,
 	"internal/lockedfile":     nil,
 	"internal/sqlstore":       nil,
 	"workerassign":            {"internal/lockedfile", "internal/random", "internal/safelog", "internal/sqlstore"},
-	"workerassign/assigntest": {"workerassign"},
+	"workerassign/assigntest": {"internal/leaktest", "workerassign"},
 	"ringbuffer":              {"internal/safelog"},
 	"internal/unitclock":      {"bitsalloc"},
 	"internal/leasing":        {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
 	"uid":                     {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
 	"uid/percpu":              {"uid"},
 	"segment":                 {"internal/lockedfile", "internal/safelog", "internal/sqlstore", "ringbuffer"},
-	"segment/segmenttest":     {"segment"},
+	"segment/segmenttest":     {"internal/leaktest", "segment"},
 }
 
 // Each package imports only packages that are below it, and the examples import no internal package.
