@@ -60,7 +60,7 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 		case !c.UnusedBefore.IsZero():
 			return old, fmt.Errorf("%w: %s: tag %q cannot be created by itself, because the pool of tags is missing (key %q): "+
 				"if no tag was ever used here, create one tag with a zero UnusedBefore; "+
-				"if the key was lost, call NewHistory, so that new tags skip what may have been handed out", segment.ErrNoTag, s, tag, s.tagPoolKey())
+				"if the key was lost, call NewHistory of a Store whose failover gap is greater than all that any tag has handed out, so that new tags skip that", segment.ErrNoTag, s, tag, s.tagPoolKey())
 		default:
 			next.pool = tagrecord.Pool{History: old.history}
 		}
