@@ -67,9 +67,12 @@ func (r Record) Take(req segment.Request, p Pool, gap int64) (Record, segment.Ra
 	switch {
 	case next < req.AtLeast:
 		return r, segment.Range{}, &segment.SetBackError{Tag: r.Tag, Counter: next, AtLeast: req.AtLeast}
-	case next > segment.MaxNumber:
+	case r.Next > segment.MaxNumber:
 		return r, segment.Range{}, fmt.Errorf("%w: the counter of tag %q has reached %d, the end of 63 bits: use another tag",
 			segment.ErrExhausted, r.Tag, r.Next)
+	case next > segment.MaxNumber:
+		return r, segment.Range{}, fmt.Errorf("%w: the counter of tag %q is %d, and the numbers behind it must be skipped up to the end of 63 bits, "+
+			"because the store may have lost writes: use another tag", segment.ErrExhausted, r.Tag, r.Next)
 	}
 	size := req.Size
 	if size == 0 {

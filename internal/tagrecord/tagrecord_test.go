@@ -3,6 +3,7 @@ package tagrecord
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,6 +158,19 @@ func TestSkip(t *testing.T) {
 		c.UnusedBefore = time.Time{}
 		if r, err = NewRecord("a", c, Pool{History: "h", Since: at, Skip: poolSkip}, 1000); err != nil || r.Next != 5 || r.Skip != poolSkip {
 			t.Errorf("a tag that is declared new is %+v, %v; want it to begin at 5", r, err)
+		}
+	}
+}
+
+// The error of a tag without numbers says whether it has handed them out.
+func TestExhaustedError(t *testing.T) {
+	for want, r := range map[string]Record{
+		"has reached 9223372036854775807, the end":                          {Tag: "a", Next: math.MaxInt64, Step: 1, History: "h"},
+		"is 9223372036854775800, and the numbers behind it must be skipped": {Tag: "a", Next: math.MaxInt64 - 7, Step: 1, History: "h"},
+	} {
+		_, _, err := r.Take(segment.Request{Tag: "a"}, Pool{History: "h2", Skip: 1000}, 1000)
+		if !errors.Is(err, segment.ErrExhausted) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want ErrExhausted with %q", err, want)
 		}
 	}
 }
