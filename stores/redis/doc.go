@@ -127,6 +127,8 @@
 //     times are promoted one after the other, the one that lags more first, then the second one must be promoted
 //     later than the first one by more than that difference; otherwise it leads to lower numbers, too. min-replicas-to-write 1 prevents most of these
 //     losses, because a new primary then hands out nothing before it has a replica.
+//   - a change whose former primary had a clock that was ahead counts as if it had happened at that time: until then
+//     tags that programs create begin beyond the gap, with no number twice.
 //   - a server without an append-only file may lose all since its last snapshot. Set appendonly yes.
 //   - FLUSHALL, a server that starts without its data, and a hash that was deleted: all tags are missing. Take
 //     returns an error that wraps segment.ErrNoTag, and so does CreateTag with an UnusedBefore, until somebody
