@@ -24,29 +24,31 @@ type record struct {
 	Description string `json:"description,omitempty"`
 	History     string `json:"history"`
 	Since       int64  `json:"since,omitempty"`
+	Skip        int64  `json:"skip,omitempty"`
 }
 
 // pool is the encoding of a Pool.
 type pool struct {
 	History string `json:"history"`
 	Since   int64  `json:"since,omitempty"`
+	Skip    int64  `json:"skip,omitempty"`
 }
 
 // Encode returns the text of the record, which is a JSON object. Times are rounded up to milliseconds.
 func (r Record) Encode() []byte {
-	return encode(record{r.Tag, r.Next, r.Step, r.Description, r.History, fromTime(r.Since)})
+	return encode(record{r.Tag, r.Next, r.Step, r.Description, r.History, fromTime(r.Since), r.Skip})
 }
 
 // Encode returns the text of the pool's record, which is a JSON object.
-func (p Pool) Encode() []byte { return encode(pool{p.History, fromTime(p.Since)}) }
+func (p Pool) Encode() []byte { return encode(pool{p.History, fromTime(p.Since), p.Skip}) }
 
 // DecodeRecord returns the record of a text, which must be that of the given tag. It accepts what Encode returns,
 // and spaces between the fields, so that an operator can raise a counter by hand. The error wraps
 // segment.ErrSource.
 func DecodeRecord(text []byte, tag string) (Record, error) {
-	d := parse(text, "tag", "next", "step", "description", "history", "since")
+	d := parse(text, "tag", "next", "step", "description", "history", "since", "skip")
 	r := Record{Tag: d.text("tag"), Next: d.number("next", 1, 1<<63-1), Step: d.number("step", 1, segment.MaxStep),
-		History: d.text("history"), Since: d.time("since")}
+		History: d.text("history"), Since: d.time("since"), Skip: d.skip()}
 	if d.has("description") {
 		r.Description = d.text("description")
 	}
@@ -61,8 +63,8 @@ func DecodeRecord(text []byte, tag string) (Record, error) {
 
 // DecodePool returns the pool's record of a text. The error wraps segment.ErrSource.
 func DecodePool(text []byte) (Pool, error) {
-	d := parse(text, "history", "since")
-	p := Pool{History: d.text("history"), Since: d.time("since")}
+	d := parse(text, "history", "since", "skip")
+	p := Pool{History: d.text("history"), Since: d.time("since"), Skip: d.skip()}
 	if d.err != nil {
 		return Pool{}, damaged("the record of the pool of tags", text, d.err)
 	}
@@ -154,6 +156,14 @@ func (f *fields) time(name string) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(f.number(name, 1, maxMillis)).UTC()
+}
+
+// skip returns the field of Skip, which may be missing: 0.
+func (f *fields) skip() int64 {
+	if _, exists := f.values["skip"]; !exists {
+		return 0
+	}
+	return f.number("skip", 1, 1<<63-1)
 }
 
 func fromTime(t time.Time) int64 {

@@ -15,7 +15,7 @@ func records() []Record {
 	at := time.UnixMilli(1_795_000_000_001).UTC()
 	return []Record{
 		{Tag: "orders", Next: 1, Step: 1, History: "h"},
-		{Tag: "日本/\"x\"<&>\u2028", Next: math.MaxInt64, Step: segment.MaxStep, Description: "a \\ \"b\"", History: "12ab.XYZ", Since: at},
+		{Tag: "日本/\"x\"<&>\u2028", Next: math.MaxInt64, Step: segment.MaxStep, Description: "a \\ \"b\"", History: "12ab.XYZ", Since: at, Skip: math.MaxInt64},
 		{Tag: "a", Next: 1 << 53, Step: 1000, Description: strings.Repeat("é", 256), History: "1", Since: time.UnixMilli(maxMillis).UTC()},
 	}
 }
@@ -26,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 		if got, err := DecodeRecord(want.Encode(), want.Tag); err != nil || got != want {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
-		p := Pool{want.History, want.Since}
+		p := Pool{want.History, want.Since, want.Skip}
 		if got, err := DecodePool(p.Encode()); err != nil || got != p {
 			t.Errorf("%+v, %v; want %+v", got, err, p)
 		}
@@ -39,8 +39,8 @@ func TestRoundTrip(t *testing.T) {
 
 // The texts are what operators see in the store, and what all versions of this package must be able to read.
 func TestTexts(t *testing.T) {
-	r := Record{Tag: "orders", Next: 1001, Step: 20, Description: "numbers of orders", History: "h", Since: time.UnixMilli(1_795_000_000_000).UTC()}
-	const want = `{"tag":"orders","next":1001,"step":20,"description":"numbers of orders","history":"h","since":1795000000000}`
+	r := Record{Tag: "orders", Next: 1001, Step: 20, Description: "numbers of orders", History: "h", Since: time.UnixMilli(1_795_000_000_000).UTC(), Skip: 3000}
+	const want = `{"tag":"orders","next":1001,"step":20,"description":"numbers of orders","history":"h","since":1795000000000,"skip":3000}`
 	if got := string(r.Encode()); got != want {
 		t.Errorf("the record is %s; want %s", got, want)
 	}
@@ -88,6 +88,8 @@ var damagedRecords = map[string]string{
 	"since text":         `{"tag":"a","next":5,"step":1,"history":"h","since":"2026"}`,
 	"since null":         `{"tag":"a","next":5,"step":1,"history":"h","since":null}`,
 	"description number": `{"tag":"a","next":5,"step":1,"history":"h","description":1}`,
+	"skip negative":      `{"tag":"a","next":5,"step":1,"history":"h","skip":-1}`,
+	"skip null":          `{"tag":"a","next":5,"step":1,"history":"h","skip":null}`,
 	"not UTF-8":          "{\"tag\":\"a\",\"next\":5,\"step\":1,\"history\":\"\xff\"}",
 }
 
@@ -98,7 +100,7 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want ErrSource", name, r, err)
 		}
 	}
-	for _, text := range []string{``, `{}`, `{"history":""}`, `{"history":"h","since":0}`, `{"history":"h","history":"h"}`, `{"History":"h"}`, `{"history":"h"}]`} {
+	for _, text := range []string{``, `{}`, `{"history":""}`, `{"history":"h","since":0}`, `{"history":"h","skip":-1}`, `{"history":"h","skip":"1"}`, `{"history":"h","history":"h"}`, `{"History":"h"}`, `{"history":"h"}]`} {
 		if p, err := DecodePool([]byte(text)); !errors.Is(err, segment.ErrSource) || p != (Pool{}) {
 			t.Errorf("pool %s: %+v, %v; want ErrSource", text, p, err)
 		}
@@ -115,7 +117,7 @@ func TestDamaged(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, r := range records() {
 		f.Add(r.Encode(), r.Tag)
-		f.Add(Pool{r.History, r.Since}.Encode(), "a")
+		f.Add(Pool{r.History, r.Since, r.Skip}.Encode(), "a")
 	}
 	for _, text := range damagedRecords {
 		f.Add([]byte(text), "a")

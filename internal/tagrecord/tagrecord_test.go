@@ -3,6 +3,7 @@ package tagrecord
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestTake(t *testing.T) {
 		at := time.UnixMilli(7).UTC()
 		r, p := Record{Tag: "a", Next: tt.next, Step: tt.step, Description: "d", History: "h"}, Pool{History: "h"}
 		if tt.newHistory {
-			p = Pool{History: "h2", Since: at}
+			p = Pool{History: "h2", Since: at, Skip: 1000}
 		}
 		after, got, err := r.Take(segment.Request{Tag: "a", Size: tt.size, AtLeast: tt.atLeast}, p, 1000)
 		if tt.err != nil {
@@ -46,7 +47,7 @@ func TestTake(t *testing.T) {
 			}
 			continue
 		}
-		want := Record{Tag: "a", Next: tt.first + tt.length, Step: tt.step, Description: "d", History: p.History, Since: p.Since}
+		want := Record{Tag: "a", Next: tt.first + tt.length, Step: tt.step, Description: "d", History: p.History, Since: p.Since, Skip: p.Skip}
 		if err != nil || got != (segment.Range{First: tt.first, Length: tt.length, Stride: 1, Step: tt.step}) || after != want {
 			t.Errorf("%+v: %+v, %+v, %v; want %+v", tt, after, got, err, want)
 		}
@@ -56,7 +57,7 @@ func TestTake(t *testing.T) {
 // The error of a counter that was set back has the numbers.
 func TestSetBackError(t *testing.T) {
 	r := Record{Tag: "a", Next: 100, Step: 1, History: "h"}
-	_, _, err := r.Take(segment.Request{Tag: "a", AtLeast: 2000}, Pool{History: "h2"}, 1000)
+	_, _, err := r.Take(segment.Request{Tag: "a", AtLeast: 2000}, Pool{History: "h2"}, 1000) // the pool was lost
 	var e *segment.SetBackError
 	if !errors.As(err, &e) || *e != (segment.SetBackError{Tag: "a", Counter: 1100, AtLeast: 2000}) {
 		t.Errorf("%#v", err)
@@ -72,14 +73,16 @@ func TestFollow(t *testing.T) {
 		now     time.Time
 		want    Pool
 	}{
-		{Pool{"h", time.Time{}}, "h", at(9), Pool{"h", time.Time{}}},
-		{Pool{"h", at(5)}, "h", at(9), Pool{"h", at(5)}},
-		{Pool{"h", at(5)}, "h2", at(9), Pool{"h2", at(9)}},
-		{Pool{"h", at(20)}, "h2", at(9), Pool{"h2", at(20)}},
-		{Pool{"h", time.Time{}}, "h2", at(9), Pool{"h2", at(9)}},
-		{Pool{}, "h", at(9), Pool{"h", at(9)}},
+		{Pool{"h", time.Time{}, 0}, "h", at(9), Pool{"h", time.Time{}, 0}},
+		{Pool{"h", at(5), 0}, "h", at(9), Pool{"h", at(5), 0}},
+		{Pool{"h", at(5), 70}, "h", at(9), Pool{"h", at(5), 70}},
+		{Pool{"h", at(5), 0}, "h2", at(9), Pool{"h2", at(9), 100}},
+		{Pool{"h", at(20), 70}, "h2", at(9), Pool{"h2", at(20), 170}},
+		{Pool{"h", time.Time{}, 0}, "h2", at(9), Pool{"h2", at(9), 100}},
+		{Pool{"h", at(5), math.MaxInt64 - 99}, "h2", at(9), Pool{"h2", at(9), math.MaxInt64}},
+		{Pool{}, "h", at(9), Pool{"h", at(9), 100}},
 	} {
-		if got := tt.old.Follow(tt.history, tt.now); got != tt.want {
+		if got := tt.old.Follow(tt.history, tt.now, 100); got != tt.want {
 			t.Errorf("%+v: %+v", tt, got)
 		}
 	}
@@ -108,15 +111,66 @@ func TestNewRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := NewRecord("a", c, Pool{"h", tt.since}, 1000)
+		got, err := NewRecord("a", c, Pool{"h", tt.since, 0}, 1000)
 		if tt.want == 0 {
 			if !errors.Is(err, segment.ErrExhausted) {
 				t.Errorf("%s: %+v, %v", tt.name, got, err)
 			}
 			continue
 		}
-		if want := (Record{"a", tt.want, 7, "d", "h", tt.since}); err != nil || got != want {
+		if want := (Record{"a", tt.want, 7, "d", "h", tt.since, 0}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, err, want)
+		}
+	}
+}
+
+// A tag skips the gaps of all changes since its last write, and a tag that may have been lost those of all changes.
+func TestSkip(t *testing.T) {
+	at := time.UnixMilli(1_795_000_000_000).UTC()
+	for _, tt := range []struct{ skip, poolSkip, want int64 }{
+		{0, 1000, 1000},
+		{0, 3000, 3000},
+		{2000, 3000, 1000},
+		{0, 0, 1000},                         // the pool was lost
+		{5000, 1000, 1000},                   // the pool was lost
+		{2000, 2700, 1000},                   // another process has a smaller gap
+		{0, math.MaxInt64, 0},                // exhausted
+		{math.MaxInt64, math.MaxInt64, 1000}, // the sum does not wrap
+	} {
+		p := Pool{History: "h2", Since: at, Skip: tt.poolSkip}
+		r, got, err := Record{Tag: "a", Next: 5, Step: 1, History: "h", Skip: tt.skip}.Take(segment.Request{Tag: "a"}, p, 1000)
+		if tt.want == 0 {
+			if !errors.Is(err, segment.ErrExhausted) {
+				t.Errorf("%+v: %+v, %v; want ErrExhausted", tt, got, err)
+			}
+			continue
+		}
+		if err != nil || got.First != 5+tt.want || r.Skip != tt.poolSkip {
+			t.Errorf("%+v: %+v, %+v, %v", tt, r, got, err)
+		}
+	}
+	for _, poolSkip := range []int64{0, 500, 1000, 7000} {
+		c := segment.TagConfig{Start: 5, Step: 1, UnusedBefore: at}
+		r, err := NewRecord("a", c, Pool{History: "h", Since: at, Skip: poolSkip}, 1000)
+		if err != nil || r.Next != 5+max(poolSkip, 1000) || r.Skip != poolSkip {
+			t.Errorf("a new tag is %+v, %v; want it to skip %d", r, err, max(poolSkip, 1000))
+		}
+		c.UnusedBefore = time.Time{}
+		if r, err = NewRecord("a", c, Pool{History: "h", Since: at, Skip: poolSkip}, 1000); err != nil || r.Next != 5 || r.Skip != poolSkip {
+			t.Errorf("a tag that is declared new is %+v, %v; want it to begin at 5", r, err)
+		}
+	}
+}
+
+// The error of a tag without numbers says whether it has handed them out.
+func TestExhaustedError(t *testing.T) {
+	for want, r := range map[string]Record{
+		"has reached 9223372036854775807, the end":                          {Tag: "a", Next: math.MaxInt64, Step: 1, History: "h"},
+		"is 9223372036854775800, and the numbers behind it must be skipped": {Tag: "a", Next: math.MaxInt64 - 7, Step: 1, History: "h"},
+	} {
+		_, _, err := r.Take(segment.Request{Tag: "a"}, Pool{History: "h2", Skip: 1000}, 1000)
+		if !errors.Is(err, segment.ErrExhausted) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want ErrExhausted with %q", err, want)
 		}
 	}
 }

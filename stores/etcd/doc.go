@@ -65,20 +65,32 @@
 // range, if it was reserved, is a gap.
 //
 // To raise a counter, an operator changes the field next in the JSON text. Never lower it.
+// Do it in a transaction that compares the value that was read (etcdctl txn), or while no process runs: what
+// processes take between the read and the put would be set back.
 //
 // Each tag and the pool of tags contain the history under which they were written last. If the present one is
 // another, the cluster may have lost Takes. Then a tag continues at its counter plus the gap of WithFailoverGap, and
-// records the new history in the same transaction. Numbers are not handed out twice if the gap is greater than what the
-// tag has handed out since the snapshot. A snapshot that is restored a second time has the same counter again, and the
-// same gap, so raise the counters then. A process that remembers a greater number than that, which is what
-// segment.Request.AtLeast is for, gets a *segment.SetBackError.
+// records the new history in the same transaction. If the history has changed several times since the tag's last write, it
+// skips the sum of the gaps. Numbers are not handed out twice if the gap is greater than what the tag has handed out
+// since the snapshot. A process that remembers a greater number than that, which is what segment.Request.AtLeast is for,
+// gets a *segment.SetBackError.
 //
-// A tag with a TagConfig.UnusedBefore begins at its start plus the gap if the history changed after that time, or
-// less than a minute before, because the clocks of the hosts differ. The time of the change is that of NewHistory, or
-// of the first call for a tag that noticed it, by the clock of its host. If the pool of tags is missing, because the
-// store is new or the snapshot is from before the first tag, such a tag is refused with segment.ErrNoTag. CreateTag
-// with a zero UnusedBefore declares the pool new. After a restored snapshot without a pool, call NewHistory instead:
-// then all tags with an UnusedBefore before that time begin beyond the gap.
+// If a snapshot is restored that does not contain the last change of the history, because the same one is restored a
+// second time, or an older one, the gap must also cover what was handed out after the first restore: it begins a gap
+// beyond the snapshot. So call NewHistory before any process reaches the cluster, of a Store with a greater gap, such as
+// twice the usual one the second time. The gap of the Store that notices the change first counts for all. The gap does not
+// grow with the time since the snapshot, as that of Redis does: snapshots are hours old, and the clocks of hosts and the
+// order of the snapshots are unknown, so that each such rule either leads to the same numbers in some order of
+// restores, or to gaps of billions.
+//
+// A tag with a TagConfig.UnusedBefore begins at its start plus the gaps of all changes since the pool exists, if the
+// history changed after that time, or less than a minute before, because the clocks of the hosts differ. The time of the
+// change is that of NewHistory, or of the first call for a tag that noticed it, by the clock of its host. If the pool of
+// tags is missing, because the store is new or the snapshot is from before the first tag, such a tag is refused with
+// segment.ErrNoTag. CreateTag with a zero UnusedBefore declares the pool new: then tags that processes create begin
+// at their starts. After a restored snapshot without a pool, call NewHistory instead, with a gap greater than all that any
+// tag has ever handed out, because all tags are missing: then all tags with an UnusedBefore before that time begin beyond
+// the gap.
 //
 // # Clock
 //

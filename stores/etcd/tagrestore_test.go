@@ -232,3 +232,65 @@ func TestTagWriteToRestoredSnapshot(t *testing.T) {
 		})
 	}
 }
+
+// Two snapshots are restored, of which the second one was taken after the first one was restored, but before a tag was used
+// again, or created. What was handed out in between is not handed out again.
+func TestTagRestoredTwice(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Start(t)
+	s := New(dial(t, server.Endpoint()), WithFailoverGap(5000))
+	takertest.Create(t, s)
+	if err := s.CreateTag(t.Context(), "other", segment.TagConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	day := segment.TagConfig{UnusedBefore: time.Now().Add(-time.Hour)}
+	takertest.Take(t, s, segment.Request{Tag: takertest.Tag})
+	server.Restore(server.Snapshot(), "second")
+	if _, err := eventually(t, s, segment.Request{Tag: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	snapshot := server.Snapshot()
+	for tag, want := range map[string]int64{takertest.Tag: 5021, "day": 5001} {
+		if tag == "day" {
+			if err := s.CreateTag(t.Context(), tag, day); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := takertest.Take(t, s, segment.Request{Tag: tag, Size: 100}); got.First != want {
+			t.Errorf("after the first restore: tag %q: %+v; want %d as its first number", tag, got, want)
+		}
+	}
+	server.Restore(snapshot, "third")
+	s = New(dial(t, server.Endpoint()), WithFailoverGap(5000))
+	for tag, want := range map[string]int64{takertest.Tag: 10_021, "day": 10_001} {
+		if tag == "day" {
+			if err := s.CreateTag(t.Context(), tag, day); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := eventually(t, s, segment.Request{Tag: tag}); err != nil || got.First != want {
+			t.Errorf("after the second restore: tag %q: %+v, %v; want %d as its first number", tag, got, err, want)
+		}
+	}
+}
+
+// One snapshot is restored twice. An operator who calls NewHistory with a greater gap than the first one makes all tags
+// continue beyond what was handed out after the first restore.
+func TestTagSameSnapshotTwice(t *testing.T) {
+	t.Parallel()
+	r := restoreTag(t, "another", WithFailoverGap(5000))
+	snapshot := r.server.Snapshot()
+	for n, gap := range []int64{5000, 10_000} {
+		if n > 0 {
+			r.server.Restore(snapshot, "third")
+			operator := New(dial(t, r.server.Endpoint()), WithFailoverGap(gap))
+			if err := operator.NewHistory(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := New(dial(t, r.server.Endpoint()), WithFailoverGap(5000))
+		if got := takertest.Take(t, s, segment.Request{Tag: takertest.Tag, Size: 4999}); got.First != 21+gap {
+			t.Errorf("restore %d: %+v; want %d as its first number", n+1, got, 21+gap)
+		}
+	}
+}

@@ -29,7 +29,11 @@ end
 if difference(maxCounter, start) - jump < 1 then
 	return {'exhausted', start, decimal(jump)}
 end
-for _, text in ipairs({'step:' .. tag, ARGV[4], 'skip:' .. tag, decimal(skip), 'next:' .. tag, start}) do
+-- The counter first, with one command for each sum: if the server refuses one, for example because the user lacks the
+-- right, there must be no tag that begins without the jump.
+redis.call('HINCRBY', KEYS[1], 'next:' .. tag, decimal(jump))
+redis.call('HINCRBY', KEYS[1], 'next:' .. tag, start)
+for _, text in ipairs({'step:' .. tag, ARGV[4], 'skip:' .. tag, decimal(skip)}) do
 	fields[#fields + 1] = text
 end
 if ARGV[5] ~= '' then
@@ -37,7 +41,4 @@ if ARGV[5] ~= '' then
 	fields[#fields + 1] = ARGV[5]
 end
 redis.call('HSET', KEYS[1], unpack(fields))
-if jump > 0 then
-	redis.call('HINCRBY', KEYS[1], 'next:' .. tag, decimal(jump))
-end
 return {'created'}

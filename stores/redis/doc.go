@@ -117,16 +117,24 @@
 //     Numbers repeat as soon as it has handed out a gap. If it is restarted, or a replica attaches to it, before it
 //     is fenced, it skips the gap too, and any range may repeat. Bound the time with min-replicas-to-write 1 and
 //     min-replicas-max-lag 10, and let it start as a replica only.
-//   - a second loss within milliseconds after the first one, of the record of the first one too: what was handed
-//     out between them, up to 100 numbers for each millisecond with the default gap, does not repeat, more may. The
-//     same is true if the two changes differ by nearly a multiple of 1000 s, or if the clock of the second server
-//     is that much behind that of the first. min-replicas-to-write 1 prevents most of these losses, because a new
-//     primary then hands out nothing before it has a replica.
+//   - a second loss soon after the first one, of the record of the first one too: what was handed out between them,
+//     up to 100 numbers for each millisecond with the default gap, does not repeat, more may. If the lost server had
+//     noticed several changes, because it was restarted for example, 10 s for each of them must have passed. Two
+//     changes that differ by nearly a multiple of 1000 s lead to nearly the same numbers; and if 1000 s after the
+//     last write that both servers have, or a multiple of that, lie between the two changes, the second one leads to
+//     lower numbers, and reaches those of the first one up to 100 gaps later. The clocks of the two servers
+//     must not differ by more than the time between the changes. If two replicas of one primary that lag by different
+//     times are promoted one after the other, the one that lags more first, then the second one must be promoted
+//     later than the first one by more than that difference; otherwise it leads to lower numbers, too. min-replicas-to-write 1 prevents most of these
+//     losses, because a new primary then hands out nothing before it has a replica.
+//   - a change whose former primary had a clock that was ahead counts as if it had happened at that time: until then
+//     tags that programs create begin beyond the gap, with no number twice.
 //   - a server without an append-only file may lose all since its last snapshot. Set appendonly yes.
 //   - FLUSHALL, a server that starts without its data, and a hash that was deleted: all tags are missing. Take
 //     returns an error that wraps segment.ErrNoTag, and so does CreateTag with an UnusedBefore, until somebody
 //     creates a tag without it. Whoever creates tags again declares that no number from their start on was handed
-//     out: choose the start accordingly.
+//     out: choose the start accordingly. Do so for all tags that existed: from the first one on, CreateTag with an
+//     UnusedBefore is accepted, and such a tag begins one gap behind its start, however much it had handed out.
 //   - a copy of the hash that is older (RESTORE, COPY, SWAPDB), or a counter that was lowered, does not change the
 //     history. Only processes that remember more notice it: Take returns a *segment.SetBackError, and changes
 //     nothing. So raise counters after restoring a backup, before processes reach the server.

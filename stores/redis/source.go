@@ -80,7 +80,9 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 // whose UnusedBefore is the zero time: a pool that is missing may have been lost, with its tags. If the history has
 // changed after UnusedBefore, or less than 35 s before, the tag may have existed: for so long a former primary may
 // have gone on creating tags. The tag then begins at Start plus what existing tags have skipped in this time
-// (WithFailoverGap). The creation of the pool counts as a change.
+// (WithFailoverGap). The creation of the pool counts as a change. UnusedBefore is compared with the servers' clocks: set
+// it earlier by as much as those and the caller's may differ. If the server refuses a part of the script, because the user
+// lacks a right, the tag may exist without a step: Take then returns an error that says so.
 func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) error {
 	if err := segment.CheckTag(tag); err != nil {
 		return err

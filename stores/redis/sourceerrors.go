@@ -55,7 +55,8 @@ func (s *Store) damagedTag(field, value string) error {
 func (s *Store) noTag(tag string, poolMissing bool) error {
 	if poolMissing {
 		return fmt.Errorf("%w: %q in %s: the pool is missing: the hash %q does not exist, because the pool is new, or because the server has lost it: "+
-			"create the tag beyond all numbers that were handed out, with a zero UnusedBefore", segment.ErrNoTag, tag, s, s.tagsKey)
+			"create the tag beyond all numbers that were handed out, with a zero UnusedBefore, and so each other tag that existed: "+
+			"one that a program creates by itself begins only one gap behind its start", segment.ErrNoTag, tag, s, s.tagsKey)
 	}
 	return fmt.Errorf("%w: %q in %s: create it first", segment.ErrNoTag, tag, s)
 }

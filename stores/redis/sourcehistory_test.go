@@ -153,7 +153,8 @@ func TestGapGrows(t *testing.T) {
 	next := take(t, s, segment.Request{Tag: "x"}).First + 10
 	offset := time.Duration(0)
 	for _, tt := range []struct{ step, counts time.Duration }{
-		{time.Minute, time.Minute}, {900 * time.Second, 900 * time.Second}, {1070 * time.Second, 70 * time.Second}, {-time.Hour, 0},
+		{time.Minute, time.Minute}, {900 * time.Second, 900 * time.Second}, {1070 * time.Second, 70 * time.Second},
+		{-8 * time.Second, 0}, {-time.Hour, 400 * time.Second},
 	} {
 		offset += tt.step
 		server.SetClock(offset)

@@ -57,8 +57,16 @@ if history ~= server and (gap > 0 or not history) then
 	-- What the server has lost was written after 'at'. Numbers that were handed out after an earlier change, of
 	-- which the server has lost the record too, are not reached, because that change was earlier, so it has skipped
 	-- less.
-	local elapsed = math.max(now - (tonumber(at or '') or now), 0) % 1000000
-	changes = (changes or '') .. ' ' .. decimal(now) .. '=' .. decimal(skip)
+	-- 'at' may be later than now, because clocks differ. Up to 10 s are no time. If it is more, the result must
+	-- still be greater for a later change: Lua's remainder of a negative number is positive, and rises with it.
+	local last = tonumber(at or '') or now
+	local elapsed = now - last
+	if elapsed < 0 and elapsed >= -10000 then
+		elapsed = 0
+	end
+	elapsed = elapsed % 1000000
+	-- The change was after 'at', even if the clock shows an earlier time.
+	changes = (changes or '') .. ' ' .. decimal(math.max(now, last)) .. '=' .. decimal(skip)
 	skip = skip + gap + math.floor(gap * elapsed / 10000)
 	local list = {}
 	for change in string.gmatch(changes, '%d+=%d+') do

@@ -69,20 +69,28 @@
 // half a second. So a tag serves some hundred Takes a second, however large their ranges are. Tags do not delay each
 // other. If a reply is lost, Take returns an error, and the range, if it was reserved, is a gap.
 //
-// To raise a counter, an operator sets the znode of the tag to a JSON text with a greater field next. Never lower it.
+// To raise a counter, an operator sets the znode of the tag to a JSON text with a greater field next. Never lower it. Give
+// the version that was read (set -v), or do it while no process runs: what processes take between the read and the write
+// would be set back.
 //
 // Each tag and the pool of tags contain the history under which they were written last. If the present one is another,
 // because an operator has called NewHistory, a tag continues at its counter plus the gap of WithFailoverGap, and records the
-// new history in the same multi. Numbers are not handed out twice if the gap is greater than what the tag has handed
-// out since the backup. A backup that is restored a second time has the same counter again, and the same gap, so raise the
-// counters then. A process that remembers a greater number than that, which is what segment.Request.AtLeast is for, gets a
+// new history in the same multi. If the history has changed several times since the tag's last write, it skips the sum of
+// the gaps. Numbers are not handed out twice if the gap is greater than what the tag has handed out since the backup. A
+// process that remembers a greater number than that, which is what segment.Request.AtLeast is for, gets a
 // *segment.SetBackError.
 //
-// A tag with a TagConfig.UnusedBefore begins at its start plus the gap if the history changed after that time, or less than
-// a minute before, because clocks differ. If the pool of tags is missing, because the store is new or the backup is
-// from before the first tag, such a tag is refused with segment.ErrNoTag. CreateTag with a zero UnusedBefore declares the
-// pool new. After a restored backup without a pool, call NewHistory instead: then all tags with an UnusedBefore before
-// that time begin beyond the gap.
+// If a backup is restored that does not contain the last change of the history, because the same one is restored a second
+// time, or an older one, the gap must also cover what was handed out after the first restore: it begins a gap beyond the
+// backup. So call NewHistory of a Store with a greater gap, such as twice the usual one the second time. The gap of the
+// Store that calls NewHistory counts for all.
+//
+// A tag with a TagConfig.UnusedBefore begins at its start plus the gaps of all changes since the pool exists, if the history
+// changed after that time, or less than a minute before, because clocks differ. If the pool of tags is missing, because the
+// store is new or the backup is from before the first tag, such a tag is refused with segment.ErrNoTag. CreateTag with a
+// zero UnusedBefore declares the pool new: then tags that processes create begin at their starts. After a restored backup
+// without a pool, call NewHistory instead, with a gap greater than all that any tag has ever handed out, because all tags are
+// missing: then all tags with an UnusedBefore before that time begin beyond the gap.
 //
 // # Clock
 //

@@ -28,7 +28,7 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 				return old, fmt.Errorf("%w: %s: tag %q: create it with CreateTag", segment.ErrNoTag, s, r.Tag)
 			}
 			next = old
-			next.pool = old.pool.Follow(old.history, old.now)
+			next.pool = old.pool.Follow(old.history, old.now, s.gap)
 			next.tag, taken, err = old.tag.Take(r, next.pool, s.gap)
 			return next, err
 		})
@@ -56,11 +56,11 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 			case old.tagExists:
 				return old, fmt.Errorf("%w: %s: tag %q", segment.ErrTagExists, s, tag)
 			case old.poolExists || old.hasTags:
-				next.pool = old.pool.Follow(old.history, old.now)
+				next.pool = old.pool.Follow(old.history, old.now, s.gap)
 			case !c.UnusedBefore.IsZero():
 				return old, fmt.Errorf("%w: %s: tag %q cannot be created by itself, because the pool of tags is missing (znode %q): "+
 					"if no tag was ever used here, create one tag with a zero UnusedBefore; "+
-					"if the znode was lost, call NewHistory, so that new tags skip what may have been handed out", segment.ErrNoTag, s, tag, s.tagPoolPath())
+					"if the znode was lost, call NewHistory of a Store whose failover gap is greater than all that any tag has handed out, so that new tags skip that", segment.ErrNoTag, s, tag, s.tagPoolPath())
 			default:
 				next.pool = tagrecord.Pool{History: old.history}
 			}

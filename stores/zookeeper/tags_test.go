@@ -197,6 +197,13 @@ func TestTagNewHistory(t *testing.T) {
 	if r := takertest.Take(t, s, segment.Request{Tag: takertest.Tag}); r.First != 1_000_001 {
 		t.Errorf("%+v; want 1,000,001 as its first number", r)
 	}
+	// A tag that was not used meanwhile skips the gaps of all changes.
+	for range 2 {
+		must(t, s.NewHistory(t.Context()))
+	}
+	if r := takertest.Take(t, s, segment.Request{Tag: takertest.Tag}); r.First != 3_000_021 {
+		t.Errorf("%+v; want 3,000,021 as its first number", r)
+	}
 }
 
 // Invalid options are errors of all methods.

@@ -84,7 +84,7 @@ func (s *Store) followTagPool(ctx context.Context) error {
 		} else if !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
-		next := old.Follow(history, now)
+		next := old.Follow(history, now, s.gap)
 		if next == old {
 			return nil
 		}
