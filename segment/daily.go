@@ -71,7 +71,7 @@ const (
 // NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day begins. It must be
 // the same in all processes, as the number of digits; it must not be time.Local, which depends on the host, unless that is UTC. NewDaily requests the
 // first ranges of the present day, and creates its tag if necessary. The source must be a Creator. Its errors are those of New. ctx
-// limits only NewDaily. The caller must call Close.
+// limits only NewDaily. The caller must call Close. On a Group, call CreateTag of the Group once before the first day: see Stripe.
 //
 // No range is longer than a hundredth of a day's numbers, whatever WithMaxStep says. A source that continues beyond a gap after a
 // failover, such as that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover.

@@ -18,6 +18,7 @@ func TestDailyOverflow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var clock testClock
 				g, stores := stripes(count)
+				create(t, g, "declared", segment.TagConfig{})
 				d, err := segment.NewDaily(t.Context(), g, "orders", digits, time.UTC, quietOption(), segment.WithDailyStep(4), segment.WithClock(clock.now))
 				if err != nil {
 					t.Fatal(err)
