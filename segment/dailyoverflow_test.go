@@ -76,3 +76,23 @@ func TestDailyBurst(t *testing.T) {
 		}
 	})
 }
+
+// A tag of a day that was created by hand, with the default step, is not used up by the first processes.
+func TestDailyTagByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		create(t, m, segment.DailyTag("orders", 2000, 1, 1), segment.TagConfig{Start: 1})
+		for p := range 20 {
+			d, err := segment.NewDaily(t.Context(), m, "orders", 3, time.UTC, quietOption())
+			if err != nil {
+				t.Fatalf("NewDaily of process %d: %v", p, err)
+			}
+			defer d.Close()
+			for range 25 {
+				if _, err := d.Next(); err != nil {
+					t.Fatalf("Next of process %d: %v", p, err)
+				}
+			}
+		}
+	})
+}
