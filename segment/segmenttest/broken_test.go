@@ -57,6 +57,12 @@ var brokenSources = []struct {
 	{name: "AtLeast ignored after the counter was set back", broken: brokenSource{onTake: changedRequest(func(r *segment.Request) { r.AtLeast = 0 })}, test: "SetBack", message: "is below AtLeast"},
 	{name: "AtLeast ignored after writes were lost", broken: brokenSource{onTake: changedRequest(func(r *segment.Request) { r.AtLeast = 0 })}, test: "WritesLostUnnoticed", message: "is below AtLeast"},
 	{name: "AtLeast off by one", broken: brokenSource{onTake: changedRequest(func(r *segment.Request) { r.AtLeast = max(r.AtLeast-1, 0) })}, test: "SetBack", message: "want the tag and AtLeast of the request"},
+	{name: "AtLeast compared as a floating-point number", broken: brokenSource{onTake: func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {
+		if c := m.Counter(r.Tag); r.AtLeast > c && float64(r.AtLeast) == float64(c) {
+			r.AtLeast = c
+		}
+		return m.Take(ctx, r)
+	}}, test: "AtLeast", message: "is below AtLeast"},
 	{name: "AtLeast compared after the raise", broken: brokenSource{onTake: checkedAfter}, test: "AtLeast", message: "returned the range"},
 	{name: "AtLeast compared after the raise, of a counter that was set back", broken: brokenSource{onTake: checkedAfter}, test: "SetBack", message: "changes nothing"},
 	{name: "AtLeast compared after the raise, of a store that lost writes", broken: brokenSource{onTake: checkedAfter}, test: "WritesLostUnnoticed", message: "changes nothing"},
