@@ -2,6 +2,7 @@ package segment_test
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,33 @@ import (
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
+
+// The tag that says which stripe a store is works with a real store: its counter stays where it is, and a second CreateTag repairs a
+// store in which it is missing.
+func TestStripeDeclaration(t *testing.T) {
+	file := segment.NewFile(filepath.Join(t.TempDir(), "numbers"))
+	create(t, file, segment.StripeTag("orders", 1, 3), segment.TagConfig{}) // by hand
+	stripe := segment.Stripe(1, 3, file)
+	tags := newTags(t, stripe, segment.WithCreate(segment.TagConfig{Step: 5}))
+	if v, err := tags.Next("orders"); err != nil || v%3 != 1 {
+		t.Errorf("Next of a tag that was created by hand = %d, %v", v, err)
+	}
+	if v, err := tags.Next("x"); !errors.Is(err, segment.ErrNoTag) {
+		t.Errorf("Next of another tag = %d, %v; want ErrNoTag", v, err)
+	}
+	if err := stripe.CreateTag(t.Context(), "orders", segment.TagConfig{}); !errors.Is(err, segment.ErrTagExists) {
+		t.Errorf("CreateTag of a tag that exists = %v, want ErrTagExists", err)
+	}
+	for _, tag := range []string{"y", "z"} {
+		if v, err := tags.Next(tag); err != nil || v%3 != 1 {
+			t.Errorf("Next of a new tag = %d, %v", v, err)
+		}
+	}
+	r, err := file.Take(t.Context(), segment.Request{Tag: segment.StripeTag("", 1, 3), Size: 1})
+	if err != nil || r.First != 1 {
+		t.Errorf("the tag that says which stripe the store is has the range %+v, %v; want 1 as its first number", r, err)
+	}
+}
 
 // Programs that create tags by themselves do not do so on stores that were exchanged, nor with another number of stripes: the
 // tag would begin again at its start, with numbers that were handed out.
