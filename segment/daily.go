@@ -71,9 +71,10 @@ const (
 // NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day begins. It must be
 // the same in all processes, as the number of digits; it must not be time.Local, which depends on the host, unless that is UTC. NewDaily requests the
 // first ranges of the present day, and creates its tag if necessary. The source must be a Creator. Its errors are those of New. ctx
-// limits only NewDaily. The caller must call Close.
+// limits only NewDaily. The caller must call Close. On a Group, call CreateTag of the Group once before the first day: see Stripe.
 //
-// No range is longer than a hundredth of a day's numbers, whatever WithMaxStep says. A source that continues beyond a gap after a
+// No range is longer than a hundredth of a day's numbers, or than the step of WithDailyStep if that is greater, whatever WithMaxStep and the
+// tag's own step say. A source that continues beyond a gap after a
 // failover, such as that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover.
 func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
 	cfg, err := newDailyConfig(opts)
@@ -99,7 +100,10 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 	}
 	d := &Daily{source: creator, tag: tag, digits: digits, scale: int64(math.Pow10(digits)), zone: zone, cfg: cfg, work: newBackground(),
 		opening: map[int64]*opening{}}
-	d.cfg.maxStep = min(d.cfg.maxStep, max(d.scale/100, 1)) // so that a burst does not use up the day
+	if d.cfg.step == 0 {
+		d.cfg.step = max(min(DefaultStep, d.scale/100), 1)
+	}
+	d.cfg.maxStep = max(min(d.cfg.maxStep, d.scale/100), d.cfg.step) // so that a burst does not use up the day
 	var cancel context.CancelFunc
 	d.ended, cancel = context.WithCancel(context.Background())
 	cancel()
@@ -148,13 +152,9 @@ func (d *Daily) now() (time.Time, error) {
 
 // open returns the Sequence of a day. It creates the tag of the day if it does not exist.
 func (d *Daily) open(ctx context.Context, of day) (*dailySequence, error) {
-	step := d.cfg.step
-	if step == 0 {
-		step = max(min(DefaultStep, d.scale/100), 1)
-	}
 	seq, err := newSequence(ctx, d.source, dailyTag(d.tag, of.date), d.cfg.config, func(p *provider) {
-		p.limit = d.scale
-		p.create = &TagConfig{Start: 1, Step: step, UnusedBefore: of.start.Add(-unusedBefore)}
+		p.limit, p.initial = d.scale, d.cfg.step // whatever step a tag has that was created by hand
+		p.create = &TagConfig{Start: 1, Step: d.cfg.step, UnusedBefore: of.start.Add(-unusedBefore)}
 	})
 	if err != nil {
 		return nil, err

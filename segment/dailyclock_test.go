@@ -1,6 +1,7 @@
 package segment_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -45,5 +46,35 @@ func TestDailyClockSet(t *testing.T) {
 		// A restart continues the present day.
 		d = newDaily(t, m, time.UTC, segment.WithClock(clock.now))
 		next(20000101)
+	})
+}
+
+// A day that was opened while the clock was wrong does not hinder the days before it.
+func TestDailyClockAheadForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var clock testClock
+		m := segmenttest.NewMemory()
+		d := newDaily(t, m, time.UTC, segment.WithClock(clock.now))
+		m.SetFaults(func(segmenttest.Op) segmenttest.Fault { time.Sleep(time.Second); return segmenttest.NoFault })
+		clock.offset.Store(int64(5 * 24 * time.Hour))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := d.NextContext(ctx); err == nil {
+			t.Error("NextContext did not wait")
+		}
+		clock.offset.Store(0)
+		time.Sleep(24*time.Hour - time.Second) // the next day is prepared
+		before := m.Writes()
+		time.Sleep(time.Second)
+		for want := int64(20000102_000001); want < 20000102_000004; want++ {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if v, err := d.NextContext(ctx); err != nil || v != want {
+				t.Errorf("NextContext = %d, %v; want %d", v, err, want)
+			}
+			cancel()
+		}
+		if after := m.Writes(); after != before {
+			t.Errorf("%d more requests after the day was prepared", after-before)
+		}
 	})
 }

@@ -44,8 +44,8 @@ func WithYesterday(d time.Duration) DailyOption {
 	})
 }
 
-// WithDailyStep sets the step of the tags that are created: 1 to MaxStep. The default is DefaultStep, or a hundredth of a day's
-// numbers if that is less.
+// WithDailyStep sets the step of the tags that are created, and the size of the first ranges of each day: 1 to MaxStep. The default is
+// DefaultStep, or a hundredth of a day's numbers if that is less.
 func WithDailyStep(n int64) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
 		if n < 1 || n > MaxStep {

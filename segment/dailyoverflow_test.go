@@ -18,6 +18,7 @@ func TestDailyOverflow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var clock testClock
 				g, stores := stripes(count)
+				create(t, g, "declared", segment.TagConfig{})
 				d, err := segment.NewDaily(t.Context(), g, "orders", digits, time.UTC, quietOption(), segment.WithDailyStep(4), segment.WithClock(clock.now))
 				if err != nil {
 					t.Fatal(err)
@@ -72,6 +73,26 @@ func TestDailyBurst(t *testing.T) {
 		synctest.Wait()
 		if c := m.Counter("orders.20000101"); c > 230_000 {
 			t.Errorf("after 200,000 numbers, the counter is %d", c)
+		}
+	})
+}
+
+// A tag of a day that was created by hand, with the default step, is not used up by the first processes.
+func TestDailyTagByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		create(t, m, segment.DailyTag("orders", 2000, 1, 1), segment.TagConfig{Start: 1})
+		for p := range 20 {
+			d, err := segment.NewDaily(t.Context(), m, "orders", 3, time.UTC, quietOption())
+			if err != nil {
+				t.Fatalf("NewDaily of process %d: %v", p, err)
+			}
+			defer d.Close()
+			for range 25 {
+				if _, err := d.Next(); err != nil {
+					t.Fatalf("Next of process %d: %v", p, err)
+				}
+			}
 		}
 	})
 }

@@ -108,6 +108,7 @@ func (d *Daily) startOpening(of day) (*opening, error) {
 // openDay opens a day as the next one.
 func (d *Daily) openDay(of day, o *opening) {
 	var s *dailySequence
+	var now time.Time
 	o.err = fmt.Errorf("%w: code of the source has ended the goroutine that opens a day", ErrSource) // if it does
 	defer func() {
 		o.failed()
@@ -115,8 +116,8 @@ func (d *Daily) openDay(of day, o *opening) {
 		d.mu.Lock()
 		if o.err == nil {
 			delete(d.opening, of.date)
-			// Not if a later day was opened meanwhile.
-			if d.work.ctx.Err() == nil && d.current.Load().date < of.date && (d.next == nil || d.next.date < of.date) {
+			// Not if a later day was opened meanwhile, unless the clock was wrong then: it would never be used.
+			if d.work.ctx.Err() == nil && d.current.Load().date < of.date && (d.next == nil || d.next.date < of.date || now.Before(d.next.start)) {
 				unused, d.next = d.next, s
 			}
 		}
@@ -126,7 +127,11 @@ func (d *Daily) openDay(of day, o *opening) {
 			unused.seq.closeFinally()
 		}
 	}()
-	s, o.err = d.open(d.work.ctx, of)
+	var err error
+	if s, err = d.open(d.work.ctx, of); err == nil {
+		now, err = d.now()
+	}
+	o.err = err
 }
 
 // prepareInterval is how often a Daily looks whether the next day begins soon: short, because the clock may be set.

@@ -18,13 +18,18 @@ type measurement struct {
 	requested      time.Time // when the first range of the present series was requested first
 	takenAtRequest uint64    // how many numbers had been taken then
 
-	left  int  // how many ranges of this series are still to come
-	begun bool // the first range of this series has arrived
+	left    int  // how many ranges of this series are still to come
+	begun   bool // the first range of this series has arrived
+	pending bool // a range was requested and has not arrived
 }
 
 // request is called when a range is requested, also when that is tried again.
 func (m *measurement) request(s ringbuffer.Stats) {
 	free := max(s.CapacityRuns-s.FillRuns, 1)
+	if m.pending && m.left > 0 {
+		m.begun = false // the series was interrupted, and goes on with the measurement from before
+	}
+	m.pending = true
 	switch {
 	case m.left == 0:
 		now := time.Now()
@@ -45,6 +50,7 @@ func (m *measurement) request(s ringbuffer.Stats) {
 // arrival is called when a range has arrived. known is false if there is no new rate.
 func (m *measurement) arrival(taken uint64) (rate float64, known bool) {
 	m.left--
+	m.pending = false
 	if m.begun {
 		return 0, false
 	}

@@ -61,3 +61,42 @@ func TestMeasurement(t *testing.T) {
 		request(2000, 0, time.Second, 1100)
 	})
 }
+
+// An outage that begins between two ranges of a series does not count either.
+func TestMeasurementOutageInSeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const capacity = 4
+		var m measurement
+		request := func(taken uint64, fill int) {
+			m.request(ringbuffer.Stats{Taken: taken, FillRuns: fill, CapacityRuns: capacity})
+		}
+		want := func(elapsed time.Duration, taken uint64) {
+			t.Helper()
+			if m.elapsed != elapsed || m.taken != taken {
+				t.Errorf("%d numbers in %v, want %d in %v", m.taken, m.elapsed, taken, elapsed)
+			}
+		}
+		for fill := range capacity { // New
+			request(0, fill)
+			m.arrival(0)
+		}
+		time.Sleep(10 * time.Second)
+		request(100, 2)
+		m.arrival(100)
+		for taken := uint64(101); taken <= 400; taken++ { // the second range of the series does not arrive
+			request(taken, max(3-int(taken)/100, 0))
+			want(10*time.Second, 100)
+			time.Sleep(12 * time.Second)
+		}
+		for fill := range capacity {
+			request(400, fill)
+			want(10*time.Second, 100)
+			if rate, known := m.arrival(400); known && rate != 10 {
+				t.Errorf("arrival = %v, want 10 or nothing", rate)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		request(600, 3)
+		want(10*time.Second, 200)
+	})
+}

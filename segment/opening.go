@@ -101,9 +101,7 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 				empty.Since = o.since
 			}
 			empty.Tries, empty.Cause = max(o.tries, empty.Tries+1), o.err
-			timer := time.NewTimer(time.Until(o.retryAt))
-			defer timer.Stop()
-			retry = timer.C
+			retry = time.After(time.Until(o.retryAt))
 		}
 		select {
 		case <-retry:

@@ -23,6 +23,7 @@ type provider struct {
 	ring    func() ringbuffer.Stats
 	turn    int        // the member to begin with
 	limit   int64      // all numbers are less than this; 0: no limit
+	initial int64      // the size of the first ranges, and no range is longer than maxStep then; 0: the tag's own step
 	create  *TagConfig // of a tag that a member does not have, if nothing was received from it; nil: it is not created
 
 	step     int64 // the tag's own step
@@ -74,7 +75,7 @@ func (p *provider) size() (size int64, err error) {
 	stats := p.ring()
 	p.measured.request(stats)
 	if stats.Taken == 0 {
-		return 0, nil // New fills the ring
+		return p.initial, nil // New fills the ring
 	}
 	returned := false
 	defer func() {
@@ -86,7 +87,11 @@ func (p *provider) size() (size int64, err error) {
 		}
 	}()
 	state := StepState{Step: p.step, Last: p.last, Elapsed: p.measured.elapsed, Taken: p.measured.taken, Capacity: p.cfg.capacity}
-	size = min(max(p.cfg.policy.Size(state), 1), max(p.cfg.maxStep, p.step))
+	greatest := p.cfg.maxStep
+	if p.initial == 0 {
+		greatest = max(greatest, p.step)
+	}
+	size = min(max(p.cfg.policy.Size(state), 1), greatest)
 	returned = true
 	return size, nil
 }

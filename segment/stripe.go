@@ -30,13 +30,17 @@ var _ Creator = (*Striped)(nil)
 //
 // The store needs a tag named StripeTag(tag, index, count), which CreateTag of the Striped or of its Group
 // creates. So a store at a wrong address, two stores that were exchanged, or another number of stripes than before is an
-// error that wraps ErrNoTag, and not a number twice.
+// error that wraps ErrNoTag, and not a number twice. A program that creates tags by itself (WithCreate, NewDaily) would create that tag
+// on the wrong store, too. So it is refused with ErrNoTag, until CreateTag was called once without UnusedBefore, for any tag: that
+// declares that each store is the stripe that it is for this Group. Call it by hand, not at each start of a program, because it
+// believes whatever the addresses are.
 //
 // To change the number of stripes, first retire the tags of all old stripes, without exception: in one atomic step each, such as a
 // transaction that locks the row, read the counter and set it to 9223372036854775807. If the store has no such step, stop all
 // processes that use the tags before: a range that one receives between the two would be handed out twice. Then
 // create the tags of the new stripes, with a Start of (greatest counter that was read + 1) × old count. Processes with the old
-// stripes use up what they have in memory, and get an error that wraps ErrExhausted then.
+// stripes use up what they have in memory, and get an error that wraps ErrExhausted then. If a program creates tags by itself, do that for
+// every tag that exists, before any program uses the new stripes.
 //
 // If an argument is invalid, Take and CreateTag return an error that wraps ErrOption.
 func Stripe(index, count int, src Source) *Striped {
@@ -108,6 +112,9 @@ func (s *Striped) Take(ctx context.Context, r Request) (Range, error) {
 }
 
 // CreateTag implements Creator. c.Start is a number of the tag, not of the stripe's counter. The source must be a Creator.
+//
+// Without c.UnusedBefore, it also creates the tag StripeTag("", index, count), which says that the store is this stripe. With it, as
+// for the tags of WithCreate and of a Daily, it returns an error that wraps ErrNoTag if the store does not say so.
 func (s *Striped) CreateTag(ctx context.Context, tag string, c TagConfig) error {
 	if err := s.check(); err != nil {
 		return err
@@ -122,6 +129,14 @@ func (s *Striped) CreateTag(ctx context.Context, tag string, c TagConfig) error 
 	creator, ok := s.source.(Creator)
 	if !ok {
 		return fmt.Errorf("%w: %s cannot create tags", ErrOption, s.source)
+	}
+	if c.UnusedBefore.IsZero() {
+		err = s.declare(ctx, creator)
+	} else {
+		err = s.checkDeclared(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	c.Start = max(s.quotient(c.Start), 1)
 	return creator.CreateTag(ctx, StripeTag(tag, int(s.index), int(s.count)), c)

@@ -152,3 +152,38 @@ func TestTagsOpenedAfterClose(t *testing.T) {
 		}
 	})
 }
+
+// Close with many tags whose source does not return takes no longer than with one.
+func TestTagsManyBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var down atomic.Bool
+		m := segmenttest.NewMemory()
+		tags, err := segment.NewTags(hookedSource{m, func(context.Context, segment.Request) error {
+			if down.Load() {
+				<-release
+			}
+			return nil
+		}}, quietOption(), segment.WithCreate(segment.TagConfig{Step: 2}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // the third number is of the second range, so another one is requested
+			for n := range 1000 {
+				if _, err := tags.Next(fmt.Sprint(n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			down.Store(true)
+		}
+		begin := time.Now()
+		if err := tags.Close(); !errors.Is(err, segment.ErrBusy) || time.Since(begin) > 3*segment.CloseTimeout {
+			t.Errorf("Close of 1000 tags whose source does not return = %v after %v, want ErrBusy after %v", err, time.Since(begin), segment.CloseTimeout)
+		}
+		close(release)
+		if err := tags.Close(); err != nil {
+			t.Errorf("Close again = %v", err)
+		}
+	})
+}

@@ -71,17 +71,27 @@ func (t *Tags) Close() error {
 	ended := t.work.close()
 	var busy atomic.Pointer[error]
 	var wg sync.WaitGroup
-	limit := make(chan struct{}, 64) // so many at a time, as each may wait for CloseTimeout
+	places := make(chan struct{}, 64) // for so many at a time, unless they wait for the source
+	limited := true
 	t.tags.Range(func(_, e any) bool {
 		s := e.(*tagEntry).seq.Load()
 		if s == nil {
 			return true
 		}
-		limit <- struct{}{}
+		if limited {
+			select {
+			case places <- struct{}{}:
+			case <-time.After(time.Second):
+				limited = false
+			}
+		}
 		wg.Go(func() {
-			defer func() { <-limit }()
 			if err := s.Close(); err != nil {
 				busy.Store(&err)
+			}
+			select {
+			case <-places:
+			default:
 			}
 		})
 		return true
@@ -94,7 +104,7 @@ func (t *Tags) Close() error {
 	}
 	// A tag that was being opened may have become open after the loop above.
 	t.tags.Range(func(_, e any) bool {
-		if s := e.(*tagEntry).seq.Load(); s != nil {
+		if s := e.(*tagEntry).seq.Load(); s != nil && !s.closed.Load() {
 			if err := s.Close(); err != nil {
 				busy.Store(&err)
 			}

@@ -58,6 +58,12 @@ var brokenSources = []struct {
 	{name: "AtLeast ignored after the counter was set back", broken: brokenSource{onTake: changedRequest(func(r *segment.Request) { r.AtLeast = 0 })}, test: "SetBack", message: "is below AtLeast"},
 	{name: "AtLeast ignored after writes were lost", broken: brokenSource{onTake: changedRequest(func(r *segment.Request) { r.AtLeast = 0 })}, test: "WritesLostUnnoticed", message: "is below AtLeast"},
 	{name: "AtLeast off by one", broken: brokenSource{onTake: changedRequest(func(r *segment.Request) { r.AtLeast = max(r.AtLeast-1, 0) })}, test: "SetBack", message: "want the tag and AtLeast of the request"},
+	{name: "AtLeast compared as a floating-point number", broken: brokenSource{onTake: func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {
+		if c := m.Counter(r.Tag); r.AtLeast > c && float64(r.AtLeast) == float64(c) {
+			r.AtLeast = c
+		}
+		return m.Take(ctx, r)
+	}}, test: "AtLeast", message: "is below AtLeast"},
 	{name: "AtLeast compared after the raise", broken: brokenSource{onTake: checkedAfter}, test: "AtLeast", message: "returned the range"},
 	{name: "AtLeast compared after the raise, of a counter that was set back", broken: brokenSource{onTake: checkedAfter}, test: "SetBack", message: "changes nothing"},
 	{name: "AtLeast compared after the raise, of a store that lost writes", broken: brokenSource{onTake: checkedAfter}, test: "WritesLostUnnoticed", message: "changes nothing"},
@@ -172,11 +178,13 @@ var brokenSources = []struct {
 	{name: "ranges returned again when the context has ended", broken: brokenSource{onTake: func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {
 		before := m.Counter(r.Tag)
 		got, err := m.Take(ctx, r)
-		time.Sleep(50 * time.Microsecond)
-		if err == nil && ctx.Err() != nil {
+		end, _ := ctx.Deadline()
+		if err == nil && m.name == "" && time.Until(end) < callTimeout/2 {
+			<-ctx.Done() // the other clients return ranges meanwhile
 			m.SetCounter(r.Tag, before)
-			err = ctx.Err()
+			return got, ctx.Err()
 		}
+		time.Sleep(time.Millisecond)
 		return got, err
 	}}, test: "ContextEndsDuringTakes", message: "twice|was set back"},
 	{name: "a goroutine for each call", broken: brokenSource{onTake: func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {

@@ -141,6 +141,18 @@ func testAtLeast(t *sourceTest) {
 		}
 		taken.add(got)
 	}
+	// Numbers beyond 2^53, which have no exact floating-point number.
+	for tag, start := range map[string]int64{"large": 1<<53 + 1, "larger": 1<<62 + 1, "largest": segment.MaxNumber - 100} {
+		t.create(tag, segment.TagConfig{Start: start, Step: 10})
+		for _, more := range []int64{1, 2, 50} {
+			if e := t.setBack(other, segment.Request{Tag: tag, AtLeast: start + more}); e.Counter != start {
+				t.Fatalf("a Take of a tag that starts at %d reported the counter %d", start, e.Counter)
+			}
+		}
+		if got := t.take(other, segment.Request{Tag: tag, AtLeast: start}); got.First != start {
+			t.Fatalf("the first range of a tag that starts at %d is %+v", start, got)
+		}
+	}
 	// Takes that are refused at the same time.
 	next := t.counter(t.source, "orders")
 	concurrently(8, func(n int) {
