@@ -158,10 +158,31 @@ func (a *tableAttempt) commit(ctx context.Context) error {
 			return err
 		}
 	}
+	if !a.d.isPostgres() {
+		return nil
+	}
+	if !a.inTransaction {
+		if err := a.checkCommitted(ctx); err != nil {
+			return err
+		}
+	}
 	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is durable:
 	// PostgreSQL does, while the commit waits for a synchronous standby.
-	if a.d.isPostgres() {
-		return ctx.Err()
+	return ctx.Err()
+}
+
+// errOpenTransaction is the error for a connection on which its last user has left a transaction open. What a Take wrote on it is
+// rolled back when the connection is closed.
+var errOpenTransaction = errors.New("the connection had an open transaction: code that uses the pool did not end it")
+
+// checkCommitted returns an error if the statement before, of PostgreSQL, has not committed, because it became part of a transaction
+// that was open already. It has a transaction ID then. lib/pq hands out such connections; pgx does not, since version 5.9.0.
+func (a *tableAttempt) checkCommitted(ctx context.Context) error {
+	a.waiting = "the check of the commit"
+	var open bool
+	err := a.conn.QueryRowContext(ctx, "SELECT txid_current_if_assigned() IS NOT NULL").Scan(&open)
+	if err == nil && open {
+		return errOpenTransaction
 	}
-	return nil
+	return err
 }

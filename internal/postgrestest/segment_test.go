@@ -223,3 +223,59 @@ func TestSegmentTableCollation(t *testing.T) {
 	}
 	wantTaken(t, source, segment.Request{Tag: "Orders", Size: 5}, 1, 5, 1000)
 }
+
+// A connection of the pool whose user has left a transaction open does not lead to a range that was never committed: another
+// session rolls it back, or the connection ends, and the numbers would be handed out a second time.
+func TestSegmentTableOpenTransaction(t *testing.T) {
+	s := postgrestest.Start(t)
+	for _, driver := range []string{"pgx", "postgres"} {
+		for name, statements := range map[string][]string{
+			"begin": {"BEGIN"}, "read": {"BEGIN", "SELECT 1"}, "write": {"BEGIN", "INSERT INTO other VALUES (1)"}, "failed": {"BEGIN", "SELECT 1/0"},
+			"repeatable read": {"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT max_id FROM leaf_alloc"}, "read only": {"BEGIN READ ONLY"},
+		} {
+			t.Run(driver+" "+name, func(t *testing.T) {
+				database, admin := segmentDatabase(t, s)
+				admin.MustExec("CREATE TABLE other (n INT)")
+				admin.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 10)")
+				db, err := sqlx.Open(driver, s.DSN("postgres", "", database))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				db.SetMaxOpenConns(1)
+				leave := func() {
+					for _, statement := range statements {
+						db.Exec(statement)
+					}
+				}
+				source := segment.NewTable(db)
+				leave()
+				for _, r := range []segment.Request{{Tag: "orders"}, {Tag: "orders", Size: 5}} {
+					leave()
+					got, err := source.Take(t.Context(), r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var counter int64
+					if err := admin.Get(&counter, "SELECT max_id FROM leaf_alloc"); err != nil || counter != got.First+got.Length {
+						t.Errorf("Take(%+v) = %+v, but max_id is %d, %v", r, got, counter, err)
+					}
+				}
+				admin.MustExec("UPDATE leaf_alloc SET max_id = $1", int64(math.MaxInt64-3))
+				leave()
+				wantTaken(t, source, segment.Request{Tag: "orders"}, math.MaxInt64-3, 3, 10)
+				var counter int64
+				if err := admin.Get(&counter, "SELECT max_id FROM leaf_alloc"); err != nil || counter != math.MaxInt64 {
+					t.Errorf("max_id is %d after the last Take, %v", counter, err)
+				}
+				leave()
+				if err := source.CreateTag(t.Context(), "new", segment.TagConfig{}); err != nil {
+					t.Error(err)
+				}
+				if err := admin.Get(&counter, "SELECT max_id FROM leaf_alloc WHERE biz_tag = 'new'"); err != nil || counter != 1 {
+					t.Errorf("max_id of the new tag is %d, %v", counter, err)
+				}
+			})
+		}
+	}
+}

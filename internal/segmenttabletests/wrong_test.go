@@ -136,6 +136,43 @@ func TestWrongTables(t *testing.T) {
 	})
 }
 
+// If the step changes with the UPDATE, by a trigger or because it is a generated column, the step that is read afterwards is not what
+// was added: numbers below the old max_id were handed out to others.
+func TestStepChangesWithUpdate(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		_, db := start(t).Database()
+		db.MustExec(leafScript)
+		db.MustExec("CREATE TRIGGER grow BEFORE UPDATE ON leaf_alloc FOR EACH ROW SET NEW.step = NEW.step * 2")
+		insertTag(db, "a", 1001, 10)
+		insertTag(db, "zero", 0, 10)
+		for _, tag := range []string{"a", "zero"} {
+			before := maxID(t, db, tag)
+			taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: tag})
+			if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes") {
+				t.Errorf("Take of %s = %+v, %v; want ErrSource", tag, taken, err)
+			}
+			if after := maxID(t, db, tag); after != before {
+				t.Errorf("max_id of %s was changed from %d to %d", tag, before, after)
+			}
+			// The step does not matter for a size of its own.
+			mustTake(t, segment.NewTable(db), segment.Request{Tag: tag, Size: 5}, rangeOf(before, 5, 20))
+		}
+	})
+}
+
+// A trigger that inserts into a table with AUTO_INCREMENT, and one that uses LAST_INSERT_ID, do not matter.
+func TestTriggerWithInsertID(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		_, db := start(t).Database()
+		db.MustExec(leafScript)
+		db.MustExec("CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, n BIGINT)")
+		db.MustExec("CREATE TRIGGER audits AFTER UPDATE ON leaf_alloc FOR EACH ROW INSERT INTO audit (n) VALUES (LAST_INSERT_ID(77))")
+		insertTag(db, "a", 1001, 10)
+		mustTake(t, segment.NewTable(db), segment.Request{Tag: "a"}, rangeOf(1001, 10, 10))
+		mustTake(t, segment.NewTable(db), segment.Request{Tag: "a", Size: 5}, rangeOf(1011, 5, 10))
+	})
+}
+
 // content returns all rows, or "" if there is no table.
 func content(db *sqlx.DB) string {
 	rows, err := db.Query("SELECT * FROM leaf_alloc ORDER BY 1")
