@@ -63,13 +63,13 @@ func (t *Table) takenRange(result raised, r Request) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	if result.counter != 0 && result.counter != counter {
-		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s is %d after it was set to %d: the table has no transactions, its column is too small, "+
-			"or a trigger changes it", ErrSource, r.Tag, t, counter, result.counter)
-	}
 	length := r.Size
 	if length == 0 {
 		length = step
+	}
+	if result.reported && counter-result.before != length {
+		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s was %d, and is %d after %d was added: the table has no transactions, the column is too small, "+
+			"a proxy splits the transaction, or a trigger changes it or step", ErrSource, r.Tag, t, result.before, counter, length)
 	}
 	taken := Range{First: counter - length, Length: length, Stride: 1, Step: step}
 	if taken.First < r.AtLeast || taken.First < 0 {
