@@ -30,7 +30,8 @@ func (a *tableAttempt) query(ctx context.Context, statement string, args ...any)
 	for rows.Next() {
 		var r tableRow
 		var tag []byte
-		into := []any{&tag, &r.maxID, &r.step, &r.rest}[:len(types)]
+		var ignored any
+		into := []any{&tag, &r.maxID, &r.step, &r.rest, &ignored}[:len(types)]
 		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}

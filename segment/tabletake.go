@@ -54,6 +54,16 @@ func (a *tableAttempt) takeLast(ctx context.Context, r Request, last Range) (Ran
 	case changed != 1:
 		return Range{}, a.refuse(ctx, errTableChanged)
 	}
+	a.waiting = "the row"
+	rows, err := a.d.read(ctx, a, r.Tag)
+	if err != nil {
+		return Range{}, err
+	}
+	if counter, _, err := a.t.values(rows, r.Tag); err != nil {
+		return Range{}, a.refuse(ctx, err)
+	} else if counter != maxCounter {
+		return Range{}, a.refuse(ctx, fmt.Errorf("%w: max_id of the tag %q in %s is %d after it was set to %d: a trigger changes it", ErrSource, r.Tag, a.t, counter, int64(maxCounter)))
+	}
 	return last, a.commit(ctx)
 }
 

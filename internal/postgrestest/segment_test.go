@@ -204,6 +204,25 @@ func TestSegmentTableWrong(t *testing.T) {
 	}
 }
 
+// A trigger that changes max_id or step is noticed, even if it leaves a number that looks right.
+func TestSegmentTableTriggers(t *testing.T) {
+	s := postgrestest.Start(t)
+	for _, body := range []string{"NEW.max_id = OLD.max_id;", "NEW.max_id = OLD.max_id + 5;", "NEW.step = NEW.step * 2;"} {
+		_, db := segmentDatabase(t, s)
+		db.MustExec("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN " + body + " RETURN NEW; END'")
+		db.MustExec("CREATE TRIGGER t BEFORE UPDATE ON leaf_alloc FOR EACH ROW EXECUTE FUNCTION f()")
+		db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('a', 1001, 10), ('last', $1, 10)", int64(math.MaxInt64-3))
+		taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "a"})
+		if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
+			t.Errorf("%s: Take() = %+v, %v; want ErrSource", body, taken, err)
+		}
+		taken, err = segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "last"})
+		if changesCounter := strings.Contains(body, "max_id"); errors.Is(err, segment.ErrSource) != changesCounter {
+			t.Errorf("%s: Take of the last numbers = %+v, %v", body, taken, err)
+		}
+	}
+}
+
 // A collation that does not distinguish tags: the row of another tag is never used.
 func TestSegmentTableCollation(t *testing.T) {
 	_, db := segmentDatabase(t, postgrestest.Start(t))

@@ -4,6 +4,7 @@ package segmenttabletests
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -167,6 +168,10 @@ func TestTriggerChangesCounter(t *testing.T) {
 		db.MustExec(leafScript)
 		db.MustExec("CREATE TRIGGER half BEFORE UPDATE ON leaf_alloc FOR EACH ROW SET NEW.max_id = OLD.max_id + 5")
 		insertTag(db, "a", 1001, 10)
+		insertTag(db, "last", int64(math.MaxInt64-7), 10)
+		if taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "last"}); !errors.Is(err, segment.ErrSource) {
+			t.Errorf("Take of the last numbers = %+v, %v; want ErrSource", taken, err)
+		}
 		for _, size := range []int64{0, 10} {
 			taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "a", Size: size})
 			if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
