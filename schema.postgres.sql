@@ -427,7 +427,7 @@ CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 --      one. If you do not know it, use a large one, for example a day's numbers. A margin that is too large is
 --      only a gap. A margin that is too small can lead to duplicate numbers.
 --
---       UPDATE leaf_alloc SET max_id = max_id + <margin> WHERE biz_tag > '';
+--       UPDATE leaf_alloc SET max_id = least(max_id, 9223372036854775807 - <margin>) + <margin> WHERE biz_tag > '';
 --
 --   3. A tag that was created after the backup is missing. Insert it with a max_id above all its numbers before
 --      services do, which would begin it again.

@@ -53,7 +53,7 @@ const (
 // this package or Leaf.
 //
 // On MySQL, MariaDB and TiDB, a Take is one transaction of four statements, none of which is prepared. On PostgreSQL it is
-// a single statement. The settings of the session and of the driver do not matter.
+// a single statement, and a second one that checks that the first one was committed. The settings of the session and of the driver do not matter.
 //
 // A Take fails after WithAttemptTimeout or when its context ends. Unless it is certain that nothing was written, it is not
 // tried again, and the numbers of a Take whose reply was lost are a gap. A transaction that the server has rolled back because

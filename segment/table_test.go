@@ -41,10 +41,10 @@ func newMockTable(t *testing.T, opts ...TableOption) (*Table, sqlmock.Sqlmock) {
 
 // The statements of a Take of the tag "a", whose numbers are literals.
 const (
-	mockUpdate = "UPDATE `leaf_alloc` SET max_id = LAST_INSERT_ID(max_id + step) WHERE biz_tag = _utf8mb4 X'61'" +
+	mockUpdate = "UPDATE `leaf_alloc` SET max_id = LAST_INSERT_ID(max_id + 1) + (step - 1) WHERE biz_tag = _utf8mb4 X'61'" +
 		" AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(_utf8mb4 X'61' AS BINARY) AND max_id >= 7" +
 		" AND CASE WHEN step BETWEEN 1 AND 1099511627776 THEN max_id <= 9223372036854775807 - step ELSE FALSE END"
-	mockSelect = "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step FROM `leaf_alloc` WHERE biz_tag = _utf8mb4 X'61'"
+	mockSelect = "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step, LAST_INSERT_ID() FROM `leaf_alloc` WHERE biz_tag = _utf8mb4 X'61'"
 )
 
 func expectUpdate(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
@@ -52,8 +52,9 @@ func expectUpdate(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
 	return m.ExpectExec(mockUpdate).WithoutArgs()
 }
 
+// mockRows returns the row after an UPDATE that has found 7 as max_id.
 func mockRows(maxID, step any) *sqlmock.Rows {
-	return sqlmock.NewRows([]string{"biz_tag", "max_id", "step"}).AddRow("a", maxID, step)
+	return sqlmock.NewRows([]string{"biz_tag", "max_id", "step", "before"}).AddRow("a", maxID, step, 8)
 }
 
 // A Take is one transaction with exactly these statements, and its range is Leaf's. A conflict that the server has rolled
@@ -66,7 +67,7 @@ func TestTableStatements(t *testing.T) {
 		expectUpdate(m).WillReturnError(conflict)
 		m.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
 		for n := range 2 {
-			expectUpdate(m).WillReturnResult(sqlmock.NewResult(17, 1))
+			expectUpdate(m).WillReturnResult(sqlmock.NewResult(0, 1))
 			m.ExpectQuery(mockSelect).WithoutArgs().WillReturnRows(mockRows(17, 10))
 			commit := m.ExpectExec("COMMIT AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
 			if n == 0 {
@@ -81,7 +82,7 @@ func TestTableStatements(t *testing.T) {
 	for _, lost := range []error{mysql.ErrInvalidConn, &mysql.MySQLError{Number: 1053}, errors.New("unknown")} {
 		synctest.Test(t, func(t *testing.T) {
 			table, m := newMockTable(t)
-			expectUpdate(m).WillReturnResult(sqlmock.NewResult(17, 1))
+			expectUpdate(m).WillReturnResult(sqlmock.NewResult(0, 1))
 			m.ExpectQuery(mockSelect).WillReturnRows(mockRows(17, 10))
 			m.ExpectExec("COMMIT AND NO CHAIN NO RELEASE").WillReturnError(lost)
 			if got, err := table.Take(context.Background(), r); err == nil || got != (Range{}) || !errors.Is(err, lost) {
@@ -94,13 +95,14 @@ func TestTableStatements(t *testing.T) {
 // If the row after the UPDATE is not what the UPDATE has set, the range is refused and rolled back.
 func TestTableReadsWhatItSet(t *testing.T) {
 	for name, rows := range map[string]*sqlmock.Rows{
-		"another counter": mockRows(27, 10), "too low": mockRows(16, 10), "two rows": mockRows(17, 10).AddRow("a", 17, 10),
-		"no row": sqlmock.NewRows([]string{"biz_tag", "max_id", "step"}), "text": mockRows("17", 10), "a fraction": mockRows(17.0, 10),
+		"another counter": mockRows(27, 10), "too low": mockRows(16, 10), "two rows": mockRows(17, 10).AddRow("a", 17, 10, 8),
+		"no row": sqlmock.NewRows([]string{"biz_tag", "max_id", "step", "before"}), "text": mockRows("17", 10), "a fraction": mockRows(17.0, 10),
 		"NULL": mockRows(17, nil), "step 0": mockRows(17, 0), "negative": mockRows(-17, 10),
+		"another step": mockRows(17, 20), "another session": sqlmock.NewRows([]string{"biz_tag", "max_id", "step", "before"}).AddRow("a", 17, 10, 0),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			table, m := newMockTable(t)
-			expectUpdate(m).WillReturnResult(sqlmock.NewResult(17, 1))
+			expectUpdate(m).WillReturnResult(sqlmock.NewResult(0, 1))
 			m.ExpectQuery(mockSelect).WillReturnRows(rows)
 			m.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
 			got, err := table.Take(context.Background(), Request{Tag: "a", AtLeast: 7})

@@ -45,9 +45,10 @@ type tableDialect interface {
 
 // raised is the result of raise.
 type raised struct {
-	rows    []tableRow
-	changed int64
-	counter int64 // what the statement set the counter to, as the server reported it apart from the rows; 0: not reported
+	rows     []tableRow
+	changed  int64
+	before   int64 // what the statement found as the counter, if that is known apart from the rows
+	reported bool  // whether before is known
 }
 
 // maxCounter is the greatest value of max_id: MaxNumber is the last number that is handed out.

@@ -48,6 +48,10 @@ func (t *Table) driverFailure(ctx context.Context, begin time.Time, a *tableAtte
 		}
 		return f
 	}
+	if errors.Is(err, errOpenTransaction) { // tryOnce closes the connection
+		f.advice, f.reconnect = "commit or roll back whatever begins a transaction, also with db.Exec(\"BEGIN\")", true
+		return f
+	}
 	action, advice := sqlstore.Classify(err, tableAdvice())
 	f.advice = advice
 	var server *mysql.MySQLError

@@ -55,17 +55,18 @@ func (d mysqlTable) whereTag(tag string) string {
 	return "biz_tag = " + literal + " AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(" + literal + " AS BINARY)"
 }
 
-// raise implements tableDialect. LAST_INSERT_ID(x) is x, which the server also reports in its reply. So a table whose rows
-// are changed by others between UPDATE and SELECT is noticed, and a trigger that changes max_id.
+// raise implements tableDialect. LAST_INSERT_ID(x) is x, which the session keeps for LAST_INSERT_ID(). So a table whose rows
+// are changed by others between UPDATE and SELECT is noticed, a trigger that changes max_id or step, a step that is generated,
+// and a proxy that sends the SELECT to another server. The reply to the UPDATE does not have the value if there is a trigger.
 func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
 	added, fits := "step", fmt.Sprintf("CASE WHEN step BETWEEN 1 AND %d THEN max_id <= %d - step ELSE FALSE END", int64(MaxStep), int64(maxCounter))
 	if r.Size > 0 {
 		added = strconv.FormatInt(r.Size, 10)
 		fits = fmt.Sprintf("step BETWEEN 1 AND %d AND max_id <= %d", int64(MaxStep), maxCounter-r.Size)
 	}
-	counter := "LAST_INSERT_ID(max_id + " + added + ")"
+	counter, before := "LAST_INSERT_ID(max_id + 1) + ("+added+" - 1)", ", LAST_INSERT_ID()"
 	if d.isTiDB {
-		counter = "max_id + " + added
+		counter, before = "max_id + "+added, ""
 	}
 	if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
 		return result, err
@@ -79,12 +80,14 @@ func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (resu
 	if result.changed, err = update.RowsAffected(); err != nil {
 		return result, err
 	}
-	if result.changed > 0 && !d.isTiDB {
-		if result.counter, err = update.LastInsertId(); err != nil {
-			return result, err
+	result.rows, err = a.query(ctx, d.selectRows(a, r.Tag, before))
+	if len(result.rows) == 1 && !d.isTiDB {
+		kept, ok := integer(result.rows[0].rest)
+		result.before, result.reported = kept-1, true
+		if !ok {
+			result.before = -1
 		}
 	}
-	result.rows, err = d.read(ctx, a, r.Tag)
 	return result, err
 }
 
@@ -111,11 +114,12 @@ func (d mysqlTable) insert(ctx context.Context, a *tableAttempt, tag string, c T
 
 // read implements tableDialect.
 func (d mysqlTable) read(ctx context.Context, a *tableAttempt, tag string) ([]tableRow, error) {
-	return a.query(ctx, d.selectRows(a, tag))
+	return a.query(ctx, d.selectRows(a, tag, ""))
 }
 
-func (d mysqlTable) selectRows(a *tableAttempt, tag string) string {
-	return "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step FROM " + a.quoted + " WHERE biz_tag = " + sqlstore.MySQLText(tag)
+// selectRows returns a statement that reads the rows of a tag, and more, which begins with a comma.
+func (d mysqlTable) selectRows(a *tableAttempt, tag, more string) string {
+	return "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step" + more + " FROM " + a.quoted + " WHERE biz_tag = " + sqlstore.MySQLText(tag)
 }
 
 // synchronize implements tableDialect.
@@ -128,7 +132,7 @@ func (d mysqlTable) synchronize(ctx context.Context, a *tableAttempt, tag string
 	if err != nil || !sqlstore.IsOn(settings["wsrep_on"]) {
 		return false, err
 	}
-	statement := d.selectRows(a, tag)
+	statement := d.selectRows(a, tag, "")
 	if d.isMariaDB {
 		statement = "SET STATEMENT wsrep_sync_wait = 1 FOR " + statement
 	} else {

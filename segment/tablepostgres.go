@@ -31,6 +31,9 @@ const wherePostgresTag = `biz_tag = $1 AND CAST(biz_tag AS text) COLLATE "C" = C
 // raise implements tableDialect. It is a single statement, which commits, so that a process that is paused in between holds
 // no lock. After a conflict, which happens at other isolation levels than READ COMMITTED, it is part of a transaction.
 //
+// The row is read and locked before it is updated, so that a trigger that changes max_id or step is noticed, and a step that is
+// generated: RETURNING returns what triggers have made of the row.
+//
 // synchronous_commit is set to on if it is off: otherwise the server acknowledges what it may lose.
 func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
 	if a.conflicts > 0 {
@@ -47,12 +50,16 @@ func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (r
 		fits = fmt.Sprintf("step BETWEEN 1 AND %d AND max_id <= %d - CAST($3 AS bigint)", int64(MaxStep), int64(maxCounter))
 		args = append(args, r.Size)
 	}
+	where := " WHERE " + wherePostgresTag + " AND max_id >= CAST($2 AS bigint) AND " + fits
 	a.waiting = "the update"
 	result.rows, err = a.query(ctx, "UPDATE "+a.quoted+" SET max_id = max_id + "+added+", update_time = CURRENT_TIMESTAMP"+
-		" WHERE "+wherePostgresTag+" AND max_id >= CAST($2 AS bigint) AND "+fits+
-		" RETURNING CAST(biz_tag AS text), max_id, step, "+sqlstore.WaitForCommit, args...)
+		" FROM (SELECT biz_tag AS found_tag, max_id AS found FROM "+a.quoted+where+" FOR UPDATE) AS before"+where+" AND biz_tag = found_tag"+
+		" RETURNING CAST(biz_tag AS text), max_id, step, found, "+sqlstore.WaitForCommit, args...)
 	if err != nil {
 		return result, err
+	}
+	if len(result.rows) == 1 {
+		result.before, result.reported = integer(result.rows[0].rest)
 	}
 	a.unknown = false // the server has answered
 	if result.changed = int64(len(result.rows)); result.changed > 0 {

@@ -12,6 +12,7 @@ type tableRow struct {
 	maxID, step  any // as the driver returns them
 	maxIDType    string
 	stepTypeName string
+	rest         any // the fourth column, if there is one
 }
 
 // query executes a statement that returns rows, whose first columns are biz_tag, max_id and step.
@@ -29,8 +30,8 @@ func (a *tableAttempt) query(ctx context.Context, statement string, args ...any)
 	for rows.Next() {
 		var r tableRow
 		var tag []byte
-		var rest any
-		into := []any{&tag, &r.maxID, &r.step, &rest}[:len(types)]
+		var ignored any
+		into := []any{&tag, &r.maxID, &r.step, &r.rest, &ignored}[:len(types)]
 		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}

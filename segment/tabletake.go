@@ -54,6 +54,16 @@ func (a *tableAttempt) takeLast(ctx context.Context, r Request, last Range) (Ran
 	case changed != 1:
 		return Range{}, a.refuse(ctx, errTableChanged)
 	}
+	a.waiting = "the row"
+	rows, err := a.d.read(ctx, a, r.Tag)
+	if err != nil {
+		return Range{}, err
+	}
+	if counter, _, err := a.t.values(rows, r.Tag); err != nil {
+		return Range{}, a.refuse(ctx, err)
+	} else if counter != maxCounter {
+		return Range{}, a.refuse(ctx, fmt.Errorf("%w: max_id of the tag %q in %s is %d after it was set to %d: a trigger changes it", ErrSource, r.Tag, a.t, counter, int64(maxCounter)))
+	}
 	return last, a.commit(ctx)
 }
 
@@ -63,13 +73,13 @@ func (t *Table) takenRange(result raised, r Request) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	if result.counter != 0 && result.counter != counter {
-		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s is %d after it was set to %d: the table has no transactions, its column is too small, "+
-			"or a trigger changes it", ErrSource, r.Tag, t, counter, result.counter)
-	}
 	length := r.Size
 	if length == 0 {
 		length = step
+	}
+	if result.reported && counter-result.before != length {
+		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s was %d, and is %d after %d was added: the table has no transactions, the column is too small, "+
+			"a proxy splits the transaction, or a trigger changes it or step", ErrSource, r.Tag, t, result.before, counter, length)
 	}
 	taken := Range{First: counter - length, Length: length, Stride: 1, Step: step}
 	if taken.First < r.AtLeast || taken.First < 0 {
@@ -158,10 +168,31 @@ func (a *tableAttempt) commit(ctx context.Context) error {
 			return err
 		}
 	}
+	if !a.d.isPostgres() {
+		return nil
+	}
+	if !a.inTransaction {
+		if err := a.checkCommitted(ctx); err != nil {
+			return err
+		}
+	}
 	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is durable:
 	// PostgreSQL does, while the commit waits for a synchronous standby.
-	if a.d.isPostgres() {
-		return ctx.Err()
+	return ctx.Err()
+}
+
+// errOpenTransaction is the error for a connection on which its last user has left a transaction open. What a Take wrote on it is
+// rolled back when the connection is closed.
+var errOpenTransaction = errors.New("the connection had an open transaction: code that uses the pool did not end it")
+
+// checkCommitted returns an error if the statement before, of PostgreSQL, has not committed, because it became part of a transaction
+// that was open already. It has a transaction ID then. lib/pq hands out such connections; pgx does not, since version 5.9.0.
+func (a *tableAttempt) checkCommitted(ctx context.Context) error {
+	a.waiting = "the check of the commit"
+	var open bool
+	err := a.conn.QueryRowContext(ctx, "SELECT txid_current_if_assigned() IS NOT NULL").Scan(&open)
+	if err == nil && open {
+		return errOpenTransaction
 	}
-	return nil
+	return err
 }

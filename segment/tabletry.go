@@ -20,6 +20,7 @@ type tableAttempt struct {
 
 	waiting       string // what the attempt waits for at present
 	mayWait       bool   // whether it may wait for a lock
+	executing     bool   // whether exec executes a statement
 	inTransaction bool   // on PostgreSQL, whether a transaction is open
 	unknown       bool   // whether a statement was sent that may have written something durable
 }
@@ -74,8 +75,11 @@ func (t *Table) tryOnce(ctx context.Context, conflicts int, f func(context.Conte
 		if v := recover(); v != nil {
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
 			failed = &tableFailure{err: err, advice: tableAdvice().Unknown}
-			if a.conn != nil {
+			switch {
+			case a.conn != nil && a.executing:
 				sqlstore.DiscardConn(a.conn)
+			case a.conn != nil:
+				sqlstore.AbandonConn(a.conn)
 			}
 		}
 	}()
@@ -87,8 +91,15 @@ func (t *Table) tryOnce(ctx context.Context, conflicts int, f func(context.Conte
 		return t.driverFailure(attemptCtx, begin, a, err)
 	}
 	a.conn = conn
-	defer conn.Close()
-	if err = a.prepare(attemptCtx); err == nil {
+	failed = t.useConn(attemptCtx, begin, a, f)
+	conn.Close() // not after a panic
+	return failed
+}
+
+// useConn is the part of tryOnce with a connection.
+func (t *Table) useConn(attemptCtx context.Context, begin time.Time, a *tableAttempt, f func(context.Context, *tableAttempt) error) *tableFailure {
+	err := a.prepare(attemptCtx)
+	if err == nil {
 		err = f(attemptCtx, a)
 	}
 	if err == nil {
@@ -97,9 +108,9 @@ func (t *Table) tryOnce(ctx context.Context, conflicts int, f func(context.Conte
 	if own := (ownError{}); errors.As(err, &own) {
 		return &tableFailure{err: own.error, isOwn: true}
 	}
-	failed = t.driverFailure(attemptCtx, begin, a, err)
+	failed := t.driverFailure(attemptCtx, begin, a, err)
 	if action, _ := sqlstore.Classify(err, tableAdvice()); attemptCtx.Err() != nil || action == sqlstore.Reconnect || !sqlstore.IsServerError(err) {
-		sqlstore.DiscardConn(conn)
+		sqlstore.DiscardConn(a.conn)
 	} else {
 		a.rollback(attemptCtx)
 	}
@@ -142,8 +153,10 @@ func (a *tableAttempt) prepare(ctx context.Context) error {
 
 // exec executes a statement that has no result.
 func (a *tableAttempt) exec(ctx context.Context, waiting, statement string, args ...any) (sql.Result, error) {
-	a.waiting = waiting
-	return a.conn.ExecContext(ctx, statement, args...)
+	a.waiting, a.executing = waiting, true
+	result, err := a.conn.ExecContext(ctx, statement, args...)
+	a.executing = false // not after a panic
+	return result, err
 }
 
 // rollback ends a transaction that is not to be committed. If that fails, the connection is discarded.

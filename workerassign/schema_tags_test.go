@@ -120,7 +120,7 @@ func TestSchemaTagFailover(t *testing.T) {
 	primary := mariadbtest.Start(t, mariadbtest.PrimaryFlags()...)
 	db := createIDsDatabase(t, primary)
 	mariadbtest.RunScript(t, db, schemaScript(t))
-	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10)")
+	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10), ('retired', 9223372036854775807, 10)")
 	db.MustExec("CREATE TABLE shop (number BIGINT)")
 	replica := primary.Replica()
 	wantRange(t, db, segment.Request{Tag: "orders"}, 1, 100)
@@ -143,7 +143,7 @@ func TestSchemaTagFailover(t *testing.T) {
 	}
 	admin.MustExec("SET GLOBAL sql_safe_updates = 1")
 	admin.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = GREATEST", "<greatest number>", greatest))
-	admin.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = max_id"))
+	admin.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = LEAST"))
 	admin.MustExec("SET GLOBAL read_only = 0")
 	wantRange(t, admin, segment.Request{Tag: "orders", AtLeast: 201}, 1151, 100)
 	wantRange(t, admin, segment.Request{Tag: "others"}, 1001, 10)

@@ -37,8 +37,12 @@ func (t *slotTable) try(ctx context.Context, f func(context.Context, *sql.Conn, 
 
 // tryOnce is one attempt of try.
 func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Conn, dialect) error) (failed *slotFailure) {
+	var conn *sql.Conn
 	defer func() {
 		if v := recover(); v != nil {
+			if conn != nil {
+				sqlstore.AbandonConn(conn)
+			}
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
 			failed = &slotFailure{failure: failure{err: err, action: sqlstore.Stop, advice: adviceUnknown}}
 		}
@@ -46,7 +50,7 @@ func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Co
 	begin := time.Now()
 	callCtx, cancel := context.WithTimeout(ctx, slotCallTimeout)
 	defer cancel()
-	conn, err := t.db.Conn(callCtx)
+	c, err := t.db.Conn(callCtx)
 	if err != nil {
 		f := t.classify(callCtx, begin, nil, err)
 		f.refused = true
@@ -55,17 +59,16 @@ func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Co
 		}
 		return &f
 	}
-	clean := false
-	defer func() { discardUnless(clean, conn) }()
+	conn = c
 	d, err := t.detect(callCtx, conn)
 	if err == nil {
 		err = f(callCtx, conn, d)
 	}
+	discardUnless(err == nil, conn) // not after a panic
 	if err != nil {
 		f := t.classify(callCtx, begin, d, err)
 		return &f
 	}
-	clean = true
 	return nil
 }
 

@@ -86,7 +86,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 func TestSchemaTagFailover(t *testing.T) {
 	primary := postgrestest.Start(t)
 	db := idsDatabase(t, primary)
-	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10)")
+	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10), ('retired', 9223372036854775807, 10)")
 	db.MustExec("CREATE TABLE shop (number BIGINT)")
 	db.MustExec("INSERT INTO shop VALUES (100), (150)")
 	standby := primary.Standby()
@@ -111,7 +111,7 @@ func TestSchemaTagFailover(t *testing.T) {
 		t.Fatal(greatest, err)
 	}
 	promoted.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = greatest"))
-	promoted.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = max_id"))
+	promoted.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = least"))
 	wantTaken(t, source, segment.Request{Tag: "orders", AtLeast: 201}, 1151, 100, 100)
 	wantTaken(t, source, segment.Request{Tag: "others"}, 1001, 10, 10)
 }

@@ -204,6 +204,25 @@ func TestSegmentTableWrong(t *testing.T) {
 	}
 }
 
+// A trigger that changes max_id or step is noticed, even if it leaves a number that looks right.
+func TestSegmentTableTriggers(t *testing.T) {
+	s := postgrestest.Start(t)
+	for _, body := range []string{"NEW.max_id = OLD.max_id;", "NEW.max_id = OLD.max_id + 5;", "NEW.step = NEW.step * 2;"} {
+		_, db := segmentDatabase(t, s)
+		db.MustExec("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN " + body + " RETURN NEW; END'")
+		db.MustExec("CREATE TRIGGER t BEFORE UPDATE ON leaf_alloc FOR EACH ROW EXECUTE FUNCTION f()")
+		db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('a', 1001, 10), ('last', $1, 10)", int64(math.MaxInt64-3))
+		taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "a"})
+		if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
+			t.Errorf("%s: Take() = %+v, %v; want ErrSource", body, taken, err)
+		}
+		taken, err = segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "last"})
+		if changesCounter := strings.Contains(body, "max_id"); errors.Is(err, segment.ErrSource) != changesCounter {
+			t.Errorf("%s: Take of the last numbers = %+v, %v", body, taken, err)
+		}
+	}
+}
+
 // A collation that does not distinguish tags: the row of another tag is never used.
 func TestSegmentTableCollation(t *testing.T) {
 	_, db := segmentDatabase(t, postgrestest.Start(t))
@@ -222,4 +241,60 @@ func TestSegmentTableCollation(t *testing.T) {
 		t.Errorf("CreateTag() = %v, want ErrTag", err)
 	}
 	wantTaken(t, source, segment.Request{Tag: "Orders", Size: 5}, 1, 5, 1000)
+}
+
+// A connection of the pool whose user has left a transaction open does not lead to a range that was never committed: another
+// session rolls it back, or the connection ends, and the numbers would be handed out a second time.
+func TestSegmentTableOpenTransaction(t *testing.T) {
+	s := postgrestest.Start(t)
+	for _, driver := range []string{"pgx", "postgres"} {
+		for name, statements := range map[string][]string{
+			"begin": {"BEGIN"}, "read": {"BEGIN", "SELECT 1"}, "write": {"BEGIN", "INSERT INTO other VALUES (1)"}, "failed": {"BEGIN", "SELECT 1/0"},
+			"repeatable read": {"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT max_id FROM leaf_alloc"}, "read only": {"BEGIN READ ONLY"},
+		} {
+			t.Run(driver+" "+name, func(t *testing.T) {
+				database, admin := segmentDatabase(t, s)
+				admin.MustExec("CREATE TABLE other (n INT)")
+				admin.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 10)")
+				db, err := sqlx.Open(driver, s.DSN("postgres", "", database))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				db.SetMaxOpenConns(1)
+				leave := func() {
+					for _, statement := range statements {
+						db.Exec(statement)
+					}
+				}
+				source := segment.NewTable(db)
+				leave()
+				for _, r := range []segment.Request{{Tag: "orders"}, {Tag: "orders", Size: 5}} {
+					leave()
+					got, err := source.Take(t.Context(), r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var counter int64
+					if err := admin.Get(&counter, "SELECT max_id FROM leaf_alloc"); err != nil || counter != got.First+got.Length {
+						t.Errorf("Take(%+v) = %+v, but max_id is %d, %v", r, got, counter, err)
+					}
+				}
+				admin.MustExec("UPDATE leaf_alloc SET max_id = $1", int64(math.MaxInt64-3))
+				leave()
+				wantTaken(t, source, segment.Request{Tag: "orders"}, math.MaxInt64-3, 3, 10)
+				var counter int64
+				if err := admin.Get(&counter, "SELECT max_id FROM leaf_alloc"); err != nil || counter != math.MaxInt64 {
+					t.Errorf("max_id is %d after the last Take, %v", counter, err)
+				}
+				leave()
+				if err := source.CreateTag(t.Context(), "new", segment.TagConfig{}); err != nil {
+					t.Error(err)
+				}
+				if err := admin.Get(&counter, "SELECT max_id FROM leaf_alloc WHERE biz_tag = 'new'"); err != nil || counter != 1 {
+					t.Errorf("max_id of the new tag is %d, %v", counter, err)
+				}
+			})
+		}
+	}
 }

@@ -4,6 +4,7 @@ package segmenttabletests
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestWrongTables(t *testing.T) {
 			"max_id VARCHAR":     {replace("max_id BIGINT", "max_id VARCHAR(30)"), []string{one}, segment.ErrSource, "is VARCHAR; must be BIGINT"},
 			"max_id is a word":   {replace("max_id BIGINT", "max_id VARCHAR(30)"), []string{one, "UPDATE leaf_alloc SET max_id = 'many'"}, segment.ErrSource, "is VARCHAR; must be BIGINT"},
 			"max_id too great":   {replace("max_id BIGINT", "max_id BIGINT UNSIGNED"), []string{one, "UPDATE leaf_alloc SET max_id = 18446744073709551610"}, segment.ErrSource, "max_id"},
-			"max_id INT":         {replace("max_id BIGINT", "max_id INT"), []string{one, "UPDATE leaf_alloc SET max_id = 2147483640"}, segment.ErrSource, "its column is too small"},
+			"max_id INT":         {replace("max_id BIGINT", "max_id INT"), []string{one, "UPDATE leaf_alloc SET max_id = 2147483640"}, segment.ErrSource, "column is too small"},
 			"max_id at the end":  {replace("max_id BIGINT", "max_id INT"), []string{one, "UPDATE leaf_alloc SET max_id = 2147483647"}, segment.ErrSource, "is too small"},
 			"no key, two rows":   {columns, []string{one, one}, segment.ErrSource, "2 rows for the tag"},
 			"no key, one fits":   {columns, []string{one, one, "UPDATE leaf_alloc SET step = 0 LIMIT 1"}, segment.ErrSource, "2 rows for the tag"},
@@ -133,6 +134,63 @@ func TestWrongTables(t *testing.T) {
 				t.Errorf("Take() = %v, want ErrSource with an advice", err)
 			}
 		})
+	})
+}
+
+// If the step changes with the UPDATE, by a trigger or because it is a generated column, the step that is read afterwards is not what
+// was added: numbers below the old max_id were handed out to others.
+func TestStepChangesWithUpdate(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		_, db := start(t).Database()
+		db.MustExec(leafScript)
+		db.MustExec("CREATE TRIGGER grow BEFORE UPDATE ON leaf_alloc FOR EACH ROW SET NEW.step = NEW.step * 2")
+		insertTag(db, "a", 1001, 10)
+		insertTag(db, "zero", 0, 10)
+		for _, tag := range []string{"a", "zero"} {
+			before := maxID(t, db, tag)
+			taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: tag})
+			if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
+				t.Errorf("Take of %s = %+v, %v; want ErrSource", tag, taken, err)
+			}
+			if after := maxID(t, db, tag); after != before {
+				t.Errorf("max_id of %s was changed from %d to %d", tag, before, after)
+			}
+			// The step does not matter for a size of its own.
+			mustTake(t, segment.NewTable(db), segment.Request{Tag: tag, Size: 5}, rangeOf(before, 5, 20))
+		}
+	})
+}
+
+// A trigger that changes max_id is noticed, even if it leaves a number that looks right.
+func TestTriggerChangesCounter(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		_, db := start(t).Database()
+		db.MustExec(leafScript)
+		db.MustExec("CREATE TRIGGER half BEFORE UPDATE ON leaf_alloc FOR EACH ROW SET NEW.max_id = OLD.max_id + 5")
+		insertTag(db, "a", 1001, 10)
+		insertTag(db, "last", int64(math.MaxInt64-7), 10)
+		if taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "last"}); !errors.Is(err, segment.ErrSource) {
+			t.Errorf("Take of the last numbers = %+v, %v; want ErrSource", taken, err)
+		}
+		for _, size := range []int64{0, 10} {
+			taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "a", Size: size})
+			if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
+				t.Errorf("Take of %d = %+v, %v; want ErrSource", size, taken, err)
+			}
+		}
+	})
+}
+
+// A trigger that inserts into a table with AUTO_INCREMENT, and one that uses LAST_INSERT_ID, do not matter.
+func TestTriggerWithInsertID(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		_, db := start(t).Database()
+		db.MustExec(leafScript)
+		db.MustExec("CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, n BIGINT)")
+		db.MustExec("CREATE TRIGGER audits AFTER UPDATE ON leaf_alloc FOR EACH ROW INSERT INTO audit (n) VALUES (LAST_INSERT_ID(77))")
+		insertTag(db, "a", 1001, 10)
+		mustTake(t, segment.NewTable(db), segment.Request{Tag: "a"}, rangeOf(1001, 10, 10))
+		mustTake(t, segment.NewTable(db), segment.Request{Tag: "a", Size: 5}, rangeOf(1011, 5, 10))
 	})
 }
 

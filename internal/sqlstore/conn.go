@@ -33,6 +33,18 @@ const WaitForCommit = "set_config('synchronous_commit'," +
 // DiscardConn makes the pool close a connection instead of using it again.
 func DiscardConn(conn *sql.Conn) { conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
+// AbandonConn closes a connection on which the driver has panicked in a query. The pool cannot have it back, and counts it as in use:
+// database/sql holds a lock then that Close of the *sql.Conn, and DiscardConn, would wait for without end.
+func AbandonConn(conn *sql.Conn) {
+	conn.Raw(func(c any) error {
+		defer func() { recover() }()
+		if c, ok := c.(driver.Conn); ok {
+			c.Close()
+		}
+		return nil
+	})
+}
+
 // ReadVariables reads global variables. Those that the server does not have are missing in the result.
 func ReadVariables(ctx context.Context, conn *sql.Conn, names ...string) (map[string]string, error) {
 	rows, err := conn.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('"+strings.Join(names, "', '")+"')")

@@ -24,7 +24,8 @@ func IsRefused(err error) bool {
 	if IsUnusedConn(err) && !IsRolledBack(err) && !IsDuplicate(err) {
 		return true
 	}
-	return hasCode(err, []string{"25006", "53300", "55000", "57P03"}, // a standby, or no connections
+	return hasCode(err, []string{"25006", "53300", "55000", "57P03", // a standby, or no connections
+		"25P02"}, // a connection that another user left in a failed transaction
 		1047, 1290, 1792, 1836, 1874) // a node outside of its cluster, a server that is read-only
 }
 

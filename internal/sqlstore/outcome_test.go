@@ -24,7 +24,7 @@ func TestOutcomes(t *testing.T) {
 		{number(1062), false, true, false}, {number(1047), false, false, true}, {number(1290), false, false, true},
 		{number(1146), false, false, false}, {number(1053), false, false, false},
 		{stateTestError("40001"), true, false, false}, {stateTestError("23505"), false, true, false}, {stateTestError("25006"), false, false, true},
-		{stateTestError("57P01"), false, false, false},
+		{stateTestError("57P01"), false, false, false}, {stateTestError("25P02"), false, false, true},
 		{unusedError{errors.New("closed")}, false, false, true},
 		{mysql.ErrInvalidConn, false, false, false}, {nil, false, false, false},
 	} {

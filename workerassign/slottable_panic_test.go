@@ -1,0 +1,48 @@
+package workerassign
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// A driver that panics in a query leads to an error, and the call does not block for ever: database/sql keeps a lock of the
+// connection then.
+func TestDriverPanicsInQuery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &panickingQueries{}
+		db := sql.OpenDB(d)
+		defer db.Close()
+		_, err := NewSlotTable(db).Read(t.Context(), SlotQuery{})
+		if err == nil || !strings.Contains(err.Error(), "panicked: in a query") {
+			t.Errorf("Read() = %v, want the panic", err)
+		}
+		if d.opened != 1 || d.closed != 1 {
+			t.Errorf("%d connections were opened and %d closed; want 1", d.opened, d.closed)
+		}
+	})
+}
+
+// panickingQueries is a driver that panics in queries.
+type panickingQueries struct{ opened, closed int }
+
+func (d *panickingQueries) Connect(context.Context) (driver.Conn, error) {
+	d.opened++
+	return &panickingQueriesConn{d: d}, nil
+}
+
+func (d *panickingQueries) Driver() driver.Driver { return nil }
+
+type panickingQueriesConn struct {
+	driver.Conn
+	d *panickingQueries
+}
+
+func (c *panickingQueriesConn) Close() error { c.d.closed++; return nil }
+
+func (c *panickingQueriesConn) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	panic("in a query")
+}
