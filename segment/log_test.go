@@ -76,7 +76,7 @@ func TestBadLogHandlers(t *testing.T) {
 				release := make(chan struct{})
 				var logged atomic.Bool
 				src := newMemorySource(10)
-				var ready sync.WaitGroup // the handler reads s
+				var ready sync.WaitGroup // the handler uses s, when the calls below are over
 				ready.Add(1)
 				s, err := New(t.Context(), src, testTag, WithLogger(slog.New(handlerFunc(func(slog.Record) {
 					logged.Store(true)
@@ -86,7 +86,6 @@ func TestBadLogHandlers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ready.Done()
 				src.fail(func(context.Context, Request) error { panic("boom") })
 				begin := time.Now()
 				for v := int64(1); v <= 20; v++ {
@@ -95,6 +94,7 @@ func TestBadLogHandlers(t *testing.T) {
 				if d := time.Since(begin); d != 0 {
 					t.Errorf("20 calls took %v", d)
 				}
+				ready.Done()
 				synctest.Wait()
 				src.fail(nil)
 				time.Sleep(10 * time.Second)
