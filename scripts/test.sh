@@ -92,7 +92,7 @@ if [ -d examples ]; then
 	[ ! -d examples/quickstart ] || XDG_STATE_HOME="$run/state" go run ./examples/quickstart
 fi
 
-FUZZTIME=${FUZZTIME:-4s} scripts/fuzz.sh
+FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
 
 for module in $all; do
 	step "each benchmark once in $module"
