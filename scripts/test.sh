@@ -13,9 +13,11 @@ run=$(mktemp -d "$outside/ru.XXXXXX") # short, because the path of a socket must
 chmod 755 "$run"
 export TMPDIR="$run"
 
-# started prints the IDs of the processes of this run, except this script.
+# started prints the IDs of the processes of this run, except this script. Its own processes must not have the path in their
+# environment.
 started() (
 	export TMPDIR="$outside"
+	unset RINGUID_TEST_CACHE
 	if [ -r /proc/self/environ ]; then
 		printf '%s\n' "$run" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline | cut -d / -f 3 | sort -u
 	else
