@@ -39,7 +39,7 @@ func Failover(t *testing.T, withR7 bool, p Primaries) {
 	for n := range 3 {
 		f.Run(p.NewAssigner(fencing), n%2 == 0, time.Hour)
 	}
-	f.WaitLeases(t, 3, time.Minute)
+	f.WaitAllLeases(t, 3, time.Minute)
 	p.Disconnect()
 	time.Sleep(2 * Horizon) // the grants of this time are lost
 	before := f.generated.Load()

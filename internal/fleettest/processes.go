@@ -177,10 +177,17 @@ func RunProcess(life, pause time.Duration, newGenerator func(ctx context.Context
 }
 
 // WaitLeases waits until the fleet has that many more leases, and has generated UIDs. It fails the test if that takes
-// too long.
+// too long. Leases of generators that were started just before may count or not: see WaitAllLeases.
 func (f *Fleet) WaitLeases(t *testing.T, leases int64, timeout time.Duration) {
 	t.Helper()
-	leases, generated := f.leases.Load()+leases, f.generated.Load()
+	f.WaitAllLeases(t, f.leases.Load()+leases, timeout)
+}
+
+// WaitAllLeases waits until the fleet has had that many leases in all, and generates UIDs. It fails the test if that takes
+// too long.
+func (f *Fleet) WaitAllLeases(t *testing.T, leases int64, timeout time.Duration) {
+	t.Helper()
+	generated := f.generated.Load()
 	for begin := time.Now(); f.leases.Load() < leases || f.generated.Load() == generated; time.Sleep(time.Millisecond) {
 		if time.Since(begin) > timeout {
 			t.Fatalf("after %v, %d leases are missing, and %d UIDs were generated", timeout, leases-f.leases.Load(), f.generated.Load()-generated)
