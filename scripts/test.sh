@@ -51,13 +51,13 @@ export RINGUID_REQUIRE_SERVER=1
 
 all=$(modules)
 
-# race MODULE [PACKAGE…] runs the tests of a module with the race detector, those of the packages first. Four packages
+# race MODULE [PACKAGE…] runs the tests of a module with the race detector, those of the packages first. Three packages
 # run at the same time on two CPUs, because the tests on servers wait most of the time.
 race() (
 	step "tests with the race detector in $1"
 	cd "$1"
 	shift
-	go test -race -p 4 -count=1 -timeout 15m "$@" ./...
+	go test -race -p 3 -count=1 -timeout 25m "$@" ./...
 )
 
 # The tests of the other modules mostly wait for their servers, so they run next to those of the root module: those on

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid/internal/freeport"
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
@@ -78,7 +78,7 @@ func (c *Cluster) start(library string, n int, flags []string) error {
 	}
 	var addresses []string
 	for range n {
-		ports, err := freePorts(4)
+		ports, err := freeport.Choose(4)
 		if err != nil {
 			return err
 		}
@@ -229,17 +229,3 @@ func (c *Cluster) WaitFor(size int) {
 // Database creates a database with a new name on all nodes. It returns the name and a connection to the
 // database as root, on node 0.
 func (c *Cluster) Database() (string, *sqlx.DB) { return c.nodes[0].Database() }
-
-// freePorts returns n different free ports.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // only at the end, so that the ports differ
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports, nil
-}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid/internal/freeport"
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
@@ -90,7 +91,7 @@ func start(tb testing.TB, k serverKind, flags []string) *Server {
 	var failure error
 	for range 5 { // another process may take the port before the server listens on it
 		var err error
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = freeport.One(); err != nil {
 			tb.Fatal(err)
 		}
 		if failure = s.start(); failure == nil {
@@ -131,16 +132,6 @@ func rootUserFlag() []string {
 		return []string{"--user=root"}
 	}
 	return nil
-}
-
-// freePort returns a free port.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // path returns the path of a file in the server's directory.

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/freeport"
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
@@ -93,7 +94,7 @@ func (s *Server) startOnFreePort() {
 	var failure error
 	for range 5 {
 		var err error
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = freeport.One(); err != nil {
 			s.tb.Fatal(err)
 		}
 		if failure = s.start(); failure == nil {
@@ -144,16 +145,6 @@ func (s *Server) prepare(cmd *exec.Cmd) error {
 	}
 	cmd.Env = append(cmd.Env, "TMPDIR="+s.directory, "LC_ALL=C")
 	return setAccount(cmd)
-}
-
-// freePort returns a free port.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // path returns the path of a file in the server's directory.

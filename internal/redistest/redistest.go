@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/freeport"
 	"github.com/ringuid/ringuid/internal/testreq"
 )
 
@@ -81,7 +82,7 @@ func start(tb testing.TB, newEnv func(directory string) []string, flags []string
 	}
 	var failure error
 	for range 5 { // another process may take the port before the server listens on it
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = freeport.One(); err != nil {
 			tb.Fatal(err)
 		}
 		if failure = s.start(); failure == nil {
@@ -104,16 +105,6 @@ func findProgram(name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
-}
-
-// freePort returns a free port.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // start starts the process and waits until the server answers and has loaded its data.
@@ -194,7 +185,7 @@ func (s *Server) WaitSynced(primary *Server) {
 // primary writes from now on does not arrive. The replica keeps its data.
 func (s *Server) Disconnect() {
 	s.tb.Helper()
-	port, err := freePort() // nobody listens there
+	port, err := freeport.One() // nobody listens there
 	if err != nil {
 		s.tb.Fatal(err)
 	}

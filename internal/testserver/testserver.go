@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/freeport"
 )
 
 // startTimeout bounds how long a server may take until it answers.
@@ -141,12 +143,11 @@ func (p *Process) Log() string {
 // FreePort returns a free port of the loopback interface.
 func FreePort(tb testing.TB) int {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.One()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // Address returns the address of a port of the loopback interface.
