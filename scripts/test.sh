@@ -85,6 +85,8 @@ cat "$run/postgres.log" "$run/nested.log" "$run/cross.log"
 step "larger tests without the race detector"
 RINGUID_FULL=1 go test -count=1 -timeout 10m ./bitsalloc ./ringbuffer ./uid/...
 
+go test -count=1 -timeout 5m -run "Size|CacheLine|Allocate" ./segment
+
 step "the portable implementation of percpu"
 go test -count=1 -timeout 6m -tags ringuid_portable ./uid/percpu
 

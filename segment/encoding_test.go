@@ -102,7 +102,7 @@ func FuzzEncoding(f *testing.F) {
 	f.Add(int64(7), int64(1<<40), int64(1024))
 	f.Fuzz(func(t *testing.T, first, length, stride int64) {
 		if first < 0 || first > MaxNumber || length < 1 || stride < 1 || length-1 > (MaxNumber-first)/stride {
-			t.Skip()
+			return // no range
 		}
 		checkRun(t, Range{First: first, Length: length, Stride: stride})
 	})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 const fileReadOnlyEnv = "RINGUID_TEST_SEGMENT_READ_ONLY"
@@ -36,7 +38,7 @@ func TestFileReadOnly(t *testing.T) {
 	if os.Geteuid() == 0 {
 		const nobody = 65534
 		if err := errors.Join(syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
-			t.Skip("the process cannot become another user: ", err)
+			testreq.Missing(t, "the process cannot become another user: ", err)
 		}
 	}
 	directory = filepath.Join(directory, "own")

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector needs more memory. make test runs these tests without it.
+
 package segment
 
 import (
@@ -9,9 +13,6 @@ import (
 
 // A Sequence with default options uses at most 8 KiB of memory, whatever the size of its ranges is.
 func TestSizeOfSequence(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector needs more memory")
-	}
 	const count, maxSize = 500, 8 << 10
 	heapInUse := func() uint64 {
 		runtime.GC()

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// A driver that panics in a query leads to an error, and the call does not block for ever: database/sql keeps a lock of the
+// A driver that panics in a query leads to an error, and the call does not block permanently: database/sql keeps a lock of the
 // connection then.
 func TestDriverPanicsInQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
