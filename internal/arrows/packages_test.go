@@ -20,6 +20,7 @@ const module = "github.com/ringuid/ringuid/"
 // allowed lists, for each package, the packages of the module that it may import. The tests of a
 // package, and the test support in internal, may import any package.
 var allowed = map[string][]string{
+	".":                       nil,
 	"bitsalloc":               nil,
 	"internal/safelog":        nil,
 	"internal/leaktest":       nil,

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// maxNext is the greatest number of UIDs of one call. They are all generated before the first one is printed.
+const maxNext = 10_000_000
+
+type nextCommand struct {
+	N       int           `short:"n" default:"1" help:"How many UIDs to generate: 1 to 10,000,000. Default: 1."`
+	Hex     bool          `help:"Print hexadecimal digits, with 0x."`
+	Timeout time.Duration `default:"30s" help:"How long to try to get a worker ID. Default: 30s."`
+	storeFlags
+	formatFlags
+}
+
+// Help implements kong.HelpProvider.
+func (*nextCommand) Help() string {
+	return `
+Prints one UID in each line. Each run of the command takes a worker ID from the store, as each start of a service does, and gives
+it back at the end if the store uses worker IDs again.
+
+Without --store, the worker IDs are those of a file in your directory of states ($XDG_STATE_HOME/ringuid/workers, by default
+~/.local/state/ringuid/workers), which are used again. UIDs from there differ from each other, and may be equal to those that
+other users or hosts generate. For UIDs of a fleet, name its store, and give its layout, epoch and time unit.
+
+If the command fails, it prints nothing on standard output.
+
+Examples:
+
+  ringuid next
+  ringuid next -n 1000
+  ringuid next --store /var/lib/myservice/worker
+  RINGUID_STORE='mysql://service:secret@db1:3306/ids' ringuid next
+  ringuid next --store 'redis://db2/?pool=orders' --layout 1-41-10-12 --unit 1ms --epoch 2026-01-01
+`
+}
+
+// Run prints UIDs.
+func (c *nextCommand) Run(a *App) error {
+	if c.N < 1 || c.N > maxNext {
+		return usageErrorf("-n is %d; must be 1 to %d", c.N, maxNext)
+	}
+	if c.Timeout <= 0 {
+		return usageErrorf("--timeout is %v; must be more than 0", c.Timeout)
+	}
+	opts, err := c.formatFlags.options()
+	if err != nil {
+		return err
+	}
+	store, err := c.storeFlags.open(a)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ids := make([]uid.ID, c.N)
+	if err := c.generate(a, store.Assigner(), opts, ids); err != nil {
+		return err
+	}
+	return c.print(a, ids)
+}
+
+// generate fills ids. The generator is closed when it returns, so that its worker ID is free again.
+func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid.Option, ids []uid.ID) (err error) {
+	g, err := c.open(a, workers, append(opts, uid.WithLogger(a.Logger)))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := g.Close(); err == nil && closeErr != nil {
+			a.Logger.Warn("the worker ID was not given back", "err", closeErr)
+		}
+	}()
+	for i := range ids {
+		if ids[i], err = g.NextContext(a.Context); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open returns a generator. One for many UIDs borrows time, and does not wait for it.
+func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, error) {
+	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
+	defer cancel()
+	f, err := uid.NewFormat(opts...)
+	if err != nil {
+		return nil, err
+	}
+	if int64(c.N) > f.Layout().MaxSequence() {
+		return uid.NewCached(ctx, workers, opts...)
+	}
+	return uid.NewDefault(ctx, workers, opts...)
+}
+
+// print prints UIDs.
+func (c *nextCommand) print(a *App, ids []uid.ID) error {
+	w := bufio.NewWriter(a.Stdout)
+	verb := "%d\n"
+	if c.Hex {
+		verb = "0x%016x\n"
+	}
+	for _, id := range ids {
+		if _, err := fmt.Fprintf(w, verb, id); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}

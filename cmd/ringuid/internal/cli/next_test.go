@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ringuid/ringuid/uid"
+)
+
+// takeIDs returns the UIDs that a command line prints, each of which must be one.
+func takeIDs(t *testing.T, env []string, args ...string) (ids []uid.ID) {
+	t.Helper()
+	r := run(t, "", env, append([]string{"next"}, args...)...)
+	if r.status != exitOK || r.stderr != "" {
+		t.Fatalf("%q: %+v", args, r)
+	}
+	for line := range strings.Lines(r.stdout) {
+		id, err := uid.ParseID(strings.TrimSuffix(line, "\n"))
+		if err != nil || id <= 0 {
+			t.Fatalf("%q: %q is no UID: %v", args, line, err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// UIDs of several runs differ, from each kind of file, and for few and for many.
+func TestNext(t *testing.T) {
+	state := t.TempDir()
+	env := []string{"XDG_STATE_HOME=" + state}
+	for _, args := range [][]string{nil, {"--store", filepath.Join(state, "worker")}, {"--store", "file:" + filepath.Join(state, "slots") + "?assign=recycled"}} {
+		seen := map[uid.ID]bool{}
+		for _, n := range []int{1, 1, 1000, 20000, 1} {
+			ids := takeIDs(t, env, append([]string{"-n", strconv.Itoa(n)}, args...)...)
+			if len(ids) != n {
+				t.Fatalf("%q: %d UIDs, want %d", args, len(ids), n)
+			}
+			for _, id := range ids {
+				if seen[id] {
+					t.Fatalf("%q: %d twice", args, id)
+				}
+				seen[id] = true
+			}
+		}
+	}
+}
+
+// The flags and the environment set the format, and --hex the form.
+func TestNextFormat(t *testing.T) {
+	env := []string{"RINGUID_LAYOUT=1-41-10-12", "RINGUID_UNIT=1ms", "RINGUID_EPOCH=2020-01-01T00:00:00Z"}
+	for _, env := range [][]string{env, nil} {
+		args := []string{"next", "--hex"}
+		if env == nil {
+			args = append(args, "--layout", "1-41-10-12", "--unit", "1ms", "--epoch", "2020-01-01")
+		}
+		r := run(t, "", env, args...)
+		id, err := strconv.ParseInt(strings.TrimSuffix(r.stdout, "\n"), 0, 64)
+		if err != nil || r.stdout != fmt.Sprintf("0x%016x\n", id) {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		if ms := id >> 22; ms < 100_000_000_000 || ms > 2e12 { // a second after the epoch of 2026 would be less
+			t.Errorf("%d: %d ms since 2020", id, ms)
+		}
+	}
+}
+
+// What is wrong is an error with its status, and no UID is printed.
+func TestNextFails(t *testing.T) {
+	directory := t.TempDir()
+	fails(t, exitUsage, "-n is 0; must be 1 to 10000000", nil, "next", "-n", "0")
+	fails(t, exitUsage, "-n is 10000001", nil, "next", "-n", "10000001")
+	fails(t, exitUsage, "--timeout is 0s", nil, "next", "--timeout", "0s")
+	fails(t, exitUsage, "unknown flag --many", nil, "next", "--many")
+	fails(t, exitUsage, "unexpected argument 7", nil, "next", "7")
+	fails(t, exitUsage, "--layout: ", nil, "next", "--layout", "1-2")
+	fails(t, exitUsage, "--epoch: ", nil, "next", "--epoch", "yesterday")
+	fails(t, exitUsage, "--unit is ", nil, "next", "--unit", "day")
+	fails(t, exitUsage, "unit", nil, "next", "--unit", "1ns")
+	fails(t, exitUsage, "HOME", []string{"XDG_STATE_HOME="}, "next")
+	fails(t, exitUsage, "wrong store", nil, "next", "--store", "ids")
+	fails(t, exitFailed, "create the directory", nil, "next", "--store", filepath.Join(directory, "none", "worker"))
+	fails(t, exitFailed, "time bits", nil, "next", "--layout", "1-20-22-21") // they have ended
+	fails(t, exitFailed, "epoch", nil, "next", "--epoch", "2200-01-01")      // it has not begun
+	fails(t, exitFailed, "127.0.0.1:1", []string{"RINGUID_STORE=mysql://u:secret@127.0.0.1:1/ids"}, "next", "--timeout", "100ms")
+}
+
+// A command whose context ends is interrupted.
+func TestNextInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var stdout, stderr strings.Builder
+	status := Run(ctx, []string{"next", "--store", "redis://127.0.0.1:1"}, strings.NewReader(""), &stdout, &stderr, func(string) (string, bool) { return "", false })
+	if status != exitInterrupted || stdout.String() != "" || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("status %d, %q, %q", status, &stdout, &stderr)
+	}
+}

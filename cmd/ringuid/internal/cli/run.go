@@ -1,0 +1,109 @@
+// Package cli is the command line of ringuid. Run executes one command line.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses. doc/command.md lists them.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // the command failed; it has printed no ID
+	exitUsage       = 2   // the command line is wrong
+	exitFound       = 3   // the command has worked, and found a fault: a move that is not safe, a store that is not
+	exitInterrupted = 130 // by SIGINT or SIGTERM
+)
+
+// App is what a subcommand uses of its process.
+type App struct {
+	Context        context.Context // ends with SIGINT and SIGTERM
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	LookupEnv      func(string) (string, bool)
+	Logger         *slog.Logger // writes to Stderr
+}
+
+// Run executes a command line, without the name of the program, and returns the exit status. It blocks until the command
+// has ended, or until ctx ends or the process receives SIGINT or SIGTERM.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv func(string) (string, bool)) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &App{Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, LookupEnv: lookupEnv}
+	return a.exitStatus(a.run(args))
+}
+
+// errExit ends a command that has printed all that there is to print, such as --help.
+type errExit int
+
+func (errExit) Error() string { return "exit" }
+
+// run parses a command line and executes it.
+func (a *App) run(args []string) (err error) {
+	var c commands
+	parser, err := kong.New(&c, a.options()...)
+	if err != nil {
+		return fmt.Errorf("bug: the command line is wrong: %w", err)
+	}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case errExit: // of kong.Exit
+			err = r
+		default:
+			panic(r)
+		}
+	}()
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return usageError{err}
+	}
+	level := slog.LevelWarn
+	if c.Verbose {
+		level = slog.LevelDebug
+	}
+	a.Logger = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	return parsed.Run(a)
+}
+
+// A usageError is an error of the command line.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// usageErrorf returns an error of the command line.
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errFound ends a command that has worked, and has printed what it found.
+var errFound = errors.New("found")
+
+// exitStatus prints an error, and returns the exit status that belongs to it.
+func (a *App) exitStatus(err error) int {
+	var exit errExit
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.Is(err, errFound):
+		return exitFound
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.Stderr, "ringuid: %v\nSee ringuid --help.\n", err)
+		return exitUsage
+	case a.Context.Err() != nil:
+		fmt.Fprintln(a.Stderr, "ringuid: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintf(a.Stderr, "ringuid: %v\n", err)
+	return exitFailed
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
+)
+
+// storeFlags are the flags of commands that use a store.
+type storeFlags struct {
+	Store string `placeholder:"URL" fromenv:"RINGUID_STORE" help:"The store of worker IDs: a path, a URL or a data source name. Default: the environment variable RINGUID_STORE, else a file of yours."`
+}
+
+// stateFile is the path of the default store, below the directory of the user's state.
+const stateFile = "ringuid/workers"
+
+// open opens the store.
+func (f storeFlags) open(a *App) (*connect.Store, error) {
+	location := f.Store
+	opts := connect.Options{Logger: a.Logger}
+	if location == "" {
+		path, err := a.defaultStore()
+		if err != nil {
+			return nil, err
+		}
+		location, opts.Assign = path, connect.Recycled
+	}
+	store, err := connect.Open(a.Context, location, opts)
+	if errors.Is(err, connect.ErrURL) {
+		return nil, usageError{err}
+	}
+	return store, err
+}
+
+// defaultStore returns the path of the default store, and creates its directory.
+func (a *App) defaultStore() (string, error) {
+	directory, ok := a.LookupEnv("XDG_STATE_HOME")
+	if !ok || !filepath.IsAbs(directory) { // as the specification of these directories says
+		home, err := a.home()
+		if err != nil {
+			return "", err
+		}
+		directory = filepath.Join(home, ".local", "state")
+	}
+	path := filepath.Join(directory, filepath.FromSlash(stateFile))
+	return path, a.makeDirectory(filepath.Dir(path))
+}
+
+// home returns the user's home directory.
+func (a *App) home() (string, error) {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if home, ok := a.LookupEnv(name); ok && filepath.IsAbs(home) {
+			return home, nil
+		}
+	}
+	return "", usageErrorf("neither XDG_STATE_HOME nor HOME is set: name the store by --store")
+}
+
+// makeDirectory creates a directory for the user only.
+func (a *App) makeDirectory(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("cannot create the directory of the default store: %w; name another store by --store", err)
+	}
+	return nil
+}

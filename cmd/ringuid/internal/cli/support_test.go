@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+)
+
+// A result is what a command line has printed and returned.
+type result struct {
+	status         int
+	stdout, stderr string
+}
+
+// run runs a command line. env has the variables of the environment, as NAME=value; the state is in a directory of the test.
+func run(t *testing.T, stdin string, env []string, args ...string) result {
+	t.Helper()
+	variables := map[string]string{"XDG_STATE_HOME": t.TempDir()}
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		variables[name] = value
+	}
+	var stdout, stderr bytes.Buffer
+	status := Run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr, func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	})
+	return result{status, stdout.String(), stderr.String()}
+}
+
+// fails checks that a command line fails with a status, prints nothing on standard output, and says the text.
+func fails(t *testing.T, status int, text string, env []string, args ...string) {
+	t.Helper()
+	r := run(t, "", env, args...)
+	if r.status != status || r.stdout != "" || !strings.Contains(r.stderr, text) {
+		t.Errorf("ringuid %q: status %d, stdout %q, stderr %q\nwant status %d, nothing on stdout, and %q", args, r.status, r.stdout, r.stderr, status, text)
+	}
+}

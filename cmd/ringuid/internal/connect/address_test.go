@@ -1,0 +1,155 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// A text is a path, a data source name, or a URL, whose parameters are either ours or the driver's.
+func TestParseAddress(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want address
+		opts Options
+	}{
+		{"/var/lib/worker", address{kind: File, path: "/var/lib/worker"}, Options{Assign: Disposable}},
+		{"./worker?x=1", address{kind: File, path: "./worker?x=1"}, Options{Assign: Disposable}},
+		{"file:/a%20b?assign=recycled&name=x%2Fy", address{kind: File, scheme: "file", path: "/a b"}, Options{Assign: Recycled, Name: "x/y"}},
+		{"file:///a/b", address{kind: File, scheme: "file", path: "/a/b"}, Options{Assign: Disposable}},
+		{"file:b", address{kind: File, scheme: "file", path: "b"}, Options{Assign: Disposable}},
+		{"u:p?a/@tcp(h:1)/db?tls=true&assign=recycled&parseTime=true", address{kind: MySQL, dsn: "u:p?a/@tcp(h:1)/db?tls=true&parseTime=true"}, Options{Assign: Recycled}},
+		{"tcp(h)/db?table=w", address{kind: MySQL, dsn: "tcp(h)/db"}, Options{Assign: Disposable, Table: "w"}},
+		{"u@/db", address{kind: MySQL, dsn: "u@/db"}, Options{Assign: Disposable}},
+		{"mysql://u%3A:p%40@h:1/db?tls=true", address{kind: MySQL, scheme: "mysql", user: "u:", password: "p@", hasPassword: true, hosts: "h:1", path: "/db", query: "tls=true"}, Options{Assign: Disposable}},
+		{"postgres://u@h1,h2:5/db?sslmode=disable&history=main&assign=recycled", address{kind: PostgreSQL, scheme: "postgres", user: "u", hosts: "h1,h2:5", path: "/db", query: "sslmode=disable"}, Options{Assign: Recycled, History: "main"}},
+		{"rediss://:p@h/3?pool=a&db=2", address{kind: Redis, scheme: "rediss", tls: true, password: "p", hasPassword: true, hosts: "h", path: "/3", query: "db=2"}, Options{Assign: Recycled, Pool: "a"}},
+		{"zookeeper://h1:1,h2/a/b", address{kind: ZooKeeper, scheme: "zookeeper", hosts: "h1:1,h2", path: "/a/b"}, Options{Assign: Recycled}},
+		{"etcds://[::1]:2,h", address{kind: Etcd, scheme: "etcds", tls: true, hosts: "[::1]:2,h"}, Options{Assign: Recycled}},
+	} {
+		var opts Options
+		a, err := parseAddress(tt.text, &opts)
+		a.redacted = ""
+		if err != nil || a != tt.want || opts != tt.opts {
+			t.Errorf("%q: %+v, %+v, %v\nwant %+v, %+v", tt.text, a, opts, err, tt.want, tt.opts)
+		}
+	}
+}
+
+// A wrong URL is an error that wraps ErrURL, says what is wrong, and has no password.
+func TestWrongAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "it is empty",
+		"a\x00b":                            "zero byte",
+		"db1.example.com":                   "a path must begin with / or ./",
+		"u@host":                            "a path must begin with / or ./",
+		"http://u:secret@h/":                "its scheme is not known",
+		"mysql:u:secret@h":                  "must begin with mysql://",
+		"mysql://u:secret@/db":              "a host is empty",
+		"mysql://u:secret@h":                "it names no database",
+		"mysql://u:secret@h/":               "it names no database",
+		"mysql://u:secret@h/a/b":            "it names no database",
+		"mysql://u:secret@h,h/a":            "several hosts",
+		"mysql://u:se#cret@h/a":             "contains @ or #",
+		"mysql://u:se/secret@h/a":           "contains @ or #",
+		"mysql://u:secret%@h/a":             "%",
+		"mysql://u:secret@h/a%":             "%",
+		"mysql://u:secret@h/a?tls=none":     "none",
+		"mysql://u:secret@h/a?assign=":      `the parameter assign is "": must be disposable or recycled`,
+		"u:secret@tcp(h/a":                  "not a data source name",
+		"u:secret@tcp(h)/":                  "it names no database",
+		"postgres://u:secret@h":             "it names no database",
+		"postgres://u:secret@h:x/a":         "port",
+		"postgres://u:secret@h/a?sslmode=x": "sslmode",
+		"redis://u:secret@h/x":              "invalid",
+		"redis://u:secret@h,h2/":            "several hosts",
+		"redis://h?pool=a&pool=b":           "pool is set twice",
+		"redis://h?assign=disposable":       "redis has no disposable worker IDs",
+		"redis://h?table=a":                 "only for disposable worker IDs in databases",
+		"redis://h?horizon=-1s":             "must be a duration of more than 0",
+		"redis://h?fencing=x":               "must be a duration of at least 0",
+		"redis://h?worker-id=-1":            "must be a decimal number of at least 0",
+		"redis://h?new-pool=maybe":          "must be true or false",
+		"etcd://h?x=1":                      `the parameter "x" is not known`,
+		"zookeeper://h?x=1":                 `the parameter "x" is not known`,
+		"file:/a?x=1":                       `the parameter "x" is not known`,
+		"file://host/a":                     "another host",
+		"file:":                             "names no file",
+		"file:/a/":                          "names no file",
+		"file:/a?name=x":                    "only for recycled worker IDs: add assign=recycled",
+		"mysql://h/a?pool-table=x":          "must be both or none",
+		"mysql://h/a?name=%":                "%",
+	} {
+		s, err := Open(context.Background(), text, Options{})
+		if s != nil {
+			s.Close()
+		}
+		if !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v\nwant ErrURL with %q, without the password", text, err, want)
+		}
+	}
+}
+
+// An option and a parameter of the URL must not contradict each other.
+func TestOptionAndParameter(t *testing.T) {
+	one, two := int64(1), int64(2)
+	for text, opts := range map[string]Options{
+		"redis://h?pool=a":         {Pool: "b"},
+		"redis://h?worker-id=1":    {WorkerID: &two},
+		"file:/a?assign=recycled":  {Assign: Disposable},
+		"redis://h?horizon=1m":     {Horizon: 1},
+		"redis://h?new-pool=false": {NewPool: true},
+	} {
+		if _, err := parseAddress(text, &opts); !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), "differs") {
+			t.Errorf("%q and %+v: %v", text, opts, err)
+		}
+	}
+	opts := Options{WorkerID: &one, Pool: "a"}
+	if _, err := parseAddress("redis://h?pool=a&worker-id=1", &opts); err != nil {
+		t.Error(err)
+	}
+	if _, err := parseAddress("/a", &Options{Assign: "twice"}); !errors.Is(err, ErrURL) {
+		t.Error(err)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for text, want := range map[string]string{
+		"/a:b@c":                              "/a:b@c",
+		"file:/a:b@c":                         "file:/a:b@c",
+		"mysql://u:secret@h/db":               "mysql://u:xxxxx@h/db",
+		"mysql://u:se/cr@et@h/db":             "mysql://u:xxxxx@h/db",
+		"redis://:secret@h":                   "redis://:xxxxx@h",
+		"redis://u@h":                         "redis://u@h",
+		"u:secret@tcp(h)/db":                  "u:xxxxx@tcp(h)/db",
+		"u:s@e/cret@tcp(h)/db?a=b":            "u:xxxxx@tcp(h)/db?a=b",
+		"postgres://h/db?password=secret&x=1": "postgres://h/db?password=xxxxx&x=1",
+		"postgres://h/db?sslPassword=secret":  "postgres://h/db?sslPassword=xxxxx",
+		"htp://u:secret@h":                    "htp://u:xxxxx@h",
+		"u:secret@h":                          "u:xxxxx@h",
+	} {
+		if got := Redact(text); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// No text makes the parser panic, and no error has the password of a text that has one.
+func FuzzParseAddress(f *testing.F) {
+	for _, text := range []string{"/a", "mysql://u:p@h/db?a=b", "u:p@tcp(h)/db", "file:/a?assign=recycled", "etcd://a,b/c"} {
+		f.Add(text, "p4ssw0rd")
+	}
+	f.Fuzz(func(t *testing.T, text, password string) {
+		var opts Options
+		parseAddress(text, &opts)
+		if len(password) < 8 || strings.Contains(text, password) {
+			return
+		}
+		for _, u := range []string{"mysql://u:" + password + "@h/" + text, "etcd://" + ":" + password + "@" + text} {
+			if _, err := parseAddress(u, &Options{}); err != nil && strings.Contains(err.Error(), password) {
+				t.Errorf("%q: the error has the password: %v", u, err)
+			}
+		}
+	})
+}

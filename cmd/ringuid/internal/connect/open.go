@@ -1,0 +1,255 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	goredis "github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/etcd"
+	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/stores/zookeeper"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	// zkSession is the time after which a ZooKeeper server that does not answer is given up.
+	zkSession = 10 * time.Second
+)
+
+// urlError returns an error that wraps ErrURL.
+func (a *address) urlError(err error) error {
+	return fmt.Errorf("%w: %q: %w", ErrURL, a.redacted, hidePassword(err, a.password, url.QueryEscape(a.password), url.PathEscape(a.password)))
+}
+
+func (s *Store) openFile() error {
+	path, err := filepath.Abs(s.address.path)
+	if err != nil {
+		return s.address.urlError(err)
+	}
+	s.clients.Path = path
+	s.slots = workerassign.NewSlotFile(path)
+	s.source = segment.NewFile(path + TagsSuffix)
+	if s.options.Assign == Disposable {
+		var opts []workerassign.FileOption
+		if s.options.Logger != nil {
+			opts = append(opts, workerassign.WithLogger(s.options.Logger))
+		}
+		s.assigner = workerassign.NewFile(path, opts...)
+	}
+	return nil
+}
+
+func (s *Store) openMySQL() error {
+	config, err := s.address.mysqlConfig()
+	if err != nil {
+		return s.address.urlError(err)
+	}
+	config.Logger = &mysql.NopLogger{} // errors are returned too
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return s.address.urlError(err)
+	}
+	s.useDatabase(sql.OpenDB(connector))
+	return nil
+}
+
+// mysqlConfig returns the configuration of a URL or of a data source name.
+func (a *address) mysqlConfig() (*mysql.Config, error) {
+	if a.dsn != "" {
+		config, err := mysql.ParseDSN(a.dsn)
+		if err != nil {
+			return nil, errors.New("it is not a data source name such as user:password@tcp(host:3306)/database: " + strings.TrimPrefix(err.Error(), "invalid DSN: "))
+		}
+		a.password = config.Passwd
+		if config.DBName == "" {
+			return nil, errNoDatabase
+		}
+		return config, nil
+	}
+	database := strings.TrimPrefix(a.path, "/")
+	hosts := a.hostsWithPort("3306")
+	switch {
+	case database == "" || strings.Contains(database, "/"):
+		return nil, errNoDatabase
+	case len(hosts) > 1:
+		return nil, errors.New("it has several hosts; must be one")
+	}
+	config, err := mysql.ParseDSN("tcp(" + hosts[0] + ")/" + url.PathEscape(database) + "?" + a.query)
+	if err != nil {
+		return nil, err
+	}
+	config.User, config.Passwd = a.user, a.password
+	return config, nil
+}
+
+var errNoDatabase = errors.New("it names no database; must end with /database")
+
+func (s *Store) openPostgreSQL() error {
+	a := &s.address
+	database := strings.TrimPrefix(a.path, "/")
+	if database == "" || strings.Contains(database, "/") {
+		return a.urlError(errNoDatabase)
+	}
+	u := url.URL{Scheme: "postgres", Host: a.hosts, Path: "/" + database, RawQuery: a.query}
+	if a.user != "" || a.hasPassword {
+		u.User = url.User(a.user)
+		if a.hasPassword {
+			u.User = url.UserPassword(a.user, a.password)
+		}
+	}
+	config, err := pgx.ParseConfig(u.String())
+	if err != nil {
+		return a.urlError(err)
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = dialTimeout
+	}
+	s.useDatabase(stdlib.OpenDB(*config))
+	return nil
+}
+
+// useDatabase sets what databases of all kinds have in common.
+func (s *Store) useDatabase(db *sql.DB) {
+	o := s.options
+	s.clients.DB, s.close = db, db.Close
+	db.SetMaxOpenConns(16)
+	var tables []workerassign.SlotTableOption
+	if o.PoolTable != "" {
+		tables = append(tables, workerassign.WithSlotTables(o.PoolTable, o.SlotTable))
+	}
+	if o.History != "" {
+		tables = append(tables, workerassign.WithHistory(o.History))
+	}
+	s.slots = workerassign.NewSlotTable(db, tables...)
+	var tags []segment.TableOption
+	if o.TagTable != "" {
+		tags = append(tags, segment.WithTable(o.TagTable))
+	}
+	s.source = segment.NewTable(db, tags...)
+	if o.Assign != Disposable {
+		return
+	}
+	var opts []workerassign.DisposableOption
+	if o.Table != "" {
+		opts = append(opts, workerassign.WithTable(o.Table))
+	}
+	if o.Logger != nil {
+		opts = append(opts, workerassign.WithLogger(o.Logger))
+	}
+	s.assigner = workerassign.NewDisposable(db, opts...)
+}
+
+func (s *Store) openRedis() error {
+	a := &s.address
+	hosts := a.hostsWithPort("6379")
+	if len(hosts) > 1 {
+		return a.urlError(errors.New("it has several hosts; must be one, the primary"))
+	}
+	u := url.URL{Scheme: a.scheme, Host: hosts[0], Path: a.path, RawQuery: a.query}
+	config, err := goredis.ParseURL(u.String())
+	if err != nil {
+		return a.urlError(err)
+	}
+	config.Username, config.Password = a.user, a.password
+	client := goredis.NewClient(config)
+	var opts []redis.Option
+	if s.options.Pool != "" {
+		opts = append(opts, redis.WithPool(s.options.Pool))
+	}
+	store := redis.New(client, opts...)
+	s.clients.Redis, s.slots, s.source, s.close = client, store, store, client.Close
+	return nil
+}
+
+// discardLog discards what the client of ZooKeeper logs. Its errors are returned too.
+type discardLog struct{}
+
+func (discardLog) Printf(string, ...any) {}
+
+func (s *Store) openZooKeeper(ctx context.Context) error {
+	a := &s.address
+	if a.query != "" {
+		name, _, _ := strings.Cut(a.query, "=")
+		return a.urlError(fmt.Errorf("the parameter %q is not known", name))
+	}
+	var opts []zookeeper.Option
+	if a.path != "" && a.path != "/" {
+		opts = append(opts, zookeeper.WithPath(strings.TrimSuffix(a.path, "/")))
+	}
+	conn, _, err := zk.Connect(a.hostsWithPort("2181"), zkSession, zk.WithLogger(discardLog{}), zk.WithLogInfo(false))
+	if err != nil {
+		return fmt.Errorf("connect: %s: %w", a.redacted, err)
+	}
+	if a.user != "" {
+		login := func() error { return conn.AddAuth("digest", []byte(a.user+":"+a.password)) }
+		if err := await(ctx, login); err != nil { // it waits for the server
+			conn.Close()
+			return fmt.Errorf("connect: %s: %w", a.redacted, err)
+		}
+		opts = append(opts, zookeeper.WithACL(zk.AuthACL(zk.PermAll)...))
+	}
+	store := zookeeper.New(conn, opts...)
+	s.clients.ZooKeeper, s.slots, s.source = conn, store, store
+	s.close = func() error { conn.Close(); return nil }
+	return nil
+}
+
+// await returns the result of a call that has no context, or the cause of the end of ctx. The call then ends when the
+// connection is closed.
+func await(ctx context.Context, call func() error) error {
+	result := make(chan error, 1) // so that the goroutine can end
+	go func() { result <- call() }()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// etcdPrefix returns the prefix of all keys.
+func (a *address) etcdPrefix() string {
+	if prefix := strings.Trim(a.path, "/"); prefix != "" {
+		return prefix + "/"
+	}
+	return etcd.DefaultPrefix
+}
+
+func (s *Store) openEtcd(ctx context.Context) error {
+	a := &s.address
+	if a.query != "" {
+		name, _, _ := strings.Cut(a.query, "=")
+		return a.urlError(fmt.Errorf("the parameter %q is not known", name))
+	}
+	config := clientv3.Config{Endpoints: a.hostsWithPort("2379"), DialTimeout: dialTimeout, Logger: zap.NewNop(),
+		Username: a.user, Password: a.password, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second}
+	if a.tls {
+		config.TLS = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is that of the endpoint
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	client, err := clientv3.New(config) // with a user name it logs in, for as long as DialTimeout
+	if err != nil {
+		return fmt.Errorf("connect: %s: %w", a.redacted, err)
+	}
+	store := etcd.New(client, etcd.WithPrefix(a.etcdPrefix()))
+	s.clients.Etcd, s.slots, s.source, s.close = client, store, store, client.Close
+	return nil
+}

@@ -1,0 +1,232 @@
+package connect
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// Assign says whether worker IDs are used once or again.
+type Assign string
+
+// The values of Assign. The zero value means the default of the kind of store: Disposable for files and databases,
+// Recycled for the others, which have no disposable worker IDs.
+const (
+	Disposable Assign = "disposable"
+	Recycled   Assign = "recycled"
+)
+
+// Options are what a URL need not contain. The zero value is valid. Each field but Logger is also a parameter of the URL. If
+// both are set, they must be equal.
+type Options struct {
+	Assign Assign
+
+	Table     string // of disposable worker IDs; "": the package's default
+	PoolTable string // of recycled worker IDs; it and SlotTable are both set or both ""
+	SlotTable string
+	TagTable  string // of segments; "": the package's default
+	Pool      string // in Redis; "": the package's default
+
+	// These are for recycled worker IDs. The zero values mean the defaults of package workerassign.
+	Name          string
+	WorkerID      *int64
+	FirstWorkerID *int64
+	NewPool       bool
+	Horizon       time.Duration
+	Fencing       *time.Duration
+	Skew          *time.Duration
+	ClockBound    time.Duration
+	History       string // of databases only
+
+	Logger *slog.Logger // of the assigner; nil: the generator's
+}
+
+// A parameter is one of the URL's parameters that belong to Options.
+type parameter struct {
+	name string
+	set  func(o *Options, value string) error
+}
+
+// parameters returns all parameters. A setter returns an error if the value is wrong, or not the one that is set already.
+func parameters() []parameter {
+	return []parameter{
+		{"assign", func(o *Options, v string) error {
+			if v != string(Disposable) && v != string(Recycled) {
+				return fmt.Errorf("must be %s or %s", Disposable, Recycled)
+			}
+			return assign(&o.Assign, Assign(v))
+		}},
+		{"table", func(o *Options, v string) error { return assign(&o.Table, v) }},
+		{"pool-table", func(o *Options, v string) error { return assign(&o.PoolTable, v) }},
+		{"slot-table", func(o *Options, v string) error { return assign(&o.SlotTable, v) }},
+		{"tag-table", func(o *Options, v string) error { return assign(&o.TagTable, v) }},
+		{"pool", func(o *Options, v string) error { return assign(&o.Pool, v) }},
+		{"name", func(o *Options, v string) error { return assign(&o.Name, v) }},
+		{"history", func(o *Options, v string) error { return assign(&o.History, v) }},
+		{"worker-id", func(o *Options, v string) error { return assignNumber(&o.WorkerID, v) }},
+		{"first-worker-id", func(o *Options, v string) error { return assignNumber(&o.FirstWorkerID, v) }},
+		{"new-pool", func(o *Options, v string) error {
+			on, err := strconv.ParseBool(v)
+			if err != nil {
+				return fmt.Errorf("must be true or false")
+			}
+			if o.NewPool && !on {
+				return errDifferent
+			}
+			o.NewPool = on
+			return nil
+		}},
+		{"horizon", func(o *Options, v string) error {
+			d, err := parseDuration(v)
+			if err != nil {
+				return err
+			}
+			return assign(&o.Horizon, d)
+		}},
+		{"clock-bound", func(o *Options, v string) error {
+			d, err := parseDuration(v)
+			if err != nil {
+				return err
+			}
+			return assign(&o.ClockBound, d)
+		}},
+		{"fencing", func(o *Options, v string) error { return assignDuration(&o.Fencing, v) }},
+		{"skew", func(o *Options, v string) error { return assignDuration(&o.Skew, v) }},
+	}
+}
+
+var errDifferent = fmt.Errorf("differs from the value of the option")
+
+// assign sets a field that has no value yet.
+func assign[T comparable](field *T, value T) error {
+	var zero T
+	if value == zero {
+		return fmt.Errorf("must not be empty")
+	}
+	if *field != zero && *field != value {
+		return errDifferent
+	}
+	*field = value
+	return nil
+}
+
+func assignNumber(field **int64, text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("must be a decimal number of at least 0")
+	}
+	if *field != nil && **field != n {
+		return errDifferent
+	}
+	*field = &n
+	return nil
+}
+
+// parseDuration parses a duration that must be more than 0.
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("must be a duration of more than 0, such as 45s")
+	}
+	return d, nil
+}
+
+func assignDuration(field **time.Duration, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("must be a duration of at least 0, such as 30s")
+	}
+	if *field != nil && **field != d {
+		return errDifferent
+	}
+	*field = &d
+	return nil
+}
+
+// check checks the options against each other and against the kind of store, and fills in the default of Assign.
+func (o *Options) check(k Kind) error {
+	isDatabase := k == MySQL || k == PostgreSQL
+	switch o.Assign {
+	case "":
+		o.Assign = Recycled
+		if isDatabase || k == File {
+			o.Assign = Disposable
+		}
+	case Recycled:
+	case Disposable:
+		if !isDatabase && k != File {
+			return fmt.Errorf("assign is %s, and %s has no disposable worker IDs; must be %s", o.Assign, k, Recycled)
+		}
+	default:
+		return fmt.Errorf("assign is %q; must be %s or %s", o.Assign, Disposable, Recycled)
+	}
+	for _, f := range []struct {
+		name       string
+		isSet      bool
+		belongs    bool
+		belongsTo  string
+		isRecycled bool
+	}{
+		{"table", o.Table != "", isDatabase && o.Assign == Disposable, "disposable worker IDs in databases", false},
+		{"pool-table", o.PoolTable != "", isDatabase, "databases", false},
+		{"slot-table", o.SlotTable != "", isDatabase, "databases", false},
+		{"tag-table", o.TagTable != "", isDatabase, "databases", false},
+		{"history", o.History != "", isDatabase, "databases", true},
+		{"pool", o.Pool != "", k == Redis, "Redis", false},
+		{"name", o.Name != "", true, "", true},
+		{"worker-id", o.WorkerID != nil, true, "", true},
+		{"first-worker-id", o.FirstWorkerID != nil, true, "", true},
+		{"new-pool", o.NewPool, true, "", true},
+		{"horizon", o.Horizon != 0, true, "", true},
+		{"fencing", o.Fencing != nil, true, "", true},
+		{"skew", o.Skew != nil, true, "", true},
+		{"clock-bound", o.ClockBound != 0, true, "", true},
+	} {
+		switch {
+		case f.isSet && !f.belongs:
+			return fmt.Errorf("%s is set, but is only for %s", f.name, f.belongsTo)
+		case f.isSet && f.isRecycled && o.Assign != Recycled:
+			return fmt.Errorf("%s is set, but is only for recycled worker IDs: add assign=%s", f.name, Recycled)
+		}
+	}
+	if (o.PoolTable == "") != (o.SlotTable == "") {
+		return fmt.Errorf("one of pool-table and slot-table is set; must be both or none")
+	}
+	return nil
+}
+
+// recycled returns the options of the Recycled.
+func (o *Options) recycled() []workerassign.RecycledOption {
+	var opts []workerassign.RecycledOption
+	if o.Name != "" {
+		opts = append(opts, workerassign.WithName(o.Name))
+	}
+	if o.WorkerID != nil {
+		opts = append(opts, workerassign.WithWorkerID(*o.WorkerID))
+	}
+	if o.FirstWorkerID != nil {
+		opts = append(opts, workerassign.WithFirstWorkerID(*o.FirstWorkerID))
+	}
+	if o.NewPool {
+		opts = append(opts, workerassign.WithNewPool())
+	}
+	if o.Horizon != 0 {
+		opts = append(opts, workerassign.WithHorizon(o.Horizon))
+	}
+	if o.Fencing != nil {
+		opts = append(opts, workerassign.WithFencing(*o.Fencing))
+	}
+	if o.Skew != nil {
+		opts = append(opts, workerassign.WithSkew(*o.Skew))
+	}
+	if o.ClockBound != 0 {
+		opts = append(opts, workerassign.WithClockBound(o.ClockBound))
+	}
+	if o.Logger != nil {
+		opts = append(opts, workerassign.WithLogger(o.Logger))
+	}
+	return opts
+}

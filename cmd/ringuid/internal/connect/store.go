@@ -1,0 +1,144 @@
+package connect
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+	goredis "github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// TagsSuffix is what the path of a file of tags has more than that of the file of worker IDs.
+const TagsSuffix = ".tags"
+
+// A Store is an opened store. Open returns one. Its methods are safe for concurrent use, and those that contact the server say
+// so.
+type Store struct {
+	address address
+	options Options
+	clients Clients
+
+	assigner workerassign.Assigner
+	recycled *workerassign.Recycled
+	slots    workerassign.SlotStore
+	source   segment.Creator
+
+	close    func() error
+	closing  sync.Once
+	closeErr error
+}
+
+// Clients are the connections of a Store. Only that of its kind is set.
+type Clients struct {
+	Path      string // of the file of worker IDs
+	DB        *sql.DB
+	Redis     *goredis.Client
+	ZooKeeper *zk.Conn
+	Etcd      *clientv3.Client
+}
+
+// Open opens a store: a path, a URL or a data source name, as the documentation of the package describes. It does not wait
+// for the server, except for etcd and ZooKeeper with a user name, where it logs in. An error of the text or of the options wraps ErrURL.
+// Close the Store after the generators and sequences that use it.
+func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
+	a, err := parseAddress(rawURL, &opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{address: a, options: opts, close: func() error { return nil }}
+	switch a.kind {
+	case File:
+		err = s.openFile()
+	case MySQL:
+		err = s.openMySQL()
+	case PostgreSQL:
+		err = s.openPostgreSQL()
+	case Redis:
+		err = s.openRedis()
+	case ZooKeeper:
+		err = s.openZooKeeper(ctx)
+	case Etcd:
+		err = s.openEtcd(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.recycled = workerassign.NewRecycled(s.slots, opts.recycled()...)
+	if s.assigner == nil {
+		s.assigner = s.recycled
+	}
+	return s, nil
+}
+
+// Kind returns the kind of the store.
+func (s *Store) Kind() Kind { return s.address.kind }
+
+// Options returns the options, with those that the URL contained and the default of Assign.
+func (s *Store) Options() Options { return s.options }
+
+// String returns the URL without its password.
+func (s *Store) String() string { return s.address.redacted }
+
+// Clients returns the connections of the store, for checks. The caller must not close them.
+func (s *Store) Clients() Clients { return s.clients }
+
+// Assigner returns the assigner that the options ask for: the same one at each call.
+func (s *Store) Assigner() workerassign.Assigner { return s.assigner }
+
+// Recycled returns the assigner of recycled worker IDs, whatever the options ask for: for its methods State and RaiseFloor.
+func (s *Store) Recycled() *workerassign.Recycled { return s.recycled }
+
+// Slots returns the store of recycled worker IDs, whatever the options ask for.
+func (s *Store) Slots() workerassign.SlotStore { return s.slots }
+
+// Source returns the store of the tags of segments. For a file it is another file, whose name ends with TagsSuffix.
+func (s *Store) Source() segment.Creator { return s.source }
+
+// Ping contacts the server, and returns nil if it answers and accepts the account. It blocks until the server answers or
+// ctx ends, whose deadline should be a few seconds. For a file it checks that the directory exists.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.ping(ctx); err != nil {
+		if ctx.Err() != nil && context.Cause(ctx) != err {
+			err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+		}
+		return fmt.Errorf("connect: %s does not answer: %w", s, err)
+	}
+	return nil
+}
+
+func (s *Store) ping(ctx context.Context) error {
+	switch c := s.clients; s.address.kind {
+	case MySQL, PostgreSQL:
+		return c.DB.PingContext(ctx)
+	case Redis:
+		return c.Redis.Ping(ctx).Err()
+	case Etcd:
+		_, err := c.Etcd.Get(ctx, s.address.etcdPrefix()+"pool", clientv3.WithCountOnly())
+		return err
+	case ZooKeeper:
+		return await(ctx, func() error {
+			_, _, err := c.ZooKeeper.Exists("/zookeeper") // exists always
+			return err
+		})
+	}
+	directory := filepath.Dir(s.clients.Path)
+	info, err := os.Stat(directory)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory", directory)
+	}
+	return err
+}
+
+// Close closes the connections. Further calls return the result of the first one.
+func (s *Store) Close() error {
+	s.closing.Do(func() { s.closeErr = s.close() })
+	return s.closeErr
+}

@@ -1,0 +1,161 @@
+package connect_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
+	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/uid"
+)
+
+// discard discards what the client of Redis logs.
+type discard struct{}
+
+func (discard) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	goredis.SetLogger(discard{})
+	os.Exit(m.Run())
+}
+
+// use takes a UID and a number of a segment from a store.
+func use(t *testing.T, s *connect.Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := s.Ping(ctx); err != nil {
+		t.Fatal(err)
+	}
+	g, err := uid.NewDefault(ctx, s.Assigner())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if id, err := g.NextContext(ctx); err != nil || id <= 0 {
+		t.Fatalf("%v, %v", id, err)
+	}
+	if err := s.Source().CreateTag(ctx, "orders", segment.TagConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	q, err := segment.New(ctx, s.Source(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	if n, err := q.Next(); err != nil || n != 1 {
+		t.Fatalf("%d, %v", n, err)
+	}
+}
+
+// Both kinds of worker IDs work in files, and the file of tags is another one.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "worker")
+	for _, text := range []string{path + "1", "file:" + path + "2?assign=recycled"} {
+		s, err := connect.Open(context.Background(), text, connect.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Ping of a file whose directory does not exist, and of servers that do not exist, is an error. Nothing waits for a server
+// before Ping.
+func TestPing(t *testing.T) {
+	for _, text := range []string{
+		filepath.Join(t.TempDir(), "none", "worker"),
+		"mysql://u:secret@127.0.0.1:1/db", "postgres://u:secret@127.0.0.1:1/db", "redis://u:secret@127.0.0.1:1",
+		"zookeeper://127.0.0.1:1", "etcd://127.0.0.1:1",
+	} {
+		s, err := connect.Open(context.Background(), text, connect.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		err = s.Ping(ctx)
+		cancel()
+		if err == nil {
+			t.Errorf("%s answers", text)
+		}
+		t.Log(err)
+		if err := errors.Join(s.Close(), s.Close()); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Each kind of server has worker IDs and tags.
+func TestServers(t *testing.T) {
+	// check uses the store of a URL, and those of the URL with other parameters.
+	check := func(t *testing.T, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			s, err := connect.Open(context.Background(), text, connect.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			use(t, s)
+			if state, err := s.Recycled().State(context.Background()); err != nil || state.Pool.Slots == 0 && s.Options().Assign == connect.Recycled {
+				t.Errorf("%s: %+v, %v", s, state.Pool, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("%s: %v", s, err)
+			}
+		}
+	}
+	t.Run("mysql", func(t *testing.T) {
+		t.Parallel()
+		server := mariadbtest.Start(t)
+		name, db := server.Database()
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		check(t, server.DSN("root", "", name))
+		db.MustExec("DELETE FROM leaf_alloc")
+		db.MustExec("CREATE USER 'a:b'@'%' IDENTIFIED BY 'c@d/e'")
+		db.MustExec("GRANT ALL ON " + name + ".* TO 'a:b'@'%'")
+		check(t, "mysql://a%3Ab:c%40d%2Fe@"+server.Address()+"/"+name+"?assign=recycled&new-pool=true&timeout=5s")
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		server := postgrestest.Start(t)
+		name, db := server.Database()
+		postgrestest.RunScript(t, db, ringuid.PostgreSQLSchema())
+		dsn := server.DSN("postgres", "", name)
+		check(t, dsn)
+		db.MustExec("DELETE FROM leaf_alloc")
+		check(t, dsn+"&assign=recycled&new-pool=true")
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.Start(t)
+		check(t, "redis://"+server.Address()+"?new-pool=true", "redis://"+server.Address()+"/0?pool=other&new-pool=true")
+		server.MustCommand("CONFIG", "SET", "requirepass", "pass%word")
+		check(t, "redis://:pass%25word@"+server.Address()+"?pool=third&new-pool=true")
+	})
+	t.Run("etcd", func(t *testing.T) {
+		t.Parallel()
+		endpoint := etcdtest.Start(t).Endpoint()
+		check(t, "etcd://"+endpoint, "etcd://"+endpoint+","+endpoint+"/other/ids")
+	})
+	t.Run("zookeeper", func(t *testing.T) {
+		t.Parallel()
+		address := zookeepertest.Start(t).Address()
+		check(t, "zookeeper://"+address, "zk://"+address+","+address+"/other/ids", "zk://user:password@"+address+"/private")
+	})
+}
