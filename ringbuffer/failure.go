@@ -31,6 +31,7 @@ func (r *Ring) recordFailure(p padResult) {
 		if r.ctx.Err() != nil {
 			return // Close has cancelled the call; this is not a failure
 		}
+		r.counters.lastFailure.Store(time.Now().UnixNano())
 		r.counters.failedPaddings.Add(1)
 		r.runAvailable.broadcast() // goroutines that wait within Pad try again and return the error
 		if r.counters.consecutiveFailures.Add(1) == 1 {

@@ -3,6 +3,7 @@ package ringbuffer
 import (
 	"math"
 	"sync/atomic"
+	"time"
 )
 
 // counters are the counters of a ring. A take that finds an integer in the current run touches none
@@ -16,6 +17,7 @@ type counters struct {
 	paddings            [triggerCount]atomic.Uint64
 	failedPaddings      atomic.Uint64
 	consecutiveFailures atomic.Int64 // failures since the last run was put; written under the provider lock
+	lastFailure         atomic.Int64 // when the last failure was, in nanoseconds since 1970; 0 if there was none
 }
 
 // drop claims all integers that are left of a run that is or was the current one. Only the padder
@@ -71,6 +73,7 @@ type Stats struct {
 	Oldest         int64     // the first integer of the oldest run that is not used up; -1 if no integers are left
 	Newest         int64     // the first integer of the newest run; -1 if no integers are left
 	LastError      error     // the error of the last try to pad; nil if it put a run
+	LastFailure    time.Time // when the last of FailedPaddings was, in UTC; the zero time if there was none
 }
 
 // Stats returns a snapshot. It takes no lock and does not block takers.
@@ -87,6 +90,9 @@ func (r *Ring) Stats() Stats {
 		Oldest:         -1,
 		Newest:         -1,
 		LastError:      r.emptyError().Cause,
+	}
+	if at := r.counters.lastFailure.Load(); at != 0 {
+		st.LastFailure = time.Unix(0, at).UTC()
 	}
 	for t := range r.counters.paddings {
 		st.Paddings[t] = r.counters.paddings[t].Load()

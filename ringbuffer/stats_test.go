@@ -1,10 +1,14 @@
 package ringbuffer
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestStatsOldestAndNewest(t *testing.T) {
@@ -121,4 +125,45 @@ func TestTakenDuringClose(t *testing.T) {
 			return
 		}
 	}
+}
+
+// Stats.LastFailure is when the last try failed that FailedPaddings counts, also after a success.
+func TestStatsLastFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failing atomic.Bool
+		good := &countingProvider{length: 10}
+		r := newTestRing(t, Config{Capacity: 2, TakePolicy: Fail, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if failing.Load() {
+				return Run{}, errors.New("boom")
+			}
+			return good.NextRun(ctx)
+		})})
+		take := func() {
+			for range 15 { // the second run is in use
+				r.Take(context.Background())
+			}
+			synctest.Wait()
+		}
+		if st := r.Stats(); !st.LastFailure.IsZero() {
+			t.Errorf("without a failure, LastFailure is %v", st.LastFailure)
+		}
+		time.Sleep(time.Minute)
+		failing.Store(true)
+		begin := time.Now()
+		take()
+		if st := r.Stats(); st.FailedPaddings != 1 || !st.LastFailure.Equal(begin) {
+			t.Errorf("%d paddings failed, the last one at %v; want 1 at %v", st.FailedPaddings, st.LastFailure, begin)
+		}
+		time.Sleep(2 * firstFailureDelay)
+		synctest.Wait()
+		if st := r.Stats(); st.FailedPaddings != 2 || !st.LastFailure.Equal(begin.Add(firstFailureDelay)) {
+			t.Errorf("%d paddings failed, the last one at %v; want 2, the last one at %v", st.FailedPaddings, st.LastFailure, begin.Add(firstFailureDelay))
+		}
+		failing.Store(false)
+		time.Sleep(time.Minute)
+		take()
+		if st := r.Stats(); st.LastError != nil || !st.LastFailure.Equal(begin.Add(firstFailureDelay)) {
+			t.Errorf("after a success, LastFailure is %v and LastError %v", st.LastFailure, st.LastError)
+		}
+	})
 }

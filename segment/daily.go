@@ -128,6 +128,14 @@ func isUTC(zone *time.Location) bool {
 	return offset == 0 && start.IsZero() && end.IsZero()
 }
 
+// Tag returns the tag that NewDaily got, without a date.
+func (d *Daily) Tag() string {
+	if d == nil {
+		return ""
+	}
+	return d.tag
+}
+
 // clock returns the time of the clock. A panic of the clock is an error.
 func (d *Daily) clock() (now time.Time, err error) {
 	defer func() {

@@ -48,7 +48,7 @@ func TestDailyArguments(t *testing.T) {
 		if _, _, _, _, err := d.Parse(1); !errors.Is(err, segment.ErrOption) {
 			t.Errorf("Parse = %v, want ErrOption", err)
 		}
-		if h := d.Health(); h.OK() || d.Stats() != (segment.Stats{}) || d.Close() != nil {
+		if h := d.Health(); h.OK() || d.Stats() != (segment.Stats{}) || d.Tag() != "" || d.Close() != nil {
 			t.Errorf("Health = %+v", h)
 		}
 	}

@@ -43,6 +43,9 @@ func TestDailyOverflow(t *testing.T) {
 					if want := scale - 1; count == 1 && int64(len(seen)) != want {
 						t.Errorf("%d numbers on a day with %d digits, want %d", len(seen), digits, want)
 					}
+					if st := d.Stats(); st.Limit != scale || d.Tag() != "orders" {
+						t.Errorf("Stats().Limit = %d and Tag() = %q, want %d and orders", st.Limit, d.Tag(), scale)
+					}
 					if d.Health().OK() {
 						t.Error("Health is OK although there are no numbers left")
 					}

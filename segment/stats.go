@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"time"
@@ -18,6 +19,7 @@ type Stats struct {
 	Buffered      int64     // numbers in memory
 	Rate          float64   // numbers per second, between the arrivals of the last two ranges; 0 if there was only one
 	End           int64     // the number after the greatest one that was received
+	Limit         int64     // the number after the greatest one that there can be: math.MaxInt64, or that of the day's digits for a Daily
 	FailingSince  time.Time // when the first try of the present series of failures failed; the zero time if the last one succeeded
 	LastError     error     // the error of the last try; nil if it succeeded
 }
@@ -39,6 +41,7 @@ func (s *Sequence) Stats() Stats {
 		Buffered:      int64(ring.Fill),
 		Rate:          state.Rate,
 		End:           state.AtLeast,
+		Limit:         cmp.Or(s.provider.limit, MaxNumber+1),
 		FailingSince:  state.FailingSince,
 		LastError:     state.LastError,
 	}
@@ -50,6 +53,7 @@ func (st Stats) LogValue() slog.Value {
 		slog.String("tag", st.Tag), slog.Uint64("taken", st.Taken), slog.Uint64("rejected_takes", st.RejectedTakes),
 		slog.Uint64("ranges", st.Ranges), slog.Uint64("failed_tries", st.FailedTries), slog.Int64("step", st.Step),
 		slog.Int64("last_size", st.LastSize), slog.Int64("buffered", st.Buffered), slog.Float64("rate", st.Rate), slog.Int64("end", st.End),
+		slog.Int64("limit", st.Limit),
 	}
 	if !st.FailingSince.IsZero() {
 		attrs = append(attrs, slog.Time("failing_since", st.FailingSince))
@@ -74,9 +78,10 @@ func (st Stats) MarshalJSON() ([]byte, error) {
 		Buffered      int64     `json:"buffered"`
 		Rate          float64   `json:"rate"`
 		End           int64     `json:"end"`
+		Limit         int64     `json:"limit"`
 		FailingSince  time.Time `json:"failing_since,omitzero"`
 		LastError     string    `json:"last_error,omitempty"`
-	}{st.Tag, st.Taken, st.RejectedTakes, st.Ranges, st.FailedTries, st.Step, st.LastSize, st.Buffered, st.Rate, st.End, st.FailingSince, ""}
+	}{st.Tag, st.Taken, st.RejectedTakes, st.Ranges, st.FailedTries, st.Step, st.LastSize, st.Buffered, st.Rate, st.End, st.Limit, st.FailingSince, ""}
 	if st.LastError != nil {
 		out.LastError = st.LastError.Error()
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newMemorySource(10)
 		s := newTestSequence(t, src, WithStepPolicy(FixedStep{}))
-		want := Stats{Tag: testTag, Ranges: 2, Step: 10, LastSize: 10, Buffered: 20, End: 21}
+		want := Stats{Tag: testTag, Ranges: 2, Step: 10, LastSize: 10, Buffered: 20, End: 21, Limit: math.MaxInt64}
 		if st := s.Stats(); st != want {
 			t.Errorf("Stats() = %+v, want %+v", st, want)
 		}
@@ -26,7 +27,7 @@ func TestStats(t *testing.T) {
 		}
 		synctest.Wait()
 		// The third range was requested when number 11 was taken.
-		want = Stats{Tag: testTag, Taken: 12, Ranges: 3, Step: 10, LastSize: 10, Buffered: 18, End: 31, Rate: s.Stats().Rate}
+		want = Stats{Tag: testTag, Taken: 12, Ranges: 3, Step: 10, LastSize: 10, Buffered: 18, End: 31, Limit: math.MaxInt64, Rate: s.Stats().Rate}
 		if st := s.Stats(); st != want || st.Rate < 2 || st.Rate > 2.4 {
 			t.Errorf("Stats() = %+v, want %+v", st, want)
 		}
@@ -55,7 +56,7 @@ func TestStats(t *testing.T) {
 // exampleStats has a value in each field.
 func exampleStats() Stats {
 	return Stats{
-		Tag: "a", Taken: 1, RejectedTakes: 2, Ranges: 3, FailedTries: 4, Step: 5, LastSize: 6, Buffered: 7, Rate: 8.5, End: 9,
+		Tag: "a", Taken: 1, RejectedTakes: 2, Ranges: 3, FailedTries: 4, Step: 5, LastSize: 6, Buffered: 7, Rate: 8.5, End: 9, Limit: 10,
 		FailingSince: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), LastError: errors.New(`x "y"`),
 	}
 }
@@ -65,9 +66,9 @@ func TestStatsJSON(t *testing.T) {
 		st   Stats
 		want string
 	}{
-		{exampleStats(), `{"tag":"a","taken":1,"rejected_takes":2,"ranges":3,"failed_tries":4,"step":5,"last_size":6,"buffered":7,"rate":8.5,"end":9,` +
+		{exampleStats(), `{"tag":"a","taken":1,"rejected_takes":2,"ranges":3,"failed_tries":4,"step":5,"last_size":6,"buffered":7,"rate":8.5,"end":9,"limit":10,` +
 			`"failing_since":"2026-11-22T10:00:00Z","last_error":"x \"y\""}`},
-		{Stats{}, `{"tag":"","taken":0,"rejected_takes":0,"ranges":0,"failed_tries":0,"step":0,"last_size":0,"buffered":0,"rate":0,"end":0}`},
+		{Stats{}, `{"tag":"","taken":0,"rejected_takes":0,"ranges":0,"failed_tries":0,"step":0,"last_size":0,"buffered":0,"rate":0,"end":0,"limit":0}`},
 	} {
 		if got, err := json.Marshal(test.st); err != nil || string(got) != test.want {
 			t.Errorf("%s, %v; want %s", got, err, test.want)
@@ -104,7 +105,7 @@ func checkKeys(t *testing.T, v interface {
 func TestStatsLogValue(t *testing.T) {
 	var out bytes.Buffer
 	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "s", exampleStats())
-	want := `s.tag=a s.taken=1 s.rejected_takes=2 s.ranges=3 s.failed_tries=4 s.step=5 s.last_size=6 s.buffered=7 s.rate=8.5 s.end=9 ` +
+	want := `s.tag=a s.taken=1 s.rejected_takes=2 s.ranges=3 s.failed_tries=4 s.step=5 s.last_size=6 s.buffered=7 s.rate=8.5 s.end=9 s.limit=10 ` +
 		`s.failing_since=2026-11-22T10:00:00.000Z s.last_error="x \"y\""`
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("%s, want %s", out.String(), want)

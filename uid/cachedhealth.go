@@ -30,7 +30,7 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	}
 	held, layout := lease.held, p.cfg.format.layout
 	now := p.clock.Unit()
-	stamped := p.stamped.Load()
+	stamped := lease.stamped.Load()
 	unit := max(stamped+1, now)
 	soon := now + p.limitFor(held) + 1 // the last unit that may be stamped when the next unit starts
 	switch {

@@ -1,6 +1,11 @@
 package uid
 
-import "github.com/ringuid/ringuid/ringbuffer"
+import (
+	"math"
+	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+)
 
 // Stats returns a snapshot. It does not block takers.
 func (c *Cached) Stats() Stats {
@@ -22,15 +27,30 @@ func (c *Cached) Stats() Stats {
 			Caller:    ring.Paddings[ringbuffer.Caller],
 		},
 		FailedPaddings: ring.FailedPaddings,
+		LastFailure:    ring.LastFailure,
 		Dropped:        ring.Dropped,
 		Rollovers:      c.runs.changes.Load(),
 		Fill:           ring.Fill,
 		FillLevel:      float64(ring.FillRuns) / float64(ring.CapacityRuns),
 		LastError:      ring.LastError,
 	}
-	st.setLease(lease.held, lease.since, c.leases.Losses())
+	st.setLease(lease.held, lease.since, c.leases.Losses(), c.cfg.reserve)
+	st.Borrowed, st.BorrowLimit = c.runs.borrowed(lease)
 	if ring.Oldest >= 0 {
 		st.Ahead = f.Parse(ID(ring.Oldest)).Time.Sub(c.clock.Now())
 	}
 	return st
+}
+
+// borrowed returns how far the last unit that was stamped with a lease lies ahead of the clock's, and the
+// borrow limit. It is safe for concurrent use.
+func (p *runProvider) borrowed(lease *leaseInUse) (borrowed, limit time.Duration) {
+	unit := p.cfg.format.Unit()
+	limit = time.Duration(p.limitFor(lease.held)) * unit
+	stamped := lease.stamped.Load()
+	if stamped < lease.held.First() {
+		return 0, limit // nothing was stamped
+	}
+	ahead := max(stamped-p.clock.Unit(), 0)
+	return time.Duration(min(ahead, int64(math.MaxInt64/unit))) * unit, limit
 }

@@ -35,7 +35,7 @@ func (d *Default) Stats() Stats {
 		Rollbacks:     d.rollback.rollbacks.Load(),
 		Rollovers:     d.leaseChanger.changes.Load(),
 	}
-	st.setLease(l.held, d.clock.TimeAt(l.since), d.leases.Losses())
+	st.setLease(l.held, d.clock.TimeAt(l.since), d.leases.Losses(), d.cfg.reserve)
 	if st.Issued > 0 {
 		// A unit that has started is neither ahead nor behind: the next UID has the current time.
 		st.Ahead = max(f.base.Time(last>>d.seqBits).Sub(d.clock.Now()), 0)

@@ -50,6 +50,9 @@ func (st Stats) LogValue() slog.Value {
 		timeAttr("lease_since", st.LeaseSince),
 		timeAttr("lease_until", st.LeaseUntil),
 		slog.Bool("lease_bounded", st.LeaseBounded),
+		slog.Int64("worker_ids_remaining", st.WorkerIDsRemaining),
+		slog.Int64("worker_ids_total", st.WorkerIDsTotal),
+		slog.Duration("reserve_ahead", st.ReserveAhead),
 		slog.Uint64("lost_leases", st.LostLeases),
 		slog.Uint64("issued", st.Issued),
 		slog.Uint64("rejected_takes", st.RejectedTakes),
@@ -64,9 +67,12 @@ func (st Stats) LogValue() slog.Value {
 			slog.Uint64("caller", st.Paddings.Caller),
 		)},
 		slog.Uint64("failed_paddings", st.FailedPaddings),
+		timeAttr("last_failure", st.LastFailure),
 		slog.Uint64("dropped", st.Dropped),
 		slog.Uint64("fill", st.Fill),
 		slog.Float64("fill_level", st.FillLevel),
+		slog.Duration("borrowed", st.Borrowed),
+		slog.Duration("borrow_limit", st.BorrowLimit),
 	}
 	if st.LastError != nil {
 		attrs = append(attrs, slog.Any("last_error", st.LastError))

@@ -93,6 +93,7 @@ func filled(t *testing.T) Stats {
 	st := Stats{Format: newFormat(t, WithTwitterLayout()), Ahead: 1500 * time.Millisecond, FillLevel: 0.25, LastError: errors.New("no database")}
 	st.End = st.Format.End()
 	st.LeaseSince, st.LeaseUntil, st.LeaseBounded = st.Format.Epoch(), st.Format.Epoch().Add(time.Minute), true
+	st.LastFailure = st.Format.Epoch().Add(time.Hour)
 	n := uint64(10)
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {
@@ -119,10 +120,12 @@ func TestLogStats(t *testing.T) {
 	st := filled(t)
 	_, text := logged(t, st)
 	want := "v.worker_id=11 v.format.layout=1-41-10-12 v.format.epoch=2026-01-01T00:00:00.000Z v.format.unit=1ms v.end=2095-09-07T15:47:35.552Z " +
-		"v.lease_since=2026-01-01T00:00:00.000Z v.lease_until=2026-01-01T00:01:00.000Z v.lease_bounded=true v.lost_leases=17 " +
-		"v.issued=18 v.rejected_takes=19 v.ahead=1.5s v.rollbacks=21 v.rollovers=22 v.rejected_puts=23 " +
-		"v.paddings.initial=25 v.paddings.immediate=26 v.paddings.scheduled=27 v.paddings.caller=28 " +
-		`v.failed_paddings=29 v.dropped=30 v.fill=31 v.fill_level=0.25 v.last_error="no database"`
+		"v.lease_since=2026-01-01T00:00:00.000Z v.lease_until=2026-01-01T00:01:00.000Z v.lease_bounded=true v.worker_ids_remaining=17 " +
+		"v.worker_ids_total=18 v.reserve_ahead=19ns v.lost_leases=20 " +
+		"v.issued=21 v.rejected_takes=22 v.ahead=1.5s v.rollbacks=24 v.rollovers=25 v.rejected_puts=26 " +
+		"v.paddings.initial=28 v.paddings.immediate=29 v.paddings.scheduled=30 v.paddings.caller=31 " +
+		"v.failed_paddings=32 v.last_failure=2026-01-01T01:00:00.000Z v.dropped=34 v.fill=35 v.fill_level=0.25 v.borrowed=37ns v.borrow_limit=38ns " +
+		`v.last_error="no database"`
 	if text != want {
 		t.Errorf("the statistics are logged as\n%s, want\n%s", text, want)
 	}

@@ -50,15 +50,16 @@ type runProvider struct {
 	since time.Time // when held was taken into use
 
 	log     rolloverLog
-	current atomic.Pointer[leaseInUse] // held and since, for Stats and Health
-	stamped atomic.Int64               // last, for Health
+	inUse   *leaseInUse
+	current atomic.Pointer[leaseInUse] // inUse, for Stats and Health
 	changes atomic.Uint64              // of the lease
 }
 
-// leaseInUse is a lease and when it was taken into use.
+// leaseInUse is a lease, when it was taken into use, and what was stamped with it.
 type leaseInUse struct {
-	held  *leasing.HeldLease
-	since time.Time
+	held    *leasing.HeldLease
+	since   time.Time
+	stamped atomic.Int64 // runProvider.last
 }
 
 func newRunProvider(c *core) *runProvider {
@@ -85,8 +86,9 @@ func (p *runProvider) adoptHeld() {
 	// follow the other: see config.checkBorrow.
 	p.rollover = p.cfg.rollover && p.borrowLimit >= 2*ring
 	p.log.limited(p.held, p.borrowLimit, p.rollover)
-	p.stamped.Store(p.last)
-	p.current.Store(&leaseInUse{p.held, p.since})
+	p.inUse = &leaseInUse{held: p.held, since: p.since}
+	p.inUse.stamped.Store(p.last)
+	p.current.Store(p.inUse)
 }
 
 // limitFor returns the borrow limit for a lease, in units.
@@ -142,7 +144,7 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 		unit = max(p.last+1, now)
 	}
 	p.last = unit
-	p.stamped.Store(unit)
+	p.inUse.stamped.Store(unit)
 	run := ringbuffer.Run{
 		First:  layout.AllocateUnchecked(unit, p.held.WorkerID(), 0),
 		Length: layout.MaxSequence() + 1,

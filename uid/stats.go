@@ -15,6 +15,15 @@ type Stats struct {
 	LeaseUntil   time.Time
 	LeaseBounded bool
 
+	// WorkerIDsRemaining is how many worker IDs the assigner had left when it granted the lease in use, and
+	// WorkerIDsTotal of how many: see workerassign.CountingLease. Both are 0 if that is not known, as with
+	// worker IDs that are used again.
+	WorkerIDsRemaining int64
+	WorkerIDsTotal     int64
+
+	// ReserveAhead is how far ahead of need time of a lease is reserved: WithReserveAhead.
+	ReserveAhead time.Duration
+
 	// LostLeases is how many leases were lost: the assigner did not extend them in time. It includes
 	// leases that were lost before they were used.
 	LostLeases uint64
@@ -34,12 +43,19 @@ type Stats struct {
 
 	// The following fields are set only by a Cached generator, and LastError also by the methods of nil
 	// and zero generators.
-	RejectedPuts   uint64   // runs that found the ring full
-	Paddings       Paddings // paddings that put at least one run
-	FailedPaddings uint64   // tries to pad that failed
-	Dropped        uint64   // UIDs that were dropped because they became stale
-	Fill           uint64   // UIDs that are ready
-	FillLevel      float64  // the fraction of the ring's runs that are ready: 0 to 1
+	RejectedPuts   uint64    // runs that found the ring full
+	Paddings       Paddings  // paddings that put at least one run
+	FailedPaddings uint64    // tries to pad that failed
+	LastFailure    time.Time // when the last of these was, by the system's clock, in UTC; the zero time if there was none
+	Dropped        uint64    // UIDs that were dropped because they became stale
+	Fill           uint64    // UIDs that are ready
+	FillLevel      float64   // the fraction of the ring's runs that are ready: 0 to 1
+
+	// Borrowed is how far the time unit that was stamped last lies ahead of the clock's, at least 0. At
+	// BorrowLimit the generator takes another lease or waits for the clock. BorrowLimit is that of
+	// WithMaxBorrow, or less if the lease in use has a horizon. While the lease has not begun, Borrowed is 0.
+	Borrowed    time.Duration
+	BorrowLimit time.Duration
 
 	// LastError is the error of the last try to pad; nil if that try put a run. It is not always a
 	// failure: a generator whose next run must wait, for example for the clock, has the reason here.

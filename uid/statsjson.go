@@ -18,6 +18,9 @@ type statsJSON struct {
 	LeaseSince     time.Time     `json:"lease_since,omitzero"`
 	LeaseUntil     time.Time     `json:"lease_until,omitzero"`
 	LeaseBounded   bool          `json:"lease_bounded"`
+	Remaining      int64         `json:"worker_ids_remaining"`
+	Total          int64         `json:"worker_ids_total"`
+	ReserveAhead   time.Duration `json:"reserve_ahead"`
 	LostLeases     uint64        `json:"lost_leases"`
 	Issued         uint64        `json:"issued"`
 	RejectedTakes  uint64        `json:"rejected_takes"`
@@ -27,9 +30,12 @@ type statsJSON struct {
 	RejectedPuts   uint64        `json:"rejected_puts"`
 	Paddings       paddingsJSON  `json:"paddings"`
 	FailedPaddings uint64        `json:"failed_paddings"`
+	LastFailure    time.Time     `json:"last_failure,omitzero"`
 	Dropped        uint64        `json:"dropped"`
 	Fill           uint64        `json:"fill"`
 	FillLevel      float64       `json:"fill_level"`
+	Borrowed       time.Duration `json:"borrowed"`
+	BorrowLimit    time.Duration `json:"borrow_limit"`
 	LastError      *string       `json:"last_error,omitempty"`
 }
 
@@ -42,9 +48,10 @@ type paddingsJSON struct {
 }
 
 // MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case, as in a
-// log (worker_id, rejected_takes, fill_level). The format is its text, ahead a number of nanoseconds,
-// end, lease_since and lease_until are times as in RFC 3339, and last_error is the error's text. A format, a
-// time or an error that is not set is left out. So is a lease's time that is not in the years 1 to 9999.
+// log (worker_id, rejected_takes, fill_level). The format is its text. The durations (ahead, reserve_ahead,
+// borrowed, borrow_limit) are numbers of nanoseconds, the times (end, lease_since, lease_until, last_failure) are as
+// in RFC 3339, and last_error is the error's text. A format, a time or an error that is not set is left out. So
+// is a time other than end that is not in the years 1 to 9999.
 func (st Stats) MarshalJSON() ([]byte, error) {
 	out := statsJSON{
 		WorkerID:       st.WorkerID,
@@ -52,6 +59,9 @@ func (st Stats) MarshalJSON() ([]byte, error) {
 		LeaseSince:     jsonTime(st.LeaseSince),
 		LeaseUntil:     jsonTime(st.LeaseUntil),
 		LeaseBounded:   st.LeaseBounded,
+		Remaining:      st.WorkerIDsRemaining,
+		Total:          st.WorkerIDsTotal,
+		ReserveAhead:   st.ReserveAhead,
 		LostLeases:     st.LostLeases,
 		Issued:         st.Issued,
 		RejectedTakes:  st.RejectedTakes,
@@ -61,9 +71,12 @@ func (st Stats) MarshalJSON() ([]byte, error) {
 		RejectedPuts:   st.RejectedPuts,
 		Paddings:       paddingsJSON(st.Paddings),
 		FailedPaddings: st.FailedPaddings,
+		LastFailure:    jsonTime(st.LastFailure),
 		Dropped:        st.Dropped,
 		Fill:           st.Fill,
 		FillLevel:      st.FillLevel,
+		Borrowed:       st.Borrowed,
+		BorrowLimit:    st.BorrowLimit,
 	}
 	if !st.End.IsZero() {
 		out.End = st.End.Format(time.RFC3339Nano)
@@ -100,23 +113,29 @@ func (st *Stats) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("uid: statistics: %w", err)
 	}
 	*st = Stats{
-		WorkerID:       in.WorkerID,
-		Format:         in.Format,
-		LeaseSince:     jsonTime(in.LeaseSince),
-		LeaseUntil:     jsonTime(in.LeaseUntil),
-		LeaseBounded:   in.LeaseBounded,
-		LostLeases:     in.LostLeases,
-		Issued:         in.Issued,
-		RejectedTakes:  in.RejectedTakes,
-		Ahead:          in.Ahead,
-		Rollbacks:      in.Rollbacks,
-		Rollovers:      in.Rollovers,
-		RejectedPuts:   in.RejectedPuts,
-		Paddings:       Paddings(in.Paddings),
-		FailedPaddings: in.FailedPaddings,
-		Dropped:        in.Dropped,
-		Fill:           in.Fill,
-		FillLevel:      in.FillLevel,
+		WorkerID:           in.WorkerID,
+		Format:             in.Format,
+		LeaseSince:         jsonTime(in.LeaseSince),
+		LeaseUntil:         jsonTime(in.LeaseUntil),
+		LeaseBounded:       in.LeaseBounded,
+		WorkerIDsRemaining: in.Remaining,
+		WorkerIDsTotal:     in.Total,
+		ReserveAhead:       in.ReserveAhead,
+		LostLeases:         in.LostLeases,
+		Issued:             in.Issued,
+		RejectedTakes:      in.RejectedTakes,
+		Ahead:              in.Ahead,
+		Rollbacks:          in.Rollbacks,
+		Rollovers:          in.Rollovers,
+		RejectedPuts:       in.RejectedPuts,
+		Paddings:           Paddings(in.Paddings),
+		FailedPaddings:     in.FailedPaddings,
+		LastFailure:        jsonTime(in.LastFailure),
+		Dropped:            in.Dropped,
+		Fill:               in.Fill,
+		FillLevel:          in.FillLevel,
+		Borrowed:           in.Borrowed,
+		BorrowLimit:        in.BorrowLimit,
 	}
 	if !in.Format.Layout().IsZero() {
 		st.End = in.Format.End()
