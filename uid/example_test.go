@@ -146,7 +146,7 @@ func ExampleCached_NextContext() {
 }
 
 // A program that only reads UIDs needs only the format. Here it computes the bounds of a day, for a
-// query.
+// query; Range does the same with two bounds that belong to the day.
 func ExampleFormat_Compose() {
 	f, err := uid.NewFormat() // with the options of the generators
 	if err != nil {
@@ -163,6 +163,21 @@ func ExampleFormat_Compose() {
 	}
 	fmt.Printf("WHERE id >= %d AND id < %d\n", from, to)
 	// Output: WHERE id >= 961852771978444800 AND id < 964821453373440000
+}
+
+// The bounds of a query for a day. Each UID is in one day.
+func ExampleFormat_Range() {
+	f, err := uid.NewFormat() // with the options of the generators
+	if err != nil {
+		log.Fatal(err)
+	}
+	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	first, last, err := f.Range(day, day.AddDate(0, 0, 1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("WHERE id BETWEEN %d AND %d\n", first, last)
+	// Output: WHERE id BETWEEN 961852771978444800 AND 964821453373439999
 }
 
 // The JSON of a UID's parts is the same text as the original prints. A UID itself is a string in JSON.

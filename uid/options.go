@@ -55,6 +55,25 @@ func WithTwitterLayout() Option {
 	}
 }
 
+// WithJavaScriptLayout sets the layout 1-31-10-12 and a time unit of a second, whose IDs are at most MaxSafeInteger: a reader
+// that keeps numbers as floating point, such as JavaScript, does not round them. So they can be JSON numbers, of type
+// NumberID. The layout carries 68 years (with the default epoch until 2094), 1,024 worker IDs, and 4,096 UIDs per second and
+// worker ID. Its ten worker bits are too few for disposable worker IDs, because those are never used again: use
+// workerassign.NewRecycled.
+//
+// If strings are possible, prefer the default layout and the type ID, whose JSON is a string.
+func WithJavaScriptLayout() Option {
+	return func(c *config) {
+		layout, err := bitsalloc.New(31, 10, 12)
+		if err != nil {
+			c.fail("%v", err)
+			return
+		}
+		c.format.layout = layout
+		c.setTimeBase(c.format.Epoch(), time.Second)
+	}
+}
+
 // WithBoostPower sets the size of a Cached generator's ring: 1 << power runs of one time unit each,
 // which is 2^sequence bits << power UIDs. power must be 0 to MaxBoostPower; the default is 3.
 func WithBoostPower(power int) Option {

@@ -92,3 +92,25 @@ func TestTwitterLayout(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// The greatest UID of the layout for JavaScript is the greatest integer that JavaScript does not round.
+func TestJavaScriptLayout(t *testing.T) {
+	f := newFormat(t, WithTwitterLayout(), WithJavaScriptLayout()) // the unit of the former option does not remain
+	if f.String() != "1-31-10-12 2026-01-01T00:00:00Z 1s" || f.Layout().MaxUID() != MaxSafeInteger {
+		t.Errorf("the format is %v, and its greatest UID %d", f, f.Layout().MaxUID())
+	}
+	// What the comment of the option states.
+	years := f.End().Sub(f.Epoch()).Hours() / 24 / 365.2425
+	if years < 68 || years >= 69 || f.End().Year() != 2094 || f.Layout().MaxWorkerID() != 1023 || f.Layout().MaxSequence() != 4095 {
+		t.Errorf("%v years, until %v, %d workers, %d a second", years, f.End(), f.Layout().MaxWorkerID()+1, f.Layout().MaxSequence()+1)
+	}
+	for _, id := range []ID{MaxSafeInteger - 1, MaxSafeInteger} {
+		if ID(float64(id)) != id || ID(float64(id)-1) != id-1 {
+			t.Errorf("%d is rounded", id)
+		}
+	}
+	g := newDefault(t, workerassign.Static(1023), WithJavaScriptLayout())
+	if _, err := NumberID(next(t, g)).MarshalJSON(); err != nil {
+		t.Error(err)
+	}
+}

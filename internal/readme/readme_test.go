@@ -191,6 +191,29 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// The README's table of forms shows the forms of one ID.
+func TestForms(t *testing.T) {
+	id := uid.MustParse("962392666547429376")
+	f, err := uid.NewFormat(uid.WithJavaScriptLayout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := f.Compose(time.Date(2026, 11, 21, 4, 21, 53, 0, time.UTC), 1, 0) // the parts of the other forms
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := tables(t, "README.md", "form", "call, type of a field", "example")
+	for _, row := range rows {
+		want := map[string]string{"decimal": id.String(), "base 32": id.Base32(), "base 58": id.Base58(), "base 62": id.Base62(), "a JSON number": number.String()}[row[0]]
+		if row[2] != "`"+want+"`" {
+			t.Errorf("the %s form is %s, not %s", row[0], want, row[2])
+		}
+	}
+	if len(rows) != 5 {
+		t.Errorf("%d forms", len(rows))
+	}
+}
+
 var (
 	link    = regexp.MustCompile(`\]\(([^)]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
