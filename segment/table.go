@@ -27,6 +27,7 @@ type Table struct {
 	mu        sync.Mutex
 	dialect   tableDialect // nil before the first connection
 	inspected time.Time    // when the storage engine was checked; the zero time: never
+	noIDs     bool         // see hidesInsertIDs
 }
 
 var _ Creator = (*Table)(nil)
@@ -52,8 +53,9 @@ const (
 // max_id). Leaf does the same. So all numbers are different, whatever sizes the processes ask for, and whether they use
 // this package or Leaf.
 //
-// On MySQL, MariaDB and TiDB, a Take is one transaction of four statements, none of which is prepared. On PostgreSQL it is
-// a single statement, and a second one that checks that the first one was committed. The settings of the session and of the driver do not matter.
+// On MySQL, MariaDB and TiDB, a Take is one transaction of four statements, none of which is prepared, and reads the row before if
+// the request has no Size. On PostgreSQL it is a single statement, and a second one that checks that the first one was
+// committed. The settings of the session and of the driver do not matter.
 //
 // A Take fails after WithAttemptTimeout or when its context ends. Unless it is certain that nothing was written, it is not
 // tried again, and the numbers of a Take whose reply was lost are a gap. A transaction that the server has rolled back because
@@ -125,6 +127,19 @@ func (t *Table) CreateTag(ctx context.Context, tag string, c TagConfig) error {
 		return err
 	}
 	return t.try(ctx, func(ctx context.Context, a *tableAttempt) error { return a.create(ctx, tag, c) })
+}
+
+// hidesInsertIDs reports whether a reply to an UPDATE of this table did not have the ID that it has set.
+func (t *Table) hidesInsertIDs() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.noIDs
+}
+
+func (t *Table) setHidesInsertIDs() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.noIDs = true
 }
 
 // check returns the error of an invalid option, or of a value that NewTable has not made.

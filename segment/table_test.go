@@ -3,6 +3,7 @@ package segment
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,22 +40,37 @@ func newMockTable(t *testing.T, opts ...TableOption) (*Table, sqlmock.Sqlmock) {
 	return NewTable(db, opts...), m
 }
 
-// The statements of a Take of the tag "a", whose numbers are literals.
+// The statements of a Take of the tag "a", whose numbers are literals, after the row was found with max_id 7 and step 10.
 const (
-	mockUpdate = "UPDATE `leaf_alloc` SET max_id = LAST_INSERT_ID(max_id + 1) + (step - 1) WHERE biz_tag = _utf8mb4 X'61'" +
-		" AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(_utf8mb4 X'61' AS BINARY) AND max_id >= 7" +
-		" AND CASE WHEN step BETWEEN 1 AND 1099511627776 THEN max_id <= 9223372036854775807 - step ELSE FALSE END"
-	mockSelect = "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step, LAST_INSERT_ID() FROM `leaf_alloc` WHERE biz_tag = _utf8mb4 X'61'"
+	mockWhere  = " WHERE biz_tag = _utf8mb4 X'61' AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(_utf8mb4 X'61' AS BINARY)"
+	mockUpdate = "UPDATE `leaf_alloc` SET max_id = LAST_INSERT_ID(max_id + 1) + 9" + mockWhere + " AND step = 10 AND max_id BETWEEN 7 AND 9223372036854775797"
+	mockSize   = "UPDATE `leaf_alloc` SET max_id = LAST_INSERT_ID(max_id + 1) + 9" + mockWhere + " AND step BETWEEN 1 AND 1099511627776 AND max_id BETWEEN 7 AND 9223372036854775797"
+	mockSelect = "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step FROM `leaf_alloc` WHERE biz_tag = _utf8mb4 X'61'"
+	mockCAS    = "UPDATE `leaf_alloc` SET max_id = 17" + mockWhere + " AND max_id = 7 AND step = 10"
 )
 
+// expectUpdate expects a Take of a range of the row's step, up to the UPDATE.
 func expectUpdate(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
-	m.ExpectExec("START TRANSACTION").WillReturnResult(sqlmock.NewResult(0, 0))
+	m.ExpectQuery(mockSelect).WithoutArgs().WillReturnRows(mockRows(7, 10))
+	expectBegin(m)
 	return m.ExpectExec(mockUpdate).WithoutArgs()
 }
 
-// mockRows returns the row after an UPDATE that has found 7 as max_id.
+func expectBegin(m sqlmock.Sqlmock) {
+	m.ExpectExec("START TRANSACTION").WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+func expectRollback(m sqlmock.Sqlmock) {
+	m.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+func expectCommit(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
+	return m.ExpectExec("COMMIT AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
+}
+
+// mockRows returns the row.
 func mockRows(maxID, step any) *sqlmock.Rows {
-	return sqlmock.NewRows([]string{"biz_tag", "max_id", "step", "before"}).AddRow("a", maxID, step, 8)
+	return sqlmock.NewRows([]string{"biz_tag", "max_id", "step"}).AddRow("a", maxID, step)
 }
 
 // A Take is one transaction with exactly these statements, and its range is Leaf's. A conflict that the server has rolled
@@ -62,29 +78,40 @@ func mockRows(maxID, step any) *sqlmock.Rows {
 func TestTableStatements(t *testing.T) {
 	r := Request{Tag: "a", AtLeast: 7}
 	conflict := &mysql.MySQLError{Number: 1213, Message: "conflict"}
+	want := Range{First: 7, Length: 10, Stride: 1, Step: 10}
 	synctest.Test(t, func(t *testing.T) {
 		table, m := newMockTable(t)
 		expectUpdate(m).WillReturnError(conflict)
-		m.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
+		expectRollback(m)
 		for n := range 2 {
-			expectUpdate(m).WillReturnResult(sqlmock.NewResult(0, 1))
+			expectUpdate(m).WillReturnResult(sqlmock.NewResult(8, 1))
 			m.ExpectQuery(mockSelect).WithoutArgs().WillReturnRows(mockRows(17, 10))
-			commit := m.ExpectExec("COMMIT AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
+			commit := expectCommit(m)
 			if n == 0 {
 				commit.WillReturnError(conflict)
-				m.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
+				expectRollback(m)
 			}
 		}
-		if got, err := table.Take(context.Background(), r); err != nil || got != (Range{First: 7, Length: 10, Stride: 1, Step: 10}) {
+		if got, err := table.Take(context.Background(), r); err != nil || got != want {
+			t.Errorf("Take() = %+v, %v", got, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // of another size than the step, which is not read before
+		table, m := newMockTable(t)
+		expectBegin(m)
+		m.ExpectExec(mockSize).WithoutArgs().WillReturnResult(sqlmock.NewResult(8, 1))
+		m.ExpectQuery(mockSelect).WithoutArgs().WillReturnRows(mockRows(17, 30))
+		expectCommit(m)
+		if got, err := table.Take(context.Background(), Request{Tag: "a", AtLeast: 7, Size: 10}); err != nil || got != (Range{First: 7, Length: 10, Stride: 1, Step: 30}) {
 			t.Errorf("Take() = %+v, %v", got, err)
 		}
 	})
 	for _, lost := range []error{mysql.ErrInvalidConn, &mysql.MySQLError{Number: 1053}, errors.New("unknown")} {
 		synctest.Test(t, func(t *testing.T) {
 			table, m := newMockTable(t)
-			expectUpdate(m).WillReturnResult(sqlmock.NewResult(0, 1))
+			expectUpdate(m).WillReturnResult(sqlmock.NewResult(8, 1))
 			m.ExpectQuery(mockSelect).WillReturnRows(mockRows(17, 10))
-			m.ExpectExec("COMMIT AND NO CHAIN NO RELEASE").WillReturnError(lost)
+			expectCommit(m).WillReturnError(lost)
 			if got, err := table.Take(context.Background(), r); err == nil || got != (Range{}) || !errors.Is(err, lost) {
 				t.Errorf("Take() = %+v, %v; want %v", got, err, lost)
 			}
@@ -92,24 +119,71 @@ func TestTableStatements(t *testing.T) {
 	}
 }
 
-// If the row after the UPDATE is not what the UPDATE has set, the range is refused and rolled back.
-func TestTableReadsWhatItSet(t *testing.T) {
-	for name, rows := range map[string]*sqlmock.Rows{
-		"another counter": mockRows(27, 10), "too low": mockRows(16, 10), "two rows": mockRows(17, 10).AddRow("a", 17, 10, 8),
-		"no row": sqlmock.NewRows([]string{"biz_tag", "max_id", "step", "before"}), "text": mockRows("17", 10), "a fraction": mockRows(17.0, 10),
-		"NULL": mockRows(17, nil), "step 0": mockRows(17, 0), "negative": mockRows(-17, 10),
-		"another step": mockRows(17, 20), "another session": sqlmock.NewRows([]string{"biz_tag", "max_id", "step", "before"}).AddRow("a", 17, 10, 0),
+// If the reply to the UPDATE does not have what it has found, or if the row afterwards is not what it should be, the Take is
+// rolled back, and this one and all later ones compare what they have read.
+func TestTableComparesCounter(t *testing.T) {
+	for name, tt := range map[string]struct {
+		result driver.Result
+		maxID  int64
+	}{
+		"no insert ID": {sqlmock.NewResult(0, 1), 17}, "not supported": {driver.RowsAffected(1), 17}, "a trigger's": {sqlmock.NewResult(3, 1), 17},
+		"another server": {sqlmock.NewResult(8, 1), 7}, "the row of another process": {sqlmock.NewResult(8, 1), 27},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			table, m := newMockTable(t)
-			expectUpdate(m).WillReturnResult(sqlmock.NewResult(0, 1))
-			m.ExpectQuery(mockSelect).WillReturnRows(rows)
-			m.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
-			got, err := table.Take(context.Background(), Request{Tag: "a", AtLeast: 7})
-			if got != (Range{}) || !errors.Is(err, ErrSource) && !errors.Is(err, ErrNoTag) {
-				t.Errorf("%s: Take() = %+v, %v; want an error", name, got, err)
+			expectUpdate(m).WillReturnResult(tt.result)
+			m.ExpectQuery(mockSelect).WillReturnRows(mockRows(tt.maxID, 10))
+			expectRollback(m)
+			for range 2 {
+				expectBegin(m)
+				m.ExpectQuery(mockSelect + " FOR UPDATE").WithoutArgs().WillReturnRows(mockRows(7, 10))
+				m.ExpectExec(mockCAS).WithoutArgs().WillReturnResult(sqlmock.NewResult(0, 1))
+				m.ExpectQuery(mockSelect).WithoutArgs().WillReturnRows(mockRows(17, 10))
+				expectCommit(m)
+				if got, err := table.Take(context.Background(), Request{Tag: "a", AtLeast: 7}); err != nil || got != (Range{First: 7, Length: 10, Stride: 1, Step: 10}) {
+					t.Errorf("%s: Take() = %+v, %v", name, got, err)
+				}
 			}
 		})
+	}
+}
+
+// If the row after the UPDATE is not what the UPDATE has set, the range is refused and rolled back.
+func TestTableReadsWhatItSet(t *testing.T) {
+	for name, rows := range map[string]func() *sqlmock.Rows{
+		"another counter": func() *sqlmock.Rows { return mockRows(27, 10) },
+		"too low":         func() *sqlmock.Rows { return mockRows(16, 10) },
+		"two rows":        func() *sqlmock.Rows { return mockRows(17, 10).AddRow("a", 17, 10) },
+		"no row":          func() *sqlmock.Rows { return sqlmock.NewRows([]string{"biz_tag", "max_id", "step"}) },
+		"text":            func() *sqlmock.Rows { return mockRows("17", 10) },
+		"a fraction":      func() *sqlmock.Rows { return mockRows(17.0, 10) },
+		"NULL":            func() *sqlmock.Rows { return mockRows(17, nil) },
+		"step 0":          func() *sqlmock.Rows { return mockRows(17, 0) },
+		"negative":        func() *sqlmock.Rows { return mockRows(-17, 10) },
+		"another step":    func() *sqlmock.Rows { return mockRows(17, 20) },
+	} {
+		for _, compares := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				table, m := newMockTable(t)
+				if !compares {
+					expectUpdate(m).WillReturnResult(sqlmock.NewResult(8, 1))
+					m.ExpectQuery(mockSelect).WillReturnRows(rows())
+					expectRollback(m)
+				}
+				if compares || name == "another counter" || name == "too low" {
+					table.noIDs = compares
+					expectBegin(m)
+					m.ExpectQuery(mockSelect + " FOR UPDATE").WillReturnRows(mockRows(7, 10))
+					m.ExpectExec(mockCAS).WillReturnResult(sqlmock.NewResult(0, 1))
+					m.ExpectQuery(mockSelect).WillReturnRows(rows())
+					expectRollback(m)
+				}
+				got, err := table.Take(context.Background(), Request{Tag: "a", AtLeast: 7})
+				if got != (Range{}) || !errors.Is(err, ErrSource) && !errors.Is(err, ErrNoTag) {
+					t.Errorf("%s: Take() = %+v, %v; want an error", name, got, err)
+				}
+			})
+		}
 	}
 }
 

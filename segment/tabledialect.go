@@ -49,6 +49,7 @@ type raised struct {
 	changed  int64
 	before   int64 // what the statement found as the counter, if that is known apart from the rows
 	reported bool  // whether before is known
+	added    int64 // what the statement has added; 0: the size of the request, or the step in the row
 }
 
 // maxCounter is the greatest value of max_id: MaxNumber is the last number that is handed out.

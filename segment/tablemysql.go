@@ -55,39 +55,94 @@ func (d mysqlTable) whereTag(tag string) string {
 	return "biz_tag = " + literal + " AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(" + literal + " AS BINARY)"
 }
 
-// raise implements tableDialect. LAST_INSERT_ID(x) is x, which the session keeps for LAST_INSERT_ID(). So a table whose rows
-// are changed by others between UPDATE and SELECT is noticed, a trigger that changes max_id or step, a step that is generated,
-// and a proxy that sends the SELECT to another server. The reply to the UPDATE does not have the value if there is a trigger.
-func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
-	added, fits := "step", fmt.Sprintf("CASE WHEN step BETWEEN 1 AND %d THEN max_id <= %d - step ELSE FALSE END", int64(MaxStep), int64(maxCounter))
-	if r.Size > 0 {
-		added = strconv.FormatInt(r.Size, 10)
-		fits = fmt.Sprintf("step BETWEEN 1 AND %d AND max_id <= %d", int64(MaxStep), maxCounter-r.Size)
+// raise implements tableDialect. What it adds is a literal: if that is the row's step, it reads the step before, and the UPDATE
+// compares it.
+func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (raised, error) {
+	if !a.t.hidesInsertIDs() {
+		result, isKnown, err := d.raiseReported(ctx, a, r)
+		if isKnown || err != nil {
+			return result, err
+		}
+		a.t.setHidesInsertIDs()
+		a.rollback(ctx)
 	}
-	counter, before := "LAST_INSERT_ID(max_id + 1) + ("+added+" - 1)", ", LAST_INSERT_ID()"
-	if d.isTiDB {
-		counter, before = "max_id + "+added, ""
+	return d.raiseCompared(ctx, a, r)
+}
+
+// raiseReported is raise with an UPDATE that reports what it has found: LAST_INSERT_ID(x) is x, and the reply to the statement has
+// that as its insert ID. So the range follows from a single statement. The SELECT after it does not decide anything: a proxy
+// that splits reads from writes may send it to another connection or another server, also in a transaction, where it
+// may find the counter, and LAST_INSERT_ID(), of another process. It notices a trigger that changes max_id, a column that is too
+// small, and a proxy.
+//
+// isKnown is false if something was changed, and the reply does not say what was found. A trigger that executes statements hides
+// it, and so may a driver.
+func (d mysqlTable) raiseReported(ctx context.Context, a *tableAttempt, r Request) (result raised, isKnown bool, err error) {
+	size, step := r.Size, "step BETWEEN 1 AND "+strconv.FormatInt(MaxStep, 10)
+	if size == 0 {
+		a.waiting = "the row"
+		rows, err := d.read(ctx, a, r.Tag)
+		if err != nil {
+			return raised{}, false, err
+		}
+		if _, size, err = a.t.values(rows, r.Tag); err != nil {
+			return raised{rows: rows}, true, nil // the caller finds the same error
+		}
+		step = "step = " + strconv.FormatInt(size, 10)
 	}
 	if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
-		return result, err
+		return raised{}, false, err
 	}
 	a.mayWait = true
-	update, err := a.exec(ctx, "the update", "UPDATE "+a.quoted+" SET max_id = "+counter+
-		" WHERE "+d.whereTag(r.Tag)+" AND max_id >= "+strconv.FormatInt(r.AtLeast, 10)+" AND "+fits)
+	update, err := a.exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = LAST_INSERT_ID(max_id + 1) + %d WHERE %s AND %s AND max_id BETWEEN %d AND %d",
+		a.quoted, size-1, d.whereTag(r.Tag), step, r.AtLeast, maxCounter-size))
 	if err != nil {
-		return result, err
+		return raised{}, false, err
 	}
 	if result.changed, err = update.RowsAffected(); err != nil {
-		return result, err
+		return raised{}, false, err
 	}
-	result.rows, err = a.query(ctx, d.selectRows(a, r.Tag, before))
-	if len(result.rows) == 1 && !d.isTiDB {
-		kept, ok := integer(result.rows[0].rest)
-		result.before, result.reported = kept-1, true
-		if !ok {
-			result.before = -1
-		}
+	if result.rows, err = d.read(ctx, a, r.Tag); err != nil || result.changed == 0 {
+		return result, true, err
 	}
+	found, err := update.LastInsertId()
+	result.before, result.added, result.reported = found-1, size, true
+	counter, _, valuesErr := a.t.values(result.rows, r.Tag)
+	// If the row is wrong, the caller finds the same error. If the row has another counter than this statement has set, the ID may be that of a trigger.
+	return result, valuesErr != nil || err == nil && found > 0 && counter == result.before+size, nil
+}
+
+// raiseCompared is raise without insert IDs. It locks the row and reads it, and the UPDATE compares what was read. So the range
+// follows from a single statement here, too.
+func (d mysqlTable) raiseCompared(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
+	if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
+		return raised{}, err
+	}
+	a.waiting, a.mayWait = "the lock of the row", true
+	if result.rows, err = a.query(ctx, d.selectRows(a, r.Tag)+" FOR UPDATE"); err != nil {
+		return raised{}, err
+	}
+	counter, step, err := a.t.values(result.rows, r.Tag)
+	if err != nil {
+		return result, nil // the caller finds the same error
+	}
+	size := r.Size
+	if size == 0 {
+		size = step
+	}
+	if counter < r.AtLeast || counter > maxCounter-size {
+		return result, nil
+	}
+	update, err := a.exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = %d WHERE %s AND max_id = %d AND step = %d",
+		a.quoted, counter+size, d.whereTag(r.Tag), counter, step))
+	if err != nil {
+		return raised{}, err
+	}
+	if result.changed, err = update.RowsAffected(); err != nil {
+		return raised{}, err
+	}
+	result.before, result.added, result.reported = counter, size, true
+	result.rows, err = d.read(ctx, a, r.Tag)
 	return result, err
 }
 
@@ -114,12 +169,12 @@ func (d mysqlTable) insert(ctx context.Context, a *tableAttempt, tag string, c T
 
 // read implements tableDialect.
 func (d mysqlTable) read(ctx context.Context, a *tableAttempt, tag string) ([]tableRow, error) {
-	return a.query(ctx, d.selectRows(a, tag, ""))
+	return a.query(ctx, d.selectRows(a, tag))
 }
 
-// selectRows returns a statement that reads the rows of a tag, and more, which begins with a comma.
-func (d mysqlTable) selectRows(a *tableAttempt, tag, more string) string {
-	return "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step" + more + " FROM " + a.quoted + " WHERE biz_tag = " + sqlstore.MySQLText(tag)
+// selectRows returns a statement that reads the rows of a tag.
+func (d mysqlTable) selectRows(a *tableAttempt, tag string) string {
+	return "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step FROM " + a.quoted + " WHERE biz_tag = " + sqlstore.MySQLText(tag)
 }
 
 // synchronize implements tableDialect.
@@ -132,7 +187,7 @@ func (d mysqlTable) synchronize(ctx context.Context, a *tableAttempt, tag string
 	if err != nil || !sqlstore.IsOn(settings["wsrep_on"]) {
 		return false, err
 	}
-	statement := d.selectRows(a, tag, "")
+	statement := d.selectRows(a, tag)
 	if d.isMariaDB {
 		statement = "SET STATEMENT wsrep_sync_wait = 1 FOR " + statement
 	} else {

@@ -59,7 +59,7 @@ func (c *panickingConn) check(statement string) {
 
 func (c *panickingConn) ExecContext(_ context.Context, statement string, _ []driver.NamedValue) (driver.Result, error) {
 	c.check(statement)
-	return driver.RowsAffected(1), nil
+	return foundSeven{}, nil
 }
 
 func (c *panickingConn) QueryContext(_ context.Context, statement string, _ []driver.NamedValue) (driver.Rows, error) {
@@ -70,14 +70,20 @@ func (c *panickingConn) QueryContext(_ context.Context, statement string, _ []dr
 	case strings.HasPrefix(statement, "SELECT ENGINE"):
 		return &panickingRows{values: []driver.Value{}}, nil
 	}
-	return &panickingRows{values: []driver.Value{[]byte("a"), int64(17), int64(10), int64(8)}}, nil
+	return &panickingRows{values: []driver.Value{[]byte("a"), int64(17), int64(10)}}, nil
 }
+
+// foundSeven is the result of an UPDATE that has found 7 as max_id.
+type foundSeven struct{}
+
+func (foundSeven) LastInsertId() (int64, error) { return 8, nil }
+func (foundSeven) RowsAffected() (int64, error) { return 1, nil }
 
 // panickingRows is at most one row.
 type panickingRows struct{ values []driver.Value }
 
 func (r *panickingRows) Columns() []string {
-	return []string{"a", "b", "c", "d"}[:max(len(r.values), 0)]
+	return []string{"a", "b", "c"}[:max(len(r.values), 0)]
 }
 func (r *panickingRows) Close() error { return nil }
 func (r *panickingRows) Next(into []driver.Value) error {

@@ -77,7 +77,7 @@ func (t *Table) takenRange(result raised, r Request) (Range, error) {
 	if length == 0 {
 		length = step
 	}
-	if result.reported && counter-result.before != length {
+	if result.reported && (counter-result.before != length || result.added > 0 && result.added != length) {
 		return Range{}, fmt.Errorf("%w: max_id of the tag %q in %s was %d, and is %d after %d was added: the table has no transactions, the column is too small, "+
 			"a proxy splits the transaction, or a trigger changes it or step", ErrSource, r.Tag, t, result.before, counter, length)
 	}

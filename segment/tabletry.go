@@ -75,11 +75,8 @@ func (t *Table) tryOnce(ctx context.Context, conflicts int, f func(context.Conte
 		if v := recover(); v != nil {
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
 			failed = &tableFailure{err: err, advice: tableAdvice().Unknown}
-			switch {
-			case a.conn != nil && a.executing:
-				sqlstore.DiscardConn(a.conn)
-			case a.conn != nil:
-				sqlstore.AbandonConn(a.conn)
+			if a.conn != nil {
+				sqlstore.CloseAfterPanic(a.conn, a.executing)
 			}
 		}
 	}()

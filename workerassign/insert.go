@@ -39,14 +39,19 @@ type assignment struct {
 	token      string
 	insertedAt time.Time
 
-	phase atomic.Int32 // of the current attempt; written by the attempt, read by the timer of warnIfSlow
+	phase     atomic.Int32 // of the current attempt; written by the attempt, read by the timer of warnIfSlow
+	executing bool         // whether exec executes a statement
 }
 
 // attempt inserts a row, commits it and returns its key. It returns its connection to the pool
 // without an open transaction, or discards it.
 func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
+	var conn *sql.Conn
 	defer func() {
 		if v := recover(); v != nil {
+			if conn != nil {
+				sqlstore.CloseAfterPanic(conn, t.executing)
+			}
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
 			key, failed = 0, &failure{err: err, action: sqlstore.Stop, advice: adviceUnknown}
 		}
@@ -54,14 +59,22 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	begin := time.Now()
 	attemptCtx, cancel := context.WithTimeout(ctx, t.d.cfg.attemptTimeout)
 	defer cancel()
+	t.executing = false
 	t.setPhase(phaseConnect)
 	defer t.warnIfSlow()()
 
-	conn, err := t.d.db.Conn(attemptCtx)
+	c, err := t.d.db.Conn(attemptCtx)
 	if err != nil {
 		return 0, t.driverFailure(attemptCtx, begin, err)
 	}
-	defer conn.Close()
+	conn = c
+	key, failed = t.useConn(ctx, attemptCtx, begin, conn)
+	conn.Close() // not after a panic, when it may wait without end
+	return key, failed
+}
+
+// useConn is the part of attempt with a connection.
+func (t *assignment) useConn(ctx, attemptCtx context.Context, begin time.Time, conn *sql.Conn) (int64, *failure) {
 	target := t.d.target.Load()
 	// The mark is read after the connection was obtained. While this goroutine waited for the
 	// connection, another process may have received keys from a server that has failed since, and
@@ -72,9 +85,9 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 	} else if err != nil {
 		return 0, &failure{err: err, returnAsIs: true}
 	}
-	key, failed = t.insertRow(attemptCtx, begin, conn, target, mark)
+	key, failed := t.insertRow(attemptCtx, begin, conn, target, mark)
 	if failed != nil {
-		target.endTransaction(attemptCtx, conn, failed)
+		t.endTransaction(attemptCtx, conn, target, failed)
 		if corrected, err := t.d.correctGuess(target, failed.err); err != nil {
 			return 0, &failure{err: err, returnAsIs: true}
 		} else if corrected {
@@ -98,7 +111,7 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 // TRANSACTION and COMMIT as ordinary statements, because the Commit method of sql.Tx takes no context.
 func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget, mark int64) (int64, *failure) {
 	t.setPhase(phaseBegin)
-	if _, err := conn.ExecContext(ctx, target.begin); err != nil {
+	if _, err := t.exec(ctx, conn, target.begin); err != nil {
 		return 0, t.driverFailure(ctx, begin, err)
 	}
 	t.setPhase(phaseInsert)
@@ -120,7 +133,7 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 		}
 	}
 	t.setPhase(phaseCommit)
-	if _, err := conn.ExecContext(ctx, target.commit); err != nil {
+	if _, err := t.exec(ctx, conn, target.commit); err != nil {
 		return 0, t.driverFailure(ctx, begin, err)
 	}
 	// lib/pq cancels the statement when the context ends. If a commit that waits for a synchronous standby is
@@ -129,6 +142,14 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 		return 0, t.driverFailure(ctx, begin, err)
 	}
 	return key, nil
+}
+
+// exec executes a statement that returns no rows.
+func (t *assignment) exec(ctx context.Context, conn *sql.Conn, statement string, args ...any) (sql.Result, error) {
+	t.executing = true
+	result, err := conn.ExecContext(ctx, statement, args...)
+	t.executing = false // not after a panic
+	return result, err
 }
 
 // execInsert executes the insert statement and returns the key.
@@ -143,7 +164,7 @@ func (t *assignment) execInsert(ctx context.Context, begin time.Time, conn *sql.
 	}
 	statement, args := target.insert(target.table, node)
 	if !target.returnsKey {
-		result, err := conn.ExecContext(ctx, statement, args...)
+		result, err := t.exec(ctx, conn, statement, args...)
 		if err != nil {
 			return 0, t.driverFailure(ctx, begin, err)
 		}
@@ -245,9 +266,11 @@ func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err err
 
 // endTransaction rolls back the transaction of an attempt that failed, so that its connection can
 // return to the pool. It discards a connection that should not be used again.
-func (d *insertDialect) endTransaction(ctx context.Context, conn *sql.Conn, failed *failure) {
+func (t *assignment) endTransaction(ctx context.Context, conn *sql.Conn, target *insertTarget, failed *failure) {
 	if failed.action != sqlstore.Reconnect && (sqlstore.IsServerError(failed.err) || isAnyOf(failed.err, ErrNoKey, ErrTooLow)) {
-		d.rollbackTransaction(ctx, conn)
+		t.executing = true
+		target.rollbackTransaction(ctx, conn)
+		t.executing = false // not after a panic
 	} else {
 		sqlstore.DiscardConn(conn)
 	}

@@ -173,23 +173,32 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 
 // look looks for the row in a transaction of its own, so that it sees the present whatever the session's settings are.
 func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
+	var conn *sql.Conn
 	defer func() {
 		if v := recover(); v != nil {
+			if conn != nil {
+				sqlstore.AbandonConn(conn)
+			}
 			err = fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, l.d.cfg.attemptTimeout)
 	defer cancel()
-	conn, err := l.d.db.Conn(ctx)
-	if err != nil {
+	if conn, err = l.d.db.Conn(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer conn.Close()
+	now, err = l.lookOn(ctx, conn)
+	conn.Close() // not after a panic, when it may wait without end
+	return now, err
+}
+
+// lookOn is the part of look with a connection.
+func (l *verifiedLease) lookOn(ctx context.Context, conn *sql.Conn) (time.Time, error) {
 	if _, err := conn.ExecContext(ctx, "START TRANSACTION"); err != nil {
 		sqlstore.DiscardConn(conn)
 		return time.Time{}, err
 	}
-	now, err = l.d.look(ctx, conn, l.WorkerID(), l.token)
+	now, err := l.d.look(ctx, conn, l.WorkerID(), l.token)
 	if err == nil || isAnyOf(err, errRowLost, errRowMissing) {
 		if _, rollbackErr := conn.ExecContext(ctx, sqlstore.RollbackMySQL); rollbackErr != nil {
 			sqlstore.DiscardConn(conn)

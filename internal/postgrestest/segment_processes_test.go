@@ -24,8 +24,8 @@ import (
 // segmentProcessEnv has the data source name for the processes of TestSegmentTableProcesses.
 const segmentProcessEnv = "RINGUID_TEST_SEGMENTS"
 
-// Many processes with several goroutines, which ask for several sizes while the step changes and the server is killed. No
-// number is handed out twice. One goroutine follows Leaf's statements.
+// Many processes with several goroutines, which ask for several sizes while the step changes, the server is killed and paused, and
+// processes are killed. No number is handed out twice. One goroutine follows Leaf's statements.
 func TestSegmentTableProcesses(t *testing.T) {
 	if dsn := os.Getenv(segmentProcessEnv); dsn != "" {
 		runSegmentProcess(t, dsn)
@@ -43,8 +43,9 @@ func TestSegmentTableProcesses(t *testing.T) {
 		total  atomic.Int64
 		ranges atomic.Int64
 		all    sync.WaitGroup
+		cmds   []*exec.Cmd
 	)
-	for range processes {
+	start := func() {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSegmentTableProcesses$", "-test.count=1")
 		cmd.Env = append(os.Environ(), segmentProcessEnv+"="+s.DSN("postgres", "", name))
 		out, err := cmd.StdoutPipe()
@@ -54,7 +55,8 @@ func TestSegmentTableProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer cmd.Process.Kill()
+		t.Cleanup(func() { cmd.Process.Kill() })
+		cmds = append(cmds, cmd)
 		all.Go(func() {
 			w := seen.Writer()
 			for {
@@ -74,6 +76,9 @@ func TestSegmentTableProcesses(t *testing.T) {
 			cmd.Wait()
 		})
 	}
+	for range processes {
+		start()
+	}
 	more := func(n int64) {
 		t.Helper()
 		want := ranges.Load() + n
@@ -86,13 +91,18 @@ func TestSegmentTableProcesses(t *testing.T) {
 	more(int64(processes) * 40)
 	for i := range kills {
 		db.Exec("UPDATE leaf_alloc SET step = $1", 10+7*(i%5))
-		if i%2 == 0 {
+		switch i % 3 {
+		case 0:
 			s.Kill()
 			s.Restart()
-		} else {
+		case 1:
 			s.Pause()
 			time.Sleep(20 * time.Millisecond)
 			s.Resume()
+		default: // a process, which may be between a statement and its reply
+			cmds[0].Process.Kill()
+			cmds = cmds[1:]
+			start()
 		}
 		more(50)
 	}

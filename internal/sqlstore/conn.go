@@ -30,8 +30,21 @@ const (
 const WaitForCommit = "set_config('synchronous_commit'," +
 	" CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
 
-// DiscardConn makes the pool close a connection instead of using it again.
-func DiscardConn(conn *sql.Conn) { conn.Raw(func(any) error { return driver.ErrBadConn }) }
+// DiscardConn makes the pool close a connection instead of using it again. A panic of the driver's Close has no effect.
+func DiscardConn(conn *sql.Conn) {
+	defer func() { recover() }()
+	conn.Raw(func(any) error { return driver.ErrBadConn })
+}
+
+// CloseAfterPanic closes a connection on which the driver has panicked. executing is whether it did so in ExecContext: then the
+// pool can open another connection instead.
+func CloseAfterPanic(conn *sql.Conn, executing bool) {
+	if executing {
+		DiscardConn(conn)
+	} else {
+		AbandonConn(conn)
+	}
+}
 
 // AbandonConn closes a connection on which the driver has panicked in a query. The pool cannot have it back, and counts it as in use:
 // database/sql holds a lock then that Close of the *sql.Conn, and DiscardConn, would wait for without end.
