@@ -51,14 +51,17 @@ type config struct {
 	logger              *slog.Logger
 	log                 *safelog.Queue // writes to logger in a goroutine, because a handler may block or call the generator
 	clock               Clock
-	err                 error // of the first invalid option
+	err                 error   // of the first invalid option
+	faults              []error // of all invalid options
 }
 
 // fail records that an option is invalid.
 func (c *config) fail(format string, args ...any) {
+	err := fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
 	if c.err == nil {
-		c.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
+		c.err = err
 	}
+	c.faults = append(c.faults, err)
 }
 
 // setTimeBase sets the epoch and the unit, if they are valid.
@@ -71,8 +74,8 @@ func (c *config) setTimeBase(epoch time.Time, unit time.Duration) {
 	c.format.base = base
 }
 
-// newConfig applies the options to the defaults and checks the result.
-func newConfig(opts []Option) (config, error) {
+// defaultConfig returns the defaults.
+func defaultConfig() config {
 	c := config{
 		format:     Format{layout: bitsalloc.Default()},
 		boostPower: DefaultBoostPower,
@@ -87,9 +90,13 @@ func newConfig(opts []Option) (config, error) {
 		put:        Discard,
 		clock:      unitclock.System{},
 	}
-	if c.format.base, c.err = bitsalloc.NewTimeBase(DefaultEpoch(), time.Second); c.err != nil {
-		return c, c.err
-	}
+	c.setTimeBase(DefaultEpoch(), time.Second)
+	return c
+}
+
+// newConfig applies the options to the defaults and checks the result.
+func newConfig(opts []Option) (config, error) {
+	c := defaultConfig()
 	for _, opt := range opts {
 		if opt == nil {
 			c.fail("an option is nil")

@@ -1,0 +1,51 @@
+package uid_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+
+	"github.com/ringuid/ringuid/uid"
+)
+
+// A program reads its configuration from a file, lets the environment replace parts of it, and starts the generator. A field
+// of type Settings can be in the configuration's own type.
+func ExampleSettings() {
+	var config struct {
+		Listen string       `json:"listen"`
+		UID    uid.Settings `json:"uid"`
+	}
+	file := `{"listen": ":8080", "uid": {"layout": "1-30-20-13", "assigner": "static", "worker_id": 7}}`
+	if err := json.Unmarshal([]byte(file), &config); err != nil {
+		log.Fatal(err)
+	}
+	environment := map[string]string{"RINGUID_GENERATOR": "default"} // os.LookupEnv in a program
+	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
+	if err := config.UID.ReadEnv(uid.SettingsPrefix, lookup); err != nil {
+		log.Fatal(err)
+	}
+
+	g, err := config.UID.NewGenerator(context.Background(), uid.Backend{}) // with the program's database, if the assigner requires it
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	id, err := g.Next()
+	fmt.Println(g.Parse(id).WorkerID, err)
+	fmt.Println(config.UID) // with the defaults that are in force
+	// Output:
+	// 7 <nil>
+	// generator=default layout=1-30-20-13 epoch=2026-01-01T00:00:00Z time_unit=1s reserve_ahead=30s rollback=ride_out assigner=static worker_id=7
+}
+
+// All faults are reported at once.
+func ExampleSettingsError() {
+	var s uid.Settings
+	err := json.Unmarshal([]byte(`{"layuot": "1-30-20-13", "boost_power": 17}`), &s)
+	fmt.Println(err)
+	// Output:
+	// uid: bad option: 2 settings are wrong:
+	// 	layuot: no such setting as "layuot"; did you mean layout?
+	// 	boost_power: boost power is 17, must be 0 to 16
+}

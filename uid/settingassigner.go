@@ -1,0 +1,157 @@
+package uid
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A Backend is what NewAssigner cannot create from a text: what the program has opened, and options of the assigners that are
+// not settings. Each field may be left out if the settings require none.
+type Backend struct {
+	DB    workerassign.DB        // the database that Store means, of AssignerDisposable and AssignerRecycled
+	Slots workerassign.SlotStore // the store that Store means, of AssignerRecycled: Redis, etcd, ZooKeeper, or tables with other names
+
+	Disposable []workerassign.DisposableOption // of workerassign.NewDisposable
+	Recycled   []workerassign.RecycledOption   // of workerassign.NewRecycled: WithNewPool at the first start of a fleet, for example
+	StaticFile []workerassign.StaticFileOption // of workerassign.StaticFile: WithNewFile at the first start, for example
+	Hostname   string                          // for WorkerID "ordinal"; "": that of os.Hostname
+}
+
+// NewAssigner returns the assigner that the settings describe. It contacts no server.
+//
+//	Assigner     Store      returns
+//	disposable   file:PATH  workerassign.NewFile(PATH): one host only
+//	disposable   another    workerassign.NewDisposable(b.DB)
+//	recycled     file:PATH  workerassign.NewRecycled(workerassign.NewSlotFile(PATH)): one host only
+//	recycled     another    workerassign.NewRecycled(b.Slots), or of workerassign.NewSlotTable(b.DB)
+//	static       none       workerassign.Static(WorkerID)
+//	static       file:PATH  workerassign.StaticFile(WorkerID, PATH)
+//
+// Another store is a text that only the program reads, to open b.DB or b.Slots; it may be left out.
+//
+// With recycled, WorkerName is for workerassign.WithName, and WorkerID for workerassign.WithWorkerID: a number, or "ordinal"
+// for the number in the host name of a pod of a StatefulSet (workerassign.StatefulSetOrdinal). WorkerDivide wraps the
+// assigner in workerassign.Divide, and then WorkerPrefix in workerassign.Prefix. Call NewAssigner once in a
+// process that divides its worker IDs, and pass the result to all generators.
+//
+// If the settings are not valid, or b has not what they require, the error is a *SettingsError.
+func (s Settings) NewAssigner(b Backend) (workerassign.Assigner, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	a, err := s.innerAssigner(b)
+	if err != nil {
+		return nil, err
+	}
+	if s.WorkerDivide != 0 {
+		a = workerassign.Divide(a, s.WorkerDivide)
+	}
+	if s.WorkerPrefix != "" {
+		number, bits, err := parsePrefix(s.WorkerPrefix)
+		if err != nil {
+			return nil, err
+		}
+		a = workerassign.Prefix(a, number, bits)
+	}
+	return a, nil
+}
+
+// innerAssigner returns the assigner without its wrappers. The settings are valid.
+func (s Settings) innerAssigner(b Backend) (workerassign.Assigner, error) {
+	path, isFile := storeFile(s.Store)
+	switch s.Assigner {
+	case AssignerDisposable:
+		if isFile {
+			return workerassign.NewFile(path), nil
+		}
+		if b.DB == nil {
+			return nil, missingBackend("store", "must be file: and a path, or the program must open a database for the assigner disposable (Backend.DB)")
+		}
+		return workerassign.NewDisposable(b.DB, b.Disposable...), nil
+	case AssignerStatic:
+		n, err := strconv.ParseInt(s.WorkerID, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		if isFile {
+			return workerassign.StaticFile(n, path, b.StaticFile...), nil
+		}
+		return workerassign.Static(n), nil
+	case AssignerRecycled:
+		return s.recycledAssigner(b)
+	}
+	return nil, missingBackend("assigner", "is not set; must be disposable, recycled or static")
+}
+
+// recycledAssigner returns an assigner of AssignerRecycled.
+func (s Settings) recycledAssigner(b Backend) (workerassign.Assigner, error) {
+	store := b.Slots
+	path, isFile := storeFile(s.Store)
+	switch {
+	case isFile:
+		store = workerassign.NewSlotFile(path)
+	case store == nil && b.DB == nil:
+		return nil, missingBackend("store", "must be file: and a path, or the program must open a store for the assigner recycled (Backend.Slots or Backend.DB)")
+	case store == nil:
+		store = workerassign.NewSlotTable(b.DB)
+	}
+	var opts []workerassign.RecycledOption
+	if s.WorkerName != "" {
+		opts = append(opts, workerassign.WithName(s.WorkerName))
+	}
+	if s.WorkerID != "" {
+		n, err := s.workerID(b)
+		if err != nil {
+			return nil, (faults{{"worker_id", err}}).err()
+		}
+		opts = append(opts, workerassign.WithWorkerID(n))
+	}
+	return workerassign.NewRecycled(store, append(opts, b.Recycled...)...), nil
+}
+
+// workerID returns the number that WorkerID means.
+func (s Settings) workerID(b Backend) (int64, error) {
+	if s.WorkerID != ordinal {
+		return strconv.ParseInt(s.WorkerID, 10, 64)
+	}
+	hostname := b.Hostname
+	if hostname == "" {
+		var err error
+		if hostname, err = os.Hostname(); err != nil {
+			return 0, fmt.Errorf("%w: the host name: %w", ErrOption, err)
+		}
+	}
+	return workerassign.StatefulSetOrdinal(hostname)
+}
+
+// missingBackend returns the error for something that only the program can supply.
+func missingBackend(key, text string) error {
+	return (faults{{key, settingError("%s", text)}}).err()
+}
+
+// NewGenerator returns the generator that the settings describe, with the assigner of NewAssigner. More options are applied
+// after those of the settings: WithLogger, WithClock, a policy of the program. ctx limits how long it takes, as for
+// NewCached. The errors are those of NewAssigner, NewCached and NewDefault.
+func (s Settings) NewGenerator(ctx context.Context, b Backend, more ...Option) (Generator, error) {
+	a, err := s.NewAssigner(b)
+	if err != nil {
+		return nil, err
+	}
+	opts := append(s.Options(), more...)
+	if s.Generator == GeneratorDefault {
+		g, err := NewDefault(ctx, a, opts...)
+		if err != nil {
+			return nil, err // not g, which would be an interface that is not nil
+		}
+		return g, nil
+	}
+	g, err := NewCached(ctx, a, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}

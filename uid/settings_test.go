@@ -1,0 +1,423 @@
+package uid
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// settingValues has a value for each key that is not the default, and what it sets.
+func settingValues() map[string]string {
+	return map[string]string{
+		"generator": "default", "layout": "1-31-10-12", "epoch": "2020-01-01T00:00:00Z", "time_unit": "100ms", "boost_power": "0",
+		"padding_factor": "60", "schedule_interval": "2s", "max_staleness": "10s", "max_borrow": "30m0s", "rollover": "false",
+		"rollover_interval": "1m0s", "reserve_ahead": "10s", "take_policy": "wait", "rollback": "wait_out:5s", "assigner": "recycled",
+		"store": "file:/tmp/slots", "worker_id": "7", "worker_name": "orders-7", "worker_prefix": "5/3", "worker_divide": "2",
+	}
+}
+
+// Each key sets a field, is read back, and reaches the generator.
+func TestSettingKeys(t *testing.T) {
+	values := settingValues()
+	var names []string
+	var all Settings
+	for _, k := range SettingKeys() {
+		names = append(names, k.Name)
+		var s Settings
+		if text, ok := s.Get(k.Name); ok || text != "" {
+			t.Errorf("%s is %q in the zero value", k.Name, text)
+		}
+		if err := s.Set(k.Name, values[k.Name]); err != nil {
+			t.Error(err)
+		}
+		if text, ok := s.Get(k.Name); !ok || text != values[k.Name] {
+			t.Errorf("%s is set to %q, and is %q", k.Name, values[k.Name], text)
+		}
+		if err := all.Set(k.Name, values[k.Name]); err != nil {
+			t.Error(err)
+		}
+		if k.Usage == "" || k.Env("X_") != "X_"+strings.ToUpper(k.Name) {
+			t.Errorf("%+v, %s", k, k.Env("X_"))
+		}
+		if !slices.Contains([]string{"generator", "assigner", "store", "worker_id", "worker_name", "worker_prefix", "worker_divide"}, k.Name) && len(s.Options()) != 1 {
+			t.Errorf("%s becomes %d options", k.Name, len(s.Options()))
+		}
+	}
+	if slices.Sort(names); !slices.Equal(names, slices.Sorted(maps.Keys(values))) {
+		t.Fatalf("the keys are %v", names)
+	}
+	if err := all.Check(); err != nil {
+		t.Error(err)
+	}
+	c, err := newConfig(all.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.format.String() != "1-31-10-12 2020-01-01T00:00:00Z 100ms" || c.boostPower != 0 || c.factor != 60 || c.interval != 2*time.Second ||
+		c.staleness != 10*time.Second || c.borrow != 30*time.Minute || c.rollover || c.minRolloverInterval != time.Minute ||
+		c.reserve != 10*time.Second || c.take != Wait || c.rollback != WaitOut(5*time.Second) {
+		t.Errorf("the configuration is %+v", c)
+	}
+	if f, err := all.Format(); err != nil || f != c.format {
+		t.Errorf("the format is %v, %v", f, err)
+	}
+}
+
+// What is wrong is an error that says what is right, and changes nothing.
+func TestSettingFaults(t *testing.T) {
+	for _, tt := range []struct{ key, value, want string }{
+		{"generator", "Cached", `generator: is "Cached"; must be cached or default`},
+		{"layout", "28-22-13", `layout: bitsalloc: `},
+		{"layout", "1-60-22-13", `must be`},
+		{"epoch", "2026-01-01", `epoch: is "2026-01-01"; must be a time such as 2026-01-01T00:00:00Z`},
+		{"epoch", "2026-01-01T00:00:00.5Z", `must be a whole second`},
+		{"epoch", "0001-01-01T00:00:00Z", `must be a time such as`},
+		{"time_unit", "1", `time_unit: is "1"; must be a duration from 0 with a unit, such as 500ms, 3s or 1h`},
+		{"time_unit", "7ms", `must be a second, or divide a second`},
+		{"time_unit", "0", `time_unit: is 0; must be greater, or left out for the default`},
+		{"boost_power", "17", `boost_power: boost power is 17, must be 0 to 16`},
+		{"boost_power", "+3", `boost_power: is "+3"; must be a decimal number without a sign, spaces or leading zeros`},
+		{"boost_power", "03", `must be a decimal number`},
+		{"boost_power", "99999999999999999999", `must be a decimal number`},
+		{"padding_factor", "0", `padding_factor: is 0; must be greater`},
+		{"padding_factor", "100", `padding factor is 100 %, must be 1 to 99`},
+		{"schedule_interval", "-1s", `schedule_interval: is "-1s"; must be a duration from 0`},
+		{"max_staleness", "0s", `max_staleness: is 0`},
+		{"max_borrow", "an hour", `max_borrow: is "an hour"; must be a duration`},
+		{"rollover", "yes", `rollover: is "yes"; must be true or false`},
+		{"take_policy", "CallerPads", `take_policy: is "CallerPads"; must be caller_pads, wait or fail`},
+		{"rollback", "wait_out", `rollback: is "wait_out"; must be ride_out, refuse, or wait_out with a bound, as in wait_out:5s`},
+		{"rollback", "wait_out:-5s", `must be ride_out`},
+		{"rollback", "refuse:5s", `must be ride_out`},
+		{"assigner", "file", `assigner: is "file"; must be disposable, recycled or static`},
+		{"store", "", `store: is empty`},
+		{"store", "file:", `must have a path`},
+		{"store", "file://host/path", `must have no host`},
+		{"worker_id", "007", `worker_id: is "007"; must be a decimal number from 0 without leading zeros, or ordinal`},
+		{"worker_id", "-1", `must be a decimal number`},
+		{"worker_name", "", `worker_name: is empty`},
+		{"worker_prefix", "5", `worker_prefix: is "5"; must be a number and the bits that it fits into, as in 5/3`},
+		{"worker_prefix", "8/3", `must be a number and the bits`},
+		{"worker_prefix", "0/62", `must be a number and the bits`},
+		{"worker_prefix", "1/64", `must be a number and the bits`},
+		{"worker_divide", "-2", `worker_divide: is "-2"; must be a decimal number`},
+		{"boostpower", "3", `boostpower: no such setting as "boostpower"; did you mean boost_power?`},
+		{"color", "3", `color: no such setting as "color"; SettingKeys has all`},
+		{strings.Repeat("x", 1000), "3", `no such setting as "xxxx`},
+	} {
+		s := Settings{WorkerName: "kept"}
+		err := s.Set(tt.key, tt.value)
+		var all *SettingsError
+		if !errors.Is(err, ErrOption) || !errors.As(err, &all) || len(all.Faults) != 1 || all.Faults[0].Name != tt.key || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s = %q: %v; want %q", tt.key, tt.value, err, tt.want)
+		}
+		if s.WorkerName != "kept" || len(s.Options()) != 0 || s.Generator+s.Assigner+s.Store+s.WorkerID+s.WorkerPrefix != "" {
+			t.Errorf("%s = %q changed the settings to %+v", tt.key, tt.value, s)
+		}
+	}
+	if err := (*Settings)(nil).Set("layout", "1-28-22-13"); !errors.Is(err, ErrOption) {
+		t.Error(err)
+	}
+}
+
+// JSON, a YAML library's map and the environment report all faults, by their own names, and change nothing then.
+func TestSettingsReportAllFaults(t *testing.T) {
+	s := Settings{WorkerName: "kept"}
+	var all *SettingsError
+	err := json.Unmarshal([]byte(`{"layuot": "1-28-22-13", "boost_power": 17, "rollover": "no", "time_unit": null, "epoch": {}, "worker_id": 7, "worker_id": 8, "generator": "cached"}`), &s)
+	want := `uid: bad option: 6 settings are wrong:
+	layuot: no such setting as "layuot"; did you mean layout?
+	boost_power: boost power is 17, must be 0 to 16
+	rollover: is "no"; must be true or false
+	time_unit: is null; must be a text, a number or a truth value
+	epoch: is {}; must be a text, a number or a truth value
+	worker_id: is set more than once`
+	if !errors.As(err, &all) || err.Error() != strings.ReplaceAll(strings.ReplaceAll(want, "is null", `is "null"`), "is {}", `is "{}"`) {
+		t.Errorf("%v", err)
+	}
+	yaml := func(v any) error {
+		*v.(*map[string]string) = map[string]string{"layuot": "x", "boost_power": "017", "generator": "cached"}
+		return nil
+	}
+	err = s.UnmarshalYAML(yaml)
+	want = `uid: bad option: 2 settings are wrong:
+	boost_power: is "017"; must be a decimal number without a sign, spaces or leading zeros
+	layuot: no such setting as "layuot"; did you mean layout?`
+	if !errors.As(err, &all) || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	env := map[string]string{"RINGUID_BOOST_POWER": "17", "RINGUID_LAYOUT": "x", "RINGUID_GENERATOR": "cached", "RINGUID_EPOCH": ""}
+	err = s.ReadEnv(SettingsPrefix, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	if !errors.As(err, &all) || len(all.Faults) != 2 || all.Faults[0].Name != "RINGUID_LAYOUT" || all.Faults[1].Name != "RINGUID_BOOST_POWER" {
+		t.Errorf("%v", err)
+	}
+	if s.Generator != "" || s.WorkerName != "kept" || s.WorkerID != "" {
+		t.Errorf("the settings are %+v", s)
+	}
+	unreadable := errors.New("line 3")
+	if err := s.UnmarshalYAML(func(any) error { return unreadable }); !errors.Is(err, unreadable) || !errors.Is(err, ErrOption) {
+		t.Error(err)
+	}
+	for _, text := range []string{`[]`, `"x"`, `7`, `{"layout": "1-28-22-13"`, `{} {}`} {
+		if err := s.UnmarshalJSON([]byte(text)); !errors.Is(err, ErrOption) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, err := range []error{(*Settings)(nil).UnmarshalJSON([]byte(`{}`)), (*Settings)(nil).UnmarshalYAML(yaml), (*Settings)(nil).ReadEnv("", os.LookupEnv), s.ReadEnv("", nil)} {
+		if !errors.Is(err, ErrOption) {
+			t.Error(err)
+		}
+	}
+	if err := json.Unmarshal([]byte("null"), &s); err != nil {
+		t.Error(err)
+	}
+}
+
+// One source after the other: each changes what it has.
+func TestSettingsOverlay(t *testing.T) {
+	type file struct {
+		Listen string   `json:"listen"`
+		UID    Settings `json:"uid"`
+	}
+	var f file
+	err := json.Unmarshal([]byte(`{"listen": ":80", "uid": {"layout": "1-30-20-13", "boost_power": 4, "rollover": true, "max_borrow": "1h", "worker_id": 3}}`), &f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.UID
+	env := map[string]string{"ORDERS_LAYOUT": "1-31-10-12", "ORDERS_ROLLOVER": "false", "ORDERS_WORKER_ID": "", "RINGUID_LAYOUT": "1-28-22-13"}
+	if err := s.ReadEnv("ORDERS_", func(name string) (string, bool) { v, ok := env[name]; return v, ok }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set("max_borrow", "0"); err != nil {
+		t.Fatal(err)
+	}
+	if s.Layout != layout(t, 31, 10, 12) || *s.BoostPower != 4 || *s.Rollover || *s.MaxBorrow != 0 || s.WorkerID != "3" {
+		t.Errorf("the settings are %+v", s)
+	}
+	if !*f.UID.Rollover || *f.UID.MaxBorrow != time.Hour {
+		t.Errorf("the copy that was read first has changed: %+v", f.UID)
+	}
+}
+
+func TestCheckEnviron(t *testing.T) {
+	environ := []string{"PATH=/bin", "RINGUID_LAYOUT=1-28-22-13", "RINGUID_LISTEN=:80", "RINGUID_SERVICE_HOST=10.0.0.1", "RINGUID_SERVICE_PORT_HTTP=80",
+		"RINGUID_PORT=tcp://10.0.0.1:80", "RINGUID_PORT_80_TCP_ADDR=10.0.0.1", "RINGUID_PORT_53_UDP=udp://10.0.0.1:53", "OTHER_LAYUOT=x"}
+	if err := CheckEnviron(SettingsPrefix, environ, "RINGUID_LISTEN"); err != nil {
+		t.Error(err)
+	}
+	err := CheckEnviron(SettingsPrefix, append(environ, "RINGUID_LAYUOT=secret", "RINGUID_PORTS=1"))
+	var all *SettingsError
+	if !errors.As(err, &all) || len(all.Faults) != 3 || strings.Contains(err.Error(), "secret") ||
+		!strings.Contains(err.Error(), `RINGUID_LAYUOT: no such setting as "RINGUID_LAYUOT"; did you mean RINGUID_LAYOUT?`) {
+		t.Error(err)
+	}
+}
+
+// Check finds what is wrong between keys, all at once, and what Go code has set.
+func TestSettingsCheck(t *testing.T) {
+	hour := time.Hour
+	for _, tt := range []struct {
+		name string
+		s    Settings
+		want []string
+	}{
+		{"the zero value", Settings{}, nil},
+		{"values by themselves", Settings{Generator: "x", BoostPower: pointer(99), PaddingFactor: -1, TimeUnit: 7, Rollback: RollbackPolicy{name: "wait out", bound: -1}},
+			[]string{"generator: ", "boost_power: ", "padding_factor: ", "time_unit: ", "rollback: "}},
+		{"against each other", Settings{BoostPower: pointer(16), MaxBorrow: &hour, MaxStaleness: time.Second, ReserveAhead: time.Millisecond},
+			[]string{"the time to reserve ahead is 1ms", "staleness bound is 1s", "borrow limit is 1h0m0s"}},
+		{"no assigner", Settings{Store: "redis://u:p@h", WorkerID: "7", WorkerName: "x", WorkerPrefix: "1/2", WorkerDivide: 2},
+			[]string{`store: is "redis://u:xxxxx@h", and no assigner is set; leave it out`, "worker_id: ", "worker_name: ", "worker_prefix: ", "worker_divide: "}},
+		{"disposable", Settings{Assigner: AssignerDisposable, WorkerID: "7", WorkerName: "x"}, []string{"worker_id: ", "worker_name: "}},
+		{"static", Settings{Assigner: AssignerStatic, WorkerName: "x", Store: "mysql"}, []string{"worker_name: ", "worker_id: is not set", "store: "}},
+		{"static ordinal", Settings{Assigner: AssignerStatic, WorkerID: "ordinal"}, []string{"worker_id: is ordinal"}},
+		{"static, good", Settings{Assigner: AssignerStatic, WorkerID: "0", Store: "file:x", WorkerPrefix: "1/2", WorkerDivide: 1}, nil},
+		{"recycled, good", Settings{Assigner: AssignerRecycled, WorkerID: "ordinal", WorkerName: "x", Store: "redis://h"}, nil},
+	} {
+		err := tt.s.Check()
+		if tt.want == nil {
+			if err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			continue
+		}
+		var all *SettingsError
+		if !errors.As(err, &all) || !errors.Is(err, ErrOption) || len(all.Faults) != len(tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		for _, want := range tt.want {
+			if !slices.ContainsFunc(all.Faults, func(f SettingFault) bool { return strings.HasPrefix(f.String(), want) }) {
+				t.Errorf("%s: no fault %q in %v", tt.name, want, err)
+			}
+		}
+	}
+}
+
+func pointer[T any](v T) *T { return &v }
+
+// The printed settings are those in force, also the defaults, and they can be read back.
+func TestSettingsInForce(t *testing.T) {
+	for _, tt := range []struct {
+		s    Settings
+		want string
+	}{
+		{Settings{}, "generator=cached layout=1-28-22-13 epoch=2026-01-01T00:00:00Z time_unit=1s boost_power=3 padding_factor=50 schedule_interval=1s " +
+			"max_staleness=3s max_borrow=1h0m0s rollover=true reserve_ahead=30s take_policy=caller_pads"},
+		{Settings{Generator: GeneratorDefault, BoostPower: pointer(7)}, "generator=default layout=1-28-22-13 epoch=2026-01-01T00:00:00Z time_unit=1s " +
+			"reserve_ahead=30s rollback=ride_out"},
+		{Settings{BoostPower: pointer(12), ScheduleInterval: pointer(time.Duration(0)), Rollover: pointer(false), Rollback: Refuse(), Assigner: AssignerRecycled,
+			WorkerName: `a "name"`, Store: "redis://user:pass:w@rd@host:6379/0?token=abc&tls"},
+			"generator=cached layout=1-28-22-13 epoch=2026-01-01T00:00:00Z time_unit=1s boost_power=12 padding_factor=50 schedule_interval=0s " +
+				`max_borrow=2h16m32s rollover=false reserve_ahead=30s take_policy=caller_pads assigner=recycled store="redis://user:xxxxx@host:6379/0?token=xxxxx&tls" worker_name="a \"name\""`},
+		{Settings{BoostPower: pointer(99), WorkerID: "7"}, "boost_power=99 worker_id=7"}, // not valid: what is set
+	} {
+		if got := tt.s.String(); got != tt.want {
+			t.Errorf("String() = %s\nwant %s", got, tt.want)
+		}
+		var log bytes.Buffer
+		slog.New(slog.NewTextHandler(&log, nil)).Info("", "s", tt.s)
+		if !strings.Contains(log.String(), "s."+strings.Split(tt.want, " ")[0]) || strings.Contains(log.String(), "pass") {
+			t.Errorf("the log is %s", log.String())
+		}
+		text, err := json.Marshal(tt.s)
+		if tt.s.Check() != nil {
+			if err == nil {
+				t.Errorf("the JSON is %s", text)
+			}
+			continue
+		}
+		var back Settings
+		if err != nil || json.Unmarshal(text, &back) != nil || back.String() != tt.want {
+			t.Errorf("the JSON is %s, %v, which is read as %v", text, err, back)
+		}
+		m, err := tt.s.MarshalYAML()
+		if err != nil {
+			t.Error(err)
+		}
+		back = Settings{}
+		if err := back.UnmarshalYAML(func(v any) error { *v.(*map[string]string) = m.(map[string]string); return nil }); err != nil || back.String() != tt.want {
+			t.Errorf("the YAML is %v, %v, which is read as %v", m, err, back)
+		}
+	}
+	if _, err := (Settings{BoostPower: pointer(99)}).MarshalYAML(); err == nil {
+		t.Error("settings that are not valid have YAML")
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for store, want := range map[string]string{
+		"": "", "file:/a:b@c?d=e": "file:/a:b@c?d=e", "redis://host:6379/0": "redis://host:6379/0", "mysql://u:p?w&@h/db": "mysql://u:xxxxx@h/db",
+		"u:p@tcp(h:3306)/db?tls=true": "u:xxxxx@tcp(h:3306)/db?tls=xxxxx", "redis://:pw@h": "redis://:xxxxx@h", "postgres://u@h/db?password=x&sslmode": "postgres://u@h/db?password=xxxxx",
+		"host=h Password=secret dbname=d": "host=h Password=xxxxx", "redis://h?x=a:b@c": "redis://h?x=a:xxxxx@c", "db": "db",
+	} {
+		if got := redact(store); got != want {
+			t.Errorf("redact(%q) = %q, want %q", store, got, want)
+		}
+	}
+}
+
+// Each assigner that needs no server generates UIDs with its worker ID.
+func TestSettingsGenerators(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		s    Settings
+		b    Backend
+		want int64
+	}{
+		{Settings{Assigner: AssignerStatic, WorkerID: "7"}, Backend{}, 7},
+		{Settings{Assigner: AssignerStatic, WorkerID: "7", Store: "file:" + filepath.Join(dir, "static"), Generator: GeneratorDefault},
+			Backend{StaticFile: []workerassign.StaticFileOption{workerassign.WithNewFile()}}, 7},
+		{Settings{Assigner: AssignerDisposable, Store: "file:" + filepath.Join(dir, "counter")}, Backend{}, 1},
+		{Settings{Assigner: AssignerDisposable, Store: "file://" + filepath.Join(dir, "counter")}, Backend{}, 2},
+		{Settings{Assigner: AssignerRecycled, Store: "file:" + filepath.Join(dir, "slots"), WorkerName: "x"}, Backend{}, 0},
+		{Settings{Assigner: AssignerRecycled, Store: "file:" + filepath.Join(dir, "fixed"), WorkerID: "ordinal"}, Backend{Hostname: "orders-3.local"}, 3},
+		{Settings{Assigner: AssignerRecycled}, Backend{Slots: workerassign.NewSlotFile(filepath.Join(dir, "own")), Recycled: []workerassign.RecycledOption{workerassign.WithWorkerID(4)}}, 4},
+		{Settings{Assigner: AssignerStatic, WorkerID: "7", WorkerDivide: 2, WorkerPrefix: "5/3", Layout: layout(t, 31, 10, 12)}, Backend{}, 5<<7 | 7},
+	} {
+		if os.PathSeparator != '/' && strings.HasPrefix(tt.s.Store, "file://") {
+			continue
+		}
+		g, err := tt.s.NewGenerator(t.Context(), tt.b, WithLogger(slog.New(slog.DiscardHandler)))
+		if err != nil {
+			t.Errorf("%v: %v", tt.s, err)
+			continue
+		}
+		if got := g.Parse(next(t, g)).WorkerID; got != tt.want {
+			t.Errorf("%v: worker ID %d, want %d", tt.s, got, tt.want)
+		}
+		if _, isDefault := g.(*Default); isDefault != (tt.s.Generator == GeneratorDefault) {
+			t.Errorf("%v: the generator is a %T", tt.s, g)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What the settings require and the program has not opened is an error, and there is no generator then.
+func TestSettingsAssignerErrors(t *testing.T) {
+	for _, tt := range []struct {
+		s    Settings
+		b    Backend
+		want string
+	}{
+		{Settings{}, Backend{}, "assigner: is not set; must be disposable, recycled or static"},
+		{Settings{Assigner: AssignerDisposable, Store: "mysql"}, Backend{}, "store: must be file: and a path, or the program must open a database"},
+		{Settings{Assigner: AssignerRecycled, Store: "redis://h"}, Backend{}, "store: must be file: and a path, or the program must open a store"},
+		{Settings{Assigner: AssignerRecycled, Store: "file:x", WorkerID: "ordinal"}, Backend{Hostname: "host"}, `worker_id: workerassign: `},
+		{Settings{Assigner: AssignerStatic}, Backend{}, "worker_id: is not set"},
+		{Settings{Generator: "x", Assigner: AssignerStatic, WorkerID: "1"}, Backend{}, "generator: "},
+	} {
+		g, err := tt.s.NewGenerator(t.Context(), tt.b)
+		var all *SettingsError
+		if g != nil || !errors.As(err, &all) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, %v; want %q", tt.s, g, err, tt.want)
+		}
+	}
+	for _, generator := range []string{GeneratorCached, GeneratorDefault} {
+		s := Settings{Generator: generator, Assigner: AssignerStatic, WorkerID: "7"}
+		if g, err := s.NewGenerator(t.Context(), Backend{}, WithLogger(nil)); g != nil || !errors.Is(err, ErrOption) {
+			t.Errorf("%v: %v, %v", generator, g, err)
+		}
+	}
+}
+
+// What reads settings does not panic, and what it accepts is read back from what is printed.
+func FuzzSettings(f *testing.F) {
+	for key, value := range settingValues() {
+		f.Add(fmt.Sprintf(`{%q: %q}`, key, value))
+	}
+	f.Add(`{"boost_power": 3, "rollover": true, "max_borrow": null, "x": [1]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var s, back Settings
+		if s.UnmarshalJSON([]byte(text)) != nil {
+			if s.String() != (Settings{}).String() {
+				t.Fatalf("%q is refused, and read as %v", text, s)
+			}
+			return
+		}
+		printed, err := json.Marshal(s)
+		if s.Check() != nil {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q is read as %v: %v", text, s, err)
+		}
+		if err := json.Unmarshal(printed, &back); err != nil || back.String() != s.String() && redact(s.Store) == s.Store {
+			t.Fatalf("%q is read as %v, printed as %s, and read back as %v, %v", text, s, printed, back, err)
+		}
+	})
+}
