@@ -36,9 +36,12 @@ func (s *Sequence) Sources() []SourceState {
 		return nil
 	}
 	states := make([]SourceState, len(s.provider.sources))
+	since, _, err := s.provider.demand.outage(s.tag)
 	for i, m := range s.provider.sources {
 		if f := m.failing.Load(); f != nil {
 			states[i] = *f
+		} else if err != nil {
+			states[i].FailingSince, states[i].LastError = since, err
 		}
 		states[i].Source, states[i].End = m.name, m.end.Load()
 	}
@@ -79,7 +82,7 @@ const memberLogInterval = time.Minute
 
 // logMembers logs which stripes have failed or work again, when a stripe has returned a range. If none does, the ring logs it.
 func (p *provider) logMembers() {
-	if len(p.sources) == 1 {
+	if len(p.sources) == 1 || p.queue != nil {
 		return
 	}
 	for _, m := range p.sources {
@@ -89,7 +92,7 @@ func (p *provider) logMembers() {
 			p.log.Log(slog.LevelInfo, "segment: the stripe works again", "source", m.name)
 		case failing != nil && !m.told && (m.logged.IsZero() || time.Since(m.logged) >= memberLogInterval):
 			m.told, m.logged = true, time.Now()
-			p.log.Log(slog.LevelWarn, "segment: a stripe has failed, and is tried again", "source", m.name, "err", failing.LastError.Error())
+			p.log.Log(slog.LevelWarn, "segment: a stripe has failed, and is tried again", "source", m.name, "err", failing.LastError)
 		}
 	}
 }

@@ -9,7 +9,9 @@ import (
 
 // opening is one try to open a Sequence, for whose result any number of callers can wait.
 type opening struct {
-	done chan struct{} // closed when the fields below are set
+	demand   demand        // of the calls that wait for it
+	hopeless bool          // whether waiting does not cure the error of the opening before
+	done     chan struct{} // closed when the fields below are set
 
 	seq     *Sequence
 	err     error
@@ -29,7 +31,7 @@ const (
 func nextOpening(previous *opening) *opening {
 	o := &opening{done: make(chan struct{})}
 	if previous != nil && previous.err != nil {
-		o.since, o.tries = previous.since, previous.tries
+		o.since, o.tries, o.hopeless = previous.since, previous.tries, hopelessTry(previous.err)
 	}
 	return o
 }
@@ -50,7 +52,7 @@ func (o *opening) failed() {
 	if o.since.IsZero() {
 		o.since = now
 	}
-	pause := min(shortestPause<<min(o.tries, 10), longestPause)
+	pause := withJitter(min(shortestPause<<min(o.tries, 10), longestPause*2/3))
 	if hopelessTry(o.err) {
 		pause = longestPause
 	}
@@ -82,12 +84,13 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 			return nil, err
 		}
 		var retry <-chan time.Time
+		o.demand.enter()
 		select {
 		case <-o.done:
 		case <-b.ctx.Done():
-			return nil, ErrClosed
 		case <-ctx.Done():
 		}
+		o.demand.leave()
 		if o.finished() {
 			switch {
 			case o.err == nil:
@@ -102,6 +105,8 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 			}
 			empty.Tries, empty.Cause = max(o.tries, empty.Tries+1), o.err
 			retry = time.After(time.Until(o.retryAt))
+		} else if empty.Cause == nil {
+			empty.Since, empty.Tries, empty.Cause = o.demand.outage(empty.Tag)
 		}
 		select {
 		case <-retry:

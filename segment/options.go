@@ -146,7 +146,7 @@ func WithTakePolicy(p ringbuffer.TakePolicy) Option {
 }
 
 // WithLogger sets the logger for failures of the source: one record when a series of failures begins, at most one a
-// minute, and one when it is over. A Tags writes them for each tag. The default is slog.Default.
+// minute, and one when it is over. A Tags writes them for each source, and not for each tag: see Tags. The default is slog.Default.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) {
 		if l == nil {

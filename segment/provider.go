@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,13 +26,15 @@ type provider struct {
 	limit   int64      // all numbers are less than this; 0: no limit
 	initial int64      // the size of the first ranges, and no range is longer than maxStep then; 0: the tag's own step
 	create  *TagConfig // of a tag that a member does not have, if nothing was received from it; nil: it is not created
+	queue   *takeQueue // for the requests of all tags of a Tags, which also writes the log; nil: this is the only tag
+	demand  *demand    // nil without a queue
 
 	step     int64 // the tag's own step
 	last     int64 // the size of the last range
 	measured measurement
 
-	log         *safelog.Queue
-	panicLogged time.Time // when the last panic was logged
+	log         *safelog.Queue // nil with a queue
+	panicLogged time.Time      // when the last panic was logged
 
 	mu    sync.Mutex // for the fields below; no code of the user runs while it is held
 	state sourceState
@@ -59,6 +62,12 @@ func (p *provider) NextRun(ctx context.Context) (ringbuffer.Run, error) {
 		return ringbuffer.Run{}, err
 	}
 	r, run, err := p.take(ctx, size)
+	if err == errNoTurn {
+		if p.opened() {
+			return ringbuffer.Run{}, &ringbuffer.NotYetError{}
+		}
+		return ringbuffer.Run{}, err // a Sequence without a range must not be made: it has no encoding
+	}
 	if err != nil {
 		// A call that Close or the caller has canceled is no failure of the source. One that WithMaxWait has ended is.
 		if ctx.Err() == nil || errors.Is(context.Cause(ctx), errNotInTime) {
@@ -100,6 +109,9 @@ func (p *provider) size() (size int64, err error) {
 func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run, error) {
 	first := p.turn
 	p.turn = (p.turn + 1) % len(p.sources)
+	if p.queue != nil {
+		return p.takeQueued(ctx, size, first)
+	}
 	now := time.Now()
 	tried := make([]bool, len(p.sources))
 	for _, resting := range []bool{false, true} {
@@ -119,14 +131,71 @@ func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run,
 			}
 		}
 	}
+	return Range{}, ringbuffer.Run{}, p.lastErrors()
+}
+
+// errNoTurn is the error of takeQueued if ctx has ended before the request was sent.
+var errNoTurn = errors.New("segment: the request has waited for its turn")
+
+// takeQueued is take for a tag of a Tags: the queue chooses the member.
+func (p *provider) takeQueued(ctx context.Context, size int64, first int) (Range, ringbuffer.Run, error) {
+	now := time.Now()
+	candidates := make([]candidate, 0, len(p.sources))
+	for i := range p.sources {
+		n := (first + i) % len(p.sources)
+		m := p.sources[n]
+		candidates = append(candidates, candidate{source: n, resting: m.failed > 0 && now.Before(m.retryAt)})
+	}
+	for len(candidates) > 0 {
+		place, err := p.queue.acquire(ctx, p.tag, p.demand, candidates, p.takeClass())
+		if err != nil {
+			return Range{}, ringbuffer.Run{}, errNoTurn
+		}
+		r, run, err := p.askWithPlace(ctx, place, size)
+		if err == nil || ctx.Err() != nil {
+			return r, run, err
+		}
+		candidates = slices.DeleteFunc(slices.Clone(candidates), func(c candidate) bool { return c.source == place.source })
+	}
+	return Range{}, ringbuffer.Run{}, p.lastErrors()
+}
+
+// askWithPlace calls the source of a place, and gives the place back.
+func (p *provider) askWithPlace(ctx context.Context, place *takePlace, size int64) (r Range, run ringbuffer.Run, err error) {
+	m := p.sources[place.source]
+	err = newSourceError(p.tag, m.name, errGoexit) // if the source ends the goroutine
+	defer func() {
+		outcome := outcomeOf(ctx, err)
+		p.queue.release(place, outcome, err)
+		p.logTag(m, outcome, err)
+	}()
+	return p.ask(ctx, m, size)
+}
+
+// logTag reports to the log of a Tags that the tag begins to fail or works again, for reasons that concern only this tag. If its
+// first range has not arrived, the caller gets the error.
+func (p *provider) logTag(m *member, outcome callOutcome, err error) {
+	log := p.queue.log
+	switch {
+	case err == nil && m.told:
+		m.told = false
+		log.tagWorks(p.tag, m.name)
+	case err != nil && hopelessTry(err) && !m.told && p.opened() && (m.logged.IsZero() || time.Since(m.logged) >= memberLogInterval):
+		m.told, m.logged = true, time.Now()
+		log.tagFailed(p.tag, m.name, err)
+	}
+}
+
+// lastErrors returns the errors of the last try of each member.
+func (p *provider) lastErrors() error {
+	if len(p.sources) == 1 {
+		return p.sources[0].err
+	}
 	errs := make([]error, len(p.sources))
 	for i, m := range p.sources {
 		errs[i] = m.err
 	}
-	if len(errs) == 1 {
-		return Range{}, ringbuffer.Run{}, errs[0]
-	}
-	return Range{}, ringbuffer.Run{}, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // ask calls a source, and checks what it returns.
@@ -250,6 +319,10 @@ const panicLogInterval = time.Minute
 
 // logPanic logs a panic, with its stack. Errors contain only its value.
 func (p *provider) logPanic(in string, v any) {
+	if p.queue != nil {
+		p.queue.log.panicked(p.tag, in, v)
+		return
+	}
 	if now := time.Now(); p.panicLogged.IsZero() || now.Sub(p.panicLogged) >= panicLogInterval {
 		p.panicLogged = now
 		p.log.Log(slog.LevelError, "segment: user code panicked", "in", in, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
@@ -285,9 +358,34 @@ func (p *provider) description() string {
 	return strings.Join(names, ", ")
 }
 
-// snapshot returns the state.
-func (p *provider) snapshot() sourceState {
+// opened reports whether a range has arrived.
+func (p *provider) opened() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state
+	return p.state.Ranges > 0
+}
+
+// takeClass returns the class of the next request.
+func (p *provider) takeClass() takeClass {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !p.state.Hopeless:
+		return earlyTake
+	case p.state.Ranges == 0:
+		return refusedTake
+	}
+	return hopelessTake
+}
+
+// snapshot returns the state. If the last try has succeeded, and the next request waits because the sources fail for other tags, it has
+// their failures.
+func (p *provider) snapshot() sourceState {
+	p.mu.Lock()
+	s := p.state
+	p.mu.Unlock()
+	if s.LastError == nil {
+		s.FailingSince, s.Tries, s.LastError = p.demand.outage(p.tag)
+	}
+	return s
 }

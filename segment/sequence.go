@@ -3,6 +3,7 @@ package segment
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -68,10 +69,14 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 		return nil, err
 	}
 	s := &Sequence{tag: tag, cfg: cfg}
-	log := safelog.Wrap(cfg.logger).With("tag", tag)
-	s.provider = &provider{tag: tag, sources: sources, cfg: &s.cfg, ring: s.ring.Stats, log: safelog.NewQueue(log)}
+	s.provider = &provider{tag: tag, sources: sources, cfg: &s.cfg, ring: s.ring.Stats}
 	if prepare != nil {
 		prepare(s.provider)
+	}
+	log := slog.New(slog.DiscardHandler)
+	if s.provider.queue == nil {
+		log = safelog.Wrap(cfg.logger).With("tag", tag)
+		s.provider.log = safelog.NewQueue(log)
 	}
 	err = s.ring.Init(ctx, ringbuffer.Config{
 		Provider:      s.provider,
@@ -195,7 +200,9 @@ func (s *Sequence) Close() error {
 	}
 	s.closed.Store(true)
 	err := s.ring.Close()
-	s.provider.log.Flush(logTimeout)
+	if s.provider.log != nil {
+		s.provider.log.Flush(logTimeout)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: tag %q: %w", ErrBusy, s.tag, mask(err))
 	}

@@ -14,6 +14,7 @@ type sourceError struct {
 	source   string
 	err      error
 	hopeless bool // waiting does not cure it
+	invalid  bool // the request was invalid, so the source may not have been asked
 }
 
 // newSourceError returns a sourceError. If a method of err panics, the panic is the error.
@@ -23,7 +24,8 @@ func newSourceError(tag, source string, err error) (e *sourceError) {
 			e = &sourceError{tag: tag, source: source, err: fmt.Errorf("a method of the source's error panicked: %v", v)}
 		}
 	}()
-	return &sourceError{tag: tag, source: source, err: err, hopeless: isHopeless(err)}
+	invalid := errors.Is(err, ErrTag) || errors.Is(err, ErrOption)
+	return &sourceError{tag: tag, source: source, err: err, hopeless: isHopeless(err), invalid: invalid}
 }
 
 // isHopeless reports whether err is an error that waiting does not cure.

@@ -12,12 +12,18 @@ import (
 
 // A Tags hands out the numbers of many tags of one source. It makes the Sequence of a tag at its first use, and drops it when
 // it is idle. All methods are safe for concurrent use. NewTags returns one.
+//
+// Its tags share the source: WithMaxTakes limits their requests, and a source that does not answer is asked only by a few of them. The log has
+// one record when a source begins to fail, at most one a minute, and one when it works again, with the number of failures. Failures of single tags,
+// such as ErrSetBack, are at most one record per second, with the number of tags.
 type Tags struct {
 	source  Source
 	cfg     tagsConfig
 	tags    sync.Map // the name of a tag: *tagEntry
 	dropped atomic.Int64
 	work    *background
+	queue   *takeQueue
+	log     *tagsLog
 
 	adding sync.Mutex   // held while an entry is added; entries are removed without it
 	count  atomic.Int64 // how many entries there are
@@ -49,13 +55,20 @@ func NewTags(src Source, opts ...TagsOption) (*Tags, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := membersOf(src); err != nil {
+	members, err := membersOf(src)
+	if err != nil {
 		return nil, err
 	}
 	if _, ok := src.(Creator); cfg.create != nil && !ok {
 		return nil, fmt.Errorf("%w: the source cannot create tags, which WithCreate requires", ErrOption)
 	}
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.name
+	}
 	t := &Tags{source: src, cfg: cfg, work: newBackground()}
+	t.log = newTagsLog(cfg.logger, t.work)
+	t.queue = newTakeQueue(names, cfg.maxTakes, cfg.tryTimeout, t.log)
 	if cfg.idle > 0 {
 		t.work.run(t.dropIdle)
 	}
@@ -219,16 +232,17 @@ func (t *Tags) openTag(tag string, e *tagEntry, o *opening) {
 			t.removeLater(tag, e)
 		}
 	}()
-	o.seq, o.err = t.make(tag, received)
+	o.seq, o.err = t.make(tag, received, o)
 }
 
 // make returns the Sequence of a tag, and creates the tag if it does not exist and WithCreate was used.
-func (t *Tags) make(tag string, received []int64) (*Sequence, error) {
+func (t *Tags) make(tag string, received []int64, o *opening) (*Sequence, error) {
 	return newSequence(t.work.ctx, t.source, tag, t.cfg.config, func(p *provider) {
 		for i, end := range received {
 			p.sources[i].end.Store(end)
 		}
 		p.create = t.cfg.create
+		p.queue, p.demand, p.state.Hopeless = t.queue, &o.demand, o.hopeless
 	})
 }
 

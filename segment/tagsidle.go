@@ -111,6 +111,8 @@ func (t *Tags) Close() error {
 		}
 		return true
 	})
+	t.queue.close()
+	t.log.close()
 	if err := busy.Load(); err != nil {
 		return *err
 	}

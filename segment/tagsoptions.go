@@ -6,6 +6,8 @@ import "time"
 const (
 	DefaultIdle    = time.Hour
 	DefaultMaxTags = 100_000
+
+	DefaultMaxTakes = 16 // requests of a Tags to one source at a time
 )
 
 // A TagsOption configures a Tags. Every Option is a TagsOption.
@@ -13,9 +15,10 @@ type TagsOption interface{ applyTags(*tagsConfig) }
 
 type tagsConfig struct {
 	config
-	idle    time.Duration // 0: never
-	maxTags int
-	create  *TagConfig // nil: tags are not created
+	idle     time.Duration // 0: never
+	maxTags  int
+	maxTakes int
+	create   *TagConfig // nil: tags are not created
 }
 
 type tagsOption func(*tagsConfig)
@@ -27,7 +30,7 @@ func (o option) applyTags(c *tagsConfig) { o(&c.config) }
 // newTagsConfig returns the configuration of the options.
 func newTagsConfig(opts []TagsOption) (tagsConfig, error) {
 	base, _ := newConfig(nil)
-	c := tagsConfig{config: base, idle: DefaultIdle, maxTags: DefaultMaxTags}
+	c := tagsConfig{config: base, idle: DefaultIdle, maxTags: DefaultMaxTags, maxTakes: DefaultMaxTakes}
 	for _, o := range opts {
 		if o == nil {
 			c.fail("an option is nil; must not be nil")
@@ -60,6 +63,22 @@ func WithMaxTags(n int) TagsOption {
 			return
 		}
 		c.maxTags = n
+	})
+}
+
+// WithMaxTakes limits how many requests the Tags sends to its source at a time, or to each source of a Group: 1 to 1024. Further requests
+// wait for their turn: first those of tags for which a call waits, then those of tags that still have numbers in memory, then those of
+// tags that the source refused (ErrNoTag, ErrSetBack, ErrExhausted, ErrSource). Each fourth request is the one that has waited longest.
+// Calls that find a number in memory never wait. While a source does not answer, it gets at most so many requests per second,
+// of all tags together. The default is DefaultMaxTakes. A source that takes 5 ms for each request then serves 3,200 per second, which is
+// enough for 3,200 tags if a range of each lasts a second.
+func WithMaxTakes(n int) TagsOption {
+	return tagsOption(func(c *tagsConfig) {
+		if n < 1 || n > 1024 {
+			c.fail("the greatest number of requests at a time is %d; must be 1 to 1024", n)
+			return
+		}
+		c.maxTakes = n
 	})
 }
 

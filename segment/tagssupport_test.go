@@ -35,3 +35,14 @@ func (s hookedSource) Take(ctx context.Context, r segment.Request) (segment.Rang
 	}
 	return s.Memory.Take(ctx, r)
 }
+
+// stripesWith returns a Group of so many stripes on stores in memory, and the stores. A function is called before each Take.
+func stripesWith(count int, before func(context.Context, segment.Request) error) (*segment.Group, []*segmenttest.Memory) {
+	stores := make([]*segmenttest.Memory, count)
+	all := make([]*segment.Striped, count)
+	for i := range all {
+		stores[i] = segmenttest.NewMemory()
+		all[i] = segment.Stripe(i, count, hookedSource{stores[i], before})
+	}
+	return segment.NewGroup(all...), stores
+}

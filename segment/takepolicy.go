@@ -25,6 +25,8 @@ func (t takePolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
 	if waits && t.maxWait == 0 || t.policy == nil && t.provider.snapshot().Hopeless {
 		return currentError{t.provider.emptyError(nil)}
 	}
+	t.provider.demand.enter()
+	defer t.provider.demand.leave()
 	limited, cancel := context.WithTimeoutCause(ctx, t.maxWait, fmt.Errorf("%w: within %v", errNotInTime, t.maxWait))
 	defer cancel()
 	if t.policy != nil {
