@@ -6,6 +6,27 @@ import (
 	"fmt"
 )
 
+// checkCreator returns an error if the source, or that of a stripe, is not a Creator. It says what requires one.
+func checkCreator(src Source, what string) error {
+	switch s := src.(type) {
+	case *Group:
+		for _, stripe := range s.stripes {
+			if err := checkCreator(stripe, what); err != nil {
+				return err
+			}
+		}
+	case *Striped:
+		if _, ok := s.source.(Creator); !ok {
+			return fmt.Errorf("%w: the source of stripe %d of %d, a %T, cannot create tags, which %s requires: use one that is a Creator",
+				ErrOption, s.index, s.count, s.source, what)
+		}
+	case Creator:
+	default:
+		return fmt.Errorf("%w: the source, a %T, cannot create tags, which %s requires: use one that is a Creator", ErrOption, src, what)
+	}
+	return nil
+}
+
 // createAndTake creates the tag of a request, and takes a range of it.
 func createAndTake(ctx context.Context, src Source, r Request, c TagConfig) (Range, error) {
 	creator, ok := src.(Creator)

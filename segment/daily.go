@@ -24,7 +24,7 @@ var ErrClockBack = errors.New("segment: the clock went back")
 // day before, unless WithYesterday allows it. Days are those of the time zone, also when its clocks change. If the clock of the host is set back to the day
 // before, by at most two hours, the numbers keep the later date.
 type Daily struct {
-	source Creator
+	source Source // a Creator
 	tag    string
 	digits int
 	scale  int64 // 10^digits
@@ -84,10 +84,10 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 	if _, err := membersOf(src); err != nil {
 		return nil, err
 	}
-	creator, ok := src.(Creator)
+	if err := checkCreator(src, "a Daily"); err != nil {
+		return nil, err
+	}
 	switch {
-	case !ok:
-		return nil, fmt.Errorf("%w: the source cannot create tags, which a Daily requires", ErrOption)
 	case digits < 1 || digits > MaxDigits:
 		return nil, fmt.Errorf("%w: the number of digits is %d; must be 1 to %d", ErrOption, digits, MaxDigits)
 	case zone == nil:
@@ -98,8 +98,12 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 	if err := CheckTag(dailyTag(tag, 99991231)); err != nil {
 		return nil, err
 	}
-	d := &Daily{source: creator, tag: tag, digits: digits, scale: int64(math.Pow10(digits)), zone: zone, cfg: cfg, work: newBackground(),
+	d := &Daily{source: src, tag: tag, digits: digits, scale: int64(math.Pow10(digits)), zone: zone, cfg: cfg, work: newBackground(),
 		opening: map[int64]*opening{}}
+	if d.cfg.step > d.scale-1 {
+		return nil, fmt.Errorf("%w: the step of daily tags is %d; must be 1 to %d, which is how many numbers a day has with %d digits",
+			ErrOption, d.cfg.step, d.scale-1, digits)
+	}
 	if d.cfg.step == 0 {
 		d.cfg.step = max(min(DefaultStep, d.scale/100), 1)
 	}

@@ -44,12 +44,12 @@ func WithYesterday(d time.Duration) DailyOption {
 	})
 }
 
-// WithDailyStep sets the step of the tags that are created, and the size of the first ranges of each day: 1 to MaxStep. The default is
-// DefaultStep, or a hundredth of a day's numbers if that is less.
+// WithDailyStep sets the step of the tags that are created, and the size of the first ranges of each day: 1 to the numbers that a day
+// has, which are 999,999 with 6 digits. The default is DefaultStep, or a hundredth of a day's numbers if that is less.
 func WithDailyStep(n int64) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
-		if n < 1 || n > MaxStep {
-			c.fail("the step of daily tags is %d; must be 1 to %d", n, int64(MaxStep))
+		if n < 1 { // NewDaily checks the other bound
+			c.fail("the step of daily tags is %d; must be at least 1", n)
 			return
 		}
 		c.step = n

@@ -59,8 +59,10 @@ func NewTags(src Source, opts ...TagsOption) (*Tags, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := src.(Creator); cfg.create != nil && !ok {
-		return nil, fmt.Errorf("%w: the source cannot create tags, which WithCreate requires", ErrOption)
+	if cfg.create != nil {
+		if err := checkCreator(src, "WithCreate"); err != nil {
+			return nil, err
+		}
 	}
 	names := make([]string, len(members))
 	for i, m := range members {
