@@ -93,11 +93,17 @@ func NewFile(path string, opts ...FileOption) *File {
 // Assign waits for the lock, the error is a *RetryError. After an error, the next number may be
 // skipped.
 func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
-	if f == nil || f.afterStep == nil {
-		return nil, fmt.Errorf("%w: the File must be created by NewFile", ErrOption)
+	n, err := f.change(ctx, r, func(last int64) int64 { return last + 1 })
+	if err != nil {
+		return nil, err
 	}
-	if f.cfg.err != nil {
-		return nil, f.cfg.err
+	return disposableLease(n), nil
+}
+
+// change replaces the last number by next(last), and returns the new one.
+func (f *File) change(ctx context.Context, r Request, next func(last int64) int64) (int64, error) {
+	if err := f.usable(); err != nil {
+		return 0, err
 	}
 	ctx, cancel := withDefaultTimeout(ctx, f.cfg.timeout)
 	defer cancel()
@@ -106,18 +112,22 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	defer log.Flush(logFlushTimeout)
 	path, err := lockedfile.Resolve(f.path)
 	if err != nil {
-		return nil, f.wrapError(err)
+		return 0, f.wrapError(err)
 	}
 	lock, err := f.acquireLock(ctx, log, path+".lock")
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer lock.Close() // releases the lock
-	n, err := f.increment(path, lock, func(last int64) int64 { return last + 1 })
-	if err != nil {
-		return nil, err
+	return f.increment(path, lock, next)
+}
+
+// usable returns an error if the assigner was not created correctly.
+func (f *File) usable() error {
+	if f == nil || f.afterStep == nil {
+		return fmt.Errorf("%w: the File must be created by NewFile", ErrOption)
 	}
-	return disposableLease(n), nil
+	return f.cfg.err
 }
 
 // wrapError wraps an error of the operating system in ErrFile. It does not change other errors of

@@ -2,13 +2,22 @@ package cli
 
 import (
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 )
 
 // commands is the command line.
 type commands struct {
-	Verbose bool `short:"v" help:"Log more to standard error."`
+	Verbose bool   `short:"v" help:"Log more to standard error."`
+	Color   string `default:"auto" enum:"auto,always,never" help:"Colors: auto (in terminals, unless NO_COLOR is set), always or never. Default: auto."`
 
-	Next nextCommand `cmd:"" help:"Generate UIDs."`
+	Next       nextCommand       `cmd:"" help:"Generate UIDs."`
+	Parse      parseCommand      `cmd:"" help:"Take UIDs apart."`
+	Plan       planCommand       `cmd:"" help:"Say what a layout carries, or which layouts carry a fleet."`
+	Move       moveCommand       `cmd:"" help:"Check a change of the format of a live fleet."`
+	Schema     schemaCommand     `cmd:"" help:"Print the SQL script that creates the tables."`
+	WorkerFile workerFileCommand `cmd:"" help:"Show or raise the counter of a worker file."`
+
+	Completion kongcompletion.Completion `cmd:"" help:"Print how to complete commands in bash, zsh and fish."`
 }
 
 // options returns the options of the parser.
@@ -20,6 +29,7 @@ func (a *App) options() []kong.Option {
 		kong.Exit(func(status int) { panic(errExit(status)) }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"forms": formNames()},
 		kong.Resolvers(kong.ResolverFunc(a.resolve)),
 	}
 }

@@ -36,6 +36,15 @@ func (f formatFlags) options() ([]uid.Option, error) {
 	return opts, nil
 }
 
+// format returns the format.
+func (f formatFlags) format() (uid.Format, error) {
+	opts, err := f.options()
+	if err != nil {
+		return uid.Format{}, err
+	}
+	return uid.NewFormat(opts...)
+}
+
 // parseTime parses a date, which means its first instant in UTC, or a time in RFC 3339.
 func parseTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339Nano} {

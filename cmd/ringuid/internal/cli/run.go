@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 )
 
 // The exit statuses. doc/command.md lists them.
@@ -30,6 +32,18 @@ type App struct {
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
 	Logger         *slog.Logger // writes to Stderr
+
+	now   func() time.Time // for tests; nil: time.Now
+	asks  *bool            // for tests; nil: whether there is a terminal
+	color string           // of --color
+}
+
+// Now returns the time of this host's clock.
+func (a *App) Now() time.Time {
+	if a.now != nil {
+		return a.now()
+	}
+	return time.Now()
 }
 
 // Run executes a command line, without the name of the program, and returns the exit status. It blocks until the command
@@ -38,8 +52,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	a := &App{Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, LookupEnv: lookupEnv}
-	return a.exitStatus(a.run(args))
+	return a.execute(args)
 }
+
+// execute executes a command line, and returns the exit status.
+func (a *App) execute(args []string) int { return a.exitStatus(a.run(args)) }
 
 // errExit ends a command that has printed all that there is to print, such as --help.
 type errExit int
@@ -62,6 +79,7 @@ func (a *App) run(args []string) (err error) {
 			panic(r)
 		}
 	}()
+	kongcompletion.Register(parser) // answers a shell that asks for completions, and exits
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return usageError{err}
@@ -70,6 +88,7 @@ func (a *App) run(args []string) (err error) {
 	if c.Verbose {
 		level = slog.LevelDebug
 	}
+	a.color = c.Color
 	a.Logger = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
 	return parsed.Run(a)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A result is what a command line has printed and returned.
@@ -22,10 +23,20 @@ func run(t *testing.T, stdin string, env []string, args ...string) result {
 		variables[name] = value
 	}
 	var stdout, stderr bytes.Buffer
-	status := Run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr, func(name string) (string, bool) {
-		value, ok := variables[name]
-		return value, ok
-	})
+	asks := false
+	a := &App{
+		Context: context.Background(), Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
+		LookupEnv: func(name string) (string, bool) {
+			value, ok := variables[name]
+			return value, ok
+		},
+		now:  func() time.Time { return time.Date(2026, 11, 22, 4, 30, 0, 0, time.UTC) },
+		asks: &asks,
+	}
+	if variables["TEST_ASKS"] != "" {
+		asks = true
+	}
+	status := a.execute(args)
 	return result{status, stdout.String(), stderr.String()}
 }
 

@@ -236,3 +236,15 @@ func (a *address) hostsWithPort(port string) []string {
 	}
 	return hosts
 }
+
+// ParseFile returns the path of a text that names a file, as Open understands it. For any other text the error wraps ErrURL.
+func ParseFile(text string) (string, error) {
+	if scheme, _, ok := cutScheme(text); !ok && !isDSN(text) || scheme == string(File) {
+		if !ok && text != "" && !isPath(text) {
+			text = "./" + text // it cannot be a host here
+		}
+		a, err := parseAddress(text, &Options{Assign: Disposable})
+		return a.path, err
+	}
+	return "", fmt.Errorf("%w: %q is no file", ErrURL, Redact(text))
+}

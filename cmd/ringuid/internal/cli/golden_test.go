@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files of testdata")
+
+// golden compares a text with a file of testdata, or writes it with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err, "; go test -run ", t.Name(), " -update writes it")
+	}
+	if want := strings.ReplaceAll(string(want), "\r\n", "\n"); got != want {
+		t.Errorf("the output is not that of %s:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// The output of subcommands, word by word.
+func TestGolden(t *testing.T) {
+	const id = "962392666547429376"
+	for name, lines := range map[string][]string{
+		"parse": {
+			"parse " + id, "parse 0x0d5b1a0000000000 9223372036854775807 0", "parse --json " + id + " 0",
+			"parse --layout 1-41-10-12 --unit 1ms --epoch 2010-11-04T01:42:54Z 1541815603606036480",
+			"parse --layout 1-20-10-10 5497558138880", "parse --color always " + id,
+		},
+		"plan": {
+			"plan --layout 1-28-22-13", "plan --layout 1-41-10-12 --unit 1ms --json",
+			"plan --layout 1-28-22-13 --nodes 100 --rate 50000 --peak 2000000 --restarts 10 --years 10",
+			"plan --nodes 100 --rate 50000 --restarts 10 --years 8", "plan --nodes 3 --rate 10 --years 100 --top 1 --json",
+			"plan --layout 1-10-20-12", "plan --layout 1-20-10-10",
+		},
+		"move": {
+			"move 1-28-22-13 1-29-21-13 --at 2026-11-22", "move 1-28-22-13 1-31-23-9,2020-01-01 --at 2026-11-22 --roll-out 1h --json",
+			"move 1-28-22-13,2026-01-01,1s 1-30-23-10,2020-01-01 --at 2026-11-22 --ahead 0s --behind 0s",
+			"move 1-28-22-13,2030-01-01 1-28-22-13 --at 2026-11-22",
+		},
+		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
+		"help": {
+			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
+			"worker-file show --help", "worker-file set --help",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			for _, line := range lines {
+				r := run(t, "", nil, strings.Fields(line)...)
+				fmt.Fprintf(&b, "$ ringuid %s\n%s", line, r.stdout)
+				if r.stderr != "" {
+					t.Errorf("ringuid %s: %s", line, r.stderr)
+				}
+				if r.status != exitOK {
+					fmt.Fprintf(&b, "(exit status %d)\n", r.status)
+				}
+				b.WriteByte('\n')
+			}
+			golden(t, name, b.String())
+		})
+	}
+}
+
+// The scripts are printed as they are.
+func TestSchema(t *testing.T) {
+	for dialect, file := range map[string]string{"mysql": "schema.sql", "postgres": "schema.postgres.sql"} {
+		want, err := os.ReadFile(filepath.Join("../../../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, "", nil, "schema", dialect); r != (result{stdout: string(want)}) {
+			t.Errorf("schema %s: status %d, %q", dialect, r.status, r.stderr)
+		}
+	}
+}
+
+// Questions are asked for the needs that no flag has set.
+func TestPlanAsks(t *testing.T) {
+	r := run(t, "many\n100\n\n2,000,000\n10\n8\n", []string{"TEST_ASKS=1"}, "plan", "--top", "1")
+	if r.status != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	golden(t, "plan-asks", "stderr:\n"+r.stderr+"\n\nstdout:\n"+r.stdout)
+	fails(t, exitUsage, "ended before all questions", []string{"TEST_ASKS=1"}, "plan")
+	if r := run(t, "1.5\n\n\n\n\n", []string{"TEST_ASKS=1"}, "plan"); r.status != exitUsage || r.stdout != "" || !strings.Contains(r.stderr, "1.5; must be an integer") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// UIDs are also read from standard input.
+func TestParseStdin(t *testing.T) {
+	for _, args := range [][]string{{"parse", "--json"}, {"parse", "--json", "-"}} {
+		r := run(t, "\n 962392666547429376 \n0x10\n", nil, args...)
+		if r.status != exitOK || strings.Count(r.stdout, "\n") != 2 || !strings.Contains(r.stdout, `{"id":"16",`) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	fails(t, exitUsage, "no UID to parse", nil, "parse")
+}
+
+// What is wrong is an error with its status, and nothing is printed.
+func TestFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "worker")
+	for _, tt := range []struct {
+		status int
+		text   string
+		line   string
+	}{
+		{exitUsage, "expected one of", ""},
+		{exitUsage, "unexpected argument nxt", "nxt"},
+		{exitUsage, "--color", "--color sometimes parse 1"},
+		{exitFailed, "must be a decimal number", "parse 1 x"},
+		{exitFailed, "hexadecimal digits begin with 0x", "parse 00"},
+		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x"},
+		{exitFailed, "1 to 16 hexadecimal digits", "parse 0xffffffffffffffff"},
+		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x00000000000000001"},
+		{exitUsage, "--form", "parse --form roman 1"},
+		{exitUsage, "--layout", "parse --layout 1-2-3 1"},
+		{exitUsage, "neither --layout nor the needs", "plan"},
+		{exitUsage, "[--rate --years] must be set too", "plan --nodes 3"},
+		{exitUsage, "--top is 0", "plan --top 0"},
+		{exitUsage, "restarts per day is -1", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --years 1 --restarts=-1"},
+		{exitFailed, "needs cannot be met", "plan --nodes 1000000 --rate 1e15 --years 1000"},
+		{exitUsage, "--epoch", "plan --layout 1-28-22-13 --epoch x"},
+		{exitUsage, "the old format", "move 1-28 1-28-22-13"},
+		{exitUsage, "the new format", "move 1-28-22-13 1-28-22-13,x"},
+		{exitUsage, "at most three parts", "move 1-28-22-13 1-28-22-13,2026-01-01,1s,1"},
+		{exitUsage, "--at", "move 1-28-22-13 1-29-21-13 --at soon"},
+		{exitUsage, "--ahead is -1s", "move 1-28-22-13 1-29-21-13 --ahead=-1s"},
+		{exitUsage, "roll-out", "move 1-28-22-13 1-29-21-13 --roll-out=-1s"},
+		{exitUsage, "the cut-over is", "move 1-28-22-13 1-29-21-13 --at 2020-01-01"},
+		{exitUsage, "must be one of", "schema oracle"},
+		{exitUsage, `there is no table "x"`, "schema mysql --tables x"},
+		{exitUsage, "is no file", "worker-file show mysql://h/db"},
+		{exitUsage, "the number is 0", "worker-file set " + path + " 0"},
+		{exitFailed, "create the directory", "worker-file show " + path + "/none/worker"},
+		{exitFailed, "create the directory", "worker-file set " + path + "/none/worker 3"},
+	} {
+		fails(t, tt.status, tt.text, nil, strings.Fields(tt.line)...)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v: want no file", entries, err)
+	}
+}
+
+// The counter of a worker file is shown and raised, and never goes back.
+func TestWorkerFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "worker")
+	var b strings.Builder
+	for _, line := range []string{"show PATH", "set PATH 1000", "show PATH", "show --json PATH", "show --layout 1-40-10-13 PATH", "set PATH 1000", "set file:PATH 4194304", "show PATH"} {
+		r := run(t, "", nil, append([]string{"worker-file"}, strings.Fields(strings.ReplaceAll(line, "PATH", path))...)...)
+		fmt.Fprintf(&b, "$ ringuid worker-file %s\n%s", line, r.stdout)
+		if r.status != exitOK || r.stderr != "" {
+			t.Errorf("%s: %+v", line, r)
+		}
+	}
+	golden(t, "worker-file", b.String())
+	fails(t, exitFailed, "the counter never goes back", nil, "worker-file", "set", path, "4194303")
+	fails(t, exitFailed, "worker ID out of range", nil, "next", "--store", path)
+	if err := os.WriteFile(path, []byte("7"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitFailed, "corrupt worker file", nil, "worker-file", "show", path)
+	fails(t, exitFailed, "corrupt worker file", nil, "worker-file", "set", path, "5000000")
+}
+
+// There are no colors in a file or a pipe, with NO_COLOR, or with --color never.
+func TestColors(t *testing.T) {
+	if r := run(t, "", nil, "parse", "1"); strings.Contains(r.stdout, "\x1b") {
+		t.Error("colors in a pipe")
+	}
+	a := &App{LookupEnv: func(string) (string, bool) { return "", false }, color: colorAlways}
+	if !a.painter(nil) {
+		t.Error("no colors with always")
+	}
+	for _, value := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		name, value, _ := strings.Cut(value, "=")
+		a := &App{LookupEnv: func(n string) (string, bool) { return value, n == name }, color: colorAuto}
+		if a.painter(os.Stdout) {
+			t.Errorf("colors with %s", name)
+		}
+	}
+}

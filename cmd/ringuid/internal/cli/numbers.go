@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// group returns a number with a comma between each three digits.
+func group(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// groupFloat returns a number that is not negative, rounded to an integer if it is at least 100.
+func groupFloat(v float64) string {
+	switch {
+	case v >= 1e15 || math.IsNaN(v):
+		return fmt.Sprintf("%.3g", v)
+	case v >= 100:
+		return group(int64(math.Round(v)))
+	}
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
+}
+
+// years returns a number of years in words.
+func years(v float64) string {
+	switch {
+	case v >= 1000:
+		return groupFloat(v) + " years"
+	case v >= 2:
+		return fmt.Sprintf("%.1f years", v)
+	case v*365.25 >= 2:
+		return fmt.Sprintf("%.0f days", v*365.25)
+	}
+	return fmt.Sprintf("%.1f hours", v*365.25*24)
+}

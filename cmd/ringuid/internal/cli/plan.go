@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+)
+
+type planCommand struct {
+	Layout   string  `placeholder:"WIDTHS" help:"Say what this layout carries. Default: look for layouts that carry the fleet."`
+	Epoch    string  `default:"2026-01-01" placeholder:"TIME" help:"The time that UIDs count from. Default: ${default}."`
+	Unit     string  `default:"1s" placeholder:"DURATION" help:"The time unit. Default: ${default}."`
+	Nodes    int     `placeholder:"N" help:"How many generators run at the same time."`
+	Rate     float64 `placeholder:"N" help:"UIDs per second of the whole fleet, averaged over an hour."`
+	Peak     float64 `placeholder:"N" help:"UIDs per second of the whole fleet at its peak. Default: as --rate."`
+	Restarts float64 `placeholder:"N" help:"Disposable worker IDs that each generator uses in a day: starts, deployments, crashes. Default: 0, for worker IDs that are used again."`
+	Years    float64 `placeholder:"N" help:"For how many years."`
+	Top      int     `default:"5" help:"How many layouts to print. Default: ${default}."`
+	JSON     bool    `name:"json" help:"Print a JSON object."`
+}
+
+// Help implements kong.HelpProvider.
+func (*planCommand) Help() string {
+	return `
+With --layout, says what a layout carries: how long its time bits last, how many worker IDs it has, and how many UIDs each
+generator can stamp in a second. With --nodes, --rate and --years too, says how well that meets the needs of a fleet.
+
+Without --layout, looks for the layouts that meet the needs. What is missing is asked for, if standard input is a terminal.
+A margin is the capacity divided by the need: below 1, the layout does not meet it. The layouts with the greatest smallest
+margin come first.
+
+Examples:
+
+  ringuid plan
+  ringuid plan --layout 1-41-10-12 --unit 1ms
+  ringuid plan --nodes 100 --restarts 10 --rate 50000 --years 10
+  ringuid plan --layout 1-28-22-13 --nodes 100 --rate 50000 --peak 200000 --years 8 --json
+`
+}
+
+// Run prints what layouts carry.
+func (c *planCommand) Run(a *App) error {
+	base, err := c.timeBase()
+	if err != nil {
+		return err
+	}
+	if c.Top < 1 {
+		return usageErrorf("--top is %d; must be at least 1", c.Top)
+	}
+	if c.Layout == "" && a.interactive() {
+		if err := c.ask(a); err != nil {
+			return err
+		}
+	}
+	hasNeeds := c.Nodes != 0 || c.Rate != 0 || c.Peak != 0 || c.Restarts != 0 || c.Years != 0
+	var missing []string
+	for _, f := range []struct {
+		name  string
+		isSet bool
+	}{{"--nodes", c.Nodes != 0}, {"--rate", c.Rate != 0}, {"--years", c.Years != 0}} {
+		if !f.isSet {
+			missing = append(missing, f.name)
+		}
+	}
+	switch {
+	case c.Layout == "" && !hasNeeds:
+		return usageErrorf("neither --layout nor the needs of a fleet are set: --nodes, --rate and --years")
+	case hasNeeds && len(missing) > 0:
+		return usageErrorf("the needs of a fleet are incomplete: %v must be set too", missing)
+	}
+	needs := bitsalloc.Needs{Nodes: c.Nodes, RestartsPerDay: c.Restarts, Sustained: c.Rate, Peak: c.Peak, Years: c.Years, Unit: base.Unit()}
+	if c.Layout == "" {
+		return c.search(a, base, needs)
+	}
+	layout, err := bitsalloc.ParseLayout(c.Layout)
+	if err != nil {
+		return usageErrorf("--layout: %w", err)
+	}
+	return c.describe(a, layout, base, needs, hasNeeds)
+}
+
+// timeBase returns the epoch and the unit.
+func (c *planCommand) timeBase() (bitsalloc.TimeBase, error) {
+	f, err := formatFlags{Layout: "1-28-22-13", Epoch: c.Epoch, Unit: c.Unit}.format()
+	if err != nil {
+		return bitsalloc.TimeBase{}, err
+	}
+	return bitsalloc.NewTimeBase(f.Epoch(), f.Unit())
+}
+
+// planned is a layout with what it carries, as JSON.
+type planned struct {
+	Layout            bitsalloc.Layout `json:"layout"`
+	Epoch             time.Time        `json:"epoch"`
+	Unit              string           `json:"unit"`
+	End               time.Time        `json:"end"`
+	WorkerIDs         int64            `json:"worker_ids"`
+	PerUnit           int64            `json:"per_unit"`
+	PerSecond         float64          `json:"per_second"`
+	Margins           *margins         `json:"margins,omitempty"`
+	SafeForJavaScript bool             `json:"below_2_53"`
+}
+
+// margins are capacities divided by needs.
+type margins struct {
+	Years   float64 `json:"years"`
+	Workers float64 `json:"workers"`
+	Rate    float64 `json:"rate"`
+	Peak    float64 `json:"peak"`
+}
+
+// newPlanned returns what a layout carries.
+func newPlanned(l bitsalloc.Layout, b bitsalloc.TimeBase) (planned, error) {
+	c, err := l.Capacity(b)
+	return planned{Layout: l, Epoch: c.Begin, Unit: b.Unit().String(), End: c.End, WorkerIDs: c.WorkerStarts, PerUnit: c.PerUnit, PerSecond: c.PerSecond,
+		SafeForJavaScript: l.MaxUID() < 1<<53}, err
+}
+
+// describe says what one layout carries.
+func (c *planCommand) describe(a *App, l bitsalloc.Layout, b bitsalloc.TimeBase, needs bitsalloc.Needs, hasNeeds bool) error {
+	p, err := newPlanned(l, b)
+	if err != nil {
+		return err
+	}
+	var fit bitsalloc.Fit
+	if hasNeeds {
+		if fit, err = needs.Margins(l); err != nil {
+			return usageError{err}
+		}
+		p.Margins = &margins{fit.Years, fit.Workers, fit.Rate, fit.Peak}
+	}
+	meets := !hasNeeds || min(fit.Years, fit.Workers, fit.Rate) >= 1
+	if c.JSON {
+		err = json.NewEncoder(a.Stdout).Encode(p)
+	} else {
+		err = c.printCapacity(a, p, needs, hasNeeds)
+	}
+	if err == nil && !meets {
+		return errFound
+	}
+	return err
+}
+
+// printCapacity prints what one layout carries, as a table and in words.
+func (c *planCommand) printCapacity(a *App, p planned, needs bitsalloc.Needs, hasNeeds bool) error {
+	paint := a.painter(a.Stdout)
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "field\tbits\tcarries\n")
+	fmt.Fprintf(w, "time\t%d\t%s, from %s to %s\n", p.Layout.TimeBits(), years(p.End.Sub(p.Epoch).Hours()/24/365.25), formatTime(p.Epoch), formatTime(p.End))
+	fmt.Fprintf(w, "worker ID\t%d\t%s worker IDs\n", p.Layout.WorkerBits(), group(p.WorkerIDs))
+	fmt.Fprintf(w, "sequence\t%d\t%s UIDs per %s and generator, %s per second\n", p.Layout.SequenceBits(), group(p.PerUnit), p.Unit, groupFloat(p.PerSecond))
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stdout, "\nThe layout %v with the epoch %s and the unit %s ends at %s.\n", p.Layout, p.Epoch.Format(time.RFC3339), p.Unit, formatTime(p.End))
+	fmt.Fprintf(a.Stdout, "It has %s worker IDs: as many starts of generators if they are disposable, or generators at the same time\n", group(p.WorkerIDs))
+	fmt.Fprintf(a.Stdout, "(one more) if they are used again. A generator stamps %s UIDs per second; Cached borrows for more in a peak.\n", groupFloat(p.PerSecond))
+	if p.SafeForJavaScript {
+		fmt.Fprintln(a.Stdout, "All UIDs are below 2^53, so that JavaScript and JSON numbers are exact.")
+	}
+	if left := p.End.Sub(a.Now()); left < 0 {
+		fmt.Fprintln(a.Stdout, paint.paint("The time bits have ended.", bad))
+	}
+	if !hasNeeds {
+		return nil
+	}
+	fmt.Fprintf(a.Stdout, "\nFor %s generators, %s UIDs per second (%s at the peak), %s restarts per day each, and %s:\n\n", group(int64(needs.Nodes)),
+		groupFloat(needs.Sustained), groupFloat(max(needs.Peak, needs.Sustained)), groupFloat(needs.RestartsPerDay), years(needs.Years))
+	for _, m := range []struct {
+		name  string
+		value float64
+		low   string
+	}{
+		{"time", p.Margins.Years, "the time bits end too early"},
+		{"worker IDs", p.Margins.Workers, "the worker IDs run out too early"},
+		{"rate", p.Margins.Rate, "generators fall behind permanently"},
+		{"peak", p.Margins.Peak, "Cached borrows time, and Default waits"},
+	} {
+		attributes, text := good, "enough"
+		if m.value < 1 {
+			attributes, text = bad, m.low
+			if m.name == "peak" {
+				attributes = careful
+			}
+		}
+		fmt.Fprintf(a.Stdout, "%-11s × %-8s %s\n", m.name, groupFloat(m.value), paint.paint(text, attributes))
+	}
+	return nil
+}
+
+// search prints the layouts that meet the needs.
+func (c *planCommand) search(a *App, b bitsalloc.TimeBase, needs bitsalloc.Needs) error {
+	fits, err := bitsalloc.Plan(needs)
+	if err != nil {
+		return err
+	}
+	more := len(fits) - c.Top
+	fits = fits[:min(c.Top, len(fits))]
+	if c.JSON {
+		found := make([]planned, len(fits))
+		for i, f := range fits {
+			if found[i], err = newPlanned(f.Layout, b); err != nil {
+				return err
+			}
+			found[i].Margins = &margins{f.Years, f.Workers, f.Rate, f.Peak}
+		}
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"layouts": found, "more": max(more, 0)})
+	}
+	return printFits(a.Stdout, fits, b, max(more, 0))
+}
+
+// printFits prints layouts as a table.
+func printFits(out io.Writer, fits []bitsalloc.Fit, b bitsalloc.TimeBase, more int) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "layout\tends\tworker IDs\tUIDs/s and generator\tmargins: time\tworker IDs\trate\tpeak")
+	for _, f := range fits {
+		p, err := newPlanned(f.Layout, b)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%v\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Layout, p.End.Format(time.DateOnly), group(p.WorkerIDs), groupFloat(p.PerSecond),
+			groupFloat(f.Years), groupFloat(f.Workers), groupFloat(f.Rate), groupFloat(f.Peak))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	best := fits[0]
+	fmt.Fprintf(out, "\nThe layout %v has the greatest reserves: its smallest margin is %s.", best.Layout, groupFloat(min(best.Years, best.Workers, best.Rate)))
+	if more > 0 {
+		fmt.Fprintf(out, " %d more layouts meet the needs (--top).", more)
+	}
+	_, err := fmt.Fprintf(out, "\nUse it by uid.WithLayout, and see ringuid plan --layout %v for what it carries.\n", best.Layout)
+	return err
+}
