@@ -1,0 +1,86 @@
+package prometheus
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ErrOption is the error of Register, of a prometheus.Registerer, for a collector with an invalid argument or option.
+var ErrOption = errors.New("metrics: invalid option")
+
+// DefaultMaxTags is how many tags of a segment.Tags have metrics of their own.
+const DefaultMaxTags = 100
+
+// An Option sets one property of a collector. A collector with an invalid option has no metrics: Register of a
+// registry returns an error that wraps ErrOption, and MustRegister panics.
+type Option func(*config)
+
+type config struct {
+	name    string
+	labels  prometheus.Labels
+	maxTags int
+	logger  *slog.Logger
+	err     error // the first invalid option
+}
+
+func (c *config) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(format, args...))
+	}
+}
+
+// newConfig returns the configuration of the options.
+func newConfig(opts []Option) config {
+	c := config{maxTags: DefaultMaxTags}
+	for _, opt := range opts {
+		if opt == nil {
+			c.fail("an option is nil; must not be nil")
+			continue
+		}
+		opt(&c)
+	}
+	return c
+}
+
+// WithName sets the value of the label generator of all metrics of NewCollector, and of the label sequence of those of
+// the other constructors. The default is "". Collectors of one kind that are registered with one registry must have
+// different names, or other labels that differ.
+func WithName(name string) Option {
+	return func(c *config) { c.name = name }
+}
+
+// WithLabels adds constant labels to all metrics of the collector. All collectors of one kind that are registered with
+// one registry must have the same names of labels. The names of the labels in doc/metrics.md must not be used.
+func WithLabels(labels prometheus.Labels) Option {
+	labels = maps.Clone(labels)
+	return func(c *config) { c.labels = labels }
+}
+
+// WithMaxTags limits how many tags of a segment.Tags have metrics of their own: 0 or more. The default is
+// DefaultMaxTags. The tags beyond it are added up in metrics whose label tag is empty. Tags are chosen by when they were
+// first seen, and a tag keeps its metrics as long as it is in memory. The option has no effect on other collectors.
+func WithMaxTags(n int) Option {
+	return func(c *config) {
+		if n < 0 {
+			c.fail("the greatest number of tags is %d; must be at least 0", n)
+			return
+		}
+		c.maxTags = n
+	}
+}
+
+// WithLogger sets where the collector logs a panic of Stats or Health, at most once a minute. The default is
+// slog.Default().
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) {
+		if l == nil {
+			c.fail("the logger is nil; must not be nil")
+			return
+		}
+		c.logger = l
+	}
+}

@@ -1,0 +1,142 @@
+package prometheus
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/segment"
+)
+
+// promtool runs promtool in a directory.
+func promtool(t *testing.T, directory, input string, args ...string) (output string, err error) {
+	t.Helper()
+	program, err := exec.LookPath("promtool")
+	if err != nil {
+		testreq.Missing(t, "promtool was not found: install it (Debian's package prometheus), or run make test, which does")
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Stdin = directory, strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// allMetrics returns the metrics of collectors of each kind.
+func allMetrics(t *testing.T) (text string, families map[string]bool) {
+	t.Helper()
+	src := newSource(t, 10, "orders", "returns")
+	tags := newTags(t, src, segment.WithMaxWait(time.Minute))
+	for _, tag := range []string{"orders", "returns"} {
+		if _, err := tags.NextN(tag, make([]int64, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newSequence(t, src, "orders", segment.WithStepPolicy(segment.FixedStep{}), segment.WithMaxWait(time.Minute))
+	for range 25 {
+		if _, err := s.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry := newRegistry(t, NewCollector(newFake(t), WithName("orders")), NewSequenceCollector(s, WithName("a")), NewTagsCollector(tags, WithMaxTags(1), WithName("b")))
+	return exposition(t, registry), names(t, registry)
+}
+
+// The names, units and texts of the metrics are as the conventions of Prometheus have them.
+func TestMetricsFollowConventions(t *testing.T) {
+	text, _ := allMetrics(t)
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v, %v", problems, err)
+	}
+	if out, err := promtool(t, ".", text, "check", "metrics"); err != nil || strings.TrimSpace(out) != "" {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+	bad := strings.ReplaceAll(text, "ringuid_uid_issued_total", "ringuid_uid_issued_count")
+	if out, err := promtool(t, ".", bad, "check", "metrics"); err == nil {
+		t.Errorf("promtool finds nothing in bad names:\n%s", out)
+	}
+}
+
+var (
+	alertName  = regexp.MustCompile(`(?m)^ *- alert: (\w+)$`)
+	alertExpr  = regexp.MustCompile(`(?m)^( *expr: )(.*?)$`)
+	metricName = regexp.MustCompile(`\bringuid_\w+`)
+)
+
+// readFile returns the content of a file of this directory, or of another one.
+func readFile(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Each alerting rule fires when it should, and only then. Its test finds a rule that never fires, and one that always does.
+func TestAlerts(t *testing.T) {
+	rules, tests := readFile(t, "alerts.yml"), readFile(t, "alerts_test.yml")
+	if out, err := promtool(t, ".", "", "check", "rules", "alerts.yml"); err != nil {
+		t.Fatalf("promtool check rules: %v\n%s", err, out)
+	}
+	if out, err := promtool(t, ".", "", "test", "rules", "alerts_test.yml"); err != nil {
+		t.Fatalf("promtool test rules: %v\n%s", err, out)
+	}
+	alerts := alertName.FindAllStringSubmatchIndex(rules, -1)
+	if len(alerts) < 10 || len(alerts) != strings.Count(rules, "expr:") {
+		t.Fatalf("%d alerts were found", len(alerts))
+	}
+	_, exported := allMetrics(t)
+	for i, alert := range alerts {
+		end := len(rules)
+		if i+1 < len(alerts) {
+			end = alerts[i+1][0]
+		}
+		name, rule := rules[alert[2]:alert[3]], rules[alert[0]:end]
+		for _, metric := range metricName.FindAllString(alertExpr.FindString(rule), -1) {
+			if !exported[metric] {
+				t.Errorf("%s uses %s, which is not exported", name, metric)
+			}
+		}
+		ofAlert := testsOf(tests, name)
+		if !strings.Contains(ofAlert, "exp_alerts: []") || !strings.Contains(ofAlert, "- exp_labels:") {
+			t.Errorf("%s has no test in which it fires, or none in which it does not:\n%s", name, ofAlert)
+		}
+		for what, expr := range map[string]string{"never fires": "vector(1) > 2", "always fires": "vector(1)"} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				changed := rules[:alert[0]] + alertExpr.ReplaceAllString(rule, "${1}"+expr) + rules[end:]
+				directory := t.TempDir()
+				for file, text := range map[string]string{"alerts.yml": changed, "alerts_test.yml": ofAlert} {
+					if err := os.WriteFile(filepath.Join(directory, file), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out, err := promtool(t, directory, "", "test", "rules", "alerts_test.yml")
+				if err == nil || !strings.Contains(out, "alertname: "+name+",") {
+					t.Errorf("the tests do not find a rule that %s: %v\n%s", what, err, out)
+				}
+			})
+		}
+	}
+}
+
+// testsOf returns a file with the tests of one alert.
+func testsOf(tests, alert string) string {
+	const start = "  - name: "
+	parts := strings.SplitAfter(tests, "\n"+start)
+	file := strings.TrimSuffix(parts[0], start)
+	for _, part := range parts[1:] {
+		if strings.HasPrefix(part, "'"+alert+": ") {
+			file += start + strings.TrimSuffix(part, start)
+		}
+	}
+	return file
+}
