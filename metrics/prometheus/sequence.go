@@ -10,9 +10,8 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// sequenceFamilies returns the families of sequences, those of the sources of a segment.Sequence, and those of a
-// segment.Tags.
-func sequenceFamilies() (all, ofSources, ofTags []family) {
+// sequenceFamilies returns the families of all sequences, and those of a segment.Tags only.
+func sequenceFamilies() (all, ofTags []family) {
 	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
 	tag := []string{"tag"}
 	return []family{
@@ -28,9 +27,8 @@ func sequenceFamilies() (all, ofSources, ofTags []family) {
 			{"ringuid_segment_buffered_seconds", "For how long the numbers in memory last at the present rate, if that is known.", gauge, tag},
 			{"ringuid_segment_next_number", "The number after the greatest one that was received.", gauge, tag},
 			{"ringuid_segment_number_limit", "The number after the greatest one that there can be.", gauge, tag},
-			{"ringuid_segment_scrape_failures_total", "Scrapes of these sequences that panicked.", counter, nil},
-		}, []family{
 			{"ringuid_segment_source_failing", "Whether the last try of one source, such as a stripe of a group, has failed: 1 or 0.", gauge, []string{"tag", "source"}},
+			{"ringuid_segment_scrape_failures_total", "Scrapes of these sequences that panicked.", counter, nil},
 		}, []family{
 			{"ringuid_segment_tags", "Tags that are in memory.", gauge, nil},
 		}
@@ -54,19 +52,12 @@ func newSequenceCollector(c config, families []family, check func() error, read 
 //
 // An invalid argument is an error of Register that wraps ErrOption.
 func NewSequenceCollector(seq *segment.Sequence, opts ...Option) prometheus.Collector {
-	families, ofSources, _ := sequenceFamilies()
-	return newSequenceCollector(newConfig(opts), append(families, ofSources...), func() error { return seq.Health().Err }, func(s *scrape) {
+	families, _ := sequenceFamilies()
+	return newSequenceCollector(newConfig(opts), families, func() error { return seq.Health().Err }, func(s *scrape) {
 		health := seq.Health()
 		s.addSequence(seq.Tag(), seq.Stats(), health)
-		if errors.Is(health.Err, segment.ErrClosed) {
-			return
-		}
-		seen := map[string]bool{}
-		for _, source := range seq.Sources() {
-			if !seen[source.Source] { // two metrics with the same labels would fail the scrape
-				seen[source.Source] = true
-				s.addBool("ringuid_segment_source_failing", source.LastError != nil, seq.Tag(), source.Source)
-			}
+		if !errors.Is(health.Err, segment.ErrClosed) {
+			s.addSources(seq.Tag(), seq.Sources())
 		}
 	})
 }
@@ -75,10 +66,25 @@ func NewSequenceCollector(seq *segment.Sequence, opts ...Option) prometheus.Coll
 // those of the day that is in use, so they begin at 0 each day, as after a restart. Otherwise it is like
 // NewSequenceCollector.
 func NewDailyCollector(d *segment.Daily, opts ...Option) prometheus.Collector {
-	families, _, _ := sequenceFamilies()
+	families, _ := sequenceFamilies()
 	return newSequenceCollector(newConfig(opts), families, func() error { return d.Health().Err }, func(s *scrape) {
-		s.addSequence(d.Tag(), d.Stats(), d.Health())
+		health := d.Health()
+		s.addSequence(d.Tag(), d.Stats(), health)
+		if !errors.Is(health.Err, segment.ErrClosed) {
+			s.addSources(d.Tag(), d.Sources())
+		}
 	})
+}
+
+// addSources adds the state of the sources of a tag.
+func (s *scrape) addSources(tag string, sources []segment.SourceState) {
+	failing := map[string]bool{}
+	for _, source := range sources { // two metrics with the same labels would fail the scrape
+		failing[source.Source] = failing[source.Source] || source.LastError != nil
+	}
+	for source, fails := range failing {
+		s.addBool("ringuid_segment_source_failing", fails, tag, source)
+	}
 }
 
 // addSequence adds the metrics of one tag. Of a Sequence that is closed it adds only the counters.

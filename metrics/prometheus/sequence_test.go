@@ -68,7 +68,7 @@ func TestEveryFieldOfSegmentStatsHasAMetric(t *testing.T) {
 			continue
 		}
 		added := func(st segment.Stats) string {
-			families, _, _ := sequenceFamilies()
+			families, _ := sequenceFamilies()
 			c := newCollector(newConfig(nil), "sequence", "ringuid_segment_scrape_failures_total", families, func(s *scrape) {
 				s.addSequence("x", st, segment.Health{})
 			})
@@ -180,12 +180,9 @@ func TestClosedSequences(t *testing.T) {
 			t.Errorf("%s: after Close, taken is %v", name, taken)
 		}
 		for family := range names(t, registry) {
-			if !strings.HasSuffix(family, "_total") && family != "ringuid_segment_tags" {
+			if !strings.HasSuffix(family, "_total") {
 				t.Errorf("%s: after Close, there is %s", name, family)
 			}
-		}
-		if n := values(t, registry, "ringuid_segment_tags", "tag"); n[""] != 0 {
-			t.Errorf("%s: after Close, %v tags are in memory", name, n)
 		}
 	}
 }
@@ -227,6 +224,9 @@ func TestDailyMetrics(t *testing.T) {
 				if got := values(t, registry, "ringuid_segment_"+family, "tag"); len(got) != 1 || got["orders"] != want {
 					t.Errorf("%s is %v, want %v", family, got, want)
 				}
+			}
+			if got := values(t, registry, "ringuid_segment_source_failing", "source"); !reflect.DeepEqual(got, map[string]float64{"memory": 0}) {
+				t.Errorf("the sources are %v", got)
 			}
 			time.Sleep(24 * time.Hour)
 		}

@@ -14,16 +14,21 @@ import (
 
 // NewTagsCollector returns a collector of a segment.Tags. At most as many tags as WithMaxTags allows have metrics of their
 // own. The counters, the numbers in memory and the state of all others are in metrics whose label tag is empty: the sums,
-// the shortest time that numbers last, and whether all are OK. A tag that was dropped because it was idle has no metrics
+// the shortest time that numbers last, and whether all are OK. The state of a source, for which there is one metric for all
+// tags, has an empty tag, too. A tag that was dropped because it was idle has no metrics
 // until it is used again, and its counters begin at 0 then, as after a restart. Otherwise it is like NewSequenceCollector.
 func NewTagsCollector(tags *segment.Tags, opts ...Option) prometheus.Collector {
 	c := newConfig(opts)
-	families, _, ofTags := sequenceFamilies()
+	families, ofTags := sequenceFamilies()
 	r := &tagsReader{tags: tags, max: c.maxTags, own: map[string]bool{}, seen: map[string]sequenceCounters{}}
-	return newSequenceCollector(c, append(families, ofTags...), func() error {
+	check := func() error {
 		_, err := tags.Next("") // no tag has this name, so this takes no number
 		return err
-	}, r.read)
+	}
+	return newSequenceCollector(c, append(families, ofTags...), check, func(s *scrape) {
+		closed := errors.Is(check(), segment.ErrClosed) // not under the lock of r, because it calls String of the source
+		r.read(s, closed)
+	})
 }
 
 // tagsReader reads the statistics of a segment.Tags.
@@ -45,7 +50,7 @@ type tagReading struct {
 }
 
 // read adds the metrics of all tags.
-func (r *tagsReader) read(s *scrape) {
+func (r *tagsReader) read(s *scrape, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	health := map[string]segment.Health{}
@@ -69,7 +74,10 @@ func (r *tagsReader) read(s *scrape) {
 	for _, t := range own {
 		s.addSequence(t.stats.Tag, t.stats, t.health)
 	}
-	s.add("ringuid_segment_tags", float64(open))
+	if !closed {
+		s.add("ringuid_segment_tags", float64(open))
+		s.addSources("", r.tags.Sources())
+	}
 	if rest, any := r.count(others); any {
 		s.addRest(rest, others)
 	}

@@ -68,6 +68,16 @@ func TestTagsMetrics(t *testing.T) {
 				t.Errorf("%s is %v, want %v", family, got, want)
 			}
 		}
+		if got := values(t, registry, "ringuid_segment_source_failing", "source"); !reflect.DeepEqual(got, map[string]float64{"memory": 0}) {
+			t.Errorf("the sources are %v", got)
+		}
+		src.Kill()
+		take(t, 12, taker(t, tags, "c"))
+		if got := values(t, registry, "ringuid_segment_source_failing", "source"); !reflect.DeepEqual(got, map[string]float64{"memory": 1}) {
+			t.Errorf("during an outage the sources are %v", got)
+		}
+		src.Start()
+		time.Sleep(time.Minute)
 		src.RemoveTag("b")
 		take(t, 18, taker(t, tags, "b"))
 		if got := values(t, registry, "ringuid_segment_ok", "tag"); got[""] != 0 || got["a"] != 1 {
