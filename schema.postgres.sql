@@ -397,12 +397,27 @@ CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 -- WHICH TAGS MAY BE DELETED
 --   Only tags that no service uses any more, and whose numbers will never be required to be unique again. If a
 --   tag is created again, its numbers start again. Tags that are made for one day each, with the date in
---   their numbers, may be deleted when that day is over in every time zone and no service is behind. This
---   statement deletes those with a prefix that nobody has used for 30 days (in a prefix, _ and % stand for
---   other characters, unless a backslash precedes them):
+--   their numbers, may be deleted when that day is over in every time zone and no service is behind. The names
+--   of the tags of a Daily are its name, a dot and a date of 8 digits. With stripes, ".stripe0of3" or the like follows.
+--   First look at the tags that these conditions find: those of one name, with a date more than 30 days ago, that
+--   nobody has used for 30 days. They compare names as they are. Do not use LIKE instead: in LIKE, _ and % in a
+--   name stand for other characters, and a name finds all names that begin with it.
+--
+--       SELECT biz_tag, max_id, update_time
+--         FROM leaf_alloc
+--        WHERE left(biz_tag, char_length('<tag>.')) = '<tag>.'
+--          AND substr(biz_tag, char_length('<tag>.') + 1) ~ '^[0-9]{8}([.]stripe[0-9]+of[0-9]+)?$'
+--          AND substr(biz_tag, char_length('<tag>.') + 1, 8) < to_char(CURRENT_DATE - 30, 'YYYYMMDD')
+--          AND update_time < now() - INTERVAL '30 days'
+--        ORDER BY biz_tag;
+--
+--   If they are the right ones, delete them with the same conditions:
 --
 --       DELETE FROM leaf_alloc
---        WHERE biz_tag LIKE '<prefix>%' AND update_time < now() - INTERVAL '30 days';
+--        WHERE left(biz_tag, char_length('<tag>.')) = '<tag>.'
+--          AND substr(biz_tag, char_length('<tag>.') + 1) ~ '^[0-9]{8}([.]stripe[0-9]+of[0-9]+)?$'
+--          AND substr(biz_tag, char_length('<tag>.') + 1, 8) < to_char(CURRENT_DATE - 30, 'YYYYMMDD')
+--          AND update_time < now() - INTERVAL '30 days';
 --
 -- DURABILITY OF TAGS
 --   The settings are those of the section DURABILITY above. Set them on every server. Services set

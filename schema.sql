@@ -427,12 +427,29 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 -- WHICH TAGS MAY BE DELETED
 --   Only tags that no service uses any more, and whose numbers will never be required to be unique again. If a
 --   tag is created again, its numbers start again. Tags that are made for one day each, with the date in
---   their numbers, may be deleted when that day is over in every time zone and no service is behind. This
---   statement deletes those with a prefix that nobody has used for 30 days (in a prefix, _ and % stand for
---   other characters, unless a backslash precedes them):
+--   their numbers, may be deleted when that day is over in every time zone and no service is behind. The names
+--   of the tags of a Daily are its name, a dot and a date of 8 digits. With stripes, ".stripe0of3" or the like follows.
+--   First look at the tags that these conditions find: those of one name, with a date more than 30 days ago, that
+--   nobody has used for 30 days. They compare names as they are. Do not use LIKE instead: in LIKE, _ and % in a
+--   name stand for other characters, and a name finds all names that begin with it.
+--
+--       SELECT biz_tag, max_id, update_time
+--         FROM leaf_alloc
+--        WHERE BINARY LEFT(biz_tag, CHAR_LENGTH('<tag>.')) = BINARY '<tag>.'
+--          AND SUBSTRING(biz_tag, CHAR_LENGTH('<tag>.') + 1) REGEXP '^[0-9]{8}([.]stripe[0-9]+of[0-9]+)?$'
+--          AND SUBSTRING(biz_tag, CHAR_LENGTH('<tag>.') + 1, 8) < DATE_FORMAT(CURRENT_DATE - INTERVAL 30 DAY, '%Y%m%d')
+--          AND update_time < NOW() - INTERVAL 30 DAY
+--        ORDER BY biz_tag;
+--
+--   If they are the right ones, delete them with the same conditions. (The first one is for servers that refuse
+--   changes without a key, and is true.)
 --
 --       DELETE FROM leaf_alloc
---        WHERE biz_tag LIKE '<prefix>%' AND update_time < NOW() - INTERVAL 30 DAY;
+--        WHERE biz_tag > ''
+--          AND BINARY LEFT(biz_tag, CHAR_LENGTH('<tag>.')) = BINARY '<tag>.'
+--          AND SUBSTRING(biz_tag, CHAR_LENGTH('<tag>.') + 1) REGEXP '^[0-9]{8}([.]stripe[0-9]+of[0-9]+)?$'
+--          AND SUBSTRING(biz_tag, CHAR_LENGTH('<tag>.') + 1, 8) < DATE_FORMAT(CURRENT_DATE - INTERVAL 30 DAY, '%Y%m%d')
+--          AND update_time < NOW() - INTERVAL 30 DAY;
 --
 -- DURABILITY OF TAGS
 --   The settings are those of the section DURABILITY above. Set them to 1 on every server. A server that loses

@@ -21,8 +21,9 @@ import (
 // times that with one. A Take blocks while another process has the file, until its context ends; it does not
 // end during a write.
 //
-// File creates a lock file next to the file, with the same name and the suffix ".lock". It stays there. The
-// following rules apply to both files:
+// File creates a lock file next to the file, with the same name and the suffix ".lock". It stays there. A crash may leave a
+// temporary file behind, with the same name, ".tmp-ringuid" and a number. The next File removes it. The following rules
+// apply to the file and the lock file:
 //
 //   - Keep them on persistent storage, not in a temporary directory or in a container's own file system. If both
 //     files are lost, the tags are lost too: if they are created again, a number can be handed out twice.
@@ -56,6 +57,7 @@ type File struct {
 	data      []byte       // what the file contained when this File used it last; nil if that is not known
 	content   *fileContent // what data means
 	contended bool         // whether another process was waiting for the lock lately
+	cleaned   bool         // whether temporary files that a crash left behind were removed
 }
 
 var _ Creator = (*File)(nil)

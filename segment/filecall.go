@@ -87,6 +87,10 @@ func (f *File) use(ctx context.Context) error {
 		return f.wrap(err)
 	}
 	defer lock.Close() // releases the lock
+	if !f.cleaned {
+		lockedfile.RemoveTemporaries(path)
+		f.cleaned = true
+	}
 	defer func() { f.contended = isContended(lock) }()
 	content, err := f.read(path, lock)
 	if err == nil {

@@ -161,7 +161,11 @@ func (a *tableAttempt) rollback(ctx context.Context) {
 	if a.d == nil || a.d.isPostgres() && !a.inTransaction {
 		return
 	}
-	if _, err := a.exec(ctx, "the rollback", a.d.rollback()); err != nil {
+	_, err := a.exec(ctx, "the rollback", a.d.rollback())
+	if err != nil && sqlstore.IsRolledBack(err) { // because of a conflict on another node, before this statement
+		_, err = a.exec(ctx, "the rollback", a.d.rollback())
+	}
+	if err != nil {
 		sqlstore.DiscardConn(a.conn)
 	}
 }

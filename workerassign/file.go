@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
@@ -27,14 +28,15 @@ import (
 //   - Run all processes as the same user, because only the owner may access the files.
 //
 // Each Assign writes the new counter to a temporary file, whose name is that of the counter with
-// ".tmp" and a random number appended, and renames it. A crash may leave a temporary file behind. On
-// systems without the file locks that this package supports (plan9, js, wasip1, aix, solaris),
-// Assign returns an error.
+// ".tmp-ringuid" and a random number appended, and renames it. A crash may leave a temporary file
+// behind, which the next process removes. On systems without the file locks that this package
+// supports (plan9, js, wasip1, aix, solaris), Assign returns an error.
 type File struct {
 	path      string
 	header    string // the header of the counter file's text
 	cfg       fileConfig
 	afterStep func(step) error // for tests: called after each step; its error ends the assignment
+	cleaned   atomic.Bool      // whether removeTemporaries has run
 }
 
 type fileConfig struct{ config }

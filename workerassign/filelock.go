@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
@@ -28,5 +29,13 @@ func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string)
 	case err != nil:
 		return nil, f.wrapError(err)
 	}
+	f.removeTemporaries(lock)
 	return lock, nil
+}
+
+// removeTemporaries removes temporary files that a crash left behind, the first time that f has its lock.
+func (f *File) removeTemporaries(lock *os.File) {
+	if !f.cleaned.Swap(true) {
+		lockedfile.RemoveTemporaries(strings.TrimSuffix(lock.Name(), lockedfile.Suffix))
+	}
 }

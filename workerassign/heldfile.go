@@ -38,6 +38,7 @@ func openHeldFile(f *File, machine string) (_ *heldFile, record *lineDecoder, er
 	} else if err != nil {
 		return nil, nil, f.wrapError(err)
 	}
+	f.removeTemporaries(lock)
 	h := &heldFile{file: f, path: path, lock: lock, machine: machine}
 	defer func() {
 		if err != nil {

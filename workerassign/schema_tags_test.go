@@ -2,7 +2,9 @@ package workerassign_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -97,19 +99,55 @@ func TestSchemaTagPrivileges(t *testing.T) {
 	})
 }
 
-// The statement deletes only tags of the prefix that nobody has used lately.
+// The statements find and delete only tags of past days of one name, which nobody has used lately. Names are compared as they are,
+// also in a table of Leaf, whose collation ignores case.
 func TestSchemaTagDeletion(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		db := createIDsDatabase(t, start(t))
-		mariadbtest.RunScript(t, db, schemaScript(t))
-		for tag, days := range map[string]int{"orders-20260101": 31, "orders-20260102": 29, "orders": 100, "invoices-20260101": 31} {
-			db.MustExec("INSERT INTO leaf_alloc (biz_tag, step, update_time) VALUES (?, 1, NOW() - INTERVAL ? DAY)", tag, days)
-		}
-		db.MustExec("SET GLOBAL sql_safe_updates = 1")
-		db.MustExec(newSection(t, "WHICH TAGS MAY BE DELETED", "<prefix>", "orders-").nextStatement("DELETE FROM leaf_alloc"))
-		var left string
-		if err := db.Get(&left, "SELECT GROUP_CONCAT(biz_tag ORDER BY biz_tag) FROM leaf_alloc"); err != nil || left != "invoices-20260101,orders,orders-20260102" {
-			t.Errorf("the remaining tags are %s, %v", left, err)
+		for _, collation := range []string{"utf8mb4_bin", "utf8mb4_general_ci", "latin1_swedish_ci"} {
+			db.MustExec("DROP TABLE IF EXISTS leaf_alloc")
+			mariadbtest.RunScript(t, db, schemaScript(t))
+			db.MustExec("ALTER TABLE leaf_alloc CONVERT TO CHARACTER SET " + strings.Split(collation, "_")[0] + " COLLATE " + collation)
+			old, recent := time.Now().AddDate(0, 0, -40).Format("20060102"), time.Now().AddDate(0, 0, -20).Format("20060102")
+			earlier := time.Now().AddDate(0, 0, -60).Format("20060102")
+			keep := map[string]int{
+				"a_b": 100, "a_b.": 100, "a_b." + recent: 31, "a_b." + old + "1": 31, "a_b." + old[1:]: 31, "a_b." + old + ".stripe": 31, "a_b.x" + old: 31,
+				"axb." + old: 31, "a_bc." + old: 31, "a_b-" + old: 31, "a_b." + old + ".day": 31, "xa_b." + old: 31, "A_B." + earlier: 31, "a_b.stripe0of3": 31,
+				".stripe0of3": 31, "a_b.20260229": 5, "a%." + old: 31,
+			}
+			remove := map[string]int{"a_b." + old: 31, "a_b." + old + ".stripe2of10": 40, "a_b.20240101": 500}
+			for _, tags := range []map[string]int{keep, remove} {
+				for tag, days := range tags {
+					db.MustExec("INSERT INTO leaf_alloc (biz_tag, step, update_time) VALUES (?, 1, NOW() - INTERVAL ? DAY)", tag, days)
+				}
+			}
+			db.MustExec("SET GLOBAL sql_safe_updates = 1")
+			statements := newSection(t, "WHICH TAGS MAY BE DELETED", "<tag>", "a_b")
+			var found []struct {
+				Tag  string `db:"biz_tag"`
+				Max  int64  `db:"max_id"`
+				Time string `db:"update_time"`
+			}
+			if err := db.Select(&found, statements.nextStatement("SELECT biz_tag")); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range found {
+				if _, ok := remove[f.Tag]; !ok {
+					t.Errorf("%s: the query finds %q", collation, f.Tag)
+				}
+			}
+			if n, _ := db.MustExec(statements.nextStatement("DELETE FROM leaf_alloc")).RowsAffected(); int(n) != len(remove) || len(found) != len(remove) {
+				t.Errorf("%s: %d tags were found and %d deleted, want %d", collation, len(found), n, len(remove))
+			}
+			var left []string
+			if err := db.Select(&left, "SELECT biz_tag FROM leaf_alloc"); err != nil || len(left) != len(keep) {
+				t.Errorf("%s: the remaining tags are %q, %v", collation, left, err)
+			}
+			for _, tag := range left {
+				if _, ok := keep[tag]; !ok {
+					t.Errorf("%s: %q remains", collation, tag)
+				}
+			}
 		}
 	})
 }

@@ -48,18 +48,18 @@ func TestSlotFileProcessKilled(t *testing.T) {
 		for end := time.Now().Add(50 * time.Millisecond); len(temporaryFiles(t, path)) == 0 && time.Now().Before(end); {
 		}
 		p.Kill(cmd)
-		state, err := workerassign.NewSlotFile(path).Read(t.Context(), workerassign.SlotQuery{All: true})
-		if err != nil || int64(len(state.Slots)) != state.Pool.Slots {
-			t.Fatalf("after %d processes the pool has %d slots, %d of them in the file: %v", processes, state.Pool.Slots, len(state.Slots), err)
-		}
 		// A process that is killed in the middle of a write leaves a file that has not been renamed. Nobody else
 		// has one while the lock is held here.
 		release := holdFileLock(t, path)
 		left := temporaryFiles(t, path)
-		for _, name := range left {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+		release()
+		state, err := workerassign.NewSlotFile(path).Read(t.Context(), workerassign.SlotQuery{All: true})
+		if err != nil || int64(len(state.Slots)) != state.Pool.Slots {
+			t.Fatalf("after %d processes the pool has %d slots, %d of them in the file: %v", processes, state.Pool.Slots, len(state.Slots), err)
+		}
+		release = holdFileLock(t, path)
+		if again := temporaryFiles(t, path); len(again) > 0 {
+			t.Errorf("a new process has not removed %v", again)
 		}
 		release()
 		if len(left) > 0 {

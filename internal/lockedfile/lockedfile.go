@@ -164,25 +164,3 @@ func Replace(path string, lock *os.File, hook Hook, content func(*os.File) ([]by
 	}
 	return hook.after(StepSynced)
 }
-
-// WriteTemporary writes a new file in the directory of path, syncs it to disk, and returns its name. content
-// returns the content of the file that it gets. Each call uses another name, because a process that lost its
-// lock may write concurrently.
-func WriteTemporary(path string, content func(*os.File) ([]byte, error)) (temporary string, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
-	if err != nil {
-		return "", err
-	}
-	data, err := content(file)
-	if err == nil {
-		_, err = file.Write(data)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		os.Remove(file.Name())
-		return "", err
-	}
-	return file.Name(), nil
-}

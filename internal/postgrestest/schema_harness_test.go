@@ -41,7 +41,7 @@ func testedSections() []string {
 		"HOW TO ADD A TAG",                           // TestSchemaTags
 		"HOW TO SIZE A STEP",                         // TestSchemaTags
 		"PRIVILEGES ON TAGS",                         // TestSchemaTagPrivileges
-		"WHICH TAGS MAY BE DELETED",                  // TestSchemaTags
+		"WHICH TAGS MAY BE DELETED",                  // TestSchemaTagDeletion
 		"TAGS AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaTagFailover
 	}
 }

@@ -5,6 +5,7 @@ package postgrestest_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/segment"
@@ -36,14 +37,49 @@ func TestSchemaTags(t *testing.T) {
 	if err := db.Get(&got, query); err != nil || got.Tag != "orders" || got.MaxID != 1070 || got.Step != 20 || got.Left != 1<<63-1-1070 || got.Ago > 60 || got.Description != "of a shop" {
 		t.Errorf("the state is %+v, %v", got, err)
 	}
+}
 
-	for tag, days := range map[string]int{"orders-20260101": 31, "orders-20260102": 29, "invoices-20260101": 31} {
-		db.MustExec("INSERT INTO leaf_alloc (biz_tag, step, update_time) VALUES ($1, 1, now() - make_interval(days => $2))", tag, days)
+// The statements find and delete only tags of past days of one name, which nobody has used lately.
+func TestSchemaTagDeletion(t *testing.T) {
+	db := idsDatabase(t, postgrestest.Start(t))
+	old, recent := time.Now().AddDate(0, 0, -40).Format("20060102"), time.Now().AddDate(0, 0, -20).Format("20060102")
+	keep := map[string]int{
+		"a_b": 100, "a_b.": 100, "a_b." + recent: 31, "a_b." + old + "1": 31, "a_b." + old[1:]: 31, "a_b." + old + ".stripe": 31, "a_b.x" + old: 31,
+		"axb." + old: 31, "a_bc." + old: 31, "a_b-" + old: 31, "a_b." + old + ".day": 31, "xa_b." + old: 31, "A_B." + old: 31, "a_b.stripe0of3": 31,
+		".stripe0of3": 31, "a_b.20260229": 5, "a%." + old: 31,
 	}
-	db.MustExec(newSection(t, "WHICH TAGS MAY BE DELETED", "<prefix>", "orders-").nextStatement("DELETE FROM leaf_alloc"))
-	var left string
-	if err := db.Get(&left, "SELECT string_agg(biz_tag, ',' ORDER BY biz_tag) FROM leaf_alloc"); err != nil || left != "invoices-20260101,orders,orders-20260102" {
-		t.Errorf("the remaining tags are %s, %v", left, err)
+	remove := map[string]int{"a_b." + old: 31, "a_b." + old + ".stripe2of10": 40, "a_b.20240101": 500}
+	for _, tags := range []map[string]int{keep, remove} {
+		for tag, days := range tags {
+			db.MustExec("INSERT INTO leaf_alloc (biz_tag, step, update_time) VALUES ($1, 1, now() - make_interval(days => $2))", tag, days)
+		}
+	}
+	statements := newSection(t, "WHICH TAGS MAY BE DELETED", "<tag>", "a_b")
+	rows, err := db.Query(statements.nextStatement("SELECT biz_tag"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for ; rows.Next(); found++ {
+		var tag, maxID, updated string
+		if err := rows.Scan(&tag, &maxID, &updated); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := remove[tag]; !ok {
+			t.Errorf("the query finds %q", tag)
+		}
+	}
+	if n, _ := db.MustExec(statements.nextStatement("DELETE FROM leaf_alloc")).RowsAffected(); rows.Err() != nil || int(n) != len(remove) || found != len(remove) {
+		t.Errorf("%d tags were found and %d deleted, want %d; %v", found, n, len(remove), rows.Err())
+	}
+	var left []string
+	if err := db.Select(&left, "SELECT biz_tag FROM leaf_alloc"); err != nil || len(left) != len(keep) {
+		t.Errorf("the remaining tags are %q, %v", left, err)
+	}
+	for _, tag := range left {
+		if _, ok := keep[tag]; !ok {
+			t.Errorf("%q remains", tag)
+		}
 	}
 }
 

@@ -158,7 +158,7 @@ func (k *Takers) String() string {
 // Create creates the tag. It fails the test if that is not possible.
 func Create(tb testing.TB, c segment.Creator) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute) // on a busy machine, seconds are not enough
 	defer cancel()
 	if err := c.CreateTag(ctx, Tag, segment.TagConfig{Step: 20}); err != nil {
 		tb.Fatal(err)
@@ -168,7 +168,7 @@ func Create(tb testing.TB, c segment.Creator) {
 // Take takes a range. It fails the test if that is not possible.
 func Take(tb testing.TB, src segment.Source, r segment.Request) segment.Range {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
 	defer cancel()
 	got, err := src.Take(ctx, r)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // assigners returns a function that returns assigners with connections of their own.
 func assigners(t *testing.T, servers ...string) func() workerassign.Assigner {
-	return func() workerassign.Assigner { return fleettest.Assigner(New(dial(t, servers...))) }
+	return func() workerassign.Assigner { return fleettest.Assigner(New(dialShort(t, servers...))) }
 }
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
@@ -32,6 +32,6 @@ func TestPausedServer(t *testing.T) {
 func TestStoppedProcess(t *testing.T) {
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return zookeepertest.Start(t).Address() },
 		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
-			return fleettest.Assigner(New(dial(t, address)), opts...)
+			return fleettest.Assigner(New(dialShort(t, address)), opts...)
 		})
 }

@@ -35,7 +35,15 @@ func TestTagKilledServer(t *testing.T) {
 func TestTagPausedServer(t *testing.T) {
 	t.Parallel()
 	s := zookeepertest.Start(t)
-	takertest.Pause(t, sources(t, s.Address()), s.Pause, s.Continue)
+	first := true
+	open := func() segment.Creator {
+		if first { // the one that creates the tag
+			first = false
+			return New(dial(t, s.Address()))
+		}
+		return New(dialShort(t, s.Address()))
+	}
+	takertest.Pause(t, open, s.Pause, s.Continue)
 }
 
 // Replies of the server are lost.

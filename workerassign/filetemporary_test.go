@@ -1,0 +1,60 @@
+package workerassign
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Temporary files that a crash leaves behind are removed by the next process, for each kind of file.
+func TestTemporariesRemoved(t *testing.T) {
+	for name, tt := range map[string]struct {
+		open func(path string) Assigner
+		file func(a Assigner) *File
+	}{
+		"worker file": {func(path string) Assigner { return NewFile(path) }, func(a Assigner) *File { return a.(*File) }},
+		"static file": {func(path string) Assigner { return StaticFile(7, path, WithNewFile()) }, func(a Assigner) *File { return a.(*staticFile).file }},
+		"slot file": {func(path string) Assigner { return NewRecycled(NewSlotFile(path), WithNewPool()) },
+			func(a Assigner) *File { return a.(*Recycled).store.(*slotFile).file }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "file")
+			assign := func(crashes bool) {
+				t.Helper()
+				a := tt.open(path)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if crashes {
+					tt.file(a).afterStep = func(s step) error {
+						if s == stepWritten {
+							cancel() // no other try
+							return errors.New("crash")
+						}
+						return nil
+					}
+				}
+				l, err := a.Assign(ctx, Request{MaxWorkerID: 1000, Format: "test"})
+				if b, ok := l.(BoundedLease); ok && err == nil { // a static file is written by the first Reserve
+					_, err = b.Reserve(ctx, time.Now().Add(time.Second))
+				}
+				if crashes != (err != nil) {
+					t.Fatalf("Assign() = %v; want an error: %v", err, crashes)
+				}
+				if l != nil {
+					l.Release(t.Context(), l.NotBefore())
+				}
+			}
+			assign(false)
+			assign(true)
+			if names, _ := filepath.Glob(path + ".tmp*"); len(names) == 0 {
+				t.Fatal("there is no temporary file")
+			}
+			assign(false)
+			if names, _ := filepath.Glob(path + ".tmp*"); len(names) > 0 {
+				t.Errorf("the temporary files %q remain", names)
+			}
+		})
+	}
+}
