@@ -39,6 +39,10 @@ test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, 
 	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/zookeepertest ./internal/slotrecord
 	cd stores/zookeeper && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
+.PHONY: release-check
+release-check: ## try a release on a copy of the repository: scripts/release.sh, then go install from a module proxy in a directory
+	cd cmd/ringuid && RINGUID_REQUIRE_SERVER=1 RINGUID_FULL=1 go test -count=1 -timeout 20m -run TestInstallOfRelease -v .
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 60s)
 	@scripts/fuzz.sh

@@ -20,6 +20,9 @@ func forms() []form {
 	return []form{
 		{"decimal", uid.ID.String, uid.ParseID},
 		{"hexadecimal", func(id uid.ID) string { return fmt.Sprintf("0x%016x", int64(id)) }, parseHexadecimal},
+		{"base32", uid.ID.Base32, uid.ParseBase32},
+		{"base58", uid.ID.Base58, uid.ParseBase58},
+		{"base62", uid.ID.Base62, uid.ParseBase62},
 	}
 }
 
@@ -37,22 +40,39 @@ func formNames() string {
 
 // parseForm parses a UID in a form. The error wraps uid.ErrRange.
 func parseForm(name, text string) (uid.ID, error) {
-	if name == formAuto {
-		name = "decimal"
-		if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0X") {
-			name = "hexadecimal"
-		}
-	}
 	for _, f := range forms() {
 		if f.name == name {
-			id, err := f.parse(text)
-			if err != nil && name == "decimal" {
-				err = fmt.Errorf("%w; hexadecimal digits begin with 0x, and other forms are named by --form", err)
-			}
-			return id, err
+			return f.parse(text)
 		}
 	}
-	return 0, usageErrorf("--form is %q; must be one of %s", name, formNames())
+	return parseAnyForm(text)
+}
+
+// parseAnyForm parses a UID whose form is not known: decimal digits are a decimal number, digits that begin with 0x are
+// hexadecimal, and any other text must be valid in one form only.
+func parseAnyForm(text string) (uid.ID, error) {
+	isDecimal := text != "" && strings.Trim(text, "0123456789") == ""
+	switch {
+	case isDecimal:
+		return uid.ParseID(text)
+	case strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0X"):
+		return parseHexadecimal(text)
+	}
+	var names []string
+	var found uid.ID
+	for _, f := range forms()[2:] {
+		if id, err := f.parse(text); err == nil {
+			names = append(names, f.name)
+			found = id
+		}
+	}
+	switch len(names) {
+	case 0:
+		return 0, fmt.Errorf("%w: %q must be a decimal number from 0 to 2^63-1, hexadecimal digits that begin with 0x, or 13 (base32) or 11 (base58, base62) characters", uid.ErrRange, text)
+	case 1:
+		return found, nil
+	}
+	return 0, fmt.Errorf("%w: %q is a UID in %s: choose one by --form", uid.ErrRange, text, strings.Join(names, " and in "))
 }
 
 // parseHexadecimal parses 1 to 16 hexadecimal digits, with or without 0x.

@@ -40,6 +40,7 @@ func TestGolden(t *testing.T) {
 			"parse " + id, "parse 0x0d5b1a0000000000 9223372036854775807 0", "parse --json " + id + " 0",
 			"parse --layout 1-41-10-12 --unit 1ms --epoch 2010-11-04T01:42:54Z 1541815603606036480",
 			"parse --layout 1-20-10-10 5497558138880", "parse --color always " + id,
+			"parse --json --form base58 3F8nPHpzXTD", "parse --json 0TTG6J0000000",
 		},
 		"plan": {
 			"plan --layout 1-28-22-13", "plan --layout 1-41-10-12 --unit 1ms --json",
@@ -55,7 +56,7 @@ func TestGolden(t *testing.T) {
 		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
 		"help": {
 			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
-			"worker-file show --help", "worker-file set --help",
+			"doctor --help", "worker-file show --help", "worker-file set --help",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +126,10 @@ func TestFails(t *testing.T) {
 		{exitUsage, "unexpected argument nxt", "nxt"},
 		{exitUsage, "--color", "--color sometimes parse 1"},
 		{exitFailed, "must be a decimal number", "parse 1 x"},
-		{exitFailed, "hexadecimal digits begin with 0x", "parse 00"},
+		{exitFailed, "must be a decimal number", "parse -- -1"},
+		{exitFailed, "without leading zeros", "parse 00"},
+		{exitFailed, "choose one by --form", "parse 19P1BEYxrzU"},
+		{exitFailed, "base 58", "parse --form base58 1"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0xffffffffffffffff"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x00000000000000001"},
@@ -177,6 +181,31 @@ func TestWorkerFile(t *testing.T) {
 	}
 	fails(t, exitFailed, "corrupt worker file", nil, "worker-file", "show", path)
 	fails(t, exitFailed, "corrupt worker file", nil, "worker-file", "set", path, "5000000")
+}
+
+// The report of a store, and the exit status that follows from it.
+func TestDoctor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "worker")
+	takeIDs(t, nil, "--store", path)
+	var b strings.Builder
+	for _, line := range []string{
+		"--store PATH", "--store PATH --json", "--store PATH --epoch 2017-01-01", "--store PATH --epoch 2018-10-01", "--store PATH --epoch 2018-10-01 --strict",
+		"--store PATH --color always", "--store PATH2",
+	} {
+		r := run(t, "", nil, append([]string{"doctor"}, strings.Fields(strings.ReplaceAll(line, "PATH", path))...)...)
+		fmt.Fprintf(&b, "$ ringuid doctor %s\n%s(exit status %d)\n\n", line, strings.ReplaceAll(r.stdout, path, "PATH"), r.status)
+		if r.stderr != "" {
+			t.Errorf("%s: %s", line, r.stderr)
+		}
+	}
+	golden(t, "doctor", b.String())
+	fails(t, exitUsage, "--timeout is -1s", nil, "doctor", "--timeout=-1s")
+	fails(t, exitUsage, "a path must not contain ?", nil, "doctor", "--store", path+"?x")
+	fails(t, exitUsage, "wrong store", nil, "doctor", "--store", "redis:/x")
+	if r := run(t, "", []string{"RINGUID_STORE=mysql://u:secret@127.0.0.1:1/ids"}, "doctor", "--timeout", "5s"); r.status != exitFound ||
+		!strings.Contains(r.stdout, "fault    reachable") || strings.Contains(r.stdout, "secret") {
+		t.Errorf("no server: %+v", r)
+	}
 }
 
 // There are no colors in a file or a pipe, with NO_COLOR, or with --color never.

@@ -25,8 +25,8 @@ Takes UIDs apart. Prints the bits, and what each field means: when the UID was s
 was of that time unit. The flags must have the values of the generators: another layout, epoch or unit leads to another
 meaning, and nothing in the UID shows that.
 
-The form auto reads decimal digits, and hexadecimal digits that begin with 0x. The other forms must be named, because most texts are
-valid in several of them.
+The form auto reads decimal digits as a decimal number, digits that begin with 0x as a hexadecimal one, and any other text if it is a
+UID in one form only. Most texts of 11 characters are valid in base58 and in base62, with different meanings: name the form.
 
 If one of the texts is not a UID, the command prints nothing on standard output.
 
@@ -34,6 +34,7 @@ Examples:
 
   ringuid parse 966592285569449984
   ringuid parse 0x0d6a0b5c00000000 --json
+  ringuid parse --form base62 19P0BEYxrzU
   ringuid next -n 3 | ringuid parse --json
   ringuid parse --layout 1-41-10-12 --unit 1ms --epoch 2010-11-04T01:42:54Z 1541815603606036480
 `

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +19,10 @@ type storeFlags struct {
 const stateFile = "ringuid/workers"
 
 // open opens the store.
-func (f storeFlags) open(a *App) (*connect.Store, error) {
+func (f storeFlags) open(a *App) (*connect.Store, error) { return f.openContext(a.Context, a) }
+
+// openContext opens the store, and ends when ctx does.
+func (f storeFlags) openContext(ctx context.Context, a *App) (*connect.Store, error) {
 	location := f.Store
 	opts := connect.Options{Logger: a.Logger}
 	if location == "" {
@@ -28,7 +32,7 @@ func (f storeFlags) open(a *App) (*connect.Store, error) {
 		}
 		location, opts.Assign = path, connect.Recycled
 	}
-	store, err := connect.Open(a.Context, location, opts)
+	store, err := connect.Open(ctx, location, opts)
 	if errors.Is(err, connect.ErrURL) {
 		return nil, usageError{err}
 	}

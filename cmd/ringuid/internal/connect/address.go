@@ -80,6 +80,9 @@ func splitAddress(text string, o *Options) (a address, err error) {
 	case !hasScheme && !isPath(text):
 		// A host name that is taken for a file would lead to the worker IDs of another store.
 		return a, errors.New("it has no scheme; a path must begin with / or ./, and the address of a server with a scheme such as mysql://")
+	case !hasScheme && strings.Contains(text, "?"):
+		// Another file than the one that was meant would lead to the same worker IDs as that.
+		return a, errors.New("a path must not contain ?; with parameters it must be a URL such as file:/path?assign=recycled, where %3F is a ? of the path")
 	case !hasScheme:
 		a.kind, a.path = File, text
 		return a, nil

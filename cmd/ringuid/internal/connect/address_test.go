@@ -15,7 +15,7 @@ func TestParseAddress(t *testing.T) {
 		opts Options
 	}{
 		{"/var/lib/worker", address{kind: File, path: "/var/lib/worker"}, Options{Assign: Disposable}},
-		{"./worker?x=1", address{kind: File, path: "./worker?x=1"}, Options{Assign: Disposable}},
+		{"file:./worker%3Fx=1", address{kind: File, scheme: "file", path: "./worker?x=1"}, Options{Assign: Disposable}},
 		{"file:/a%20b?assign=recycled&name=x%2Fy", address{kind: File, scheme: "file", path: "/a b"}, Options{Assign: Recycled, Name: "x/y"}},
 		{"file:///a/b", address{kind: File, scheme: "file", path: "/a/b"}, Options{Assign: Disposable}},
 		{"file:b", address{kind: File, scheme: "file", path: "b"}, Options{Assign: Disposable}},
@@ -42,6 +42,7 @@ func TestWrongAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "it is empty",
 		"a\x00b":                            "zero byte",
+		"/a?assign=recycled":                "a path must not contain ?",
 		"db1.example.com":                   "a path must begin with / or ./",
 		"u@host":                            "a path must begin with / or ./",
 		"http://u:secret@h/":                "its scheme is not known",

@@ -188,10 +188,7 @@ func (s *Store) openZooKeeper(ctx context.Context) error {
 		name, _, _ := strings.Cut(a.query, "=")
 		return a.urlError(fmt.Errorf("the parameter %q is not known", name))
 	}
-	var opts []zookeeper.Option
-	if a.path != "" && a.path != "/" {
-		opts = append(opts, zookeeper.WithPath(strings.TrimSuffix(a.path, "/")))
-	}
+	opts := []zookeeper.Option{zookeeper.WithPath(a.zookeeperPath())}
 	conn, _, err := zk.Connect(a.hostsWithPort("2181"), zkSession, zk.WithLogger(discardLog{}), zk.WithLogInfo(false))
 	if err != nil {
 		return fmt.Errorf("connect: %s: %w", a.redacted, err)
@@ -221,6 +218,14 @@ func await(ctx context.Context, call func() error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// zookeeperPath returns the path of all znodes.
+func (a *address) zookeeperPath() string {
+	if a.path == "" || a.path == "/" {
+		return zookeeper.DefaultPath
+	}
+	return strings.TrimSuffix(a.path, "/")
 }
 
 // etcdPrefix returns the prefix of all keys.

@@ -142,3 +142,9 @@ func (s *Store) Close() error {
 	s.closing.Do(func() { s.closeErr = s.close() })
 	return s.closeErr
 }
+
+// EtcdPrefix returns the prefix of all keys in etcd. It ends with a slash.
+func (s *Store) EtcdPrefix() string { return s.address.etcdPrefix() }
+
+// ZooKeeperPath returns the path of all znodes in ZooKeeper.
+func (s *Store) ZooKeeperPath() string { return s.address.zookeeperPath() }

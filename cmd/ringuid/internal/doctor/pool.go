@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// maxHolders is how many holders of slots are named.
+const maxHolders = 10
+
+// pool examines the pool of recycled worker IDs.
+func (e *examination) pool() {
+	sent := e.options.Now()
+	s, err := e.store.Slots().Read(e.ctx, workerassign.SlotQuery{All: true})
+	received := e.options.Now()
+	if err != nil {
+		e.failed("pool", err)
+		return
+	}
+	e.poolState(s, sent, received)
+}
+
+// poolState examines the state of a pool that was read between sent and received.
+func (e *examination) poolState(s workerassign.PoolState, sent, received time.Time) {
+	if s.HostClock {
+		e.info("clock", "the store has no clock: the clocks of all hosts must be synchronized")
+	} else {
+		e.clock(s.Now, sent, received)
+	}
+	if s.ReadOnly {
+		e.fault("writable", "make the address lead to the primary", "the server is read-only: it may be a replica")
+	}
+	p := s.Pool
+	if p.Revision == 0 {
+		e.info("pool", "there is no pool of recycled worker IDs yet")
+		if !s.NoLoss {
+			e.info("first start", "the store can lose acknowledged writes, so the first leases begin %v later, unless new-pool=true is set for the first start",
+				workerassign.DefaultHorizon+workerassign.DefaultFencing+workerassign.DefaultSkew)
+		}
+		return
+	}
+	e.history(s)
+	e.poolFormat(p)
+	e.slots(s)
+}
+
+// history examines the history and the floor.
+func (e *examination) history(s workerassign.PoolState) {
+	p := s.Pool
+	wait := p.Fencing + p.Horizon + p.Skew
+	switch {
+	case p.History != s.History:
+		e.warn("history", "wait for the floor; make sure that the former server accepts no writes",
+			"the server was restarted or replaced since the pool was used last: the next process sets a floor, and leases begin %v later", wait)
+	case s.NoLoss:
+		e.ok("history", "the store loses no acknowledged writes, so leases continue after a failover")
+	default:
+		e.info("history", "the store can lose acknowledged writes: after each restart or failover, new leases begin %v later (F %v + H %v + M %v)", wait, p.Fencing, p.Horizon, p.Skew)
+	}
+	if p.Floor.After(s.Now) {
+		e.warn("floor", "wait: generators continue at that time",
+			"no lease begins before %s, in %v", p.Floor.UTC().Format(time.RFC3339), p.Floor.Sub(s.Now).Round(time.Second))
+	}
+}
+
+// poolFormat examines the format of a pool.
+func (e *examination) poolFormat(p workerassign.Pool) {
+	text, _, _ := strings.Cut(p.Format, ";") // what follows describes wrappers of the assigner
+	f, err := uid.ParseFormat(text)
+	if err != nil {
+		e.info("format", "the pool's format is %q", p.Format)
+		return
+	}
+	switch {
+	case f == e.options.Format:
+		e.ok("format", "the pool's format is %s", p.Format)
+	case e.options.FormatSet:
+		e.fault("format", "use the pool's format, or another pool: generators of another format are refused",
+			"the pool's format is %s, and the one of the flags is %s", p.Format, e.options.Format)
+	default:
+		e.info("format", "the pool's format is %s", p.Format)
+	}
+	e.options.Format = f
+	e.end(f)
+}
+
+// slots examines the slots of a pool.
+func (e *examination) slots(s workerassign.PoolState) {
+	p := s.Pool
+	if int64(len(s.Slots)) != p.Slots {
+		e.fault("slots", "see doc/fleet.md, A slot or the pool is missing", "the pool has %d slots, and %d were found", p.Slots, len(s.Slots))
+	}
+	var held, free int64
+	var holders []string
+	slices.SortFunc(s.Slots, func(a, b workerassign.Slot) int { return int(a.WorkerID - b.WorkerID) })
+	for _, slot := range s.Slots {
+		switch {
+		case slot.FreeAt.Before(s.Now):
+			free++
+		case slot.Token != "":
+			held++
+			holders = append(holders, describeHolder(slot))
+		}
+	}
+	e.info("slots", "%d slots from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, held, free, p.Slots-held-free)
+	for i, h := range holders {
+		if i == maxHolders {
+			e.info("held", "and %d more", len(holders)-maxHolders)
+			break
+		}
+		e.info("held", "%s", h)
+	}
+	// Worker IDs from First to the greatest one of the layout can become slots.
+	supply := e.options.Format.Layout().MaxWorkerID() - p.First + 1
+	if supply < 1 {
+		e.fault("worker IDs", "use a smaller first worker ID, or more worker bits", "the first worker ID of the pool is %d, beyond the layout", p.First)
+		return
+	}
+	e.left(p.Slots-free, supply, 0)
+}
+
+// describeHolder says who holds a slot.
+func describeHolder(s workerassign.Slot) string {
+	who := fmt.Sprintf("host %s, process %s", s.Holder.Host, s.Holder.Process)
+	if s.Holder.Name != "" {
+		who = s.Holder.Name + " (" + who + ")"
+	}
+	return fmt.Sprintf("worker ID %d by %s since %s, granted until %s", s.WorkerID, who, s.Holder.Since.UTC().Format(time.RFC3339), s.Until.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,105 @@
+package doctor
+
+import (
+	"database/sql"
+	"strings"
+)
+
+// mysqlSettings examines the settings that decide whether the server loses acknowledged writes.
+func (e *examination) mysqlSettings(db *sql.DB) {
+	rows, err := db.QueryContext(e.ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog',"+
+		" 'log_bin', 'binlog_format', 'read_only', 'super_read_only', 'wsrep_on', 'auto_increment_increment')")
+	if err != nil {
+		e.failed("durability", err)
+		return
+	}
+	defer rows.Close()
+	settings := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			e.failed("durability", err)
+			return
+		}
+		settings[strings.ToLower(name)] = value
+	}
+	if err := rows.Err(); err != nil {
+		e.failed("durability", err)
+		return
+	}
+	on := func(name string) bool { return settings[name] == "ON" || settings[name] == "1" }
+	const advice = "see schema.sql under DURABILITY (ringuid schema mysql)"
+	healthy := true
+	if v, ok := settings["innodb_flush_log_at_trx_commit"]; ok && v != "1" {
+		healthy = false
+		e.fault("durability", advice, "innodb_flush_log_at_trx_commit is %s; must be 1: the server can lose acknowledged writes in a crash", v)
+	}
+	if v, ok := settings["sync_binlog"]; ok && v != "1" && on("log_bin") {
+		healthy = false
+		e.fault("durability", advice, "sync_binlog is %s; must be 1: the server can lose acknowledged writes if the machine loses power", v)
+	}
+	if settings["binlog_format"] == "STATEMENT" && on("log_bin") {
+		healthy = false
+		e.warn("durability", advice, "binlog_format is STATEMENT; must be ROW or MIXED for recycled worker IDs")
+	}
+	if on("read_only") || on("super_read_only") {
+		e.fault("writable", "make the address lead to the primary", "the server is read-only: it may be a replica")
+	}
+	if healthy {
+		e.ok("durability", "innodb_flush_log_at_trx_commit is %s, sync_binlog is %s, log_bin is %s", settings["innodb_flush_log_at_trx_commit"], settings["sync_binlog"], settings["log_bin"])
+	}
+	if v := settings["auto_increment_increment"]; v != "" && v != "1" && !on("wsrep_on") {
+		e.info("worker IDs", "auto_increment_increment is %s: only every %s-th worker ID is assigned", v, v)
+	}
+	if !on("wsrep_on") {
+		return
+	}
+	state, err := queryRow(e.ctx, db, "SHOW STATUS LIKE 'wsrep_cluster_status'", 2)
+	switch {
+	case err != nil:
+		e.failed("cluster", err)
+	case state[1] != "Primary":
+		e.fault("cluster", "repair the cluster", "the node is not in the primary component of its Galera cluster: %s", state[1])
+	default:
+		e.ok("cluster", "the node is in the primary component of a Galera cluster; it assigns every %s-th disposable worker ID", settings["auto_increment_increment"])
+	}
+}
+
+// postgresSettings examines the settings that decide whether the server loses acknowledged writes.
+func (e *examination) postgresSettings(db *sql.DB) {
+	s, err := queryRow(e.ctx, db, "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"+
+		" current_setting('synchronous_standby_names'), pg_is_in_recovery()::text, current_setting('transaction_read_only'), current_setting('server_encoding')", 7)
+	if err != nil {
+		e.failed("durability", err)
+		return
+	}
+	const advice = "see schema.postgres.sql under DURABILITY (ringuid schema postgres)"
+	healthy := true
+	for i, name := range []string{"fsync", "full_page_writes"} {
+		if s[i] != "on" {
+			healthy = false
+			e.fault("durability", advice, "%s is %s; must be on: the server can lose acknowledged writes if the machine loses power", name, s[i])
+		}
+	}
+	switch commit, standbys := s[2], s[3]; {
+	case commit == "off":
+		healthy = false
+		e.warn("durability", advice, "synchronous_commit is off; ringuid sets it to on in its own transactions, but other services do not")
+	case standbys != "" && (commit == "local" || commit == "remote_write"):
+		healthy = false
+		e.fault("durability", advice, "synchronous_commit is %s; must be on: the last commits can be missing on a standby that replaces this server", commit)
+	case standbys == "":
+		e.info("failover", "synchronous_standby_names is empty: a standby that replaces this server lacks the last commits")
+	}
+	if s[4] == "true" {
+		e.fault("writable", "make the address lead to the primary", "the server is a standby")
+	} else if s[5] == "on" {
+		e.fault("writable", "check default_transaction_read_only", "transactions are read-only")
+	}
+	if s[6] != "UTF8" {
+		e.fault("encoding", "use a database whose encoding is UTF8", "the database's encoding is %s; must be UTF8 for recycled worker IDs", s[6])
+	}
+	if healthy {
+		e.ok("durability", "fsync, full_page_writes and synchronous_commit are %s, %s and %s", s[0], s[1], s[2])
+	}
+}

@@ -1,0 +1,255 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+	goredis "github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
+	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// redis examines Redis.
+func (e *examination) redis() {
+	client := e.store.Clients().Redis
+	text, err := client.Info(e.ctx).Result()
+	if err != nil {
+		e.failed("settings", err)
+		return
+	}
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
+	}
+	e.info("version", "Redis %s", info["redis_version"])
+	if role := info["role"]; role != "master" {
+		e.fault("writable", "make the address lead to the primary, or ask Sentinel for it", "the server is a %s", role)
+		return
+	}
+	if policy := info["maxmemory_policy"]; strings.HasPrefix(policy, "allkeys") {
+		e.fault("durability", "CONFIG SET maxmemory-policy noeviction, and set it in the configuration file", "maxmemory-policy is %s: Redis may delete the pool to free memory", policy)
+	}
+	if info["aof_enabled"] != "1" {
+		e.warn("durability", "set appendonly yes", "the append-only file is off: a restart forgets the pool, or parts of it, and generators wait for a floor; numbers of segments can be handed out twice")
+	} else {
+		e.ok("durability", "the append-only file is on")
+	}
+	if info["aof_last_write_status"] == "err" || info["aof_last_bgrewrite_status"] == "err" {
+		e.fault("durability", "look at the server's log: its disk may be full", "the last write of the append-only file failed")
+	}
+	e.info("failover", "%s replicas are connected; see doc/fleet.md for min-replicas-to-write", info["connected_slaves"])
+	pool := e.store.Options().Pool
+	if pool == "" {
+		pool = redis.DefaultPool
+	}
+	slots := "ringuid:{" + pool + "}:slots"
+	// A write of a field that does not exist changes nothing.
+	switch err := client.HDel(e.ctx, slots, "ringuid doctor").Err(); {
+	case err == nil:
+		e.ok("privileges", "the user may write to %s", slots)
+	case goredis.HasErrorPrefix(err, "NOPERM"):
+		e.fault("privileges", "grant what the documentation of package stores/redis lists (ACL SETUSER)", "%v", err)
+	default:
+		e.failed("privileges", err)
+	}
+	e.pool()
+	fields, err := client.HGetAll(e.ctx, "ringuid:{"+pool+"}:tags").Result()
+	if err != nil {
+		e.failed("tags", err)
+		return
+	}
+	found := map[string][2]int64{}
+	for name, value := range fields {
+		if tag, ok := strings.CutPrefix(name, "next:"); ok {
+			next, _ := strconv.ParseInt(value, 10, 64) // 0, which is impossible, if it is no number
+			step, _ := strconv.ParseInt(fields["step:"+tag], 10, 64)
+			found[tag] = [2]int64{next, step}
+		}
+	}
+	e.tagList(found)
+}
+
+// tagList examines tags, each with its next number and its step.
+func (e *examination) tagList(found map[string][2]int64) {
+	e.info("tags", "there are %d tags", len(found))
+	names := make([]string, 0, len(found))
+	for name := range found {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := found[b][0] - found[a][0]; d != 0 {
+			return int(max(min(d, 1), -1))
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names[:min(len(names), maxTags)] {
+		e.tag(name, found[name][0], found[name][1])
+	}
+}
+
+// tagJSON is what is of interest in the record of a tag in etcd and ZooKeeper.
+type tagJSON struct {
+	Tag  string `json:"tag"`
+	Next int64  `json:"next"`
+	Step int64  `json:"step"`
+}
+
+// etcd examines etcd.
+func (e *examination) etcd() {
+	client := e.store.Clients().Etcd
+	for _, endpoint := range client.Endpoints() {
+		s, err := client.Status(e.ctx, endpoint)
+		if err != nil {
+			e.warn("members", "check that member", "%s does not answer: %v", endpoint, err)
+			continue
+		}
+		e.info("version", "etcd %s at %s", s.Version, endpoint)
+		if s.Leader == 0 {
+			e.fault("members", "start the other members", "%s has no leader", endpoint)
+		}
+		for _, text := range s.Errors {
+			e.fault("members", "see the text; for NOSPACE compact and defragment, and disarm the alarm", "%s: %s", endpoint, text)
+		}
+	}
+	if list, err := client.MemberList(e.ctx); err != nil {
+		e.info("members", "the members cannot be listed: %v", err)
+	} else if n := len(list.Members); n < 3 {
+		e.warn("members", "run three or five members, so that one may fail", "the cluster has %d", n)
+	} else {
+		e.ok("members", "the cluster has %d", n)
+	}
+	e.info("durability", "etcd writes to disk before it acknowledges, unless a member runs with --unsafe-no-fsync, which cannot be seen from here")
+	prefix := e.store.EtcdPrefix()
+	// The comparison is never true, so nothing is written, but the permissions are checked.
+	key := prefix + "pool"
+	_, err := client.Txn(e.ctx).If(clientv3.Compare(clientv3.Version(key), "<", 0)).Then(clientv3.OpPut(key, "")).Commit()
+	if err != nil {
+		e.fault("privileges", "grant the user readwrite on the prefix "+prefix, "%v", err)
+		return
+	}
+	e.ok("privileges", "the user may write below %s", prefix)
+	r, err := client.Get(e.ctx, prefix+"history", clientv3.WithCountOnly())
+	switch {
+	case err != nil:
+		e.failed("pool", err)
+	case r.Count == 0: // reading the pool would create the history
+		e.info("pool", "there is no pool of recycled worker IDs yet below %s", prefix)
+	default:
+		e.pool()
+	}
+	tags, err := client.Get(e.ctx, prefix+"tags/", clientv3.WithPrefix())
+	if err != nil {
+		e.failed("tags", err)
+		return
+	}
+	found := map[string][2]int64{}
+	for _, kv := range tags.Kvs {
+		var t tagJSON
+		if err := json.Unmarshal(kv.Value, &t); err != nil {
+			e.fault("tags", "restore the record", "%s: %v", kv.Key, err)
+			continue
+		}
+		found[t.Tag] = [2]int64{t.Next, t.Step}
+	}
+	e.tagList(found)
+}
+
+// zookeeper examines ZooKeeper.
+func (e *examination) zookeeper() {
+	conn, root := e.store.Clients().ZooKeeper, e.store.ZooKeeperPath()
+	e.info("members", "connected to %s", conn.Server())
+	e.info("durability", "ZooKeeper writes to disk before it acknowledges, unless forceSync is no, which cannot be seen from here")
+	// The calls of the client have no context. They end when the connection is closed.
+	exists, err := await(e.ctx, func() (bool, error) {
+		exists, _, err := conn.Exists(root + "/history")
+		return exists, err
+	})
+	switch {
+	case err != nil:
+		e.failed("pool", err)
+		return
+	case !exists: // reading the pool would create it
+		e.info("pool", "there is no pool of recycled worker IDs yet below %s", root)
+		return
+	}
+	e.pool()
+	found, err := await(e.ctx, func() (map[string][2]int64, error) {
+		found := map[string][2]int64{}
+		names, _, err := conn.Children(root + "/tags")
+		for _, name := range names {
+			text, _, err := conn.Get(path.Join(root, "tags", name))
+			if err != nil {
+				return nil, err
+			}
+			var t tagJSON
+			if err := json.Unmarshal(text, &t); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			found[t.Tag] = [2]int64{t.Next, t.Step}
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			err = nil
+		}
+		return found, err
+	})
+	if err != nil {
+		e.failed("tags", err)
+		return
+	}
+	e.tagList(found)
+}
+
+// file examines a file of worker IDs, and the file of tags.
+func (e *examination) file() {
+	name := e.store.Clients().Path
+	if e.store.Options().Assign == connect.Recycled {
+		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(name + ".lock"); errors.Is(err, os.ErrNotExist) { // reading the pool creates the lock file
+				e.info("pool", "there is no file %s yet", name)
+				e.end(e.options.Format)
+				return
+			}
+		}
+		e.writable(name)
+		e.pool()
+	} else {
+		last, err := workerassign.NewFile(name).Last()
+		if err != nil {
+			e.failed("worker IDs", err)
+			return
+		}
+		e.writable(name)
+		e.end(e.options.Format)
+		e.left(last, e.options.Format.Layout().MaxWorkerID(), 0)
+	}
+	if _, err := os.Stat(name + connect.TagsSuffix); err == nil {
+		e.info("tags", "there is a file of tags, %s", name+connect.TagsSuffix)
+	}
+	e.info("hosts", "a file is for the processes of one host: other hosts must not use it")
+}
+
+// writable checks whether this user may write a file, if it exists.
+func (e *examination) writable(name string) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return
+	case err != nil:
+		e.fault("privileges", "run all processes as the owner of the file", "%v", err)
+		return
+	}
+	f.Close()
+	e.ok("privileges", "this user may write %s", name)
+}
