@@ -25,7 +25,21 @@ started() (
 	fi
 )
 
-# finish kills the remaining processes of the run and removes its files. It runs however the script ends.
+# took PART notes that a part of the run has ended, and how long it took. within does so for what runs next to other
+# things in a part: it began at the given time.
+begun=$(date +%s)
+last=$begun
+took() {
+	now=$(date +%s)
+	printf '%5d s  %s\n' $((now - last)) "$*" >>"$run/times"
+	last=$now
+}
+within() {
+	printf '         %5d s  %s\n' $(($(date +%s) - $1)) "$2" >>"$run/times"
+}
+
+# finish kills the remaining processes of the run, removes its files, and prints how long each part took. It runs
+# however the script ends.
 finish() {
 	status=$?
 	trap - EXIT
@@ -33,6 +47,10 @@ finish() {
 	for pid in $left; do
 		kill -KILL "$pid" 2>/dev/null || true
 	done
+	took "the end"
+	step "times"
+	cat "$run/times"
+	printf '%5d s  in all\n' $((last - begun))
 	rm -rf "$run" || true
 	exit "$status"
 }
@@ -40,7 +58,11 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+all=$(modules)
+export RINGUID_MODULES="$all" # so that the other scripts need not search for them
+
 scripts/check.sh
+took "checks"
 
 # The tests share the system tables of new servers here.
 export RINGUID_TEST_CACHE="$run/cache"
@@ -49,62 +71,75 @@ mkdir "$run/cache"
 # With this variable, a missing server is a failure.
 export RINGUID_REQUIRE_SERVER=1
 
-all=$(modules)
-
 # race MODULE [PACKAGE…] runs the tests of a module with the race detector, those of the packages first. Three packages
-# run at the same time on two CPUs, because the tests on servers wait most of the time.
+# run at the same time on two CPUs, because the tests on servers wait most of the time. check.sh has vetted them.
 race() (
-	step "tests with the race detector in $1"
-	cd "$1"
+	began=$(date +%s)
+	module=$1
 	shift
-	go test -race -p 3 -count=1 -timeout 25m "$@" ./...
+	step "tests with the race detector in $module"
+	cd "$module" || exit 1
+	status=0
+	go test -race -vet=off -p 3 -count=1 -timeout 25m "$@" ./... || status=$?
+	within "$began" "race detector in $module"
+	exit "$status"
 )
 
 # The tests of the other modules mostly wait for their servers, so they run next to those of the root module: those on
-# PostgreSQL by themselves, and the others one after the other, which takes as long.
-(race internal/postgrestest) >"$run/postgres.log" 2>&1 &
+# PostgreSQL by themselves, and the others one after the other, which takes as long. Each runs whether others fail or not.
+race internal/postgrestest >"$run/postgres.log" 2>&1 &
 postgres=$!
 (
+	status=0
 	for module in $all; do
-		[ "$module" = . ] || [ "${module#./}" = internal/postgrestest ] || race "$module"
+		[ "$module" = . ] || [ "${module#./}" = internal/postgrestest ] || race "$module" || status=$?
 	done
+	exit "$status"
 ) >"$run/nested.log" 2>&1 &
 nested=$!
-nice scripts/cross.sh >"$run/cross.log" 2>&1 & # uses the CPUs while the tests wait
-cross=$!
-race . ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment # these take longest
-status=0
-wait "$postgres" || status=$?
-wait "$nested" || status=$?
-wait "$cross" || status=$?
-cat "$run/postgres.log" "$run/nested.log" "$run/cross.log"
-[ "$status" = 0 ] || exit "$status"
-
-# With RINGUID_FULL, the tests of uniqueness run in full size. RINGUID_SIMULATION=full, which is not set here, lets
-# the simulated fleets of uid live for a month and for three years.
-step "larger tests without the race detector"
-RINGUID_FULL=1 go test -count=1 -timeout 10m ./bitsalloc ./ringbuffer ./uid/...
-
-go test -count=1 -timeout 5m -run "Size|CacheLine|Allocate" ./segment
-
-step "the portable implementation of percpu"
-go test -count=1 -timeout 6m -tags ringuid_portable ./uid/percpu
+# What requires no server uses the CPUs while those tests wait.
+(
+	nice -n 5 scripts/cross.sh
+	within "$last" "cross-compilation"
+	nice -n 5 scripts/plain.sh
+	within "$last" "cross-compilation, then tests without the race detector"
+) >"$run/plain.log" 2>&1 &
+plain=$!
+race . ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment & # these take longest
+root=$!
+failed=0
+for part in "$root" "$postgres" "$nested" "$plain"; do
+	wait "$part" || failed=$?
+done
+cat "$run/postgres.log" "$run/nested.log" "$run/plain.log"
+took "all of these"
+[ "$failed" = 0 ] || exit "$failed"
 
 if [ -d examples ]; then
 	step "the examples"
 	go build -o "$run/examples/" ./examples/...
-	[ ! -d examples/quickstart ] || XDG_STATE_HOME="$run/state" go run ./examples/quickstart
+	[ ! -d examples/quickstart ] || XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
+	took "the examples"
 fi
 
 FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
+took "fuzzing"
 
 for module in $all; do
 	step "each benchmark once in $module"
-	(cd "$module" && go test -run '^$' -bench . -benchtime 1x -timeout 3m ./...)
+	(
+		cd "$module"
+		for directory in $(go list -f '{{.Dir}}' ./...); do
+			grep -qs '^func Benchmark' "$directory"/*_test.go || continue
+			go test -vet=off -run '^$' -bench . -benchtime 1x -timeout 3m "$directory"
+		done
+	)
 done
+took "each benchmark once"
 
 step "the most frequent calls, compared with their limits"
 (cd benchmarks && go run ./cmd/guard)
+took "the most frequent calls"
 
 step "checking that no process remains"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
