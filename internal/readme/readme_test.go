@@ -110,28 +110,38 @@ func expected(snippet string) (output string, ok bool) {
 }
 
 // Each block of Go code in the documentation is a whole file. It compiles in a new module, passes
-// go vet, is formatted, and prints what it states.
+// go vet, is formatted, and prints what it states. The go command is called once for all of them.
 func TestSnippets(t *testing.T) {
-	dir := module(t)
+	dir, programs := module(t), t.TempDir()
+	files := map[string]string{}               // the text of each snippet, by the name of its package
+	build := []string{"build", "-o", programs} // those that state what they print
 	for _, page := range pages(t) {
 		for i, snippet := range snippets(t, page) {
-			t.Run(fmt.Sprintf("%s/%d", page, i+1), func(t *testing.T) {
-				name := fmt.Sprintf("s%d", i+1)
-				file := filepath.Join(dir, strings.TrimSuffix(filepath.Base(page), ".md"), name, "main.go")
-				write(t, file, snippet)
-				if out, err := command(filepath.Dir(file), "vet", "."); err != nil {
-					t.Fatalf("go vet: %v\n%s\n%s", err, out, snippet)
-				}
-				if formatted, err := format.Source([]byte(snippet)); err != nil || string(formatted) != snippet {
-					t.Errorf("%v; gofmt would change it to\n%s", err, formatted)
-				}
-				if want, ok := expected(snippet); ok {
-					if out, err := command(filepath.Dir(file), "run", "."); err != nil || out != want {
-						t.Errorf("%v; it prints\n%s\nand states\n%s", err, out, want)
-					}
-				}
-			})
+			name := fmt.Sprintf("%s-%d", strings.TrimSuffix(filepath.Base(page), ".md"), i+1)
+			write(t, filepath.Join(dir, name, "main.go"), snippet)
+			files[name] = snippet
+			if _, ok := expected(snippet); ok {
+				build = append(build, "./"+name)
+			}
 		}
+	}
+	if out, err := command(dir, "vet", "./..."); err != nil {
+		t.Fatalf("go vet: %v\n%s", err, out)
+	}
+	if out, err := command(dir, build...); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for name, snippet := range files {
+		t.Run(name, func(t *testing.T) {
+			if formatted, err := format.Source([]byte(snippet)); err != nil || string(formatted) != snippet {
+				t.Errorf("%v; gofmt would change it to\n%s", err, formatted)
+			}
+			if want, ok := expected(snippet); ok {
+				if out, err := exec.Command(filepath.Join(programs, name)).CombinedOutput(); err != nil || string(out) != want {
+					t.Errorf("%v; it prints\n%s\nand states\n%s", err, out, want)
+				}
+			}
+		})
 	}
 }
 
