@@ -3,6 +3,7 @@ module github.com/ringuid/ringuid/cmd/ringuid
 go 1.25.0
 
 require (
+	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b
 	github.com/alecthomas/kong v1.17.0
 	github.com/fatih/color v1.19.0
 	github.com/go-sql-driver/mysql v1.10.1
@@ -15,6 +16,7 @@ require (
 	github.com/ringuid/ringuid/stores/etcd v0.0.0
 	github.com/ringuid/ringuid/stores/redis v0.0.0
 	github.com/ringuid/ringuid/stores/zookeeper v0.0.0
+	github.com/schollz/progressbar/v3 v3.18.0
 	go.etcd.io/etcd/client/v3 v3.6.10
 	go.uber.org/zap v1.27.0
 	golang.org/x/term v0.40.0
@@ -36,8 +38,10 @@ require (
 	github.com/jmoiron/sqlx v1.4.0 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/posener/complete v1.2.3 // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 	go.etcd.io/etcd/api/v3 v3.6.10 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.6.10 // indirect

@@ -16,6 +16,7 @@ type commands struct {
 	Move       moveCommand       `cmd:"" help:"Check a change of the format of a live fleet."`
 	Schema     schemaCommand     `cmd:"" help:"Print the SQL script that creates the tables."`
 	Doctor     doctorCommand     `cmd:"" help:"Examine the store that assigns worker IDs."`
+	Bench      benchCommand      `cmd:"" help:"Measure on this machine what a UID costs."`
 	WorkerFile workerFileCommand `cmd:"" help:"Show or raise the counter of a worker file."`
 
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to complete commands in bash, zsh and fish."`

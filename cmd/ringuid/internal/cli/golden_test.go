@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
 		"help": {
 			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
-			"doctor --help", "worker-file show --help", "worker-file set --help",
+			"doctor --help", "bench --help", "worker-file show --help", "worker-file set --help",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

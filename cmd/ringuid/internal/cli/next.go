@@ -78,7 +78,12 @@ func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid
 			a.Logger.Warn("the worker ID was not given back", "err", closeErr)
 		}
 	}()
+	progress, finish := a.progress("generating")
+	defer finish()
 	for i := range ids {
+		if i%1024 == 1023 {
+			progress(i, len(ids))
+		}
 		if ids[i], err = g.NextContext(a.Context); err != nil {
 			return err
 		}

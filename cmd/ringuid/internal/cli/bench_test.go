@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The chart goes to the terminal and to a file.
+func TestBench(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "chart.svg")
+	r := run(t, "", nil, "bench", "--rounds", "1", "--time", "1us", "--goroutines", "1,3", "--svg", file)
+	if r.status != exitOK || r.stderr != "" {
+		t.Fatalf("%+v", r)
+	}
+	for _, want := range []string{"the median of 1 rounds of 1µs", "one goroutine", "3 goroutines at the same time", "  Cached.Next ", "  atomic.Int64.Add ", "× 1.00 "} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("the chart lacks %q:\n%s", want, r.stdout)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.HasSuffix(string(text), "</svg>\n") {
+		t.Errorf("%s, %v", text, err)
+	}
+	r = run(t, "", nil, "bench", "--rounds", "1", "--time", "1us", "--goroutines", "2", "--json")
+	var report struct {
+		Results []struct {
+			Name string
+			NS   float64
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Results) < 5 || report.Results[0].NS <= 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestBenchFails(t *testing.T) {
+	fails(t, exitUsage, "--rounds is 0", nil, "bench", "--rounds", "0")
+	fails(t, exitUsage, "--time is 0s", nil, "bench", "--time", "0s")
+	fails(t, exitUsage, "--goroutines is [0]", nil, "bench", "--goroutines", "0")
+	fails(t, exitUsage, "--goroutines is [2 2]", nil, "bench", "--goroutines", "2,2")
+	fails(t, exitFailed, "no such file", nil, "bench", "--svg", filepath.Join(t.TempDir(), "none", "x.svg"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var stdout, stderr strings.Builder
+	status := Run(ctx, []string{"bench"}, strings.NewReader(""), &stdout, &stderr, func(string) (string, bool) { return "", false })
+	if status != exitInterrupted || stdout.String() != "" {
+		t.Errorf("status %d, %q, %q", status, &stdout, &stderr)
+	}
+}

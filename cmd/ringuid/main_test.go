@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/testreq"
+)
+
+// build builds the program, and returns its path.
+func build(t *testing.T) string {
+	t.Helper()
+	testreq.Slow(t, "it builds the program")
+	path := filepath.Join(t.TempDir(), "ringuid")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	if out, err := output(".", nil, "go", "build", "-o", path, "."); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// Each subcommand works as a process, without any server, other program or variable of the environment but the directory of its
+// state; and completions are answered.
+func TestSubcommands(t *testing.T) {
+	program, state := build(t), t.TempDir()
+	worker := filepath.Join(state, "worker")
+	for _, tt := range []struct {
+		args   string
+		env    string
+		want   string
+		status int
+	}{
+		{args: "--help", want: "Commands:"},
+		{args: "next -n 3", want: "\n"},
+		{args: "next --store " + worker, want: "\n"},
+		{args: "parse 962392666547429376", want: "2026-11-21 04:21:53 UTC"},
+		{args: "plan --layout 1-28-22-13", want: "4,194,303 worker IDs"},
+		{args: "move 1-28-22-13 1-29-21-13", want: "NOT SAFE", status: 3},
+		{args: "schema mysql", want: "CREATE TABLE IF NOT EXISTS WORKER_NODE"},
+		{args: "doctor", want: "ok       format"},
+		{args: "worker-file show " + worker, want: "The last worker ID is 1."},
+		{args: "bench --rounds 1 --time 1us", want: "Cached.Next"},
+		{args: "completion bash", want: "ringuid"},
+		{args: "completion -c zsh", want: program},
+		{args: "completion -c fish", want: program},
+		{args: "", env: "COMP_LINE=ringuid wor", want: "worker-file\n"},
+		{args: "", env: "COMP_LINE=ringuid parse --la", want: "--layout\n"},
+		{args: "nothing", want: "unexpected argument", status: 2},
+	} {
+		cmd := exec.Command(program, strings.Fields(tt.args)...)
+		cmd.Env = []string{"XDG_STATE_HOME=" + state, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "TMPDIR=" + os.TempDir(), "TMP=" + os.TempDir()}
+		if tt.env != "" {
+			cmd.Env = append(cmd.Env, tt.env)
+		}
+		out, err := cmd.CombinedOutput()
+		status := 0
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			status = exit.ExitCode()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if status != tt.status || !strings.Contains(string(out), tt.want) || bytes.ContainsRune(out, '\x1b') {
+			t.Errorf("ringuid %s: status %d\n%s\nwant status %d, and %q", tt.args, status, out, tt.status, tt.want)
+		}
+	}
+}
+
+// A command that waits for a server ends with an interrupt, prints no UID, and has the status for that.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted by another one")
+	}
+	program := build(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // a server that never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	cmd := exec.Command(program, "next", "--store", "redis://"+listener.Addr().String(), "--timeout", "10m")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	conn, err := listener.Accept() // it waits now
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := bufio.NewReader(conn).ReadByte(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	stop := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer stop.Stop()
+	cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 130 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
+	}
+}
