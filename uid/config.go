@@ -45,6 +45,7 @@ type config struct {
 	rollover            bool
 	minRolloverInterval time.Duration
 	reserve             time.Duration
+	spread              int // bits
 	rollback            RollbackPolicy
 	take                TakePolicy
 	put                 PutPolicy
@@ -106,6 +107,9 @@ func newConfig(opts []Option) (config, error) {
 	}
 	if c.reserve < c.format.Unit() {
 		c.fail("the time to reserve ahead is %v, must be at least the time unit, %v", c.reserve, c.format.Unit())
+	}
+	if bits := c.format.layout.SequenceBits(); c.spread >= bits {
+		c.fail("the spread is %d bits, must be less than the %d sequence bits of the layout %v", c.spread, bits, c.format.layout)
 	}
 	c.checkStaleness()
 	c.checkBorrow()

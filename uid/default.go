@@ -67,7 +67,9 @@ func newDefaultOn(c *core) *Default {
 	}
 	d.rollback = rollbackWatch{policy: c.cfg.rollback, clock: c.clock, waiter: &d.waiter, log: c.cfg.log}
 	d.leaseChanger = leaseChanger{core: c, waiter: &d.waiter, lease: &d.lease}
-	d.lease.Store(newDefaultLease(layout, c.first, c.first.First(), c.clock.Elapsed()))
+	spread := newSpread(c.cfg.spread)
+	d.leaseChanger.spread = spread
+	d.lease.Store(newDefaultLease(layout, c.first, c.first.First(), c.clock.Elapsed(), spread))
 	d.leaseChanger.horizon.note(&c.cfg, c.first)
 	return d
 }
@@ -175,7 +177,7 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 			}
 			continue
 		}
-		next := max(last+1, unit<<d.seqBits)
+		next := max(last+1, l.firstOf(unit))
 		if !l.last.CompareAndSwap(last, next) {
 			continue
 		}

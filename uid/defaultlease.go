@@ -37,11 +37,12 @@ type defaultLease struct {
 	firstUnit int64         // the first unit that may be stamped
 	initial   int64         // the initial value of last
 	final     atomic.Int64  // the value of last when it was sealed
+	spread    spread
 }
 
 // newDefaultLease returns a lease whose first unit is firstUnit, which is not before held.First().
-func newDefaultLease(layout bitsalloc.Layout, held *leasing.HeldLease, firstUnit int64, since time.Duration) *defaultLease {
-	l := &defaultLease{layout: layout, workerID: held.WorkerID(), held: held, since: since, firstUnit: firstUnit}
+func newDefaultLease(layout bitsalloc.Layout, held *leasing.HeldLease, firstUnit int64, since time.Duration, s spread) *defaultLease {
+	l := &defaultLease{layout: layout, workerID: held.WorkerID(), held: held, since: since, firstUnit: firstUnit, spread: s}
 	l.initial = firstUnit<<layout.SequenceBits() - 1 // the last of the unit before the first one
 	if firstUnit == 0 && l.workerID == 0 {
 		l.initial = 0 // 0 is not a UID: UIDs are positive
@@ -68,11 +69,16 @@ func (l *defaultLease) issuedInUnitOf(last int64) int64 {
 	if last == l.initial || last == sealed {
 		return 0
 	}
-	n := last&l.layout.MaxSequence() + 1
+	first := l.spread.first(last >> l.layout.SequenceBits())
 	if l.workerID == 0 && last <= l.layout.MaxSequence() {
-		n-- // 0 is not a UID
+		first = max(first, 1) // 0 is not a UID
 	}
-	return n
+	return last&l.layout.MaxSequence() + 1 - first
+}
+
+// firstOf returns the value of last for the first UID of a unit.
+func (l *defaultLease) firstOf(unit int64) int64 {
+	return unit<<l.layout.SequenceBits() | l.spread.first(unit)
 }
 
 // seal ensures that nothing more is stamped with the lease. It returns how many UIDs were issued in the

@@ -19,7 +19,7 @@ func TestSealedDefaultLease(t *testing.T) {
 		{0, 0, 1 << 4, 2, 1},           // one UID of the unit after it
 		{1, 5, 1<<35 - 1, 1 << 31, 16}, // the greatest value that fits
 	} {
-		l := newDefaultLease(layout, leasing.NewHeldLease(tt.worker, tt.begin), tt.begin, 0)
+		l := newDefaultLease(layout, leasing.NewHeldLease(tt.worker, tt.begin), tt.begin, 0, spread{})
 		if tt.last != 0 {
 			l.last.Store(tt.last)
 		}

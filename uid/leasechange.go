@@ -17,6 +17,7 @@ type leaseChanger struct {
 	*core
 	waiter *waiter
 	lease  *atomic.Pointer[defaultLease] // in use
+	spread spread                        // of all leases
 
 	// mu is held while the lease is sealed and replaced. No user code runs under it.
 	mu        sync.Mutex
@@ -154,7 +155,7 @@ func (c *leaseChanger) change(l *defaultLease, now int64, elapsed time.Duration,
 	c.sealCurrent()
 	used := l.used()
 	c.leases.RecordLoss(clockNow - l.since)
-	c.lease.Store(newDefaultLease(c.cfg.format.layout, next, l.firstUnitOf(next), clockNow))
+	c.lease.Store(newDefaultLease(c.cfg.format.layout, next, l.firstUnitOf(next), clockNow, c.spread))
 	c.leases.Retire(l.held, used)
 	c.changes.Add(1)
 	c.horizon.note(&c.cfg, next)

@@ -28,7 +28,7 @@ var (
 
 // runProvider generates the runs of a Cached generator. It is the ring's Provider, so the fields
 // without a lock belong to the goroutine that holds the ring's provider token. A run is one whole time
-// unit of one worker ID, which is invariant 2. Its unit is
+// unit of one worker ID (less what WithSpread leaves out), which is invariant 2. Its unit is
 //
 //	max(last + 1, now, first unit of the lease)
 //
@@ -39,7 +39,8 @@ type runProvider struct {
 	leases       *leasing.Manager
 	borrowLimit  int64 // how many units ahead of now may be stamped with held: see limitFor
 	prefetchLead int64 // how many units ahead of now the next lease is taken
-	rollover     bool  // whether held is replaced at the borrow limit
+	spread       spread
+	rollover     bool // whether held is replaced at the borrow limit
 
 	// elapsed is the latest time that was read from the clock, since its start. The clock may be user
 	// code, so readClock reads it before the ring takes its locks, and NextRun does not.
@@ -67,6 +68,7 @@ func newRunProvider(c *core) *runProvider {
 		cfg:    c.cfg,
 		clock:  c.clock,
 		leases: c.leases,
+		spread: newSpread(c.cfg.spread),
 		held:   c.first,
 		last:   c.first.First() - 1,
 	}
@@ -145,9 +147,10 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 	}
 	p.last = unit
 	p.inUse.stamped.Store(unit)
+	first := p.spread.first(unit)
 	run := ringbuffer.Run{
-		First:  layout.AllocateUnchecked(unit, p.held.WorkerID(), 0),
-		Length: layout.MaxSequence() + 1,
+		First:  layout.AllocateUnchecked(unit, p.held.WorkerID(), first),
+		Length: layout.MaxSequence() + 1 - first,
 	}
 	if run.First == 0 { // 0 is not a UID: UIDs are positive
 		run = ringbuffer.Run{First: 1, Length: run.Length - 1}

@@ -105,6 +105,8 @@ func settingTable() []setting {
 		{SettingKey{"take_policy", "what happens when the ring is empty: caller_pads, wait or fail"}, setTakePolicy, getTakePolicy},
 		{SettingKey{"rollback", "what the generator default does when the clock is set back: ride_out, refuse, or wait_out with a bound, as in wait_out:5s"},
 			setRollback, getRollback},
+		numberSetting("spread", "the number of bits over which the first sequence of a time unit varies; 0 for none",
+			func(s *Settings) *int { return &s.Spread }, true),
 
 		textSetting("assigner", "where the worker ID comes from: disposable, recycled or static",
 			func(s *Settings) *string { return &s.Assigner }, oneOf(AssignerDisposable, AssignerRecycled, AssignerStatic)),

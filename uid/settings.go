@@ -35,6 +35,7 @@ type Settings struct {
 	ReserveAhead     time.Duration  // see WithReserveAhead
 	TakePolicy       TakePolicy     // see WithTakePolicy; as text CallerPads, Wait or Fail
 	Rollback         RollbackPolicy // see WithRollback
+	Spread           int            // see WithSpread
 
 	Assigner     string // AssignerDisposable, AssignerRecycled or AssignerStatic
 	Store        string // what the assigner keeps worker IDs in: see NewAssigner
@@ -78,6 +79,7 @@ func (s Settings) Options() []Option {
 	add(s.RolloverInterval != 0, func() Option { return WithRolloverInterval(s.RolloverInterval) })
 	add(s.ReserveAhead != 0, func() Option { return WithReserveAhead(s.ReserveAhead) })
 	add(s.TakePolicy != nil, func() Option { return WithTakePolicy(s.TakePolicy) })
+	add(s.Spread != 0, func() Option { return WithSpread(s.Spread) })
 	add(s.Rollback != RollbackPolicy{}, func() Option { return WithRollback(s.Rollback) })
 	return opts
 }

@@ -22,7 +22,7 @@ func settingValues() map[string]string {
 	return map[string]string{
 		"generator": "default", "layout": "1-31-10-12", "epoch": "2020-01-01T00:00:00Z", "time_unit": "100ms", "boost_power": "0",
 		"padding_factor": "60", "schedule_interval": "2s", "max_staleness": "10s", "max_borrow": "30m0s", "rollover": "false",
-		"rollover_interval": "1m0s", "reserve_ahead": "10s", "take_policy": "wait", "rollback": "wait_out:5s", "assigner": "recycled",
+		"rollover_interval": "1m0s", "reserve_ahead": "10s", "take_policy": "wait", "rollback": "wait_out:5s", "spread": "4", "assigner": "recycled",
 		"store": "file:/tmp/slots", "worker_id": "7", "worker_name": "orders-7", "worker_prefix": "5/3", "worker_divide": "2",
 	}
 }
@@ -66,7 +66,7 @@ func TestSettingKeys(t *testing.T) {
 	}
 	if c.format.String() != "1-31-10-12 2020-01-01T00:00:00Z 100ms" || c.boostPower != 0 || c.factor != 60 || c.interval != 2*time.Second ||
 		c.staleness != 10*time.Second || c.borrow != 30*time.Minute || c.rollover || c.minRolloverInterval != time.Minute ||
-		c.reserve != 10*time.Second || c.take != Wait || c.rollback != WaitOut(5*time.Second) {
+		c.reserve != 10*time.Second || c.take != Wait || c.rollback != WaitOut(5*time.Second) || c.spread != 4 {
 		t.Errorf("the configuration is %+v", c)
 	}
 	if f, err := all.Format(); err != nil || f != c.format {
@@ -236,8 +236,8 @@ func TestSettingsCheck(t *testing.T) {
 		{"the zero value", Settings{}, nil},
 		{"values by themselves", Settings{Generator: "x", BoostPower: pointer(99), PaddingFactor: -1, TimeUnit: 7, Rollback: RollbackPolicy{name: "wait out", bound: -1}},
 			[]string{"generator: ", "boost_power: ", "padding_factor: ", "time_unit: ", "rollback: "}},
-		{"against each other", Settings{BoostPower: pointer(16), MaxBorrow: &hour, MaxStaleness: time.Second, ReserveAhead: time.Millisecond},
-			[]string{"the time to reserve ahead is 1ms", "staleness bound is 1s", "borrow limit is 1h0m0s"}},
+		{"against each other", Settings{BoostPower: pointer(16), MaxBorrow: &hour, MaxStaleness: time.Second, ReserveAhead: time.Millisecond, Spread: 13},
+			[]string{"the spread is 13 bits", "the time to reserve ahead is 1ms", "staleness bound is 1s", "borrow limit is 1h0m0s"}},
 		{"no assigner", Settings{Store: "redis://u:p@h", WorkerID: "7", WorkerName: "x", WorkerPrefix: "1/2", WorkerDivide: 2},
 			[]string{`store: is "redis://u:xxxxx@h", and no assigner is set; leave it out`, "worker_id: ", "worker_name: ", "worker_prefix: ", "worker_divide: "}},
 		{"disposable", Settings{Assigner: AssignerDisposable, WorkerID: "7", WorkerName: "x"}, []string{"worker_id: ", "worker_name: "}},

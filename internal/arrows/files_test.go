@@ -21,7 +21,7 @@ import (
 
 // tiers are the files of package uid: values below options, options below generators, those below settings.
 var tiers = [][]string{
-	{"doc.go", "defaults.go", "nocopy.go", "clock.go", "id.go", "parts.go", "base.go", "baseid.go", "errors.go", "rollback.go", "format.go", "formatrange.go", "exhausted.go", "maskederror.go",
+	{"doc.go", "defaults.go", "nocopy.go", "clock.go", "id.go", "parts.go", "base.go", "baseid.go", "errors.go", "rollback.go", "spread.go", "format.go", "formatrange.go", "exhausted.go", "maskederror.go",
 		"move.go", "block.go", "stats.go", "health.go", "formattext.go", "logvalue.go", "statsjson.go"},
 	{"config.go", "options.go"},
 	{"generator.go", "closing.go", "core.go", "notbegun.go", "corehealth.go", "leasestats.go", "rolloverlog.go", "runprovider.go", "waiter.go", "rollbackwatch.go", "defaultlease.go",
