@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"internal/leasing":        {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
 	"uid":                     {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
 	"uid/percpu":              {"uid"},
+	"uid/opaque":              {"uid"},
 	"segment":                 {"internal/lockedfile", "internal/safelog", "internal/sqlstore", "ringbuffer"},
 	"segment/segmenttest":     {"internal/leaktest", "segment"},
 }
