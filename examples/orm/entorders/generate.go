@@ -1,0 +1,3 @@
+package entorders
+
+//go:generate go tool ent generate --target ./ent ./schema
