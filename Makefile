@@ -58,3 +58,11 @@ measure-fleet: ## measure what 10,000 generators cost each slot store, in an hou
 .PHONY: guard
 guard: ## measure the most frequent calls; fail if they are far slower than their limits
 	@cd benchmarks && go run ./cmd/guard
+
+.PHONY: bench-server
+bench-server: ## measure the HTTP server next to one that returns a constant; fail if it takes more than 1.1 times as long; BENCHFLAGS="-memory 10m": its memory
+	@cd cmd/ringuid && go run ./internal/benchserver $(BENCHFLAGS)
+
+.PHONY: vuln
+vuln: ## run govulncheck for all modules; requires https://vuln.go.dev
+	@scripts/vuln.sh

@@ -11,6 +11,7 @@ type commands struct {
 	Color   string `default:"auto" enum:"auto,always,never" help:"Colors: auto (in terminals, unless NO_COLOR is set), always or never. Default: auto."`
 
 	Next       nextCommand       `cmd:"" help:"Generate UIDs."`
+	Serve      serveCommand      `cmd:"" help:"Serve UIDs over HTTP."`
 	Parse      parseCommand      `cmd:"" help:"Take UIDs apart."`
 	Plan       planCommand       `cmd:"" help:"Say what a layout carries, or which layouts carry a fleet."`
 	Move       moveCommand       `cmd:"" help:"Check a change of the format of a live fleet."`

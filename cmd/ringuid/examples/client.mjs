@@ -1,0 +1,32 @@
+// Takes UIDs and numbers with Node's standard library. Usage: node client.mjs http://127.0.0.1:8080 [TOKEN]
+import http from "node:http";
+import https from "node:https";
+
+const [url, token] = process.argv.slice(2);
+const agent = new (url.startsWith("https:") ? https : http).Agent({ keepAlive: true });
+
+// get returns the answer for a path as an object.
+const get = (path) => new Promise((resolve, reject) => {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const request = (url.startsWith("https:") ? https : http).get(url + path, { agent, headers, timeout: 5000 }, (response) => {
+    let text = "";
+    response.setEncoding("utf8");
+    response.on("data", (part) => (text += part));
+    response.on("end", () => {
+      const body = JSON.parse(text);
+      if (response.statusCode === 200) resolve(body);
+      else reject(new Error(`${response.statusCode}: ${body.detail} (request ${body.request_id})`));
+    });
+  });
+  request.on("timeout", () => request.destroy(new Error("no answer within 5 s")));
+  request.on("error", reject);
+});
+
+// IDs are strings, because Number rounds integers beyond 2^53. BigInt has all digits.
+const { id } = await get("/v1/uid");
+console.log(BigInt(id));
+const { ids } = await get("/v1/uid?n=3");
+console.log(ids);
+const order = await get(`/v1/segment/${encodeURIComponent("orders")}`);
+console.log(order.id);
+agent.destroy();

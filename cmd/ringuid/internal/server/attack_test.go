@@ -1,0 +1,361 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/uid"
+)
+
+// Paths that go up, are doubled, or have characters that no path has, get a clear answer. They reach no file and no
+// tag.
+func TestPathTricks(t *testing.T) {
+	s := start(t, testConfig(), Options{})
+	for path, status := range map[string]string{
+		"/../etc/passwd": "400", "/v1/../v1/uid": "400", "/./v1/uid": "400", "//v1/uid": "400", "/v1//uid": "400", "/v1/uid/..": "400", "/v1/uid/.": "400",
+		"/assets/../server.go": "400", "/assets/%2e%2e%2fserver.go": "404", "/assets/..%2f..%2fserver.go": "404", "/assets/%2e%2e": "404", "/assets/": "404", "/assets": "404",
+		"/assets/index.html": "404", "/assets/page.js/": "404", "/assets/page.js%00": "404", "/assets/PAGE.JS": "404", "/v1/uid/%2e%2e": "400", "/v1/segment/%2e%2e": "404",
+		"/v1/segment/..%2f..%2fetc%2fpasswd": "404", "/v1/segment/%00": "400", "/v1/segment/%ff": "400", "/v1/segment/": "404", "/v1/uid/": "404", "/V1/UID": "404", "/v1/uid%3fn=5": "404",
+		"/%": "400", "/%zz": "400", "/v1/uid\\..\\x": "404", "http://evil.example/v1/uid": "421", "*": "400", "evil": "400", "/v1/uid#x": "404", "/api/segment/get/": "404",
+	} {
+		back := s.raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		if got, _, _ := strings.Cut(strings.TrimPrefix(back, "HTTP/1.1 "), " "); got != status {
+			t.Errorf("%s: %.100q, want status %s", path, back, status)
+		}
+	}
+	for method, status := range map[string]int{"POST": 405, "PUT": 405, "DELETE": 405, "TRACE": 405, "OPTIONS": 405, "PATCH": 405, "HEAD": 200, "PROPFIND": 405} {
+		if a := s.do(method, "/v1/uid", ""); a.status != status || status == 405 && a.header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %+v", method, a)
+		}
+	}
+	if a := s.get("/v1/parse"); a.status != 405 || a.header.Get("Allow") != "POST" {
+		t.Errorf("GET of a path for POST: %+v", a)
+	}
+}
+
+// Requests whose body or header is too large are refused before they are read, and their connections end.
+func TestOversized(t *testing.T) {
+	cfg := testConfig()
+	cfg.ReadTimeout = 300 * time.Millisecond // a rest of a body is awaited, so that the client can read the answer
+	s := start(t, cfg, Options{})
+	for name, tt := range map[string]struct{ request, status string }{
+		"a body where there is none":    {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "413"},
+		"chunks where there is no body": {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "413"},
+		"a length of 1 TB":              {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1099511627776\r\n\r\n", "413"},
+		"a length that is not a number": {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", "400"},
+		"a header of 1 MB":              {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "431"},
+		"a path of 100 kB":              {"GET /v1/uid/" + strings.Repeat("1", 100_000) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "431"},
+		"an expectation":                {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1099511627776\r\n\r\n", "413"},
+	} {
+		back := s.raw(tt.request)
+		if got, _, _ := strings.Cut(strings.TrimPrefix(back, "HTTP/1.1 "), " "); got != tt.status {
+			t.Errorf("%s: %.200q, want status %s", name, back, tt.status)
+		}
+	}
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<15, strings.Repeat("1", 1<<15))
+	back := s.raw("POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat(chunk, 3))
+	if !strings.HasPrefix(back, "HTTP/1.1 413 ") {
+		t.Errorf("a long body in chunks: %.200q", back)
+	}
+}
+
+// A client that sends a byte now and then is disconnected at the time limits; others are served meanwhile.
+func TestSlowClients(t *testing.T) {
+	cfg := testConfig()
+	cfg.HeaderTimeout, cfg.ReadTimeout, cfg.IdleTimeout = 100*time.Millisecond, 200*time.Millisecond, 150*time.Millisecond
+	s := start(t, cfg, Options{})
+	drip := func(name, begin string) <-chan string {
+		done := make(chan string, 1)
+		go func() {
+			conn, err := net.Dial("tcp", s.addr)
+			if err != nil {
+				done <- err.Error()
+				return
+			}
+			defer conn.Close()
+			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			io.WriteString(conn, begin)
+			ended := make(chan struct{})
+			go func() {
+				for { // one byte at a time, until the connection is closed
+					select {
+					case <-ended:
+						return
+					case <-time.After(10 * time.Millisecond):
+						if _, err := io.WriteString(conn, "x"); err != nil {
+							return
+						}
+					}
+				}
+			}()
+			back, err := io.ReadAll(conn)
+			close(ended)
+			if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
+				done <- name + " was not disconnected"
+				return
+			}
+			if strings.Contains(string(back), " 200 ") {
+				done <- name + " was answered"
+				return
+			}
+			done <- ""
+		}()
+		return done
+	}
+	slow := []<-chan string{
+		drip("a slow header", "GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nX: "),
+		drip("a slow request line", "GET /"),
+		drip("a slow body", "POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"),
+	}
+	for range 20 {
+		if a := s.get("/v1/uid"); a.status != 200 {
+			t.Errorf("meanwhile: %d", a.status)
+		}
+	}
+	for _, done := range slow {
+		if text := <-done; text != "" {
+			t.Error(text)
+		}
+	}
+}
+
+// A client that does not read its answer does not keep it in memory beyond the time limit.
+func TestClientThatDoesNotRead(t *testing.T) {
+	cfg := testConfig()
+	cfg.RequestTimeout, cfg.WriteTimeout, cfg.MaxBatch = 50*time.Millisecond, 300*time.Millisecond, 100_000
+	s := start(t, cfg, Options{UIDs: newGenerator(t)})
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.(*net.TCPConn).SetReadBuffer(4096)
+	for range 20 { // 2.2 MB for each: more than the buffers of the kernel
+		io.WriteString(conn, "GET /v1/uid?n=100000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	eventually(t, "the answer began", func() bool { return s.inFlight.Load() > 0 || strings.Contains(s.log.String(), "path=/v1/uid") })
+	eventually(t, "the answer ended", func() bool { return s.inFlight.Load() == 0 })
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for begin := time.Now(); !holds(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("not %s after 20 s", what)
+		}
+	}
+}
+
+// heap returns the bytes of the heap in use, and the number of goroutines.
+func heap() (bytes uint64, goroutines int) {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, runtime.NumGoroutine()
+}
+
+// A thousand idle connections cost little, do not keep others from being served, and end at the time limit.
+func TestIdleConnections(t *testing.T) {
+	cfg := testConfig()
+	cfg.IdleTimeout, cfg.HeaderTimeout = time.Second, time.Second
+	s := start(t, cfg, Options{})
+	before, goroutines := heap()
+	const n = 1000
+	conns := make([]net.Conn, 0, n)
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for i := range n {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+		if i%2 == 0 { // half of them after a request
+			io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			if resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil); err != nil || resp.StatusCode != 200 {
+				t.Fatalf("%v", err)
+			}
+		}
+	}
+	if a := s.get("/v1/uid"); a.status != 200 {
+		t.Errorf("meanwhile: %+v", a)
+	}
+	if during, _ := heap(); during > before+n*32<<10 {
+		t.Errorf("%d connections use %d KiB each", n, (during-before)/n/1024)
+	}
+	for _, c := range conns {
+		c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Fatalf("a connection was not closed: %v", err)
+		}
+	}
+	eventually(t, "all goroutines ended", func() bool { _, now := heap(); return now <= goroutines+5 })
+	if after, _ := heap(); after > before+2<<20 {
+		t.Errorf("the heap has grown from %d to %d bytes", before, after)
+	}
+}
+
+// More connections than the limit wait; the server does not fail, and serves them when others end.
+func TestTooManyConnections(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxConnections = 2
+	s := start(t, cfg, Options{})
+	var held []net.Conn
+	for range 2 {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, conn)
+		io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := make(chan string, 1)
+	go func() {
+		third <- s.raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	}()
+	select {
+	case back := <-third:
+		t.Errorf("the third connection was answered: %q", back)
+	case <-time.After(50 * time.Millisecond): // the time in which a wrong answer may come
+	}
+	held[0].Close()
+	if back := <-third; !strings.HasPrefix(back, "HTTP/1.1 200") {
+		t.Errorf("%q", back)
+	}
+	held[1].Close()
+}
+
+// More concurrent requests than the limit get status 503 at once; probes and metrics still work.
+func TestTooManyRequests(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxRequests = 3
+	release := make(chan struct{})
+	g := &fakeGenerator{Generator: newGenerator(t), next: func(ctx context.Context) (uid.ID, error) {
+		select {
+		case <-release:
+			return 1, nil
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}}
+	s := start(t, cfg, Options{UIDs: g})
+	answers := make(chan int, 3)
+	for range 3 {
+		go func() {
+			resp, err := http.Get(s.url + "/v1/uid")
+			if err != nil {
+				answers <- 0
+				return
+			}
+			resp.Body.Close()
+			answers <- resp.StatusCode
+		}()
+	}
+	eventually(t, "3 requests in flight", func() bool { return s.inFlight.Load() == 3 })
+	a := s.get("/v1/uid")
+	isProblem(t, "the fourth", a, 503, "3 requests")
+	if a.header.Get("Retry-After") != "1" {
+		t.Errorf("%v", a.header)
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/v1/stats"} {
+		if a := s.get(path); a.status != 200 {
+			t.Errorf("%s: %d", path, a.status)
+		}
+	}
+	close(release)
+	for range 3 {
+		if status := <-answers; status != 200 {
+			t.Errorf("one of the three: %d", status)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// A panic of a handler is status 500 and a record in the log; the server goes on.
+func TestPanic(t *testing.T) {
+	calls := 0
+	g := &fakeGenerator{Generator: newGenerator(t), next: func(context.Context) (uid.ID, error) {
+		if calls++; calls == 1 {
+			panic("secret detail")
+		}
+		return 5, nil
+	}}
+	log := new(logBuffer)
+	s := start(t, testConfig(), Options{UIDs: g, Logger: Config{LogLevel: "warn"}.Logger(log)})
+	a := s.get("/v1/uid")
+	isProblem(t, "a panic", a, 500, "internal error")
+	if strings.Contains(a.body, "secret") || !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), "attack_test.go") {
+		t.Errorf("%s\n%s", a.body, log)
+	}
+	if a := s.get("/v1/uid"); a.status != 200 {
+		t.Errorf("afterwards: %+v", a)
+	}
+	if s.inFlight.Load() != 0 {
+		t.Errorf("%d requests are in flight", s.inFlight.Load())
+	}
+}
+
+// FuzzRequest sends arbitrary bytes as requests: the answers, if there are any, are of HTTP, none is a 0, none is a
+// failure of the server, and no handler panics.
+func FuzzRequest(f *testing.F) {
+	for _, text := range []string{
+		"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /v1/uid?n=5&as=number HTTP/1.0\r\n\r\n", "POST /v1/parse HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{\"ids\":[1]}",
+		"GET /v1/segment/%2e%2e HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /api/segment/get/orders HTTP/1.1\r\nHost: [::1]\r\nAuthorization: Bearer x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n", "\x16\x03\x01",
+		"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		f.Add([]byte(text))
+	}
+	cfg := testConfig()
+	cfg.HeaderTimeout, cfg.ReadTimeout, cfg.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond, 50*time.Millisecond
+	s := start(f, cfg, Options{})
+	f.Fuzz(func(t *testing.T, request []byte) {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(5 * time.Second))
+		conn.Write(request)
+		conn.(*net.TCPConn).CloseWrite()
+		in := bufio.NewReader(conn)
+		for {
+			if _, err := in.Peek(1); err != nil {
+				break
+			}
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("%q: not an answer: %v", request, err)
+			}
+			if resp.Header.Get("Content-Type") == "text/event-stream" {
+				break
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				break // of HEAD, or cut off because the request was
+			}
+			if text := strings.TrimSpace(string(body)); text == "0" || strings.Contains(text, `"id":"0"}`) && !strings.Contains(text, "worker_id") || resp.StatusCode == 500 && !strings.Contains(text, "Result{id=-") {
+				t.Fatalf("%q: %d %s", request, resp.StatusCode, body)
+			}
+		}
+		if strings.Contains(s.log.String(), "panicked") {
+			t.Fatalf("%q: a handler has panicked", request)
+		}
+	})
+}

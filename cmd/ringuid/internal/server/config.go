@@ -1,0 +1,205 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/uid"
+)
+
+// Config are the settings of a Server. DefaultConfig and ReadConfig return one; Validate checks it.
+type Config struct {
+	Listen  string   // the address to listen on, host:port
+	TLSCert string   // a file with a certificate and its chain, PEM; "": no TLS
+	TLSKey  string   // the file with its key
+	Hosts   []string // the names that requests may use for the server; none: see hostCheck
+	Tokens  []Token  // none: everybody who can connect may do everything
+	Tags    []string // the tags that are served; none: all that the source has
+
+	MaxBatch       int // the greatest number of numbers of one request
+	MaxBody        int // the greatest length of a body, in bytes
+	MaxHeader      int // the greatest length of a request's header, in bytes
+	MaxRequests    int // how many requests are answered concurrently; others are refused
+	MaxConnections int // how many connections there may be; others wait
+
+	RequestTimeout  time.Duration // how long a request may wait for a number
+	HeaderTimeout   time.Duration // how long a client may take to send the header of a request
+	ReadTimeout     time.Duration // ... and the whole request
+	WriteTimeout    time.Duration // how long an answer may take, from the end of the request's header
+	IdleTimeout     time.Duration // how long a connection may be idle
+	Drain           time.Duration // how long requests are still accepted after the end has begun
+	ShutdownTimeout time.Duration // how long requests that have begun may then take
+
+	Store    string       // the URL of the store of worker IDs; "": no UIDs
+	TagStore string       // the URL of the store of tags; "": no numbers of tags
+	UID      uid.Settings // the generator: its kind, layout, epoch, time unit, borrowing and policies; not its assigner
+
+	LogLevel  string // debug, info, warn or error
+	LogFormat string // text or json
+}
+
+// DefaultConfig returns the defaults. Store and TagStore are empty.
+func DefaultConfig() Config {
+	return Config{
+		Listen:          "127.0.0.1:8080",
+		MaxBatch:        10_000,
+		MaxBody:         64 << 10,
+		MaxHeader:       16 << 10,
+		MaxRequests:     1000,
+		MaxConnections:  10_000,
+		RequestTimeout:  5 * time.Second,
+		HeaderTimeout:   5 * time.Second,
+		ReadTimeout:     10 * time.Second,
+		WriteTimeout:    20 * time.Second,
+		IdleTimeout:     time.Minute,
+		Drain:           time.Second,
+		ShutdownTimeout: 20 * time.Second,
+		LogLevel:        "info",
+		LogFormat:       "text",
+	}
+}
+
+// ErrConfig is wrapped by each fault of a configuration.
+var ErrConfig = errors.New("server: invalid configuration")
+
+// Validate returns a private copy of c, or an error that joins all faults. Each wraps ErrConfig. It reads the files of the
+// certificate.
+func (c Config) Validate() (Config, error) {
+	return c.validate(func(name string) string { return name })
+}
+
+// validate is Validate. where returns where a setting was set, for the errors.
+func (c Config) validate(where func(name string) string) (Config, error) {
+	var faults []error
+	fail := func(name, format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%w: %s %s", ErrConfig, where(name), fmt.Sprintf(format, args...)))
+	}
+	for _, st := range settings() {
+		if st.check == nil {
+			continue
+		}
+		if wrong := st.check(&c); wrong != "" {
+			fail(st.name, "%s", wrong)
+		}
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		fail("tls-cert", "and tls-key must both be set, or none of them")
+	} else if c.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+			fail("tls-cert", "cannot be used: %v", err)
+		}
+	}
+	if c.WriteTimeout <= c.RequestTimeout {
+		fail("write-timeout", "is %v; must be greater than request-timeout, %v, or answers would be cut off", c.WriteTimeout, c.RequestTimeout)
+	}
+	names, secrets := map[string]bool{}, map[string]bool{}
+	for i, t := range c.Tokens {
+		name := t.Name
+		switch {
+		case name == "":
+			fail("tokens", "has no name for token %d; must have one, which is not secret", i+1)
+		case names[name]:
+			fail("tokens", "has two tokens with the name %q; names must differ", name)
+		}
+		if len(t.Secret) < MinTokenLength {
+			fail("tokens", "has a secret of %d characters for the token %q; must have at least %d, for example from: openssl rand -hex 24", len(t.Secret), name, MinTokenLength)
+		} else if !isToken(t.Secret) {
+			fail("tokens", "has a secret for the token %q with characters that a header cannot have; must be letters, digits and -._~+/=", name)
+		} else if secrets[t.Secret] {
+			fail("tokens", "has the secret of the token %q twice; secrets must differ", name)
+		}
+		names[name], secrets[t.Secret] = true, true
+		if !t.UIDs && len(t.Tags) == 0 && !t.Observe {
+			fail("tokens", "has a token %q that allows nothing; set uids, tags or observe", name)
+		}
+		for _, tag := range t.Tags {
+			if tag != "*" && segment.CheckTag(tag) != nil {
+				fail("tokens", "has the invalid tag %q for the token %q", tag, name)
+			}
+		}
+	}
+	c.checkUID(fail)
+	c.Hosts, c.Tokens, c.Tags = slices.Clone(c.Hosts), slices.Clone(c.Tokens), slices.Clone(c.Tags)
+	return c, errors.Join(faults...)
+}
+
+// checkUID checks the settings of the generator. Those of its assigner are in the URL of the store.
+func (c Config) checkUID(fail func(name, format string, args ...any)) {
+	for _, key := range []string{"assigner", "store", "worker_id", "worker_name", "worker_prefix", "worker_divide"} {
+		if _, set := c.UID.Get(key); set {
+			fail("uid", "has %s; must be a part of the URL of store, such as ?assign=recycled&name=orders", key)
+			if err := c.UID.Set(key, ""); err != nil {
+				return // the check below would report it in other words
+			}
+		}
+	}
+	var all *uid.SettingsError
+	switch err := c.UID.Check(); {
+	case errors.As(err, &all):
+		for _, fault := range all.Faults {
+			fail("uid", "has a wrong value: %s", fault)
+		}
+	case err != nil:
+		fail("uid", "is wrong: %v", err)
+	}
+}
+
+// isToken reports whether a secret has only the characters of a bearer token (RFC 6750).
+func isToken(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '.', c == '_', c == '~', c == '+', c == '/', c == '=':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Warnings returns what an operator should know about a valid configuration.
+func (c Config) Warnings() []string {
+	var list []string
+	if !isLoopback(c.Listen) {
+		if len(c.Tokens) == 0 {
+			list = append(list, "everybody who can reach "+c.Listen+" may take UIDs and numbers: set tokens, or listen on 127.0.0.1")
+		} else if c.TLSCert == "" {
+			list = append(list, "tokens are sent in clear text, because there is no TLS: set tls-cert and tls-key, unless a proxy has TLS")
+		}
+	}
+	return list
+}
+
+// Logger returns the logger of a valid configuration, which writes to w.
+func (c Config) Logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		level = slog.LevelInfo
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// checkAddress returns what is wrong with an address to listen on, or "".
+func checkAddress(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Sprintf("is %q; must be host:port, such as 127.0.0.1:8080, or :8080 for all interfaces", address)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Sprintf("has the port %q; must be 0 (any free port) to 65535", port)
+	} else if strconv.FormatUint(n, 10) != port {
+		return fmt.Sprintf("has the port %q; must be without leading zeros", port)
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// reference is the list as encoding/json writes it.
+func reference(t testing.TB, list []int64, asNumber bool) string {
+	t.Helper()
+	var v any = list
+	if !asNumber {
+		v = stringsOf(list)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b[1 : len(b)-1])
+}
+
+func stringsOf(list []int64) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = string(appendNumber(nil, v, true))
+	}
+	return out
+}
+
+// A list is what encoding/json writes, whatever runs it has: across changes of the last four digits, of the number of
+// digits, and at the ends of the range.
+func TestAppendList(t *testing.T) {
+	lists := [][]int64{{1}, {9, 10, 11}, {9998, 9999, 10_000, 10_001}, {99_998, 99_999, 100_000}, {math.MaxInt64 - 1, math.MaxInt64}, {5, 4, 3}, {10_000, 10_002, 10_004}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var list []int64
+		for range rng.IntN(4) + 1 {
+			first := rng.Int64() >> rng.IntN(62)
+			if first > math.MaxInt64-20_000 {
+				continue
+			}
+			if rng.IntN(2) == 0 && first > 10_000 {
+				first -= first%10_000 - 9_990
+			}
+			for i := range rng.Int64N(60) + 1 {
+				list = append(list, first+i)
+			}
+		}
+		if len(list) > 0 {
+			lists = append(lists, list)
+		}
+	}
+	var long []int64
+	for i := range int64(25_000) {
+		long = append(long, 962392666547429376+i)
+	}
+	lists = append(lists, long)
+	for _, list := range lists {
+		for _, asNumber := range []bool{false, true} {
+			prefix := []byte("x")
+			if got, want := string(appendList(prefix, list, asNumber)), "x"+reference(t, list, asNumber); got != want {
+				t.Fatalf("%v: %.500s, want %.500s", list[:min(len(list), 20)], got, want)
+			}
+		}
+	}
+}
+
+// BenchmarkAppendList is the cost of 1,000 consecutive UIDs.
+func BenchmarkAppendList(b *testing.B) {
+	list := make([]int64, 1000)
+	for i := range list {
+		list[i] = 962392666547429376 + int64(i)
+	}
+	out := make([]byte, 0, 30_000)
+	for b.Loop() {
+		out = appendList(out[:0], list, false)
+	}
+}

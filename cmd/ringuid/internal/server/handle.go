@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !isCanonical(r.URL.EscapedPath()) {
+		s.refuse(w, r, http.StatusBadRequest, "the path must begin with / and must not contain empty, . or .. elements")
+		return
+	}
+	s.handler.ServeHTTP(w, r)
+}
+
+// refuse answers a request that is not routed.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, detail string) {
+	s.answer(&route{path: "other", metrics: s.metrics.route("other"), handler: func(c *call) {
+		c.fail(status, detail, nil)
+	}}).ServeHTTP(w, r)
+}
+
+// isCanonical reports whether a path is one that http.ServeMux does not redirect to another one.
+func isCanonical(path string) bool {
+	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")
+}
+
+// answer returns the handler of a route: it checks what all requests have in common, and records the result.
+func (s *Server) answer(rt *route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		c := &call{s: s, w: w, r: r, route: rt, id: s.requestIDs.of(r.Header), begin: begin}
+		c.limit = requestContext{Context: r.Context(), deadline: begin.Add(s.cfg.RequestTimeout)}
+		h := w.Header()
+		h["X-Request-Id"] = []string{c.id}
+		h["Cache-Control"] = s.values.noStore
+		h["X-Content-Type-Options"] = s.values.noSniff
+		if s.draining.Load() {
+			h["Connection"] = s.values.closing // so that no connection is idle when it is closed
+		}
+		n := s.inFlight.Add(1)
+		defer c.finish()
+		if c.admit(n) {
+			rt.handler(c)
+		}
+	})
+}
+
+// admit makes the checks that do not depend on the route's handler. It answers the request if one fails.
+func (c *call) admit(inFlight int64) bool {
+	s, r := c.s, c.r
+	switch {
+	case inFlight > int64(s.cfg.MaxRequests) && !c.route.free:
+		c.fail(http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered, which is the limit; try again later", s.cfg.MaxRequests), nil)
+	case !s.hosts.allows(r.Host):
+		c.fail(http.StatusMisdirectedRequest, "the host of the request is not one of this server; if it should be, add it to the setting hosts", nil)
+	case isForeign(r.Header):
+		c.fail(http.StatusForbidden, "a page of another site must not use this server", nil)
+	case r.ContentLength != 0 && !c.route.body:
+		c.w.Header()["Connection"] = s.values.closing // the body is not read
+		c.fail(http.StatusRequestEntityTooLarge, "a request for this path has no body", nil)
+	case r.ContentLength > int64(s.cfg.MaxBody):
+		c.w.Header()["Connection"] = s.values.closing
+		c.fail(http.StatusRequestEntityTooLarge, c.bodyLimit(), nil)
+	default:
+		return c.authorize()
+	}
+	return false
+}
+
+// bodyLimit returns the text about a body that is too long.
+func (c *call) bodyLimit() string {
+	return fmt.Sprintf("the body must have at most %d bytes", c.s.cfg.MaxBody)
+}
+
+// isForeign reports whether a browser sends the request for a page of another site. Other clients do not send the
+// header.
+func isForeign(h http.Header) bool {
+	site := h["Sec-Fetch-Site"]
+	if len(site) == 0 || site[0] == "same-origin" || site[0] == "none" {
+		return false
+	}
+	return h.Get("Sec-Fetch-Mode") != "navigate" // a link to the page is harmless
+}
+
+// finish records the result of a call. A panic of the handler is a failure.
+func (c *call) finish() {
+	s := c.s
+	p := recover()
+	if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
+		c.panicked(p, debug.Stack())
+	}
+	c.limit.end()
+	s.inFlight.Add(-1)
+	c.route.metrics.observe(c.status, c.failed(), time.Since(c.begin))
+	if c.failed() {
+		s.failures.add(failure{Time: c.begin, Path: c.route.path, Status: c.status, Text: c.text(), RequestID: c.id})
+	}
+	c.log()
+	if p != nil && c.status == 0 {
+		panic(http.ErrAbortHandler) // nothing was answered: the connection is closed
+	}
+}
+
+// panicked answers a request whose handler has panicked.
+func (c *call) panicked(p any, stack []byte) {
+	err := fmt.Errorf("panic: %v", p)
+	if c.status == 0 {
+		c.fail(http.StatusInternalServerError, "an internal error; the log has the details", err)
+	}
+	c.status, c.err = http.StatusInternalServerError, err
+	c.s.log.Error("a handler panicked", "request_id", c.id, "path", c.route.path, "panic", fmt.Sprint(p), "stack", string(stack))
+}
+
+// failed reports whether the server could not do what it should. A client that did not wait is none of its failures.
+func (c *call) failed() bool {
+	return c.status >= http.StatusInternalServerError && !c.expected && c.r.Context().Err() == nil
+}
+
+// text returns why the call failed, with details.
+func (c *call) text() string {
+	if c.err != nil {
+		return c.err.Error()
+	}
+	return c.detail
+}
+
+// log writes a record of the call: of each one at level debug, of a failure of the server at level warn. Of failures of
+// clients only a few for each second are written, at level info.
+func (c *call) log() {
+	level, message := slog.LevelDebug, "request"
+	switch {
+	case c.failed():
+		level, message = slog.LevelWarn, "a request failed"
+	case c.status >= http.StatusBadRequest:
+		level, message = slog.LevelInfo, "a request was refused"
+	}
+	ctx := context.WithoutCancel(c.r.Context())
+	if !c.s.log.Enabled(ctx, level) {
+		return
+	}
+	var suppressed int
+	if level > slog.LevelDebug {
+		var ok bool
+		if suppressed, ok = c.s.logLimit.allow(time.Now()); !ok {
+			return
+		}
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", c.id), slog.String("method", c.r.Method), slog.String("path", c.r.URL.Path), slog.Int("status", c.status),
+		slog.Duration("duration", time.Since(c.begin)), slog.String("remote", c.r.RemoteAddr),
+	}
+	if text := c.text(); text != "" {
+		attrs = append(attrs, slog.String("err", text))
+	}
+	if suppressed > 0 {
+		attrs = append(attrs, slog.Int("suppressed", suppressed))
+	}
+	c.s.log.LogAttrs(ctx, level, message, attrs...)
+}
+
+// isTimeout reports whether an error comes from the end of a request's context.
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}

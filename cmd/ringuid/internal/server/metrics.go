@@ -1,0 +1,107 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// httpMetrics are the server's own metrics, and the handler of /metrics.
+type httpMetrics struct {
+	handler  http.Handler
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+
+	mu     sync.Mutex
+	routes map[string]*routeMetrics
+}
+
+// routeMetrics are the metrics of one route. They count with as few steps as possible, because every request does.
+type routeMetrics struct {
+	route    string
+	all      *httpMetrics
+	ok       prometheus.Counter // of status 200
+	duration prometheus.Observer
+	count    atomic.Uint64
+	failures atomic.Uint64
+}
+
+// newHTTPMetrics returns the metrics of a server, with those of the collectors.
+func newHTTPMetrics(s *Server, others []prometheus.Collector) (*httpMetrics, error) {
+	m := &httpMetrics{
+		routes: map[string]*routeMetrics{},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ringuid_http_requests_total",
+			Help: "Requests that were answered, by the route's path and the status.",
+		}, []string{"route", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "ringuid_http_request_duration_seconds",
+			Help:    "Time from the beginning of a handler to its end, by the route's path.",
+			Buckets: []float64{.00001, .000025, .0001, .00025, .001, .0025, .01, .025, .1, .25, 1, 2.5, 10},
+		}, []string{"route"}),
+	}
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	registry := prometheus.NewRegistry()
+	for _, c := range append([]prometheus.Collector{
+		m.requests, m.duration, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		gauge("ringuid_http_requests_in_flight", "Requests that are being answered, including this one.", func() float64 { return float64(s.inFlight.Load()) }),
+		gauge("ringuid_http_event_streams", "Streams of events that are open, one for each open page.", func() float64 { return float64(s.streams.Load()) }),
+	}, others...) {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return m, nil
+}
+
+// route returns the metrics of a route.
+func (m *httpMetrics) route(path string) *routeMetrics {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.routes[path]
+	if r == nil {
+		r = &routeMetrics{route: path, all: m, ok: m.requests.WithLabelValues(path, "200"), duration: m.duration.WithLabelValues(path)}
+		m.routes[path] = r
+	}
+	return r
+}
+
+// observe counts a request.
+func (r *routeMetrics) observe(status int, failed bool, d time.Duration) {
+	r.count.Add(1)
+	if failed {
+		r.failures.Add(1)
+	}
+	if status == http.StatusOK {
+		r.ok.Inc()
+	} else {
+		r.all.requests.WithLabelValues(r.route, strconv.Itoa(status)).Inc()
+	}
+	r.duration.Observe(d.Seconds())
+}
+
+// totals returns how many requests were answered, and how many of them were failures of the server.
+func (m *httpMetrics) totals() (requests, failures uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.routes {
+		requests += r.count.Load()
+		failures += r.failures.Load()
+	}
+	return requests, failures
+}
+
+// serveMetrics answers with the metrics in Prometheus' text format.
+func (c *call) serveMetrics() {
+	c.status = http.StatusOK
+	c.s.metrics.handler.ServeHTTP(c.w, c.r)
+}

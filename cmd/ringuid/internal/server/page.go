@@ -1,0 +1,58 @@
+package server
+
+import (
+	"embed"
+	"net/http"
+	"strings"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// contentSecurityPolicy lets the page load only its own files, and connect only to this server.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// page answers with the page for operators. It has no data: its script reads /v1/events.
+func (c *call) page() { c.sendFile("index.html") }
+
+// asset answers with a file of the page.
+func (c *call) asset() {
+	name := c.r.PathValue("name")
+	if name == "index.html" {
+		name = "" // it is at /
+	}
+	c.sendFile(name)
+}
+
+// sendFile answers with a file that is embedded.
+func (c *call) sendFile(name string) {
+	body, err := pageFiles.ReadFile("page/" + name)
+	kind := assetType(name)
+	if err != nil || kind == "" {
+		c.fail(http.StatusNotFound, "the page has no such file", nil)
+		return
+	}
+	h := c.w.Header()
+	h["Content-Security-Policy"] = []string{contentSecurityPolicy}
+	h["Referrer-Policy"] = []string{"no-referrer"}
+	h["Cross-Origin-Opener-Policy"] = []string{"same-origin"}
+	c.send(http.StatusOK, []string{kind}, body)
+}
+
+// assetType returns the content type of a file of the page, or "" if it has no such files.
+func assetType(name string) string {
+	switch {
+	case strings.HasSuffix(name, ".html"):
+		return "text/html; charset=utf-8"
+	case strings.HasSuffix(name, ".js"):
+		return "text/javascript; charset=utf-8"
+	case strings.HasSuffix(name, ".css"):
+		return "text/css; charset=utf-8"
+	case strings.HasSuffix(name, ".svg"):
+		return "image/svg+xml"
+	case strings.HasSuffix(name, ".txt"):
+		return "text/plain; charset=utf-8"
+	}
+	return ""
+}

@@ -1,0 +1,329 @@
+"use strict";
+// The page of "ringuid serve". It reads the events of /v1/events by fetch, because EventSource cannot send a token.
+(() => {
+  const maxSamples = 600;
+  const one = (id) => document.getElementById(id);
+  const cells = {};
+  for (const e of document.querySelectorAll("[data-key]")) cells[e.dataset.key] = e;
+
+  const integer = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+  const pad = (n) => String(n).padStart(2, "0");
+  const date = (t) => `${t.getUTCFullYear()}-${pad(t.getUTCMonth() + 1)}-${pad(t.getUTCDate())}`;
+  const clock = (t) => `${pad(t.getUTCHours())}:${pad(t.getUTCMinutes())}:${pad(t.getUTCSeconds())}`;
+  const rate = (x) => (x < 100_000 ? integer.format(x) : compact.format(x));
+
+  // instant returns a time as text. Date cannot parse years beyond 9999, which are printed as they are.
+  const instant = (text) => {
+    const t = new Date(text);
+    return isNaN(t) ? text : `${date(t)} ${clock(t)} UTC`;
+  };
+
+  // duration returns a number of seconds in words.
+  const duration = (s) => {
+    if (s < 0) return "-" + duration(-s);
+    const units = [["years", 31_557_600], ["days", 86_400], ["h", 3600], ["min", 60]];
+    for (const [name, size] of units) if (s >= 2 * size) return `${(s / size).toFixed(s / size < 10 ? 1 : 0)} ${name}`;
+    return s === 0 || s >= 10 ? `${Math.round(s)} s` : `${s.toFixed(1)} s`;
+  };
+
+  // show sets a figure. value, which tests read, is the figure without rounding.
+  const show = (key, text, value) => {
+    const cell = cells[key];
+    if (!cell) return;
+    if (cell.textContent !== String(text)) cell.textContent = text;
+    if (value !== undefined) cell.dataset.value = value;
+  };
+
+  // Charts.
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const samples = []; // from the server, the oldest first
+  let charts = [];
+
+  const figure = (v) => (v == null ? "–" : v < 100 ? String(Math.round(v * 10) / 10) : integer.format(v));
+  const moment = (t) => (t == null ? "–" : clock(new Date(t * 1000)));
+  const axis = (values) => ({
+    stroke: () => color("dim"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", values, size: 52,
+  });
+  const line = (label, name, fill) => ({
+    label, stroke: () => color(name), width: 2, points: { show: false }, fill: fill ? () => color(name) + "22" : undefined,
+    value: (u, v, i) => figure(v ?? u.data[i].at(-1)), // without a cursor, the last one
+  });
+
+  const newChart = (id, series, range) => {
+    const place = one(id);
+    const u = new uPlot({
+      width: place.clientWidth || 300, height: 210, series: [{ label: "Time", value: (u, t) => moment(t ?? u.data[0].at(-1)) }, ...series],
+      scales: { y: { range } }, legend: { live: true }, cursor: { drag: { x: false, y: false } },
+      axes: [
+        { ...axis((_, ticks) => ticks.map((t) => clock(new Date(t * 1000)).replace(/:00$/, ""))), size: 28, space: 80 },
+        axis((_, ticks) => ticks.map((v) => compact.format(v))),
+      ],
+    }, [[], ...series.map(() => [])], place);
+    new ResizeObserver(() => {
+      const width = place.clientWidth;
+      if (width > 0 && width !== u.width) u.setSize({ width, height: 210 });
+    }).observe(place);
+    return u;
+  };
+
+  let hasUID = true, hasTags = true;
+  const drawCharts = () => {
+    if (charts.length === 0) {
+      const rates = [];
+      if (hasUID) rates.push(line("UIDs", "one", true));
+      if (hasTags) rates.push(line("Numbers", "two"));
+      rates.push(line("Requests", "three"));
+      charts = [{ chart: newChart("chart-rate", rates, (_, low, high) => [0, Math.max(1, (high || 0) * 1.1)]), data: rateData }];
+      if (hasUID) charts.push({ chart: newChart("chart-fill", [line("Fill level", "two", true)], () => [0, 100]), data: fillData });
+    }
+    for (const c of charts) c.chart.setData(c.data());
+  };
+
+  const perSecond = (key, i) => {
+    const seconds = (samples[i].t - samples[i - 1].t) / 1000;
+    const more = samples[i][key] - samples[i - 1][key];
+    return seconds > 0 && more >= 0 ? more / seconds : null; // the counters of tags that were dropped are gone
+  };
+  const rateData = () => {
+    const keys = [...(hasUID ? ["issued"] : []), ...(hasTags ? ["numbers"] : []), "requests"];
+    const at = samples.slice(1).map((s) => s.t / 1000);
+    return [at, ...keys.map((k) => at.map((_, i) => perSecond(k, i + 1)))];
+  };
+  const fillData = () => [samples.map((s) => s.t / 1000), samples.map((s) => s.fill * 100)];
+
+  const addSample = (s) => {
+    if (samples.length > 0 && s.t <= samples[samples.length - 1].t) return;
+    samples.push(s);
+    if (samples.length > maxSamples) samples.shift();
+  };
+
+  // Tables.
+  const fillTable = (id, rows, columns, nothing) => {
+    const body = document.createDocumentFragment();
+    for (const row of rows) {
+      const tr = document.createElement("tr");
+      for (const [text, className] of row) {
+        const td = document.createElement("td");
+        td.textContent = text;
+        if (className) td.className = className;
+        tr.append(td);
+      }
+      body.append(tr);
+    }
+    if (rows.length === 0) {
+      const td = document.createElement("td");
+      td.colSpan = columns;
+      td.className = "empty";
+      td.textContent = nothing;
+      body.append(document.createElement("tr"));
+      body.firstChild.append(td);
+    }
+    one(id).replaceChildren(body);
+  };
+
+  // bits shows fields in proportion to their widths, but so that each label can be read.
+  const bits = (place, layout, contents) => {
+    const fields = [["sign", 1], ["time", layout.time_bits], ["worker", layout.worker_bits], ["sequence", layout.sequence_bits]];
+    place.replaceChildren(...fields.filter(([, width]) => width > 0).map(([name, width]) => {
+      const e = document.createElement("div");
+      e.className = name;
+      e.style.flex = `${width} 1 0`;
+      const small = document.createElement("small");
+      small.textContent = { sign: "0", sequence: "seq" }[name] || name;
+      e.append(small, contents(name, width));
+      return e;
+    }));
+  };
+  const textNode = (text) => document.createTextNode(text);
+  const code = (text) => {
+    const e = document.createElement("code");
+    e.textContent = text;
+    return e;
+  };
+
+  let layout = null, layoutText = "";
+  const showLayout = (l) => {
+    layout = l;
+    if (layoutText === JSON.stringify(l)) return;
+    layoutText = JSON.stringify(l);
+    show("layout", l.text);
+    bits(one("layout-bits"), l, (name, width) => textNode(name === "sign" ? "" : `${width} bits`));
+    const unit = l.unit_nanoseconds / 1e9;
+    show("epoch", instant(l.epoch));
+    show("unit", unit >= 1 ? `${unit} s` : `${unit * 1000} ms`);
+    show("per_unit", integer.format(2 ** l.sequence_bits));
+    show("workers", integer.format(2 ** l.worker_bits));
+  };
+
+  const now = () => Date.now();
+  const showGenerator = (g) => {
+    const st = g.stats;
+    showLayout(g.layout);
+    show("issued", st.issued < 1e9 ? integer.format(st.issued) : compact.format(st.issued), st.issued);
+    show("fill", `${Math.round(st.fill_level * 100)} %`, st.fill_level);
+    one("fill-meter").value = st.fill_level;
+    show("worker_id", String(st.worker_id), st.worker_id);
+    show("lease_since", st.lease_since ? instant(st.lease_since) : "–");
+    const left = (Date.parse(st.lease_until) - now()) / 1000;
+    show("lease_until", !st.lease_bounded ? "it has no end" : `${instant(st.lease_until)} (${left > 0 ? "in " + duration(left) : "ended"})`, st.lease_until || "");
+    show("health_for", g.health.ok ? duration(g.health.for / 1e9) : "–");
+    show("rollovers", integer.format(st.rollovers), st.rollovers);
+    show("lost_leases", integer.format(st.lost_leases), st.lost_leases);
+    show("ahead", duration(st.ahead / 1e9), st.ahead);
+    show("rejected_takes", integer.format(st.rejected_takes), st.rejected_takes);
+    show("failed_paddings", integer.format(st.failed_paddings), st.failed_paddings);
+    show("last_error", g.health.err || st.last_error || "none");
+    const rest = (Date.parse(st.end) - now()) / 1000;
+    show("end", instant(st.end) + (rest > 0 ? ` (in ${duration(rest)})` : ""), st.end);
+  };
+
+  const showState = (s) => {
+    const badge = one("state");
+    const text = s.ready ? "ready" : "not ready";
+    if (badge.textContent !== text) badge.textContent = text; // so that it is announced once
+    badge.className = "badge " + (s.ready ? "good" : "bad");
+    one("about").textContent = [`version ${s.version}`, s.store, `up for ${duration((Date.parse(s.time) - Date.parse(s.started)) / 1000)}`].filter(Boolean).join(" · ");
+    hasUID = Boolean(s.uid);
+    hasTags = s.serves_tags;
+    for (const e of document.querySelectorAll(".of-uid")) e.hidden = !hasUID;
+    for (const e of document.querySelectorAll(".of-tags")) e.hidden = !hasTags;
+    document.querySelector(".of-leases").hidden = !s.has_leases;
+    if (s.uid) showGenerator(s.uid);
+    show("requests", s.http.requests < 1e9 ? integer.format(s.http.requests) : compact.format(s.http.requests), s.http.requests);
+    show("failures", integer.format(s.http.failures), s.http.failures);
+    show("tag_count", s.tag_count > s.tags.length ? `${s.tags.length} of ${integer.format(s.tag_count)}` : "");
+    fillTable("tags", s.tags.map((t) => [
+      [t.tag, "text"], [integer.format(t.taken), "n"], [rate(t.rate), "n"], [integer.format(t.buffered), "n"], [integer.format(t.step), "n"], [integer.format(t.end), "n"], [t.last_error || "none", "text"],
+    ]), 7, "No tag is in memory. A tag appears at its first use.");
+    fillTable("failures", s.failures.map((f) => [
+      [instant(f.time)], [f.path], [String(f.status), "n"], [integer.format(f.count), "n"], [f.text, "text"], [f.request_id],
+    ]), 6, "None.");
+    if (s.has_leases && now() - leasesAt > 15_000) readLeases();
+  };
+
+  const showSample = (s) => {
+    addSample(s);
+    const last = samples.length - 1;
+    if (last > 0) {
+      for (const [key, counter] of [["uid_rate", "issued"], ["number_rate", "numbers"], ["request_rate", "requests"]]) {
+        const v = perSecond(counter, last);
+        if (v !== null) show(key, rate(v), v);
+      }
+    }
+    drawCharts();
+  };
+
+  // Requests.
+  let token = sessionStorage.getItem("ringuid-token") || "";
+  const request = (path, signal) => fetch(path, { headers: token ? { Authorization: "Bearer " + token } : {}, cache: "no-store", signal });
+
+  let leasesAt = 0;
+  const readLeases = async () => {
+    leasesAt = now();
+    const resp = await request("/v1/leases").catch(() => null);
+    if (!resp || !resp.ok) return fillTable("leases", [], 6, "The store does not answer.");
+    const p = await resp.json();
+    show("lease_count", `${integer.format(p.held)} held of ${integer.format(p.slots)}${p.complete ? "" : `, the first ${p.leases.length}`}`, p.held);
+    const storeTime = Date.parse(p.time);
+    fillTable("leases", p.leases.map((l) => {
+      const left = (Date.parse(l.until) - storeTime) / 1000;
+      return [[String(l.worker_id), "n"], [l.held ? (left > 0 ? "held" : "not extended") : "released"], [instant(l.until) + (left > 0 ? ` (in ${duration(left)})` : "")], [l.name], [l.host], [l.process]];
+    }), 6, "No worker ID is held.");
+  };
+
+  one("parse").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const result = one("parse-result");
+    const text = one("parse-id").value.trim();
+    const fail = (why) => {
+      const p = document.createElement("p");
+      p.className = "error";
+      p.textContent = why;
+      result.replaceChildren(p);
+    };
+    const resp = await request("/v1/uid/" + encodeURIComponent(text)).catch(() => null);
+    if (!resp) return fail("The server does not answer.");
+    const p = await resp.json();
+    if (!resp.ok) return fail(p.detail);
+    const all = BigInt(p.id).toString(2).padStart(63, "0").slice(-63);
+    const total = layout.time_bits + layout.worker_bits + layout.sequence_bits;
+    const used = all.slice(63 - total);
+    const parts = { sign: "", time: used.slice(0, layout.time_bits), worker: used.slice(layout.time_bits, layout.time_bits + layout.worker_bits), sequence: used.slice(layout.time_bits + layout.worker_bits) };
+    const picture = document.createElement("div");
+    picture.className = "bits";
+    bits(picture, layout, (name) => code(parts[name]));
+    const facts = document.createElement("dl");
+    facts.className = "facts";
+    for (const [name, value] of [["Time", instant(p.time)], ["Worker ID", integer.format(p.worker_id)], ["Sequence", integer.format(p.sequence)], ["Time units since the epoch", integer.format(p.delta)]]) {
+      const dt = document.createElement("dt"), dd = document.createElement("dd");
+      dt.textContent = name;
+      dd.textContent = value;
+      facts.append(dt, dd);
+    }
+    result.replaceChildren(picture, facts);
+  });
+
+  const handle = (name, data) => {
+    if (name === "history") {
+      samples.length = 0;
+      data.forEach(addSample);
+    } else if (name === "state") {
+      showState(data);
+      showSample(data.sample);
+    }
+  };
+
+  // read reads events until the stream ends. It resolves to the status of the answer.
+  const read = async (signal) => {
+    const resp = await request("/v1/events", signal);
+    if (!resp.ok) return resp.status;
+    one("login").hidden = true;
+    const reader = resp.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let text = ""; ;) {
+      const { value, done } = await reader.read();
+      if (done) return 200;
+      text += value;
+      for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+        const event = {};
+        for (const l of text.slice(0, end).split("\n")) {
+          const colon = l.indexOf(": ");
+          event[l.slice(0, colon)] = l.slice(colon + 2);
+        }
+        try {
+          handle(event.event, JSON.parse(event.data));
+        } catch (e) {
+          console.error(e); // not a reason to connect again
+        }
+      }
+    }
+  };
+
+  let wake = () => {};
+  const run = async () => {
+    for (let pause = 1000; ; pause = Math.min(2 * pause, 15_000)) {
+      const begin = now();
+      const status = await read().catch(() => 0);
+      if (now() - begin > 5000) pause = 1000;
+      const badge = one("state");
+      badge.className = "badge bad";
+      if (status === 401 || status === 403) {
+        badge.textContent = "locked";
+        one("login").hidden = false;
+        one("login-error").textContent = token ? (status === 401 ? "The server does not know this token." : "This token may not observe.") : "";
+        await new Promise((resolve) => { wake = resolve; });
+        continue;
+      }
+      badge.textContent = "not connected";
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  };
+  one("login").addEventListener("submit", (event) => {
+    event.preventDefault();
+    token = one("token").value;
+    sessionStorage.setItem("ringuid-token", token);
+    wake();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((c) => c.chart.redraw()));
+  run();
+})();

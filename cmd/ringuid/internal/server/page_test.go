@@ -1,0 +1,403 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A browser is a headless Chromium with one page.
+type browser struct {
+	context.Context
+	t *testing.T
+
+	mu     sync.Mutex
+	errors []string // of the console: exceptions, and violations of the Content-Security-Policy
+}
+
+// newBrowser starts Chromium, with a profile of its own.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		testreq.Missing(t, "Chromium is not installed")
+	}
+	opts := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(time.Minute),
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	allocator, cancel := chromedp.NewExecAllocator(ctx, opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		chromedp.Cancel(ctx)
+		cancel()
+	})
+	b := &browser{Context: ctx, t: t}
+	chromedp.ListenTarget(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *cdpruntime.EventExceptionThrown:
+			b.errors = append(b.errors, e.ExceptionDetails.Error())
+		case *cdpruntime.EventConsoleAPICalled:
+			if e.Type == cdpruntime.APITypeError && len(e.Args) > 0 {
+				b.errors = append(b.errors, e.Args[0].Description)
+			}
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError && !strings.Contains(e.Entry.Text, "401") {
+				b.errors = append(b.errors, e.Entry.Text)
+			}
+		}
+	})
+	b.run(log.Enable(), cdpruntime.Enable())
+	return b
+}
+
+func (b *browser) run(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		b.t.Fatalf("%v; the console has %q", err, b.console())
+	}
+}
+
+func (b *browser) console() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.errors...)
+}
+
+// waitFor waits until a JavaScript expression is true.
+func (b *browser) waitFor(expression string) {
+	b.t.Helper()
+	var ok bool
+	err := chromedp.Run(b, chromedp.Poll("Boolean("+expression+")", &ok, chromedp.WithPollingTimeout(30*time.Second), chromedp.WithPollingInterval(50*time.Millisecond)))
+	if err != nil {
+		b.t.Fatalf("not true: %s: %v; the console has %q", expression, err, b.console())
+	}
+}
+
+// eval returns the value of a JavaScript expression.
+func eval[T any](b *browser, expression string) (v T) {
+	b.t.Helper()
+	b.run(chromedp.Evaluate(expression, &v))
+	return v
+}
+
+// metric returns the value of a metric without labels, or with any, as /metrics has it.
+func metric(t *testing.T, text, name string) float64 {
+	t.Helper()
+	sum, found := 0.0, false
+	for _, m := range regexp.MustCompile(`(?m)^`+name+`(?:\{[^}]*\})? (\S+)$`).FindAllStringSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, found = sum+v, true
+	}
+	if !found {
+		t.Fatalf("there is no metric %s in\n%s", name, text)
+	}
+	return sum
+}
+
+// pagePool is a pool for the page.
+func pagePool() *poolOf {
+	now := time.Now()
+	p := &poolOf{state: workerassign.PoolState{Now: now, Pool: workerassign.Pool{Slots: 12}}}
+	for i := range int64(12) {
+		slot := workerassign.Slot{WorkerID: i + 1, From: now.Add(-time.Hour), Until: now.Add(time.Duration(10+i) * time.Second),
+			Holder: workerassign.Holder{Name: fmt.Sprintf("orders-%d", i), Host: fmt.Sprintf("node-%c", 'a'+i%3), Process: fmt.Sprint(4000 + i)}}
+		if i < 9 {
+			slot.Token = "held"
+		} else {
+			slot.Until = now.Add(-time.Duration(i) * time.Minute)
+		}
+		p.state.Slots = append(p.state.Slots, slot)
+	}
+	return p
+}
+
+// The page shows the figures of /metrics, takes a UID apart, has no error and no violation of its policy, and can be used by
+// keyboard. With RINGUID_SCREENSHOTS, it is photographed at three sizes, light and dark.
+func TestPage(t *testing.T) {
+	g, tags := newGenerator(t), newSequences(t)
+	failing := &fakeGenerator{Generator: g}
+	failing.next = func(ctx context.Context) (uid.ID, error) { return g.NextContext(ctx) }
+	s := start(t, testConfig(), Options{UIDs: failing, Sequences: tags, Pool: pagePool(), Store: "mysql://service@db1:3306/ids", Version: "v1.0.0", Collectors: testCollectors(g)})
+	stop := s.traffic(failing)
+	defer stop()
+	b := newBrowser(t)
+	b.run(emulation.SetDeviceMetricsOverride(1440, 1000, 1, false), chromedp.Navigate(s.url+"/"))
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 2`)
+	if directory := os.Getenv("RINGUID_SCREENSHOTS"); directory != "" {
+		b.photograph(directory)
+	}
+	stop()
+
+	// When nothing is requested any more, all sources have the same figures.
+	want := map[string]float64{}
+	for key, name := range map[string]string{
+		"issued": "ringuid_uid_issued_total", "worker_id": "ringuid_uid_worker_id", "rollovers": "ringuid_uid_rollovers_total", "lost_leases": "ringuid_uid_lost_leases_total",
+		"fill": "ringuid_uid_fill_ratio", "rejected_takes": "ringuid_uid_rejected_takes_total", "failed_paddings": "ringuid_uid_failed_paddings_total",
+	} {
+		want[key] = metric(t, s.get("/metrics").body, name)
+	}
+	for key, value := range want {
+		b.waitFor(fmt.Sprintf(`Number(document.querySelector("[data-key=%s]").dataset.value) === %v`, key, value))
+	}
+	failures := eval[float64](b, `Number(document.querySelector("[data-key=failures]").dataset.value)`)
+	inMetrics := 0.0
+	for _, m := range regexp.MustCompile(`ringuid_http_requests_total\{code="5..",[^}]*\} (\S+)`).FindAllStringSubmatch(s.get("/metrics").body, -1) {
+		v, _ := strconv.ParseFloat(m[1], 64)
+		inMetrics += v
+	}
+	if failures != inMetrics || failures == 0 {
+		t.Errorf("the page has %v failures, and /metrics %v", failures, inMetrics)
+	}
+	if rows := eval[int](b, `document.querySelectorAll("#leases tr").length`); rows != 12 {
+		t.Errorf("%d leases", rows)
+	}
+	if text := eval[string](b, `document.querySelector("#failures td:nth-child(5)").textContent`); !strings.Contains(text, "connection refused") {
+		t.Errorf("the last failure is %q", text)
+	}
+	if first := eval[string](b, `document.querySelector("#tags td").textContent`); first != "orders" {
+		t.Errorf("the first tag is %q", first)
+	}
+
+	// By keyboard: to the field by Tab, a UID, Enter.
+	id, err := g.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached := false
+	for range 20 {
+		b.run(chromedp.KeyEvent(kb.Tab))
+		if reached = eval[string](b, `document.activeElement.id`) == "parse-id"; reached {
+			break
+		}
+	}
+	if !reached {
+		t.Fatal("Tab does not reach the field for a UID")
+	}
+	b.run(chromedp.KeyEvent(id.String() + kb.Enter))
+	b.waitFor(`document.querySelector("#parse-result dd")`)
+	p := g.Parse(id)
+	text := eval[string](b, `document.querySelector("#parse-result").textContent`)
+	for _, want := range []string{p.Time.Format("2006-01-02 15:04:05 UTC"), fmt.Sprintf("%028b", p.Delta), fmt.Sprintf("%022b", p.WorkerID), fmt.Sprintf("%013b", p.Sequence)} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the parts are %q, without %q", text, want)
+		}
+	}
+	b.run(chromedp.SetValue("#parse-id", "12x", chromedp.ByQuery), chromedp.SendKeys("#parse-id", kb.Enter, chromedp.ByQuery))
+	b.waitFor(`document.querySelector("#parse-result .error")`)
+	b.mu.Lock()
+	b.errors = nil // the browser logs the status 400 of the wrong UID
+	b.mu.Unlock()
+
+	// No part of the page is wider than a phone, and nothing comes from elsewhere.
+	b.run(emulation.SetDeviceMetricsOverride(360, 740, 1, true))
+	b.waitFor(`document.documentElement.scrollWidth <= 360`)
+	if outside := eval[[]string](b, `performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith(location.origin))`); len(outside) > 0 {
+		t.Errorf("loaded from elsewhere: %q", outside)
+	}
+	if unnamed := eval[int](b, `[...document.querySelectorAll("input,button,meter,[role=img]")].filter(e => !(e.labels?.length || e.textContent.trim() || e.ariaLabel)).length`); unnamed > 0 {
+		t.Errorf("%d controls have no name", unnamed)
+	}
+	if console := b.console(); len(console) > 0 {
+		t.Errorf("the console has %q", console)
+	}
+}
+
+// traffic requests UIDs and numbers, and a few that fail, until the function that it returns is called.
+func (s *testServer) traffic(g *fakeGenerator) (stop func()) {
+	real, ctx := g.next, context.Background()
+	for i := range 3 {
+		g.next = func(context.Context) (uid.ID, error) {
+			return 0, fmt.Errorf("%w: dial tcp 10.0.0.%d:3306: connect: connection refused", uid.ErrLease, 7+i/2)
+		}
+		s.get("/v1/uid")
+	}
+	g.next = real
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for i, path := range []string{"/v1/uid?n=20", "/v1/segment/orders?n=3", "/v1/segment/invoices"} {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				s.get(path)
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Duration(5*(i+1)+n%7) * time.Millisecond):
+				}
+			}
+		})
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// photograph writes pictures of the page.
+func (b *browser) photograph(directory string) {
+	b.t.Helper()
+	seconds, _ := strconv.Atoi(os.Getenv("RINGUID_SCREENSHOTS_AFTER"))
+	time.Sleep(time.Duration(seconds) * time.Second) // so that the charts show something
+	b.run(chromedp.SetValue("#parse-id", "962392666547429376", chromedp.ByQuery), chromedp.SendKeys("#parse-id", kb.Enter, chromedp.ByQuery))
+	b.waitFor(`document.querySelector("#parse-result dd")`)
+	for _, size := range [][2]int64{{390, 844}, {820, 1180}, {1440, 1000}} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+				emulation.SetDeviceMetricsOverride(size[0], size[1], 1, size[0] < 800))
+			time.Sleep(1500 * time.Millisecond) // for the next event, which draws the charts again
+			var picture []byte
+			b.run(chromedp.FullScreenshot(&picture, 100))
+			path := filepath.Join(directory, fmt.Sprintf("%d-%s.png", size[0], scheme))
+			if err := os.WriteFile(path, picture, 0o600); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+	b.run(emulation.SetEmulatedMedia(), emulation.SetDeviceMetricsOverride(1440, 1000, 1, false), chromedp.Reload())
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 2`)
+}
+
+// The page of a server with tokens asks for one that may observe, says why one does not work, and keeps it only in the tab.
+func TestPageToken(t *testing.T) {
+	cfg, bearer := testTokens()
+	s := start(t, cfg, Options{})
+	b := newBrowser(t)
+	b.run(chromedp.Navigate(s.url + "/"))
+	b.waitFor(`!document.getElementById("login").hidden && document.getElementById("state").textContent == "locked"`)
+	b.run(chromedp.SendKeys("#token", "wrong"+kb.Enter, chromedp.ByQuery))
+	b.waitFor(`document.getElementById("login-error").textContent.includes("does not know")`)
+	b.run(chromedp.SetValue("#token", bearer("observe")[7:], chromedp.ByQuery), chromedp.SendKeys("#token", kb.Enter, chromedp.ByQuery))
+	b.waitFor(`document.getElementById("login").hidden && document.getElementById("state").textContent == "ready"`)
+	if console := b.console(); len(console) > 0 {
+		t.Errorf("the console has %q", console)
+	}
+	if kept := eval[int](b, `localStorage.length + document.cookie.length`); kept != 0 {
+		t.Error("the token is kept beyond the tab")
+	}
+}
+
+// The policy of the page forbids everything from elsewhere and all inline code, and no file of the page needs more.
+func TestPagePolicy(t *testing.T) {
+	s := start(t, testConfig(), Options{})
+	a := s.get("/")
+	policy := a.header.Get("Content-Security-Policy")
+	for _, want := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy %q has no %q", policy, want)
+		}
+	}
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		t.Errorf("the policy is %q", policy)
+	}
+	entries, err := pageFiles.ReadDir("page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == "index.html" {
+			continue
+		}
+		if got := s.get("/assets/" + e.Name()); got.status != 200 || got.header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %d", e.Name(), got.status)
+		}
+	}
+	if regexp.MustCompile(`(?i)<script(>| [^>]*>[^<])|style=|\bon[a-z]+=|https?://`).MatchString(a.body) {
+		t.Error("the page has code, styles or addresses in its text")
+	}
+}
+
+// The stream of events begins with the history, and has a state each second.
+func TestEvents(t *testing.T) {
+	s := start(t, testConfig(), Options{})
+	eventually(t, "a sample taken", func() bool { all, _ := s.history.all(); return len(all) > 0 })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	in, out := io.Pipe()
+	go func() {
+		cmd := client(t)
+		resp, err := cmd.Get(s.url + "/v1/events")
+		if err != nil {
+			out.CloseWithError(err)
+			return
+		}
+		defer resp.Body.Close()
+		context.AfterFunc(ctx, func() { resp.Body.Close() })
+		_, err = io.Copy(out, resp.Body)
+		out.CloseWithError(err)
+	}()
+	read := func(event string, into any) {
+		t.Helper()
+		var text []byte
+		for b := make([]byte, 1); !strings.HasSuffix(string(text), "\n\n"); {
+			if _, err := in.Read(b); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			text = append(text, b[0])
+		}
+		data, ok := strings.CutPrefix(string(text), "event: "+event+"\ndata: ")
+		if err := json.Unmarshal([]byte(data), into); !ok || err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	var history []sample
+	read("history", &history)
+	if len(history) < 1 {
+		t.Errorf("%d samples", len(history))
+	}
+	for range 2 {
+		var state struct {
+			Sample sample
+			Ready  bool
+		}
+		read("state", &state)
+		if !state.Ready || state.Sample.Time < history[0].Time || state.Sample.Fill == 0 {
+			t.Errorf("%+v", state)
+		}
+	}
+}
+
+// A history has the last samples only.
+func TestHistory(t *testing.T) {
+	h := newHistory()
+	for i := range int64(maxSamples + 5) {
+		h.add(sample{Time: i})
+	}
+	all, _ := h.all()
+	if len(all) != maxSamples || all[0].Time != 5 || all[maxSamples-1].Time != maxSamples+4 {
+		t.Errorf("%d samples from %d to %d", len(all), all[0].Time, all[len(all)-1].Time)
+	}
+}

@@ -1,0 +1,299 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/cli"
+	"github.com/ringuid/ringuid/internal/freeport"
+	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/segment"
+)
+
+// asServer, where it is set, makes the test binary run the command ringuid instead of the tests.
+const asServer = "RINGUID_TEST_AS_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+	}
+	os.Exit(m.Run())
+}
+
+// A process is a running "ringuid serve".
+type process struct {
+	*exec.Cmd
+	t      testing.TB
+	addr   string
+	exited chan struct{}
+
+	mu  sync.Mutex
+	log strings.Builder
+}
+
+var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
+
+// startProcess starts a server process and waits until it listens.
+func startProcess(t testing.TB, args ...string) *process {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows cannot send a signal to one process")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // it is killed if it does not end
+	t.Cleanup(cancel)
+	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], append([]string{"serve"}, args...)...), t: t, exited: make(chan struct{})}
+	p.Env = append(os.Environ(), asServer+"=1")
+	stderr, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	go func() {
+		defer close(p.exited)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			p.mu.Lock()
+			p.log.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+				address <- m[1]
+			}
+		}
+		p.Wait()
+	}()
+	t.Cleanup(func() {
+		p.Process.Kill()
+		<-p.exited
+		if t.Failed() {
+			t.Logf("the server wrote:\n%s", p.text())
+		}
+	})
+	select {
+	case p.addr = <-address:
+	case <-p.exited:
+		t.Fatalf("the server has ended:\n%s", p.text())
+	}
+	return p
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// stop sends SIGTERM, and waits until the process has ended with status 0.
+func (p *process) stop() {
+	p.t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	<-p.exited
+	if code := p.ProcessState.ExitCode(); code != 0 {
+		p.t.Errorf("the server ended with status %d:\n%s", code, p.text())
+	}
+}
+
+// newTagFile creates tags in the file that belongs to a worker file.
+func newTagFile(t testing.TB, workerFile string, tags ...string) {
+	t.Helper()
+	source := segment.NewFile(workerFile + ".tags")
+	for _, tag := range tags {
+		if err := source.CreateTag(t.Context(), tag, segment.TagConfig{Step: 1000}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A loadClient sends requests one after the other on a connection that it keeps, without trying again.
+type loadClient struct {
+	addr string
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// errRefused is the error of a connection that was not accepted.
+var errRefused = errors.New("refused")
+
+// list requests a list of numbers. An error other than errRefused is a request that failed although its connection was
+// accepted.
+func (c *loadClient) list(path string) ([]int64, error) {
+	fresh := c.conn == nil
+	if fresh {
+		conn, err := net.Dial("tcp", c.addr)
+		if err != nil {
+			return nil, errRefused
+		}
+		c.conn, c.in = conn, bufio.NewReader(conn)
+	}
+	drop := func(err error) ([]int64, error) {
+		c.conn.Close()
+		c.conn = nil
+		return nil, err
+	}
+	c.conn.SetDeadline(time.Now().Add(time.Minute))
+	_, werr := io.WriteString(c.conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if _, err := c.in.Peek(1); err != nil {
+		if fresh && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(werr, syscall.EPIPE)) {
+			// The kernel had completed the connection, and the listener was closed before the server accepted it. That no
+			// request of an accepted connection is among these is checked by the server's own count.
+			return drop(errRefused)
+		}
+		return drop(fmt.Errorf("no answer on a connection in use: %w", err))
+	}
+	resp, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return drop(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return drop(fmt.Errorf("a part of an answer: %w", err))
+	}
+	if resp.Close {
+		drop(nil)
+	}
+	var out struct{ IDs []int64 }
+	if err := json.Unmarshal(body, &out); err != nil || resp.StatusCode != 200 || len(out.IDs) == 0 {
+		return nil, fmt.Errorf("%s: %s: %v", resp.Status, body, err)
+	}
+	return out.IDs, nil
+}
+
+var finished = regexp.MustCompile(`all requests are finished" requests=(\d+) failures=(\d+)`)
+
+// SIGTERM under load: no request that was accepted fails, and no number comes twice, although the server is started again
+// on the same store several times.
+func TestRestartsUnderLoad(t *testing.T) {
+	rounds, pause := 3, 150*time.Millisecond
+	if os.Getenv("RINGUID_FULL") != "" {
+		rounds, pause = 30, time.Second
+	}
+	for _, assign := range []string{"disposable", "recycled"} {
+		t.Run(assign, func(t *testing.T) {
+			port, err := freeport.One()
+			if err != nil {
+				t.Fatal(err)
+			}
+			addr := "127.0.0.1:" + strconv.Itoa(port)
+			file := filepath.Join(t.TempDir(), "workers")
+			newTagFile(t, file, "orders")
+			args := []string{"--store", "file:" + file + "?assign=" + assign, "--tag-store", file, "--listen", addr, "--drain", "100ms"}
+			var uids, numbers uniq.Set
+			var answered, refused atomic.Int64
+			stop := make(chan struct{})
+			var clients sync.WaitGroup
+			for i := range 8 {
+				clients.Go(func() {
+					path, seen := "/v1/uid?n=50&as=number", uids.Writer()
+					if i%2 == 1 {
+						path, seen = "/v1/segment/orders?n=50&as=number", numbers.Writer()
+					}
+					c := &loadClient{addr: addr}
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						ids, err := c.list(path)
+						if errors.Is(err, errRefused) {
+							refused.Add(1)
+							time.Sleep(5 * time.Millisecond) // no server listens
+							continue
+						}
+						if err != nil {
+							t.Errorf("a request failed: %v", err)
+							return
+						}
+						answered.Add(1)
+						for _, id := range ids {
+							if !seen.Add(id) {
+								t.Errorf("%d came twice", id)
+								return
+							}
+						}
+					}
+				})
+			}
+			var sum int64
+			for range rounds {
+				p := startProcess(t, args...)
+				before := answered.Load()
+				for begin := time.Now(); answered.Load() < before+200 && time.Since(begin) < time.Minute; {
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(pause)
+				p.stop()
+				m := finished.FindStringSubmatch(p.text())
+				if m == nil || m[2] != "0" {
+					t.Fatalf("the server wrote:\n%s", p.text())
+				}
+				n, _ := strconv.ParseInt(m[1], 10, 64)
+				sum += n
+			}
+			close(stop)
+			clients.Wait()
+			if sum != answered.Load() {
+				t.Errorf("the servers have answered %d requests, and the clients have received %d answers", sum, answered.Load())
+			}
+			if answered.Load() < int64(rounds)*200 {
+				t.Errorf("only %d requests", answered.Load())
+			}
+			t.Logf("%d requests over %d processes, %d UIDs, %d numbers; %d connections were refused", answered.Load(), rounds, uids.Len(), numbers.Len(), refused.Load())
+		})
+	}
+}
+
+// The command refuses a wrong configuration with all its faults and status 2, before it uses a worker ID.
+func TestWrongConfiguration(t *testing.T) {
+	var out strings.Builder
+	file := filepath.Join(t.TempDir(), "workers")
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"RINGUID_MAX_BATCH": "0"}[name]
+		return v, ok
+	}
+	status := cli.Run(t.Context(), []string{"serve", "--store", file, "--drain=x", "--listen=y"}, nil, io.Discard, &out, env)
+	for _, want := range []string{`RINGUID_MAX_BATCH is 0; must be 1 to 100000`, `--drain is "x"`, `--listen is "y"`} {
+		if !strings.Contains(out.String(), want) || status != 2 {
+			t.Errorf("status %d, %s; want %q", status, out.String(), want)
+		}
+	}
+	out.Reset()
+	if status := cli.Run(t.Context(), []string{"serve"}, nil, io.Discard, &out, func(string) (string, bool) { return "", false }); status != 2 || !strings.Contains(out.String(), "nothing to serve") {
+		t.Errorf("status %d: %s", status, out.String())
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out.Reset()
+	if status := cli.Run(t.Context(), []string{"serve", "--store", file, "--listen", l.Addr().String()}, nil, io.Discard, &out, env0); status != 1 || !strings.Contains(out.String(), "cannot listen on") {
+		t.Errorf("a port in use: status %d: %s", status, out.String())
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the store was used: %v", err)
+	}
+}
+
+func env0(string) (string, bool) { return "", false }

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A permission is what a request requires of its token.
+type permission int
+
+const (
+	open       permission = iota // no token
+	takeUIDs                     // a token for UIDs
+	takeTag                      // a token for the tag of the request
+	observe                      // a token for statistics, metrics and events
+	anyTokenOK                   // any token
+)
+
+// A route is a method and a path that the server answers.
+type route struct {
+	method  string
+	path    string // a pattern of http.ServeMux
+	needs   permission
+	tag     string // the name of the path's wildcard that is a tag, if needs is takeTag
+	body    bool   // whether requests have a body
+	free    bool   // does not count as one of the concurrent requests, so that probes and metrics work under overload
+	handler func(*call)
+	metrics *routeMetrics
+}
+
+// newRoutes returns the routes of what the server serves.
+func (s *Server) newRoutes() []route {
+	routes := []route{
+		{method: "GET", path: "/healthz", free: true, handler: (*call).healthz},
+		{method: "GET", path: "/readyz", free: true, handler: (*call).readyz},
+		{method: "GET", path: "/metrics", free: true, needs: observe, handler: (*call).serveMetrics},
+		{method: "GET", path: "/v1/stats", free: true, needs: observe, handler: (*call).stats},
+		{method: "GET", path: "/v1/leases", needs: observe, handler: (*call).leases},
+		{method: "GET", path: "/v1/events", free: true, needs: observe, handler: (*call).events},
+		{method: "GET", path: "/openapi.json", handler: (*call).openAPI},
+		{method: "GET", path: "/{$}", handler: (*call).page},
+		{method: "GET", path: "/assets/{name}", handler: (*call).asset},
+	}
+	if s.opts.UIDs != nil {
+		routes = append(routes,
+			route{method: "GET", path: "/v1/uid", needs: takeUIDs, handler: (*call).takeUIDs},
+			route{method: "GET", path: "/v1/uid/{id}", needs: anyTokenOK, handler: (*call).parseUID},
+			route{method: "POST", path: "/v1/parse", needs: anyTokenOK, body: true, handler: (*call).parseUIDs},
+			route{method: "GET", path: "/api/snowflake/get/{key}", needs: takeUIDs, handler: (*call).leafSnowflake},
+		)
+	}
+	if s.opts.Sequences != nil {
+		routes = append(routes,
+			route{method: "GET", path: "/v1/segment/{tag}", needs: takeTag, tag: "tag", handler: (*call).takeNumbers},
+			route{method: "GET", path: "/api/segment/get/{key}", needs: takeTag, tag: "key", handler: (*call).leafSegment},
+		)
+	}
+	for i := range routes {
+		routes[i].metrics = s.metrics.route(routes[i].path)
+	}
+	return routes
+}
+
+// newMux returns the handler that finds the route of a request.
+func (s *Server) newMux() http.Handler {
+	mux := http.NewServeMux()
+	allowed := map[string][]string{}
+	for i := range s.routes {
+		r := &s.routes[i]
+		mux.Handle(r.method+" "+r.path, s.answer(r))
+		allowed[r.path] = append(allowed[r.path], r.method)
+		if r.method == http.MethodGet {
+			allowed[r.path] = append(allowed[r.path], http.MethodHead)
+		}
+	}
+	other := s.metrics.route("other")
+	for path, methods := range allowed {
+		slices.Sort(methods)
+		list := strings.Join(methods, ", ")
+		mux.Handle(path, s.answer(&route{path: path, metrics: other, handler: func(c *call) {
+			c.w.Header().Set("Allow", list)
+			c.fail(http.StatusMethodNotAllowed, "the method must be "+strings.ReplaceAll(list, ", ", " or "), nil)
+		}}))
+	}
+	mux.Handle("/", s.answer(&route{path: "/", metrics: other, handler: func(c *call) {
+		c.fail(http.StatusNotFound, "there is no such path; /openapi.json lists all", nil)
+	}}))
+	return mux
+}

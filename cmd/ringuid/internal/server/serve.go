@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Listen returns a listener on the address of a configuration.
+func Listen(ctx context.Context, cfg Config) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("server: cannot listen on %s: %w; set listen to another address", cfg.Listen, err)
+	}
+	return l, nil
+}
+
+// Serve answers the requests of a listener until ctx ends. Then /readyz answers 503, and for the time Config.Drain
+// requests are served on connections that end with their answer. After that no connection is accepted, the requests
+// that have begun are finished, for at most Config.ShutdownTimeout, and Serve returns nil. It closes the listener. A
+// Server serves once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: s.cfg.HeaderTimeout,
+		ReadTimeout:       s.cfg.ReadTimeout,
+		WriteTimeout:      s.cfg.WriteTimeout,
+		IdleTimeout:       s.cfg.IdleTimeout,
+		MaxHeaderBytes:    s.cfg.MaxHeader,
+		ErrorLog:          log.New(errorLog{s}, "", 0),
+	}
+	l = netutil.LimitListener(l, s.cfg.MaxConnections)
+	serve := server.Serve
+	if s.cfg.TLSCert != "" {
+		cert, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)
+		if err != nil {
+			return errors.Join(fmt.Errorf("server: TLS: %w", err), l.Close())
+		}
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+
+	background, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.takeSamples(background) })
+	defer func() {
+		stop()
+		wg.Wait()
+	}()
+	failed := make(chan error, 1)
+	wg.Go(func() { failed <- serve(l) })
+
+	select {
+	case err := <-failed:
+		close(s.stopped)
+		return fmt.Errorf("server: %w", errors.Join(err, server.Close()))
+	case <-ctx.Done():
+	}
+	return s.shutdown(server)
+}
+
+// shutdown ends a server without failing a request that it has accepted.
+func (s *Server) shutdown(server *http.Server) error {
+	s.log.Info("shutting down", "drain", s.cfg.Drain)
+	s.draining.Store(true)
+	time.Sleep(s.cfg.Drain)
+	close(s.stopped) // ends the streams of events
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		left := s.inFlight.Load()
+		return fmt.Errorf("server: %d requests did not end within %v: %w", left, s.cfg.ShutdownTimeout, errors.Join(err, server.Close()))
+	}
+	requests, failures := s.metrics.totals()
+	s.log.Info("all requests are finished", "requests", requests, "failures", failures)
+	return nil
+}
+
+// An errorLog is the writer of the log of net/http, which reports connections that fail.
+type errorLog struct{ s *Server }
+
+// Write implements io.Writer.
+func (e errorLog) Write(p []byte) (int, error) {
+	if suppressed, ok := e.s.logLimit.allow(time.Now()); ok {
+		e.s.log.Warn("a connection failed", "err", strings.TrimSpace(string(p)), "suppressed", suppressed)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// A Generator generates the UIDs that a Server hands out. *uid.Cached and *uid.Default are Generators.
+type Generator interface {
+	uid.Generator
+
+	// NextNContext is like NextN, but waits no longer than until ctx ends.
+	NextNContext(ctx context.Context, dst []uid.ID) (int, error)
+}
+
+// Sequences are the numbers of tags that a Server hands out. *segment.Tags are Sequences.
+type Sequences interface {
+	// NextContext returns the next number of a tag, at least 1.
+	NextContext(ctx context.Context, tag string) (int64, error)
+
+	// Claim returns up to n numbers of a tag, at least one.
+	Claim(ctx context.Context, tag string, n int64) (segment.Range, error)
+
+	// Stats returns the statistics of the tags in memory.
+	Stats() iter.Seq[segment.Stats]
+
+	// Health returns the tags in memory, with their health.
+	Health() iter.Seq2[string, segment.Health]
+}
+
+// A Pool reports who holds which worker ID. *workerassign.Recycled is a Pool.
+type Pool interface {
+	State(ctx context.Context) (workerassign.PoolState, error)
+}
+
+// Options are what a Server serves.
+type Options struct {
+	UIDs       Generator              // nil: no UIDs
+	Sequences  Sequences              // nil: no numbers of tags
+	Pool       Pool                   // nil: no list of leases
+	Store      string                 // the store's address without passwords, for the page
+	Version    string                 // the program's, for the page
+	Collectors []prometheus.Collector // for /metrics, besides the server's own
+	Logger     *slog.Logger           // nil: slog.Default()
+}
+
+// A Server answers requests for UIDs and numbers. It is an http.Handler, which is safe for concurrent use. It does
+// not own its generator and its sequences: the caller closes them after Serve has returned.
+type Server struct {
+	cfg     Config
+	opts    Options
+	log     *slog.Logger
+	handler http.Handler
+	routes  []route
+	auth    authorizer
+	hosts   hostCheck
+	values  headerValues
+	metrics *httpMetrics
+	started time.Time
+
+	requestIDs requestIDs
+	inFlight   atomic.Int64
+	draining   atomic.Bool
+	batches    batchPool
+	failures   failureLog
+	logLimit   logLimiter
+	leases     leaseCache
+	history    *history
+	streams    atomic.Int64
+	stopped    chan struct{} // closed when the server no longer accepts requests
+}
+
+// ErrOption is wrapped by the errors of New for invalid options.
+var ErrOption = errors.New("server: invalid option")
+
+// New returns a Server. The error wraps ErrOption if there is nothing to serve, or joins all faults of cfg.
+func New(cfg Config, opts Options) (*Server, error) {
+	if opts.UIDs == nil && opts.Sequences == nil {
+		return nil, fmt.Errorf("%w: there is neither a generator nor a source of tags; set at least one", ErrOption)
+	}
+	cfg, err := cfg.Validate()
+	if err != nil {
+		return nil, err
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	s := &Server{cfg: cfg, opts: opts, log: opts.Logger, values: newHeaderValues(), started: time.Now()}
+	s.auth = newAuthorizer(cfg.Tokens)
+	s.hosts = newHostCheck(cfg.Listen, cfg.Hosts)
+	s.requestIDs = newRequestIDs()
+	s.history = newHistory()
+	s.leases = newLeaseCache()
+	s.stopped = make(chan struct{})
+	if s.metrics, err = newHTTPMetrics(s, opts.Collectors); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	s.routes = s.newRoutes()
+	s.handler = s.newMux()
+	return s, nil
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/ringuid/ringuid/uid"
+)
+
+// A selection is how many numbers a request asks for, and how.
+type selection struct {
+	n        int // 0: one, not in a list
+	asNumber bool
+}
+
+// selection reads the parameters n and as. ok is false if the call was answered, because one is wrong.
+func (c *call) selection() (sel selection, ok bool) {
+	if c.r.URL.RawQuery == "" {
+		return selection{}, true
+	}
+	query, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		c.fail(http.StatusBadRequest, "the query of the URL is malformed", nil)
+		return selection{}, false
+	}
+	for name := range query {
+		if name != "n" && name != "as" {
+			c.fail(http.StatusBadRequest, fmt.Sprintf("there is no parameter %.40q; the parameters are n and as", name), nil)
+			return selection{}, false
+		}
+	}
+	as, ok := c.param(query, "as")
+	if !ok {
+		return selection{}, false
+	}
+	switch as {
+	case "", "string":
+	case "number":
+		sel.asNumber = true
+	default:
+		c.fail(http.StatusBadRequest, fmt.Sprintf("the parameter as is %.40q; must be string or number", as), nil)
+		return selection{}, false
+	}
+	text, ok := c.param(query, "n")
+	if !ok || len(query["n"]) == 0 {
+		return sel, ok
+	}
+	// Without the sign, the spaces and the leading zeros that Atoi accepts.
+	sel.n, err = strconv.Atoi(text)
+	if err != nil || sel.n < 1 || sel.n > c.s.cfg.MaxBatch || strconv.Itoa(sel.n) != text {
+		c.fail(http.StatusBadRequest, fmt.Sprintf("the parameter n is %.40q; must be 1 to %d", text, c.s.cfg.MaxBatch), nil)
+		return selection{}, false
+	}
+	return sel, true
+}
+
+// takeUIDs answers with one UID, or with a list.
+func (c *call) takeUIDs() {
+	sel, ok := c.selection()
+	if !ok {
+		return
+	}
+	b := c.s.batches.get()
+	defer c.s.batches.put(b)
+	if sel.n == 0 {
+		id, err := c.takeUID()
+		if err != nil {
+			c.failUID(err)
+			return
+		}
+		b.out = append(b.out, `{"id":`...)
+		b.out = appendNumber(b.out, int64(id), sel.asNumber)
+		b.out = append(b.out, "}\n"...)
+		c.send(http.StatusOK, c.s.values.json, b.out)
+		return
+	}
+	b.ids = slices.Grow(b.ids, sel.n)[:sel.n]
+	// If only some are generated, those are lost: a gap, which is always allowed.
+	n, err := c.s.opts.UIDs.NextNContext(&c.limit, b.ids)
+	if err == nil && n == len(b.ids) && slices.Min(b.ids) <= 0 {
+		err = errNotPositive
+	}
+	if err != nil {
+		c.failUID(err)
+		return
+	}
+	b.out = append(b.out, `{"ids":[`...)
+	b.out = appendList(b.out, b.ids, sel.asNumber)
+	b.out = append(b.out, "]}\n"...)
+	c.send(http.StatusOK, c.s.values.json, b.out)
+}
+
+// errNotPositive is the error of a number that no generator returns. It is never handed out: a client could store it as an
+// ID that is not set.
+var errNotPositive = errors.New("server: bug: the generator has returned a number that is not positive")
+
+// takeUID returns one UID.
+func (c *call) takeUID() (uid.ID, error) {
+	id, err := c.s.opts.UIDs.NextContext(&c.limit)
+	if err == nil && id <= 0 {
+		return 0, errNotPositive
+	}
+	return id, err
+}
+
+// failUID answers a request that got no UID.
+func (c *call) failUID(err error) { c.fail(http.StatusServiceUnavailable, uidProblem(err), err) }
+
+// uidProblem returns what the client is told about an error of the generator. The error itself may have addresses of
+// servers, which only operators see.
+func uidProblem(err error) string {
+	switch {
+	case errors.Is(err, uid.ErrTimeExhausted):
+		return "the time bits of the layout are exhausted: there are no more UIDs of this format"
+	case errors.Is(err, uid.ErrClosed):
+		return "the server is shutting down"
+	case isTimeout(err):
+		return "no UID was available in time; try again later"
+	}
+	return "no UID is available; try again later"
+}
