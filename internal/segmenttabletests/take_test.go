@@ -70,6 +70,16 @@ func TestTableSettings(t *testing.T) {
 					t.Errorf("max_id is %d, want 1005", got)
 				}
 				mustTake(t, source, segment.Request{Tag: "naïve 'tag' \\ 主", Size: 1}, rangeOf(1005, 1, 5))
+				createAudit(admin) // from now on, the Table compares counters
+				mustTake(t, source, segment.Request{Tag: "naïve 'tag' \\ 主"}, rangeOf(1006, 5, 5))
+				mustTake(t, source, segment.Request{Tag: "naïve 'tag' \\ 主", Size: 7, AtLeast: 1011}, rangeOf(1011, 7, 5))
+				if _, err := source.Take(t.Context(), segment.Request{Tag: "naïve 'tag' \\ 主", AtLeast: 1019}); !errors.As(err, &back) || back.Counter != 1018 || back.AtLeast != 1019 {
+					t.Errorf("Take below AtLeast = %v, want a SetBackError", err)
+				}
+				admin.MustExec("ALTER TABLE leaf_alloc COMMENT = 'changed again'")
+				if got := maxID(t, admin, "naïve 'tag' \\ 主"); got != 1018 {
+					t.Errorf("max_id is %d, want 1018", got)
+				}
 			})
 		}
 	})

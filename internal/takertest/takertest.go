@@ -128,6 +128,9 @@ func (k *Takers) Add(w *uniq.Writer, r segment.Range) {
 // Last returns the greatest number so far.
 func (k *Takers) Last() int64 { return k.last.Load() }
 
+// Failures returns how many calls of Take have failed.
+func (k *Takers) Failures() int64 { return k.failures.Load() }
+
 // Wait waits until n more ranges were taken. It fails the test if that takes longer than a minute.
 func (k *Takers) Wait(n int64) {
 	k.tb.Helper()

@@ -7,6 +7,10 @@
 //	assigner := workerassign.NewRecycled(zookeeper.New(conn))
 //	generator, err := uid.NewCached(ctx, assigner)
 //
+// The client drops a connection on which the server is silent for two thirds of the session's timeout, and the calls on it
+// fail. While a server starts, the client may wait for 7 times the timeout until it tries to connect again. So choose a timeout of seconds,
+// not of minutes.
+//
 // # Znodes
 //
 // All znodes are below a path, "/ringuid" by default. A pool has one path, and a path one pool.

@@ -62,7 +62,7 @@ func TestSource(t *testing.T) {
 	root := ""
 	var conns []*zk.Conn // of the store of root
 	client := func(tb testing.TB) segment.Creator {
-		conns = append(conns, dial(tb, p.Address()))
+		conns = append(conns, dialShort(tb, p.Address()))
 		return New(conns[len(conns)-1], WithPath(root))
 	}
 	connected := func(tb testing.TB) { // waits until all are connected again

@@ -14,7 +14,8 @@ import (
 
 // A client drops its connection, with an error for all calls on it, if the server is silent for two thirds of the session's
 // timeout. On a busy machine a server is silent for a second or two. So the timeout is short only in tests in which the
-// server is silent on purpose, and calls are tried again.
+// server is killed or silent on purpose, and calls are tried again. There it must be short: a server that is starting may lose a
+// connection without closing it, and the client waits for 7 times the timeout for the reply to its first request.
 const (
 	sessionTimeout      = time.Minute
 	shortSessionTimeout = 2 * time.Second
@@ -31,7 +32,7 @@ func dial(tb testing.TB, servers ...string) *zk.Conn {
 	return dialFor(tb, sessionTimeout, servers)
 }
 
-// dialShort is dial, for tests in which the server stops answering: the client notices that soon.
+// dialShort is dial, for tests in which the server is killed, or stops answering.
 func dialShort(tb testing.TB, servers ...string) *zk.Conn {
 	tb.Helper()
 	return dialFor(tb, shortSessionTimeout, servers)
@@ -77,7 +78,7 @@ func TestStore(t *testing.T) {
 	p, f := faults(t)
 	assigntest.RunStoreTests(t, assigntest.Harness{
 		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
-			return New(dial(tb, p.Address()), WithPath("/tests/"+pool))
+			return New(dialShort(tb, p.Address()), WithPath("/tests/"+pool))
 		},
 		Faults: f,
 	})
@@ -90,7 +91,7 @@ func TestRecycled(t *testing.T) {
 	const bound = 500 * time.Millisecond
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(New(dial(tb, p.Address()), WithPath("/tests/"+pool)), workerassign.WithNewPool(),
+			return workerassign.NewRecycled(New(dialShort(tb, p.Address()), WithPath("/tests/"+pool)), workerassign.WithNewPool(),
 				workerassign.WithClockBound(bound), workerassign.WithSkew(bound))
 		},
 		Faults:    f,

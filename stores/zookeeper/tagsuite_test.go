@@ -11,7 +11,14 @@ import (
 
 // sources returns a function that returns sources with connections of their own.
 func sources(t *testing.T, servers ...string) func() segment.Creator {
-	return func() segment.Creator { return New(dial(t, servers...)) }
+	first := true // the one that creates the tag, before any fault
+	return func() segment.Creator {
+		if first {
+			first = false
+			return New(dial(t, servers...))
+		}
+		return New(dialShort(t, servers...))
+	}
 }
 
 // Several processes with several goroutines take all numbers, and none twice.
@@ -35,15 +42,7 @@ func TestTagKilledServer(t *testing.T) {
 func TestTagPausedServer(t *testing.T) {
 	t.Parallel()
 	s := zookeepertest.Start(t)
-	first := true
-	open := func() segment.Creator {
-		if first { // the one that creates the tag
-			first = false
-			return New(dial(t, s.Address()))
-		}
-		return New(dialShort(t, s.Address()))
-	}
-	takertest.Pause(t, open, s.Pause, s.Continue)
+	takertest.Pause(t, sources(t, s.Address()), s.Pause, s.Continue)
 }
 
 // Replies of the server are lost.
@@ -51,5 +50,5 @@ func TestTagLostReplies(t *testing.T) {
 	t.Parallel()
 	s := zookeepertest.Start(t)
 	p := testserver.NewProxy(t, s.Address())
-	takertest.LostReplies(t, p, sources(t, p.Address()), New(dial(t, s.Address())))
+	takertest.LostReplies(t, p, func() segment.Creator { return New(dialShort(t, p.Address())) }, New(dial(t, s.Address())))
 }
