@@ -30,10 +30,17 @@ func build(t *testing.T) string {
 	return path
 }
 
-// Each subcommand works as a process, without any server, other program or variable of the environment but the directory of its
-// state; and completions are answered.
-func TestSubcommands(t *testing.T) {
-	program, state := build(t), t.TempDir()
+// The program works as a process.
+func TestProgram(t *testing.T) {
+	program := build(t)
+	t.Run("subcommands", func(t *testing.T) { testSubcommands(t, program) })
+	t.Run("interrupt", func(t *testing.T) { testInterrupt(t, program) })
+}
+
+// Each subcommand works without any server, other program or variable of the environment but the directory of its state;
+// and completions are answered.
+func testSubcommands(t *testing.T, program string) {
+	state := t.TempDir()
 	worker := filepath.Join(state, "worker")
 	for _, tt := range []struct {
 		args   string
@@ -78,11 +85,10 @@ func TestSubcommands(t *testing.T) {
 }
 
 // A command that waits for a server ends with an interrupt, prints no UID, and has the status for that.
-func TestInterrupt(t *testing.T) {
+func testInterrupt(t *testing.T, program string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted by another one")
 	}
-	program := build(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // a server that never answers
 	if err != nil {
 		t.Fatal(err)
@@ -111,5 +117,21 @@ func TestInterrupt(t *testing.T) {
 	cmd.Wait()
 	if status := cmd.ProcessState.ExitCode(); status != 130 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
+	}
+}
+
+// The command uses the library by its public packages only, as any program of a user.
+func TestPublicPackagesOnly(t *testing.T) {
+	out, err := output(".", nil, "go", "list", "-f", "{{range .Imports}}{{.}}\n{{end}}", "./...")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(out, "github.com/ringuid/ringuid/uid\n") {
+		t.Fatalf("the imports are\n%s", out)
+	}
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "github.com/ringuid/ringuid/internal/") {
+			t.Errorf("it imports %s", line)
+		}
 	}
 }

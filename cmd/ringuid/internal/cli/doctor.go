@@ -18,6 +18,7 @@ type doctorCommand struct {
 	Timeout time.Duration `default:"20s" help:"How long all checks may take. Default: ${default}."`
 	storeFlags
 	formatFlags
+	wrapFlags
 }
 
 // Help implements kong.HelpProvider.
@@ -55,6 +56,10 @@ func (c *doctorCommand) Run(a *App) error {
 	if err != nil {
 		return err
 	}
+	_, bits, err := c.wrapFlags.parse()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
 	defer cancel()
 	store, err := c.storeFlags.openContext(ctx, a)
@@ -63,7 +68,7 @@ func (c *doctorCommand) Run(a *App) error {
 	}
 	defer store.Close()
 	var findings []doctor.Finding
-	doctor.Examine(ctx, store, doctor.Options{Format: f, FormatSet: f != byDefault, Now: a.Now}, func(found doctor.Finding) {
+	doctor.Examine(ctx, store, doctor.Options{Format: f, FormatSet: f != byDefault, WrapBits: bits + c.WorkerDivide, Now: a.Now}, func(found doctor.Finding) {
 		findings = append(findings, found)
 		if !c.JSON {
 			printFinding(a, found)

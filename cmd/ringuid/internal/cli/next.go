@@ -19,6 +19,7 @@ type nextCommand struct {
 	Timeout time.Duration `default:"30s" help:"How long to try to get a worker ID. Default: 30s."`
 	storeFlags
 	formatFlags
+	wrapFlags
 }
 
 // Help implements kong.HelpProvider.
@@ -29,7 +30,9 @@ it back at the end if the store uses worker IDs again.
 
 Without --store, the worker IDs are those of a file in your directory of states ($XDG_STATE_HOME/ringuid/workers, by default
 ~/.local/state/ringuid/workers), which are used again. UIDs from there differ from each other, and may be equal to those that
-other users or hosts generate. For UIDs of a fleet, name its store, and give its layout, epoch and time unit.
+other users or hosts generate. For UIDs of a fleet, name its store, and give its layout, epoch and time unit, and what its
+services do to worker IDs (prefix and divide): the same as in all its services, otherwise UIDs can be generated twice. The variables of
+the environment are those of uid.Settings.
 
 If the command fails, it prints nothing on standard output.
 
@@ -60,8 +63,12 @@ func (c *nextCommand) Run(a *App) error {
 		return err
 	}
 	defer store.Close()
+	workers, err := c.wrap(store.Assigner())
+	if err != nil {
+		return err
+	}
 	ids := make([]uid.ID, c.N)
-	if err := c.generate(a, store.Assigner(), opts, ids); err != nil {
+	if err := c.generate(a, workers, opts, ids); err != nil {
 		return err
 	}
 	return c.print(a, ids)

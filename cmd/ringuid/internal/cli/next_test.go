@@ -51,7 +51,7 @@ func TestNext(t *testing.T) {
 
 // The flags and the environment set the format, and --hex the form.
 func TestNextFormat(t *testing.T) {
-	env := []string{"RINGUID_LAYOUT=1-41-10-12", "RINGUID_UNIT=1ms", "RINGUID_EPOCH=2020-01-01T00:00:00Z"}
+	env := []string{"RINGUID_LAYOUT=1-41-10-12", "RINGUID_TIME_UNIT=1ms", "RINGUID_EPOCH=2020-01-01T00:00:00Z"}
 	for _, env := range [][]string{env, nil} {
 		args := []string{"next", "--hex"}
 		if env == nil {
@@ -66,6 +66,44 @@ func TestNextFormat(t *testing.T) {
 			t.Errorf("%d: %d ms since 2020", id, ms)
 		}
 	}
+}
+
+// Worker IDs are wrapped as services do it, by flags and by the variables of uid.Settings.
+func TestNextWrapped(t *testing.T) {
+	f, err := uid.NewFormat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(t.TempDir(), "worker")
+	for i, tt := range []struct {
+		env, args []string
+		want      int64
+	}{
+		{nil, nil, 1},
+		{nil, []string{"--worker-prefix", "5/3"}, 5<<19 | 2},
+		{[]string{"RINGUID_WORKER_PREFIX=5/3"}, nil, 5<<19 | 3},
+		{[]string{"RINGUID_WORKER_PREFIX=5/3", "RINGUID_WORKER_DIVIDE=2"}, nil, 5<<19 | 4},
+		{nil, []string{"--worker-divide", "2"}, 5},
+	} {
+		ids := takeIDs(t, tt.env, append([]string{"--store", store}, tt.args...)...)
+		if got := f.Parse(ids[0]).WorkerID; got != tt.want {
+			t.Errorf("%d: worker ID %d, want %d", i, got, tt.want)
+		}
+	}
+	slots := filepath.Join(t.TempDir(), "slots")
+	takeIDs(t, []string{"RINGUID_STORE=" + slots, "RINGUID_ASSIGNER=recycled", "RINGUID_WORKER_DIVIDE=1"})
+	r := run(t, "", nil, "doctor", "--store", slots, "--assigner", "recycled")
+	if r.status != exitOK || !strings.Contains(r.stdout, "2097152 worker IDs") || !strings.Contains(r.stdout, "1 of the worker bits belong") {
+		t.Errorf("%+v", r)
+	}
+	fails(t, exitFailed, "corrupt worker file", nil, "next", "--store", slots)
+	for _, wrong := range []string{"5", "8/3", "-1/3", "1/0", "x/3", "5/3/1", "1/63"} {
+		fails(t, exitUsage, "as in 5/3", nil, "next", "--worker-prefix="+wrong)
+	}
+	fails(t, exitUsage, "--worker-divide is -1", nil, "next", "--worker-divide=-1")
+	fails(t, exitUsage, "must be disposable or recycled", []string{"RINGUID_ASSIGNER=static"}, "next", "--store", store)
+	fails(t, exitUsage, "assigner", []string{"RINGUID_ASSIGNER=random"}, "next", "--store", store)
+	fails(t, exitUsage, "differs from the value of the option", []string{"RINGUID_ASSIGNER=disposable"}, "next", "--store", "file:"+slots+"?assign=recycled")
 }
 
 // What is wrong is an error with its status, and no UID is printed.

@@ -13,6 +13,8 @@ import (
 // storeFlags are the flags of commands that use a store.
 type storeFlags struct {
 	Store string `placeholder:"URL" fromenv:"RINGUID_STORE" help:"The store of worker IDs: a path, a URL or a data source name. Default: the environment variable RINGUID_STORE, else a file of yours."`
+
+	Assigner string `enum:",disposable,recycled,static" default:"" fromenv:"RINGUID_ASSIGNER" help:"What the store assigns: disposable or recycled worker IDs. Default: RINGUID_ASSIGNER, else what the parameter assign of the store says, else recycled where there are no disposable ones."`
 }
 
 // stateFile is the path of the default store, below the directory of the user's state.
@@ -31,6 +33,10 @@ func (f storeFlags) openContext(ctx context.Context, a *App) (*connect.Store, er
 			return nil, err
 		}
 		location, opts.Assign = path, connect.Recycled
+	} else if f.Assigner == "static" {
+		return nil, usageErrorf("--assigner, or RINGUID_ASSIGNER, is static: a static worker ID belongs to a process, and this command has none; must be disposable or recycled")
+	} else {
+		opts.Assign = connect.Assign(f.Assigner)
 	}
 	store, err := connect.Open(ctx, location, opts)
 	if errors.Is(err, connect.ErrURL) {

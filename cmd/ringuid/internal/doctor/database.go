@@ -127,7 +127,7 @@ func (e *examination) nodes(db *sql.DB, required bool) {
 		e.failed("worker IDs", err)
 		return
 	}
-	e.left(last.Int64, e.options.Format.Layout().MaxWorkerID(), perDay)
+	e.left(last.Int64, e.maxWorkerID(), perDay)
 }
 
 // slotTables examines the tables of recycled worker IDs.

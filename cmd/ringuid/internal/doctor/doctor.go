@@ -36,6 +36,7 @@ type Finding struct {
 type Options struct {
 	Format    uid.Format // of the generators; it must not be the zero value
 	FormatSet bool       // whether the user has chosen Format, and a pool of another format is a mistake
+	WrapBits  int        // how many of the worker bits workerassign.Prefix and Divide use
 	Now       func() time.Time
 }
 
@@ -122,6 +123,11 @@ func (e *examination) end(f uid.Format) {
 	}
 }
 
+// maxWorkerID returns the greatest worker ID that the store may assign.
+func (e *examination) maxWorkerID() int64 {
+	return e.options.Format.Layout().MaxWorkerID() >> e.options.WrapBits
+}
+
 // left says how many worker IDs are left, and when they end at a rate per day, which is 0 if it is not known.
 func (e *examination) left(used, supply int64, perDay float64) {
 	remaining := max(supply-used, 0)
@@ -134,6 +140,9 @@ func (e *examination) left(used, supply int64, perDay float64) {
 			when = e.options.Now().Add(time.Duration(days * 24 * float64(time.Hour))).UTC().Format(time.DateOnly)
 		}
 		text += fmt.Sprintf("; at %.1f per day, the rate of the last 30 days, they end: %s", perDay, when)
+	}
+	if n := e.options.WrapBits; n > 0 {
+		text += fmt.Sprintf("; %d of the worker bits belong to Prefix or Divide", n)
 	}
 	const advice = "use a layout with more worker bits (ringuid move checks the change), or worker IDs that are used again"
 	switch {

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,9 +70,19 @@ func (e *examination) history(s workerassign.PoolState) {
 	}
 }
 
+// wrapper finds the bits that Divide and Prefix use in a workerassign.Request's Format.
+var wrapper = regexp.MustCompile(`; divided by ([0-9]+) bits|; prefix [0-9]+ in ([0-9]+) bits`)
+
 // poolFormat examines the format of a pool.
 func (e *examination) poolFormat(p workerassign.Pool) {
-	text, _, _ := strings.Cut(p.Format, ";") // what follows describes wrappers of the assigner
+	text, wrappers, _ := strings.Cut(p.Format, ";")
+	wrappers = ";" + wrappers
+	e.options.WrapBits = 0
+	for _, m := range wrapper.FindAllStringSubmatch(wrappers, -1) {
+		if bits, err := strconv.Atoi(m[1] + m[2]); err == nil && bits <= 62 {
+			e.options.WrapBits += bits
+		}
+	}
 	f, err := uid.ParseFormat(text)
 	if err != nil {
 		e.info("format", "the pool's format is %q", p.Format)
@@ -116,7 +128,7 @@ func (e *examination) slots(s workerassign.PoolState) {
 		e.info("held", "%s", h)
 	}
 	// Worker IDs from First to the greatest one of the layout can become slots.
-	supply := e.options.Format.Layout().MaxWorkerID() - p.First + 1
+	supply := e.maxWorkerID() - p.First + 1
 	if supply < 1 {
 		e.fault("worker IDs", "use a smaller first worker ID, or more worker bits", "the first worker ID of the pool is %d, beyond the layout", p.First)
 		return

@@ -232,7 +232,7 @@ func (e *examination) file() {
 		}
 		e.writable(name)
 		e.end(e.options.Format)
-		e.left(last, e.options.Format.Layout().MaxWorkerID(), 0)
+		e.left(last, e.maxWorkerID(), 0)
 	}
 	if _, err := os.Stat(name + connect.TagsSuffix); err == nil {
 		e.info("tags", "there is a file of tags, %s", name+connect.TagsSuffix)
