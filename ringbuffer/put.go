@@ -23,6 +23,7 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 	}
 	if err := r.putLock.acquire(ctx); err != nil {
 		r.releasePlace()
+		r.wakePadder() // it may have found no room, and takers may wait for it
 		return err
 	}
 	closed := r.closed.Load()

@@ -56,6 +56,47 @@ func TestPutIntoFullRing(t *testing.T) {
 	}
 }
 
+// A Put reserves the only place, waits for the put lock, and its context ends. Meanwhile the padder has found no room, and a
+// taker waits: it must get a run of the provider. (The model in package proof found this interleaving.)
+func TestPutGivesUpReservedPlace(t *testing.T) {
+	for _, policy := range []TakePolicy{Wait, CallerPads} {
+		synctest.Test(t, func(t *testing.T) {
+			r, err := newRing(Config{Capacity: 1, TakePolicy: policy, Provider: &countingProvider{length: 1}, Logger: discardLogger()}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			r.startPadder(0)
+			if !r.putLock.tryAcquire() { // as a goroutine that is suspended at the end of Put
+				t.Fatal("the put lock is held")
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			put, taken := make(chan error, 1), make(chan error, 1)
+			go func() { put <- r.Put(ctx, Run{First: 100, Length: 1}) }()
+			synctest.Wait()
+			go func() {
+				_, err := r.Take(context.Background())
+				taken <- err
+			}()
+			synctest.Wait()
+			cancel()
+			if err := <-put; !errors.Is(err, context.Canceled) {
+				t.Errorf("Put() = %v, want context.Canceled", err)
+			}
+			r.putLock.release()
+			synctest.Wait()
+			select {
+			case err := <-taken:
+				if err != nil {
+					t.Errorf("Take() = %v", err)
+				}
+			default:
+				t.Errorf("%v: the taker still waits, although the provider has runs", policy)
+			}
+		})
+	}
+}
+
 // A goroutine that puts is suspended within publish, after takers can see the run. Takers that have
 // used up that run do not spin, and miss neither the end of their context nor the next run.
 func TestPublishSuspendedBetweenStores(t *testing.T) {
