@@ -3,6 +3,7 @@ package ringbuffer
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,4 +100,42 @@ func TestPauseDoesNotDelayTakers(t *testing.T) {
 			t.Errorf("takes waited %v, want 0", waited)
 		}
 	})
+}
+
+// While a taker asks the provider, the padder finds no room. If the provider then has no run yet, or fails, the padder tries
+// again, although no further take asks for it. (The model in package proof found this interleaving.)
+func TestAssistWithoutRunWakesPadder(t *testing.T) {
+	for _, failure := range []error{&NotYetError{After: time.Millisecond}, errors.New("boom")} {
+		synctest.Test(t, func(t *testing.T) {
+			good := &countingProvider{length: 2}
+			called, answer := make(chan struct{}), make(chan error)
+			var blocks atomic.Bool
+			r, err := newRing(Config{Capacity: 2, Assist: true, Logger: discardLogger(), Provider: providerFunc(func(ctx context.Context) (Run, error) {
+				if blocks.CompareAndSwap(true, false) {
+					close(called)
+					return Run{}, <-answer
+				}
+				return good.NextRun(ctx)
+			})}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if _, err := r.fill(context.Background(), Initial); err != nil {
+				t.Fatal(err)
+			}
+			r.startPadder(0)
+			mustTake(t, r, 0)
+			mustTake(t, r, 1)
+			blocks.Store(true)
+			go r.Take(context.Background())
+			<-called
+			time.Sleep(10 * padderPause) // the padder finds no room, also after its pause
+			answer <- failure
+			time.Sleep(time.Second)
+			if n := r.Stats().FillRuns; n != 2 {
+				t.Errorf("%v: the ring has %d runs, want 2", failure, n)
+			}
+		})
+	}
 }

@@ -137,8 +137,11 @@ func (r *Ring) onLowWatermark(index uint64) {
 	hookErr := r.callBeforeRun()
 	if r.providerLock.tryAcquire() {
 		defer r.providerLock.release()
-		if r.padOne(r.ctx, hookErr).outcome == outcomePut {
+		switch r.padOne(r.ctx, hookErr).outcome {
+		case outcomePut:
 			r.counters.paddings[Immediate].Add(1)
+		case outcomeNotYet, outcomeFailed:
+			r.wakePadder() // it tries again later; it may have found no room, because the place was reserved here
 		}
 	}
 }
