@@ -142,3 +142,38 @@ func TestProviderCallsGoexit(t *testing.T) {
 		}
 	})
 }
+
+// Takers that wait when the provider becomes exhausted are woken, and return its error: no run will come.
+func TestExhaustedProviderWakesTakers(t *testing.T) {
+	for _, policy := range []TakePolicy{Wait, CallerPads} {
+		synctest.Test(t, func(t *testing.T) {
+			var end atomic.Bool
+			r := newTestRing(t, Config{TakePolicy: policy, Provider: providerFunc(func(context.Context) (Run, error) {
+				if end.Load() {
+					return Run{}, ErrExhausted
+				}
+				return Run{}, &NotYetError{After: time.Hour}
+			})})
+			const takers = 3
+			errs := make(chan error, takers)
+			for range takers {
+				go func() {
+					_, err := r.Take(context.Background())
+					errs <- err
+				}()
+			}
+			synctest.Wait()
+			end.Store(true)
+			r.Kick()
+			synctest.Wait()
+			if n := len(errs); n != takers {
+				t.Errorf("%v: %d of %d takers were woken", policy, n, takers)
+			}
+			for range len(errs) {
+				if err := <-errs; !errors.Is(err, ErrExhausted) {
+					t.Errorf("%v: Take() = %v, want ErrExhausted", policy, err)
+				}
+			}
+		})
+	}
+}
