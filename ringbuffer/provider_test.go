@@ -177,3 +177,52 @@ func TestExhaustedProviderWakesTakers(t *testing.T) {
 		})
 	}
 }
+
+// A taker has found no successor of the current run. Then a run is put, and the provider becomes exhausted. The taker must take
+// that run, and not return the provider's error.
+func TestExhaustedProviderAfterLastRun(t *testing.T) {
+	r := newRingWithoutProvider(t, 2, 0)
+	if r.advance(r.current.Load()) {
+		t.Fatal("advance() = true in an empty ring")
+	}
+	mustPut(t, r, 7, 1)
+	end := ErrExhausted
+	r.exhaustedError.Store(&end)
+	if err := r.handleEmpty(context.Background()); err != nil {
+		t.Errorf("handleEmpty() = %v, although the ring has a run", err)
+	}
+	mustTake(t, r, 7)
+	if err := r.handleEmpty(context.Background()); err != end {
+		t.Errorf("handleEmpty() = %v, want the provider's error", err)
+	}
+}
+
+// A taker that waits within Pad because there is no run yet returns the error if the provider then fails.
+func TestFailureWakesTakers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		boom := errors.New("boom")
+		r := newTestRing(t, Config{Provider: providerFunc(func(context.Context) (Run, error) {
+			if broken.Load() {
+				return Run{}, boom
+			}
+			return Run{}, &NotYetError{After: time.Second}
+		})})
+		result := make(chan error, 1)
+		go func() {
+			_, err := r.Take(context.Background())
+			result <- err
+		}()
+		synctest.Wait()
+		broken.Store(true)
+		time.Sleep(2 * time.Second)
+		select {
+		case err := <-result:
+			if !errors.Is(err, boom) {
+				t.Errorf("Take() = %v, want the provider's error", err)
+			}
+		default:
+			t.Error("the taker still waits, although the provider fails")
+		}
+	})
+}

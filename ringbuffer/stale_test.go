@@ -2,6 +2,8 @@ package ringbuffer
 
 import (
 	"context"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -68,4 +70,34 @@ func TestD6StaleRunsBehindOthers(t *testing.T) {
 			t.Errorf("%d integers were dropped, want 69", n)
 		}
 	})
+}
+
+// Invariant 3: a run is dropped while takers take from it. Each integer is either dropped or taken.
+func TestInvariant3DropDuringTakes(t *testing.T) {
+	const length = 10_000
+	for round := range int64(100) {
+		r := newRingWithoutProvider(t, 1, 0)
+		mustPut(t, r, round*length, length)
+		mustTake(t, r, round*length)
+		var taken atomic.Int64
+		var takers sync.WaitGroup
+		for range 2 {
+			takers.Go(func() {
+				for {
+					if _, ok := r.TryTake(); !ok {
+						return
+					}
+					taken.Add(1)
+				}
+			})
+		}
+		for taken.Load() < 100 {
+			runtime.Gosched()
+		}
+		r.counters.drop(r.current.Load())
+		takers.Wait()
+		if dropped := int64(r.counters.dropped.Load()); 1+taken.Load()+dropped != length {
+			t.Fatalf("%d integers were taken and %d dropped, of %d", 1+taken.Load(), dropped, length)
+		}
+	}
 }
