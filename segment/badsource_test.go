@@ -18,25 +18,27 @@ import (
 // badSources are sources that behave badly in one call, and what the error must contain.
 func badSources() map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
-		"the source panicked: boom":                     func(context.Context) error { panic("boom") },
-		"the source panicked: assignment to entry":      writeToNilMap,
-		"the source ended its goroutine":                func(context.Context) error { runtime.Goexit(); return nil },
-		"panic called with nil":                         func(context.Context) error { panic(nil) },
-		"segment: closed":                               func(context.Context) error { return ErrClosed },
-		"segment: still running":                        func(context.Context) error { return fmt.Errorf("%w: x", ErrBusy) },
-		"segment: tag \"other\"":                        func(context.Context) error { return &EmptyError{Tag: "other"} },
-		"ringbuffer: closed":                            func(context.Context) error { return ringbuffer.ErrClosed },
-		"ringbuffer: the provider is exhausted":         func(context.Context) error { return ringbuffer.ErrExhausted },
-		"ringbuffer: empty":                             func(context.Context) error { return &ringbuffer.EmptyError{} },
-		"ringbuffer: no run yet":                        func(context.Context) error { return &ringbuffer.NotYetError{After: time.Hour} },
-		"ringbuffer: bad configuration":                 func(context.Context) error { return ringbuffer.ErrConfig },
-		"x panicked: y":                                 func(context.Context) error { return &ringbuffer.PanicError{In: "x", Value: "y"} },
-		"no range arrived in time":                      func(context.Context) error { return errNotInTime },
-		"context deadline exceeded":                     hangUntilDone,
-		"context canceled":                              func(context.Context) error { return context.Canceled },
-		"function: <nil>":                               func(context.Context) error { return (*pathError)(nil) },
-		"PANIC=Error method: no text":                   func(context.Context) error { return panickingError{} },
-		"a method of the source's error panicked: no i": func(context.Context) error { return panickingIs{} },
+		"the source panicked: boom":                          func(context.Context) error { panic("boom") },
+		"the source panicked: assignment to entry":           writeToNilMap,
+		"the source ended its goroutine":                     func(context.Context) error { runtime.Goexit(); return nil },
+		"panic called with nil":                              func(context.Context) error { panic(nil) },
+		"segment: closed":                                    func(context.Context) error { return ErrClosed },
+		"segment: still running":                             func(context.Context) error { return fmt.Errorf("%w: x", ErrBusy) },
+		"segment: tag \"other\"":                             func(context.Context) error { return &EmptyError{Tag: "other"} },
+		"ringbuffer: closed":                                 func(context.Context) error { return ringbuffer.ErrClosed },
+		"ringbuffer: the provider is exhausted":              func(context.Context) error { return ringbuffer.ErrExhausted },
+		"ringbuffer: empty":                                  func(context.Context) error { return &ringbuffer.EmptyError{} },
+		"ringbuffer: no run yet":                             func(context.Context) error { return &ringbuffer.NotYetError{After: time.Hour} },
+		"ringbuffer: bad configuration":                      func(context.Context) error { return ringbuffer.ErrConfig },
+		"x panicked: y":                                      func(context.Context) error { return &ringbuffer.PanicError{In: "x", Value: "y"} },
+		"no range arrived in time":                           func(context.Context) error { return errNotInTime },
+		"context deadline exceeded":                          hangUntilDone,
+		"context canceled":                                   func(context.Context) error { return context.Canceled },
+		"function: <nil>":                                    func(context.Context) error { return (*pathError)(nil) },
+		"PANIC=Error method: no text":                        func(context.Context) error { return panickingError{} },
+		"a method of the source's error panicked: no i":      func(context.Context) error { return panickingIs{} },
+		"a method of the source's error panicked: no as":     func(context.Context) error { return panickingAs{} },
+		"a method of the source's error panicked: no unwrap": func(context.Context) error { return panickingUnwrap{} },
 	}
 }
 
@@ -60,6 +62,16 @@ type panickingIs struct{}
 
 func (panickingIs) Error() string { return "is" }
 func (panickingIs) Is(error) bool { panic("no is") }
+
+type panickingAs struct{}
+
+func (panickingAs) Error() string { return "as" }
+func (panickingAs) As(any) bool   { panic("no as") }
+
+type panickingUnwrap struct{}
+
+func (panickingUnwrap) Error() string { return "unwrap" }
+func (panickingUnwrap) Unwrap() error { panic("no unwrap") }
 
 // Whatever a source does, callers get an *EmptyError with its cause, no other error of a Sequence or of a ring, and
 // the next numbers when it works again.

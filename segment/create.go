@@ -34,7 +34,8 @@ func createAndTake(ctx context.Context, src Source, r Request, c TagConfig) (Ran
 		return Range{}, fmt.Errorf("%w: the source cannot create tags", ErrOption)
 	}
 	createErr := creator.CreateTag(ctx, r.Tag, c)
-	// Even if that has failed, the tag may exist, because the reply was lost, or because another process has created it.
+	// Even if that has failed, the tag may exist, because the reply was lost, or because another process has created
+	// it.
 	got, err := src.Take(ctx, r)
 	if err != nil && createErr != nil && !errors.Is(createErr, ErrTagExists) {
 		return Range{}, fmt.Errorf("creating the tag: %w", createErr)

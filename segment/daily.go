@@ -16,13 +16,13 @@ const MaxDigits = 10
 // ErrClockBack is the error of a Daily whose clock shows a time long before the day that is in use.
 var ErrClockBack = errors.New("segment: the clock went back")
 
-// A Daily hands out numbers that begin with the date and begin again each day: with 6 digits, 20261121000001 is the first number of
-// 21 November 2026. The numbers of each day are those of a tag of its own, which a Daily creates: DailyTag returns its
-// name. All methods are safe for concurrent use. NewDaily returns one.
+// A Daily hands out numbers that begin with the date and begin again each day: with 6 digits, 20261121000001 is the
+// first number of 21 November 2026. The numbers of each day are those of a tag of its own, which a Daily creates:
+// DailyTag returns its name. All methods are safe for concurrent use. NewDaily returns one.
 //
-// A call that begins on a day returns a number of that day, or of the next one if it has to wait, but never one of the
-// day before, unless WithYesterday allows it. Days are those of the time zone, also when its clocks change. If the clock of the host is set back to the day
-// before, by at most two hours, the numbers keep the later date.
+// A call that begins on a day returns a number of that day, or of the next one if it has to wait, but never one of
+// the day before, unless WithYesterday allows it. Days are those of the time zone, also when its clocks change. If
+// the clock of the host is set back to the day before, by at most two hours, the numbers keep the later date.
 type Daily struct {
 	source Source // a Creator
 	tag    string
@@ -68,14 +68,15 @@ const (
 	unusedBefore = 3 * time.Hour
 )
 
-// NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day begins. It must be
-// the same in all processes, as the number of digits; it must not be time.Local, which depends on the host, unless that is UTC. NewDaily requests the
-// first ranges of the present day, and creates its tag if necessary. The source must be a Creator. Its errors are those of New. ctx
-// limits only NewDaily. The caller must call Close. On a Group, call CreateTag of the Group once before the first day: see Stripe.
+// NewDaily returns a Daily of a tag, with so many digits behind the date: 1 to MaxDigits. The zone decides when a day
+// begins. It must be the same in all processes, as the number of digits; it must not be time.Local, which depends on
+// the host, unless that is UTC. NewDaily requests the first ranges of the present day, and creates its tag if
+// necessary. The source must be a Creator. Its errors are those of New. ctx limits only NewDaily. The caller must
+// call Close. On a Group, call CreateTag of the Group once before the first day: see Stripe.
 //
-// No range is longer than a hundredth of a day's numbers, or than the step of WithDailyStep if that is greater, whatever WithMaxStep and the
-// tag's own step say. A source that continues beyond a gap after a
-// failover, such as that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover.
+// No range is longer than a hundredth of a day's numbers, or than the step of WithDailyStep if that is greater,
+// whatever WithMaxStep and the tag's own step say. A source that continues beyond a gap after a failover, such as
+// that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover.
 func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
 	cfg, err := newDailyConfig(opts)
 	if err != nil {
@@ -174,8 +175,8 @@ func (d *Daily) open(ctx context.Context, of day) (*dailySequence, error) {
 	return &dailySequence{day: of, base: of.date * d.scale, seq: seq}, nil
 }
 
-// Next returns the next number of the present day. If none is in memory, it waits as Sequence.Next does. If the day has no numbers
-// left, the error wraps ErrExhausted. With an error the number is 0.
+// Next returns the next number of the present day. If none is in memory, it waits as Sequence.Next does. If the day
+// has no numbers left, the error wraps ErrExhausted. With an error the number is 0.
 func (d *Daily) Next() (int64, error) { return d.NextContext(context.Background()) }
 
 // NextContext is like Next, but waits no longer than until ctx ends.
@@ -246,7 +247,8 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 	}
 }
 
-// Parse splits a number of this Daily into its date and its number on that day. The error wraps ErrOption if it is none.
+// Parse splits a number of this Daily into its date and its number on that day. The error wraps ErrOption if it is
+// none.
 func (d *Daily) Parse(number int64) (year int, month time.Month, dayOfMonth int, n int64, err error) {
 	if d == nil || d.work == nil {
 		return 0, 0, 0, 0, errDailyNotMade

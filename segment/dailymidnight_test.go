@@ -16,7 +16,8 @@ import (
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
 
-// Many goroutines of several processes take numbers over midnights: none comes twice, each has the date of the time when its call began.
+// Many goroutines of several processes take numbers over midnights: none comes twice, each has the date of the time
+// when its call began.
 func TestDailyMidnight(t *testing.T) {
 	leaktest.Check(t)
 	for name, year := range map[string]int{"UTC": 2000, "America/Sao_Paulo": 2000, "Asia/Beirut": 2000, "Africa/Cairo": 2000, "Pacific/Apia": 2011, "Antarctica/Troll": 2010, "Australia/Lord_Howe": 2000} {
@@ -88,8 +89,8 @@ func TestDailyPrepared(t *testing.T) {
 	}
 }
 
-// If the store is down from long before midnight, calls wait and fail, or have the date of yesterday with WithYesterday, and the next day's
-// soon after the store is up.
+// If the store is down from long before midnight, calls wait and fail, or have the date of yesterday with
+// WithYesterday, and the next day's soon after the store is up.
 func TestDailyStoreDownAtMidnight(t *testing.T) {
 	for _, how := range []string{"down", "paused"} {
 		for _, yesterday := range []time.Duration{0, time.Hour} {

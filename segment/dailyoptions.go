@@ -32,8 +32,8 @@ func newDailyConfig(opts []DailyOption) (dailyConfig, error) {
 	return c, c.err
 }
 
-// WithYesterday allows numbers of the day before, for up to d after midnight, if the source has returned no range for the new day
-// yet: 0 to 12 hours. The default is 0: calls then wait, and fail after WithMaxWait.
+// WithYesterday allows numbers of the day before, for up to d after midnight, if the source has returned no range for
+// the new day yet: 0 to 12 hours. The default is 0: calls then wait, and fail after WithMaxWait.
 func WithYesterday(d time.Duration) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
 		if d < 0 || d > 12*time.Hour {
@@ -44,8 +44,9 @@ func WithYesterday(d time.Duration) DailyOption {
 	})
 }
 
-// WithDailyStep sets the step of the tags that are created, and the size of the first ranges of each day: 1 to the numbers that a day
-// has, which are 999,999 with 6 digits. The default is DefaultStep, or a hundredth of a day's numbers if that is less.
+// WithDailyStep sets the step of the tags that are created, and the size of the first ranges of each day: 1 to the
+// numbers that a day has, which are 999,999 with 6 digits. The default is DefaultStep, or a hundredth of a day's
+// numbers if that is less.
 func WithDailyStep(n int64) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
 		if n < 1 { // NewDaily checks the other bound

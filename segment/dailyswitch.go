@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// today returns the Sequence of the present day. It waits until the day is open, or, with late, returns that of the day before if
-// WithYesterday allows it.
+// today returns the Sequence of the present day. It waits until the day is open, or, with late, returns that of the
+// day before if WithYesterday allows it.
 func (d *Daily) today(ctx context.Context, late bool) (*dailySequence, error) {
 	if d.work.ctx.Err() != nil {
 		return nil, ErrClosed
@@ -44,8 +44,8 @@ func (d *Daily) today(ctx context.Context, late bool) (*dailySequence, error) {
 	return d.use(of), nil
 }
 
-// allows reports whether a number of a day may be handed out at a time: up to the day's end, and longer with WithYesterday, as long as
-// the next day is not open.
+// allows reports whether a number of a day may be handed out at a time: up to the day's end, and longer with
+// WithYesterday, as long as the next day is not open.
 func (d *Daily) allows(s *dailySequence, now time.Time) bool {
 	end := s.end
 	if d.current.Load() == s {
@@ -217,8 +217,9 @@ func (d *Daily) checkClock(now time.Time, current *dailySequence) error {
 	return nil
 }
 
-// Close ends the Daily: calls return ErrClosed, and no goroutine runs on, unless the error wraps ErrBusy because the source
-// or a policy still runs after CloseTimeout. It may be called more than once. Close of a nil Daily does nothing.
+// Close ends the Daily: calls return ErrClosed, and no goroutine runs on, unless the error wraps ErrBusy because the
+// source or a policy still runs after CloseTimeout. It may be called more than once. Close of a nil Daily does
+// nothing.
 func (d *Daily) Close() error {
 	if d == nil || d.work == nil {
 		return nil

@@ -2,7 +2,8 @@ package segment
 
 import "time"
 
-// A day is one date of a time zone. Most days have 24 hours; the days on which a zone's offset changes have more or fewer.
+// A day is one date of a time zone. Most days have 24 hours; the days on which a zone's offset changes have more or
+// fewer.
 type day struct {
 	date       int64     // year*10000 + month*100 + day
 	start, end time.Time // the day is all times from start up to, but not including, end
@@ -14,8 +15,8 @@ func dateOf(t time.Time) int64 {
 	return int64(y)*10000 + int64(m)*100 + int64(d)
 }
 
-// dayOf returns the day of a time in a zone. If a zone's clocks are set back over midnight, so that a date comes a second time, the
-// first midnight begins the next day.
+// dayOf returns the day of a time in a zone. If a zone's clocks are set back over midnight, so that a date comes a
+// second time, the first midnight begins the next day.
 func dayOf(t time.Time, zone *time.Location) day {
 	t = t.In(zone)
 	start := t.Add(-49 * time.Hour) // no day has more than 48 hours

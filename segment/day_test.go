@@ -48,8 +48,8 @@ func TestDayOfOldTimes(t *testing.T) {
 	}
 }
 
-// checkDays compares dayOf with the days between two times, which it finds by looking at each minute. Unless RINGUID_FULL is 1, it
-// looks only at each hour while the offset does not change.
+// checkDays compares dayOf with the days between two times, which it finds by looking at each minute. Unless
+// RINGUID_FULL is 1, it looks only at each hour while the offset does not change.
 func checkDays(t *testing.T, loc *time.Location, from, to time.Time) {
 	t.Helper()
 	// The greatest date so far decides: a date that comes a second time belongs to the day that has begun.

@@ -30,7 +30,7 @@ func (e encoding) run(r Range) (ringbuffer.Run, error) {
 	}
 	q, residue := r.First/e.stride, r.First%e.stride
 	if q > e.mask {
-		return ringbuffer.Run{}, fmt.Errorf("%w: with stride %d, the numbers end at %d", ErrExhausted, e.stride, e.mask)
+		return ringbuffer.Run{}, fmt.Errorf("%w: with stride %d, the numbers end at %d", ErrExhausted, e.stride, e.mask*e.stride+residue)
 	}
 	return ringbuffer.Run{First: residue<<e.shift | q, Length: min(r.Length, e.mask-q+1)}, nil
 }

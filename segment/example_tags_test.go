@@ -89,7 +89,7 @@ func ExampleNewGroup() {
 
 // Daily numbers begin with the date.
 func ExampleNewDaily() {
-	noon := func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) } // so that the output is always the same
+	noon := func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) } // a fixed output
 	daily, err := segment.NewDaily(context.Background(), segmenttest.NewMemory(), "orders", 6, time.UTC, segment.WithClock(noon))
 	if err != nil {
 		panic(err)

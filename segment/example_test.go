@@ -9,7 +9,8 @@ import (
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
 
-// newSource returns a source in memory that has the tag "orders". A real program uses a database, a file or another store.
+// newSource returns a source in memory that has the tag "orders". A real program uses a database, a file or another
+// store.
 func newSource(ctx context.Context) segment.Creator {
 	src := segmenttest.NewMemory()
 	if err := src.CreateTag(ctx, "orders", segment.TagConfig{Start: 1001, Step: 100}); err != nil {

@@ -32,9 +32,9 @@ import (
 //
 // The file records its inode number and, on Linux, its time of creation, and the machine ID of the operating system
 // where that is known. If it or its lock file is a copy, for example of a backup, which may be older than the
-// original, or comes from another machine, if it is missing although its lock file shows that it existed, or if its content is
-// not what File wrote, all methods return an error that wraps ErrSource, and change nothing. So they do if a
-// file has several names (hard links). See WithCopyGap for a copy that is used on purpose. File does not notice
+// original, or comes from another machine, if it is missing although its lock file shows that it existed, or if its
+// content is not what File wrote, all methods return an error that wraps ErrSource, and change nothing. So they do if
+// a file has several names (hard links). See WithCopyGap for a copy that is used on purpose. File does not notice
 // that a whole machine or file system was set back to a snapshot; but those who remember later ranges do, by
 // Request.AtLeast.
 //
@@ -69,11 +69,11 @@ type fileConfig struct {
 // A FileOption configures a File. If its value is invalid, all methods return an error that wraps ErrOption.
 type FileOption func(*File)
 
-// WithCopyGap accepts a file that is a copy or comes from another machine: all tags continue n numbers beyond
-// their counters, and from then on the file is no copy. n must be 1 to math.MaxInt64, and greater than what was
-// handed out of any tag after the copy was made. Nobody may use the original any longer. Use it for one start
-// only, because it accepts any later copy too. A tag that CreateTag creates afterwards, with an UnusedBefore before that time,
-// begins n numbers beyond its Start, because it may have been created after the copy was made.
+// WithCopyGap accepts a file that is a copy or comes from another machine: all tags continue n numbers beyond their
+// counters, and from then on the file is no copy. n must be 1 to math.MaxInt64, and greater than what was handed out
+// of any tag after the copy was made. Nobody may use the original any longer. Use it for one start only, because it
+// accepts any later copy too. A tag that CreateTag creates afterwards, with an UnusedBefore before that time, begins
+// n numbers beyond its Start, because it may have been created after the copy was made.
 func WithCopyGap(n int64) FileOption {
 	return func(f *File) {
 		if n < 1 {
@@ -150,8 +150,8 @@ func (f *File) Take(ctx context.Context, r Request) (Range, error) {
 	return got, nil
 }
 
-// CreateTag implements Creator. Acknowledged writes of a file are not lost, so UnusedBefore has an effect only if there is
-// no file: it may have been lost, and CreateTag returns an error that wraps ErrNoTag; and after WithCopyGap.
+// CreateTag implements Creator. Acknowledged writes of a file are not lost, so UnusedBefore has an effect only if
+// there is no file: it may have been lost, and CreateTag returns an error that wraps ErrNoTag; and after WithCopyGap.
 func (f *File) CreateTag(ctx context.Context, tag string, c TagConfig) error {
 	if err := f.check(); err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 //	tag NAME NEXT STEP DESCRIPTION
 //	crc32c=CHECKSUM
 //
-// FILE, LOCK and MACHINE are the identities of the file that has this content, of its lock file and of the machine. COPIED is
-// the time in milliseconds at which a copy was accepted with the gap GAP, 0 if never. NEXT is the
-// next number of the tag, 9223372036854775807 if there is none. The tags are in the order of their creation.
+// FILE, LOCK and MACHINE are the identities of the file that has this content, of its lock file and of the machine.
+// COPIED is the time in milliseconds at which a copy was accepted with the gap GAP, 0 if never. NEXT is the next
+// number of the tag, 9223372036854775807 if there is none. The tags are in the order of their creation.
 type fileContent struct {
 	path                string // for errors
 	id, lockID, machine string

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// A Group is a Source of several stripes. NewGroup returns one. A Sequence on a Group takes its ranges from the stripes in
-// turn. If one fails, the others serve, and the one that failed is asked again from time to time. It remembers what it
-// received from each of them, so that a counter that was set back is refused, and only that stripe.
+// A Group is a Source of several stripes. NewGroup returns one. A Sequence on a Group takes its ranges from the
+// stripes in turn. If one fails, the others serve, and the one that failed is asked again from time to time. It
+// remembers what it received from each of them, so that a counter that was set back is refused, and only that stripe.
 //
 // The numbers of one Sequence on a Group do not rise: those of each stripe do.
 type Group struct {
@@ -22,8 +22,9 @@ type Group struct {
 
 var _ Creator = (*Group)(nil)
 
-// NewGroup returns a Group of stripes of the same count with different indexes. A Group may have only some of the stripes, for
-// example those near a data center. If the stripes do not fit, Take and CreateTag return an error that wraps ErrOption.
+// NewGroup returns a Group of stripes of the same count with different indexes. A Group may have only some of the
+// stripes, for example those near a data center. If the stripes do not fit, Take and CreateTag return an error that
+// wraps ErrOption.
 func NewGroup(stripes ...*Striped) *Group {
 	g := &Group{stripes: slices.Clone(stripes)}
 	if len(stripes) == 0 {
@@ -80,9 +81,10 @@ func (g *Group) members() ([]Source, error) {
 	return sources, nil
 }
 
-// Take implements Source: it asks the stripes in turn until one returns a range. A Sequence does not call it: it calls Take of the stripes,
-// with an AtLeast for each. If r.AtLeast is the end of what one stripe returned, the others are refused as long as they are behind, as
-// if they were set back. So a source that wraps others, for example to measure them, should wrap the sources of the stripes, and not a Group.
+// Take implements Source: it asks the stripes in turn until one returns a range. A Sequence does not call it: it
+// calls Take of the stripes, with an AtLeast for each. If r.AtLeast is the end of what one stripe returned, the
+// others are refused as long as they are behind, as if they were set back. So a source that wraps others, for example
+// to measure them, should wrap the sources of the stripes, and not a Group.
 func (g *Group) Take(ctx context.Context, r Request) (Range, error) {
 	if err := g.check(); err != nil {
 		return Range{}, err
@@ -106,9 +108,9 @@ func (g *Group) Take(ctx context.Context, r Request) (Range, error) {
 	return Range{}, errors.Join(errs...)
 }
 
-// CreateTag implements Creator: it creates the tag of each stripe. If that fails for some of them, for example because a
-// store is down, call it again later with the same arguments: it creates those that are missing. It returns an error
-// that wraps ErrTagExists only if all exist already.
+// CreateTag implements Creator: it creates the tag of each stripe. If that fails for some of them, for example
+// because a store is down, call it again later with the same arguments: it creates those that are missing. It returns
+// an error that wraps ErrTagExists only if all exist already.
 func (g *Group) CreateTag(ctx context.Context, tag string, c TagConfig) error {
 	if err := g.check(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package segment_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -52,7 +53,8 @@ func TestGroupArguments(t *testing.T) {
 	}
 }
 
-// Many processes on a group of stripes, each with some of them, never have a number twice, while the stores go down and hang in turn.
+// Many processes on a group of stripes, each with some of them, never have a number twice, while the stores go down
+// and hang in turn.
 func TestGroupExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const count, processes, each = 5, 8, 3000
@@ -140,5 +142,28 @@ func TestGroupCreateTagRepeated(t *testing.T) {
 	}
 	if err := g.CreateTag(t.Context(), "x", c); !errors.Is(err, segment.ErrTagExists) {
 		t.Errorf("CreateTag of stripes that exist = %v, want ErrTagExists", err)
+	}
+}
+
+// renamingGroup is a Source that embeds a Group and renames the tags.
+type renamingGroup struct{ *segment.Group }
+
+func (g renamingGroup) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
+	r.Tag = "tenant." + r.Tag
+	return g.Group.Take(ctx, r)
+}
+
+// The Take of a type that embeds a Group is called, and not bypassed: the numbers would be those of another tag.
+func TestEmbeddedGroup(t *testing.T) {
+	g, _ := stripes(2)
+	create(t, g, "x", segment.TagConfig{Start: 1})
+	create(t, g, "tenant.x", segment.TagConfig{Start: 1_000_000})
+	s, err := segment.New(t.Context(), renamingGroup{g}, "x", quietOption())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if v, err := s.Next(); err != nil || v < 1_000_000 {
+		t.Errorf("Next = %d, %v; want a number of the tag tenant.x", v, err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Health is whether a Sequence has numbers now, and for how long it will without its source: for a readiness probe and
-// for alerts. A Sequence that is OK returns a number at once. It may be OK although its source is down: alert on For and
-// FailingSince, and let the probe check OK.
+// Health is whether a Sequence has numbers now, and for how long it will without its source: for a readiness probe
+// and for alerts. A Sequence that is OK returns a number at once. It may be OK although its source is down: alert on
+// For and FailingSince, and let the probe check OK.
 type Health struct {
 	// Err is why Next does not return a number now; nil means that the Sequence is OK.
 	Err error
@@ -49,8 +49,8 @@ func (s *Sequence) Health() Health {
 	return h
 }
 
-// LogValue implements slog.LogValuer. The group has the keys ok, buffered and for (a Duration), and, if they are set, err,
-// failing_since and cause.
+// LogValue implements slog.LogValuer. The group has the keys ok, buffered and for (a Duration), and, if they are set,
+// err, failing_since and cause.
 func (h Health) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.Bool("ok", h.OK()), slog.Int64("buffered", h.Buffered), slog.Duration("for", h.For)}
 	if h.Err != nil {
@@ -65,8 +65,8 @@ func (h Health) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys ok, buffered, for (nanoseconds),
-// and, if they are set, err, failing_since and cause.
+// MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys ok, buffered, for
+// (nanoseconds), and, if they are set, err, failing_since and cause.
 func (h Health) MarshalJSON() ([]byte, error) {
 	out := struct {
 		OK           bool          `json:"ok"`

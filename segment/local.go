@@ -9,9 +9,9 @@ import (
 // localBlock is how many numbers a Local claims at a time.
 const localBlock = 128
 
-// Local takes numbers for one goroutine at a fraction of the cost of Next: from blocks of up to 128 numbers that it claims
-// from a Sequence, without an atomic operation for each number. It is not safe for concurrent use, and must not be
-// copied. It need not be closed. When it is no longer used, the rest of its block is a gap.
+// Local takes numbers for one goroutine at a fraction of the cost of Next: from blocks of up to 128 numbers that it
+// claims from a Sequence, without an atomic operation for each number. It is not safe for concurrent use, and must
+// not be copied. It need not be closed. When it is no longer used, the rest of its block is a gap.
 //
 // Its numbers rise as those of the Sequence do, but the numbers of several Locals and of Next interleave. A block that
 // was claimed before Close is still handed out after it.
@@ -27,8 +27,8 @@ type Local struct {
 // Local returns a handle for one goroutine.
 func (s *Sequence) Local() *Local { return &Local{from: s} }
 
-// Next returns a number. When the block is used up, it claims another one, and waits as Next of the Sequence does. Its errors
-// are those of Next.
+// Next returns a number. When the block is used up, it claims another one, and waits as Next of the Sequence does.
+// Its errors are those of Next.
 func (l *Local) Next() (int64, error) {
 	if l != nil && l.left > 0 {
 		v := l.next

@@ -7,8 +7,8 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// maskedError is an error of user code. errors.Is and errors.As find in it what they find in the error itself, except for the
-// errors that only a Sequence or a ring may report: a source that returns ErrClosed must not make callers
+// maskedError is an error of user code. errors.Is and errors.As find in it what they find in the error itself, except
+// for the errors that only a Sequence or a ring may report: a source that returns ErrClosed must not make callers
 // believe that their Sequence is closed.
 type maskedError struct{ err error }
 

@@ -6,9 +6,10 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// measurement measures how fast numbers are taken, between the arrival of a range and the request for the next one. If the ring
-// has room for several ranges, they are requested one right after the other, and hardly a number is taken in between:
-// so they are a series that is measured once. What was measured before an outage stays valid until the source works again.
+// measurement measures how fast numbers are taken, between the arrival of a range and the request for the next one.
+// If the ring has room for several ranges, they are requested one right after the other, and hardly a number is taken
+// in between: so they are a series that is measured once. What was measured before an outage stays valid until the
+// source works again.
 type measurement struct {
 	elapsed time.Duration
 	taken   uint64
@@ -34,8 +35,8 @@ func (m *measurement) request(s ringbuffer.Stats) {
 	case m.left == 0:
 		now := time.Now()
 		m.elapsed, m.taken = now.Sub(m.arrived), s.Taken-m.takenAtStart
-		// If callers used up the range before it arrived, the next one is requested at once, when hardly a number of it was
-		// taken. What was taken since the request before tells more then.
+		// If callers used up the range before it arrived, the next one is requested at once, when hardly a number of
+		// it was taken. What was taken since the request before tells more then.
 		elapsed, taken := now.Sub(m.requested), s.Taken-m.takenAtRequest
 		if !m.requested.IsZero() && (StepState{Elapsed: elapsed, Taken: taken}).rate() > (StepState{Elapsed: m.elapsed, Taken: m.taken}).rate() {
 			m.elapsed, m.taken = elapsed, taken

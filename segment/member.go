@@ -25,12 +25,12 @@ type member struct {
 type SourceState struct {
 	Source       string    // its description
 	End          int64     // the number after the greatest one that was received from it
-	FailingSince time.Time // when the first try of the present series of failures failed; the zero time if the last one succeeded
+	FailingSince time.Time // when the present series of failures began; the zero time if the last try succeeded
 	LastError    error     // the error of the last try; nil if it succeeded
 }
 
-// Sources returns the state of each source, in their order in the Group. A stripe that fails while others serve is not an
-// error of the Sequence: it is only seen here and in the log.
+// Sources returns the state of each source, in their order in the Group. A stripe that fails while others serve is
+// not an error of the Sequence: it is only seen here and in the log.
 func (s *Sequence) Sources() []SourceState {
 	if s == nil || s.provider == nil {
 		return nil
@@ -48,8 +48,8 @@ func (s *Sequence) Sources() []SourceState {
 	return states
 }
 
-// The pauses before a stripe that has failed is asked again, if others work. A pause is also at least slowTryPause times as
-// long as the try took, so that a server that hangs takes only a small part of the time.
+// The pauses before a stripe that has failed is asked again, if others work. A pause is also at least slowTryPause
+// times as long as the try took, so that a server that hangs takes only a small part of the time.
 const (
 	minMemberPause = 100 * time.Millisecond
 	maxMemberPause = 5 * time.Second
@@ -80,7 +80,8 @@ func (m *member) succeed() {
 // memberLogInterval is the shortest time between two series of failures of a stripe that are logged.
 const memberLogInterval = time.Minute
 
-// logMembers logs which stripes have failed or work again, when a stripe has returned a range. If none does, the ring logs it.
+// logMembers logs which stripes have failed or work again, when a stripe has returned a range. If none does, the ring
+// logs it.
 func (p *provider) logMembers() {
 	if len(p.sources) == 1 || p.queue != nil {
 		return
@@ -103,7 +104,7 @@ func membersOf(src Source) ([]*member, error) {
 		return nil, fmt.Errorf("%w: the source is nil; must not be nil", ErrOption)
 	}
 	sources := []Source{src}
-	if g, ok := src.(interface{ members() ([]Source, error) }); ok {
+	if g, ok := src.(*Group); ok { // not a type that embeds a Group, and may have a Take of its own
 		var err error
 		if sources, err = g.members(); err != nil {
 			return nil, err

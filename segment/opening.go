@@ -73,8 +73,8 @@ func (o *opening) finished() bool {
 // rests reports whether the try has failed so lately that its error is returned instead of that of another try.
 func (o *opening) rests() bool { return o.err != nil && time.Now().Before(o.retryAt) }
 
-// await calls start until an opening succeeds, which it returns. It returns an error if an opening has failed in a way that waiting
-// does not cure, an *EmptyError after maxWait or when ctx ends, and ErrClosed after b.close.
+// await calls start until an opening succeeds, which it returns. It returns an error if an opening has failed in a
+// way that waiting does not cure, an *EmptyError after maxWait or when ctx ends, and ErrClosed after b.close.
 func (b *background) await(ctx context.Context, maxWait time.Duration, empty EmptyError, start func() (*opening, error)) (*opening, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("%w: within %v", errNotInTime, maxWait))
 	defer cancel()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A try that failed because of close is ErrClosed for those who have waited for it, and an opening that succeeded counts although the context
-// has ended.
+// A try that failed because of close is ErrClosed for those who have waited for it, and an opening that succeeded
+// counts although the context has ended.
 func TestAwaitAtClose(t *testing.T) {
 	for range 100 {
 		b := newBackground()

@@ -84,18 +84,27 @@ func WithStepPolicy(p StepPolicy) Option {
 			c.fail("the step policy is nil; must not be nil")
 			return
 		}
-		if checked, ok := p.(interface{ check() error }); ok {
-			if err := checked.check(); err != nil {
-				c.fail("%v", err)
+		var err error
+		switch o := p.(type) { // not a type that embeds an OutageStep, and may have a Size of its own
+		case OutageStep:
+			err = o.check()
+		case *OutageStep:
+			if o == nil {
+				c.fail("the step policy is a nil *OutageStep; must not be nil")
 				return
 			}
+			err = o.check()
+		}
+		if err != nil {
+			c.fail("%v", err)
+			return
 		}
 		c.policy = p
 	})
 }
 
-// WithMaxStep limits the size of a range that a step policy asks for: 1 to MaxStep. A tag's own step may be greater. The
-// default is DefaultMaxStep.
+// WithMaxStep limits the size of a range that a step policy asks for: 1 to MaxStep. A tag's own step may be greater.
+// The default is DefaultMaxStep.
 func WithMaxStep(n int64) Option {
 	return option(func(c *config) {
 		if n < 1 || n > MaxStep {
@@ -106,8 +115,9 @@ func WithMaxStep(n int64) Option {
 	})
 }
 
-// WithMaxWait sets how long a call waits if no number is in memory, until it returns an *EmptyError: at least 0, which means that
-// it does not wait. The default is DefaultMaxWait. A shorter deadline of the call's context counts instead.
+// WithMaxWait sets how long a call waits if no number is in memory, until it returns an *EmptyError: at least 0,
+// which means that it does not wait. The default is DefaultMaxWait. A shorter deadline of the call's context counts
+// instead.
 func WithMaxWait(d time.Duration) Option {
 	return option(func(c *config) {
 		if d < 0 {
@@ -130,9 +140,10 @@ func WithTryTimeout(d time.Duration) Option {
 	})
 }
 
-// WithTakePolicy sets what a call does if no number is in memory: a policy of package ringbuffer (Wait, CallerPads, Fail), or
-// one of the program. By default a call waits until a range arrives. It returns an *EmptyError after WithMaxWait, or at once if
-// the last try has failed in a way that waiting does not cure: ErrNoTag, ErrSetBack, ErrExhausted, ErrSource.
+// WithTakePolicy sets what a call does if no number is in memory: a policy of package ringbuffer (Wait, CallerPads,
+// Fail), or one of the program. By default a call waits until a range arrives. It returns an *EmptyError after
+// WithMaxWait, or at once if the last try has failed in a way that waiting does not cure: ErrNoTag, ErrSetBack,
+// ErrExhausted, ErrSource.
 //
 // CallerPads calls the source in the goroutine of the caller, and returns its error at once.
 func WithTakePolicy(p ringbuffer.TakePolicy) Option {
@@ -146,7 +157,8 @@ func WithTakePolicy(p ringbuffer.TakePolicy) Option {
 }
 
 // WithLogger sets the logger for failures of the source: one record when a series of failures begins, at most one a
-// minute, and one when it is over. A Tags writes them for each source, and not for each tag: see Tags. The default is slog.Default.
+// minute, and one when it is over. A Tags writes them for each source, and not for each tag: see Tags. The default is
+// slog.Default.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) {
 		if l == nil {

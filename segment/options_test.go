@@ -37,6 +37,9 @@ func TestOptions(t *testing.T) {
 		"logger nil":             {WithLogger(nil), false},
 		"logger":                 {WithLogger(discardLogger()), true},
 		"outage of the policy 0": {WithStepPolicy(OutageStep{}), false},
+		"outage of a pointer":    {WithStepPolicy(&OutageStep{}), false},
+		"nil OutageStep":         {WithStepPolicy((*OutageStep)(nil)), false},
+		"embedded policy":        {WithStepPolicy(embeddedPolicy{}), true},
 	} {
 		s, err := New(t.Context(), newMemorySource(10), testTag, WithLogger(discardLogger()), test.opt)
 		if test.ok != (err == nil) || err != nil && (!errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "must ")) {
@@ -54,3 +57,8 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// embeddedPolicy embeds an OutageStep that it does not use.
+type embeddedPolicy struct{ OutageStep }
+
+func (embeddedPolicy) Size(StepState) int64 { return 7 }

@@ -73,8 +73,8 @@ func steady(perSecond float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return perSecond }
 }
 
-// A source that is down or hangs for ten minutes at a steady rate is not noticed by callers, wherever in a range the outage
-// begins.
+// A source that is down or hangs for ten minutes at a steady rate is not noticed by callers, wherever in a range the
+// outage begins.
 func TestOutageAtSteadyRate(t *testing.T) {
 	for _, capacity := range capacitiesOfTests() {
 		for name, fail := range map[string]func(context.Context, Request) error{"down": down, "hangs": hang} {

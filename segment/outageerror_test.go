@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// After an outage that lasts too long, the error says what has failed and since when. The Sequence works again by itself.
+// After an outage that lasts too long, the error says what has failed and since when. The Sequence works again by
+// itself.
 func TestErrorAfterOutage(t *testing.T) {
 	for name, test := range map[string]struct {
 		fail  func(context.Context, Request) error
@@ -65,8 +66,8 @@ func TestErrorAfterOutage(t *testing.T) {
 	}
 }
 
-// After an outage that has emptied the memory, all ranges have the size for the rate before it: neither the time of the outage,
-// nor that between the ranges, in which hardly a number is taken, counts.
+// After an outage that has emptied the memory, all ranges have the size for the rate before it: neither the time of
+// the outage, nor that between the ranges, in which hardly a number is taken, counts.
 func TestSizesAfterOutage(t *testing.T) {
 	for _, capacity := range []int{2, 8} {
 		for name, burst := range map[string]int{"no callers": 0, "callers have waited": 50} {

@@ -16,7 +16,8 @@ type stepFunc func(s StepState) int64
 
 func (f stepFunc) Size(s StepState) int64 { return f(s) }
 
-// Whatever a step policy returns, the source is asked for 1 to WithMaxStep numbers, or the tag's own step if that is greater.
+// Whatever a step policy returns, the source is asked for 1 to WithMaxStep numbers, or the tag's own step if that is
+// greater.
 func TestStepPoliciesThatReturnNonsense(t *testing.T) {
 	for _, test := range []struct{ size, maxStep, step, want int64 }{
 		{0, 1000, 10, 1}, {-5, 1000, 10, 1}, {math.MinInt64, 1000, 10, 1}, {math.MaxInt64, 1000, 10, 1000},

@@ -172,8 +172,8 @@ func (p *provider) askWithPlace(ctx context.Context, place *takePlace, size int6
 	return p.ask(ctx, m, size)
 }
 
-// logTag reports to the log of a Tags that the tag begins to fail or works again, for reasons that concern only this tag. If its
-// first range has not arrived, the caller gets the error.
+// logTag reports to the log of a Tags that the tag begins to fail or works again, for reasons that concern only this
+// tag. If its first range has not arrived, the caller gets the error.
 func (p *provider) logTag(m *member, outcome callOutcome, err error) {
 	log := p.queue.log
 	switch {
@@ -230,8 +230,8 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, run
 	return r, run, err
 }
 
-// askUntilPositive calls the source of m until it returns a range with a number greater than 0: at most twice, because a
-// second range that begins at 0 is an error.
+// askUntilPositive calls the source of m until it returns a range with a number greater than 0: at most twice,
+// because a second range that begins at 0 is an error.
 func (p *provider) askUntilPositive(ctx context.Context, m *member, size int64) (Range, ringbuffer.Run, error) {
 	for {
 		if p.limit > 0 && m.end.Load() >= p.limit { // further ranges would be useless too
@@ -378,8 +378,8 @@ func (p *provider) takeClass() takeClass {
 	return hopelessTake
 }
 
-// snapshot returns the state. If the last try has succeeded, and the next request waits because the sources fail for other tags, it has
-// their failures.
+// snapshot returns the state. If the last try has succeeded, and the next request waits because the sources fail for
+// other tags, it has their failures.
 func (p *provider) snapshot() sourceState {
 	p.mu.Lock()
 	s := p.state

@@ -22,9 +22,9 @@ func (*noCopy) Unlock() {}
 // A Sequence hands out the numbers of one tag, from ranges of a Source that it keeps in memory. A take is one atomic
 // add. A goroutine requests the next range before the current one is used up. All methods are safe for concurrent use.
 //
-// No number is handed out twice, by this Sequence or by another one of the same tag, in any process. The numbers
-// that one process takes one after the other from one source rise. Those of several processes interleave. Numbers in memory are lost when the process
-// ends, and so are ranges whose reply was lost: there are gaps.
+// No number is handed out twice, by this Sequence or by another one of the same tag, in any process. The numbers that
+// one process takes one after the other from one source rise. Those of several processes interleave. Numbers in
+// memory are lost when the process ends, and so are ranges whose reply was lost: there are gaps.
 //
 // The zero value, and a nil *Sequence, has no source: its methods return errors that wrap ErrOption.
 type Sequence struct {
@@ -48,9 +48,9 @@ const logTimeout = time.Second
 // errNotMade is the error of methods of a Sequence that New has not made.
 var errNotMade = fmt.Errorf("%w: the Sequence must be created by New", ErrOption)
 
-// New returns a Sequence of a tag. It requests the first ranges, and returns the source's error if none arrives: one that
-// wraps ErrNoTag if there is no such tag. ctx limits only New. Invalid arguments are errors that wrap ErrOption or
-// ErrTag. The caller must call Close, and closes the source's database or client after that.
+// New returns a Sequence of a tag. It requests the first ranges, and returns the source's error if none arrives: one
+// that wraps ErrNoTag if there is no such tag. ctx limits only New. Invalid arguments are errors that wrap ErrOption
+// or ErrTag. The caller must call Close, and closes the source's database or client after that.
 func New(ctx context.Context, src Source, tag string, opts ...Option) (*Sequence, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -92,7 +92,8 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 	return s, nil
 }
 
-// paddingFactor lets the ring request the next range when one is used up. (With more than 128 ranges, it requests several then.)
+// paddingFactor lets the ring request the next range when one is used up. (With more than 128 ranges, it requests
+// several then.)
 const paddingFactor = 99
 
 // Tag returns the tag.
@@ -138,8 +139,8 @@ func (s *Sequence) wait(ctx context.Context) (int64, error) {
 	return r.First, err
 }
 
-// NextN fills dst with numbers from the front, and returns how many it filled in: len(dst), or fewer and an error of Next. The
-// numbers rise, if there is only one source; they need not be consecutive.
+// NextN fills dst with numbers from the front, and returns how many it filled in: len(dst), or fewer and an error of
+// Next. The numbers rise, if there is only one source; they need not be consecutive.
 func (s *Sequence) NextN(dst []int64) (int, error) {
 	return s.NextNContext(context.Background(), dst)
 }

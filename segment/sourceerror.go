@@ -25,6 +25,7 @@ func newSourceError(tag, source string, err error) (e *sourceError) {
 		}
 	}()
 	invalid := errors.Is(err, ErrTag) || errors.Is(err, ErrOption)
+	errors.As(err, new(*EmptyError)) // so that a panic of As happens here, and not in a call of Next
 	return &sourceError{tag: tag, source: source, err: err, hopeless: isHopeless(err), invalid: invalid}
 }
 
@@ -38,8 +39,8 @@ func isHopeless(err error) bool {
 	return false
 }
 
-// hopelessTry reports whether waiting does not cure err, the error of a try. If there are several sources, that must be so for
-// all of them.
+// hopelessTry reports whether waiting does not cure err, the error of a try. If there are several sources, that must
+// be so for all of them.
 func hopelessTry(err error) bool {
 	switch e := err.(type) {
 	case *sourceError:

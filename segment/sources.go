@@ -2,9 +2,10 @@ package segment
 
 import "iter"
 
-// Sources returns the state of each source, in their order in the Group, as the requests of all tags have found it: a source fails
-// from the first request that it does not answer to the next one that it answers. End is 0, because each tag has its own. A tag
-// that the source refuses, for example with ErrNoTag, is only seen in TagSources and in Health.
+// Sources returns the state of each source, in their order in the Group, as the requests of all tags have found it: a
+// source fails from the first request that it does not answer to the next one that it answers. End is 0, because each
+// tag has its own. A tag that the source refuses, for example with ErrNoTag, is only seen in TagSources and in
+// Health.
 func (t *Tags) Sources() []SourceState {
 	if t == nil || t.work == nil {
 		return nil
@@ -12,8 +13,8 @@ func (t *Tags) Sources() []SourceState {
 	return t.queue.states()
 }
 
-// TagSources returns an iterator over the tags that are in memory, with their Sequence.Sources, in no order. If a request of a tag waits for
-// its turn because the sources fail for other tags, its sources fail too.
+// TagSources returns an iterator over the tags that are in memory, with their Sequence.Sources, in no order. If a
+// request of a tag waits for its turn because the sources fail for other tags, its sources fail too.
 func (t *Tags) TagSources() iter.Seq2[string, []SourceState] {
 	return func(yield func(string, []SourceState) bool) {
 		if t == nil || t.work == nil {
@@ -26,8 +27,8 @@ func (t *Tags) TagSources() iter.Seq2[string, []SourceState] {
 	}
 }
 
-// Sources returns the state of each source, in their order in the Group, for the day that is in use. End is a number of that day,
-// without its date. When the next day begins and cannot be opened, the sources have the errors of that.
+// Sources returns the state of each source, in their order in the Group, for the day that is in use. End is a number
+// of that day, without its date. When the next day begins and cannot be opened, the sources have the errors of that.
 func (d *Daily) Sources() []SourceState {
 	if d == nil || d.work == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
 
-// Sources of a Tags shows a source that fails, also before any tag is open, and TagSources shows it for each tag, also for tags that have not asked it
-// yet because they wait for their turn.
+// Sources of a Tags shows a source that fails, also before any tag is open, and TagSources shows it for each tag,
+// also for tags that have not asked it yet because they wait for their turn.
 func TestTagsSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, stores := stripes(2)
@@ -148,7 +148,8 @@ func TestDailySources(t *testing.T) {
 	}
 }
 
-// A Group with a stripe whose source cannot create tags is refused where tags are created automatically, and accepted elsewhere.
+// A Group with a stripe whose source cannot create tags is refused where tags are created automatically, and accepted
+// elsewhere.
 func TestGroupWithoutCreator(t *testing.T) {
 	m := segmenttest.NewMemory()
 	bad := segment.Stripe(1, 2, rangeSource{})

@@ -19,8 +19,8 @@ type Stats struct {
 	Buffered      int64     // numbers in memory
 	Rate          float64   // numbers per second, between the arrivals of the last two ranges; 0 if there was only one
 	End           int64     // the number after the greatest one that was received
-	Limit         int64     // the number after the greatest one that there can be: math.MaxInt64, or that of the day's digits for a Daily
-	FailingSince  time.Time // when the first try of the present series of failures failed; the zero time if the last one succeeded
+	Limit         int64     // the number after the greatest possible one: math.MaxInt64; less for a Daily, by its digits
+	FailingSince  time.Time // when the present series of failures began; the zero time if the last try succeeded
 	LastError     error     // the error of the last try; nil if it succeeded
 }
 
@@ -64,8 +64,9 @@ func (st Stats) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case. A time or an error that is not
-// set is left out. Integers beyond 2^53 lose digits in programs that read JSON numbers as floating-point numbers.
+// MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case. A time or an error that
+// is not set is left out. Integers beyond 2^53 lose digits in programs that read JSON numbers as floating-point
+// numbers.
 func (st Stats) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Tag           string    `json:"tag"`

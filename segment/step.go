@@ -7,16 +7,17 @@ import (
 )
 
 // A StepPolicy decides how many numbers the next range has. Only one goroutine calls Size of a Sequence at a time,
-// and no lock is held. A policy may be used by many sequences concurrently. If it panics, the panic is the error of that try.
+// and no lock is held. A policy may be used by many sequences concurrently. If it panics, the panic is the error of
+// that try.
 type StepPolicy interface {
-	// Size returns the size to ask for. It is limited to 1 and the value of WithMaxStep. The first ranges of a Sequence,
-	// which New requests, have the tag's own step, and Size is not called for them.
+	// Size returns the size to ask for. It is limited to 1 and the value of WithMaxStep. The first ranges of a
+	// Sequence, which New requests, have the tag's own step, and Size is not called for them.
 	Size(s StepState) int64
 }
 
-// StepState is what a StepPolicy knows of a Sequence. If several ranges are requested one right after the other, for example
-// after an outage, Elapsed and Taken are the same for all of them: those of the first one. The time that the source
-// was down does not count.
+// StepState is what a StepPolicy knows of a Sequence. If several ranges are requested one right after the other, for
+// example after an outage, Elapsed and Taken are the same for all of them: those of the first one. The time that the
+// source was down does not count.
 type StepState struct {
 	Step     int64         // the tag's own step, as the source keeps it
 	Last     int64         // the size of the last range
@@ -42,9 +43,9 @@ func (FixedStep) Size(s StepState) int64 { return s.Step }
 // LeafMaxStep is the greatest step of LeafStep.
 const LeafMaxStep = 1_000_000
 
-// LeafStep is the rule of Meituan's Leaf: the size doubles if the last range was used for less than 15 minutes, unless it
-// would exceed LeafMaxStep, and is halved if it was used for 30 minutes or more, unless it would be less than the tag's
-// own step.
+// LeafStep is the rule of Meituan's Leaf: the size doubles if the last range was used for less than 15 minutes,
+// unless it would exceed LeafMaxStep, and is halved if it was used for 30 minutes or more, unless it would be less
+// than the tag's own step.
 //
 // Source: https://tech.meituan.com/2017/04/21/mt-leaf.html, and the project's SegmentIDGenImpl.
 type LeafStep struct{}
@@ -70,9 +71,10 @@ func (LeafStep) Size(s StepState) int64 {
 	}
 }
 
-// OutageStep aims at a buffer that outlasts an outage of the source: at the rate seen lately, the numbers that
-// are left in memory when the next range is requested last for 1.25 times Outage. The size is at least the tag's own step. It grows at most
-// to 8 times the last one, so that a short burst does not reserve numbers for a long time, and falls at most to half of it.
+// OutageStep aims at a buffer that outlasts an outage of the source: at the rate seen lately, the numbers that are
+// left in memory when the next range is requested last for 1.25 times Outage. The size is at least the tag's own
+// step. It grows at most to 8 times the last one, so that a short burst does not reserve numbers for a long time, and
+// falls at most to half of it.
 type OutageStep struct {
 	Outage time.Duration // how long an outage must not be noticed: more than 0, at most a year
 }

@@ -28,19 +28,20 @@ var _ Creator = (*Striped)(nil)
 // MaxStripes, and src is a Source of the numbers 0, 1, 2 and so on, on a store that knows nothing of the other stripes.
 // So count independent stores hand out disjoint numbers, and NewGroup uses all of them, also while some are down.
 //
-// The store needs a tag named StripeTag(tag, index, count), which CreateTag of the Striped or of its Group
-// creates. So a store at a wrong address, two stores that were exchanged, or another number of stripes than before is an
-// error that wraps ErrNoTag, and not a number twice. A program that creates tags by itself (WithCreate, NewDaily) would create that tag
-// on the wrong store, too. So it is refused with ErrNoTag, until CreateTag was called once without UnusedBefore, for any tag: that
-// declares that each store is the stripe that it is for this Group. Call it by hand, not at each start of a program, because it
-// believes whatever the addresses are.
+// The store needs a tag named StripeTag(tag, index, count), which CreateTag of the Striped or of its Group creates.
+// So a store at a wrong address, two stores that were exchanged, or another number of stripes than before is an error
+// that wraps ErrNoTag, and not a number twice. A program that creates tags by itself (WithCreate, NewDaily) would
+// create that tag on the wrong store, too. So it is refused with ErrNoTag, until CreateTag was called once without
+// UnusedBefore, for any tag: that declares that each store is the stripe that it is for this Group. Call it by hand,
+// not at each start of a program, because it believes whatever the addresses are.
 //
-// To change the number of stripes, first retire the tags of all old stripes, without exception: in one atomic step each, such as a
-// transaction that locks the row, read the counter and set it to 9223372036854775807. If the store has no such step, stop all
-// processes that use the tags before: a range that one receives between the two would be handed out twice. Then
-// create the tags of the new stripes, with a Start of (greatest counter that was read + 1) × old count. Processes with the old
-// stripes use up what they have in memory, and get an error that wraps ErrExhausted then. If a program creates tags by itself, do that for
-// every tag that exists, before any program uses the new stripes.
+// To change the number of stripes, first retire the tags of all old stripes, without exception: in one atomic step
+// each, such as a transaction that locks the row, read the counter and set it to 9223372036854775807. If the store
+// has no such step, stop all processes that use the tags before: a range that one receives between the two would be
+// handed out twice. Then create the tags of the new stripes, with a Start of (greatest counter that was read + 1) ×
+// old count. Processes with the old stripes use up what they have in memory, and get an error that wraps ErrExhausted
+// then. If a program creates tags by itself, do that for every tag that exists, before any program uses the new
+// stripes.
 //
 // If an argument is invalid, Take and CreateTag return an error that wraps ErrOption.
 func Stripe(index, count int, src Source) *Striped {
@@ -111,10 +112,12 @@ func (s *Striped) Take(ctx context.Context, r Request) (Range, error) {
 	return Range{First: got.First*s.count + s.index, Length: min(got.Length, last-got.First+1), Stride: s.count, Step: got.Step}, nil
 }
 
-// CreateTag implements Creator. c.Start is a number of the tag, not of the stripe's counter. The source must be a Creator.
+// CreateTag implements Creator. c.Start is a number of the tag, not of the stripe's counter. The source must be a
+// Creator.
 //
-// Without c.UnusedBefore, it also creates the tag StripeTag("", index, count), which says that the store is this stripe. With it, as
-// for the tags of WithCreate and of a Daily, it returns an error that wraps ErrNoTag if the store does not say so.
+// Without c.UnusedBefore, it also creates the tag StripeTag("", index, count), which says that the store is this
+// stripe. With it, as for the tags of WithCreate and of a Daily, it returns an error that wraps ErrNoTag if the store
+// does not say so.
 func (s *Striped) CreateTag(ctx context.Context, tag string, c TagConfig) error {
 	if err := s.check(); err != nil {
 		return err

@@ -7,10 +7,11 @@ import (
 	"math"
 )
 
-// A program that creates tags by itself must not do so on a wrong store: the tag would begin at its start again. So the store itself
-// says which stripe it is, by a tag that only CreateTag without UnusedBefore creates.
+// A program that creates tags by itself must not do so on a wrong store: the tag would begin at its start again. So
+// the store itself says which stripe it is, by a tag that only CreateTag without UnusedBefore creates.
 
-// declaration returns the name of the tag that says which stripe the store is. No other stripe of this store has it, because no tag is empty.
+// declaration returns the name of the tag that says which stripe the store is. No other stripe of this store has it,
+// because no tag is empty.
 func (s *Striped) declaration() string { return StripeTag("", int(s.index), int(s.count)) }
 
 // declare records in the store that it is this stripe.

@@ -13,8 +13,8 @@ import (
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
 
-// The tag that says which stripe a store is works with a real store: its counter stays where it is, and a second CreateTag repairs a
-// store in which it is missing.
+// The tag that says which stripe a store is works with a real store: its counter stays where it is, and a second
+// CreateTag repairs a store in which it is missing.
 func TestStripeDeclaration(t *testing.T) {
 	file := segment.NewFile(filepath.Join(t.TempDir(), "numbers"))
 	create(t, file, segment.StripeTag("orders", 1, 3), segment.TagConfig{}) // by hand
@@ -40,8 +40,8 @@ func TestStripeDeclaration(t *testing.T) {
 	}
 }
 
-// Programs that create tags by themselves do not do so on stores that were exchanged, nor with another number of stripes: the
-// tag would begin again at its start, with numbers that were handed out.
+// Programs that create tags by themselves do not do so on stores that were exchanged, nor with another number of
+// stripes: the tag would begin again at its start, with numbers that were handed out.
 func TestStripesExchangedAutomaticTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := segmenttest.NewMemory(), segmenttest.NewMemory(), segmenttest.NewMemory()

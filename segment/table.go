@@ -16,9 +16,10 @@ type DB interface {
 	Stats() sql.DBStats
 }
 
-// Table is a Source that keeps its tags in the table leaf_alloc of a database, one row for each tag. It is the table of
-// Leaf's segment mode, which Leaf's own servers can use at the same time. schema.sql creates it on MySQL, MariaDB and TiDB,
-// and schema.postgres.sql on PostgreSQL. Create a Table with NewTable; the methods of the zero value return an error.
+// Table is a Source that keeps its tags in the table leaf_alloc of a database, one row for each tag. It is the table
+// of Leaf's segment mode, which Leaf's own servers can use at the same time. schema.sql creates it on MySQL, MariaDB
+// and TiDB, and schema.postgres.sql on PostgreSQL. Create a Table with NewTable; the methods of the zero value return
+// an error.
 type Table struct {
 	db     DB
 	server string // the server's address; "" if it is not known
@@ -48,32 +49,34 @@ const (
 //
 // # The row
 //
-// The row of a tag has max_id, the next number that nobody has received, and step, how many numbers a Take reserves that
-// sets no Size. A Take increases max_id in one transaction, and the numbers in between are its range: [max_id - added,
-// max_id). Leaf does the same. So all numbers are different, whatever sizes the processes ask for, and whether they use
-// this package or Leaf.
+// The row of a tag has max_id, the next number that nobody has received, and step, how many numbers a Take reserves
+// that sets no Size. A Take increases max_id in one transaction, and the numbers in between are its range: [max_id -
+// added, max_id). Leaf does the same. So all numbers are different, whatever sizes the processes ask for, and whether
+// they use this package or Leaf.
 //
-// On MySQL, MariaDB and TiDB, a Take is one transaction of four statements, none of which is prepared, and reads the row before if
-// the request has no Size. On PostgreSQL it is a single statement, and a second one that checks that the first one was
-// committed. The settings of the session and of the driver do not matter.
+// On MySQL, MariaDB and TiDB, a Take is one transaction of four statements, none of which is prepared, and reads the
+// row before if the request has no Size. On PostgreSQL it is a single statement, and a second one that checks that
+// the first one was committed. The settings of the session and of the driver do not matter.
 //
-// A Take fails after WithAttemptTimeout or when its context ends. Unless it is certain that nothing was written, it is not
-// tried again, and the numbers of a Take whose reply was lost are a gap. A transaction that the server has rolled back because
-// of a conflict, as happens on a Galera cluster when several nodes write, is tried again for as long as WithAttemptTimeout.
+// A Take fails after WithAttemptTimeout or when its context ends. Unless it is certain that nothing was written, it
+// is not tried again, and the numbers of a Take whose reply was lost are a gap. A transaction that the server has
+// rolled back because of a conflict, as happens on a Galera cluster when several nodes write, is tried again for as
+// long as WithAttemptTimeout.
 //
 // # Servers that lose writes
 //
-// If the server loses a Take that it has acknowledged, then the next process receives the same numbers. This can happen
-// after a failover to a replica that lacked the last writes, after a backup was restored, and with settings that
-// schema.sql describes under DURABILITY. A process that has received numbers of the tag notices it (SetBackError); others
-// cannot, because the row has no record of the server. So an operator must raise max_id, as schema.sql describes. For the
-// same reason TagConfig.UnusedBefore has no effect.
+// If the server loses a Take that it has acknowledged, then the next process receives the same numbers. This can
+// happen after a failover to a replica that lacked the last writes, after a backup was restored, and with settings
+// that schema.sql describes under DURABILITY. A process that has received numbers of the tag notices it
+// (SetBackError); others cannot, because the row has no record of the server. So an operator must raise max_id, as
+// schema.sql describes. For the same reason TagConfig.UnusedBefore has no effect.
 //
 // # Errors
 //
 // A table that does not exist or has other columns, a row with impossible values, and a storage engine without
-// transactions are errors that wrap ErrSource. If the table's collation does not distinguish the tag from another row's,
-// the error wraps ErrNoTag and names that row. All errors of the database say what to do, and which server it was.
+// transactions are errors that wrap ErrSource. If the table's collation does not distinguish the tag from another
+// row's, the error wraps ErrNoTag and names that row. All errors of the database say what to do, and which server it
+// was.
 func NewTable(db DB, opts ...TableOption) *Table {
 	t := &Table{db: db, cfg: tableConfig{table: DefaultTable, attemptTimeout: DefaultAttemptTimeout}}
 	if sqlstore.IsNilDB(db) {

@@ -40,7 +40,8 @@ func newMockTable(t *testing.T, opts ...TableOption) (*Table, sqlmock.Sqlmock) {
 	return NewTable(db, opts...), m
 }
 
-// The statements of a Take of the tag "a", whose numbers are literals, after the row was found with max_id 7 and step 10.
+// The statements of a Take of the tag "a", whose numbers are literals, after the row was found with max_id 7 and step
+// 10.
 const (
 	mockWhere  = " WHERE biz_tag = _utf8mb4 X'61' AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(_utf8mb4 X'61' AS BINARY)"
 	mockUpdate = "UPDATE `leaf_alloc` SET max_id = LAST_INSERT_ID(max_id + 1) + 9" + mockWhere + " AND step = 10 AND max_id BETWEEN 7 AND 9223372036854775797"
@@ -73,8 +74,8 @@ func mockRows(maxID, step any) *sqlmock.Rows {
 	return sqlmock.NewRows([]string{"biz_tag", "max_id", "step"}).AddRow("a", maxID, step)
 }
 
-// A Take is one transaction with exactly these statements, and its range is Leaf's. A conflict that the server has rolled
-// back, also at the COMMIT, is tried again. No other error after the COMMIT was sent is tried again.
+// A Take is one transaction with exactly these statements, and its range is Leaf's. A conflict that the server has
+// rolled back, also at the COMMIT, is tried again. No other error after the COMMIT was sent is tried again.
 func TestTableStatements(t *testing.T) {
 	r := Request{Tag: "a", AtLeast: 7}
 	conflict := &mysql.MySQLError{Number: 1213, Message: "conflict"}
@@ -119,8 +120,8 @@ func TestTableStatements(t *testing.T) {
 	}
 }
 
-// If the reply to the UPDATE does not have what it has found, or if the row afterwards is not what it should be, the Take is
-// rolled back, and this one and all later ones compare what they have read.
+// If the reply to the UPDATE does not have what it has found, or if the row afterwards is not what it should be, the
+// Take is rolled back, and this one and all later ones compare what they have read.
 func TestTableComparesCounter(t *testing.T) {
 	for name, tt := range map[string]struct {
 		result driver.Result

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A tableDialect is what a Table must know of a kind of database server. Its methods return errors of the driver, unless
-// their comments say otherwise.
+// A tableDialect is what a Table must know of a kind of database server. Its methods return errors of the driver,
+// unless their comments say otherwise.
 type tableDialect interface {
 	quote(table string) (string, error)
 
@@ -24,9 +24,9 @@ type tableDialect interface {
 	commit() string
 	rollback() string
 
-	// raise begins a transaction, if one is required, and increases the counter of r.Tag by r.Size, or by the row's step if
-	// that is 0, in one atomic step, and only if the row is right, the counter is r.AtLeast or more and does not exceed maxCounter
-	// afterwards. It returns the rows of the tag as they are now, and how many it has changed.
+	// raise begins a transaction, if one is required, and increases the counter of r.Tag by r.Size, or by the row's
+	// step if that is 0, in one atomic step, and only if the row is right, the counter is r.AtLeast or more and does
+	// not exceed maxCounter afterwards. It returns the rows of the tag as they are now, and how many it has changed.
 	raise(ctx context.Context, a *tableAttempt, r Request) (raised, error)
 
 	// raiseLast sets the counter of a tag to maxCounter, only if it is exactly seen.
@@ -38,8 +38,8 @@ type tableDialect interface {
 	// read returns the rows that the server regards as equal to a tag.
 	read(ctx context.Context, a *tableAttempt, tag string) ([]tableRow, error)
 
-	// synchronize waits, on a node of a cluster, until the node has applied what other nodes have acknowledged. It returns
-	// false if there is nothing to wait for. No transaction must be open.
+	// synchronize waits, on a node of a cluster, until the node has applied what other nodes have acknowledged. It
+	// returns false if there is nothing to wait for. No transaction must be open.
 	synchronize(ctx context.Context, a *tableAttempt, tag string) (bool, error)
 }
 

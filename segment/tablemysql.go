@@ -8,9 +8,9 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
-// mysqlTable is the dialect of MariaDB, MySQL and TiDB. Its statements have no parameters, so that none is prepared: with
-// prepared statements on a Galera cluster, MariaDB 10.11 has hidden from clients that a transaction was rolled back, and
-// numbers were handed out twice.
+// mysqlTable is the dialect of MariaDB, MySQL and TiDB. Its statements have no parameters, so that none is prepared:
+// with prepared statements on a Galera cluster, MariaDB 10.11 has hidden from clients that a transaction was rolled
+// back, and numbers were handed out twice.
 type mysqlTable struct{ isTiDB, isMariaDB bool }
 
 func (d mysqlTable) quote(table string) (string, error) { return sqlstore.QuoteMySQL(table) }
@@ -36,8 +36,8 @@ func (d mysqlTable) inspect(ctx context.Context, a *tableAttempt) error {
 	return nil
 }
 
-// begin implements tableDialect. A transaction of TiDB that is not pessimistic may be executed again by the server when it
-// is committed, with other results than those that it has returned.
+// begin implements tableDialect. A transaction of TiDB that is not pessimistic may be executed again by the server
+// when it is committed, with other results than those that it has returned.
 func (d mysqlTable) begin() string {
 	if d.isTiDB {
 		return "BEGIN PESSIMISTIC"
@@ -55,8 +55,8 @@ func (d mysqlTable) whereTag(tag string) string {
 	return "biz_tag = " + literal + " AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(" + literal + " AS BINARY)"
 }
 
-// raise implements tableDialect. What it adds is a literal: if that is the row's step, it reads the step before, and the UPDATE
-// compares it.
+// raise implements tableDialect. What it adds is a literal: if that is the row's step, it reads the step before, and
+// the UPDATE compares it.
 func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (raised, error) {
 	if !a.t.hidesInsertIDs() {
 		result, isKnown, err := d.raiseReported(ctx, a, r)
@@ -69,14 +69,14 @@ func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (rais
 	return d.raiseCompared(ctx, a, r)
 }
 
-// raiseReported is raise with an UPDATE that reports what it has found: LAST_INSERT_ID(x) is x, and the reply to the statement has
-// that as its insert ID. So the range follows from a single statement. The SELECT after it does not decide anything: a proxy
-// that splits reads from writes may send it to another connection or another server, also in a transaction, where it
-// may find the counter, and LAST_INSERT_ID(), of another process. It notices a trigger that changes max_id, a column that is too
-// small, and a proxy.
+// raiseReported is raise with an UPDATE that reports what it has found: LAST_INSERT_ID(x) is x, and the reply to the
+// statement has that as its insert ID. So the range follows from a single statement. The SELECT after it does not
+// decide anything: a proxy that splits reads from writes may send it to another connection or another server, also in
+// a transaction, where it may find the counter, and LAST_INSERT_ID(), of another process. It notices a trigger that
+// changes max_id, a column that is too small, and a proxy.
 //
-// isKnown is false if something was changed, and the reply does not say what was found. A trigger that executes statements hides
-// it, and so may a driver.
+// isKnown is false if something was changed, and the reply does not say what was found. A trigger that executes
+// statements hides it, and so may a driver.
 func (d mysqlTable) raiseReported(ctx context.Context, a *tableAttempt, r Request) (result raised, isKnown bool, err error) {
 	size, step := r.Size, "step BETWEEN 1 AND "+strconv.FormatInt(MaxStep, 10)
 	if size == 0 {
@@ -108,12 +108,13 @@ func (d mysqlTable) raiseReported(ctx context.Context, a *tableAttempt, r Reques
 	found, err := update.LastInsertId()
 	result.before, result.added, result.reported = found-1, size, true
 	counter, _, valuesErr := a.t.values(result.rows, r.Tag)
-	// If the row is wrong, the caller finds the same error. If the row has another counter than this statement has set, the ID may be that of a trigger.
+	// If the row is wrong, the caller finds the same error. If the row has another counter than this statement has
+	// set, the ID may be that of a trigger.
 	return result, valuesErr != nil || err == nil && found > 0 && counter == result.before+size, nil
 }
 
-// raiseCompared is raise without insert IDs. It locks the row and reads it, and the UPDATE compares what was read. So the range
-// follows from a single statement here, too.
+// raiseCompared is raise without insert IDs. It locks the row and reads it, and the UPDATE compares what was read. So
+// the range follows from a single statement here, too.
 func (d mysqlTable) raiseCompared(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
 	if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
 		return raised{}, err

@@ -33,8 +33,9 @@ func (c *tableConfig) setError(format string, args ...any) {
 	}
 }
 
-// WithTable sets the name of the table: "table" or "database.table", on PostgreSQL "table" or "schema.table". The default is
-// DefaultTable. The name is quoted, so every name that the server accepts is allowed, except names that contain a dot.
+// WithTable sets the name of the table: "table" or "database.table", on PostgreSQL "table" or "schema.table". The
+// default is DefaultTable. The name is quoted, so every name that the server accepts is allowed, except names that
+// contain a dot.
 func WithTable(name string) TableOption {
 	return tableOption(func(c *tableConfig) {
 		if _, err := sqlstore.QuoteMySQL(name); err != nil {
@@ -45,8 +46,8 @@ func WithTable(name string) TableOption {
 	})
 }
 
-// WithAttemptTimeout sets after what time an attempt fails that the server has not answered. It must be more than 0. The
-// default is DefaultAttemptTimeout. If the connections of a pool are lost, a method makes several attempts.
+// WithAttemptTimeout sets after what time an attempt fails that the server has not answered. It must be more than 0.
+// The default is DefaultAttemptTimeout. If the connections of a pool are lost, a method makes several attempts.
 func WithAttemptTimeout(d time.Duration) TableOption {
 	return tableOption(func(c *tableConfig) {
 		if d <= 0 {

@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 )
 
-// A driver that panics in a statement leads to an error, and the connection, whose transaction may be open, is closed and not used again.
+// A driver that panics in a statement leads to an error, and the connection, whose transaction may be open, is closed
+// and not used again.
 func TestTableDriverPanics(t *testing.T) {
 	for _, statement := range []string{"SELECT VERSION()", "SELECT ENGINE", "START TRANSACTION", "UPDATE", "SELECT CAST", "COMMIT"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -24,15 +24,16 @@ func (d postgresTable) begin() string    { return "START TRANSACTION ISOLATION L
 func (d postgresTable) commit() string   { return "COMMIT" }
 func (d postgresTable) rollback() string { return "ROLLBACK" }
 
-// The condition that a row has exactly the tag $1. The first comparison, which may use the index, is that of the column's
-// collation, and the second one is that of the bytes.
+// The condition that a row has exactly the tag $1. The first comparison, which may use the index, is that of the
+// column's collation, and the second one is that of the bytes.
 const wherePostgresTag = `biz_tag = $1 AND CAST(biz_tag AS text) COLLATE "C" = CAST($1 AS text) COLLATE "C"`
 
-// raise implements tableDialect. It is a single statement, which commits, so that a process that is paused in between holds
-// no lock. After a conflict, which happens at other isolation levels than READ COMMITTED, it is part of a transaction.
+// raise implements tableDialect. It is a single statement, which commits, so that a process that is paused in between
+// holds no lock. After a conflict, which happens at other isolation levels than READ COMMITTED, it is part of a
+// transaction.
 //
-// The row is read and locked before it is updated, so that a trigger that changes max_id or step is noticed, and a step that is
-// generated: RETURNING returns what triggers have made of the row.
+// The row is read and locked before it is updated, so that a trigger that changes max_id or step is noticed, and a
+// step that is generated: RETURNING returns what triggers have made of the row.
 //
 // synchronous_commit is set to on if it is off: otherwise the server acknowledges what it may lose.
 func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {

@@ -181,12 +181,13 @@ func (a *tableAttempt) commit(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// errOpenTransaction is the error for a connection on which its last user has left a transaction open. What a Take wrote on it is
-// rolled back when the connection is closed.
+// errOpenTransaction is the error for a connection on which its last user has left a transaction open. What a Take
+// wrote on it is rolled back when the connection is closed.
 var errOpenTransaction = errors.New("the connection had an open transaction: code that uses the pool did not end it")
 
-// checkCommitted returns an error if the statement before, of PostgreSQL, has not committed, because it became part of a transaction
-// that was open already. It has a transaction ID then. lib/pq hands out such connections; pgx does not, since version 5.9.0.
+// checkCommitted returns an error if the statement before, of PostgreSQL, has not committed, because it became part
+// of a transaction that was open already. It has a transaction ID then. lib/pq hands out such connections; pgx does
+// not, since version 5.9.0.
 func (a *tableAttempt) checkCommitted(ctx context.Context) error {
 	a.waiting = "the check of the commit"
 	var open bool

@@ -29,8 +29,8 @@ type tableAttempt struct {
 var errTableChanged = fmt.Errorf("%w: the row was not changed although it allows that: others change it all the time, the column max_id is "+
 	"too small, or a trigger or a rule prevents it", ErrSource)
 
-// try calls f with a connection. If f fails so that nothing was written, and another connection or another try may help, it
-// calls f again. f ends its transaction, unless it returns an error of the driver.
+// try calls f with a connection. If f fails so that nothing was written, and another connection or another try may
+// help, it calls f again. f ends its transaction, unless it returns an error of the driver.
 func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) error) error {
 	if err := t.check(); err != nil {
 		return err

@@ -10,12 +10,13 @@ import (
 	"sync/atomic"
 )
 
-// A Tags hands out the numbers of many tags of one source. It makes the Sequence of a tag at its first use, and drops it when
-// it is idle. All methods are safe for concurrent use. NewTags returns one.
+// A Tags hands out the numbers of many tags of one source. It makes the Sequence of a tag at its first use, and drops
+// it when it is idle. All methods are safe for concurrent use. NewTags returns one.
 //
-// Its tags share the source: WithMaxTakes limits their requests, and a source that does not answer is asked only by a few of them. The log has
-// one record when a source begins to fail, at most one a minute, and one when it works again, with the number of failures. Failures of single tags,
-// such as ErrSetBack, are at most one record per second, with the number of tags.
+// Its tags share the source: WithMaxTakes limits their requests, and a source that does not answer is asked only by a
+// few of them. The log has one record when a source begins to fail, at most one a minute, and one when it works
+// again, with the number of failures. Failures of single tags, such as ErrSetBack, are at most one record per second,
+// with the number of tags.
 type Tags struct {
 	source  Source
 	cfg     tagsConfig
@@ -48,8 +49,8 @@ var ErrTooManyTags = errors.New("segment: too many tags")
 // errTagsNotMade is the error of methods of a Tags that NewTags has not made.
 var errTagsNotMade = fmt.Errorf("%w: the Tags must be created by NewTags", ErrOption)
 
-// NewTags returns a Tags. It does not use the source. Invalid arguments are errors that wrap ErrOption. The caller must call
-// Close.
+// NewTags returns a Tags. It does not use the source. Invalid arguments are errors that wrap ErrOption. The caller
+// must call Close.
 func NewTags(src Source, opts ...TagsOption) (*Tags, error) {
 	cfg, err := newTagsConfig(opts)
 	if err != nil {
@@ -77,9 +78,9 @@ func NewTags(src Source, opts ...TagsOption) (*Tags, error) {
 	return t, nil
 }
 
-// Next returns the next number of a tag. It is Sequence.Next; the first use of a tag waits in the same way until the source has
-// returned a range. If the source has no such tag, the error wraps ErrNoTag; a tag that is created later is found
-// within a second.
+// Next returns the next number of a tag. It is Sequence.Next; the first use of a tag waits in the same way until the
+// source has returned a range. If the source has no such tag, the error wraps ErrNoTag; a tag that is created later
+// is found within a second.
 func (t *Tags) Next(tag string) (int64, error) {
 	if t != nil {
 		if e, ok := t.tags.Load(tag); ok {

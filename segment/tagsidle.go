@@ -61,9 +61,9 @@ func (p *provider) received() []int64 {
 	return ends
 }
 
-// Close ends the Tags: calls return ErrClosed, waiting calls return, and no goroutine runs on, unless the error wraps ErrBusy
-// because the source or a policy still runs after CloseTimeout. The numbers in memory are lost. It may be called more than
-// once. Close of a nil Tags does nothing.
+// Close ends the Tags: calls return ErrClosed, waiting calls return, and no goroutine runs on, unless the error wraps
+// ErrBusy because the source or a policy still runs after CloseTimeout. The numbers in memory are lost. It may be
+// called more than once. Close of a nil Tags does nothing.
 func (t *Tags) Close() error {
 	if t == nil || t.work == nil {
 		return nil

@@ -62,7 +62,8 @@ func TestTagsFlood(t *testing.T) {
 	}
 }
 
-// The limit counts tags that are open. Many goroutines that use the same tag first do not exceed it, and tags that were dropped give way.
+// The limit counts tags that are open. Many goroutines that use the same tag first do not exceed it, and tags that
+// were dropped give way.
 func TestTagsMaxTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := segmenttest.NewMemory()

@@ -10,9 +10,9 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// A tagsLog writes the log records of a Tags, which may have thousands of tags: one when a source fails and one when it works
-// again, and at most one record per second of failures that concern only some tags, with their number. The methods are
-// safe for concurrent use, and do not block.
+// A tagsLog writes the log records of a Tags, which may have thousands of tags: one when a source fails and one when
+// it works again, and at most one record per second of failures that concern only some tags, with their number. The
+// methods are safe for concurrent use, and do not block.
 type tagsLog struct {
 	queue *safelog.Queue
 	work  *background

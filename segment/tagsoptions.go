@@ -41,8 +41,8 @@ func newTagsConfig(opts []TagsOption) (tagsConfig, error) {
 	return c, c.err
 }
 
-// WithIdle sets how long a tag must not be used before its numbers in memory are dropped: at least a second, or 0 for never. Each
-// drop is a gap. The default is DefaultIdle. A tag is dropped after d to 2d.
+// WithIdle sets how long a tag must not be used before its numbers in memory are dropped: at least a second, or 0 for
+// never. Each drop is a gap. The default is DefaultIdle. A tag is dropped after d to 2d.
 func WithIdle(d time.Duration) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		if d != 0 && d < time.Second {
@@ -53,9 +53,10 @@ func WithIdle(d time.Duration) TagsOption {
 	})
 }
 
-// WithMaxTags limits how many tags are in memory at a time: at least 1. A tag more is an error that wraps ErrTooManyTags. Tags that were
-// dropped because they were idle do not count; but only as many of all are remembered, so that another Tags must notice if a counter of a
-// tag that was forgotten is set back. A name that the source does not have counts for half a second. The default is DefaultMaxTags.
+// WithMaxTags limits how many tags are in memory at a time: at least 1. A tag more is an error that wraps
+// ErrTooManyTags. Tags that were dropped because they were idle do not count; but only as many of all are remembered,
+// so that another Tags must notice if a counter of a tag that was forgotten is set back. A name that the source does
+// not have counts for half a second. The default is DefaultMaxTags.
 func WithMaxTags(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		if n < 1 {
@@ -66,12 +67,13 @@ func WithMaxTags(n int) TagsOption {
 	})
 }
 
-// WithMaxTakes limits how many requests the Tags sends to its source at a time, or to each source of a Group: 1 to 1024. Further requests
-// wait for their turn: first those of tags for which a call waits, then those of tags that still have numbers in memory, then those of
-// tags that the source refused (ErrNoTag, ErrSetBack, ErrExhausted, ErrSource). Each fourth request is the one that has waited longest.
-// Calls that find a number in memory never wait. While a source does not answer, it gets at most so many requests per second,
-// of all tags together. The default is DefaultMaxTakes. A source that takes 5 ms for each request then serves 3,200 per second, which is
-// enough for 3,200 tags if a range of each lasts a second.
+// WithMaxTakes limits how many requests the Tags sends to its source at a time, or to each source of a Group: 1 to
+// 1024. Further requests wait for their turn: first those of tags for which a call waits, then those of tags that
+// still have numbers in memory, then those of tags that the source refused (ErrNoTag, ErrSetBack, ErrExhausted,
+// ErrSource). Each fourth request is the one that has waited longest. Calls that find a number in memory never wait.
+// While a source does not answer, it gets at most so many requests per second, of all tags together. The default is
+// DefaultMaxTakes. A source that takes 5 ms for each request then serves 3,200 per second, which is enough for 3,200
+// tags if a range of each lasts a second.
 func WithMaxTakes(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		if n < 1 || n > 1024 {
@@ -82,11 +84,11 @@ func WithMaxTakes(n int) TagsOption {
 	})
 }
 
-// WithCreate lets a Tags create each tag that does not exist, at its first use, for example one for each tenant. The source
-// must be a Creator. c.UnusedBefore is set to a time long ago if it is zero: a source that notices that its store may
-// have lost writes then begins new tags beyond what may have been handed out. On other stores, a tag that was lost with the last
-// writes of its server begins at c.Start again, and its numbers repeat: see doc/segment.md. On a Group, call CreateTag of the Group
-// once before: see Stripe. A misspelled tag is created too.
+// WithCreate lets a Tags create each tag that does not exist, at its first use, for example one for each tenant. The
+// source must be a Creator. c.UnusedBefore is set to a time long ago if it is zero: a source that notices that its
+// store may have lost writes then begins new tags beyond what may have been handed out. On other stores, a tag that
+// was lost with the last writes of its server begins at c.Start again, and its numbers repeat: see doc/segment.md. On
+// a Group, call CreateTag of the Group once before: see Stripe. A misspelled tag is created too.
 func WithCreate(c TagConfig) TagsOption {
 	return tagsOption(func(t *tagsConfig) {
 		c, err := c.Validate()

@@ -95,8 +95,9 @@ func manyTags() int {
 	return 2000
 }
 
-// While a store is down, thousands of tags together send at most a few requests per second, and write a few log records.
-// When it is back, all have numbers within three seconds, and it gets at most DefaultMaxTakes requests at a time.
+// While a store is down, thousands of tags together send at most a few requests per second, and write a few log
+// records. When it is back, all have numbers within three seconds, and it gets at most DefaultMaxTakes requests at a
+// time.
 func TestTagsOutageOfThousands(t *testing.T) {
 	const latency = 5 * time.Millisecond
 	count := manyTags()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// failedTags has the entries of tags that could not be opened, the oldest failure first. They are removed after a pause, so that the
-// names of tags that do not exist do not fill the memory.
+// failedTags has the entries of tags that could not be opened, the oldest failure first. They are removed after a
+// pause, so that the names of tags that do not exist do not fill the memory.
 type failedTags struct {
 	mu       sync.Mutex
 	queue    []failedTag
@@ -56,8 +56,8 @@ func (t *Tags) removeFailed() {
 	}
 }
 
-// remove removes the entry of a tag that is not open and rests: one that was dropped, or one that was not. It returns false
-// if the entry is another.
+// remove removes the entry of a tag that is not open and rests: one that was dropped, or one that was not. It returns
+// false if the entry is another.
 func (t *Tags) remove(tag string, e *tagEntry, dropped bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

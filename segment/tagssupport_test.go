@@ -36,7 +36,8 @@ func (s hookedSource) Take(ctx context.Context, r segment.Request) (segment.Rang
 	return s.Memory.Take(ctx, r)
 }
 
-// stripesWith returns a Group of so many stripes on stores in memory, and the stores. A function is called before each Take.
+// stripesWith returns a Group of so many stripes on stores in memory, and the stores. A function is called before
+// each Take.
 func stripesWith(count int, before func(context.Context, segment.Request) error) (*segment.Group, []*segmenttest.Memory) {
 	stores := make([]*segmenttest.Memory, count)
 	all := make([]*segment.Striped, count)

@@ -118,8 +118,8 @@ func TestTagsOverdueSource(t *testing.T) {
 	})
 }
 
-// Single tags that the source refuses do not delay others, and are one log record per second with their number. They are found as soon as they
-// are in order again.
+// Single tags that the source refuses do not delay others, and are one log record per second with their number. They
+// are found as soon as they are in order again.
 func TestTagsRefusedTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const count = 150
@@ -227,7 +227,8 @@ func TestTagsLogOfPanics(t *testing.T) {
 	})
 }
 
-// With every take policy, calls return in time while the requests of their tags wait for their turn, with what has failed.
+// With every take policy, calls return in time while the requests of their tags wait for their turn, with what has
+// failed.
 func TestTagsPoliciesInOutage(t *testing.T) {
 	for _, policy := range []ringbuffer.TakePolicy{nil, ringbuffer.Wait, ringbuffer.CallerPads, ringbuffer.Fail} {
 		synctest.Test(t, func(t *testing.T) {

@@ -80,8 +80,8 @@ func (q *takeQueue) nextOf(class takeClass, now time.Time) (*queuedTake, int) {
 	return nil, 0
 }
 
-// sourceFor returns the source that a request is sent to: the first candidate with a free place. One that the tag's last request to it
-// has failed is only used if all others fail.
+// sourceFor returns the source that a request is sent to: the first candidate with a free place. One that the tag's
+// last request to it has failed is only used if all others fail.
 func (q *takeQueue) sourceFor(w *queuedTake, now time.Time) (source int, ok bool) {
 	allFail := w.allFail()
 	works := false
@@ -192,5 +192,6 @@ func (q *takeQueue) wake() {
 	q.dispatch()
 }
 
-// withJitter returns d to 1.5 d, so that requests that have failed at the same time are not tried again at the same time.
+// withJitter returns d to 1.5 d, so that requests that have failed at the same time are not tried again at the same
+// time.
 func withJitter(d time.Duration) time.Duration { return d + rand.N(d/2+1) }

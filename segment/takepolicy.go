@@ -40,8 +40,8 @@ func (t takePolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
 	return r.Wait(limited)
 }
 
-// currentError is an EmptyError of this Sequence, on its way through the ring. One of another Sequence, which a policy of the
-// program may return, has no such type.
+// currentError is an EmptyError of this Sequence, on its way through the ring. One of another Sequence, which a
+// policy of the program may return, has no such type.
 type currentError struct{ *EmptyError }
 
 // emptyError returns the error of a call that found no number. wait is why it no longer waited, or nil.
@@ -50,8 +50,14 @@ func (p *provider) emptyError(wait error) *EmptyError {
 	return &EmptyError{Tag: p.tag, Source: p.description(), Since: s.FailingSince, Tries: s.Tries, Cause: s.LastError, Wait: wait}
 }
 
-// translate returns the error of a call for an error of the ring.
-func (s *Sequence) translate(ctx context.Context, err error) error {
+// translate returns the error of a call for an error of the ring. If a method of a policy's error panics, the panic
+// is the error.
+func (s *Sequence) translate(ctx context.Context, err error) (translated error) {
+	defer func() {
+		if v := recover(); v != nil {
+			translated = s.provider.emptyError(fmt.Errorf("a method of the take policy's error panicked: %v", v))
+		}
+	}()
 	var current currentError
 	var source *sourceError
 	switch {

@@ -166,15 +166,18 @@ func TestOwnTakePolicies(t *testing.T) {
 		want   string
 		is     error
 	}{
-		"error":                       {func(context.Context, *ringbuffer.Ring) error { return errPolicy }, "(policy)", errPolicy},
-		"panic":                       {func(context.Context, *ringbuffer.Ring) error { panic("boom") }, "the take policy panicked: boom", ErrEmpty},
-		"Wait":                        {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Wait(ctx) }, "no range arrived in time", ErrEmpty},
-		"Pad":                         {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Pad(ctx) }, "connection refused", errDown},
-		"ErrClosed":                   {func(context.Context, *ringbuffer.Ring) error { return ErrClosed }, "(segment: closed)", ErrEmpty},
-		"ringbuffer.ErrClosed":        {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrClosed }, "(ringbuffer: closed)", ErrEmpty},
-		"ringbuffer.ErrExhausted":     {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrExhausted }, "exhausted)", ErrEmpty},
-		"EmptyError of another":       {func(context.Context, *ringbuffer.Ring) error { return &EmptyError{Tag: "other"} }, `(segment: tag "other"`, ErrEmpty},
-		"ErrEmpty of package segment": {func(context.Context, *ringbuffer.Ring) error { return ErrEmpty }, "(segment: no number at present)", ErrEmpty},
+		"error":                        {func(context.Context, *ringbuffer.Ring) error { return errPolicy }, "(policy)", errPolicy},
+		"panic":                        {func(context.Context, *ringbuffer.Ring) error { panic("boom") }, "the take policy panicked: boom", ErrEmpty},
+		"an error whose Is panics":     {func(context.Context, *ringbuffer.Ring) error { return panickingIs{} }, "panicked: no is", ErrEmpty},
+		"an error whose As panics":     {func(context.Context, *ringbuffer.Ring) error { return panickingAs{} }, "panicked: no as", ErrEmpty},
+		"an error whose Unwrap panics": {func(context.Context, *ringbuffer.Ring) error { return panickingUnwrap{} }, "panicked: no unwrap", ErrEmpty},
+		"Wait":                         {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Wait(ctx) }, "no range arrived in time", ErrEmpty},
+		"Pad":                          {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Pad(ctx) }, "connection refused", errDown},
+		"ErrClosed":                    {func(context.Context, *ringbuffer.Ring) error { return ErrClosed }, "(segment: closed)", ErrEmpty},
+		"ringbuffer.ErrClosed":         {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrClosed }, "(ringbuffer: closed)", ErrEmpty},
+		"ringbuffer.ErrExhausted":      {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrExhausted }, "exhausted)", ErrEmpty},
+		"EmptyError of another":        {func(context.Context, *ringbuffer.Ring) error { return &EmptyError{Tag: "other"} }, `(segment: tag "other"`, ErrEmpty},
+		"ErrEmpty of package segment":  {func(context.Context, *ringbuffer.Ring) error { return ErrEmpty }, "(segment: no number at present)", ErrEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// A takeQueue limits the requests that the sequences of a Tags send to their sources. Each source has a number of places, one for
-// each call at a time. A place whose call has failed stays occupied for a pause, which grows to a second and more. So a source that is down gets
-// only a few requests, however many tags need one. When the source answers, its pauses end at once, and so the requests that
-// wait are sent as fast as the places allow.
+// A takeQueue limits the requests that the sequences of a Tags send to their sources. Each source has a number of
+// places, one for each call at a time. A place whose call has failed stays occupied for a pause, which grows to a
+// second and more. So a source that is down gets only a few requests, however many tags need one. When the source
+// answers, its pauses end at once, and so the requests that wait are sent as fast as the places allow.
 //
 // Requests wait in a list for each takeClass. The methods are safe for concurrent use.
 type takeQueue struct {
@@ -49,15 +49,15 @@ type takePause struct {
 	late time.Time // if another one does: a server that hangs takes only a small part of the time
 }
 
-// takeClass is what decides which request is sent next: the first of the least class, and for every fourthTake the one that has
-// waited longest, so that none waits forever.
+// takeClass is what decides which request is sent next: the first of the least class, and for every fourthTake the
+// one that has waited longest, so that none waits forever.
 type takeClass int
 
 const (
 	awaitedTake  takeClass = iota // a call waits for the tag
 	earlyTake                     // the tag has numbers in memory, or nobody waits for it
 	refusedTake                   // the source has refused the tag lately, and a call asks for it again
-	hopelessTake                  // the source has refused another range of the tag, and it is asked again without a call
+	hopelessTake                  // the source has refused another range of the tag, and it is asked again by itself
 	takeClasses
 )
 
@@ -67,8 +67,8 @@ const (
 	// hopelessInterval is the shortest time between two requests of the class hopelessTake.
 	hopelessInterval = 5 * time.Millisecond
 
-	// overdueTake is how long after its timeout a call that has not returned loses its place, so that a source that ignores its
-	// context does not block all tags.
+	// overdueTake is how long after its timeout a call that has not returned loses its place, so that a source that
+	// ignores its context does not block all tags.
 	overdueTake = time.Second
 
 	// maxTryTimeout limits the timeout of a call here, so that no sum overflows.
@@ -126,8 +126,9 @@ func newTakeQueue(names []string, limit int, timeout time.Duration, log *tagsLog
 	return q
 }
 
-// acquire waits until a request may be sent to one of the candidates, in their order, and returns its place. The class is earlyTake, even if
-// a call waits, refusedTake or hopelessTake. The caller must release the place. If ctx ends before, acquire returns its cause.
+// acquire waits until a request may be sent to one of the candidates, in their order, and returns its place. The
+// class is earlyTake, even if a call waits, refusedTake or hopelessTake. The caller must release the place. If ctx
+// ends before, acquire returns its cause.
 func (q *takeQueue) acquire(ctx context.Context, tag string, d *demand, candidates []candidate, class takeClass) (*takePlace, error) {
 	w := &queuedTake{queue: q, demand: d, candidates: candidates, tag: tag, class: class, since: time.Now(), sent: make(chan struct{})}
 	d.queued.Store(w)
@@ -242,7 +243,8 @@ func (q *takeQueue) takeOverdue(p *takePlace) {
 	}
 }
 
-// answered ends a series of failures. It returns a function that writes a log record, or nil. The caller must hold the lock.
+// answered ends a series of failures. It returns a function that writes a log record, or nil. The caller must hold
+// the lock.
 func (q *takeQueue) answered(s *queueSource) (record func()) {
 	if s.failures == 0 {
 		return nil
@@ -255,8 +257,8 @@ func (q *takeQueue) answered(s *queueSource) (record func()) {
 	return record
 }
 
-// failed records a failure, and lets the place of the call, if it had one, pause. It returns a function that writes a log
-// record, or nil. The caller must hold the lock.
+// failed records a failure, and lets the place of the call, if it had one, pause. It returns a function that writes a
+// log record, or nil. The caller must hold the lock.
 func (q *takeQueue) failed(p *takePlace, hadPlace bool, err error) (record func()) {
 	s, now := q.sources[p.source], time.Now()
 	if s.failures == 0 {
@@ -307,7 +309,8 @@ func (d *demand) enter() {
 		return
 	}
 	d.calls.Add(1)
-	// acquire stores queued before it reads calls, with the lock. So either it finds this call, or this call finds the request.
+	// acquire stores queued before it reads calls, with the lock. So either it finds this call, or this call finds
+	// the request.
 	if w := d.queued.Load(); w != nil {
 		w.queue.mu.Lock()
 		defer w.queue.mu.Unlock()
@@ -324,7 +327,8 @@ func (d *demand) leave() {
 	}
 }
 
-// outage returns the failures of the first source that the tag's request waits for, if it waits because all of them fail.
+// outage returns the failures of the first source that the tag's request waits for, if it waits because all of them
+// fail.
 func (d *demand) outage(tag string) (since time.Time, failures int, err error) {
 	if d == nil {
 		return since, 0, nil

@@ -34,7 +34,8 @@ func newQueueTest(t *testing.T, sources, limit int) *queueTest {
 	return q
 }
 
-// request sends a request for a tag, with a number of waiting calls, and holds its place for a time; then the call has the outcome.
+// request sends a request for a tag, with a number of waiting calls, and holds its place for a time; then the call
+// has the outcome.
 func (q *queueTest) request(tag string, d *demand, class takeClass, hold time.Duration, outcome callOutcome) {
 	candidates := make([]candidate, len(q.sources))
 	for i := range candidates {
@@ -73,8 +74,8 @@ func awaited() *demand {
 	return d
 }
 
-// Tags for which a call waits go first, then those that nobody waits for, then hopeless ones, each in their order. Every fourth request is the one that
-// has waited longest, so that none waits forever.
+// Tags for which a call waits go first, then those that nobody waits for, then hopeless ones, each in their order.
+// Every fourth request is the one that has waited longest, so that none waits forever.
 func TestTakeQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueTest(t, 1, 1)
@@ -116,7 +117,8 @@ func TestTakeQueueDemand(t *testing.T) {
 	})
 }
 
-// Failures let places pause, from 10 ms to a second and more, so that requests per second are limited, and the first answer ends all pauses.
+// Failures let places pause, from 10 ms to a second and more, so that requests per second are limited, and the first
+// answer ends all pauses.
 func TestTakeQueuePauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 4
@@ -210,8 +212,8 @@ func TestTakeQueueContext(t *testing.T) {
 	})
 }
 
-// A request goes to the first source that works. One that fails is asked with the places that its pauses leave, and if all fail, as soon
-// as a short pause is over.
+// A request goes to the first source that works. One that fails is asked with the places that its pauses leave, and
+// if all fail, as soon as a short pause is over.
 func TestTakeQueueSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueTest(t, 2, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// No number is handed out twice, and none is lost: all take policies, strides, tiny and great steps, and every way to take
-// numbers, in several Sequences of one source.
+// No number is handed out twice, and none is lost: all take policies, strides, tiny and great steps, and every way to
+// take numbers, in several Sequences of one source.
 func TestUnique(t *testing.T) {
 	total := int64(20_000_000)
 	if raceEnabled {

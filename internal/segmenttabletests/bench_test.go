@@ -12,8 +12,9 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// BenchmarkNumbers compares a Sequence on MariaDB with what others ask the database for: one statement for each number. The
-// server is on this host, so there is no network; and it writes each commit to the disk, as DURABILITY in schema.sql demands.
+// BenchmarkNumbers compares a Sequence on MariaDB with what others ask the database for: one statement for each
+// number. The server is on this host, so there is no network; and it writes each commit to the disk, as DURABILITY in
+// schema.sql demands.
 func BenchmarkNumbers(b *testing.B) {
 	s := mariadbtest.Start(b)
 	_, db := s.Database()
@@ -81,7 +82,8 @@ func benchmarkSerial(b *testing.B, next func() (int64, error)) {
 	}
 }
 
-// benchmarkParallel measures next in 8 goroutines for each of GOMAXPROCS, as clients of a service that wait for the database.
+// benchmarkParallel measures next in 8 goroutines for each of GOMAXPROCS, as clients of a service that wait for the
+// database.
 func benchmarkParallel(b *testing.B, next func() (int64, error)) {
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {

@@ -49,8 +49,9 @@ func isTaker(t *testing.T) bool {
 	return true
 }
 
-// runTaker takes ranges in 8 goroutines, and prints each. One of them follows Leaf's statements, if there is one server: on
-// several nodes, the driver's prepared statements hide rollbacks. If takes is 0, it ends when it is killed.
+// runTaker takes ranges in 8 goroutines, and prints each. One of them follows Leaf's statements, if there is one
+// server: on several nodes, the driver's prepared statements hide rollbacks. If takes is 0, it ends when it is
+// killed.
 func runTaker(t *testing.T, takes int, dsn string, addresses []string) {
 	db := open(t, dsn, addresses...)
 	db.SetMaxOpenConns(4)

@@ -30,8 +30,8 @@ func TestTableGalera(t *testing.T) {
 	t.Run("a node killed", func(t *testing.T) { testGaleraNodeKilled(t, c) })
 }
 
-// galeraDatabase creates a database with the table on all nodes, and returns its name, a connection to each node, and the
-// addresses of all nodes.
+// galeraDatabase creates a database with the table on all nodes, and returns its name, a connection to each node, and
+// the addresses of all nodes.
 func galeraDatabase(t *testing.T, c *mariadbtest.Cluster) (name string, nodes []*sqlx.DB, addresses []string) {
 	t.Helper()
 	name, db := c.Database()
@@ -65,8 +65,8 @@ func execOnNode(tb testing.TB, node *sqlx.DB, statement string, args ...any) {
 	}
 }
 
-// A node that has not applied yet what another node has acknowledged does not report that the counter was set back, or that
-// a new tag does not exist.
+// A node that has not applied yet what another node has acknowledged does not report that the counter was set back,
+// or that a new tag does not exist.
 func testGaleraLag(t *testing.T, c *mariadbtest.Cluster) {
 	_, nodes, _ := galeraDatabase(t, c)
 	var sources []*segment.Table
@@ -141,8 +141,8 @@ func testGaleraCreate(t *testing.T, c *mariadbtest.Cluster) {
 	}
 }
 
-// Processes write to all nodes. No number is handed out twice. Conflicts between nodes are tried again; those that remain are
-// errors.
+// Processes write to all nodes. No number is handed out twice. Conflicts between nodes are tried again; those that
+// remain are errors.
 func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster) {
 	name, nodes, addresses := galeraDatabase(t, c)
 	insertTag(nodes[0], tag, 1, 50)

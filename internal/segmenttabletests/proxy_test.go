@@ -21,8 +21,8 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// splitter is a proxy that splits transactions, as those do that send reads to other servers: it executes some statements of a
-// client on the server connection of another client.
+// splitter is a proxy that splits transactions, as those do that send reads to other servers: it executes some
+// statements of a client on the server connection of another client.
 type splitter struct {
 	driver.Connector
 	elsewhere func(query string) bool // whether a statement goes to another connection; nil: none does
@@ -154,8 +154,8 @@ func (r *readRows) Next(into []driver.Value) error {
 	return nil
 }
 
-// A proxy sends the SELECT of a transaction to the connection of another process, which has not seen the UPDATE, and whose own
-// last UPDATE looks as if it were this one.
+// A proxy sends the SELECT of a transaction to the connection of another process, which has not seen the UPDATE, and
+// whose own last UPDATE looks as if it were this one.
 func TestProxySplitsSelect(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
@@ -179,8 +179,8 @@ func TestProxySplitsSelect(t *testing.T) {
 	})
 }
 
-// A proxy sends the begin of a transaction elsewhere, so that the UPDATE is a transaction of its own, and others change the row
-// before the SELECT: by the same numbers as the step that they set.
+// A proxy sends the begin of a transaction elsewhere, so that the UPDATE is a transaction of its own, and others
+// change the row before the SELECT: by the same numbers as the step that they set.
 func TestProxySplitsBegin(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
@@ -208,8 +208,8 @@ func TestProxySplitsBegin(t *testing.T) {
 	})
 }
 
-// Clients of a proxy that sends most SELECTs to a connection of another client take ranges. Some fail. No number is handed out
-// twice.
+// Clients of a proxy that sends most SELECTs to a connection of another client take ranges. Some fail. No number is
+// handed out twice.
 func TestProxySplitsAtRandom(t *testing.T) {
 	s := mariadbtest.Start(t)
 	name, db := database(t, s)

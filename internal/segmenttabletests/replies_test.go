@@ -19,8 +19,8 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// hook is a connector that calls around for each statement, with its number since the last reset. around calls execute to
-// execute it.
+// hook is a connector that calls around for each statement, with its number since the last reset. around calls
+// execute to execute it.
 type hook struct {
 	driver.Connector
 	statements int
@@ -74,9 +74,9 @@ func (c *hookedConn) ResetSession(ctx context.Context) error {
 }
 func (c *hookedConn) IsValid() bool { return c.Conn.(driver.Validator).IsValid() }
 
-// The replies to each statement of a Take get lost, or its connection is lost before or after it. No number is handed out
-// twice, and the source sends each Take once: at most its own numbers are a gap. A lost connection before the COMMIT, when it is certain
-// that nothing was written, is not noticed. No statement is prepared.
+// The replies to each statement of a Take get lost, or its connection is lost before or after it. No number is handed
+// out twice, and the source sends each Take once: at most its own numbers are a gap. A lost connection before the
+// COMMIT, when it is certain that nothing was written, is not noticed. No statement is prepared.
 func TestTableRepliesLost(t *testing.T) {
 	s := mariadbtest.Start(t)
 	t.Run("reported", func(t *testing.T) {

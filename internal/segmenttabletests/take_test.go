@@ -13,8 +13,8 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// The intervals are Leaf's, [max_id - added, max_id), whatever the settings of the server, of the session and of the driver
-// are.
+// The intervals are Leaf's, [max_id - added, max_id), whatever the settings of the server, of the session and of the
+// driver are.
 func TestTableSettings(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
@@ -85,8 +85,8 @@ func TestTableSettings(t *testing.T) {
 	})
 }
 
-// A refused Take changes nothing, so that tries of refusing processes do not raise a counter that was set back into numbers
-// that others have received.
+// A refused Take changes nothing, so that tries of refusing processes do not raise a counter that was set back into
+// numbers that others have received.
 func TestTableSetBackChangesNothing(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		_, db := database(t, start(t))

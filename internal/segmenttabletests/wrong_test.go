@@ -18,8 +18,8 @@ import (
 const leafScript = "CREATE TABLE leaf_alloc (biz_tag varchar(128) NOT NULL DEFAULT '', max_id bigint(20) NOT NULL DEFAULT '1', step int(11) NOT NULL," +
 	" description varchar(256) DEFAULT NULL, update_time timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, PRIMARY KEY (biz_tag)) ENGINE=InnoDB"
 
-// A table of Leaf's own script may have a collation that does not distinguish tags. The row of another tag is never used,
-// and the error names it.
+// A table of Leaf's own script may have a collation that does not distinguish tags. The row of another tag is never
+// used, and the error names it.
 func TestLeafTableCollation(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		s := start(t)
@@ -137,8 +137,8 @@ func TestWrongTables(t *testing.T) {
 	})
 }
 
-// If the step changes with the UPDATE, by a trigger or because it is a generated column, the step that is read afterwards is not what
-// was added: numbers below the old max_id were handed out to others.
+// If the step changes with the UPDATE, by a trigger or because it is a generated column, the step that is read
+// afterwards is not what was added: numbers below the old max_id were handed out to others.
 func TestStepChangesWithUpdate(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		_, db := start(t).Database()

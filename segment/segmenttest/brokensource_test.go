@@ -98,8 +98,8 @@ func folded(change func(tag string) string) brokenSource {
 	}
 }
 
-// returnedAgain returns a Take of the first client that takes back, before the next Take, what was reserved for one whose reply
-// was lost, as if nobody else had taken anything meanwhile.
+// returnedAgain returns a Take of the first client that takes back, before the next Take, what was reserved for one
+// whose reply was lost, as if nobody else had taken anything meanwhile.
 func returnedAgain() takeFunc {
 	var before int64 // the counter before the Take whose reply was lost; 0 if there is none
 	return func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {

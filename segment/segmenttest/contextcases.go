@@ -69,7 +69,7 @@ func testContextEndsDuringTakes(t *sourceTest) {
 			}
 		}
 	})
-	taken.add(t.take(t.source, segment.Request{Tag: "orders"})) // without AtLeast, so that a number that comes twice is reported
+	taken.add(t.take(t.source, segment.Request{Tag: "orders"})) // without AtLeast: numbers that come twice are reported
 	taken.check(t)
 	n := 0
 	failed.Range(func(any, any) bool { n++; return true })

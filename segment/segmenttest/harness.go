@@ -26,10 +26,10 @@ type Harness struct {
 	// more. Without it, a range must be shorter only at the end of the numbers.
 	MayReturnFewer bool
 
-	// FoldsTags says that the store cannot keep tags apart that differ only by case, accents or the form of
-	// their characters, as a table whose collation ignores these. CreateTag must then refuse the second one with an error that
-	// wraps ErrTag or ErrTagExists. A Take of a tag that differs from an existing one must return
-	// ErrNoTag nevertheless.
+	// FoldsTags says that the store cannot keep tags apart that differ only by case, accents or the form of their
+	// characters, as a table whose collation ignores these. CreateTag must then refuse the second one with an error
+	// that wraps ErrTag or ErrTagExists. A Take of a tag that differs from an existing one must return ErrNoTag
+	// nevertheless.
 	FoldsTags bool
 
 	Faults
@@ -50,9 +50,9 @@ type Faults struct {
 	LoseReplies func(tb testing.TB, call func())
 
 	// LoseWrites calls write, and makes the store lose all or some of what write has written, even if it was
-	// acknowledged, in a way that the source must notice: for example, it stops the replication to a
-	// replica, calls write, kills the primary and promotes the replica. It returns when clients can use the store again,
-	// both those that exist and new ones.
+	// acknowledged, in a way that the source must notice: for example, it stops the replication to a replica, calls
+	// write, kills the primary and promotes the replica. It returns when clients can use the store again, both those
+	// that exist and new ones.
 	LoseWrites func(tb testing.TB, write func())
 
 	// LoseWritesUnnoticed is like LoseWrites, but in a way that the source cannot notice: for example,
