@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/recordtest"
 	"github.com/ringuid/ringuid/segment"
 )
 
 // runCase runs one test of a source.
-func runCase(tb testing.TB, name string, h Harness) *recorder {
+func runCase(tb testing.TB, name string, h Harness) *recordtest.Recorder {
 	for _, c := range sourceCases {
 		if c.name == name {
-			return record(tb, func(tb testing.TB) { c.test(tb, h) })
+			return recordtest.Run(tb, func(tb testing.TB) { c.test(tb, h) })
 		}
 	}
 	tb.Fatalf("there is no test %s", name)
@@ -229,13 +230,13 @@ func TestBrokenSources(t *testing.T) {
 				tt.harness(&h, s)
 			}
 			r := runCase(t, tt.test, h)
-			n := slices.IndexFunc(r.failures, func(text string) bool {
+			n := slices.IndexFunc(r.Failures, func(text string) bool {
 				return slices.ContainsFunc(strings.Split(tt.message, "|"), func(message string) bool { return strings.Contains(text, message) })
 			})
 			if n < 0 {
-				t.Errorf("%s reported %.2000q, skipped %q; want a failure with %q", tt.test, r.failures, r.skipped, tt.message)
+				t.Errorf("%s reported %.2000q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)
 			} else {
-				t.Log(r.failures[n])
+				t.Log(r.Failures[n])
 			}
 		})
 	}
@@ -245,23 +246,23 @@ func TestBrokenSources(t *testing.T) {
 func TestFaultsRequire(t *testing.T) {
 	h := (&memoryHarness{}).harness()
 	h.Pause = nil
-	if r := runCase(t, "Paused", h); len(r.failures) != 1 || !strings.Contains(r.failures[0], `Without["Pause"]`) {
-		t.Errorf("without Pause: %q, want a failure that names it", r.failures)
+	if r := runCase(t, "Paused", h); len(r.Failures) != 1 || !strings.Contains(r.Failures[0], `Without["Pause"]`) {
+		t.Errorf("without Pause: %q, want a failure that names it", r.Failures)
 	}
 	h.Without = map[string]string{"Pause": "it has no signals"}
-	if r := runCase(t, "Paused", h); r.Failed() || r.skipped != "the harness has no fault Pause: it has no signals" {
-		t.Errorf("with a reason: failures %q, skipped %q, want only the latter", r.failures, r.skipped)
+	if r := runCase(t, "Paused", h); r.Failed() || r.SkipReason != "the harness has no fault Pause: it has no signals" {
+		t.Errorf("with a reason: failures %q, skipped %q, want only the latter", r.Failures, r.SkipReason)
 	}
 	h.Without["Kill"] = "no signals"
-	if r := runCase(t, "Killed", h); len(r.failures) != 1 || !strings.Contains(r.failures[0], "remove one of them") {
-		t.Errorf("with Kill and a reason why there is none: %q, want a failure", r.failures)
+	if r := runCase(t, "Killed", h); len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "remove one of them") {
+		t.Errorf("with Kill and a reason why there is none: %q, want a failure", r.Failures)
 	}
 	h.Without["pause"] = "a misspelt name"
-	if r := runCase(t, "UnknownTag", h); len(r.failures) != 1 || !strings.Contains(r.failures[0], "name of a fault") {
-		t.Errorf("with an unknown fault in Without: %q, want a failure", r.failures)
+	if r := runCase(t, "UnknownTag", h); len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "name of a fault") {
+		t.Errorf("with an unknown fault in Without: %q, want a failure", r.Failures)
 	}
-	if r := runCase(t, "UnknownTag", Harness{}); len(r.failures) != 1 || !strings.Contains(r.failures[0], "Harness.New") {
-		t.Errorf("without New: %q, want a failure that names it", r.failures)
+	if r := runCase(t, "UnknownTag", Harness{}); len(r.Failures) != 1 || !strings.Contains(r.Failures[0], "Harness.New") {
+		t.Errorf("without New: %q, want a failure that names it", r.Failures)
 	}
 }
 

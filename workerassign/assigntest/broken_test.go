@@ -221,10 +221,10 @@ func TestBrokenStores(t *testing.T) {
 				tt.harness(&h, s)
 			}
 			r := runCase(t, tt.test, h)
-			if !r.Failed() || !strings.Contains(r.failures[0], tt.message) {
-				t.Errorf("%s reported %q, skipped %q; want a failure with %q", tt.test, r.failures, r.skipped, tt.message)
+			if !r.Failed() || !strings.Contains(r.Failures[0], tt.message) {
+				t.Errorf("%s reported %q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)
 			} else {
-				t.Log(r.failures[0])
+				t.Log(r.Failures[0])
 			}
 		})
 	}

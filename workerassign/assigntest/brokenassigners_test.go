@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/recordtest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -171,20 +172,20 @@ func TestBrokenAssigners(t *testing.T) {
 				tt.harness(&h, s)
 			}
 			r := runAssignerCase(t, tt.test, h)
-			if !r.Failed() || !strings.Contains(strings.Join(r.failures, "\n"), tt.message) {
-				t.Errorf("%s reported %q, skipped %q; want a failure with %q", tt.test, r.failures, r.skipped, tt.message)
+			if !r.Failed() || !strings.Contains(strings.Join(r.Failures, "\n"), tt.message) {
+				t.Errorf("%s reported %q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)
 			} else {
-				t.Log(r.failures[0])
+				t.Log(r.Failures[0])
 			}
 		})
 	}
 }
 
 // runAssignerCase runs one test of an assigner.
-func runAssignerCase(tb testing.TB, name string, h AssignerHarness) *recorder {
+func runAssignerCase(tb testing.TB, name string, h AssignerHarness) *recordtest.Recorder {
 	for _, c := range assignerCases {
 		if c.name == name {
-			return record(tb, func(tb testing.TB) { c.test(tb, h) })
+			return recordtest.Run(tb, func(tb testing.TB) { c.test(tb, h) })
 		}
 	}
 	tb.Fatalf("there is no test %s", name)
