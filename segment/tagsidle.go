@@ -69,6 +69,8 @@ func (t *Tags) Close() error {
 		return nil
 	}
 	ended := t.work.close()
+	t.queue.close()
+	defer t.log.close()
 	var busy atomic.Pointer[error]
 	var wg sync.WaitGroup
 	places := make(chan struct{}, 64) // for so many at a time, unless they wait for the source
@@ -111,8 +113,6 @@ func (t *Tags) Close() error {
 		}
 		return true
 	})
-	t.queue.close()
-	t.log.close()
 	if err := busy.Load(); err != nil {
 		return *err
 	}

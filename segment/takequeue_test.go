@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -254,4 +255,77 @@ func TestTakeQueueSources(t *testing.T) {
 			t.Errorf("the source that works was asked after %v", took-time.Second)
 		}
 	})
+}
+
+// Many requests with sources that fail, hang and recover, contexts that end and calls that come and go: no source has more calls than places,
+// every request gets its place in time, and nothing is left at the end.
+func TestTakeQueueStress(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			sources, limit := 1+random.IntN(3), 1+random.IntN(4)
+			q := newQueueTest(t, sources, limit)
+			running := make([]atomic.Int64, sources)
+			bad := make([]atomic.Bool, sources)
+			var wg sync.WaitGroup
+			for g := range 40 {
+				random := rand.New(rand.NewPCG(seed, uint64(g)+2))
+				wg.Go(func() {
+					d := new(demand)
+					for range 50 {
+						candidates := make([]candidate, 0, sources)
+						for _, i := range random.Perm(sources)[random.IntN(sources):] {
+							candidates = append(candidates, candidate{i, random.IntN(3) == 0})
+						}
+						ctx, cancel := t.Context(), context.CancelFunc(func() {})
+						if random.IntN(3) == 0 {
+							ctx, cancel = context.WithTimeout(ctx, time.Duration(random.IntN(500))*time.Millisecond)
+						}
+						var calls sync.WaitGroup
+						for range random.IntN(3) {
+							begin, end := time.Duration(random.IntN(100))*time.Millisecond, time.Duration(random.IntN(300))*time.Millisecond
+							calls.Go(func() { time.Sleep(begin); d.enter(); time.Sleep(end); d.leave() })
+						}
+						class := []takeClass{earlyTake, earlyTake, refusedTake, hopelessTake}[random.IntN(4)]
+						begin := time.Now()
+						p, err := q.acquire(ctx, "x", d, candidates, class)
+						cancel()
+						if took := time.Since(begin); took > 5*time.Minute || err != nil && took > time.Second {
+							t.Errorf("seed %d: acquire = %v after %v", seed, err, took)
+						}
+						if err == nil {
+							if n := running[p.source].Add(1); n > int64(limit) {
+								t.Errorf("seed %d: %d calls of a source with %d places", seed, n, limit)
+							}
+							outcome := callAnswered
+							switch {
+							case bad[p.source].Load():
+								outcome = callFailed
+							case random.IntN(10) == 0:
+								outcome = callUnknown
+							}
+							time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+							running[p.source].Add(-1)
+							q.release(p, outcome, errDown)
+						}
+						calls.Wait()
+						if random.IntN(20) == 0 {
+							bad[random.IntN(sources)].Store(random.IntN(2) == 0)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			for i, s := range q.sources {
+				if s.running != 0 {
+					t.Errorf("seed %d: %d calls of source %d run at the end", seed, s.running, i)
+				}
+			}
+			for class := range q.waiting {
+				if n := q.waiting[class].Len(); n != 0 {
+					t.Errorf("seed %d: %d requests wait at the end", seed, n)
+				}
+			}
+		})
+	}
 }
