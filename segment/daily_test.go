@@ -2,6 +2,9 @@ package segment_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -54,16 +57,25 @@ func TestDailyArguments(t *testing.T) {
 	}
 }
 
-// time.Local depends on the host, and is refused unless it is UTC.
+// dailyLocalEnv is set in the processes that TestDailyLocal starts.
+const dailyLocalEnv = "RINGUID_TEST_DAILY_LOCAL"
+
+// time.Local depends on the host, and is refused unless it is UTC. A process of its own has the time zone, because
+// timers of other tests read time.Local.
 func TestDailyLocal(t *testing.T) {
-	old := time.Local
-	t.Cleanup(func() { time.Local = old })
-	time.Local = zone(t, "Europe/Berlin")
-	if _, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "x", 6, time.Local); !errors.Is(err, segment.ErrOption) {
-		t.Errorf("NewDaily with time.Local = %v, want ErrOption", err)
+	if zone := os.Getenv(dailyLocalEnv); zone != "" {
+		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "x", 6, time.Local, quietOption())
+		fmt.Println(dailyLocalEnv, err == nil, errors.Is(err, segment.ErrOption))
+		d.Close()
+		return
 	}
-	time.Local = time.UTC
-	newDaily(t, segmenttest.NewMemory(), time.Local)
+	for zone, want := range map[string]string{"Europe/Berlin": "false true", "UTC": "true false"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDailyLocal$", "-test.count=1")
+		cmd.Env = append(os.Environ(), dailyLocalEnv+"="+zone, "TZ="+zone)
+		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), dailyLocalEnv+" "+want+"\n") {
+			t.Errorf("NewDaily with time.Local = %s: the process wrote %q, %v; want %s", zone, out, err, want)
+		}
+	}
 }
 
 // Close races with the switch to the next day. Nothing is left.

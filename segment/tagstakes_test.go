@@ -180,7 +180,7 @@ func TestTagsAddedTagIsFoundInTime(t *testing.T) {
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer cancel()
-		for n := range 300 {
+		for n := range 100 {
 			wg.Go(func() {
 				for ctx.Err() == nil {
 					tags.NextContext(ctx, fmt.Sprint("unknown", n))

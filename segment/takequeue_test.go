@@ -257,8 +257,8 @@ func TestTakeQueueSources(t *testing.T) {
 	})
 }
 
-// Many requests with sources that fail, hang and recover, contexts that end and calls that come and go: no source has more calls than places,
-// every request gets its place in time, and nothing is left at the end.
+// Many requests with sources that fail, hang and recover, contexts that end and calls that come and go: no source has
+// more calls than places, every request gets its place in time, and nothing is left at the end.
 func TestTakeQueueStress(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {
