@@ -1,10 +1,14 @@
 // Command httpservice is an HTTP service that gives each order a UID:
 //
-//	go run ./examples/httpservice -worker-file /var/lib/orders/worker
+//	export RINGUID_ASSIGNER=disposable RINGUID_STORE=file:/var/lib/orders/worker
+//	go run ./examples/httpservice
 //	curl -d '{"item": "book"}' http://127.0.0.1:8080/orders
 //
-// It shows where the calls of a generator belong in a service: NewCached before the server starts,
+// It shows where the calls of a generator belong in a service: NewGenerator before the server starts,
 // NextContext with the request's context in the handler, and Close after the server's Shutdown.
+//
+// It also shows how a service is configured by uid.Settings: from a file of JSON (-config), and from environment variables,
+// which replace what is in the file.
 package main
 
 import (
@@ -12,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"log"
 	"net"
 	"net/http"
@@ -21,32 +26,48 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
 )
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "address to listen on")
-	workerFile := flag.String("worker-file", "", "file that counts worker IDs; it must not be lost between starts")
+	config := flag.String("config", "", "file of JSON with the settings of the generator")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	if err := run(ctx, *addr, *workerFile); err != nil {
+	settings, err := readSettings(*config, os.LookupEnv)
+	if err == nil {
+		err = run(ctx, *addr, settings)
+	}
+	if err != nil {
 		log.Fatal("httpservice: ", err)
 	}
 }
 
-// run serves until ctx ends. Then it finishes the requests that have begun.
-func run(ctx context.Context, addr, workerFile string) error {
-	if workerFile == "" {
-		return errors.New("-worker-file must name a file, for example /var/lib/orders/worker")
+// readSettings reads the settings of the generator from a file, if there is one, and from the environment.
+func readSettings(file string, lookup func(string) (string, bool)) (settings uid.Settings, err error) {
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return settings, err
+		}
+		if err := json.Unmarshal(text, &settings); err != nil {
+			return settings, fmt.Errorf("%s: %w", file, err)
+		}
 	}
-	// ONE HOST ONLY: services on two hosts with a file each would generate the same UIDs. For more
-	// than one host, use workerassign.NewDisposable as examples/mysql does.
-	g, err := uid.NewCached(ctx, workerassign.NewFile(workerFile))
+	err = settings.ReadEnv(uid.SettingsPrefix, lookup)
+	return settings, err
+}
+
+// run serves until ctx ends. Then it finishes the requests that have begun.
+func run(ctx context.Context, addr string, settings uid.Settings) error {
+	// ONE HOST ONLY: services on two hosts with a file each would generate the same UIDs. For more than one host, open a
+	// database as examples/mysql does, and pass it in the Backend.
+	g, err := settings.NewGenerator(ctx, uid.Backend{})
 	if err != nil {
 		return err
 	}
+	log.Printf("generating UIDs: %v", settings)
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return errors.Join(err, g.Close())

@@ -48,10 +48,10 @@ func start(t *testing.T, workerFile string) *service {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // it is killed if it does not end
 	t.Cleanup(cancel)
 	s := &service{
-		Cmd:    exec.CommandContext(ctx, os.Args[0], "-addr", "127.0.0.1:0", "-worker-file", workerFile),
+		Cmd:    exec.CommandContext(ctx, os.Args[0], "-addr", "127.0.0.1:0"),
 		output: make(chan string, 1),
 	}
-	s.Env = append(os.Environ(), asService+"=1")
+	s.Env = append(os.Environ(), asService+"=1", "RINGUID_ASSIGNER=disposable", "RINGUID_STORE=file:"+workerFile)
 	stderr, err := s.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestRequestDuringShutdown(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, addr, filepath.Join(t.TempDir(), "worker")) }()
+	go func() { ended <- run(ctx, addr, workerFile(t)) }()
 
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
 	defer client.CloseIdleConnections()
@@ -219,7 +219,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	leaktest.Check(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, "127.0.0.1:0", filepath.Join(t.TempDir(), "worker")) }()
+	go func() { ended <- run(ctx, "127.0.0.1:0", workerFile(t)) }()
 	time.Sleep(50 * time.Millisecond)
 	cancel()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) { // canceled: before it had a worker ID
@@ -230,11 +230,48 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 func TestErrors(t *testing.T) {
 	leaktest.Check(t)
 	ctx := context.Background()
-	if err := run(ctx, "127.0.0.1:0", ""); err == nil || !strings.Contains(err.Error(), "-worker-file must name a file") {
-		t.Errorf("without a worker file: %v", err)
+	if err := run(ctx, "127.0.0.1:0", uid.Settings{}); err == nil || !strings.Contains(err.Error(), "assigner: is not set") {
+		t.Errorf("without an assigner: %v", err)
 	}
-	if err := run(ctx, "no address", filepath.Join(t.TempDir(), "worker")); err == nil || !strings.Contains(err.Error(), "no address") {
+	if err := run(ctx, "no address", workerFile(t)); err == nil || !strings.Contains(err.Error(), "no address") {
 		t.Errorf("with a bad address: %v", err)
+	}
+}
+
+// workerFile returns settings with a new file.
+func workerFile(t *testing.T) uid.Settings {
+	return uid.Settings{Assigner: uid.AssignerDisposable, Store: "file:" + filepath.Join(t.TempDir(), "worker")}
+}
+
+// The environment replaces what is in the file, and what is wrong is reported with the file or the variable.
+func TestReadSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.json")
+	lookup := func(name string) (string, bool) {
+		value, ok := map[string]string{"RINGUID_WORKER_ID": "8"}[name]
+		return value, ok
+	}
+	if err := os.WriteFile(file, []byte(`{"assigner": "static", "worker_id": 7, "generator": "default"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := readSettings(file, lookup)
+	if err != nil || s.WorkerID != "8" || s.Assigner != "static" || s.Generator != "default" {
+		t.Errorf("%v, %v", s, err)
+	}
+	if s, err := readSettings("", lookup); err != nil || s.WorkerID != "8" || s.Assigner != "" {
+		t.Errorf("without a file: %v, %v", s, err)
+	}
+	if err := os.WriteFile(file, []byte(`{"worker": 7}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readSettings(file, lookup); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), `no such setting as "worker"`) {
+		t.Errorf("a wrong key: %v", err)
+	}
+	if _, err := readSettings(file+"x", lookup); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	bad := func(name string) (string, bool) { return "x", name == "RINGUID_ROLLOVER" }
+	if _, err := readSettings("", bad); err == nil || !strings.Contains(err.Error(), "RINGUID_ROLLOVER: is \"x\"") {
+		t.Errorf("a wrong variable: %v", err)
 	}
 }
 
