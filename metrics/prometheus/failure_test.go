@@ -61,3 +61,15 @@ func TestPanickingGenerator(t *testing.T) {
 		}
 	}
 }
+
+// What was read before a panic is not collected: a scrape has all metrics of a generator or only the counter.
+func TestPanicDuringRead(t *testing.T) {
+	families, _ := sequenceFamilies()
+	c := newCollector(newConfig([]Option{WithLogger(slog.New(slog.DiscardHandler))}), "sequence", "ringuid_segment_scrape_failures_total", families, func(s *scrape) {
+		s.add("ringuid_segment_step", 7, "a")
+		panic("boom")
+	})
+	if got := names(t, newRegistry(t, c)); len(got) != 1 || !got["ringuid_segment_scrape_failures_total"] {
+		t.Errorf("after a panic there are %v", got)
+	}
+}
