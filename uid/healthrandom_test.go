@@ -18,7 +18,11 @@ import (
 // whatever happens to the store, to its clock and to the load. No call waits for longer than its context. Health cannot
 // know about a store that hangs since the last extension, or about one that is down while the generator is idle.
 func TestHealthRandom(t *testing.T) {
-	for seed := range uint64(8) {
+	seeds := uint64(8)
+	if raceEnabled {
+		seeds = 2
+	}
+	for seed := range seeds {
 		for _, mode := range []string{"Cached", "Default"} {
 			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { healthRandom(t, mode, seed) })

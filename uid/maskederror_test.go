@@ -41,7 +41,7 @@ func TestAssignerErrorsAreMasked(t *testing.T) {
 					}}
 					c := newCached(t, a, smallOptions(t)...)
 					fail.Store(true)
-					_, failed, err := takeFor(t, c, time.Minute)
+					_, failed, err := takeFor(t, c, 20*time.Second) // twice the borrow limit
 					var notYet *ringbuffer.NotYetError
 					isOwn := slices.Contains(ownErrors(), foreign)
 					if failed == 0 || isOwn == errors.Is(err, foreign) || errors.As(err, &notYet) || !errors.Is(err, ErrLease) && !errors.Is(err, context.DeadlineExceeded) {

@@ -197,6 +197,10 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 // A worker ID that is too wide for Prefix or Divide is handled like one that is too wide for the
 // layout: the next one would be even greater, so none is requested.
 func TestWidthErrorIsPermanent(t *testing.T) {
+	busy, idle := 3*time.Minute, 24*time.Hour
+	if raceEnabled {
+		busy, idle = 30*time.Second, 2*time.Hour
+	}
 	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{
 		"plain":  func(a workerassign.Assigner) workerassign.Assigner { return a },
 		"divide": func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Divide(a, 1) },
@@ -206,12 +210,12 @@ func TestWidthErrorIsPermanent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := new(disposableAssigner)
 				c := newCached(t, wrap(a), smallOptions(t, WithLayout(layout(t, 31, 3, 4)))...)
-				takeFor(t, c, 3*time.Minute)
+				takeFor(t, c, busy)
 				before := a.lastID.Load()
-				takeFor(t, c, 3*time.Minute)
-				time.Sleep(24 * time.Hour)
+				takeFor(t, c, busy)
+				time.Sleep(idle)
 				if now := a.lastID.Load(); now != before || before > 8 {
-					t.Errorf("%d worker IDs were assigned, and %d a day later", before, now)
+					t.Errorf("%d worker IDs were assigned, and %d after %v", before, now, idle)
 				}
 				if _, err := NewCached(context.Background(), wrap(a), smallOptions(t, WithLayout(layout(t, 31, 3, 4)))...); !errors.Is(err, ErrWorkerID) {
 					t.Errorf("NewCached() = %v, want ErrWorkerID", err)

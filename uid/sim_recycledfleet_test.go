@@ -59,15 +59,18 @@ func (f *slotFleet) boot(tb testing.TB, h *slotHost) (workerID int64, first ID) 
 	return workerID, first
 }
 
-// A layout of 10 worker bits survives 50 rolling deployments of 200 hosts, one after the other: in each, ten hosts at a
-// time are replaced. With names, as in a StatefulSet, a host stops before its successor starts: each name keeps its
+// A layout of 10 worker bits survives rolling deployments of 200 hosts, one after the other (50 with RINGUID_FULL): in
+// each, ten hosts at a time are replaced. With names, as in a StatefulSet, a host stops before its successor starts: each name keeps its
 // worker ID and the order of its UIDs, and the pool has 200 slots. Without names, as in a Deployment, the successor
 // starts first, and the pool has as many slots as there were processes at the same time.
 func TestRollingDeployments(t *testing.T) {
 	const hosts, batch = 200, 10
-	deployments := 50
-	if testing.Short() || raceEnabled {
-		deployments = 2
+	deployments := 10
+	switch {
+	case testing.Short(), raceEnabled:
+		deployments = 1
+	case os.Getenv("RINGUID_FULL") != "":
+		deployments = 50
 	}
 	for _, named := range []bool{true, false} {
 		t.Run(fmt.Sprintf("names %v", named), func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 var (
 	simSeed  = flag.Uint64("sim.seed", 0, "replay the simulation of this seed; 0 simulates sim.seeds seeds")
 	simFirst = flag.Uint64("sim.first", 1, "the first seed to simulate")
-	simSeeds = flag.Uint64("sim.seeds", 20_000, "how many seeds to simulate")
+	simSeeds = flag.Uint64("sim.seeds", 5_000, "how many seeds to simulate; with RINGUID_FULL four times as many")
 )
 
 // A simulation is a fleet of generators with a simulated store, on clocks that step, stand still and
@@ -144,6 +145,14 @@ func (s *simulation) run(events int) error {
 
 const simEventCount = 600
 
+// numberOfSeeds returns how many seeds to simulate: sim.seeds, or four times as many with RINGUID_FULL.
+func numberOfSeeds() uint64 {
+	if os.Getenv("RINGUID_FULL") != "" {
+		return 4 * *simSeeds
+	}
+	return *simSeeds
+}
+
 // A fleet with faulty clocks and a faulty store generates no duplicate UID, none that is negative or
 // does not fit the layout, and none out of order. A failure names its seed, which the flag sim.seed
 // replays.
@@ -157,7 +166,7 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	seeds := *simSeeds
+	seeds := numberOfSeeds()
 	switch {
 	case raceEnabled:
 		seeds = min(seeds, 300)
@@ -201,7 +210,11 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 
 // A seed always gives the same events and UIDs.
 func TestSimulationReplays(t *testing.T) {
-	for seed := range uint64(50) {
+	seeds := uint64(50)
+	if raceEnabled {
+		seeds = 5
+	}
+	for seed := range seeds {
 		a, b := newSimulation(seed+1, 0), newSimulation(seed+1, 0)
 		a.run(simEventCount)
 		b.run(simEventCount)
