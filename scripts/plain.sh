@@ -8,6 +8,7 @@ step "tests without the race detector"
 RINGUID_UIDS=200000000 go test -vet=off -count=1 -timeout 25m ./bitsalloc ./ringbuffer ./uid/...
 go test -vet=off -count=1 -timeout 25m -run "Size|CacheLine|Allocate" ./segment
 go test -vet=off -count=1 -timeout 25m -run "Crowd|ManyHosts|RollingDeployments|RandomHistories" ./workerassign
+go test -vet=off -count=1 -timeout 25m -run "Upkeep|StartsQueued" ./internal/fleettest
 
 step "the portable implementation of percpu"
 go test -count=1 -timeout 25m -tags ringuid_portable ./uid/percpu

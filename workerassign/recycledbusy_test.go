@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -45,10 +46,13 @@ func (s busyStore) Write(ctx context.Context, w workerassign.SlotWrite) (bool, e
 // A crowd takes its slots although the store requires a third of the hosts' timeout for the calls that are necessary. Hosts whose
 // timeout ends try again. If they paused too shortly, the store would be busy with writes that lose a race, permanently.
 func TestCrowdOnBusyStore(t *testing.T) {
+	hosts := 2000
+	if testreq.Race {
+		hosts = 500
+	}
 	inFleet(t, func(f *fleet) {
-		const hosts = 2000
 		f.max = 1<<22 - 1
-		store := busyStore{f.Memory, make(chan struct{}, 1), workerassign.DefaultTimeout / 3 / (2 * hosts)}
+		store := busyStore{f.Memory, make(chan struct{}, 1), workerassign.DefaultTimeout / 3 / time.Duration(2*hosts)}
 		begin, failed := time.Now(), make([]int, hosts)
 		var running sync.WaitGroup
 		for host := range hosts {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -71,6 +72,9 @@ func TestCrowd(t *testing.T) {
 		{1000, time.Second, 2.2, 3 * time.Second},
 		{2000, time.Second, 1.5, 1500 * time.Millisecond},
 	} {
+		if testreq.Race && tt.free > 200 {
+			continue // make test runs it without the race detector
+		}
 		t.Run(fmt.Sprint(tt.free, " free, within ", tt.within), func(t *testing.T) {
 			inFleet(t, func(f *fleet) {
 				const hosts = 2000
@@ -139,8 +143,12 @@ func TestCrowdOnPartialStore(t *testing.T) {
 // Rolling deployments whose hosts start at the same time use the slots of the fleet and of the overlap, and the
 // excess of a crowd once, however many deployments there are.
 func TestRollingDeploymentsOfCrowds(t *testing.T) {
+	deployments := 50
+	if testreq.Race {
+		deployments = 5
+	}
 	inFleet(t, func(f *fleet) {
-		const hosts, deployments, overlap = 200, 50, 20
+		const hosts, overlap = 200, 20
 		f.max = 1023
 		running := make([]workerassign.Lease, hosts)
 		for range deployments {

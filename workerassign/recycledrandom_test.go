@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -135,7 +136,7 @@ func (h *history) act(assigners []*workerassign.Recycled, lossy bool) {
 // of the store's clock, and generators that wake up after another has taken their slots.
 func TestRandomHistories(t *testing.T) {
 	seeds, base := uint64(400), uint64(1)
-	if testing.Short() {
+	if testing.Short() || testreq.Race {
 		seeds = 100
 	}
 	leases := 0

@@ -47,7 +47,11 @@ func (f *fleet) startAtOnce(hosts int, opts func(host int) []workerassign.Recycl
 // Many hosts that start within a second do not read and write the store many times each: neither on an empty
 // pool, nor on one whose slots were released, nor with names.
 func TestManyHosts(t *testing.T) {
-	for _, hosts := range []int{1000, 10_000} {
+	numbers := []int{1000, 10_000}
+	if testreq.Race {
+		numbers = numbers[:1]
+	}
+	for _, hosts := range numbers {
 		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
 			if hosts > 1000 {
 				testreq.Slow(t, "it takes some seconds")
@@ -124,8 +128,12 @@ func TestManyHostsFill(t *testing.T) {
 // Rolling deployments of 200 hosts use 200 slots and those of one deployment's overlap, on 10 bits, and each
 // name's leases begin one after the other.
 func TestRollingDeployments(t *testing.T) {
+	deployments := 50
+	if testreq.Race {
+		deployments = 5
+	}
 	inFleet(t, func(f *fleet) {
-		const hosts, deployments, overlap = 200, 50, 20
+		const hosts, overlap = 200, 20
 		f.max = 1023
 		running := make([]workerassign.Lease, hosts)
 		lastUsed := make([]time.Time, hosts)

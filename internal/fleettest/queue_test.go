@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -47,7 +48,11 @@ func (q queued) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 // Many hosts that start at the same time do not keep a server busy with calls that lose a race. This one serves 5,000
 // calls a second. The state that a host has read is old when the server comes to its write.
 func TestStartsQueued(t *testing.T) {
-	hosts := size(t, HostsEnv, 10_000, 5_000)
+	small := 5_000
+	if testreq.Race {
+		small = 1_000
+	}
+	hosts := size(t, HostsEnv, 10_000, small)
 	synctest.Test(t, func(t *testing.T) {
 		memory, server := memoryTarget(), make(chan struct{}, 1)
 		open := memory.Open
