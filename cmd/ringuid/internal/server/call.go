@@ -19,6 +19,8 @@ type call struct {
 	err    error  // why the request failed, with details that only the log and the page show
 	detail string // what the client was told
 
+	idHeader [1]string // the value of a header
+
 	expected bool // a status of 500 and above is not a failure of the server
 
 	limit requestContext
@@ -64,6 +66,7 @@ func (c *call) fail(status int, detail string, err error) {
 	case http.StatusServiceUnavailable:
 		h["Retry-After"] = []string{"1"}
 	}
+	h["X-Content-Type-Options"] = c.s.values.noSniff
 	c.send(status, c.s.values.problem, appendProblem(nil, status, detail, c.id))
 }
 

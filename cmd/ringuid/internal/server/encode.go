@@ -2,10 +2,6 @@ package server
 
 import "strconv"
 
-// twoDigits has the numbers 00 to 99.
-const twoDigits = "00010203040506070809" + "10111213141516171819" + "20212223242526272829" + "30313233343536373839" + "40414243444546474849" +
-	"50515253545556575859" + "60616263646566676869" + "70717273747576777879" + "80818283848586878889" + "90919293949596979899"
-
 // elementSize is the space that an element of a list needs while it is written: the longest number has 19 digits.
 const elementSize = 24
 
@@ -19,51 +15,68 @@ func appendNumber(b []byte, v int64, asNumber bool) []byte {
 	return append(b, '"')
 }
 
-// appendList appends the numbers of list, separated by commas. UIDs of a batch are consecutive most of the time, and
-// so only their last four digits differ: they are written into a copy of the others.
-func appendList[N ~int64](b []byte, list []N, asNumber bool) []byte {
-	for begin := 0; begin < len(list); {
-		if begin > 0 {
-			b = append(b, ',')
-		}
-		end := begin + 1
-		first := int64(list[begin])
-		for low := first % 10_000; end < len(list) && list[end] == list[end-1]+1 && low+int64(end-begin) < 10_000; {
-			end++
-		}
-		if end-begin == 1 || first < 10_000 {
-			b = appendNumber(b, first, asNumber)
-			begin++
-			continue
-		}
-		b = appendRun(b, first, end-begin, asNumber)
-		begin = end
+// appendAnswer appends the answer with a list. The error is errNotPositive if a number is not positive.
+func appendAnswer[N ~int64](b []byte, list []N, asNumber bool) ([]byte, error) {
+	b, ok := appendList(append(b, `{"ids":[`...), list, asNumber)
+	if !ok {
+		return nil, errNotPositive
 	}
-	return b
+	return append(b, "]}\n"...), nil
 }
 
-// appendRun appends the numbers first, first+1 and so on, n in all. They are at least 10,000, and differ only in their
-// last four digits.
+// appendList appends the numbers of a list that is not empty, separated by commas. ok is false if one of them is not
+// positive. UIDs of a batch are consecutive most of the time, which appendRun uses.
+func appendList[N ~int64](b []byte, list []N, asNumber bool) (_ []byte, ok bool) {
+	b = grow(b, (len(list)+1)*elementSize)
+	for begin := 0; begin < len(list); {
+		end := begin + 1
+		for end < len(list) && list[end] == list[end-1]+1 {
+			end++
+		}
+		if list[begin] <= 0 || list[end-1] <= 0 { // the last one, because the greatest number plus 1 is negative
+			return nil, false
+		}
+		b = appendRun(b, int64(list[begin]), end-begin, asNumber)
+		begin = end
+	}
+	return b[:len(b)-len(",")], true
+}
+
+// appendRun appends the numbers first, first+1 and so on, n in all, each with a comma. Of a hundred numbers only the last two
+// digits differ, so each is a copy of the first one with other digits. b must have space for n+1 elements.
 func appendRun(b []byte, first int64, n int, asNumber bool) []byte {
-	var template [elementSize]byte
-	element := append(appendNumber(template[:0], first, asNumber), ',')
-	size := len(element)
-	digits := size - len("0000,")
-	if !asNumber {
-		digits--
+	for n > 0 {
+		var template [elementSize]byte
+		element := append(appendNumber(template[:0], first, asNumber), ',')
+		if first < 100 {
+			b = append(b, element...)
+			first++
+			n--
+			continue
+		}
+		units := len(element) - len("0,")
+		if !asNumber {
+			units -= len(`"`)
+		}
+		begin := int(first % 100)
+		end := min(begin+n, 100)
+		at := len(b)
+		b = b[:at+(end-begin)*len(element)+elementSize] // the copies are longer than the elements
+		for i := begin; i < end; {
+			template[units-1] = byte('0' + i/10)
+			unit := byte('0' + i%10)
+			for stop := min(i-i%10+10, end); i < stop; i++ {
+				*(*[elementSize]byte)(b[at:]) = template
+				b[at+units] = unit
+				unit++
+				at += len(element)
+			}
+		}
+		b = b[:at]
+		first += int64(end - begin)
+		n -= end - begin
 	}
-	at := len(b)
-	b = grow(b, n*size+elementSize)
-	b = b[:cap(b)]
-	for low := int(first % 10_000); n > 0; n-- {
-		*(*[elementSize]byte)(b[at:]) = template // longer than the element: the next one replaces the rest
-		high, rest := low/100*2, low%100*2
-		d := b[at+digits : at+digits+4]
-		d[0], d[1], d[2], d[3] = twoDigits[high], twoDigits[high+1], twoDigits[rest], twoDigits[rest+1]
-		at += size
-		low++
-	}
-	return b[:at-len(",")]
+	return b
 }
 
 // grow returns b with space for n bytes more.

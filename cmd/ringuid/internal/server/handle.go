@@ -13,6 +13,13 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Most requests, without the search of ServeMux.
+	if r.Method == http.MethodGet && r.URL.RawPath == "" {
+		if h := s.exact[r.URL.Path]; h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+	}
 	if !isCanonical(r.URL.EscapedPath()) {
 		s.refuse(w, r, http.StatusBadRequest, "the path must begin with / and must not contain empty, . or .. elements")
 		return
@@ -39,9 +46,9 @@ func (s *Server) answer(rt *route) http.Handler {
 		c := &call{s: s, w: w, r: r, route: rt, id: s.requestIDs.of(r.Header), begin: begin}
 		c.limit = requestContext{Context: r.Context(), deadline: begin.Add(s.cfg.RequestTimeout)}
 		h := w.Header()
-		h["X-Request-Id"] = []string{c.id}
-		h["Cache-Control"] = s.values.noStore
-		h["X-Content-Type-Options"] = s.values.noSniff
+		c.idHeader[0] = c.id
+		h["X-Request-Id"] = c.idHeader[:]
+		h["Cache-Control"] = s.values.noStore // a number from a cache would be there twice
 		if s.draining.Load() {
 			h["Connection"] = s.values.closing // so that no connection is idle when it is closed
 		}
@@ -142,8 +149,7 @@ func (c *call) log() {
 	case c.status >= http.StatusBadRequest:
 		level, message = slog.LevelInfo, "a request was refused"
 	}
-	ctx := context.WithoutCancel(c.r.Context())
-	if !c.s.log.Enabled(ctx, level) {
+	if !c.s.log.Enabled(context.Background(), level) {
 		return
 	}
 	var suppressed int
@@ -163,7 +169,7 @@ func (c *call) log() {
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("suppressed", suppressed))
 	}
-	c.s.log.LogAttrs(ctx, level, message, attrs...)
+	c.s.log.LogAttrs(context.WithoutCancel(c.r.Context()), level, message, attrs...)
 }
 
 // isTimeout reports whether an error comes from the end of a request's context.

@@ -42,16 +42,17 @@ func (c hostCheck) allows(host string) bool {
 	if c.any {
 		return true
 	}
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return true
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:i]
 	}
 	for _, name := range c.names {
 		if strings.EqualFold(host, name) {
 			return true
 		}
 	}
-	return host == "" // HTTP/1.0
+	if host == "" { // HTTP/1.0
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
 }

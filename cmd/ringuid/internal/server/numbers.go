@@ -40,13 +40,11 @@ func (c *call) takeNumbers() {
 			b.numbers = append(b.numbers, r.First+i*max(r.Stride, 1))
 		}
 	}
-	if slices.Min(b.numbers) <= 0 {
-		c.failNumber(tag, errNotPositive)
+	var err error
+	if b.out, err = appendAnswer(b.out, b.numbers, sel.asNumber); err != nil {
+		c.failNumber(tag, err)
 		return
 	}
-	b.out = append(b.out, `{"ids":[`...)
-	b.out = appendList(b.out, b.numbers, sel.asNumber)
-	b.out = append(b.out, "]}\n"...)
 	c.send(http.StatusOK, c.s.values.json, b.out)
 }
 

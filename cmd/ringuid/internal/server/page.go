@@ -34,6 +34,7 @@ func (c *call) sendFile(name string) {
 		return
 	}
 	h := c.w.Header()
+	h["X-Content-Type-Options"] = c.s.values.noSniff
 	h["Content-Security-Policy"] = []string{contentSecurityPolicy}
 	h["Referrer-Policy"] = []string{"no-referrer"}
 	h["Cross-Origin-Opener-Policy"] = []string{"same-origin"}

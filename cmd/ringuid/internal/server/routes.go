@@ -62,13 +62,18 @@ func (s *Server) newRoutes() []route {
 	return routes
 }
 
-// newMux returns the handler that finds the route of a request.
-func (s *Server) newMux() http.Handler {
+// newMux returns the handler that finds the route of a request, and the handlers of paths without wildcards for GET.
+func (s *Server) newMux() (http.Handler, map[string]http.Handler) {
 	mux := http.NewServeMux()
+	exact := map[string]http.Handler{}
 	allowed := map[string][]string{}
 	for i := range s.routes {
 		r := &s.routes[i]
-		mux.Handle(r.method+" "+r.path, s.answer(r))
+		h := s.answer(r)
+		mux.Handle(r.method+" "+r.path, h)
+		if r.method == http.MethodGet && !strings.Contains(r.path, "{") {
+			exact[r.path] = h
+		}
 		allowed[r.path] = append(allowed[r.path], r.method)
 		if r.method == http.MethodGet {
 			allowed[r.path] = append(allowed[r.path], http.MethodHead)
@@ -86,5 +91,5 @@ func (s *Server) newMux() http.Handler {
 	mux.Handle("/", s.answer(&route{path: "/", metrics: other, handler: func(c *call) {
 		c.fail(http.StatusNotFound, "there is no such path; /openapi.json lists all", nil)
 	}}))
-	return mux
+	return mux, exact
 }

@@ -63,6 +63,7 @@ type Server struct {
 	opts    Options
 	log     *slog.Logger
 	handler http.Handler
+	exact   map[string]http.Handler // the routes for GET whose paths have no wildcard
 	routes  []route
 	auth    authorizer
 	hosts   hostCheck
@@ -108,6 +109,6 @@ func New(cfg Config, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	s.routes = s.newRoutes()
-	s.handler = s.newMux()
+	s.handler, s.exact = s.newMux()
 	return s, nil
 }

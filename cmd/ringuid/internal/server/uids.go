@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ringuid/ringuid/uid"
 )
@@ -21,6 +22,10 @@ type selection struct {
 func (c *call) selection() (sel selection, ok bool) {
 	if c.r.URL.RawQuery == "" {
 		return selection{}, true
+	}
+	if text, found := strings.CutPrefix(c.r.URL.RawQuery, "n="); found && !strings.ContainsAny(text, "&;%+=") {
+		ok = c.count(text, &sel) // without the maps of a query
+		return sel, ok
 	}
 	query, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
@@ -49,13 +54,20 @@ func (c *call) selection() (sel selection, ok bool) {
 	if !ok || len(query["n"]) == 0 {
 		return sel, ok
 	}
-	// Without the sign, the spaces and the leading zeros that Atoi accepts.
+	ok = c.count(text, &sel)
+	return sel, ok
+}
+
+// count reads the parameter n. It returns false if the call was answered, because it is wrong.
+func (c *call) count(text string, sel *selection) bool {
+	var err error
+	// Without the sign and the leading zeros that Atoi accepts.
 	sel.n, err = strconv.Atoi(text)
 	if err != nil || sel.n < 1 || sel.n > c.s.cfg.MaxBatch || strconv.Itoa(sel.n) != text {
 		c.fail(http.StatusBadRequest, fmt.Sprintf("the parameter n is %.40q; must be 1 to %d", text, c.s.cfg.MaxBatch), nil)
-		return selection{}, false
+		return false
 	}
-	return sel, true
+	return true
 }
 
 // takeUIDs answers with one UID, or with a list.
@@ -79,18 +91,16 @@ func (c *call) takeUIDs() {
 		return
 	}
 	b.ids = slices.Grow(b.ids, sel.n)[:sel.n]
+	clear(b.ids) // so that a generator that fills in fewer is noticed
 	// If only some are generated, those are lost: a gap, which is always allowed.
-	n, err := c.s.opts.UIDs.NextNContext(&c.limit, b.ids)
-	if err == nil && n == len(b.ids) && slices.Min(b.ids) <= 0 {
-		err = errNotPositive
+	_, err := c.s.opts.UIDs.NextNContext(&c.limit, b.ids)
+	if err == nil {
+		b.out, err = appendAnswer(b.out, b.ids, sel.asNumber)
 	}
 	if err != nil {
 		c.failUID(err)
 		return
 	}
-	b.out = append(b.out, `{"ids":[`...)
-	b.out = appendList(b.out, b.ids, sel.asNumber)
-	b.out = append(b.out, "]}\n"...)
 	c.send(http.StatusOK, c.s.values.json, b.out)
 }
 
