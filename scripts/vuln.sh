@@ -3,7 +3,7 @@
 # reached, nothing was checked: the script says so, and fails.
 . "$(dirname "$0")/lib.sh"
 
-version=v1.1.4
+version=v1.9.0
 bin=$PWD/bin
 step "building govulncheck $version"
 GOBIN=$bin GOOS='' GOARCH='' go install "golang.org/x/vuln/cmd/govulncheck@$version"
