@@ -329,3 +329,28 @@ func TestTakeQueueStress(t *testing.T) {
 		})
 	}
 }
+
+// The first answer ends the long pauses of all places of a source that hung.
+func TestTakeQueueAnswerEndsPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 2, 2)
+		acquire := func(candidates ...candidate) *takePlace {
+			p, err := q.acquire(t.Context(), "x", new(demand), candidates, earlyTake)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		hung := []*takePlace{acquire(candidate{source: 0}), acquire(candidate{source: 0})}
+		time.Sleep(900 * time.Millisecond)
+		for _, p := range hung {
+			q.release(p, callFailed, errDown) // both places pause for 9 seconds, unless all sources fail
+		}
+		q.release(acquire(candidate{source: 0}), callAnswered, nil)
+		for range 2 {
+			if p := acquire(candidate{source: 0}, candidate{source: 1}); p.source != 0 {
+				t.Errorf("after an answer of source 0, a request was sent to source %d", p.source)
+			}
+		}
+	})
+}
