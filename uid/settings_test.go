@@ -367,6 +367,21 @@ func TestSettingsGenerators(t *testing.T) {
 	}
 }
 
+// Divide is inside of Prefix: the second lease is the second part of the worker ID, and the prefix is above the parts.
+func TestSettingsDivide(t *testing.T) {
+	a, err := Settings{Assigner: AssignerStatic, WorkerID: "7", WorkerDivide: 2, WorkerPrefix: "5/3"}.NewAssigner(Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int64{5<<7 | 7, 5<<7 | 1<<5 | 7} {
+		l, err := a.Assign(t.Context(), workerassign.Request{MaxWorkerID: 1023, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil || l.WorkerID() != want {
+			t.Fatalf("%v, %v; want worker ID %d", l, err, want)
+		}
+		defer l.Release(t.Context(), time.Now())
+	}
+}
+
 // What the settings require and the program has not opened is an error, and there is no generator then.
 func TestSettingsAssignerErrors(t *testing.T) {
 	for _, tt := range []struct {
