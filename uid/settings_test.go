@@ -367,6 +367,23 @@ func TestSettingsGenerators(t *testing.T) {
 	}
 }
 
+// The options of the program are applied after those of the settings.
+func TestSettingsOptionsOfProgram(t *testing.T) {
+	for _, generator := range []string{GeneratorCached, GeneratorDefault} {
+		s := Settings{Generator: generator, Assigner: AssignerStatic, WorkerID: "7", Layout: layout(t, 31, 10, 12)}
+		g, err := s.NewGenerator(t.Context(), Backend{}, discardLog(), WithLayout(layout(t, 30, 20, 13)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Format().Layout(); got != layout(t, 30, 20, 13) {
+			t.Errorf("%s: the layout is %v", generator, got)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Divide is inside of Prefix: the second lease is the second part of the worker ID, and the prefix is above the parts.
 func TestSettingsDivide(t *testing.T) {
 	a, err := Settings{Assigner: AssignerStatic, WorkerID: "7", WorkerDivide: 2, WorkerPrefix: "5/3"}.NewAssigner(Backend{})
