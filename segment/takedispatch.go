@@ -22,10 +22,9 @@ func (q *takeQueue) dispatch() {
 			q.nextHopeless = now.Add(hopelessInterval)
 		}
 		q.sources[source].running++
-		p := &takePlace{source: source, tag: w.tag, begin: now}
+		p := &takePlace{source: source, tag: w.tag, take: w, begin: now}
 		p.overdue = time.AfterFunc(min(q.timeout, maxTryTimeout)+overdueTake, func() { q.takeOverdue(p) })
 		w.place = p
-		w.demand.queued.CompareAndSwap(w, nil)
 		close(w.sent)
 	}
 	q.setTimer(now)

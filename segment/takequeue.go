@@ -87,7 +87,7 @@ var errOverdue = errors.New("the source has not returned, although its context h
 // demand is how many calls wait for a tag, and whether its request waits in a queue. A nil demand ignores all calls.
 type demand struct {
 	calls  atomic.Int64
-	queued atomic.Pointer[queuedTake] // the request, until it is sent
+	queued atomic.Pointer[queuedTake] // the last request, until it is answered
 }
 
 // queuedTake is a request that waits for a place.
@@ -113,6 +113,7 @@ type candidate struct {
 type takePlace struct {
 	source  int
 	tag     string
+	take    *queuedTake
 	begin   time.Time
 	overdue *time.Timer
 	free    bool // whether it was given back, or taken from a call that was overdue; under takeQueue.mu
@@ -218,6 +219,7 @@ func (q *takeQueue) release(p *takePlace, outcome callOutcome, err error) {
 	var record func()
 	switch outcome {
 	case callAnswered:
+		p.take.demand.queued.CompareAndSwap(p.take, nil)
 		record = q.answered(s)
 	case callFailed:
 		record = q.failed(p, had, err)
@@ -327,8 +329,8 @@ func (d *demand) leave() {
 	}
 }
 
-// outage returns the failures of the first source that the tag's request waits for, if it waits because all of them
-// fail.
+// outage returns the failures of the first source that the tag's last request was for, if it was not answered and all
+// of them fail.
 func (d *demand) outage(tag string) (since time.Time, failures int, err error) {
 	if d == nil {
 		return since, 0, nil
@@ -346,7 +348,7 @@ func (d *demand) outage(tag string) (since time.Time, failures int, err error) {
 	return s.since, s.failures, &turnError{tag, s.err}
 }
 
-// turnError is the error of a tag whose request waits for its turn because the source has failed for other tags.
+// turnError is the error of a tag whose request was not answered yet, because the source has failed for other tags.
 type turnError struct {
 	tag string
 	err error // of the last try of another tag
@@ -354,7 +356,7 @@ type turnError struct {
 
 // Error implements error.
 func (e *turnError) Error() string {
-	return fmt.Sprintf("segment: tag %q waits for its turn, because the source fails: %v", e.tag, e.err)
+	return fmt.Sprintf("segment: tag %q waits, because the source fails: %v", e.tag, e.err)
 }
 
 // Unwrap returns the error of the other tag.
