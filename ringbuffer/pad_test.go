@@ -79,3 +79,63 @@ func TestPadWaitsForOtherPadder(t *testing.T) {
 		takers.Wait()
 	})
 }
+
+// A goroutine pads while the padder sleeps, and the provider has no run yet. The padder asks again, although nobody else wakes
+// it.
+func TestPadWithoutRunWakesPadder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		r, err := newRing(Config{Capacity: 1, Logger: discardLogger(), Provider: providerFunc(func(context.Context) (Run, error) {
+			if calls++; calls <= 2 { // Pad asks twice
+				return Run{}, &NotYetError{After: time.Millisecond}
+			}
+			return Run{First: 5, Length: 1}, nil
+		})}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		r.startPadder(0)
+		synctest.Wait()
+		padded := make(chan error, 1)
+		go func() { padded <- r.Pad(context.Background()) }()
+		time.Sleep(time.Minute)
+		select {
+		case err := <-padded:
+			if err != nil {
+				t.Errorf("Pad() = %v", err)
+			}
+		default:
+			t.Error("Pad still waits, although the provider has a run")
+		}
+	})
+}
+
+// The context of a goroutine that pads ends while it waits for the put lock. The run that the provider has returned is put
+// nevertheless, and nobody has to ask for it.
+func TestPendingRunIsPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := newRing(Config{Capacity: 1, Logger: discardLogger(), Provider: &countingProvider{length: 1}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		r.startPadder(0)
+		if !r.putLock.tryAcquire() {
+			t.Fatal("the put lock is held")
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		padded := make(chan error, 1)
+		go func() { padded <- r.Pad(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-padded; !errors.Is(err, context.Canceled) {
+			t.Errorf("Pad() = %v, want context.Canceled", err)
+		}
+		r.putLock.release()
+		synctest.Wait()
+		if n := r.Stats().FillRuns; n != 1 {
+			t.Errorf("the ring has %d runs, want 1", n)
+		}
+	})
+}

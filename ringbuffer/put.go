@@ -57,6 +57,9 @@ func (r *Ring) reservePlace() bool {
 		if !room {
 			return false
 		}
+		if r.testHookReserve != nil {
+			r.testHookReserve()
+		}
 		if r.reservedTail.CompareAndSwap(reservedTail, reservedTail+1) {
 			return true
 		}

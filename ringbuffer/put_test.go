@@ -56,6 +56,22 @@ func TestPutIntoFullRing(t *testing.T) {
 	}
 }
 
+// A second Put reserves the only place after the first one has found it. The first one must not put its run there too.
+func TestTwoPutsForOnePlace(t *testing.T) {
+	r := newRingWithoutProvider(t, 1, 0)
+	second := true
+	r.testHookReserve = func() {
+		if second {
+			second = false
+			mustPut(t, r, 5, 1)
+		}
+	}
+	if err := r.Put(context.Background(), Run{First: 9, Length: 1}); !errors.Is(err, ErrFull) {
+		t.Errorf("Put() = %v, want ErrFull", err)
+	}
+	mustTake(t, r, 5)
+}
+
 // A Put reserves the only place, waits for the put lock, and its context ends. Meanwhile the padder has found no room, and a
 // taker waits: it must get a run of the provider. (The model in package proof found this interleaving.)
 func TestPutGivesUpReservedPlace(t *testing.T) {

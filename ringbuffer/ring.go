@@ -34,6 +34,7 @@ type Ring struct {
 	padderDone chan struct{} // closed when the padder has ended; nil if there is no padder
 
 	testHookPublish func() // set by tests; publish calls it between its stores
+	testHookReserve func() // set by tests; reservePlace calls it before its compare-and-swap
 
 	// slots[k & indexMask] holds the run with index k. A slot is written under the put lock. Takers
 	// read it when they look for the successor of a run, and compare the index.

@@ -18,6 +18,8 @@ type counters struct {
 	failedPaddings      atomic.Uint64
 	consecutiveFailures atomic.Int64 // failures since the last run was put; written under the provider lock
 	lastFailure         atomic.Int64 // when the last failure was, in nanoseconds since 1970; 0 if there was none
+
+	testHookDrop func() // set by tests; drop calls it before its compare-and-swap
 }
 
 // drop claims all integers that are left of a run that is or was the current one. Only the padder
@@ -35,6 +37,9 @@ func (c *counters) drop(s *runState) {
 		// underestimates it until the drop is complete.
 		c.monotonicTaken(s.totalClaimed())
 		c.dropBound.Store(dropped + s.length - t)
+		if c.testHookDrop != nil {
+			c.testHookDrop()
+		}
 		if s.taken.CompareAndSwap(t, s.length) {
 			c.dropped.Store(dropped + s.length - t)
 			return
