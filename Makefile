@@ -55,6 +55,18 @@ bench: ## run all measurements, ten rounds, and write benchmarks/RESULTS.md; wit
 measure-fleet: ## measure what 10,000 generators cost each slot store, in an hour, and print the table of doc/fleet.md; HOSTS=n for fewer
 	@scripts/measure-fleet.sh
 
+.PHONY: proof
+proof: ## check the models of the ring and of the leases with Spin, small configurations, and refute their mutants (doc/proof.md)
+	@scripts/proof.sh small
+
+.PHONY: proof-full
+proof-full: ## the same with the large configurations, which takes long and some GB of memory
+	@scripts/proof.sh full
+
+.PHONY: mutants
+mutants: ## change the code of the ring in ways that are wrong, one after the other; the tests must notice each
+	@scripts/mutants.sh
+
 .PHONY: guard
 guard: ## measure the most frequent calls; fail if they are far slower than their limits
 	@cd benchmarks && go run ./cmd/guard

@@ -35,6 +35,7 @@ type Ring struct {
 
 	testHookPublish func() // set by tests; publish calls it between its stores
 	testHookReserve func() // set by tests; reservePlace calls it before its compare-and-swap
+	testHookWait    func() // set by tests; Wait calls it when it has found no run
 
 	// slots[k & indexMask] holds the run with index k. A slot is written under the put lock. Takers
 	// read it when they look for the successor of a run, and compare the index.

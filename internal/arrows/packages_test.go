@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"workerassign":            {"internal/lockedfile", "internal/random", "internal/safelog", "internal/sqlstore"},
 	"workerassign/assigntest": {"internal/leaktest", "workerassign"},
 	"ringbuffer":              {"internal/safelog"},
+	"proof":                   nil,
 	"internal/unitclock":      {"bitsalloc"},
 	"internal/leasing":        {"bitsalloc", "internal/safelog", "internal/unitclock", "workerassign"},
 	"uid":                     {"bitsalloc", "internal/leasing", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
