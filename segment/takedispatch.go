@@ -31,52 +31,47 @@ func (q *takeQueue) dispatch() {
 }
 
 // next returns the request that is sent next, and to which source, or nil.
-func (q *takeQueue) next(now time.Time) (*queuedTake, int) {
+func (q *takeQueue) next(now time.Time) (next *queuedTake, to int) {
 	if !q.anyFree(now) {
 		return nil, 0
 	}
-	oldest := takeClass(-1)
-	if q.granted%fourthTake == fourthTake-1 {
-		var since time.Time
-		for class := range q.waiting {
-			if front := q.waiting[class].Front(); front != nil {
-				if w := front.Value.(*queuedTake); oldest < 0 || w.since.Before(since) {
-					oldest, since = takeClass(class), w.since
-				}
-			}
-		}
-	}
-	if oldest >= 0 {
-		if w, source := q.nextOf(oldest, now); w != nil {
+	oldest := q.granted%fourthTake == fourthTake-1
+	for class := range takeClasses {
+		w, source := q.nextOf(class, now, oldest)
+		switch {
+		case w == nil:
+		case !oldest:
 			return w, source
+		case next == nil || w.since.Before(next.since):
+			next, to = w, source
 		}
 	}
-	for class := range q.waiting {
-		if w, source := q.nextOf(takeClass(class), now); w != nil {
-			return w, source
-		}
-	}
-	return nil, 0
+	return next, to
 }
 
-// nextOf returns the request of a class that is sent next, or nil.
-func (q *takeQueue) nextOf(class takeClass, now time.Time) (*queuedTake, int) {
+// nextOf returns the oldest request of a class for which a source has a place, and that source, or nil. If oldest is
+// not set, requests for which nobody waits any more are moved to another class. With it they are not, because a tag
+// whose calls come and go would then never be the one that has waited longest.
+func (q *takeQueue) nextOf(class takeClass, now time.Time, oldest bool) (next *queuedTake, to int) {
 	if class == hopelessTake && now.Before(q.nextHopeless) {
 		return nil, 0
 	}
-	list := &q.waiting[class]
-	for e, n := list.Front(), 0; e != nil && n < longestSearch; n++ {
-		w := e.Value.(*queuedTake)
-		e = e.Next()
-		if class == awaitedTake && w.demand.calls.Load() == 0 {
-			q.move(w, earlyTake) // nobody waits any more
-			continue
-		}
-		if source, ok := q.sourceFor(w, now); ok {
-			return w, source
+	for _, l := range q.waiting[class] {
+		for e := l.Front(); e != nil; {
+			w := e.Value.(*queuedTake)
+			e = e.Next()
+			if class == awaitedTake && !oldest && w.demand.calls.Load() == 0 {
+				q.move(w, earlyTake) // nobody waits any more
+				continue
+			}
+			source, ok := q.sourceFor(w, now)
+			if ok && (next == nil || w.since.Before(next.since) || w.since.Equal(next.since) && w.number < next.number) {
+				next, to = w, source
+			}
+			break // the others of this kind can be sent to the same sources
 		}
 	}
-	return nil, 0
+	return next, to
 }
 
 // sourceFor returns the source that a request is sent to: the first candidate with a free place. One that the tag's
@@ -157,12 +152,12 @@ func (q *takeQueue) setTimer(now time.Time) {
 			at = t
 		}
 	}
-	if q.waiting[hopelessTake].Len() > 0 {
+	if len(q.waiting[hopelessTake]) > 0 {
 		earlier(q.nextHopeless)
 	}
 	waiting := 0
 	for class := range q.waiting {
-		waiting += q.waiting[class].Len()
+		waiting += len(q.waiting[class])
 	}
 	if waiting > 0 {
 		for _, s := range q.sources {

@@ -15,7 +15,8 @@ import (
 // second and more. So a source that is down gets only a few requests, however many tags need one. When the source
 // answers, its pauses end at once, and so the requests that wait are sent as fast as the places allow.
 //
-// Requests wait in a list for each takeClass. The methods are safe for concurrent use.
+// Requests of a takeClass that can be sent to the same sources wait in one list, the oldest first. So requests that
+// only a source that is down can serve do not delay others. The methods are safe for concurrent use.
 type takeQueue struct {
 	limit   int           // places of each source
 	timeout time.Duration // a call that takes longer than this loses its place
@@ -23,7 +24,8 @@ type takeQueue struct {
 
 	mu           sync.Mutex // for the fields below; no code of the user runs while it is held
 	sources      []*queueSource
-	waiting      [takeClasses]list.List // of *queuedTake
+	waiting      [takeClasses]map[string]*list.List // of *queuedTake, by their kind; no list is empty
+	requests     uint64
 	granted      uint64
 	nextHopeless time.Time // no request of the class hopelessTake is sent before
 	timer        *time.Timer
@@ -74,9 +76,6 @@ const (
 	// maxTryTimeout limits the timeout of a call here, so that no sum overflows.
 	maxTryTimeout = 1000 * time.Hour
 
-	// longestSearch limits how many requests are looked at for one that a free source can serve.
-	longestSearch = 64
-
 	minPlacePause = 10 * time.Millisecond
 	maxPlacePause = time.Second
 )
@@ -88,25 +87,6 @@ var errOverdue = errors.New("the source has not returned, although its context h
 type demand struct {
 	calls  atomic.Int64
 	queued atomic.Pointer[queuedTake] // the last request, until it is answered
-}
-
-// queuedTake is a request that waits for a place.
-type queuedTake struct {
-	queue      *takeQueue
-	demand     *demand
-	candidates []candidate
-	tag        string
-	class      takeClass
-	since      time.Time
-	element    *list.Element // nil if it is in no list
-	sent       chan struct{} // closed when place is set
-	place      *takePlace
-}
-
-// candidate is a source that a request can be sent to.
-type candidate struct {
-	source  int
-	resting bool // the tag's last request to it has failed, so that another one is better
 }
 
 // takePlace is the place of a call.
@@ -131,13 +111,15 @@ func newTakeQueue(names []string, limit int, timeout time.Duration, log *tagsLog
 // class is earlyTake, even if a call waits, refusedTake or hopelessTake. The caller must release the place. If ctx
 // ends before, acquire returns its cause.
 func (q *takeQueue) acquire(ctx context.Context, tag string, d *demand, candidates []candidate, class takeClass) (*takePlace, error) {
-	w := &queuedTake{queue: q, demand: d, candidates: candidates, tag: tag, class: class, since: time.Now(), sent: make(chan struct{})}
+	w := &queuedTake{queue: q, demand: d, candidates: candidates, kind: q.kindOf(candidates), tag: tag, since: time.Now(), sent: make(chan struct{})}
 	d.queued.Store(w)
 	q.mu.Lock()
 	if class == earlyTake && d.calls.Load() > 0 { // after queued was set: see demand.enter
-		w.class = awaitedTake
+		class = awaitedTake
 	}
-	w.element = q.waiting[w.class].PushBack(w)
+	q.requests++
+	w.number = q.requests
+	q.push(w, class)
 	q.dispatch()
 	place := w.place
 	q.mu.Unlock()
@@ -158,21 +140,6 @@ func (q *takeQueue) acquire(ctx context.Context, tag string, d *demand, candidat
 		q.remove(w)
 	}
 	return nil, context.Cause(ctx)
-}
-
-// remove removes a request from its list. The caller must hold the lock.
-func (q *takeQueue) remove(w *queuedTake) {
-	if w.element != nil {
-		q.waiting[w.class].Remove(w.element)
-		w.element = nil
-	}
-}
-
-// move moves a request to the end of another list. The caller must hold the lock.
-func (q *takeQueue) move(w *queuedTake, class takeClass) {
-	q.remove(w)
-	w.class = class
-	w.element = q.waiting[class].PushBack(w)
 }
 
 // free frees a place. It returns false if it is free already. The caller must hold the lock.

@@ -137,8 +137,8 @@ func TestTakeQueuePauses(t *testing.T) {
 		q.works.Store(true)
 		time.Sleep(1500 * time.Millisecond) // until the first one has a place
 		synctest.Wait()
-		if n, left := len(q.sent()), q.waiting[earlyTake].Len(); n < 100 || left > 0 {
-			t.Errorf("%d requests were sent after the first answer, and %d wait", n, left)
+		if n, left := len(q.sent()), len(q.waiting[earlyTake]); n < 100 || left > 0 {
+			t.Errorf("%d requests were sent after the first answer, and those of %d kinds wait", n, left)
 		}
 	})
 }
@@ -206,8 +206,8 @@ func TestTakeQueueContext(t *testing.T) {
 			t.Errorf("%d calls run at the end", n)
 		}
 		for class := range q.waiting {
-			if n := q.waiting[class].Len(); n != 0 {
-				t.Errorf("%d requests wait at the end", n)
+			if n := len(q.waiting[class]); n != 0 {
+				t.Errorf("requests of %d kinds wait at the end", n)
 			}
 		}
 	})
@@ -322,8 +322,8 @@ func TestTakeQueueStress(t *testing.T) {
 				}
 			}
 			for class := range q.waiting {
-				if n := q.waiting[class].Len(); n != 0 {
-					t.Errorf("seed %d: %d requests wait at the end", seed, n)
+				if n := len(q.waiting[class]); n != 0 {
+					t.Errorf("seed %d: requests of %d kinds wait at the end", seed, n)
 				}
 			}
 		})

@@ -1,0 +1,57 @@
+package segment
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Requests that only a source without a place can serve do not delay those that another one can, however many they are.
+func TestTakeQueueSourceDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 2, 1)
+		hung, err := q.acquire(t.Context(), "hung", new(demand), []candidate{{source: 0}}, earlyTake)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			d := awaited()
+			q.work.run(func() {
+				if p, err := q.acquire(q.work.ctx, "down", d, []candidate{{source: 0}}, earlyTake); err == nil {
+					q.release(p, callFailed, errDown)
+				}
+			})
+			synctest.Wait()
+		}
+		begin := time.Now()
+		p, err := q.acquire(t.Context(), "x", awaited(), []candidate{{source: 0}, {source: 1}}, earlyTake)
+		if err != nil || p.source != 1 || time.Since(begin) > 0 {
+			t.Fatalf("acquire = %+v, %v after %v; want source 1 at once", p, err, time.Since(begin))
+		}
+		q.release(p, callAnswered, nil)
+		q.release(hung, callFailed, errDown)
+	})
+}
+
+// A request whose calls come and go keeps its turn.
+func TestTakeQueueCallsComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 1, 1)
+		d := new(demand)
+		q.request("first", new(demand), earlyTake, time.Second, callAnswered)
+		q.request("x", d, earlyTake, time.Second, callAnswered)
+		time.Sleep(100 * time.Millisecond)
+		for n := range 12 {
+			q.request(fmt.Sprint("early", n), new(demand), earlyTake, time.Second, callAnswered)
+			q.request(fmt.Sprint("awaited", n), awaited(), earlyTake, time.Second, callAnswered)
+			d.enter()
+			d.leave()
+			time.Sleep(time.Second) // one of them is sent
+		}
+		if sent := q.sent(); !slices.Contains(sent[:min(5, len(sent))], "x") {
+			t.Errorf("the requests were sent in the order %q; x has waited longest", sent)
+		}
+	})
+}
