@@ -102,6 +102,9 @@ typedef Run {
 	byte length;
 	byte taken;
 	byte handedOut; /* not in Go: a bit for each integer that was handed out or dropped */
+#ifdef M_RUN_IS_REFILLED
+	byte number; /* not in Go: which run it is now */
+#endif
 	bit date /* what Stale looks at: 0 is older than 1 */
 }
 Run runs[CLOSEDRUN + 1];
@@ -152,6 +155,11 @@ byte i; /* of d_steps only */
 #define DONE           4
 byte where[NPROC];
 
+#ifdef M_RUN_IS_REFILLED
+#define POSITION(r) (4 * runs[r].number)
+#else
+#define POSITION(r) (4 * (r))
+#endif
 #define USED(r) (runs[r].taken >= runs[r].length)
 #define NEXT(r) slot[WRAP(runs[r].index + 1) & MASK]
 #define FOLLOWS(n, r) ((n) != NIL && runs[n].index == WRAP(runs[r].index + 1))
@@ -171,8 +179,8 @@ inline handOut(r, start, n) {
 	:: else -> break
 	od;
 	i = 0;
-	assert(4 * (r) + start > last); /* order */
-	last = 4 * (r) + start + n - 1;
+	assert(POSITION(r) + start > last); /* order */
+	last = POSITION(r) + start + n - 1;
 	assert(!late) /* a take that began after Close had returned */
 }
 
@@ -392,6 +400,7 @@ inline publish() {
 		:: puts > CAP -> h = puts - CAP /* the object that was put CAP runs ago */
 		:: else -> h = puts
 		fi;
+		runs[h].number = puts;
 		runs[h].handedOut = 0;
 		runs[h].taken = 0;
 #else

@@ -70,7 +70,7 @@ const (
 
 var ringMutants = []mutant{
 	{"a take reads the counter, and then stores it", "M_ADD_IN_TWO_STEPS", noDuplicate, smallFails, "handedOut"},
-	{"a run is refilled, and is no new object", "M_RUN_IS_REFILLED", order, config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=2 TAKERS=2 TAKES=2 ODD=2"}, "last"},
+	{"a run is refilled, and is no new object", "M_RUN_IS_REFILLED", order, config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=3 TAKERS=2 TAKES=2"}, "last"},
 	{"dropping a run stores its counter, without a compare-and-swap", "M_DROP_IN_TWO_STEPS", noDuplicate, drops, "handedOut"},
 	{"a claim takes from the end of a run", "M_FROM_THE_END", order, config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=1 TAKERS=2 TAKES=2 ODD=2"}, "last"},
 	{"advance stores current, without a compare-and-swap", "M_CURRENT_IS_STORED", wakeUp, stalls, "where"},
