@@ -158,6 +158,9 @@ func checkStore(text string) error {
 		return settingError("is empty; must be file: and a path, or what the program opens")
 	case isFile && path == "":
 		return settingError("is %q; must have a path, as in file:/var/lib/myservice/worker", text)
+	case isFile && strings.ContainsAny(path, "%?#"):
+		// Programs that read it as a URL would use another file, and assign the same worker IDs from there.
+		return settingError("is %s; the path must not contain %%, ? or #, which have a meaning in URLs", quoteShort(text))
 	case strings.HasPrefix(text, filePrefix+"//") && !strings.HasPrefix(path, "/"):
 		return settingError("is %s; must have no host, as in file:///var/lib/myservice/worker", quoteShort(text))
 	}
