@@ -126,8 +126,8 @@ func cutScheme(text string) (scheme, rest string, ok bool) {
 	if !ok || len(scheme) < 2 || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz+-.0123456789") != "" {
 		return "", text, false
 	}
-	if _, known := schemes[scheme]; !known && !strings.HasPrefix(rest, "//") {
-		return "", text, false // user:password@tcp(host)/database
+	if s, known := schemes[scheme]; !strings.HasPrefix(rest, "//") && (!known || s.kind != File && isNetworkDSN(rest)) {
+		return "", text, false // user:password@tcp(host)/database, also if the user is called mysql
 	}
 	return scheme, rest, true
 }
@@ -139,6 +139,17 @@ func isDSN(text string) bool {
 	}
 	slash := strings.LastIndexByte(text, '/')
 	return slash >= 0 && strings.ContainsAny(text[:slash], "@(")
+}
+
+// isNetworkDSN reports whether a text is the rest of a data source name, from the password on: it has a network and an address in
+// parentheses, as in password@tcp(host:3306)/database.
+func isNetworkDSN(rest string) bool {
+	slash := strings.LastIndexByte(rest, '/')
+	if slash < 0 || !strings.HasSuffix(rest[:slash], ")") {
+		return false
+	}
+	at, open := strings.LastIndexByte(rest[:slash], '@'), strings.LastIndexByte(rest[:slash], '(')
+	return at >= 0 && at < open
 }
 
 // isPath reports whether a text begins as a path.

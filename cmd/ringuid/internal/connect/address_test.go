@@ -20,6 +20,8 @@ func TestParseAddress(t *testing.T) {
 		{"file:///a/b", address{kind: File, scheme: "file", path: "/a/b"}, Options{Assign: Disposable}},
 		{"file:b", address{kind: File, scheme: "file", path: "b"}, Options{Assign: Disposable}},
 		{"u:p?a/@tcp(h:1)/db?tls=true&assign=recycled&parseTime=true", address{kind: MySQL, dsn: "u:p?a/@tcp(h:1)/db?tls=true&parseTime=true"}, Options{Assign: Recycled}},
+		{"mysql:p@tcp(h:1)/db", address{kind: MySQL, dsn: "mysql:p@tcp(h:1)/db"}, Options{Assign: Disposable}},
+		{"file:/a@b(c)/d", address{kind: File, scheme: "file", path: "/a@b(c)/d"}, Options{Assign: Disposable}},
 		{"tcp(h)/db?table=w", address{kind: MySQL, dsn: "tcp(h)/db"}, Options{Assign: Disposable, Table: "w"}},
 		{"u@/db", address{kind: MySQL, dsn: "u@/db"}, Options{Assign: Disposable}},
 		{"mysql://u%3A:p%40@h:1/db?tls=true", address{kind: MySQL, scheme: "mysql", user: "u:", password: "p@", hasPassword: true, hosts: "h:1", path: "/db", query: "tls=true"}, Options{Assign: Disposable}},
@@ -40,47 +42,51 @@ func TestParseAddress(t *testing.T) {
 // A wrong URL is an error that wraps ErrURL, says what is wrong, and has no password.
 func TestWrongAddress(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                  "it is empty",
-		"a\x00b":                            "zero byte",
-		"/a?assign=recycled":                "a path must not contain ?",
-		"db1.example.com":                   "a path must begin with / or ./",
-		"u@host":                            "a path must begin with / or ./",
-		"http://u:secret@h/":                "its scheme is not known",
-		"mysql:u:secret@h":                  "must begin with mysql://",
-		"mysql://u:secret@/db":              "a host is empty",
-		"mysql://u:secret@h":                "it names no database",
-		"mysql://u:secret@h/":               "it names no database",
-		"mysql://u:secret@h/a/b":            "it names no database",
-		"mysql://u:secret@h,h/a":            "several hosts",
-		"mysql://u:se#cret@h/a":             "contains @ or #",
-		"mysql://u:se/secret@h/a":           "contains @ or #",
-		"mysql://u:secret%@h/a":             "%",
-		"mysql://u:secret@h/a%":             "%",
-		"mysql://u:secret@h/a?tls=none":     "none",
-		"mysql://u:secret@h/a?assign=":      `the parameter assign is "": must be disposable or recycled`,
-		"u:secret@tcp(h/a":                  "not a data source name",
-		"u:secret@tcp(h)/":                  "it names no database",
-		"postgres://u:secret@h":             "it names no database",
-		"postgres://u:secret@h:x/a":         "port",
-		"postgres://u:secret@h/a?sslmode=x": "sslmode",
-		"redis://u:secret@h/x":              "invalid",
-		"redis://u:secret@h,h2/":            "several hosts",
-		"redis://h?pool=a&pool=b":           "pool is set twice",
-		"redis://h?assign=disposable":       "redis has no disposable worker IDs",
-		"redis://h?table=a":                 "only for disposable worker IDs in databases",
-		"redis://h?horizon=-1s":             "must be a duration of more than 0",
-		"redis://h?fencing=x":               "must be a duration of at least 0",
-		"redis://h?worker-id=-1":            "must be a decimal number of at least 0",
-		"redis://h?new-pool=maybe":          "must be true or false",
-		"etcd://h?x=1":                      `the parameter "x" is not known`,
-		"zookeeper://h?x=1":                 `the parameter "x" is not known`,
-		"file:/a?x=1":                       `the parameter "x" is not known`,
-		"file://host/a":                     "another host",
-		"file:":                             "names no file",
-		"file:/a/":                          "names no file",
-		"file:/a?name=x":                    "only for recycled worker IDs: add assign=recycled",
-		"mysql://h/a?pool-table=x":          "must be both or none",
-		"mysql://h/a?name=%":                "%",
+		"":                                   "it is empty",
+		"a\x00b":                             "zero byte",
+		"/a?assign=recycled":                 "a path must not contain ?",
+		"db1.example.com":                    "a path must begin with / or ./",
+		"u@host":                             "a path must begin with / or ./",
+		"http://u:secret@h/":                 "its scheme is not known",
+		"mysql:u:secret@h":                   "must begin with mysql://",
+		"mysql:secret@h":                     "must begin with mysql://",
+		"redis:secret@h:1/0":                 "must begin with redis://",
+		"mysql:secret@tcp(h)/":               "it names no database",
+		"postgres://h:1/a?password=x@secret": "contains @ or #",
+		"mysql://u:secret@/db":               "a host is empty",
+		"mysql://u:secret@h":                 "it names no database",
+		"mysql://u:secret@h/":                "it names no database",
+		"mysql://u:secret@h/a/b":             "it names no database",
+		"mysql://u:secret@h,h/a":             "several hosts",
+		"mysql://u:se#cret@h/a":              "contains @ or #",
+		"mysql://u:se/secret@h/a":            "contains @ or #",
+		"mysql://u:secret%@h/a":              "%",
+		"mysql://u:secret@h/a%":              "%",
+		"mysql://u:secret@h/a?tls=none":      "none",
+		"mysql://u:secret@h/a?assign=":       `the parameter assign is "": must be disposable or recycled`,
+		"u:secret@tcp(h/a":                   "not a data source name",
+		"u:secret@tcp(h)/":                   "it names no database",
+		"postgres://u:secret@h":              "it names no database",
+		"postgres://u:secret@h:x/a":          "port",
+		"postgres://u:secret@h/a?sslmode=x":  "sslmode",
+		"redis://u:secret@h/x":               "invalid",
+		"redis://u:secret@h,h2/":             "several hosts",
+		"redis://h?pool=a&pool=b":            "pool is set twice",
+		"redis://h?assign=disposable":        "redis has no disposable worker IDs",
+		"redis://h?table=a":                  "only for disposable worker IDs in databases",
+		"redis://h?horizon=-1s":              "must be a duration of more than 0",
+		"redis://h?fencing=x":                "must be a duration of at least 0",
+		"redis://h?worker-id=-1":             "must be a decimal number of at least 0",
+		"redis://h?new-pool=maybe":           "must be true or false",
+		"etcd://h?x=1":                       `the parameter "x" is not known`,
+		"zookeeper://h?x=1":                  `the parameter "x" is not known`,
+		"file:/a?x=1":                        `the parameter "x" is not known`,
+		"file://host/a":                      "another host",
+		"file:":                              "names no file",
+		"file:/a/":                           "names no file",
+		"file:/a?name=x":                     "only for recycled worker IDs: add assign=recycled",
+		"mysql://h/a?pool-table=x":           "must be both or none",
+		"mysql://h/a?name=%":                 "%",
 	} {
 		s, err := Open(context.Background(), text, Options{})
 		if s != nil {
@@ -88,6 +94,18 @@ func TestWrongAddress(t *testing.T) {
 		}
 		if !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v\nwant ErrURL with %q, without the password", text, err, want)
+		}
+	}
+}
+
+// The prefix of the keys in etcd may begin with a slash, which is not that after the host.
+func TestEtcdPrefix(t *testing.T) {
+	for text, want := range map[string]string{
+		"etcd://h": "ringuid/", "etcd://h/": "ringuid/", "etcd://h//": "ringuid/", "etcd://h/a": "a/", "etcd://h/a/b/": "a/b/", "etcd://h//a/b": "/a/b/",
+	} {
+		a, err := parseAddress(text, &Options{})
+		if got := a.etcdPrefix(); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
 		}
 	}
 }
@@ -128,6 +146,10 @@ func TestRedact(t *testing.T) {
 		"postgres://h/db?password=secret&x=1": "postgres://h/db?password=xxxxx&x=1",
 		"postgres://h/db?sslPassword=secret":  "postgres://h/db?sslPassword=xxxxx",
 		"htp://u:secret@h":                    "htp://u:xxxxx@h",
+		"mysql:secret@tcp(h:1)/db":            "mysql:xxxxx@tcp(h:1)/db",
+		"redis:secret@h":                      "redis:xxxxx@h",
+		"postgres://h:1/db?password=se@cret":  "postgres://xxxxx",
+		"u:se?token=cret@h":                   "xxxxx",
 		"u:secret@h":                          "u:xxxxx@h",
 	} {
 		if got := Redact(text); got != want {

@@ -8,7 +8,8 @@
 //	postgres://user:password@host:5432/ids            PostgreSQL; the driver's parameters are allowed
 //	redis://user:password@host:6379/0?pool=orders     Redis; rediss:// with TLS
 //	zookeeper://host:2181,host:2181/ringuid           ZooKeeper; the path is that of the znodes
-//	etcd://user:password@host:2379,host:2379/ringuid  etcd; the path is the prefix of the keys; etcds:// with TLS
+//	etcd://user:password@host:2379,host:2379/ringuid  etcd; the path is the prefix of the keys; etcds:// with TLS;
+//	                                                  etcd://host//prod for a prefix that begins with a slash
 //
 // These parameters are not passed to a driver. Each of them is also a field of Options:
 //

@@ -230,10 +230,15 @@ func (a *address) zookeeperPath() string {
 
 // etcdPrefix returns the prefix of all keys.
 func (a *address) etcdPrefix() string {
-	if prefix := strings.Trim(a.path, "/"); prefix != "" {
-		return prefix + "/"
+	// Of two slashes at the beginning, the second one is of the prefix: services may have one such as /prod/ringuid/.
+	prefix := strings.TrimPrefix(a.path, "/")
+	switch {
+	case strings.Trim(prefix, "/") == "":
+		return etcd.DefaultPrefix
+	case strings.HasSuffix(prefix, "/"):
+		return prefix
 	}
-	return etcd.DefaultPrefix
+	return prefix + "/"
 }
 
 func (s *Store) openEtcd(ctx context.Context) error {

@@ -16,11 +16,11 @@ func Redact(text string) string {
 		return text
 	}
 	begin := 0
-	if scheme, after, ok := cutScheme(text); ok {
-		begin = len(scheme) + 1
-		if strings.HasPrefix(after, "//") {
-			begin += 2
-		}
+	if scheme, after, ok := cutScheme(text); ok && strings.HasPrefix(after, "//") { // otherwise the scheme may be meant as a user name
+		begin = len(scheme) + len("://")
+	}
+	if found := secretParameter.FindStringIndex(text); found != nil && strings.Contains(text[found[0]:], "@") {
+		return text[:begin] + "xxxxx" // the @ may be of that parameter, or of the password before the host
 	}
 	// Everything up to the last @ may be the password, if it contains characters that must be escaped.
 	at := strings.LastIndexByte(text, '@')
