@@ -102,6 +102,9 @@ func (e *examination) nodes(db *sql.DB, required bool) {
 		e.failed(table, err)
 		return
 	}
+	if required {
+		e.end(e.options.Format) // also for an account that may not read
+	}
 	if required || mayRead {
 		e.privileges(db, table, required, "INSERT INTO "+table+" (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)"+
 			" SELECT '', '', 3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP WHERE 1 = 0")
@@ -113,9 +116,6 @@ func (e *examination) nodes(db *sql.DB, required bool) {
 	if !required && !last.Valid {
 		e.info("worker IDs", "%s has no rows", table)
 		return
-	}
-	if required {
-		e.end(e.options.Format)
 	}
 	var first int64
 	var days float64

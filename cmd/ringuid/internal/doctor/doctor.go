@@ -1,5 +1,6 @@
 // Package doctor examines the stores that assign worker IDs and numbers of segments. Examine changes nothing that a store keeps,
-// except that ZooKeeper's clock is read by a write to the znode clock, as generators do.
+// except that ZooKeeper's clock is read by a write to the znode clock, as generators do. For a file, it creates an empty file in the
+// directory, and removes it.
 package doctor
 
 import (
@@ -32,6 +33,9 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"` // what to do
 }
 
+// ReachableAdvice is the Advice of the Finding that a store cannot be reached.
+const ReachableAdvice = "check the address, the server and the network, and the account"
+
 // Options say what the store is used for.
 type Options struct {
 	Format    uid.Format // of the generators; it must not be the zero value
@@ -46,7 +50,7 @@ func Examine(ctx context.Context, s *connect.Store, o Options, report func(Findi
 	e := &examination{ctx: ctx, store: s, options: o, report: report}
 	begin := o.Now()
 	if err := s.Ping(ctx); err != nil {
-		e.fault("reachable", "check the address, the server and the network, and the account", "%v", err)
+		e.fault("reachable", ReachableAdvice, "%v", err)
 		return
 	}
 	e.ok("reachable", "%s answered in %v", s, o.Now().Sub(begin).Round(100*time.Microsecond))
@@ -110,16 +114,17 @@ func (e *examination) clock(now, sent, received time.Time) {
 
 // end says when the time bits of a format end.
 func (e *examination) end(f uid.Format) {
-	left := f.End().Sub(e.options.Now())
+	left := f.End().Unix() - e.options.Now().Unix() // in seconds: a time.Duration ends after 292 years
 	const advice = "change the format before that: ringuid move checks a change"
 	text := fmt.Sprintf("the time bits of %s end at %s", f, f.End().Format(time.RFC3339))
-	switch year := 365 * 24 * time.Hour; {
+	const day, year = 86400, 365 * 86400
+	switch {
 	case left <= 0:
 		e.fault("end", "change the format: ringuid move checks a change", "the time bits of %s have ended at %s: no generator works", f, f.End().Format(time.RFC3339))
 	case left < year:
-		e.warn("end", advice, "%s, in %d days", text, left/(24*time.Hour))
+		e.warn("end", advice, "%s, in %d days", text, left/day)
 	default:
-		e.ok("end", "%s, in %.1f years", text, float64(left)/float64(year))
+		e.ok("end", "%s, in %.1f years", text, float64(left)/year)
 	}
 }
 

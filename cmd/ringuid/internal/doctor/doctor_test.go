@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,6 +120,14 @@ func TestFile(t *testing.T) {
 	}
 	hold(t, path)
 	examine(t, path).expect(t, "ok worker IDs: 1 of 4194303", "info tags: there is a file of tags")
+	// A lock file that cannot be opened, of which the counter shows nothing.
+	if err := errors.Join(os.Rename(path+".lock", path+".saved"), os.Mkdir(path+".lock", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	examine(t, path).expect(t, "fault privileges: open "+path+".lock")
+	if err := errors.Join(os.Remove(path+".lock"), os.Rename(path+".saved", path+".lock")); err != nil {
+		t.Fatal(err)
+	}
 	hold(t, "file:"+path+"s?assign=recycled&name=first")
 	slots := examine(t, "file:"+path+"s?assign=recycled")
 	slots.expect(t, "ok format: the pool's format is 1-28-22-13", "info slots: 1 slots from worker ID 0: 1 held, 0 free",
@@ -167,7 +176,7 @@ func TestMariaDB(t *testing.T) {
 	db.MustExec("GRANT INSERT (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) ON " + name + ".WORKER_NODE TO 'service'@'%'")
 	db.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id) ON " + name + ".leaf_alloc TO 'service'@'%'")
 	db.MustExec("GRANT SELECT ON " + name + ".leaf_alloc TO 'nobody'@'%'")
-	examine(t, server.DSN("service", "", name)).expect(t, "ok privileges: *`WORKER_NODE`", "info worker IDs: the account may not read", "ok privileges: *`leaf_alloc`", "info slots: the account may not read")
+	examine(t, server.DSN("service", "", name)).expect(t, "ok privileges: *`WORKER_NODE`", "info worker IDs: the account may not read", "ok end: the time bits of 1-28-22-13", "ok privileges: *`leaf_alloc`", "info slots: the account may not read")
 	examine(t, server.DSN("nobody", "", name)).expect(t, "fault privileges: `WORKER_NODE`*denied", "info privileges: `leaf_alloc`*denied")
 	examine(t, server.DSN("nobody", "", name)+"?assign=recycled").expect(t, "fault privileges: `WORKER_POOL`*denied")
 	examine(t, server.DSN("none", "wrong", name)).expect(t, "fault reachable: *Access denied")
@@ -219,6 +228,10 @@ func TestRedis(t *testing.T) {
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	examine(t, url).expect(t, "fault durability: maxmemory-policy is allkeys-lru", "fault pool")
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "noeviction")
+	server.MustCommand("CONFIG", "SET", "appendfsync", "no")
+	examine(t, url).expect(t, "warning durability: appendfsync is no")
+	server.MustCommand("CONFIG", "SET", "appendfsync", "everysec")
+	examine(t, url).expect(t, "ok durability: the append-only file is on, and appendfsync is everysec")
 	server.MustCommand("CONFIG", "SET", "appendonly", "no")
 	examine(t, url).expect(t, "warning durability: the append-only file is off")
 	server.MustCommand("ACL", "SETUSER", "reader", "on", "nopass", "~*", "+@all", "-hdel")
@@ -249,6 +262,10 @@ func TestZooKeeper(t *testing.T) {
 	if ok, _, err := open(t, url).Clients().ZooKeeper.Exists("/ringuid"); ok || err != nil {
 		t.Fatalf("doctor has created /ringuid: %v, %v", ok, err)
 	}
+	if err := open(t, url).Source().CreateTag(context.Background(), "early", segment.TagConfig{Start: 3}); err != nil {
+		t.Fatal(err)
+	}
+	examine(t, url).expect(t, "info pool: there is no pool", `info tag: "early": the next number is 3`)
 	hold(t, url+"?name=fifth")
 	examine(t, url).expect(t, "ok history", "ok clock", "info held: worker ID 0 by fifth", `info tag: "orders": the next number is 7`)
 	examine(t, url, uid.WithTwitterLayout()).expect(t, "fault format")

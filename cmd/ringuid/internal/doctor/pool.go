@@ -77,11 +77,16 @@ var wrapper = regexp.MustCompile(`; divided by ([0-9]+) bits|; prefix [0-9]+ in 
 func (e *examination) poolFormat(p workerassign.Pool) {
 	text, wrappers, _ := strings.Cut(p.Format, ";")
 	wrappers = ";" + wrappers
+	ofFlags := e.options.WrapBits
 	e.options.WrapBits = 0
 	for _, m := range wrapper.FindAllStringSubmatch(wrappers, -1) {
 		if bits, err := strconv.Atoi(m[1] + m[2]); err == nil && bits <= 62 {
 			e.options.WrapBits += bits
 		}
+	}
+	if ofFlags > 0 && ofFlags != e.options.WrapBits {
+		e.fault("format", "use the prefix and the division of the pool, or another pool: generators with others are refused",
+			"Prefix and Divide use %d of the pool's worker bits, and those of the flags %d", e.options.WrapBits, ofFlags)
 	}
 	f, err := uid.ParseFormat(text)
 	if err != nil {

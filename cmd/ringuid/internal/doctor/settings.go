@@ -30,7 +30,11 @@ func (e *examination) mysqlSettings(db *sql.DB) {
 	on := func(name string) bool { return settings[name] == "ON" || settings[name] == "1" }
 	const advice = "see schema.sql under DURABILITY (ringuid schema mysql)"
 	healthy := true
-	if v, ok := settings["innodb_flush_log_at_trx_commit"]; ok && v != "1" {
+	switch v, ok := settings["innodb_flush_log_at_trx_commit"]; {
+	case !ok:
+		healthy = false
+		e.info("durability", "the server does not show innodb_flush_log_at_trx_commit: whether it loses acknowledged writes cannot be seen from here")
+	case v != "1":
 		healthy = false
 		e.fault("durability", advice, "innodb_flush_log_at_trx_commit is %s; must be 1: the server can lose acknowledged writes in a crash", v)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func (e *examination) redis() {
 	if info["aof_enabled"] != "1" {
 		e.warn("durability", "set appendonly yes", "the append-only file is off: a restart forgets the pool, or parts of it, and generators wait for a floor; numbers of segments can be handed out twice")
 	} else {
-		e.ok("durability", "the append-only file is on")
+		e.appendSync(client)
 	}
 	if info["aof_last_write_status"] == "err" || info["aof_last_bgrewrite_status"] == "err" {
 		e.fault("durability", "look at the server's log: its disk may be full", "the last write of the append-only file failed")
@@ -79,6 +80,19 @@ func (e *examination) redis() {
 		}
 	}
 	e.tagList(found)
+}
+
+// appendSync examines how often the append-only file is written to disk.
+func (e *examination) appendSync(client *goredis.Client) {
+	settings, err := client.ConfigGet(e.ctx, "appendfsync").Result()
+	switch mode := settings["appendfsync"]; {
+	case err != nil || mode == "":
+		e.ok("durability", "the append-only file is on; this user may not read the setting appendfsync")
+	case mode == "no":
+		e.warn("durability", "set appendfsync everysec or always", "appendfsync is no: a crash of the machine can lose half a minute of writes, more than the gaps of tags may cover")
+	default:
+		e.ok("durability", "the append-only file is on, and appendfsync is %s", mode)
+	}
 }
 
 // tagList examines tags, each with its next number and its step.
@@ -182,9 +196,9 @@ func (e *examination) zookeeper() {
 		return
 	case !exists: // reading the pool would create it
 		e.info("pool", "there is no pool of recycled worker IDs yet below %s", root)
-		return
+	default:
+		e.pool()
 	}
-	e.pool()
 	found, err := await(e.ctx, func() (map[string][2]int64, error) {
 		found := map[string][2]int64{}
 		names, _, err := conn.Children(root + "/tags")
@@ -218,6 +232,7 @@ func (e *examination) file() {
 		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
 			if _, err := os.Stat(name + ".lock"); errors.Is(err, os.ErrNotExist) { // reading the pool creates the lock file
 				e.info("pool", "there is no file %s yet", name)
+				e.writable(name)
 				e.end(e.options.Format)
 				return
 			}
@@ -240,16 +255,27 @@ func (e *examination) file() {
 	e.info("hosts", "a file is for the processes of one host: other hosts must not use it")
 }
 
-// writable checks whether this user may write a file, if it exists.
+// writable checks whether this user may do what generators do: they lock the lock file, and replace the file by a new one in its
+// directory.
 func (e *examination) writable(name string) {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return
-	case err != nil:
-		e.fault("privileges", "run all processes as the owner of the file", "%v", err)
+	const advice = "run all processes as the owner of the file and of its directory"
+	for _, existing := range []string{name, name + ".lock"} {
+		f, err := os.OpenFile(existing, os.O_RDWR, 0)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			e.fault("privileges", advice, "%v", err)
+			return
+		}
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".ringuid-doctor-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		e.fault("privileges", advice, "%v", err)
 		return
 	}
-	f.Close()
 	e.ok("privileges", "this user may write %s", name)
 }
