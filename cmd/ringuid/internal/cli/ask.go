@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -18,7 +19,7 @@ func (a *App) interactive() bool {
 
 // ask asks for the needs of a fleet that no flag has set.
 func (c *planCommand) ask(a *App) error {
-	q := questions{in: bufio.NewReader(a.Stdin), out: a.Stderr}
+	q := questions{in: bufio.NewReader(a.stdin()), out: a.Stderr}
 	nodes := float64(c.Nodes)
 	q.ask("How many generators run at the same time?", 10, &nodes)
 	q.ask("How many UIDs per second does the whole fleet generate, averaged over an hour?", 1000, &c.Rate)
@@ -45,6 +46,10 @@ func (q *questions) ask(question string, byDefault float64, value *float64) {
 		fmt.Fprintf(q.out, "%s [%s] ", question, groupFloat(byDefault))
 		line, err := q.in.ReadString('\n')
 		text := strings.ReplaceAll(strings.TrimSpace(line), ",", "")
+		if err != nil && !errors.Is(err, io.EOF) {
+			q.err = fmt.Errorf("cannot read standard input: %w", err)
+			return
+		}
 		if err != nil && text == "" {
 			q.err = usageErrorf("standard input ended before all questions were answered")
 			return

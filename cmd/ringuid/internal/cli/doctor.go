@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fatih/color"
 
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/doctor"
 	"github.com/ringuid/ringuid/uid"
 )
@@ -27,7 +29,7 @@ func (*doctorCommand) Help() string {
 Connects to a store, and says: whether it can be reached and written, which settings lose acknowledged writes, how its clock
 differs from this host's, how many worker IDs are used and left and when they end, who holds which, which format the fleet has
 and when its time bits end, and which tags of segments there are. It changes nothing; in ZooKeeper it sets the znode
-clock, as generators do, to read the clock.
+clock, as generators do, to read the clock, and next to a worker file it creates an empty file and removes it.
 
 Each line begins with ok, info, warning or fault. The exit status is 3 if there is a fault. For databases, the parameter
 assign says which kind of worker IDs the services use.
@@ -62,18 +64,30 @@ func (c *doctorCommand) Run(a *App) error {
 	}
 	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
 	defer cancel()
-	store, err := c.storeFlags.openContext(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+	done := a.waiting("checking")
+	defer func() { done() }()
 	var findings []doctor.Finding
-	doctor.Examine(ctx, store, doctor.Options{Format: f, FormatSet: f != byDefault, WrapBits: bits + c.WorkerDivide, Now: a.Now}, func(found doctor.Finding) {
+	report := func(found doctor.Finding) {
 		findings = append(findings, found)
 		if !c.JSON {
+			done()
 			printFinding(a, found)
+			done = a.waiting("checking")
 		}
-	})
+	}
+	name := connect.Redact(c.Store)
+	store, err := c.storeFlags.openContext(ctx, a)
+	switch usage := (usageError{}); {
+	case errors.As(err, &usage):
+		return err
+	case err != nil: // of a store where opening means to log in
+		report(doctor.Finding{Level: doctor.Fault, Check: "reachable", Text: err.Error(), Advice: doctor.ReachableAdvice})
+	default:
+		defer store.Close()
+		name = store.String()
+		doctor.Examine(ctx, store, doctor.Options{Format: f, FormatSet: f != byDefault, WrapBits: bits + c.WorkerDivide, Now: a.Now}, report)
+	}
+	done()
 	if a.Context.Err() != nil {
 		return context.Cause(a.Context)
 	}
@@ -83,9 +97,9 @@ func (c *doctorCommand) Run(a *App) error {
 	}
 	healthy := count[doctor.Fault] == 0 && (!c.Strict || count[doctor.Warning] == 0)
 	if c.JSON {
-		err = json.NewEncoder(a.Stdout).Encode(map[string]any{"store": store.String(), "ok": healthy, "findings": findings})
+		err = json.NewEncoder(a.Stdout).Encode(map[string]any{"store": name, "ok": healthy, "findings": findings})
 	} else {
-		_, err = fmt.Fprintf(a.Stdout, "\n%s: faults: %d, warnings: %d\n", store, count[doctor.Fault], count[doctor.Warning])
+		_, err = fmt.Fprintf(a.Stdout, "\n%s: faults: %d, warnings: %d\n", name, count[doctor.Fault], count[doctor.Warning])
 	}
 	if err == nil && !healthy {
 		return errFound

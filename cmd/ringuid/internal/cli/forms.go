@@ -77,7 +77,10 @@ func parseAnyForm(text string) (uid.ID, error) {
 
 // parseHexadecimal parses 1 to 16 hexadecimal digits, with or without 0x.
 func parseHexadecimal(text string) (uid.ID, error) {
-	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
+	digits, hasPrefix := strings.CutPrefix(text, "0x")
+	if !hasPrefix {
+		digits = strings.TrimPrefix(text, "0X")
+	}
 	v, err := strconv.ParseUint(digits, 16, 63)
 	if err != nil || len(digits) > 16 {
 		return 0, fmt.Errorf("%w: %q must be 1 to 16 hexadecimal digits of a number from 0 to 2^63-1", uid.ErrRange, text)

@@ -114,6 +114,24 @@ func TestParseStdin(t *testing.T) {
 	fails(t, exitUsage, "no UID to parse", nil, "parse")
 }
 
+// Layouts whose time ends after more than the greatest time.Duration, and UIDs of a time beyond the year 9999.
+func TestFarEnd(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "worker")
+	for line, want := range map[string]string{
+		"plan --layout 1-41-10-12":                             "7,974 years, from 2026-01-01 00:00:00 UTC to 9999-",
+		"plan --layout 1-41-10-12 --json":                      `"end":"9999-12-31`,
+		"parse --layout 1-41-10-12 --json 9223372036854775807": `"time":"71710-`,
+		"doctor --layout 1-41-10-12 --store " + store:          "in 7978.4 years",
+		"doctor --layout 1-41-10-12 --json --store " + store:   "in 7978.4 years",
+		"parse --layout 1-41-10-12 9223372036854775807":        "more than 292 years ahead",
+		"move 1-28-22-13 1-41-10-12 --at 2026-11-22 --json":    `"safe":`,
+	} {
+		if r := run(t, "", nil, strings.Fields(line)...); !strings.Contains(r.stdout, want) || r.stderr != "" {
+			t.Errorf("%s: %+v, want %q", line, r, want)
+		}
+	}
+}
+
 // What is wrong is an error with its status, and nothing is printed.
 func TestFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "worker")
@@ -131,6 +149,7 @@ func TestFails(t *testing.T) {
 		{exitFailed, "choose one by --form", "parse 19P1BEYxrzU"},
 		{exitFailed, "base 58", "parse --form base58 1"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x"},
+		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x0X1"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0xffffffffffffffff"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x00000000000000001"},
 		{exitUsage, "--form", "parse --form roman 1"},
@@ -205,6 +224,11 @@ func TestDoctor(t *testing.T) {
 	if r := run(t, "", []string{"RINGUID_STORE=mysql://u:secret@127.0.0.1:1/ids"}, "doctor", "--timeout", "5s"); r.status != exitFound ||
 		!strings.Contains(r.stdout, "fault    reachable") || strings.Contains(r.stdout, "secret") {
 		t.Errorf("no server: %+v", r)
+	}
+	// A store where opening means to log in.
+	if r := run(t, "", []string{"RINGUID_STORE=zookeeper://u:secret@127.0.0.1:1"}, "doctor", "--timeout", "300ms", "--json"); r.status != exitFound ||
+		!strings.Contains(r.stdout, `"check":"reachable"`) || strings.Contains(r.stdout, "secret") {
+		t.Errorf("no server to log in to: %+v", r)
 	}
 }
 

@@ -32,7 +32,7 @@ Without --store, the worker IDs are those of a file in your directory of states 
 ~/.local/state/ringuid/workers), which are used again. UIDs from there differ from each other, and may be equal to those that
 other users or hosts generate. For UIDs of a fleet, name its store, and give its layout, epoch and time unit, and what its
 services do to worker IDs (prefix and divide): the same as in all its services, otherwise UIDs can be generated twice. The variables of
-the environment are those of uid.Settings.
+the environment are those of uid.Settings. If RINGUID_ASSIGNER is set, a store must be set too.
 
 If the command fails, it prints nothing on standard output.
 
@@ -102,6 +102,7 @@ func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid
 func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, error) {
 	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
 	defer cancel()
+	defer a.waiting("waiting for a worker ID")()
 	f, err := uid.NewFormat(opts...)
 	if err != nil {
 		return nil, err

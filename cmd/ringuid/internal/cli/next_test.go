@@ -96,6 +96,9 @@ func TestNextWrapped(t *testing.T) {
 	if r.status != exitOK || !strings.Contains(r.stdout, "2097152 worker IDs") || !strings.Contains(r.stdout, "1 of the worker bits belong") {
 		t.Errorf("%+v", r)
 	}
+	if r := run(t, "", nil, "doctor", "--store", slots, "--assigner", "recycled", "--worker-divide", "2"); r.status != exitFound || !strings.Contains(r.stdout, "use 1 of the pool's worker bits, and those of the flags 2") {
+		t.Errorf("another division: %+v", r)
+	}
 	fails(t, exitFailed, "corrupt worker file", nil, "next", "--store", slots)
 	for _, wrong := range []string{"5", "8/3", "-1/3", "1/0", "x/3", "5/3/1", "1/63"} {
 		fails(t, exitUsage, "as in 5/3", nil, "next", "--worker-prefix="+wrong)
@@ -103,6 +106,10 @@ func TestNextWrapped(t *testing.T) {
 	fails(t, exitUsage, "--worker-divide is -1", nil, "next", "--worker-divide=-1")
 	fails(t, exitUsage, "must be disposable or recycled", []string{"RINGUID_ASSIGNER=static"}, "next", "--store", store)
 	fails(t, exitUsage, "assigner", []string{"RINGUID_ASSIGNER=random"}, "next", "--store", store)
+	// The default store is not that of services whose environment has an assigner: their UIDs would be generated a second time.
+	fails(t, exitUsage, "is static", []string{"RINGUID_ASSIGNER=static"}, "next")
+	fails(t, exitUsage, "there is no store", []string{"RINGUID_ASSIGNER=disposable"}, "next")
+	fails(t, exitUsage, "there is no store", nil, "doctor", "--assigner", "recycled")
 	fails(t, exitUsage, "differs from the value of the option", []string{"RINGUID_ASSIGNER=disposable"}, "next", "--store", "file:"+slots+"?assign=recycled")
 }
 

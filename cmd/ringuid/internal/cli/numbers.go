@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // group returns a number with a comma between each three digits.
@@ -30,6 +32,12 @@ func groupFloat(v float64) string {
 	}
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }
+
+// A jsonTime is a time in JSON as in RFC 3339, also beyond the year 9999, for which time.Time has no JSON.
+type jsonTime struct{ time.Time }
+
+// MarshalJSON implements json.Marshaler.
+func (t jsonTime) MarshalJSON() ([]byte, error) { return json.Marshal(t.Format(time.RFC3339Nano)) }
 
 // years returns a number of years in words.
 func years(v float64) string {

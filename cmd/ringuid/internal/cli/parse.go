@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -21,8 +22,8 @@ type parseCommand struct {
 // Help implements kong.HelpProvider.
 func (*parseCommand) Help() string {
 	return `
-Takes UIDs apart. Prints the bits, and what each field means: when the UID was stamped, by which worker ID, and the how many-th it
-was of that time unit. The flags must have the values of the generators: another layout, epoch or unit leads to another
+Takes UIDs apart. Prints the bits, and what each field means: when the UID was stamped, by which worker ID, and its index within
+that time unit. The flags must have the values of the generators: another layout, epoch or unit leads to another
 meaning, and nothing in the UID shows that.
 
 The form auto reads decimal digits as a decimal number, digits that begin with 0x as a hexadecimal one, and any other text if it is a
@@ -48,7 +49,7 @@ func (c *parseCommand) Run(a *App) error {
 	}
 	texts := c.IDs
 	if len(texts) == 0 || len(texts) == 1 && texts[0] == "-" {
-		if texts, err = readLines(a.Stdin); err != nil {
+		if texts, err = readLines(a.stdin()); err != nil {
 			return err
 		}
 	}
@@ -109,7 +110,7 @@ func printParts(w io.Writer, f uid.Format, id uid.ID, now time.Time, p painter) 
 // describeAge says how long ago a time was.
 func describeAge(d time.Duration) string {
 	if d < 0 {
-		return roughDuration(-d) + " ahead of this host's clock"
+		return roughDuration(-max(d, -math.MaxInt64)) + " ahead of this host's clock"
 	}
 	return roughDuration(d)
 }
@@ -121,6 +122,8 @@ func roughDuration(d time.Duration) string {
 		return count(n, unit) + " " + count(m, part)
 	}
 	switch years := d / (365 * day); {
+	case d == math.MaxInt64: // Time.Sub returns no more
+		return "more than 292 years"
 	case years > 0:
 		return both(years, "year", (d-years*365*day)/day, "day")
 	case d >= day:
@@ -158,7 +161,7 @@ func doubts(f uid.Format, id uid.ID, now time.Time) (reasons []string) {
 // partsJSON is a UID as JSON. The number is a string, because JavaScript rounds numbers beyond 2^53.
 type partsJSON struct {
 	ID       uid.ID            `json:"id"`
-	Time     time.Time         `json:"time"`
+	Time     jsonTime          `json:"time"`
 	Delta    int64             `json:"delta"`
 	WorkerID int64             `json:"worker_id"`
 	Sequence int64             `json:"sequence"`
@@ -170,7 +173,7 @@ type partsJSON struct {
 // printJSON prints a UID for programs.
 func printJSON(w io.Writer, f uid.Format, id uid.ID, now time.Time) error {
 	p := f.Parse(id)
-	parts := partsJSON{ID: id, Time: p.Time, Delta: p.Delta, WorkerID: p.WorkerID, Sequence: p.Sequence, Format: f,
+	parts := partsJSON{ID: id, Time: jsonTime{p.Time}, Delta: p.Delta, WorkerID: p.WorkerID, Sequence: p.Sequence, Format: f,
 		Forms: map[string]string{}, Warnings: doubts(f, id, now)}
 	for _, form := range forms() {
 		parts.Forms[form.name] = form.format(id)

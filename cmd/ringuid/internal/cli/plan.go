@@ -150,7 +150,7 @@ func (c *planCommand) printCapacity(a *App, p planned, needs bitsalloc.Needs, ha
 	paint := a.painter(a.Stdout)
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "field\tbits\tcarries\n")
-	fmt.Fprintf(w, "time\t%d\t%s, from %s to %s\n", p.Layout.TimeBits(), years(p.End.Sub(p.Epoch).Hours()/24/365.25), formatTime(p.Epoch), formatTime(p.End))
+	fmt.Fprintf(w, "time\t%d\t%s, from %s to %s\n", p.Layout.TimeBits(), years(float64(p.End.Unix()-p.Epoch.Unix())/86400/365.25), formatTime(p.Epoch), formatTime(p.End))
 	fmt.Fprintf(w, "worker ID\t%d\t%s worker IDs\n", p.Layout.WorkerBits(), group(p.WorkerIDs))
 	fmt.Fprintf(w, "sequence\t%d\t%s UIDs per %s and generator, %s per second\n", p.Layout.SequenceBits(), group(p.PerUnit), p.Unit, groupFloat(p.PerSecond))
 	if err := w.Flush(); err != nil {
@@ -162,7 +162,7 @@ func (c *planCommand) printCapacity(a *App, p planned, needs bitsalloc.Needs, ha
 	if p.SafeForJavaScript {
 		fmt.Fprintln(a.Stdout, "All UIDs are below 2^53, so that JavaScript and JSON numbers are exact.")
 	}
-	if left := p.End.Sub(a.Now()); left < 0 {
+	if p.End.Before(a.Now()) {
 		fmt.Fprintln(a.Stdout, paint.paint("The time bits have ended.", bad))
 	}
 	if !hasNeeds {

@@ -51,6 +51,7 @@ func (a *App) Now() time.Time {
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv func(string) (string, bool)) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	defer context.AfterFunc(ctx, stop)() // a second signal ends the process at once
 	a := &App{Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, LookupEnv: lookupEnv}
 	return a.execute(args)
 }
@@ -102,6 +103,12 @@ func (e usageError) Unwrap() error { return e.err }
 // usageErrorf returns an error of the command line.
 func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// A shutdownError is the error of a server that was told to end, and has failed in that.
+type shutdownError struct{ err error }
+
+func (e shutdownError) Error() string { return e.err.Error() }
+func (e shutdownError) Unwrap() error { return e.err }
+
 // errFound ends a command that has worked, and has printed what it found.
 var errFound = errors.New("found")
 
@@ -109,6 +116,7 @@ var errFound = errors.New("found")
 func (a *App) exitStatus(err error) int {
 	var exit errExit
 	var usage usageError
+	var shutdown shutdownError
 	switch {
 	case err == nil:
 		return exitOK
@@ -119,7 +127,7 @@ func (a *App) exitStatus(err error) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(a.Stderr, "ringuid: %v\nSee ringuid --help.\n", err)
 		return exitUsage
-	case a.Context.Err() != nil:
+	case a.Context.Err() != nil && !errors.As(err, &shutdown):
 		fmt.Fprintln(a.Stderr, "ringuid: interrupted")
 		return exitInterrupted
 	}

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
 	"reflect"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"unicode"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
@@ -88,8 +85,6 @@ func (c *serveCommand) Run(a *App) (err error) {
 	if cfg.Store == "" && cfg.TagStore == "" {
 		return usageErrorf("neither --store (RINGUID_STORE) nor --tag-store (RINGUID_TAG_STORE) is set: there is nothing to serve")
 	}
-	// A second signal ends the process at once.
-	defer context.AfterFunc(a.Context, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })()
 	log := cfg.Logger(a.Stderr)
 	for _, w := range cfg.Warnings() {
 		log.Warn(w)
@@ -105,7 +100,11 @@ func (c *serveCommand) Run(a *App) (err error) {
 		return err
 	}
 	// After the last request. An error here loses no UID.
-	defer func() { err = errors.Join(err, served.Close()) }()
+	defer func() {
+		if err = errors.Join(err, served.Close()); err != nil {
+			err = shutdownError{err}
+		}
+	}()
 	s, err := server.New(cfg, served.options(log))
 	if err != nil {
 		return err
@@ -159,8 +158,11 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 	}()
 	open := func(setting, location string) (*connect.Store, error) {
 		store, err := connect.Open(ctx, location, connect.Options{Logger: log})
-		if err != nil {
+		if errors.Is(err, connect.ErrURL) {
 			return nil, usageErrorf("%s: %w", setting, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", setting, err)
 		}
 		s.stores = append(s.stores, store)
 		return store, nil

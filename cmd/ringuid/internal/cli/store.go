@@ -27,14 +27,19 @@ func (f storeFlags) open(a *App) (*connect.Store, error) { return f.openContext(
 func (f storeFlags) openContext(ctx context.Context, a *App) (*connect.Store, error) {
 	location := f.Store
 	opts := connect.Options{Logger: a.Logger}
+	if f.Assigner == "static" {
+		return nil, usageErrorf("--assigner, or RINGUID_ASSIGNER, is static: a static worker ID belongs to a process, and this command has none; must be disposable or recycled")
+	}
 	if location == "" {
+		if f.Assigner != "" {
+			// Services whose program opens the store have such an environment. The default store would generate their UIDs again.
+			return nil, usageErrorf("--assigner, or RINGUID_ASSIGNER, is %s, and there is no store: set --store, or RINGUID_STORE, to that of the services; or clear RINGUID_ASSIGNER for the default store", f.Assigner)
+		}
 		path, err := a.defaultStore()
 		if err != nil {
 			return nil, err
 		}
 		location, opts.Assign = path, connect.Recycled
-	} else if f.Assigner == "static" {
-		return nil, usageErrorf("--assigner, or RINGUID_ASSIGNER, is static: a static worker ID belongs to a process, and this command has none; must be disposable or recycled")
 	} else {
 		opts.Assign = connect.Assign(f.Assigner)
 	}
