@@ -42,41 +42,80 @@ func appendList[N ~int64](b []byte, list []N, asNumber bool) (_ []byte, ok bool)
 	return b[:len(b)-len(",")], true
 }
 
-// appendRun appends the numbers first, first+1 and so on, n in all, each with a comma. Of a hundred numbers only the last two
-// digits differ, so each is a copy of the first one with other digits. b must have space for n+1 elements.
+// appendRun appends the numbers first, first+1 and so on, n in all, each with a comma. b must have space for n+1 elements.
+// The first hundred are written one by one, and most of the others are copies of the elements a hundred before them.
 func appendRun(b []byte, first int64, n int, asNumber bool) []byte {
-	for n > 0 {
-		var template [elementSize]byte
-		element := append(appendNumber(template[:0], first, asNumber), ',')
-		if first < 100 {
-			b = append(b, element...)
-			first++
-			n--
-			continue
+	for written := 0; written < n; {
+		v := first + int64(written)
+		count := min(n-written, 100-int(v%100)) // these differ in the last two digits only
+		if written < 100 {
+			count = min(count, 100-written)
 		}
-		units := len(element) - len("0,")
-		if !asNumber {
-			units -= len(`"`)
+		if written >= 100 && sameBeginning(v-100, v) {
+			b = appendCopies(b, v, count, asNumber)
+		} else {
+			b = appendHundred(b, v, count, asNumber)
 		}
-		begin := int(first % 100)
-		end := min(begin+n, 100)
-		at := len(b)
-		b = b[:at+(end-begin)*len(element)+elementSize] // the copies are longer than the elements
-		for i := begin; i < end; {
-			template[units-1] = byte('0' + i/10)
-			unit := byte('0' + i%10)
-			for stop := min(i-i%10+10, end); i < stop; i++ {
-				*(*[elementSize]byte)(b[at:]) = template
-				b[at+units] = unit
-				unit++
-				at += len(element)
-			}
-		}
-		b = b[:at]
-		first += int64(end - begin)
-		n -= end - begin
+		written += count
 	}
 	return b
+}
+
+// sameBeginning reports whether two numbers, of which v is the less one, have at least 10 digits and differ in the last 10 only.
+func sameBeginning(v, w int64) bool { return v >= 1e9 && v/1e10 == w/1e10 }
+
+// tensOf returns where the tens digit of an element is, which has a comma.
+func tensOf(element []byte, asNumber bool) int {
+	tens := len(element) - len("00,")
+	if !asNumber {
+		tens -= len(`"`)
+	}
+	return tens
+}
+
+// appendCopies appends n numbers from v on, which differ in the last two digits only. The hundred elements before them are those of
+// the numbers from v-100 on. They differ from the new ones in no more than the 8 digits before the last two, which are the same in
+// all new elements.
+func appendCopies(b []byte, v int64, n int, asNumber bool) []byte {
+	var text [elementSize]byte
+	element := append(appendNumber(text[:0], v, asNumber), ',')
+	size := len(element)
+	at := tensOf(element, asNumber) - 8
+	digits := [8]byte(element[at:])
+	at += len(b)
+	begin := len(b) - 100*size
+	b = append(b, b[begin:begin+n*size]...)
+	for ; at < len(b); at += size {
+		*(*[8]byte)(b[at:]) = digits
+	}
+	return b
+}
+
+// appendHundred appends n numbers from v on, which differ in the last two digits only: so each is a copy of the first one with other
+// digits. b must have space for n+1 elements.
+func appendHundred(b []byte, v int64, n int, asNumber bool) []byte {
+	var template [elementSize]byte
+	if v < 100 {
+		for i := range n {
+			b = append(append(b, appendNumber(template[:0], v+int64(i), asNumber)...), ',')
+		}
+		return b
+	}
+	element := append(appendNumber(template[:0], v, asNumber), ',')
+	tens := tensOf(element, asNumber)
+	at := len(b)
+	b = b[:at+n*len(element)+elementSize] // the copies are longer than the elements
+	for i, end := int(v%100), int(v%100)+n; i < end; {
+		template[tens] = byte('0' + i/10)
+		unit := byte('0' + i%10)
+		for stop := min(i-i%10+10, end); i < stop; i++ {
+			*(*[elementSize]byte)(b[at:]) = template
+			b[at+tens+1] = unit
+			unit++
+			at += len(element)
+		}
+	}
+	return b[:at]
 }
 
 // grow returns b with space for n bytes more.

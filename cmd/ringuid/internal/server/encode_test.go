@@ -57,6 +57,26 @@ func TestAppendList(t *testing.T) {
 		long = append(long, 962392666547429376+i)
 	}
 	lists = append(lists, long)
+	// Runs of more than a hundred numbers across each change of the digits that their copies differ in, and of those before them.
+	for limit := int64(1000); ; limit *= 10 {
+		for _, before := range []int64{5, 99, 100, 101, 250} {
+			for _, digit := range []int64{1, 7} {
+				var run []int64
+				for i := range int64(500) {
+					run = append(run, digit*limit-before+i)
+				}
+				lists = append(lists, run)
+			}
+		}
+		if limit == 1e18 {
+			break
+		}
+	}
+	var last []int64
+	for i := range int64(350) {
+		last = append(last, math.MaxInt64-349+i)
+	}
+	lists = append(lists, last)
 	for _, list := range lists {
 		for _, asNumber := range []bool{false, true} {
 			prefix := []byte("x")
