@@ -264,5 +264,6 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v", body, a)
 		}
 	}
+	isProblem(t, "null", s.do("POST", "/v1/parse", `{"ids":["5",null]}`), 400, "null")
 	isProblem(t, "too many", s.do("POST", "/v1/parse", `{"ids":[`+strings.Repeat("1,", 10_000)+"1]}"), 400, "must have 1 to 10000")
 }

@@ -287,6 +287,29 @@ func TestTooManyRequests(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// Open pages and probes do not use up the limit of concurrent requests.
+func TestStreamsAreNotLimited(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxRequests = 1
+	s := start(t, cfg, Options{})
+	for range 3 {
+		stream, err := http.Get(s.url + "/v1/events")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Body.Close()
+	}
+	eventually(t, "3 streams", func() bool { return s.streams.Load() == 3 })
+	for _, path := range []string{"/v1/uid", "/v1/segment/orders", "/healthz"} {
+		if a := s.get(path); a.status != 200 {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if n := s.limited.Load(); n != 0 {
+		t.Errorf("%d requests count for the limit", n)
+	}
+}
+
 // A panic of a handler is status 500 and a record in the log; the server goes on.
 func TestPanic(t *testing.T) {
 	calls := 0

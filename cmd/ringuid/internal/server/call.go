@@ -19,7 +19,7 @@ type call struct {
 	err    error  // why the request failed, with details that only the log and the page show
 	detail string // what the client was told
 
-	idHeader [1]string // the value of a header
+	idHeader, lengthHeader [1]string // values of headers
 
 	expected bool // a status of 500 and above is not a failure of the server
 
@@ -47,7 +47,8 @@ func (c *call) send(status int, contentType []string, body []byte) {
 	h := c.w.Header()
 	h["Content-Type"] = contentType
 	if len(body) > 2000 { // below 2,048 bytes, net/http sets it
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+		c.lengthHeader[0] = strconv.Itoa(len(body))
+		h["Content-Length"] = c.lengthHeader[:]
 	}
 	c.status = status
 	if status != http.StatusOK {

@@ -88,6 +88,24 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// An empty variable counts as not set: it must not open what the file restricts. An empty token is a fault.
+func TestEmptyVariables(t *testing.T) {
+	empty := map[string]string{}
+	for _, st := range settings() {
+		empty[st.env()] = ""
+	}
+	src := Sources{File: writeFile(t, "config.yaml", "store: /a\ntags: [orders]\nhosts: [a]\nmax-batch: 5\n"), LookupEnv: environment(empty)}
+	cfg, err := ReadConfig(src)
+	if err != nil || cfg.Store != "/a" || len(cfg.Tags) != 1 || len(cfg.Hosts) != 1 || cfg.MaxBatch != 5 {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+	for _, name := range []string{tokenEnv, tokenEnv + "_FILE"} {
+		if _, err := ReadConfig(Sources{LookupEnv: environment(map[string]string{name: ""})}); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s is empty: %v", name, err)
+		}
+	}
+}
+
 // All faults are reported at once, each with its place.
 func TestAllFaultsAtOnce(t *testing.T) {
 	path := writeFile(t, "config.yaml", `

@@ -52,7 +52,11 @@ func (s *Server) answer(rt *route) http.Handler {
 		if s.draining.Load() {
 			h["Connection"] = s.values.closing // so that no connection is idle when it is closed
 		}
-		n := s.inFlight.Add(1)
+		s.inFlight.Add(1)
+		var n int64
+		if !rt.free {
+			n = s.limited.Add(1)
+		}
 		defer c.finish()
 		if c.admit(n) {
 			rt.handler(c)
@@ -60,11 +64,12 @@ func (s *Server) answer(rt *route) http.Handler {
 	})
 }
 
-// admit makes the checks that do not depend on the route's handler. It answers the request if one fails.
-func (c *call) admit(inFlight int64) bool {
+// admit makes the checks that do not depend on the route's handler. It answers the request if one fails. limited is how many
+// requests are being answered that max-requests limits, with this one if it is one of them.
+func (c *call) admit(limited int64) bool {
 	s, r := c.s, c.r
 	switch {
-	case inFlight > int64(s.cfg.MaxRequests) && !c.route.free:
+	case limited > int64(s.cfg.MaxRequests):
 		c.fail(http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered, which is the limit; try again later", s.cfg.MaxRequests), nil)
 	case !s.hosts.allows(r.Host):
 		c.fail(http.StatusMisdirectedRequest, "the host of the request is not one of this server; if it should be, add it to the setting hosts", nil)
@@ -105,6 +110,9 @@ func (c *call) finish() {
 		c.panicked(p, debug.Stack())
 	}
 	c.limit.end()
+	if !c.route.free {
+		s.limited.Add(-1)
+	}
 	s.inFlight.Add(-1)
 	c.route.metrics.observe(c.status, c.failed(), time.Since(c.begin))
 	if c.failed() {

@@ -183,9 +183,9 @@ func TestAnswersAreDescribed(t *testing.T) {
 		send(s, "GET", path, "", "Authorization", "Bearer "+strings.Repeat("n", 20)) // 403
 		send(s, "GET", path, "", "Sec-Fetch-Site", "cross-site")                     // 403
 		send(s, "GET", path, "", "Host", "evil.example")                             // 421
-		s.inFlight.Add(1_000_000)
+		s.limited.Add(1_000_000)
 		send(s, "GET", path, "") // 503
-		s.inFlight.Add(-1_000_000)
+		s.limited.Add(-1_000_000)
 	}
 	send(s, "POST", "/v1/parse", `{"ids":["962392666547429376",5]}`)
 	send(s, "POST", "/v1/parse", `{}`)
@@ -193,9 +193,9 @@ func TestAnswersAreDescribed(t *testing.T) {
 	send(s, "POST", "/v1/parse", `{}`, "Authorization", "")
 	send(s, "POST", "/v1/parse", `{}`, "Sec-Fetch-Site", "cross-site")
 	send(s, "POST", "/v1/parse", `{}`, "Host", "evil.example")
-	s.inFlight.Add(1_000_000)
+	s.limited.Add(1_000_000)
 	send(s, "POST", "/v1/parse", `{}`)
-	s.inFlight.Add(-1_000_000)
+	s.limited.Add(-1_000_000)
 	for _, path := range []string{"/v1/uid?n=0", "/v1/uid/x", "/v1/segment/orders?as=x", "/assets/none", "/v1/segment/none", "/api/segment/get/none"} {
 		send(s, "GET", path, "")
 	}

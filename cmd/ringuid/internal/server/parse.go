@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ringuid/ringuid/uid"
@@ -42,7 +43,7 @@ func (c *call) parseUIDs() {
 	d := json.NewDecoder(c.r.Body)
 	d.DisallowUnknownFields()
 	var in struct {
-		IDs []uid.ID `json:"ids"`
+		IDs []*uid.ID `json:"ids"` // a null would be the ID 0
 	}
 	err := d.Decode(&in)
 	if err == nil {
@@ -64,12 +65,15 @@ func (c *call) parseUIDs() {
 	case len(in.IDs) < 1 || len(in.IDs) > c.s.cfg.MaxBatch:
 		c.fail(http.StatusBadRequest, fmt.Sprintf("the body has %d IDs; must have 1 to %d", len(in.IDs), c.s.cfg.MaxBatch), nil)
 		return
+	case slices.Contains(in.IDs, nil):
+		c.fail(http.StatusBadRequest, "the body has null among its IDs; must have IDs only", nil)
+		return
 	}
 	out := struct {
 		Parts []parsedUID `json:"parts"`
 	}{make([]parsedUID, len(in.IDs))}
 	for i, id := range in.IDs {
-		out.Parts[i] = c.s.parse(id)
+		out.Parts[i] = c.s.parse(*id)
 	}
 	c.sendJSON(http.StatusOK, out)
 }

@@ -38,7 +38,7 @@ func ReadConfig(src Sources) (Config, error) {
 		r.readFile(src.File, known)
 	}
 	for _, st := range settings() {
-		if text, ok := src.LookupEnv(st.env()); ok {
+		if text, ok := src.LookupEnv(st.env()); ok && text != "" { // as for uid.Settings, an empty variable is not set
 			r.set(st, st.env(), text)
 		}
 	}

@@ -72,7 +72,8 @@ type Server struct {
 	started time.Time
 
 	requestIDs requestIDs
-	inFlight   atomic.Int64
+	inFlight   atomic.Int64 // all requests that are being answered
+	limited    atomic.Int64 // those of them that max-requests limits
 	draining   atomic.Bool
 	batches    batchPool
 	failures   failureLog

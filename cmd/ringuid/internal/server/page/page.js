@@ -11,6 +11,8 @@
   const pad = (n) => String(n).padStart(2, "0");
   const date = (t) => `${t.getUTCFullYear()}-${pad(t.getUTCMonth() + 1)}-${pad(t.getUTCDate())}`;
   const clock = (t) => `${pad(t.getUTCHours())}:${pad(t.getUTCMinutes())}:${pad(t.getUTCSeconds())}`;
+  // whole returns an integer as text. Beyond 2^53, numbers from JSON are rounded.
+  const whole = (n) => (Number.isSafeInteger(n) ? "" : "≈ ") + integer.format(n);
   const rate = (x) => (x < 100_000 ? integer.format(x) : compact.format(x));
 
   // instant returns a time as text. Date cannot parse years beyond 9999, which are printed as they are.
@@ -194,7 +196,7 @@
     show("failures", integer.format(s.http.failures), s.http.failures);
     show("tag_count", s.tag_count > s.tags.length ? `${s.tags.length} of ${integer.format(s.tag_count)}` : "");
     fillTable("tags", s.tags.map((t) => [
-      [t.tag, "text"], [integer.format(t.taken), "n"], [rate(t.rate), "n"], [integer.format(t.buffered), "n"], [integer.format(t.step), "n"], [integer.format(t.end), "n"], [t.last_error || "none", "text"],
+      [t.tag, "text"], [whole(t.taken), "n"], [rate(t.rate), "n"], [whole(t.buffered), "n"], [whole(t.step), "n"], [whole(t.end), "n"], [t.last_error || "none", "text"],
     ]), 7, "No tag is in memory. A tag appears at its first use.");
     fillTable("failures", s.failures.map((f) => [
       [instant(f.time)], [f.path], [String(f.status), "n"], [integer.format(f.count), "n"], [f.text, "text"], [f.request_id],
@@ -255,7 +257,7 @@
     bits(picture, layout, (name) => code(parts[name]));
     const facts = document.createElement("dl");
     facts.className = "facts";
-    for (const [name, value] of [["Time", instant(p.time)], ["Worker ID", integer.format(p.worker_id)], ["Sequence", integer.format(p.sequence)], ["Time units since the epoch", integer.format(p.delta)]]) {
+    for (const [name, value] of [["Time", instant(p.time)], ["Worker ID", whole(p.worker_id)], ["Sequence", whole(p.sequence)], ["Time units since the epoch", whole(p.delta)]]) {
       const dt = document.createElement("dt"), dd = document.createElement("dd");
       dt.textContent = name;
       dd.textContent = value;
