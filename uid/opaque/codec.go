@@ -45,11 +45,11 @@ func New(purpose string, current Key, old ...Key) (*Codec, error) {
 			if other.version == k.version {
 				return nil, fmt.Errorf("%w: two keys have the version %q, must have different ones", ErrKey, k.version)
 			}
-			if bytes.Equal(other.secret, k.secret) {
+			if bytes.Equal(other.bytes(), k.bytes()) {
 				return nil, fmt.Errorf("%w: the versions %q and %q have the same secret, must have different ones", ErrKey, other.version, k.version)
 			}
 		}
-		f, err := newFF1(k.secret, []byte(purpose), 2, idBits)
+		f, err := newFF1(k.bytes(), []byte(purpose), 2, idBits)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrKey, err)
 		}

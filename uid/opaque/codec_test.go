@@ -157,7 +157,7 @@ func TestKeys(t *testing.T) {
 	for range 100 {
 		k := NewKey('x')
 		back, err := ParseKey(k.Reveal())
-		if err != nil || back.Reveal() != k.Reveal() || k.Version() != 'x' || len(k.secret) != 32 || seen[k.Reveal()] {
+		if err != nil || back.Reveal() != k.Reveal() || k.Version() != 'x' || len(k.bytes()) != 32 || seen[k.Reveal()] {
 			t.Fatalf("%s, %v", k.Reveal(), err)
 		}
 		seen[k.Reveal()] = true
@@ -240,15 +240,24 @@ func TestNewErrors(t *testing.T) {
 func TestKeyIsNotShown(t *testing.T) {
 	k := testKey(t, '1')
 	type config struct{ Key Key }
+	type service struct { // package fmt calls no methods of fields that are not exported
+		key  Key
+		keys map[string]*config
+		old  []Key
+	}
+	inside := service{k, map[string]*config{"x": {k}}, []Key{k}}
 	var log bytes.Buffer
-	slog.New(slog.NewTextHandler(&log, nil)).Info("", "key", k, "config", config{k})
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("", "key", k, "config", config{k})
+	slog.New(slog.NewTextHandler(&log, nil)).Info("", "key", k, "config", config{k}, "service", inside)
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("", "key", k, "config", config{k}, "service", inside)
 	text, err := json.Marshal(config{k})
 	if err == nil {
 		t.Errorf("the JSON is %s", text)
 	}
 	all := log.String() + string(text) + err.Error() + fmt.Sprintf("%v %+v %#v %s %x %X %q %d %v %+v %#v %x", k, k, k, k, k, k, k, k, &k, config{k}, []Key{k}, config{k})
-	for _, secret := range []string{"0031ff", "0031FF", "49 255", "49, 255", "0x31", "\x001\xff"} {
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		all += fmt.Sprintf(verb, inside) + fmt.Sprintf(verb, &inside)
+	}
+	for _, secret := range []string{"0031ff", "0031FF", "49 255", "49, 255", "0x31, 0xff", "\x001\xff"} {
 		if strings.Contains(all, secret) {
 			t.Errorf("%q is shown in %s", secret, all)
 		}

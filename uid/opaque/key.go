@@ -21,11 +21,27 @@ var (
 	ErrVersion = errors.New("opaque: unknown version of the key")
 )
 
-// A Key is the secret of a Codec, and its version. Printing or logging a Key, or writing it as JSON, does not show the secret;
-// Reveal does. NewKey and ParseKey return a Key; the zero value is not valid.
+// A Key is the secret of a Codec, and its version. Printing or logging a Key, or a type that contains one, or writing it as JSON,
+// does not show the secret; Reveal does. NewKey and ParseKey return a Key; the zero value is not valid.
 type Key struct {
 	version byte
-	secret  []byte // of AES: 16, 24 or 32 bytes
+
+	// secret returns the key of AES: 16, 24 or 32 bytes. It is nil in the zero value. It is a function, because package fmt does
+	// not call Format for a Key in a field that is not exported: it prints the fields of the Key, and of a function the address.
+	secret func() []byte
+}
+
+// newKey returns a key with the given bytes, which the caller must not change afterwards.
+func newKey(version byte, bytes []byte) Key {
+	return Key{version: version, secret: func() []byte { return bytes }}
+}
+
+// bytes returns the secret; nil for the zero value.
+func (k Key) bytes() []byte {
+	if k.secret == nil {
+		return nil
+	}
+	return k.secret()
 }
 
 // NewKey returns a new random key of 32 bytes. The version is a letter or a digit. It panics if it is not.
@@ -33,9 +49,9 @@ func NewKey(version byte) Key {
 	if !isVersion(version) {
 		panic(errVersion(version))
 	}
-	secret := make([]byte, 32)
-	rand.Read(secret) // does not fail
-	return Key{version, secret}
+	bytes := make([]byte, 32)
+	rand.Read(bytes) // does not fail
+	return newKey(version, bytes)
 }
 
 // KeyFromBytes returns a key of 16, 24 or 32 random bytes, such as those of a key management service. The version is a letter or a
@@ -46,18 +62,19 @@ func KeyFromBytes(version byte, secret []byte) (Key, error) {
 	if !isVersion(version) {
 		return Key{}, errVersion(version)
 	}
-	k := Key{version, bytes.Clone(secret)}
+	k := newKey(version, bytes.Clone(secret))
 	return k, k.check()
 }
 
 // check checks the secret.
 func (k Key) check() error {
 	printable, same := true, true
-	for _, b := range k.secret {
+	all := k.bytes()
+	for _, b := range all {
 		printable = printable && b >= ' ' && b <= '~'
-		same = same && b == k.secret[0]
+		same = same && b == all[0]
 	}
-	switch n := len(k.secret); {
+	switch n := len(all); {
 	case n != 16 && n != 24 && n != 32:
 		return fmt.Errorf("%w: version %q has %d bytes, must be 16, 24 or 32 random bytes: NewKey makes one", ErrKey, k.version, n)
 	case same:
@@ -83,7 +100,7 @@ func ParseKey(text string) (Key, error) {
 }
 
 // Reveal returns the key as text, with its secret, for the place where the service keeps its secrets.
-func (k Key) Reveal() string { return string(k.version) + ":" + hex.EncodeToString(k.secret) }
+func (k Key) Reveal() string { return string(k.version) + ":" + hex.EncodeToString(k.bytes()) }
 
 // UnmarshalText implements encoding.TextUnmarshaler: it reads what ParseKey reads, from a configuration. There is no MarshalText,
 // so that writing a configuration does not show the secret.
