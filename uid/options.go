@@ -175,10 +175,10 @@ func WithReserveAhead(d time.Duration) Option {
 	return func(c *config) { c.reserve = d }
 }
 
-// WithSpread makes the sequence of each time unit begin at a number from 0 to 2^bits-1 that seems random, so that UIDs
-// divided by 2^bits have even remainders at low rates too. Without it, a generator that generates one UID in a unit, or less,
-// always uses the sequence 0: all its UIDs are even, and if they choose one of 16 shards by their remainder, all are in one
-// shard.
+// WithSpread makes the sequence of each time unit begin at a number from 0 to 2^bits-1 that seems random, so that the
+// remainders of UIDs by 2^bits are equally frequent at low rates too. Without it, a generator with a low rate uses only the
+// lowest sequences: Default with at most one UID in a unit uses only the sequence 0, and so does Cached if each UID comes later than
+// the bound of WithMaxStaleness after the one before. If the UIDs choose one of 16 shards by their remainder, all are in one shard.
 //
 // The cost is the sequences that are left out: at most 2^bits-1 of each unit, and half of that on average. With 4 bits and
 // the default layout that is 0.1 % of what a generator can generate, and with 8 bits 1.6 %. bits must be less than the sequence

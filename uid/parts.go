@@ -13,7 +13,7 @@ type Parts struct {
 	ID       ID        // the whole UID
 	Time     time.Time // the start of its time unit, in UTC
 	WorkerID int64
-	Sequence int64 // its index within that time unit and worker ID, from 0
+	Sequence int64 // the number within that time unit and worker ID; the first one is 0 without WithSpread
 	Delta    int64 // the number of time units from the epoch to Time
 }
 

@@ -39,7 +39,7 @@ func TestSpreadFirst(t *testing.T) {
 	}
 }
 
-// At a low rate the remainders of UIDs are even, and without a spread they are all 0.
+// At a low rate all remainders of UIDs are equally frequent, and without a spread they are all 0.
 func TestSpreadIsEven(t *testing.T) {
 	const shards, perShard = 16, 100
 	for _, mode := range modes {
