@@ -126,7 +126,9 @@ func newLeaf(b *testing.B, delay time.Duration, adapt bool) *Leaf {
 }
 
 // sequenceSerial returns a benchmark of Sequence.Next in one goroutine. Like those of Serial, it has a loop of its own, so that the loop
-// contains only the measured call.
+// contains only the measured call. If it were inlined into its callers, the compiler would not inline b.Loop.
+//
+//go:noinline
 func sequenceSerial(src func() *Source, policy segment.StepPolicy, more ...segment.Option) func(*testing.B) {
 	return func(b *testing.B) {
 		s := newSequence(b, src(), policy, more...)

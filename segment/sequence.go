@@ -107,34 +107,33 @@ func (s *Sequence) Tag() string {
 // Next returns the next number, at least 1. If none is in memory, it waits: see WithMaxWait and WithTakePolicy. It
 // returns an *EmptyError (ErrEmpty) if none arrives, and ErrClosed after Close. With an error the number is 0.
 func (s *Sequence) Next() (int64, error) {
-	if s != nil {
+	if s != nil && s.enc.stride == 1 { // before the atomic add, which later loads have to wait for
 		if v, ok := s.ring.TryTake(); ok {
-			if s.enc.stride != 1 {
-				v = s.enc.number(v)
-			}
 			return v, nil
 		}
 	}
-	return s.wait(context.Background())
+	return s.take(context.Background())
 }
 
 // NextContext is like Next, but waits no longer than until ctx ends. If a number is in memory, ctx is not checked.
 func (s *Sequence) NextContext(ctx context.Context) (int64, error) {
-	if s != nil {
+	if s != nil && s.enc.stride == 1 { // before the atomic add, which later loads have to wait for
 		if v, ok := s.ring.TryTake(); ok {
-			if s.enc.stride != 1 {
-				v = s.enc.number(v)
-			}
 			return v, nil
 		}
 	}
-	return s.wait(ctx)
+	return s.take(ctx)
 }
 
-// wait is the slow path of Next.
+// take is Next for numbers with a stride, and the slow path of Next for those without.
 //
 //go:noinline
-func (s *Sequence) wait(ctx context.Context) (int64, error) {
+func (s *Sequence) take(ctx context.Context) (int64, error) {
+	if s != nil && s.enc.stride != 1 {
+		if v, ok := s.ring.TryTake(); ok {
+			return s.enc.number(v), nil
+		}
+	}
 	r, err := s.Claim(ctx, 1)
 	return r.First, err
 }
