@@ -31,12 +31,16 @@ type Backend struct {
 //	static       none       workerassign.Static(WorkerID)
 //	static       file:PATH  workerassign.StaticFile(WorkerID, PATH)
 //
-// Another store is a text that only the program reads, to open b.DB or b.Slots; it may be left out.
+// PATH must not contain %, ? or #. Another store is a text that only the program reads, to open b.DB or b.Slots; it may be left
+// out. A path without file: is refused.
 //
 // With recycled, WorkerName is for workerassign.WithName, and WorkerID for workerassign.WithWorkerID: a number, or "ordinal"
 // for the number in the host name of a pod of a StatefulSet (workerassign.StatefulSetOrdinal). WorkerDivide wraps the
-// assigner in workerassign.Divide, and then WorkerPrefix in workerassign.Prefix. Call NewAssigner once in a
-// process that divides its worker IDs, and pass the result to all generators.
+// assigner in workerassign.Divide, and then WorkerPrefix in workerassign.Prefix.
+//
+// A process with several generators must call NewAssigner only once, and pass the result to all of them, if the assigner is
+// static without a file, or if worker IDs are divided. With two static assigners, two generators would have the same worker ID
+// and generate the same UIDs. If they share one, the second generator gets an error that wraps workerassign.ErrInUse.
 //
 // If the settings are not valid, or b has not what they require, the error is a *SettingsError.
 func (s Settings) NewAssigner(b Backend) (workerassign.Assigner, error) {
@@ -62,7 +66,14 @@ func (s Settings) NewAssigner(b Backend) (workerassign.Assigner, error) {
 
 // innerAssigner returns the assigner without its wrappers. The settings are valid.
 func (s Settings) innerAssigner(b Backend) (workerassign.Assigner, error) {
-	path, isFile := storeFile(s.Store)
+	isFile := isFileStore(s.Store)
+	var path string
+	if isFile {
+		var err error
+		if path, err = storeFile(s.Store); err != nil {
+			return nil, err
+		}
+	}
 	switch s.Assigner {
 	case AssignerDisposable:
 		if isFile {
@@ -82,18 +93,18 @@ func (s Settings) innerAssigner(b Backend) (workerassign.Assigner, error) {
 		}
 		return workerassign.Static(n), nil
 	case AssignerRecycled:
+		if isFile {
+			b.Slots = workerassign.NewSlotFile(path)
+		}
 		return s.recycledAssigner(b)
 	}
 	return nil, missingBackend("assigner", "is not set; must be disposable, recycled or static")
 }
 
-// recycledAssigner returns an assigner of AssignerRecycled.
+// recycledAssigner returns an assigner of AssignerRecycled, on b.Slots or in tables of b.DB.
 func (s Settings) recycledAssigner(b Backend) (workerassign.Assigner, error) {
 	store := b.Slots
-	path, isFile := storeFile(s.Store)
 	switch {
-	case isFile:
-		store = workerassign.NewSlotFile(path)
 	case store == nil && b.DB == nil:
 		return nil, missingBackend("store", "must be file: and a path, or the program must open a store for the assigner recycled (Backend.Slots or Backend.DB)")
 	case store == nil:
@@ -136,6 +147,9 @@ func missingBackend(key, text string) error {
 // NewGenerator returns the generator that the settings describe, with the assigner of NewAssigner. More options are applied
 // after those of the settings: WithLogger, WithClock, a policy of the program. ctx limits how long it takes, as for
 // NewCached. The errors are those of NewAssigner, NewCached and NewDefault.
+//
+// Each call calls NewAssigner. So a process with a static worker ID must not call it a second time before the first generator
+// is closed: see NewAssigner.
 func (s Settings) NewGenerator(ctx context.Context, b Backend, more ...Option) (Generator, error) {
 	a, err := s.NewAssigner(b)
 	if err != nil {

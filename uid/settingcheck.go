@@ -2,7 +2,8 @@ package uid
 
 import "fmt"
 
-// Check checks all settings: each value by itself, and against the others. The error is a *SettingsError.
+// Check checks all settings: each value by itself, and against the others. The error is a *SettingsError. Whether the worker ID,
+// the prefix and the division fit into the layout is checked later, when a generator takes a worker ID.
 func (s Settings) Check() error {
 	var found faults
 	for _, k := range settingTable() {
@@ -20,7 +21,7 @@ func (s Settings) Check() error {
 
 // checkAssigner checks the keys of the assigner against each other.
 func (s Settings) checkAssigner(found *faults) {
-	_, isFile := storeFile(s.Store)
+	isFile := isFileStore(s.Store)
 	unused := func(key, value, reason string) {
 		if value != "" {
 			found.add(key, settingError("is %s, and %s; leave it out", quoteShort(value), reason))

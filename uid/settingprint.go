@@ -68,8 +68,8 @@ func (s Settings) String() string {
 			b.WriteByte(' ')
 		}
 		b.WriteString(p.key + "=")
-		if strings.ContainsAny(p.value, " \"=\t\n") {
-			p.value = strconv.Quote(p.value)
+		if quoted := strconv.Quote(p.value); strings.ContainsAny(p.value, " =") || quoted != `"`+p.value+`"` {
+			p.value = quoted
 		}
 		b.WriteString(p.value)
 	}
@@ -86,8 +86,8 @@ func (s Settings) LogValue() slog.Value {
 }
 
 // MarshalJSON implements json.Marshaler: an object with what String prints, each value a text. UnmarshalJSON reads it back,
-// to settings with the same effect, but for a password in Store, which is replaced. If the settings are not valid, the
-// error is that of Check.
+// to settings with the same effect, but for a password in Store, which is replaced, and for a TakePolicy that is not of the
+// library, which has no text. If the settings are not valid, the error is that of Check.
 func (s Settings) MarshalJSON() ([]byte, error) {
 	if err := s.Check(); err != nil {
 		return nil, err

@@ -33,25 +33,34 @@ func (s *Settings) ReadEnv(prefix string, lookup func(name string) (value string
 }
 
 // CheckEnviron finds misspelt variables: those in environ, which is what os.Environ returns, that begin with the prefix and
-// are neither of SettingKeys nor among others. The error is a *SettingsError. Variables that Kubernetes sets for a service
-// with the prefix as its name (…_SERVICE_HOST, …_PORT_80_TCP and so on) are accepted.
+// are neither of SettingKeys nor among others. The error is a *SettingsError. Variables that Kubernetes sets for services
+// whose names begin with the prefix (RINGUID_SERVICE_HOST, RINGUID_TAGS_PORT_80_TCP and so on) are accepted.
 func CheckEnviron(prefix string, environ []string, others ...string) error {
 	var found faults
 	keys := SettingKeys()
 	for _, entry := range environ {
-		name, _, _ := strings.Cut(entry, "=")
+		name, value, _ := strings.Cut(entry, "=")
 		isKey := slices.ContainsFunc(keys, func(k SettingKey) bool { return k.Env(prefix) == name })
-		if rest, ok := strings.CutPrefix(name, prefix); ok && !isKey && !slices.Contains(others, name) && !isServiceVariable(rest) {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && !isKey && !slices.Contains(others, name) && !isServiceVariable(rest, value) {
 			found.add(name, unknownKey(name, keys, func(k SettingKey) string { return k.Env(prefix) }))
 		}
 	}
 	return found.err()
 }
 
-// isServiceVariable reports whether Kubernetes sets a variable, of which rest follows the name of a service.
-func isServiceVariable(rest string) bool {
-	return rest == "PORT" || rest == "SERVICE_HOST" || strings.HasPrefix(rest, "SERVICE_PORT") ||
-		strings.HasPrefix(rest, "PORT_") && (strings.Contains(rest, "_TCP") || strings.Contains(rest, "_UDP") || strings.Contains(rest, "_SCTP"))
+// isServiceVariable reports whether Kubernetes sets a variable for a service. rest is its name behind the prefix.
+func isServiceVariable(rest, value string) bool {
+	rest = "_" + rest
+	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.Contains(rest, "_SERVICE_PORT") {
+		return true
+	}
+	for _, protocol := range []string{"tcp", "udp", "sctp"} {
+		if strings.Contains(rest, "_PORT_") && strings.Contains(rest, "_"+strings.ToUpper(protocol)) ||
+			strings.HasSuffix(rest, "_PORT") && strings.HasPrefix(value, protocol+"://") {
+			return true
+		}
+	}
+	return false
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It reads an object whose keys are those of SettingKeys. Their values are texts as
@@ -125,7 +134,7 @@ func decodeObject(data []byte) (values []keyValue, err error) {
 		return nil, fmt.Errorf("%w: settings: %w", ErrOption, err)
 	}
 	if token != json.Delim('{') {
-		return nil, settingError("settings: the JSON is %s; must be an object", quoteShort(string(data)))
+		return nil, settingError("settings: the JSON is %s; must be an object", kindOf(bytes.TrimSpace(data)))
 	}
 	for d.More() {
 		token, err := d.Token()
@@ -154,7 +163,24 @@ func textOf(raw json.RawMessage) (text string, err error) {
 		err = json.Unmarshal(raw, &text)
 		return text, err
 	case '{', '[', 'n':
-		return "", settingError("is %s; must be a text, a number or a truth value", quoteShort(string(raw)))
+		return "", settingError("is %s; must be a text, a number or a truth value", kindOf(raw))
 	}
 	return string(raw), nil
+}
+
+// kindOf names the kind of a JSON value. Errors have it in place of the value, which may contain a password.
+func kindOf(raw []byte) string {
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a truth value"
+	}
+	return "a number"
 }

@@ -142,27 +142,36 @@ func getRollback(s Settings) string {
 // filePrefix begins a Store that is a file.
 const filePrefix = "file:"
 
+// isFileStore reports whether a Store is a file.
+func isFileStore(store string) bool { return strings.HasPrefix(store, filePrefix) }
+
 // storeFile returns the path of a Store that is a file. The text is file: and the path, or a URL with the scheme file.
-func storeFile(store string) (path string, ok bool) {
-	path, ok = strings.CutPrefix(store, filePrefix)
+func storeFile(store string) (path string, err error) {
+	path = strings.TrimPrefix(store, filePrefix)
 	if after, isURL := strings.CutPrefix(path, "//"); isURL {
-		path = after
+		if path = after; !strings.HasPrefix(path, "/") {
+			return "", settingError("is %s; must have no host, as in file:///var/lib/myservice/worker", quoteShort(store))
+		}
 	}
-	return path, ok
+	if strings.ContainsAny(path, "%?#") {
+		// Programs that read it as a URL would use another file, and assign the same worker IDs from there.
+		return "", settingError("is %s; the path must not contain %%, ? or #, which have a meaning in URLs", quoteShort(store))
+	}
+	if path == "" || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0) {
+		return "", settingError("is %s; must have the path of a file, as in file:/var/lib/myservice/worker", quoteShort(store))
+	}
+	return path, nil
 }
 
 func checkStore(text string) error {
-	path, isFile := storeFile(text)
 	switch {
 	case text == "":
 		return settingError("is empty; must be file: and a path, or what the program opens")
-	case isFile && path == "":
-		return settingError("is %q; must have a path, as in file:/var/lib/myservice/worker", text)
-	case isFile && strings.ContainsAny(path, "%?#"):
-		// Programs that read it as a URL would use another file, and assign the same worker IDs from there.
-		return settingError("is %s; the path must not contain %%, ? or #, which have a meaning in URLs", quoteShort(text))
-	case strings.HasPrefix(text, filePrefix+"//") && !strings.HasPrefix(path, "/"):
-		return settingError("is %s; must have no host, as in file:///var/lib/myservice/worker", quoteShort(text))
+	case isFileStore(text):
+		_, err := storeFile(text)
+		return err
+	case strings.HasPrefix(text, "/"), strings.HasPrefix(text, "."): // the command ringuid reads it as a path
+		return settingError("is %s; must be file: and the path, as in file:/var/lib/myservice/worker", quoteShort(text))
 	}
 	return nil
 }
@@ -207,22 +216,20 @@ func parsePrefix(text string) (number int64, bits int, err error) {
 const redacted = "xxxxx"
 
 // redact replaces what may be a secret in a Store that is a URL or a DSN: what stands between the first colon and the last @,
-// the values of a query, and everything from "password=" on. It may replace more than that.
+// the values of a query, and everything behind "password". It may replace more than that.
 func redact(store string) string {
-	if _, isFile := storeFile(store); isFile {
+	if isFileStore(store) {
 		return store
 	}
 	scheme, rest, isURL := strings.Cut(store, "://")
-	if isURL {
+	if isURL && !strings.ContainsAny(scheme, ":@/?= ") { // otherwise it may be a part of a password
 		scheme += "://"
 	} else {
 		scheme, rest = "", store
 	}
-	user := ""
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		user, rest = rest[:at], rest[at:]
-		if name, _, hasPassword := strings.Cut(user, ":"); hasPassword {
-			user = name + ":" + redacted
+		if user, _, hasPassword := strings.Cut(rest[:at], ":"); hasPassword {
+			rest = user + ":" + redacted + rest[at:]
 		}
 	}
 	rest, query, hasQuery := strings.Cut(rest, "?")
@@ -235,9 +242,19 @@ func redact(store string) string {
 		}
 		rest += "?" + strings.Join(pairs, "&")
 	}
-	text := scheme + user + rest
-	if at := strings.Index(strings.ToLower(text), "password="); at >= 0 {
-		text = text[:at+len("password=")] + redacted
+	return redactPassword(scheme + rest)
+}
+
+// redactPassword replaces everything behind the first "password" that an equals sign follows, perhaps after spaces.
+func redactPassword(text string) string {
+	const name = "password"
+	for i := range len(text) - len(name) + 1 {
+		if !strings.EqualFold(text[i:i+len(name)], name) {
+			continue
+		}
+		if value, found := strings.CutPrefix(strings.TrimLeft(text[i+len(name):], " \t\r\n"), "="); found {
+			return text[:len(text)-len(value)] + redacted
+		}
 	}
 	return text
 }
