@@ -28,7 +28,7 @@ type search int
 
 const (
 	safety    search = iota // assertions, and what holds when no process can continue
-	noCycle                 // no process runs for ever without progress, whatever the others do
+	noCycle                 // no process runs endlessly without progress, whatever the others do
 	fairCycle               // the same with weak fairness: each process that can continue does so at some time
 )
 
@@ -185,7 +185,7 @@ func skipUnlessAsked(t *testing.T) (full bool) {
 	case "full":
 		full = true
 	case "":
-		t.Skip("run by make proof")
+		t.Skip("it takes a minute of both cores: make proof runs it, which is a part of make test")
 	default:
 		t.Fatalf("%s is %q; must be small or full", sizeEnv, size)
 	}

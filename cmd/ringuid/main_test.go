@@ -87,7 +87,7 @@ func testSubcommands(t *testing.T, program string) {
 // A command that waits for a server ends with an interrupt, prints no UID, and has the status for that.
 func testInterrupt(t *testing.T, program string) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot be interrupted by another one")
+		t.Skip("Windows cannot send a signal to one process")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // a server that never answers
 	if err != nil {

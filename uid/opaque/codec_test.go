@@ -331,7 +331,7 @@ func must(b []byte, err error) []byte {
 
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
-		t.Skip("with the race detector, a sync.Pool drops some of what is put")
+		t.Skip("with the race detector, a sync.Pool drops some of what is put; make test runs it without (scripts/plain.sh)")
 	}
 	c := newCodec(t, "orders", testKey(t, 'a'))
 	b := make([]byte, 0, 64)
