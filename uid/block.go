@@ -40,6 +40,18 @@ func (b *Block) Next() (ID, bool) {
 	return 0, false
 }
 
+// TakeAll takes all remaining UIDs of the block. It returns the first one and how many there are: they are first, first+1 and so
+// on. It returns 0, 0 if the block is used up. It never blocks. It is for users of ranges, such as an insert of many rows:
+// unlike Next, it costs the same for any number of UIDs.
+func (b *Block) TakeAll() (first ID, n int) {
+	if b == nil || b.taken >= b.last || b.generation != b.current.Load() {
+		return 0, 0
+	}
+	first, n = b.taken+1, int(b.last-b.taken)
+	b.taken = b.last
+	return first, n
+}
+
 // Move returns a block of the remaining UIDs, and leaves this one used up.
 func (b *Block) Move() Block {
 	if b == nil {

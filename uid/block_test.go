@@ -49,6 +49,41 @@ func TestBlockEnds(t *testing.T) {
 	}
 }
 
+// TakeAll takes what Next has left, once, and nothing from a block that has ended.
+func TestBlockTakeAll(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
+	claim := func() *Block {
+		block, err := c.Claim(context.Background(), 5)
+		if err != nil || block.Len() != 5 {
+			t.Fatalf("Claim(5): Len() = %d, %v", block.Len(), err)
+		}
+		return &block
+	}
+	block := claim()
+	id, _ := block.Next()
+	if first, n := block.TakeAll(); first != id+1 || n != 4 {
+		t.Errorf("after %d, TakeAll() = %d, %d; want the next 4", id, first, n)
+	}
+	if first, n := block.TakeAll(); first != 0 || n != 0 {
+		t.Errorf("TakeAll returned the UIDs from %d on, %d of them, a second time", first, n)
+	}
+	if again, ok := block.Next(); ok {
+		t.Errorf("Next returned %d after TakeAll", again)
+	}
+	if first, n := claim().TakeAll(); c.Parse(first).Sequence != 5 || n != 5 {
+		t.Errorf("the next block has %d UIDs from %v on", n, c.Parse(first))
+	}
+	outdated := claim()
+	c.generation.Add(1) // as scheduled padding does
+	unused := claim()
+	c.Close()
+	for _, ended := range []*Block{nil, {}, outdated, unused} {
+		if first, n := ended.TakeAll(); first != 0 || n != 0 {
+			t.Errorf("a block that has ended returned %d UIDs from %d on", n, first)
+		}
+	}
+}
+
 // The last UID of a layout can be in a block, although first+length does not fit in an int64.
 func TestInvariant5BlockAtTheEndOfTheTimeBits(t *testing.T) {
 	l := layout(t, 31, 1, 31)

@@ -15,38 +15,11 @@ func appendNumber(b []byte, v int64, asNumber bool) []byte {
 	return append(b, '"')
 }
 
-// appendAnswer appends the answer with a list. The error is errNotPositive if a number is not positive.
-func appendAnswer[N ~int64](b []byte, list []N, asNumber bool) ([]byte, error) {
-	b, ok := appendList(append(b, `{"ids":[`...), list, asNumber)
-	if !ok {
-		return nil, errNotPositive
-	}
-	return append(b, "]}\n"...), nil
-}
-
-// appendList appends the numbers of a list that is not empty, separated by commas. ok is false if one of them is not
-// positive. UIDs of a batch are consecutive most of the time, which appendRun uses.
-func appendList[N ~int64](b []byte, list []N, asNumber bool) (_ []byte, ok bool) {
-	b = grow(b, (len(list)+1)*elementSize)
-	for begin := 0; begin < len(list); {
-		end := begin + 1
-		for end < len(list) && list[end] == list[end-1]+1 {
-			end++
-		}
-		if list[begin] <= 0 || list[end-1] <= 0 { // the last one, because the greatest number plus 1 is negative
-			return nil, false
-		}
-		b = appendRun(b, int64(list[begin]), end-begin, asNumber)
-		begin = end
-	}
-	return b[:len(b)-len(",")], true
-}
-
-// appendRun appends the numbers first, first+1 and so on, n in all, each with a comma. b must have space for n+1 elements.
-// The first hundred are written one by one, and most of the others are copies of the elements a hundred before them.
-func appendRun(b []byte, first int64, n int, asNumber bool) []byte {
+// appendRun appends the numbers of a run, each with a comma. b must have space for one element more. The first hundred are written one by one, and most of the others are copies of the elements a hundred before them.
+func appendRun(b []byte, r run, asNumber bool) []byte {
+	n := int(r.n)
 	for written := 0; written < n; {
-		v := first + int64(written)
+		v := r.first + int64(written)
 		count := min(n-written, 100-int(v%100)) // these differ in the last two digits only
 		if written < 100 {
 			count = min(count, 100-written)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/ringuid/ringuid/uid"
 )
 
 // reference is the list as encoding/json writes it.
@@ -18,7 +20,19 @@ func reference(t testing.TB, list []int64, asNumber bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b[1 : len(b)-1])
+	return `{"ids":` + string(b) + "}\n"
+}
+
+// listOf returns the answer with a list of UIDs.
+func listOf(b *batch, list []int64, asNumber bool) (string, error) {
+	b.ids, b.runs, b.out = b.ids[:0], b.runs[:0], b.out[:0]
+	for _, v := range list {
+		b.ids = append(b.ids, uid.ID(v))
+	}
+	if err := b.addIDs(b.ids); err != nil {
+		return "", err
+	}
+	return string(b.list(asNumber)), nil
 }
 
 func stringsOf(list []int64) []any {
@@ -31,7 +45,7 @@ func stringsOf(list []int64) []any {
 
 // A list is what encoding/json writes, whatever runs it has: across changes of the last four digits, of the number of
 // digits, and at the ends of the range.
-func TestAppendList(t *testing.T) {
+func TestList(t *testing.T) {
 	lists := [][]int64{{1}, {9, 10, 11}, {98, 99, 100, 101}, {998, 999, 1000}, {9998, 9999, 10_000, 10_001}, {99_998, 99_999, 100_000}, {math.MaxInt64 - 1, math.MaxInt64}, {5, 4, 3}, {10_000, 10_002, 10_004}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -79,32 +93,29 @@ func TestAppendList(t *testing.T) {
 	lists = append(lists, last)
 	for _, list := range lists {
 		for _, asNumber := range []bool{false, true} {
-			prefix := []byte("x")
-			got, ok := appendList(prefix, list, asNumber)
-			if want := "x" + reference(t, list, asNumber); string(got) != want || !ok {
-				t.Fatalf("%v: %v %.500s, want %.500s", list[:min(len(list), 20)], ok, got, want)
+			got, err := listOf(new(batch), list, asNumber)
+			if want := reference(t, list, asNumber); got != want || err != nil {
+				t.Fatalf("%v: %v %.500s, want %.500s", list[:min(len(list), 20)], err, got, want)
 			}
 		}
 	}
 }
 
 // A number that is not positive is reported, wherever it is.
-func TestAppendListNotPositive(t *testing.T) {
+func TestListNotPositive(t *testing.T) {
 	for _, list := range [][]int64{{0}, {-1}, {1, 2, 0}, {0, 1}, {-1, 0, 1, 2}, {5, -5, 6}, {math.MaxInt64, math.MinInt64}} {
-		if got, ok := appendList(nil, list, true); ok {
-			t.Errorf("%d: %s", list, got)
+		if got, err := listOf(new(batch), list, true); err != errNotPositive {
+			t.Errorf("%d: %s, %v", list, got, err)
 		}
 	}
 }
 
-// BenchmarkAppendList is the cost of 1,000 consecutive UIDs.
-func BenchmarkAppendList(b *testing.B) {
-	list := make([]int64, 1000)
-	for i := range list {
-		list[i] = 962392666547429376 + int64(i)
-	}
-	out := make([]byte, 0, 30_000)
+// BenchmarkList is the cost of 1,000 consecutive UIDs. Each list begins where the one before it has ended.
+func BenchmarkList(b *testing.B) {
+	batch, first := new(batch), int64(962392666547429376)
 	for b.Loop() {
-		out, _ = appendList(out[:0], list, false)
+		batch.runs = append(batch.runs[:0], run{first, 1000})
+		batch.list(false)
+		first += 1000
 	}
 }

@@ -30,22 +30,18 @@ func (c *call) takeNumbers() {
 		c.send(http.StatusOK, c.s.values.json, b.out)
 		return
 	}
-	for len(b.numbers) < sel.n {
-		r, err := c.claim(tag, int64(sel.n-len(b.numbers)))
+	for left := int64(sel.n); left > 0; {
+		r, err := c.claim(tag, left)
+		if err == nil {
+			err = b.addRange(r)
+		}
 		if err != nil {
 			c.failNumber(tag, err)
 			return
 		}
-		for i := range r.Length {
-			b.numbers = append(b.numbers, r.First+i*max(r.Stride, 1))
-		}
+		left -= r.Length
 	}
-	var err error
-	if b.out, err = appendAnswer(b.out, b.numbers, sel.asNumber); err != nil {
-		c.failNumber(tag, err)
-		return
-	}
-	c.send(http.StatusOK, c.s.values.json, b.out)
+	c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
 }
 
 // claim returns up to n numbers of a tag, which must be one of those that are served.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -90,18 +91,43 @@ func (c *call) takeUIDs() {
 		c.send(http.StatusOK, c.s.values.json, b.out)
 		return
 	}
-	b.ids = slices.Grow(b.ids, sel.n)[:sel.n]
-	clear(b.ids) // so that a generator that fills in fewer is noticed
 	// If only some are generated, those are lost: a gap, which is always allowed.
-	_, err := c.s.opts.UIDs.NextNContext(&c.limit, b.ids)
-	if err == nil {
-		b.out, err = appendAnswer(b.out, b.ids, sel.asNumber)
-	}
-	if err != nil {
+	if err := c.takeBatch(b, sel.n); err != nil {
 		c.failUID(err)
 		return
 	}
-	c.send(http.StatusOK, c.s.values.json, b.out)
+	c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
+}
+
+// takeBatch adds n UIDs to an answer.
+func (c *call) takeBatch(b *batch, n int) error {
+	blocks, ok := c.s.opts.UIDs.(interface {
+		Claim(ctx context.Context, n int) (uid.Block, error)
+	})
+	if !ok {
+		b.ids = slices.Grow(b.ids, n)[:n]
+		clear(b.ids) // so that a generator that fills in fewer is noticed
+		if _, err := c.s.opts.UIDs.NextNContext(&c.limit, b.ids); err != nil {
+			return err
+		}
+		return b.addIDs(b.ids)
+	}
+	// Blocks of consecutive UIDs, without an array of them.
+	for n > 0 {
+		block, err := blocks.Claim(&c.limit, n)
+		if err != nil {
+			return err
+		}
+		first, got := block.TakeAll()
+		if got == 0 {
+			continue // scheduled padding has ended the block before it was taken
+		}
+		if err := b.add(int64(first), int64(got)); err != nil {
+			return err
+		}
+		n -= got
+	}
+	return nil
 }
 
 // errNotPositive is the error of a number that no generator returns. It is never handed out: a client could store it as an
