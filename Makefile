@@ -64,8 +64,9 @@ proof-full: ## the same with the large configurations, which takes long and some
 	@scripts/proof.sh full
 
 .PHONY: mutants
-mutants: ## change the code of the ring in ways that are wrong, one after the other; the tests must notice each
-	@scripts/mutants.sh
+mutants: ## change the core packages in ways that are wrong, one after the other; the tests must notice each; PACKAGES="uid segment": only these
+	@scripts/gremlins.sh $(PACKAGES)
+	@scripts/mutants.sh $(PACKAGES)
 
 .PHONY: guard
 guard: ## measure the most frequent calls; fail if they are far slower than their limits
