@@ -76,6 +76,10 @@ guard: ## measure the most frequent calls; fail if they are far slower than thei
 bench-server: ## measure the HTTP server next to one that returns a constant; fail if it takes more than 1.1 times as long; BENCHFLAGS="-memory 10m": its memory
 	@cd cmd/ringuid && go run ./internal/benchserver $(BENCHFLAGS)
 
+.PHONY: lint-kubernetes
+lint-kubernetes: ## run kube-score on the Kubernetes manifest of the server
+	@scripts/kubernetes.sh
+
 .PHONY: vuln
 vuln: ## run govulncheck for all modules; requires https://vuln.go.dev
 	@scripts/vuln.sh

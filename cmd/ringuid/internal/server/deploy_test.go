@@ -118,7 +118,7 @@ func TestKubernetesManifest(t *testing.T) {
 			config = m
 		}
 	}
-	if want := []string{"ConfigMap", "Deployment", "Service", "PodDisruptionBudget"}; !slices.Equal(kinds, want) {
+	if want := []string{"ConfigMap", "Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}; !slices.Equal(kinds, want) {
 		t.Fatalf("the manifest has %q", kinds)
 	}
 	dir := t.TempDir()
