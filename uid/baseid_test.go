@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -79,4 +80,24 @@ func TestNumberID(t *testing.T) {
 			t.Errorf("%d is %s, %v, and read as %d", want, text, err, id)
 		}
 	}
+}
+
+// A NumberID reads what it writes, and nothing that JavaScript writes otherwise or has rounded.
+func FuzzNumberID(f *testing.F) {
+	for _, s := range []string{"0", "-0", "00", "1", "1.0", "1e3", "9007199254740991", "9007199254740992", "9223372036854775808", `"1"`, "null", " 7 ", "+1", "0x1", "1_0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		const before = 12345
+		id := NumberID(before)
+		if err := json.Unmarshal([]byte(s), &id); err != nil || strings.TrimSpace(s) == "null" {
+			if id != before {
+				t.Errorf("%q is %d, %v", s, id, err)
+			}
+			return
+		}
+		if text, err := json.Marshal(id); err != nil || id < 0 || id > MaxSafeInteger || string(text) != strings.Trim(s, " \t\r\n") {
+			t.Errorf("%q is %d, whose JSON is %s, %v", s, id, text, err)
+		}
+	})
 }

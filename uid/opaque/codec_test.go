@@ -322,6 +322,27 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
+// A key is read from the text that it is written as, and an error does not contain the text.
+func FuzzParseKey(f *testing.F) {
+	for _, s := range []string{"", ":", "a:", testKey(f, 'a').Reveal(), "ab:00", "é:00112233445566778899aabbccddeeff", "a:00112233445566778899aabbccddeefg",
+		"a:00112233445566778899AABBCCDDEEFF", "a:00112233445566778899aabbccddeeff00", "00112233445566778899aabbccddeeff", "a:0011:2233445566778899aabbccddeeff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		k, err := ParseKey(s)
+		if err != nil {
+			if !errors.Is(err, ErrKey) || len(s) > 16 && strings.Contains(err.Error(), s[2:]) || len(err.Error()) > 300 {
+				t.Errorf("%q: %v", s, err)
+			}
+			return
+		}
+		if !strings.EqualFold(k.Reveal(), s) || k.Version() != s[0] || k.Reveal()[0] != s[0] {
+			t.Errorf("%q is %q", s, k.Reveal())
+		}
+		newCodec(t, "orders", k)
+	})
+}
+
 func must(b []byte, err error) []byte {
 	if err != nil {
 		panic(err)
