@@ -5,21 +5,30 @@ import https from "node:https";
 const [url, token] = process.argv.slice(2);
 const agent = new (url.startsWith("https:") ? https : http).Agent({ keepAlive: true });
 
-// get returns the answer for a path as an object.
-const get = (path) => new Promise((resolve, reject) => {
+// get returns the answer for a path as an object. It sends the request a second time if the server has closed the connection,
+// which was idle. A UID that is lost is a gap.
+const get = (path, isSecond = false) => new Promise((resolve, reject) => {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   const request = (url.startsWith("https:") ? https : http).get(url + path, { agent, headers, timeout: 5000 }, (response) => {
     let text = "";
     response.setEncoding("utf8");
     response.on("data", (part) => (text += part));
+    response.on("error", reject);
     response.on("end", () => {
-      const body = JSON.parse(text);
-      if (response.statusCode === 200) resolve(body);
-      else reject(new Error(`${response.statusCode}: ${body.detail} (request ${body.request_id})`));
+      try {
+        const body = JSON.parse(text);
+        if (response.statusCode === 200) resolve(body);
+        else reject(new Error(`${response.statusCode}: ${body.detail} (request ${body.request_id})`));
+      } catch (error) {
+        reject(error); // a proxy has answered
+      }
     });
   });
   request.on("timeout", () => request.destroy(new Error("no answer within 5 s")));
-  request.on("error", reject);
+  request.on("error", (error) => {
+    if (request.reusedSocket && error.code === "ECONNRESET" && !isSecond) resolve(get(path, true));
+    else reject(error);
+  });
 });
 
 // IDs are strings, because Number rounds integers beyond 2^53. BigInt has all digits.

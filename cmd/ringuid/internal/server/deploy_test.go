@@ -1,16 +1,20 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -269,5 +273,48 @@ func TestClientExamples(t *testing.T) {
 			}
 		}
 		p.stop()
+	}
+}
+
+// The examples with a connection of their own send a request again that met the end of the connection.
+func TestClientExamplesSendAgain(t *testing.T) {
+	for name, command := range map[string][]string{"python3": {"python3", "client.py"}, "node": {"node", "client.mjs"}} {
+		if _, err := exec.LookPath(name); err != nil {
+			testreq.Missing(t, name+" is not installed")
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lost atomic.Int64
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() { // answers one request, and ends at the second one
+					defer conn.Close()
+					in := bufio.NewReader(conn)
+					req, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					body := `{"id":"962392666547429376"}`
+					if req.URL.RawQuery != "" {
+						body = `{"ids":["1","2","3"]}`
+					}
+					fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+					if _, err := http.ReadRequest(in); err == nil {
+						lost.Add(1)
+					}
+				}()
+			}
+		}()
+		out, err := exec.CommandContext(t.Context(), command[0], "../../examples/"+command[1], "http://"+l.Addr().String()).CombinedOutput()
+		l.Close()
+		if err != nil || lost.Load() != 2 {
+			t.Errorf("%s: %d requests met the end of a connection: %v: %s", name, lost.Load(), err, out)
+		}
 	}
 }
