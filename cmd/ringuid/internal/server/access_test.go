@@ -97,6 +97,18 @@ func TestForeignPages(t *testing.T) {
 	if a := s.get("/", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"); a.status != 200 {
 		t.Errorf("a link to the page: %d", a.status)
 	}
+	for _, tt := range []struct {
+		path, dest string
+		status     int
+	}{
+		{"/", "document", 200}, {"/metrics", "document", 200}, {"/v1/uid/5", "document", 200}, {"/", "iframe", 403}, {"/v1/events", "iframe", 403}, {"/metrics", "object", 403},
+		{"/v1/uid", "document", 403}, {"/v1/uid?n=10000", "iframe", 403}, {"/v1/segment/orders", "document", 403}, {"/api/segment/get/orders", "document", 403},
+		{"/api/snowflake/get/x", "", 403},
+	} {
+		if a := s.get(tt.path, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", tt.dest); a.status != tt.status {
+			t.Errorf("another site opens %s as %q: %d, want %d", tt.path, tt.dest, a.status, tt.status)
+		}
+	}
 	for host, status := range map[string]int{"localhost": 200, "LOCALHOST:80": 200, "127.0.0.1:99": 200, "[::1]:5": 200, "evil.example": 421, "evil.example:80": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421} {
 		if a := s.get("/v1/uid", "Host", host); a.status != status {
 			t.Errorf("host %s: %d, want %d", host, a.status, status)

@@ -145,6 +145,38 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	eventually(t, "the answer ended", func() bool { return s.inFlight.Load() == 0 })
 }
 
+// A body that does not arrive in time is answered with a status that says so, and without the text of the connection's error.
+func TestSlowBody(t *testing.T) {
+	cfg := testConfig()
+	cfg.ReadTimeout = 200 * time.Millisecond
+	s := start(t, cfg, Options{})
+	back := s.raw("POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{")
+	if !strings.HasPrefix(back, "HTTP/1.1 408 ") || !strings.Contains(back, "within 200ms") || strings.Contains(back, s.addr) {
+		t.Errorf("%s", back)
+	}
+}
+
+// A client cannot make the records of the log long.
+func TestLongTexts(t *testing.T) {
+	s := start(t, testConfig(), Options{})
+	long := strings.Repeat("%01", 5000)
+	for _, path := range []string{"/" + long, "/v1/segment/" + long, "/api/segment/get/" + long, "/v1/uid/" + long, "/v1/uid?n=" + long, "/v1/uid?" + long} {
+		if a := s.get(path); a.status < 400 {
+			t.Errorf("%.20s: %d", path, a.status)
+		}
+	}
+	s.raw(strings.Repeat("M", 10_000) + " /v1/uid HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	records := 0
+	for record := range strings.Lines(s.log.String()) {
+		if records++; len(record) > 2500 {
+			t.Errorf("a record of %d bytes: %.300s", len(record), record)
+		}
+	}
+	if records < 7 {
+		t.Errorf("%d records", records)
+	}
+}
+
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -360,6 +392,9 @@ func FuzzRequest(f *testing.F) {
 		in := bufio.NewReader(conn)
 		for {
 			if _, err := in.Peek(1); err != nil {
+				if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+					t.Fatalf("%q: the connection was not closed", request)
+				}
 				break
 			}
 			resp, err := http.ReadResponse(in, nil)

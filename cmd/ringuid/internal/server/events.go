@@ -16,7 +16,7 @@ const (
 )
 
 // events answers with a stream of server-sent events: first "history", the samples of the last minutes, and then each second
-// "state", a snapshot with a sample. It ends with the server, and when the client does not read.
+// "state", a snapshot with the newest sample. It ends with the server, and when the client does not read.
 func (c *call) events() {
 	s := c.s
 	if s.streams.Add(1) > maxStreams {
@@ -44,23 +44,26 @@ func (c *call) events() {
 		return control.Flush() == nil
 	}
 	samples, added := s.history.all()
-	if samples == nil {
+	last := s.sample(time.Now()) // the server has just begun
+	if n := len(samples); n > 0 {
+		// One of this moment could follow the last one so soon that a rate between them would mean nothing.
+		last = samples[n-1]
+	} else {
 		samples = []sample{}
 	}
 	if !send("history", samples) {
 		return
 	}
-	for {
+	for ; ; last, added = s.history.last() {
 		state := struct {
 			Sample sample `json:"sample"`
 			snapshot
-		}{s.sample(time.Now()), s.snapshot()}
+		}{last, s.snapshot()}
 		if !send("state", state) {
 			return
 		}
 		select {
 		case <-added:
-			added = s.history.next()
 		case <-c.r.Context().Done():
 			return
 		case <-s.stopped:

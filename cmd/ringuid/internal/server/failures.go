@@ -2,7 +2,6 @@ package server
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -28,10 +27,7 @@ type failureLog struct {
 
 // add adds a failure. One that is like the last one only increments its count.
 func (l *failureLog) add(f failure) {
-	const maxText = 1000
-	if len(f.Text) > maxText {
-		f.Text = strings.ToValidUTF8(f.Text[:maxText], "") + "…"
-	}
+	f.Text = shorten(f.Text, maxText)
 	f.Count = 1
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -73,7 +73,7 @@ func (c *call) admit(limited int64) bool {
 		c.fail(http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered, which is the limit; try again later", s.cfg.MaxRequests), nil)
 	case !s.hosts.allows(r.Host):
 		c.fail(http.StatusMisdirectedRequest, "the host of the request is not one of this server; if it should be, add it to the setting hosts", nil)
-	case isForeign(r.Header):
+	case c.isForeign():
 		c.fail(http.StatusForbidden, "a page of another site must not use this server", nil)
 	case r.ContentLength != 0 && !c.route.body:
 		c.w.Header()["Connection"] = s.values.closing // the body is not read
@@ -93,13 +93,17 @@ func (c *call) bodyLimit() string {
 }
 
 // isForeign reports whether a browser sends the request for a page of another site. Other clients do not send the
-// header.
-func isForeign(h http.Header) bool {
+// headers.
+func (c *call) isForeign() bool {
+	h := c.r.Header
 	site := h["Sec-Fetch-Site"]
 	if len(site) == 0 || site[0] == "same-origin" || site[0] == "none" {
 		return false
 	}
-	return h.Get("Sec-Fetch-Mode") != "navigate" // a link to the page is harmless
+	// A link to the page or to figures is harmless. One that takes numbers is not, and neither is a frame, which a page
+	// can open without being noticed.
+	isLink := h.Get("Sec-Fetch-Mode") == "navigate" && (h.Get("Sec-Fetch-Dest") == "document" || h.Get("Sec-Fetch-Dest") == "")
+	return !isLink || c.route.needs == takeUIDs || c.route.needs == takeTag
 }
 
 // finish records the result of a call. A panic of the handler is a failure.
@@ -168,16 +172,27 @@ func (c *call) log() {
 		}
 	}
 	attrs := []slog.Attr{
-		slog.String("request_id", c.id), slog.String("method", c.r.Method), slog.String("path", c.r.URL.Path), slog.Int("status", c.status),
+		slog.String("request_id", c.id), slog.String("method", shorten(c.r.Method, 20)), slog.String("path", shorten(c.r.URL.Path, 200)), slog.Int("status", c.status),
 		slog.Duration("duration", time.Since(c.begin)), slog.String("remote", c.r.RemoteAddr),
 	}
 	if text := c.text(); text != "" {
-		attrs = append(attrs, slog.String("err", text))
+		attrs = append(attrs, slog.String("err", shorten(text, maxText)))
 	}
 	if suppressed > 0 {
 		attrs = append(attrs, slog.Int("suppressed", suppressed))
 	}
 	c.s.log.LogAttrs(context.WithoutCancel(c.r.Context()), level, message, attrs...)
+}
+
+// maxText is the greatest length of the text of an error in the log and on the page, in bytes.
+const maxText = 1000
+
+// shorten returns a text of at most about n bytes. Without it, clients could fill the disk with the log.
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
 // isTimeout reports whether an error comes from the end of a request's context.

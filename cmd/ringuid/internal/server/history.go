@@ -52,11 +52,11 @@ func (h *history) all() ([]sample, <-chan struct{}) {
 	return append([]sample(nil), h.samples...), h.added
 }
 
-// next returns a channel that is closed when there is another sample.
-func (h *history) next() <-chan struct{} {
+// last returns the newest sample, of which there must be one, and a channel that is closed when there is another one.
+func (h *history) last() (sample, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.added
+	return h.samples[len(h.samples)-1], h.added
 }
 
 // sample returns the sample of now.

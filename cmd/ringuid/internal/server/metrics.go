@@ -1,8 +1,11 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +17,9 @@ import (
 
 // httpMetrics are the server's own metrics, and the handler of /metrics.
 type httpMetrics struct {
-	handler  http.Handler
+	registry *prometheus.Registry
 	requests *prometheus.CounterVec
+	failed   *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 
 	mu     sync.Mutex
@@ -27,6 +31,7 @@ type routeMetrics struct {
 	route    string
 	all      *httpMetrics
 	ok       prometheus.Counter // of status 200
+	failed   prometheus.Counter
 	duration prometheus.Observer
 	count    atomic.Uint64
 	failures atomic.Uint64
@@ -40,6 +45,10 @@ func newHTTPMetrics(s *Server, others []prometheus.Collector) (*httpMetrics, err
 			Name: "ringuid_http_requests_total",
 			Help: "Requests that were answered, by the route's path and the status.",
 		}, []string{"route", "code"}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ringuid_http_failures_total",
+			Help: "Requests that the server could not fulfil, by the route's path. Clients that did not wait are not counted.",
+		}, []string{"route"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ringuid_http_request_duration_seconds",
 			Help:    "Time from the beginning of a handler to its end, by the route's path.",
@@ -49,17 +58,16 @@ func newHTTPMetrics(s *Server, others []prometheus.Collector) (*httpMetrics, err
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
-	registry := prometheus.NewRegistry()
+	m.registry = prometheus.NewRegistry()
 	for _, c := range append([]prometheus.Collector{
-		m.requests, m.duration, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.requests, m.failed, m.duration, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("ringuid_http_requests_in_flight", "Requests that are being answered, including this one.", func() float64 { return float64(s.inFlight.Load()) }),
 		gauge("ringuid_http_event_streams", "Streams of events that are open, one for each open page.", func() float64 { return float64(s.streams.Load()) }),
 	}, others...) {
-		if err := registry.Register(c); err != nil {
+		if err := m.registry.Register(c); err != nil {
 			return nil, err
 		}
 	}
-	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m, nil
 }
 
@@ -69,7 +77,7 @@ func (m *httpMetrics) route(path string) *routeMetrics {
 	defer m.mu.Unlock()
 	r := m.routes[path]
 	if r == nil {
-		r = &routeMetrics{route: path, all: m, ok: m.requests.WithLabelValues(path, "200"), duration: m.duration.WithLabelValues(path)}
+		r = &routeMetrics{route: path, all: m, ok: m.requests.WithLabelValues(path, "200"), failed: m.failed.WithLabelValues(path), duration: m.duration.WithLabelValues(path)}
 		m.routes[path] = r
 	}
 	return r
@@ -80,6 +88,7 @@ func (r *routeMetrics) observe(status int, failed bool, d time.Duration) {
 	r.count.Add(1)
 	if failed {
 		r.failures.Add(1)
+		r.failed.Inc()
 	}
 	if status == http.StatusOK {
 		r.ok.Inc()
@@ -100,8 +109,33 @@ func (m *httpMetrics) totals() (requests, failures uint64) {
 	return requests, failures
 }
 
-// serveMetrics answers with the metrics in Prometheus' text format.
+// serveMetrics answers with the metrics in Prometheus' text format, or with status 500 if a collector fails.
 func (c *call) serveMetrics() {
-	c.status = http.StatusOK
-	c.s.metrics.handler.ServeHTTP(c.w, c.r)
+	promhttp.HandlerFor(c.s.metrics.registry, promhttp.HandlerOpts{ErrorLog: callError{c}}).ServeHTTP(callWriter{c.w, c}, c.r)
 }
+
+// A callWriter records the status of an answer that another handler writes.
+type callWriter struct {
+	http.ResponseWriter
+	c *call
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w callWriter) WriteHeader(status int) {
+	w.c.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w callWriter) Write(b []byte) (int, error) {
+	if w.c.status == 0 {
+		w.c.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// A callError records why another handler failed.
+type callError struct{ c *call }
+
+// Println implements promhttp.Logger.
+func (e callError) Println(v ...any) { e.c.err = errors.New(strings.TrimSpace(fmt.Sprintln(v...))) }

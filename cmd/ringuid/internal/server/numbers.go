@@ -89,7 +89,7 @@ func numberProblem(tag string, err error) (status int, detail string) {
 	case errors.Is(err, segment.ErrTag):
 		return http.StatusBadRequest, fmt.Sprintf("the tag must have 1 to %d bytes of valid UTF-8 without control characters, and no space at its ends", segment.MaxTagLength)
 	case errors.Is(err, segment.ErrNoTag):
-		return http.StatusNotFound, fmt.Sprintf("there is no tag %q; create it in the store", tag)
+		return http.StatusNotFound, fmt.Sprintf("there is no tag %.140q; create it in the store", tag)
 	case errors.Is(err, segment.ErrExhausted):
 		return http.StatusServiceUnavailable, fmt.Sprintf("the tag %q has no numbers left; use another tag", tag)
 	case errors.Is(err, segment.ErrSetBack):

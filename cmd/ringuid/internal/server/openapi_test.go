@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -151,6 +152,9 @@ func TestAnswersAreDescribed(t *testing.T) {
 	}
 	s := start(t, cfg, opts)
 	noPool := start(t, cfg, Options{UIDs: real})
+	slowCfg := cfg
+	slowCfg.ReadTimeout = 100 * time.Millisecond
+	slow := start(t, slowCfg, Options{UIDs: real})
 	send := func(s *testServer, method, path, body string, header ...string) {
 		t.Helper()
 		req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -159,6 +163,11 @@ func TestAnswersAreDescribed(t *testing.T) {
 		}
 		if body == "" {
 			req.Body, req.ContentLength = nil, 0
+		}
+		if s == slow { // a body that does not arrive
+			in, out := io.Pipe()
+			defer out.Close()
+			req.Body, req.ContentLength = in, 100
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+secret)
@@ -189,6 +198,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 	}
 	send(s, "POST", "/v1/parse", `{"ids":["962392666547429376",5]}`)
 	send(s, "POST", "/v1/parse", `{}`)
+	send(slow, "POST", "/v1/parse", "")
 	send(s, "POST", "/v1/parse", strings.Repeat("x", 70_000))
 	send(s, "POST", "/v1/parse", `{}`, "Authorization", "")
 	send(s, "POST", "/v1/parse", `{}`, "Sec-Fetch-Site", "cross-site")

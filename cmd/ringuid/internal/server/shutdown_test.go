@@ -117,9 +117,9 @@ func TestShutdownTimeout(t *testing.T) {
 	close(release)
 }
 
-// With a certificate the server speaks TLS only, from version 1.2 on, and HTTP/2.
-func TestTLS(t *testing.T) {
-	dir := t.TempDir()
+// newCertificate writes cert.pem and key.pem to a directory, and returns what a client trusts.
+func newCertificate(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +138,15 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return roots
+}
+
+// With a certificate the server speaks TLS only, from version 1.2 on, and HTTP/2.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	roots := newCertificate(t, dir)
 	file := filepath.Join(dir, "config.yaml")
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:0\ndrain: 0s\ntls-cert: cert.pem\ntls-key: key.pem\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -147,8 +156,6 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, cfg, Options{})
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	get := func(c *tls.Config) (*http.Response, error) {
 		tr := &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true}
 		t.Cleanup(tr.CloseIdleConnections)

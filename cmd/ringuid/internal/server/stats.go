@@ -31,6 +31,8 @@ type generatorState struct {
 	Stats  uid.Stats   `json:"stats"`
 	Health uid.Health  `json:"health"`
 	Layout layoutState `json:"layout"`
+
+	HasRing bool `json:"has_ring"` // false for a uid.Default: then the figures of a ring are 0
 }
 
 // layoutState describes the format of UIDs.
@@ -63,7 +65,8 @@ func (s *Server) snapshot() snapshot {
 	if g := s.opts.UIDs; g != nil {
 		f := g.Format()
 		l := f.Layout()
-		out.UID = &generatorState{Stats: g.Stats(), Health: g.Health(), Layout: layoutState{
+		_, isDefault := g.(*uid.Default)
+		out.UID = &generatorState{HasRing: !isDefault, Stats: g.Stats(), Health: g.Health(), Layout: layoutState{
 			Text: l.String(), TimeBits: l.TimeBits(), WorkerBits: l.WorkerBits(), SequenceBits: l.SequenceBits(),
 			Epoch: f.Epoch().Format(time.RFC3339), UnitNanos: int64(f.Unit()), End: f.End().Format(time.RFC3339),
 		}}

@@ -48,15 +48,17 @@
     stroke: () => color("dim"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", values, size: 52,
   });
   const line = (label, name, fill) => ({
-    label, stroke: () => color(name), width: 2, points: { show: false }, fill: fill ? () => color(name) + "22" : undefined,
+    label, tint: name, stroke: () => color(name), width: 2, points: { show: false }, fill: fill ? () => color(name) + "22" : undefined,
     value: (u, v, i) => figure(v ?? u.data[i].at(-1)), // without a cursor, the last one
   });
 
+  // tint returns the color of a line for CSS, which changes with the color scheme.
+  const tint = (u, i) => `var(--${u.series[i].tint})`;
   const newChart = (id, series, range) => {
     const place = one(id);
     const u = new uPlot({
       width: place.clientWidth || 300, height: 210, series: [{ label: "Time", value: (u, t) => moment(t ?? u.data[0].at(-1)) }, ...series],
-      scales: { y: { range } }, legend: { live: true }, cursor: { drag: { x: false, y: false } },
+      scales: { y: { range } }, legend: { live: true, markers: { stroke: tint, fill: () => "transparent" } }, cursor: { drag: { x: false, y: false } },
       axes: [
         { ...axis((_, ticks) => ticks.map((t) => clock(new Date(t * 1000)).replace(/:00$/, ""))), size: 28, space: 80 },
         axis((_, ticks) => ticks.map((v) => compact.format(v))),
@@ -69,7 +71,7 @@
     return u;
   };
 
-  let hasUID = true, hasTags = true;
+  let hasUID = true, hasRing = true, hasTags = true;
   const drawCharts = () => {
     if (charts.length === 0) {
       const rates = [];
@@ -77,7 +79,7 @@
       if (hasTags) rates.push(line("Numbers", "two"));
       rates.push(line("Requests", "three"));
       charts = [{ chart: newChart("chart-rate", rates, (_, low, high) => [0, Math.max(1, (high || 0) * 1.1)]), data: rateData }];
-      if (hasUID) charts.push({ chart: newChart("chart-fill", [line("Fill level", "two", true)], () => [0, 100]), data: fillData });
+      if (hasRing) charts.push({ chart: newChart("chart-fill", [line("Fill level", "two", true)], () => [0, 100]), data: fillData });
     }
     for (const c of charts) c.chart.setData(c.data());
   };
@@ -101,7 +103,11 @@
   };
 
   // Tables.
+  const shown = {}; // by the table
   const fillTable = (id, rows, columns, nothing) => {
+    const text = JSON.stringify([rows, nothing]);
+    if (shown[id] === text) return; // so that a text that somebody selects remains selected
+    shown[id] = text;
     const body = document.createDocumentFragment();
     for (const row of rows) {
       const tr = document.createElement("tr");
@@ -159,7 +165,8 @@
   };
 
   const now = () => Date.now();
-  const showGenerator = (g) => {
+  // showGenerator shows the state of the generator. time is that of the server: the clock of this host may be wrong.
+  const showGenerator = (g, time) => {
     const st = g.stats;
     showLayout(g.layout);
     show("issued", st.issued < 1e9 ? integer.format(st.issued) : compact.format(st.issued), st.issued);
@@ -167,7 +174,7 @@
     one("fill-meter").value = st.fill_level;
     show("worker_id", String(st.worker_id), st.worker_id);
     show("lease_since", st.lease_since ? instant(st.lease_since) : "–");
-    const left = (Date.parse(st.lease_until) - now()) / 1000;
+    const left = (Date.parse(st.lease_until) - time) / 1000;
     show("lease_until", !st.lease_bounded ? "it has no end" : `${instant(st.lease_until)} (${left > 0 ? "in " + duration(left) : "ended"})`, st.lease_until || "");
     show("health_for", g.health.ok ? duration(g.health.for / 1e9) : "–");
     show("rollovers", integer.format(st.rollovers), st.rollovers);
@@ -176,7 +183,7 @@
     show("rejected_takes", integer.format(st.rejected_takes), st.rejected_takes);
     show("failed_paddings", integer.format(st.failed_paddings), st.failed_paddings);
     show("last_error", g.health.err || st.last_error || "none");
-    const rest = (Date.parse(st.end) - now()) / 1000;
+    const rest = (Date.parse(st.end) - time) / 1000;
     show("end", instant(st.end) + (rest > 0 ? ` (in ${duration(rest)})` : ""), st.end);
   };
 
@@ -187,11 +194,13 @@
     badge.className = "badge " + (s.ready ? "good" : "bad");
     one("about").textContent = [`version ${s.version}`, s.store, `up for ${duration((Date.parse(s.time) - Date.parse(s.started)) / 1000)}`].filter(Boolean).join(" · ");
     hasUID = Boolean(s.uid);
+    hasRing = hasUID && s.uid.has_ring;
     hasTags = s.serves_tags;
     for (const e of document.querySelectorAll(".of-uid")) e.hidden = !hasUID;
+    for (const e of document.querySelectorAll(".of-ring")) e.hidden = !hasRing;
     for (const e of document.querySelectorAll(".of-tags")) e.hidden = !hasTags;
     document.querySelector(".of-leases").hidden = !s.has_leases;
-    if (s.uid) showGenerator(s.uid);
+    if (s.uid) showGenerator(s.uid, Date.parse(s.time));
     show("requests", s.http.requests < 1e9 ? integer.format(s.http.requests) : compact.format(s.http.requests), s.http.requests);
     show("failures", integer.format(s.http.failures), s.http.failures);
     show("tag_count", s.tag_count > s.tags.length ? `${s.tags.length} of ${integer.format(s.tag_count)}` : "");
@@ -224,8 +233,8 @@
   const readLeases = async () => {
     leasesAt = now();
     const resp = await request("/v1/leases").catch(() => null);
-    if (!resp || !resp.ok) return fillTable("leases", [], 6, "The store does not answer.");
-    const p = await resp.json();
+    const p = resp ? await resp.json().catch(() => ({})) : {};
+    if (!resp || !resp.ok) return fillTable("leases", [], 6, p.detail || "The server does not answer.");
     show("lease_count", `${integer.format(p.held)} held of ${integer.format(p.slots)}${p.complete ? "" : `, the first ${p.leases.length}`}`, p.held);
     const storeTime = Date.parse(p.time);
     fillTable("leases", p.leases.map((l) => {
@@ -246,15 +255,10 @@
     };
     const resp = await request("/v1/uid/" + encodeURIComponent(text)).catch(() => null);
     if (!resp) return fail("The server does not answer.");
-    const p = await resp.json();
-    if (!resp.ok) return fail(p.detail);
-    const all = BigInt(p.id).toString(2).padStart(63, "0").slice(-63);
-    const total = layout.time_bits + layout.worker_bits + layout.sequence_bits;
-    const used = all.slice(63 - total);
-    const parts = { sign: "", time: used.slice(0, layout.time_bits), worker: used.slice(layout.time_bits, layout.time_bits + layout.worker_bits), sequence: used.slice(layout.time_bits + layout.worker_bits) };
-    const picture = document.createElement("div");
-    picture.className = "bits";
-    bits(picture, layout, (name) => code(parts[name]));
+    const p = await resp.json().catch(() => ({}));
+    if (!resp.ok) return fail(p.detail || "The server does not answer.");
+    const found = [];
+    if (layout) found.push(picture(p)); // with a token that may not observe, the layout is not known
     const facts = document.createElement("dl");
     facts.className = "facts";
     for (const [name, value] of [["Time", instant(p.time)], ["Worker ID", whole(p.worker_id)], ["Sequence", whole(p.sequence)], ["Time units since the epoch", whole(p.delta)]]) {
@@ -263,8 +267,20 @@
       dd.textContent = value;
       facts.append(dt, dd);
     }
-    result.replaceChildren(picture, facts);
+    result.replaceChildren(...found, facts);
   });
+
+  // picture returns the bits of a UID.
+  const picture = (p) => {
+    const all = BigInt(p.id).toString(2).padStart(63, "0").slice(-63);
+    const total = layout.time_bits + layout.worker_bits + layout.sequence_bits;
+    const used = all.slice(63 - total);
+    const parts = { sign: "", time: used.slice(0, layout.time_bits), worker: used.slice(layout.time_bits, layout.time_bits + layout.worker_bits), sequence: used.slice(layout.time_bits + layout.worker_bits) };
+    const place = document.createElement("div");
+    place.className = "bits";
+    bits(place, layout, (name) => code(parts[name]));
+    return place;
+  };
 
   const handle = (name, data) => {
     if (name === "history") {
