@@ -61,6 +61,7 @@ func TestDocumentation(t *testing.T) {
 	add(ofRing, "†")
 	add(sequences, "")
 	add(ofTags, "")
+	add(poolFamilies(), "")
 	described := map[string]string{}
 	for _, row := range rows(readFile(t, documentation), "metric") {
 		name, mark := quoted(row[0])[0], ""

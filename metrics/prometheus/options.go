@@ -46,8 +46,8 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// WithName sets the value of the label generator of all metrics of NewCollector, and of the label sequence of those of
-// the other constructors. The default is "". Collectors of one kind that are registered with one registry must have
+// WithName sets the value of the label generator of all metrics of NewCollector, of the label pool of those of
+// NewPoolCollector, and of the label sequence of those of the other constructors. The default is "". Collectors of one kind that are registered with one registry must have
 // different names, or other labels that differ.
 func WithName(name string) Option {
 	return func(c *config) { c.name = name }

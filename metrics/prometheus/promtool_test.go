@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // promtool runs promtool in a directory.
@@ -44,7 +46,10 @@ func allMetrics(t *testing.T) (text string, families map[string]bool) {
 			t.Fatal(err)
 		}
 	}
-	registry := newRegistry(t, NewCollector(newFake(t), WithName("orders")), NewSequenceCollector(s, WithName("a")), NewTagsCollector(tags, WithMaxTags(1), WithName("b")))
+	registry := newRegistry(t, NewCollector(newFake(t), WithName("orders")), NewSequenceCollector(s, WithName("a")), NewTagsCollector(tags, WithMaxTags(1), WithName("b")),
+		NewPoolCollector(fakePool(func(context.Context) (workerassign.PoolState, error) {
+			return poolState("1-41-10-12 2026-01-01T00:00:00Z 1ms"), nil
+		}), WithName("fleet")))
 	return exposition(t, registry), names(t, registry)
 }
 
