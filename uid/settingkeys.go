@@ -56,7 +56,7 @@ func (s *Settings) set(key, value string) error {
 		*s = changed
 		return nil
 	}
-	return unknownKey(key, SettingKeys(), func(k SettingKey) string { return k.Name })
+	return unknownKey(key, keyNames(func(k SettingKey) string { return k.Name }))
 }
 
 // Get returns the text of a key's value, which Set reads. If the field is not set, or there is no such key, ok is false.
@@ -213,12 +213,21 @@ func pointerSetting[T any](name, usage string, field func(*Settings) **T, parse 
 		}}
 }
 
-// unknownKey returns the error for a key that does not exist, with the one that was probably meant.
-func unknownKey(key string, keys []SettingKey, name func(SettingKey) string) error {
+// keyNames returns a name of each key.
+func keyNames(name func(SettingKey) string) []string {
+	var names []string
+	for _, k := range SettingKeys() {
+		names = append(names, name(k))
+	}
+	return names
+}
+
+// unknownKey returns the error for a key that does not exist, with the one of names that was probably meant.
+func unknownKey(key string, names []string) error {
 	best, least := "", 3 // more differences are another word
-	for _, k := range keys {
-		if d := differences(strings.ToLower(key), strings.ToLower(name(k))); d < least {
-			best, least = name(k), d
+	for _, name := range names {
+		if d := differences(strings.ToLower(key), strings.ToLower(name)); d < least {
+			best, least = name, d
 		}
 	}
 	if best != "" {

@@ -33,16 +33,16 @@ func (s *Settings) ReadEnv(prefix string, lookup func(name string) (value string
 }
 
 // CheckEnviron finds misspelt variables: those in environ, which is what os.Environ returns, that begin with the prefix and
-// are neither of SettingKeys nor among others. The error is a *SettingsError. Variables that Kubernetes sets for services
-// whose names begin with the prefix (RINGUID_SERVICE_HOST, RINGUID_TAGS_PORT_80_TCP and so on) are accepted.
+// are neither of SettingKeys nor among others. The error is a *SettingsError, which names the variable that was probably meant.
+// Variables that Kubernetes sets for services whose names begin with the prefix (RINGUID_SERVICE_HOST,
+// RINGUID_TAGS_PORT_80_TCP and so on) are accepted.
 func CheckEnviron(prefix string, environ []string, others ...string) error {
 	var found faults
-	keys := SettingKeys()
+	known := append(keyNames(func(k SettingKey) string { return k.Env(prefix) }), others...)
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		isKey := slices.ContainsFunc(keys, func(k SettingKey) bool { return k.Env(prefix) == name })
-		if rest, ok := strings.CutPrefix(name, prefix); ok && !isKey && !slices.Contains(others, name) && !isServiceVariable(rest, value) {
-			found.add(name, unknownKey(name, keys, func(k SettingKey) string { return k.Env(prefix) }))
+		if rest, ok := strings.CutPrefix(name, prefix); ok && !slices.Contains(known, name) && !isServiceVariable(rest, value) {
+			found.add(name, unknownKey(name, known))
 		}
 	}
 	return found.err()

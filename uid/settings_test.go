@@ -233,6 +233,11 @@ func TestCheckEnviron(t *testing.T) {
 		!strings.Contains(err.Error(), `RINGUID_LAYUOT: no such setting as "RINGUID_LAYUOT"; did you mean RINGUID_LAYOUT?`) {
 		t.Error(err)
 	}
+	// Also a name among the others may have been meant.
+	err = CheckEnviron(SettingsPrefix, []string{"RINGUID_TOKENFILE=x"}, "RINGUID_TOKEN", "RINGUID_TOKEN_FILE")
+	if err == nil || !strings.Contains(err.Error(), "did you mean RINGUID_TOKEN_FILE?") {
+		t.Error(err)
+	}
 }
 
 // Check finds what is wrong between keys, all at once, and what Go code has set.

@@ -21,5 +21,5 @@ func (discard) Printf(context.Context, string, ...any) {}
 
 func main() {
 	goredis.SetLogger(discard{})
-	os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+	os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
 }

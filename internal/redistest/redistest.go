@@ -109,11 +109,16 @@ func findProgram(name string) (string, error) {
 
 // start starts the process and waits until the server answers and has loaded its data.
 func (s *Server) start() error {
-	s.cmd = exec.Command(s.program, append([]string{
+	return s.run(append([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.directory, "--logfile", filepath.Join(s.directory, "log"),
 		"--daemonize", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
 		"--enable-debug-command", "local", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10",
 	}, s.flags...)...)
+}
+
+// run starts the process with arguments, and waits until it answers and has loaded its data.
+func (s *Server) run(args ...string) error {
+	s.cmd = exec.Command(s.program, args...)
 	s.cmd.Env = append(os.Environ(), s.env...)
 	s.exited = make(chan struct{})
 	if err := startProcess(s.cmd, s.exited); err != nil {
@@ -126,7 +131,7 @@ func (s *Server) start() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 		// Another server may have taken the port.
-		if info, err := s.Command("INFO"); err == nil && field(info, "process_id") == strconv.Itoa(s.PID()) && field(info, "loading") == "0" {
+		if info, err := s.Command("INFO"); err == nil && field(info, "process_id") == strconv.Itoa(s.PID()) && field(info, "loading") != "1" {
 			return nil
 		}
 		if time.Now().After(deadline) {

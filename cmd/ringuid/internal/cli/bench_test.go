@@ -45,7 +45,7 @@ func TestBenchFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr strings.Builder
-	status := Run(ctx, []string{"bench"}, strings.NewReader(""), &stdout, &stderr, func(string) (string, bool) { return "", false })
+	status := Run(ctx, []string{"bench"}, strings.NewReader(""), &stdout, &stderr, func(string) (string, bool) { return "", false }, nil)
 	if status != exitInterrupted || stdout.String() != "" {
 		t.Errorf("status %d, %q, %q", status, &stdout, &stderr)
 	}

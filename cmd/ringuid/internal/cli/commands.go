@@ -1,8 +1,16 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
+
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
+	"github.com/ringuid/ringuid/uid"
 )
 
 // commands is the command line.
@@ -33,8 +41,25 @@ func (a *App) options() []kong.Option {
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Vars{"forms": formNames()},
+		kong.Groups{"generator": "The generator, and the worker IDs that it takes from the store:"},
 		kong.Resolvers(kong.ResolverFunc(a.resolve)),
 	}
+}
+
+// checkEnviron finds misspelt variables, if the command reads variables: with another layout than the one that was meant, it
+// would generate the UIDs of other services, or read UIDs wrongly. The server checks them together with its other settings.
+func (a *App) checkEnviron(parsed *kong.Context) error {
+	reads := slices.ContainsFunc(parsed.Selected().Flags, func(f *kong.Flag) bool { return f.Tag.Get("fromenv") != "" })
+	var all *uid.SettingsError
+	if _, isServe := parsed.Selected().Target.Addr().Interface().(*serveCommand); isServe || !reads ||
+		!errors.As(uid.CheckEnviron(uid.SettingsPrefix, a.Environ, server.Variables()...), &all) {
+		return nil
+	}
+	var texts []string
+	for _, fault := range all.Faults {
+		texts = append(texts, fmt.Sprintf("the environment variable %s is not known; %s", fault.Name, server.Advice(fault)))
+	}
+	return usageErrorf("%s", strings.Join(texts, "\n"))
 }
 
 // resolve returns the value of a flag from the environment: that of the variable which its tag fromenv names.

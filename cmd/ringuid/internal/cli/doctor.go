@@ -58,7 +58,7 @@ func (c *doctorCommand) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	_, bits, err := c.wrapFlags.parse()
+	wrappers, err := c.wrapFlags.text()
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *doctorCommand) Run(a *App) error {
 	default:
 		defer store.Close()
 		name = store.String()
-		doctor.Examine(ctx, store, doctor.Options{Format: f, FormatSet: f != byDefault, WrapBits: bits + c.WorkerDivide, Now: a.Now}, report)
+		doctor.Examine(ctx, store, doctor.Options{Format: f, FormatSet: f != byDefault, Wrappers: wrappers, Now: a.Now}, report)
 	}
 	done()
 	if a.Context.Err() != nil {

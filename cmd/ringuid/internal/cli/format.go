@@ -15,7 +15,7 @@ import (
 type formatFlags struct {
 	Layout string `default:"1-28-22-13" fromenv:"RINGUID_LAYOUT" placeholder:"WIDTHS" help:"The widths of sign, time, worker ID and sequence. Default: ${default}, or RINGUID_LAYOUT."`
 	Epoch  string `default:"2026-01-01" fromenv:"RINGUID_EPOCH" placeholder:"TIME" help:"The time that UIDs count from: a date or a time in RFC 3339. Default: ${default}, or RINGUID_EPOCH."`
-	Unit   string `default:"1s" fromenv:"RINGUID_TIME_UNIT" placeholder:"DURATION" help:"The time unit: a second or a part of it, such as 1ms. Default: ${default}, or RINGUID_TIME_UNIT."`
+	Unit   string `default:"1s" fromenv:"RINGUID_TIME_UNIT" aliases:"time-unit" placeholder:"DURATION" help:"The time unit: a second or a part of it, such as 1ms. Default: ${default}, or RINGUID_TIME_UNIT."`
 }
 
 // options returns the options of generators.
@@ -69,6 +69,22 @@ func (f wrapFlags) parse() (number int64, bits int, err error) {
 		return 0, 0, usageErrorf("--worker-prefix is %q; must be a number and its bits, as in 5/3", f.WorkerPrefix)
 	}
 	return number, bits, nil
+}
+
+// text returns what the wrappers add to a format: see workerassign.Request.
+func (f wrapFlags) text() (string, error) {
+	number, bits, err := f.parse()
+	if err != nil {
+		return "", err
+	}
+	text := "" // the outermost wrapper comes first
+	if bits > 0 {
+		text = fmt.Sprintf("; prefix %d in %d bits", number, bits)
+	}
+	if f.WorkerDivide > 0 {
+		text += fmt.Sprintf("; divided by %d bits", f.WorkerDivide)
+	}
+	return text, nil
 }
 
 // wrap returns the assigner as the services use it.

@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
 		"help": {
 			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
-			"doctor --help", "bench --help", "worker-file show --help", "worker-file set --help",
+			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +101,24 @@ func TestPlanAsks(t *testing.T) {
 	if r := run(t, "1.5\n\n\n\n\n", []string{"TEST_ASKS=1"}, "plan"); r.status != exitUsage || r.stdout != "" || !strings.Contains(r.stderr, "1.5; must be an integer") {
 		t.Errorf("%+v", r)
 	}
+}
+
+// Flags take precedence over variables, and those over the defaults.
+func TestPlanEnvironment(t *testing.T) {
+	env := []string{"RINGUID_LAYOUT=1-41-10-12", "RINGUID_TIME_UNIT=1ms", "RINGUID_EPOCH=2020-01-01T00:00:00Z"}
+	for line, want := range map[string]string{
+		"plan":                                            "The layout 1-41-10-12 with the epoch 2020-01-01T00:00:00Z and the unit 1ms ends at 2089-",
+		"plan --nodes 3 --rate 10 --years 1":              "1-41-10-12 with the epoch 2020",
+		"plan --layout 1-40-11-12":                        "The layout 1-40-11-12 with the epoch 2020-01-01T00:00:00Z and the unit 1ms",
+		"plan --epoch 2021-01-01 --time-unit 100ms":       "1-41-10-12 with the epoch 2021-01-01T00:00:00Z and the unit 100ms",
+		"plan --layout any --nodes 3 --rate 10 --years 1": "has the greatest reserves",
+		"plan --layout any --unit 1s --nodes 1000 --rate 10 --years 1 --json": `"epoch":"2020-01-01T00:00:00Z","unit":"1s"`,
+	} {
+		if r := run(t, "", env, strings.Fields(line)...); r.status != exitOK || !strings.Contains(r.stdout, want) || r.stderr != "" {
+			t.Errorf("%s: %+v, want %q", line, r, want)
+		}
+	}
+	fails(t, exitUsage, "--layout", []string{"RINGUID_LAYOUT=1-2"}, "plan")
 }
 
 // UIDs are also read from standard input.

@@ -96,8 +96,26 @@ func TestNextWrapped(t *testing.T) {
 	if r.status != exitOK || !strings.Contains(r.stdout, "2097152 worker IDs") || !strings.Contains(r.stdout, "1 of the worker bits belong") {
 		t.Errorf("%+v", r)
 	}
-	if r := run(t, "", nil, "doctor", "--store", slots, "--assigner", "recycled", "--worker-divide", "2"); r.status != exitFound || !strings.Contains(r.stdout, "use 1 of the pool's worker bits, and those of the flags 2") {
+	if r := run(t, "", nil, "doctor", "--store", slots, "--assigner", "recycled", "--worker-divide", "2"); r.status != exitFound || !strings.Contains(r.stdout, "the pool has divided by 1 bits, and the flags divided by 2 bits") {
 		t.Errorf("another division: %+v", r)
+	}
+	// Another number of the prefix in as many bits, and the same one.
+	prefixed := filepath.Join(t.TempDir(), "slots")
+	takeIDs(t, []string{"RINGUID_STORE=" + prefixed, "RINGUID_ASSIGNER=recycled", "RINGUID_WORKER_PREFIX=5/3", "RINGUID_WORKER_DIVIDE=2"})
+	for flags, found := range map[string]string{
+		"--worker-prefix 4/3 --worker-divide 2": "the pool has prefix 5 in 3 bits; divided by 2 bits, and the flags prefix 4 in 3 bits; divided by 2 bits",
+		"--worker-prefix 5/3":                   "and the flags prefix 5 in 3 bits\n",
+		"--worker-divide 5":                     "and the flags divided by 5 bits\n",
+		"--worker-prefix 5/3 --worker-divide 2": "",
+		"":                                      "",
+	} {
+		r := run(t, "", nil, append([]string{"doctor", "--store", prefixed, "--assigner", "recycled"}, strings.Fields(flags)...)...)
+		if (r.status == exitFound) != (found != "") || !strings.Contains(r.stdout, found) || !strings.Contains(r.stdout, "5 of the worker bits belong") {
+			t.Errorf("%s: %+v", flags, r)
+		}
+	}
+	if r := run(t, "", nil, "doctor", "--store", store, "--worker-divide", "22"); r.status != exitFound || !strings.Contains(r.stdout, "none are left for the store") {
+		t.Errorf("all bits: %+v", r)
 	}
 	fails(t, exitFailed, "corrupt worker file", nil, "next", "--store", slots)
 	for _, wrong := range []string{"5", "8/3", "-1/3", "1/0", "x/3", "5/3/1", "1/63"} {
@@ -110,6 +128,16 @@ func TestNextWrapped(t *testing.T) {
 	fails(t, exitUsage, "is static", []string{"RINGUID_ASSIGNER=static"}, "next")
 	fails(t, exitUsage, "there is no store", []string{"RINGUID_ASSIGNER=disposable"}, "next")
 	fails(t, exitUsage, "there is no store", nil, "doctor", "--assigner", "recycled")
+	// A misspelt variable must not lead to another format than that of the services, or to another store.
+	for _, name := range []string{"RINGUID_LAYUOT", "RINGUID_STORES"} {
+		for _, command := range []string{"next", "doctor", "parse 1", "plan --layout 1-28-22-13", "worker-file show x"} {
+			fails(t, exitUsage, name+" is not known; did you mean RINGUID_", []string{name + "=1-41-10-12"}, strings.Fields(command)...)
+		}
+	}
+	fails(t, exitUsage, "RINGUID_COLOR is not known; remove it, or correct its name", []string{"RINGUID_COLOR="}, "next")
+	for _, harmless := range []string{"RINGUID_MAX_BATCH=5", "RINGUID_TOKEN=x", "RINGUID_CONFIG=x", "RINGUID_SERVICE_HOST=10.0.0.1", "RINGUIDX=1"} {
+		takeIDs(t, []string{harmless}, "--store", store)
+	}
 	fails(t, exitUsage, "differs from the value of the option", []string{"RINGUID_ASSIGNER=disposable"}, "next", "--store", "file:"+slots+"?assign=recycled")
 }
 
@@ -138,7 +166,7 @@ func TestNextInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr strings.Builder
-	status := Run(ctx, []string{"next", "--store", "redis://127.0.0.1:1"}, strings.NewReader(""), &stdout, &stderr, func(string) (string, bool) { return "", false })
+	status := Run(ctx, []string{"next", "--store", "redis://127.0.0.1:1"}, strings.NewReader(""), &stdout, &stderr, func(string) (string, bool) { return "", false }, nil)
 	if status != exitInterrupted || stdout.String() != "" || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("status %d, %q, %q", status, &stdout, &stderr)
 	}

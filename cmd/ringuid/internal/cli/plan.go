@@ -11,9 +11,9 @@ import (
 )
 
 type planCommand struct {
-	Layout   string  `placeholder:"WIDTHS" help:"Say what this layout carries. Default: look for layouts that carry the fleet."`
-	Epoch    string  `default:"2026-01-01" placeholder:"TIME" help:"The time that UIDs count from. Default: ${default}."`
-	Unit     string  `default:"1s" placeholder:"DURATION" help:"The time unit. Default: ${default}."`
+	Layout   string  `placeholder:"WIDTHS" fromenv:"RINGUID_LAYOUT" help:"Say what this layout carries; any: look for layouts that carry the fleet. Default: RINGUID_LAYOUT, else any."`
+	Epoch    string  `default:"2026-01-01" placeholder:"TIME" fromenv:"RINGUID_EPOCH" help:"The time that UIDs count from: a date or a time in RFC 3339. Default: ${default}, or RINGUID_EPOCH."`
+	Unit     string  `default:"1s" placeholder:"DURATION" fromenv:"RINGUID_TIME_UNIT" aliases:"time-unit" help:"The time unit: a second or a part of it, such as 1ms. Default: ${default}, or RINGUID_TIME_UNIT."`
 	Nodes    int     `placeholder:"N" help:"How many generators run at the same time."`
 	Rate     float64 `placeholder:"N" help:"UIDs per second of the whole fleet, averaged over an hour."`
 	Peak     float64 `placeholder:"N" help:"UIDs per second of the whole fleet at its peak. Default: as --rate."`
@@ -23,13 +23,16 @@ type planCommand struct {
 	JSON     bool    `name:"json" help:"Print a JSON object."`
 }
 
+// anyLayout is the value of --layout that means none.
+const anyLayout = "any"
+
 // Help implements kong.HelpProvider.
 func (*planCommand) Help() string {
 	return `
-With --layout, says what a layout carries: how long its time bits last, how many worker IDs it has, and how many UIDs each
+With --layout, or if RINGUID_LAYOUT is set, says what a layout carries: how long its time bits last, how many worker IDs it has, and how many UIDs each
 generator can stamp in a second. With --nodes, --rate and --years too, says how well that meets the needs of a fleet.
 
-Without --layout, looks for the layouts that meet the needs. What is missing is asked for, if standard input is a terminal.
+Without a layout, or with --layout any, looks for the layouts that meet the needs. What is missing is asked for, if standard input is a terminal.
 A margin is the capacity divided by the need: below 1, the layout does not meet it. The layouts with the greatest smallest
 margin come first.
 
@@ -37,7 +40,7 @@ Examples:
 
   ringuid plan
   ringuid plan --layout 1-41-10-12 --unit 1ms
-  ringuid plan --nodes 100 --restarts 10 --rate 50000 --years 10
+  ringuid plan --layout any --nodes 100 --restarts 10 --rate 50000 --years 10
   ringuid plan --layout 1-28-22-13 --nodes 100 --rate 50000 --peak 200000 --years 8 --json
 `
 }
@@ -47,6 +50,9 @@ func (c *planCommand) Run(a *App) error {
 	base, err := c.timeBase()
 	if err != nil {
 		return err
+	}
+	if c.Layout == anyLayout {
+		c.Layout = ""
 	}
 	if c.Top < 1 {
 		return usageErrorf("--top is %d; must be at least 1", c.Top)

@@ -31,6 +31,7 @@ type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
+	Environ        []string     // all variables, as os.Environ returns them, to find misspelt ones
 	Logger         *slog.Logger // writes to Stderr
 
 	now   func() time.Time // for tests; nil: time.Now
@@ -47,12 +48,13 @@ func (a *App) Now() time.Time {
 }
 
 // Run executes a command line, without the name of the program, and returns the exit status. It blocks until the command
-// has ended, or until ctx ends or the process receives SIGINT or SIGTERM.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv func(string) (string, bool)) int {
+// has ended, or until ctx ends or the process receives SIGINT or SIGTERM. lookupEnv is os.LookupEnv, and environ what os.Environ
+// returns.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookupEnv func(string) (string, bool), environ []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // a second signal ends the process at once
-	a := &App{Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, LookupEnv: lookupEnv}
+	a := &App{Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, LookupEnv: lookupEnv, Environ: environ}
 	return a.execute(args)
 }
 
@@ -91,6 +93,9 @@ func (a *App) run(args []string) (err error) {
 	}
 	a.color = c.Color
 	a.Logger = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	if err := a.checkEnviron(parsed); err != nil {
+		return err
+	}
 	return parsed.Run(a)
 }
 

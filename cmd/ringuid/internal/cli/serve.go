@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
@@ -43,6 +46,34 @@ type serveFlags struct {
 	ShutdownTimeout *string `placeholder:"DURATION" help:"How long requests that have begun may take after that. Default: 20s."`
 	LogLevel        *string `placeholder:"LEVEL" help:"debug (a record of every request), info, warn or error. Default: info."`
 	LogFormat       *string `placeholder:"FORM" help:"text or json. Default: text."`
+
+	generatorFlags
+}
+
+// generatorFlags are the settings of the generator and of its worker ID that are flags: the keys of uid.Settings, without the store.
+type generatorFlags struct {
+	Layout   *string `group:"generator" placeholder:"WIDTHS" help:"The widths of sign, time, worker ID and sequence. Default: 1-28-22-13."`
+	Epoch    *string `group:"generator" placeholder:"TIME" help:"The time that UIDs count from: a date or a time in RFC 3339. Default: 2026-01-01."`
+	TimeUnit *string `group:"generator" aliases:"unit" placeholder:"DURATION" help:"The time unit, from 1ms to 1s; also --unit. Default: 1s."`
+
+	Assigner     *string `group:"generator" placeholder:"KIND" help:"What the store assigns: disposable or recycled worker IDs. Default: what the parameter assign of the store says, else recycled where there are no disposable ones."`
+	WorkerID     *string `name:"worker-id" group:"generator" placeholder:"N" help:"The recycled worker ID that must be leased: a number, or ordinal for that of a StatefulSet's pod."`
+	WorkerName   *string `group:"generator" placeholder:"NAME" help:"The name of a recycled worker ID, which is the same again after a restart."`
+	WorkerPrefix *string `group:"generator" placeholder:"N/BITS" help:"The upper bits of the worker IDs of all services of this store: 5/3 is the number 5 in 3 bits."`
+	WorkerDivide *string `group:"generator" placeholder:"BITS" help:"The bits by which the services of this store divide each worker ID."`
+
+	Generator        *string `group:"generator" placeholder:"KIND" help:"cached, or default, which has no ring. Default: cached."`
+	BoostPower       *string `group:"generator" placeholder:"N" help:"The size of the ring, which is 2^N time units. Default: 3."`
+	PaddingFactor    *string `group:"generator" placeholder:"PERCENT" help:"The percentage of the ring below which it is padded. Default: 50."`
+	ScheduleInterval *string `group:"generator" placeholder:"DURATION" help:"The time between scheduled paddings; 0 turns them off. Default: 1s."`
+	MaxStaleness     *string `group:"generator" placeholder:"DURATION" help:"How far the time of a UID may lie behind the clock. Default: 3s."`
+	MaxBorrow        *string `group:"generator" placeholder:"DURATION" help:"How far the time of a UID may lie ahead of the clock. Default: 1h."`
+	Rollover         *string `group:"generator" placeholder:"BOOL" help:"Whether another lease is taken at the borrow limit: true or false. Default: true."`
+	RolloverInterval *string `group:"generator" placeholder:"DURATION" help:"The least time between two such changes. Default: no limit."`
+	ReserveAhead     *string `group:"generator" placeholder:"DURATION" help:"How far ahead of need the time of a lease is reserved. Default: 30s."`
+	TakePolicy       *string `group:"generator" placeholder:"POLICY" help:"What happens when the ring is empty: caller_pads, wait or fail. Default: caller_pads."`
+	Rollback         *string `group:"generator" placeholder:"POLICY" help:"What the generator default does when the clock is set back: ride_out, refuse, or wait_out with a bound, as in wait_out:5s. Default: ride_out."`
+	Spread           *string `group:"generator" placeholder:"BITS" help:"The bits over which the first sequence of a time unit varies. Default: 0."`
 }
 
 type serveCommand struct {
@@ -63,8 +94,12 @@ Serves UIDs, and numbers of tags, over HTTP to programs in any language:
   GET /openapi.json         the description of all paths
 
 Each setting is a flag, an environment variable (--max-batch is RINGUID_MAX_BATCH) or a key of the file of --config (max-batch).
-A flag takes precedence over a variable, and that over the file. All settings are checked at the start. To change one, start
-again: SIGTERM lets the server finish its requests.
+Those of the generator are below the key uid of the file, with underscores (time_unit). A flag takes precedence over a variable,
+and that over the file. All settings are checked at the start, also whether each variable that begins with RINGUID_ is a setting.
+To change one, start again: SIGTERM lets the server finish its requests.
+
+Layout, epoch, time unit, prefix and division must be those of all other programs that use the store: otherwise UIDs can be
+generated twice.
 
 Without tokens, everybody who can connect may take UIDs. So it listens on this machine only, unless --listen says otherwise.
 
@@ -72,18 +107,16 @@ Examples:
 
   ringuid serve --store /var/lib/ringuid/worker
   curl http://127.0.0.1:8080/v1/uid?n=3
+  ringuid serve --store /var/lib/ringuid/worker --layout 1-41-10-12 --time-unit 1ms --epoch 2026-01-01
   ringuid serve --store 'mysql://service:secret@db1:3306/ids' --tag-store 'mysql://service:secret@db1:3306/ids' --listen :8080 --token-file /run/secrets/token
 `
 }
 
 // Run serves until the context ends.
 func (c *serveCommand) Run(a *App) (err error) {
-	cfg, err := server.ReadConfig(server.Sources{File: c.Config, Flags: c.given(), LookupEnv: a.LookupEnv})
+	cfg, err := server.ReadConfig(server.Sources{File: c.Config, Flags: c.given(), LookupEnv: a.LookupEnv, Environ: a.Environ, Check: checkStores})
 	if err != nil {
-		return usageError{err}
-	}
-	if cfg.Store == "" && cfg.TagStore == "" {
-		return usageErrorf("neither --store (RINGUID_STORE) nor --tag-store (RINGUID_TAG_STORE) is set: there is nothing to serve")
+		return usageErrorf("%w", configFaults{err})
 	}
 	log := cfg.Logger(a.Stderr)
 	for _, w := range cfg.Warnings() {
@@ -113,16 +146,40 @@ func (c *serveCommand) Run(a *App) (err error) {
 	return s.Serve(a.Context, listener)
 }
 
+// configFaults prints the faults of a configuration: each on a line of its own, if there are several.
+type configFaults struct{ error }
+
+func (f configFaults) Unwrap() error { return f.error }
+
+func (f configFaults) Error() string {
+	lines := strings.Split(strings.ReplaceAll(f.error.Error(), server.ErrConfig.Error()+": ", ""), "\n")
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return fmt.Sprintf("%d settings are wrong:\n  %s", len(lines), strings.Join(lines, "\n  "))
+}
+
 // given returns the flags that are set, by the names of settings.
 func (f serveFlags) given() map[string]string {
 	given := map[string]string{}
-	v := reflect.ValueOf(f)
-	for i := range v.NumField() {
-		if text := v.Field(i).Interface().(*string); text != nil {
-			given[flagName(v.Type().Field(i))] = *text
+	addGiven(given, reflect.ValueOf(f))
+	if text, ok := given["epoch"]; ok {
+		if epoch, err := parseTime(text); err == nil { // as for other commands, it may be a date
+			given["epoch"] = epoch.Format(time.RFC3339)
 		}
 	}
 	return given
+}
+
+// addGiven adds the flags of a struct that are set.
+func addGiven(given map[string]string, v reflect.Value) {
+	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous {
+			addGiven(given, v.Field(i))
+		} else if text := v.Field(i).Interface().(*string); text != nil {
+			given[flagName(v.Type().Field(i))] = *text
+		}
+	}
 }
 
 // flagName returns the name of a field's flag.
@@ -138,6 +195,53 @@ func flagName(f reflect.StructField) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
+}
+
+// storeOptions returns what the settings of the generator say about the store of its worker IDs.
+func storeOptions(s uid.Settings) (connect.Options, error) {
+	opts := connect.Options{Assign: connect.Assign(s.Assigner), Name: s.WorkerName}
+	if s.WorkerID == "" {
+		return opts, nil
+	}
+	n, err := strconv.ParseInt(s.WorkerID, 10, 64)
+	if err != nil { // "ordinal": uid.Settings accept no other text
+		hostname, err := os.Hostname()
+		if err != nil {
+			return opts, err
+		}
+		if n, err = workerassign.StatefulSetOrdinal(hostname); err != nil {
+			return opts, err
+		}
+	}
+	opts.WorkerID = &n
+	return opts, nil
+}
+
+// checkStores checks what package server does not know: the texts of the stores, and what they have in common with the settings of
+// the generator.
+func checkStores(cfg server.Config) map[string]error {
+	wrong := map[string]error{}
+	check := func(setting, location string, opts connect.Options) {
+		if err := connect.Check(location, opts); err != nil {
+			wrong[setting] = fmt.Errorf("is wrong: %s", strings.TrimPrefix(err.Error(), connect.ErrURL.Error()+": "))
+		}
+	}
+	if cfg.Store == "" && cfg.TagStore == "" {
+		wrong["store"] = errors.New("and tag-store are not set: there is nothing to serve; set --store (RINGUID_STORE), --tag-store (RINGUID_TAG_STORE), or both")
+	}
+	if cfg.Store != "" {
+		opts, err := storeOptions(cfg.UID)
+		if err != nil {
+			wrong["uid.worker_id"] = fmt.Errorf("is ordinal: %w", err)
+		}
+		if cfg.UID.Assigner != uid.AssignerStatic { // which is a fault already
+			check("store", cfg.Store, opts)
+		}
+	}
+	if cfg.TagStore != "" {
+		check("tag-store", cfg.TagStore, connect.Options{})
+	}
+	return wrong
 }
 
 // served is what a server hands out, and the stores behind it.
@@ -156,8 +260,9 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	open := func(setting, location string) (*connect.Store, error) {
-		store, err := connect.Open(ctx, location, connect.Options{Logger: log})
+	open := func(setting, location string, opts connect.Options) (*connect.Store, error) {
+		opts.Logger = log
+		store, err := connect.Open(ctx, location, opts)
 		if errors.Is(err, connect.ErrURL) {
 			return nil, usageErrorf("%s: %w", setting, err)
 		}
@@ -168,19 +273,27 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		return store, nil
 	}
 	if cfg.Store != "" {
-		store, err := open("store", cfg.Store)
+		opts, err := storeOptions(cfg.UID)
+		if err != nil {
+			return nil, usageErrorf("worker_id: %w", err)
+		}
+		store, err := open("store", cfg.Store, opts)
 		if err != nil {
 			return nil, err
 		}
 		if r, ok := store.Assigner().(*workerassign.Recycled); ok {
 			s.pool = r
 		}
-		if s.uids, err = newGenerator(ctx, store.Assigner(), cfg.UID, log); err != nil {
+		workers, err := wrapFlags{WorkerPrefix: cfg.UID.WorkerPrefix, WorkerDivide: cfg.UID.WorkerDivide}.wrap(store.Assigner())
+		if err != nil {
+			return nil, err
+		}
+		if s.uids, err = newGenerator(ctx, workers, cfg.UID, log); err != nil {
 			return nil, err
 		}
 	}
 	if cfg.TagStore != "" {
-		store, err := open("tag-store", cfg.TagStore)
+		store, err := open("tag-store", cfg.TagStore, connect.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -213,6 +326,9 @@ func (s *served) options(log *slog.Logger) server.Options {
 	opts := server.Options{Pool: s.pool, Store: s.store(), Version: version(), Logger: log, UIDs: s.uids}
 	if s.uids != nil {
 		opts.Collectors = append(opts.Collectors, metrics.NewCollector(s.uids))
+	}
+	if s.pool != nil {
+		opts.Collectors = append(opts.Collectors, metrics.NewPoolCollector(s.pool))
 	}
 	if s.tags != nil { // not a nil pointer in an interface
 		opts.Sequences = s.tags

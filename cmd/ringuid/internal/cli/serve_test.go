@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"log/slog"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
@@ -11,13 +14,21 @@ import (
 // Each setting of the server is a flag, and each flag a setting.
 func TestServeFlags(t *testing.T) {
 	var flags []string
-	v := reflect.ValueOf(&serveFlags{}).Elem()
-	for i := range v.NumField() {
-		flags = append(flags, flagName(v.Type().Field(i)))
-		value := "x"
-		v.Field(i).Set(reflect.ValueOf(&value))
+	var set func(v reflect.Value)
+	set = func(v reflect.Value) {
+		for i := range v.NumField() {
+			if v.Type().Field(i).Anonymous {
+				set(v.Field(i))
+				continue
+			}
+			flags = append(flags, flagName(v.Type().Field(i)))
+			value := "x"
+			v.Field(i).Set(reflect.ValueOf(&value))
+		}
 	}
-	given := v.Interface().(serveFlags).given()
+	var all serveFlags
+	set(reflect.ValueOf(&all).Elem())
+	given := all.given()
 	if len(given) != len(flags) {
 		t.Errorf("%d of %d flags are passed on", len(given), len(flags))
 	}
@@ -29,5 +40,81 @@ func TestServeFlags(t *testing.T) {
 	}
 	if r := run(t, "", nil, "serve", "--help"); r.status != 0 {
 		t.Errorf("--help: %+v", r)
+	}
+}
+
+// A date as the epoch means what it means in other commands, and the time unit has the name of their flag, too.
+func TestServeFlagsOfOthers(t *testing.T) {
+	fails(t, exitUsage, `--time-unit: is "x"`, nil, "serve", "--store", "/s", "--unit", "x", "--epoch", "2026-01-01")
+	r := run(t, "", nil, "serve", "--store", "/s", "--unit", "x", "--epoch", "2026-01-01")
+	if strings.Contains(r.stderr, "epoch") {
+		t.Errorf("%+v", r)
+	}
+	fails(t, exitUsage, `--epoch: is "yesterday"; must be a time`, nil, "serve", "--store", "/s", "--epoch", "yesterday")
+}
+
+// What the settings of the generator say about its worker ID is what it takes from the store.
+func TestServedWorkerID(t *testing.T) {
+	cfg := server.DefaultConfig()
+	for key, value := range map[string]string{"assigner": "recycled", "worker_id": "3", "worker_name": "orders", "worker_prefix": "5/3", "worker_divide": "2", "layout": "1-31-22-10"} {
+		if err := cfg.UID.Set(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.Store = filepath.Join(t.TempDir(), "slots")
+	if wrong := checkStores(cfg); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	s, err := openServed(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.uids.Stats().WorkerID; got != 5<<19|3 {
+		t.Errorf("the worker ID is %d, want %d", got, 5<<19|3)
+	}
+	state, err := s.pool.State(t.Context())
+	if err != nil || state.Pool.Format != "1-31-22-10 2026-01-01T00:00:00Z 1s; prefix 5 in 3 bits; divided by 2 bits" || state.Slots[3].Holder.Name != "orders" {
+		t.Errorf("%+v, %v", state, err)
+	}
+	opts := s.options(nil)
+	if n := len(opts.Collectors); n != 2 { // of the generator and of the pool
+		t.Errorf("%d collectors", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The store and the settings must not contradict each other, and must not be wrong.
+func TestCheckStores(t *testing.T) {
+	for _, tt := range []struct {
+		store, tagStore, settings string
+		want                      string
+	}{
+		{"", "", "", "store: and tag-store are not set: there is nothing to serve"},
+		{"redis://h", "redis://h", "assigner=recycled,worker_name=a,worker_id=0", ""},
+		{"redis://h?name=a", "", "worker_name=a", ""},
+		{"redis://h?name=a", "", "worker_name=b", `store: is wrong: "redis://h?name=a": the parameter name is "a": differs`},
+		{"redis://h", "", "assigner=disposable", `store: is wrong: "redis://h": assign is disposable, and redis has no disposable`},
+		{"mysql://h/a", "", "worker_id=3", `store: is wrong: "mysql://h/a": worker-id is set, but is only for recycled worker IDs`},
+		{"/s", "mysql://u:secret@h", "", `tag-store: is wrong: "mysql://u:xxxxx@h": it names no database`},
+		{"/s", "", "assigner=recycled,worker_id=ordinal", "uid.worker_id: is ordinal: "}, // this host is no pod
+	} {
+		cfg := server.DefaultConfig()
+		cfg.Store, cfg.TagStore = tt.store, tt.tagStore
+		for setting := range strings.SplitSeq(tt.settings, ",") {
+			if key, value, ok := strings.Cut(setting, "="); ok {
+				if err := cfg.UID.Set(key, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var got []string
+		for name, err := range checkStores(cfg) {
+			got = append(got, name+": "+err.Error())
+		}
+		if text := strings.Join(got, "\n"); (text == "") != (tt.want == "") || !strings.HasPrefix(text, tt.want) || len(got) > 1 {
+			t.Errorf("%+v: %q", tt, got)
+		}
 	}
 }

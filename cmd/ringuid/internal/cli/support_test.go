@@ -18,7 +18,9 @@ type result struct {
 func run(t *testing.T, stdin string, env []string, args ...string) result {
 	t.Helper()
 	variables := map[string]string{"XDG_STATE_HOME": t.TempDir()}
+	var environ []string
 	for _, e := range env {
+		environ = append(environ, e)
 		name, value, _ := strings.Cut(e, "=")
 		variables[name] = value
 	}
@@ -30,8 +32,9 @@ func run(t *testing.T, stdin string, env []string, args ...string) result {
 			value, ok := variables[name]
 			return value, ok
 		},
-		now:  func() time.Time { return time.Date(2026, 11, 22, 4, 30, 0, 0, time.UTC) },
-		asks: &asks,
+		Environ: environ,
+		now:     func() time.Time { return time.Date(2026, 11, 22, 4, 30, 0, 0, time.UTC) },
+		asks:    &asks,
 	}
 	if variables["TEST_ASKS"] != "" {
 		asks = true

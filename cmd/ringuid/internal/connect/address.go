@@ -25,14 +25,26 @@ const (
 	Etcd       Kind = "etcd"
 )
 
+// redisMode is what the hosts of a URL of Redis are.
+type redisMode int
+
+const (
+	redisServer   redisMode = iota // one server
+	redisCluster                   // nodes of a Redis Cluster
+	redisSentinel                  // Sentinels, which know the address of the primary
+)
+
 // schemes are the schemes of URLs, and whether they mean TLS.
 var schemes = map[string]struct {
-	kind Kind
-	tls  bool
+	kind  Kind
+	tls   bool
+	redis redisMode
 }{
-	"file": {File, false}, "mysql": {MySQL, false}, "postgres": {PostgreSQL, false}, "postgresql": {PostgreSQL, false},
-	"redis": {Redis, false}, "rediss": {Redis, true}, "zookeeper": {ZooKeeper, false}, "zk": {ZooKeeper, false},
-	"etcd": {Etcd, false}, "etcds": {Etcd, true},
+	"file": {kind: File}, "mysql": {kind: MySQL}, "postgres": {kind: PostgreSQL}, "postgresql": {kind: PostgreSQL},
+	"redis": {kind: Redis}, "rediss": {kind: Redis, tls: true},
+	"redis-cluster": {kind: Redis, redis: redisCluster}, "rediss-cluster": {kind: Redis, tls: true, redis: redisCluster},
+	"redis-sentinel": {kind: Redis, redis: redisSentinel}, "rediss-sentinel": {kind: Redis, tls: true, redis: redisSentinel},
+	"zookeeper": {kind: ZooKeeper}, "zk": {kind: ZooKeeper}, "etcd": {kind: Etcd}, "etcds": {kind: Etcd, tls: true},
 }
 
 // An address is a parsed URL, path or data source name.
@@ -40,6 +52,7 @@ type address struct {
 	kind           Kind
 	scheme         string // "" for a path and a data source name
 	tls            bool
+	redis          redisMode
 	user, password string
 	hasPassword    bool
 	hosts          string // separated by commas, as in the URL
@@ -89,9 +102,9 @@ func splitAddress(text string, o *Options) (a address, err error) {
 	}
 	s, known := schemes[scheme]
 	if !known {
-		return a, errors.New("its scheme is not known; must be file, mysql, postgres, redis, rediss, zookeeper, etcd or etcds, or none for a path")
+		return a, errors.New("its scheme is not known; must be file, mysql, postgres, redis, rediss, redis-cluster, rediss-cluster, redis-sentinel, rediss-sentinel, zookeeper, etcd or etcds, or none for a path")
 	}
-	a.kind, a.scheme, a.tls = s.kind, scheme, s.tls
+	a.kind, a.scheme, a.tls, a.redis = s.kind, scheme, s.tls, s.redis
 	if rest, err = takeParameters(rest, 0, o); err != nil {
 		return a, err
 	}

@@ -3,8 +3,11 @@ package connect
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A text is a path, a data source name, or a URL, whose parameters are either ours or the driver's.
@@ -42,51 +45,64 @@ func TestParseAddress(t *testing.T) {
 // A wrong URL is an error that wraps ErrURL, says what is wrong, and has no password.
 func TestWrongAddress(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "it is empty",
-		"a\x00b":                             "zero byte",
-		"/a?assign=recycled":                 "a path must not contain ?",
-		"db1.example.com":                    "a path must begin with / or ./",
-		"u@host":                             "a path must begin with / or ./",
-		"http://u:secret@h/":                 "its scheme is not known",
-		"mysql:u:secret@h":                   "must begin with mysql://",
-		"mysql:secret@h":                     "must begin with mysql://",
-		"redis:secret@h:1/0":                 "must begin with redis://",
-		"mysql:secret@tcp(h)/":               "it names no database",
-		"postgres://h:1/a?password=x@secret": "contains @ or #",
-		"mysql://u:secret@/db":               "a host is empty",
-		"mysql://u:secret@h":                 "it names no database",
-		"mysql://u:secret@h/":                "it names no database",
-		"mysql://u:secret@h/a/b":             "it names no database",
-		"mysql://u:secret@h,h/a":             "several hosts",
-		"mysql://u:se#cret@h/a":              "contains @ or #",
-		"mysql://u:se/secret@h/a":            "contains @ or #",
-		"mysql://u:secret%@h/a":              "%",
-		"mysql://u:secret@h/a%":              "%",
-		"mysql://u:secret@h/a?tls=none":      "none",
-		"mysql://u:secret@h/a?assign=":       `the parameter assign is "": must be disposable or recycled`,
-		"u:secret@tcp(h/a":                   "not a data source name",
-		"u:secret@tcp(h)/":                   "it names no database",
-		"postgres://u:secret@h":              "it names no database",
-		"postgres://u:secret@h:x/a":          "port",
-		"postgres://u:secret@h/a?sslmode=x":  "sslmode",
-		"redis://u:secret@h/x":               "invalid",
-		"redis://u:secret@h,h2/":             "several hosts",
-		"redis://h?pool=a&pool=b":            "pool is set twice",
-		"redis://h?assign=disposable":        "redis has no disposable worker IDs",
-		"redis://h?table=a":                  "only for disposable worker IDs in databases",
-		"redis://h?horizon=-1s":              "must be a duration of more than 0",
-		"redis://h?fencing=x":                "must be a duration of at least 0",
-		"redis://h?worker-id=-1":             "must be a decimal number of at least 0",
-		"redis://h?new-pool=maybe":           "must be true or false",
-		"etcd://h?x=1":                       `the parameter "x" is not known`,
-		"zookeeper://h?x=1":                  `the parameter "x" is not known`,
-		"file:/a?x=1":                        `the parameter "x" is not known`,
-		"file://host/a":                      "another host",
-		"file:":                              "names no file",
-		"file:/a/":                           "names no file",
-		"file:/a?name=x":                     "only for recycled worker IDs: add assign=recycled",
-		"mysql://h/a?pool-table=x":           "must be both or none",
-		"mysql://h/a?name=%":                 "%",
+		"":                                    "it is empty",
+		"a\x00b":                              "zero byte",
+		"/a?assign=recycled":                  "a path must not contain ?",
+		"db1.example.com":                     "a path must begin with / or ./",
+		"u@host":                              "a path must begin with / or ./",
+		"http://u:secret@h/":                  "its scheme is not known",
+		"mysql:u:secret@h":                    "must begin with mysql://",
+		"mysql:secret@h":                      "must begin with mysql://",
+		"redis:secret@h:1/0":                  "must begin with redis://",
+		"mysql:secret@tcp(h)/":                "it names no database",
+		"postgres://h:1/a?password=x@secret":  "contains @ or #",
+		"mysql://u:secret@/db":                "a host is empty",
+		"mysql://u:secret@h":                  "it names no database",
+		"mysql://u:secret@h/":                 "it names no database",
+		"mysql://u:secret@h/a/b":              "it names no database",
+		"mysql://u:secret@h,h/a":              "several hosts",
+		"mysql://u:se#cret@h/a":               "contains @ or #",
+		"mysql://u:se/secret@h/a":             "contains @ or #",
+		"mysql://u:secret%@h/a":               "%",
+		"mysql://u:secret@h/a%":               "%",
+		"mysql://u:secret@h/a?tls=none":       "none",
+		"mysql://u:secret@h/a?assign=":        `the parameter assign is "": must be disposable or recycled`,
+		"u:secret@tcp(h/a":                    "not a data source name",
+		"u:secret@tcp(h)/":                    "it names no database",
+		"postgres://u:secret@h":               "it names no database",
+		"postgres://u:secret@h:x/a":           "port",
+		"postgres://u:secret@h/a?sslmode=x":   "sslmode",
+		"redis://u:secret@h/x":                "invalid",
+		"redis://u:secret@h,h2/":              "several hosts",
+		"redis-cluster://u:secret@h,h2/1":     "a Redis Cluster has no numbered databases",
+		"redis-cluster://u:secret@h,h2/x/y":   "no numbered databases",
+		"redis-cluster://h?read_only=true":    "all calls must reach the primary",
+		"redis-cluster://h?addr=x":            "unable to parse addr",
+		"redis-cluster://h?x=1":               "unexpected option: x",
+		"redis-cluster:secret@h":              "must begin with redis-cluster://",
+		"redis-sentinel://u:secret@h,h2":      "it has no name of a primary",
+		"redis-sentinel://u:secret@h,h2/a/b":  "invalid database number",
+		"redis-sentinel://h/m/0/1":            "invalid",
+		"redis-sentinel://h/m?master_name=n":  "master_name must not be set",
+		"redis-sentinel://h/m?password=secr":  "password must not be set",
+		"redis-sentinel://h/m?x=y;z":          "its parameters are not valid",
+		"redis-sentinel://h/m?replica_only=1": "all calls must reach the primary",
+		"redis://h?pool=a&pool=b":             "pool is set twice",
+		"redis://h?assign=disposable":         "redis has no disposable worker IDs",
+		"redis://h?table=a":                   "only for disposable worker IDs in databases",
+		"redis://h?horizon=-1s":               "must be a duration of more than 0",
+		"redis://h?fencing=x":                 "must be a duration of at least 0",
+		"redis://h?worker-id=-1":              "must be a decimal number of at least 0",
+		"redis://h?new-pool=maybe":            "must be true or false",
+		"etcd://h?x=1":                        `the parameter "x" is not known`,
+		"zookeeper://h?x=1":                   `the parameter "x" is not known`,
+		"file:/a?x=1":                         `the parameter "x" is not known`,
+		"file://host/a":                       "another host",
+		"file:":                               "names no file",
+		"file:/a/":                            "names no file",
+		"file:/a?name=x":                      "only for recycled worker IDs: add assign=recycled",
+		"mysql://h/a?pool-table=x":            "must be both or none",
+		"mysql://h/a?name=%":                  "%",
 	} {
 		s, err := Open(context.Background(), text, Options{})
 		if s != nil {
@@ -95,6 +111,34 @@ func TestWrongAddress(t *testing.T) {
 		if !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v\nwant ErrURL with %q, without the password", text, err, want)
 		}
+		if checked := Check(text, Options{}); fmt.Sprint(checked) != fmt.Sprint(err) || !errors.Is(checked, ErrURL) {
+			t.Errorf("%q: Check returns %v, and Open %v", text, checked, err)
+		}
+	}
+}
+
+// The forms of Redis Cluster and Sentinel become the options of their clients.
+func TestRedisClients(t *testing.T) {
+	cluster, err := parseAddress("rediss-cluster://u:p%40@h1,h2:7000,[::1]?pool=orders&dial_timeout=7s", &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.clusterConfig()
+	if err != nil || !slices.Equal(c.Addrs, []string{"h1:6379", "h2:7000", "[::1]:6379"}) || c.Username != "u" || c.Password != "p@" || c.DialTimeout != 7*time.Second ||
+		c.TLSConfig == nil || c.TLSConfig.ServerName != "" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	sentinel, err := parseAddress("redis-sentinel://u:p@h1,h2:7000/mymaster/3?pool=orders&sentinel_username=s&sentinel_password=a%40b&read_timeout=2s", &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := sentinel.sentinelConfig()
+	if err != nil || !slices.Equal(f.SentinelAddrs, []string{"h1:26379", "h2:7000"}) || f.MasterName != "mymaster" || f.DB != 3 || f.Username != "u" || f.Password != "p" ||
+		f.SentinelUsername != "s" || f.SentinelPassword != "a@b" || f.ReadTimeout != 2*time.Second || f.TLSConfig != nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if strings.Contains(sentinel.redacted, "a%40b") {
+		t.Errorf("the text has a password: %s", sentinel.redacted)
 	}
 }
 

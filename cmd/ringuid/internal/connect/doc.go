@@ -7,6 +7,9 @@
 //	user:password@tcp(host:3306)/ids                  the same, as a data source name
 //	postgres://user:password@host:5432/ids            PostgreSQL; the driver's parameters are allowed
 //	redis://user:password@host:6379/0?pool=orders     Redis; rediss:// with TLS
+//	redis-cluster://user:password@host:6379,host:6379 Redis Cluster, with one or several of its nodes; rediss-cluster://
+//	redis-sentinel://user:password@host:26379/name    Redis, whose primary the Sentinels know by that name; rediss-sentinel://;
+//	                                                  sentinel_username and sentinel_password are parameters
 //	zookeeper://host:2181,host:2181/ringuid           ZooKeeper; the path is that of the znodes
 //	etcd://user:password@host:2379,host:2379/ringuid  etcd; the path is the prefix of the keys; etcds:// with TLS;
 //	                                                  etcd://host//prod for a prefix that begins with a slash

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -15,7 +16,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
@@ -56,17 +56,22 @@ func (s *Store) openFile() error {
 }
 
 func (s *Store) openMySQL() error {
-	config, err := s.address.mysqlConfig()
-	if err != nil {
-		return s.address.urlError(err)
-	}
-	config.Logger = &mysql.NopLogger{} // errors are returned too
-	connector, err := mysql.NewConnector(config)
+	connector, err := s.address.mysqlConnector()
 	if err != nil {
 		return s.address.urlError(err)
 	}
 	s.useDatabase(sql.OpenDB(connector))
 	return nil
+}
+
+// mysqlConnector returns what opens connections to the database of a URL or of a data source name.
+func (a *address) mysqlConnector() (driver.Connector, error) {
+	config, err := a.mysqlConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.Logger = &mysql.NopLogger{} // errors are returned too
+	return mysql.NewConnector(config)
 }
 
 // mysqlConfig returns the configuration of a URL or of a data source name.
@@ -101,10 +106,19 @@ func (a *address) mysqlConfig() (*mysql.Config, error) {
 var errNoDatabase = errors.New("it names no database; must end with /database")
 
 func (s *Store) openPostgreSQL() error {
-	a := &s.address
+	config, err := s.address.postgresConfig()
+	if err != nil {
+		return s.address.urlError(err)
+	}
+	s.useDatabase(stdlib.OpenDB(*config))
+	return nil
+}
+
+// postgresConfig returns the configuration of a URL.
+func (a *address) postgresConfig() (*pgx.ConnConfig, error) {
 	database := strings.TrimPrefix(a.path, "/")
 	if database == "" || strings.Contains(database, "/") {
-		return a.urlError(errNoDatabase)
+		return nil, errNoDatabase
 	}
 	u := url.URL{Scheme: "postgres", Host: a.hosts, Path: "/" + database, RawQuery: a.query}
 	if a.user != "" || a.hasPassword {
@@ -115,13 +129,12 @@ func (s *Store) openPostgreSQL() error {
 	}
 	config, err := pgx.ParseConfig(u.String())
 	if err != nil {
-		return a.urlError(err)
+		return nil, err
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = dialTimeout
 	}
-	s.useDatabase(stdlib.OpenDB(*config))
-	return nil
+	return config, nil
 }
 
 // useDatabase sets what databases of all kinds have in common.
@@ -156,18 +169,11 @@ func (s *Store) useDatabase(db *sql.DB) {
 }
 
 func (s *Store) openRedis() error {
-	a := &s.address
-	hosts := a.hostsWithPort("6379")
-	if len(hosts) > 1 {
-		return a.urlError(errors.New("it has several hosts; must be one, the primary"))
-	}
-	u := url.URL{Scheme: a.scheme, Host: hosts[0], Path: a.path, RawQuery: a.query}
-	config, err := goredis.ParseURL(u.String())
+	newClient, err := s.address.redisClient()
 	if err != nil {
-		return a.urlError(err)
+		return s.address.urlError(err)
 	}
-	config.Username, config.Password = a.user, a.password
-	client := goredis.NewClient(config)
+	client := newClient()
 	var opts []redis.Option
 	if s.options.Pool != "" {
 		opts = append(opts, redis.WithPool(s.options.Pool))
@@ -177,6 +183,15 @@ func (s *Store) openRedis() error {
 	return nil
 }
 
+// noParameters returns an error if a URL has parameters for a driver, and the store has none.
+func (a *address) noParameters() error {
+	if a.query == "" {
+		return nil
+	}
+	name, _, _ := strings.Cut(a.query, "=")
+	return fmt.Errorf("the parameter %q is not known", name)
+}
+
 // discardLog discards what the client of ZooKeeper logs. Its errors are returned too.
 type discardLog struct{}
 
@@ -184,9 +199,8 @@ func (discardLog) Printf(string, ...any) {}
 
 func (s *Store) openZooKeeper(ctx context.Context) error {
 	a := &s.address
-	if a.query != "" {
-		name, _, _ := strings.Cut(a.query, "=")
-		return a.urlError(fmt.Errorf("the parameter %q is not known", name))
+	if err := a.noParameters(); err != nil {
+		return a.urlError(err)
 	}
 	opts := []zookeeper.Option{zookeeper.WithPath(a.zookeeperPath())}
 	conn, _, err := zk.Connect(a.hostsWithPort("2181"), zkSession, zk.WithLogger(discardLog{}), zk.WithLogInfo(false))
@@ -243,9 +257,8 @@ func (a *address) etcdPrefix() string {
 
 func (s *Store) openEtcd(ctx context.Context) error {
 	a := &s.address
-	if a.query != "" {
-		name, _, _ := strings.Cut(a.query, "=")
-		return a.urlError(fmt.Errorf("the parameter %q is not known", name))
+	if err := a.noParameters(); err != nil {
+		return a.urlError(err)
 	}
 	config := clientv3.Config{Endpoints: a.hostsWithPort("2379"), DialTimeout: dialTimeout, Logger: zap.NewNop(),
 		Username: a.user, Password: a.password, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second}

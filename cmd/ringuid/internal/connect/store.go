@@ -40,7 +40,7 @@ type Store struct {
 type Clients struct {
 	Path      string // of the file of worker IDs
 	DB        *sql.DB
-	Redis     *goredis.Client
+	Redis     goredis.UniversalClient
 	ZooKeeper *zk.Conn
 	Etcd      *clientv3.Client
 }
@@ -76,6 +76,28 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 		s.assigner = s.recycled
 	}
 	return s, nil
+}
+
+// Check returns the error that Open returns for the text or the options, and opens nothing. It wraps ErrURL.
+func Check(rawURL string, opts Options) error {
+	a, err := parseAddress(rawURL, &opts)
+	if err != nil {
+		return err
+	}
+	switch a.kind {
+	case MySQL:
+		_, err = a.mysqlConnector()
+	case PostgreSQL:
+		_, err = a.postgresConfig()
+	case Redis:
+		_, err = a.redisClient()
+	case ZooKeeper, Etcd:
+		err = a.noParameters()
+	}
+	if err != nil {
+		return a.urlError(err)
+	}
+	return nil
 }
 
 // Kind returns the kind of the store.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,6 +148,23 @@ func TestServers(t *testing.T) {
 		check(t, "redis://"+server.Address()+"?new-pool=true", "redis://"+server.Address()+"/0?pool=other&new-pool=true")
 		server.MustCommand("CONFIG", "SET", "requirepass", "pass%word")
 		check(t, "redis://:pass%25word@"+server.Address()+"?pool=third&new-pool=true")
+	})
+	t.Run("redis-cluster", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.Start(t, "--cluster-enabled", "yes")
+		server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal(server.MustCommand("CLUSTER", "INFO"))
+			}
+		}
+		check(t, "redis-cluster://"+server.Address()+"?new-pool=true", "redis-cluster://"+server.Address()+","+server.Address()+"/0?pool=other&new-pool=true&read_timeout=2s")
+	})
+	t.Run("redis-sentinel", func(t *testing.T) {
+		t.Parallel()
+		primary := redistest.Start(t)
+		sentinel := redistest.StartSentinel(t, "ids", primary)
+		check(t, "redis-sentinel://"+sentinel+"/ids?new-pool=true", "redis-sentinel://127.0.0.1:1,"+sentinel+"/ids/1?new-pool=true")
 	})
 	t.Run("etcd", func(t *testing.T) {
 		t.Parallel()

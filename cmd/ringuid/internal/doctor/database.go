@@ -19,6 +19,7 @@ import (
 // A database is what differs between the kinds of databases.
 type database struct {
 	quote    string // of names
+	nothing  string // the rest of a SELECT without a table that returns no row: MySQL before 8.0 requires a table for WHERE
 	version  string // an expression
 	clock    string // an expression: Unix time in milliseconds
 	inserted string // the rate query of WORKER_NODE: the least ID and the age in days of its row, of the last 30 days
@@ -26,11 +27,11 @@ type database struct {
 
 var (
 	mysqlFamily = database{
-		quote: "`", version: "VERSION()", clock: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000",
+		quote: "`", nothing: " FROM DUAL WHERE 1 = 0", version: "VERSION()", clock: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000",
 		inserted: "SELECT ID, TIMESTAMPDIFF(SECOND, CREATED, NOW()) / 86400.0 FROM %s WHERE CREATED > NOW() - INTERVAL 30 DAY ORDER BY CREATED, ID LIMIT 1",
 	}
 	postgreSQL = database{
-		quote: `"`, version: "version()", clock: "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+		quote: `"`, nothing: " WHERE 1 = 0", version: "version()", clock: "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 		inserted: "SELECT id, (extract(epoch FROM now() - created) / 86400)::float8 FROM %s WHERE created > now() - interval '30 days' ORDER BY created, id LIMIT 1",
 	}
 )
@@ -70,8 +71,8 @@ func (e *examination) database() {
 	e.info("version", "%s", version)
 	if d == postgreSQL {
 		e.postgresSettings(db)
-	} else {
-		e.mysqlSettings(db)
+	} else if !e.mysqlSettings(db) {
+		return
 	}
 	var millis int64
 	sent := e.options.Now()
@@ -107,7 +108,7 @@ func (e *examination) nodes(db *sql.DB, required bool) {
 	}
 	if required || mayRead {
 		e.privileges(db, table, required, "INSERT INTO "+table+" (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)"+
-			" SELECT '', '', 3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP WHERE 1 = 0")
+			" SELECT '', '', 3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP"+e.dialect().nothing)
 	}
 	if !mayRead {
 		e.info("worker IDs", "the account may not read the rows of %s, so it is not known how many are used: use an account with SELECT", table)
@@ -155,10 +156,10 @@ func (e *examination) slotTables(db *sql.DB, required bool) {
 	}
 	if required {
 		e.privileges(db, pool, true,
-			"INSERT INTO "+pool+" (id, revision, format, first_worker_id, slot_count, history, since_ms, floor_ms, horizon_ms, fencing_ms, skew_ms) SELECT 1, 1, '', 0, 0, '', 0, NULL, 0, 0, 0 WHERE 1 = 0",
+			"INSERT INTO "+pool+" (id, revision, format, first_worker_id, slot_count, history, since_ms, floor_ms, horizon_ms, fencing_ms, skew_ms) SELECT 1, 1, '', 0, 0, '', 0, NULL, 0, 0, 0"+e.dialect().nothing,
 			"UPDATE "+pool+" SET revision = 0, format = '', first_worker_id = 0, slot_count = 0, history = '', since_ms = 0, floor_ms = NULL, horizon_ms = 0, fencing_ms = 0, skew_ms = 0 WHERE 1 = 0")
 		e.privileges(db, slots, true,
-			"INSERT INTO "+slots+" (worker_id, revision, token, from_ms, until_ms, history, written_ms, free_at_ms, holder_name, holder_host, holder_process, holder_since_ms) SELECT 0, 0, NULL, 0, 0, '', 0, 0, NULL, NULL, NULL, NULL WHERE 1 = 0",
+			"INSERT INTO "+slots+" (worker_id, revision, token, from_ms, until_ms, history, written_ms, free_at_ms, holder_name, holder_host, holder_process, holder_since_ms) SELECT 0, 0, NULL, 0, 0, '', 0, 0, NULL, NULL, NULL, NULL"+e.dialect().nothing,
 			"UPDATE "+slots+" SET revision = 0, token = NULL, from_ms = 0, until_ms = 0, history = '', written_ms = 0, free_at_ms = 0, holder_name = NULL, holder_host = NULL, holder_process = NULL, holder_since_ms = NULL WHERE 1 = 0")
 		e.pool()
 		return

@@ -40,14 +40,14 @@ const ReachableAdvice = "check the address, the server and the network, and the 
 type Options struct {
 	Format    uid.Format // of the generators; it must not be the zero value
 	FormatSet bool       // whether the user has chosen Format, and a pool of another format is a mistake
-	WrapBits  int        // how many of the worker bits workerassign.Prefix and Divide use
+	Wrappers  string     // what workerassign.Prefix and Divide add to the format: see workerassign.Request; "" if it is not known
 	Now       func() time.Time
 }
 
 // Examine examines a store. It blocks until all checks are done or ctx ends; a check that fails is a Finding. It reports each
 // Finding as soon as there is one.
 func Examine(ctx context.Context, s *connect.Store, o Options, report func(Finding)) {
-	e := &examination{ctx: ctx, store: s, options: o, report: report}
+	e := &examination{ctx: ctx, store: s, options: o, report: report, wrapBits: wrapBits(o.Wrappers)}
 	begin := o.Now()
 	if err := s.Ping(ctx); err != nil {
 		e.fault("reachable", ReachableAdvice, "%v", err)
@@ -74,6 +74,8 @@ type examination struct {
 	store   *connect.Store
 	options Options
 	report  func(Finding)
+
+	wrapBits int // how many of the worker bits Prefix and Divide use: those of the options, or of the pool
 }
 
 func (e *examination) add(level Level, check, advice, format string, args ...any) {
@@ -93,7 +95,10 @@ func (e *examination) fault(check, advice, format string, args ...any) {
 
 // clock compares this host's clock with the store's, which was read between sent and received.
 func (e *examination) clock(now, sent, received time.Time) {
-	const bound = workerassign.DefaultClockBound
+	bound := workerassign.DefaultClockBound
+	if set := e.store.Options().ClockBound; set > 0 {
+		bound = set
+	}
 	roundTrip := received.Sub(sent)
 	ahead := now.Sub(sent.Add(roundTrip / 2)).Round(time.Millisecond)
 	relation := "ahead of"
@@ -130,11 +135,16 @@ func (e *examination) end(f uid.Format) {
 
 // maxWorkerID returns the greatest worker ID that the store may assign.
 func (e *examination) maxWorkerID() int64 {
-	return e.options.Format.Layout().MaxWorkerID() >> e.options.WrapBits
+	return e.options.Format.Layout().MaxWorkerID() >> e.wrapBits
 }
 
 // left says how many worker IDs are left, and when they end at a rate per day, which is 0 if it is not known.
 func (e *examination) left(used, supply int64, perDay float64) {
+	if supply < 1 {
+		e.fault("worker IDs", "use fewer bits for them, or a layout with more worker bits", "Prefix and Divide use %d bits, and the layout %v has %d worker bits: none are left for the store",
+			e.wrapBits, e.options.Format.Layout(), e.options.Format.Layout().WorkerBits())
+		return
+	}
 	remaining := max(supply-used, 0)
 	text := fmt.Sprintf("%d of %d worker IDs of the layout %v are used, %d are left (%.1f %%)", used, supply, e.options.Format.Layout(), remaining, 100*float64(remaining)/float64(supply))
 	days := -1.0
@@ -146,7 +156,7 @@ func (e *examination) left(used, supply int64, perDay float64) {
 		}
 		text += fmt.Sprintf("; at %.1f per day, the rate of the last 30 days, they end: %s", perDay, when)
 	}
-	if n := e.options.WrapBits; n > 0 {
+	if n := e.wrapBits; n > 0 {
 		text += fmt.Sprintf("; %d of the worker bits belong to Prefix or Divide", n)
 	}
 	const advice = "use a layout with more worker bits (ringuid move checks the change), or worker IDs that are used again"

@@ -194,6 +194,53 @@ func TestMariaDB(t *testing.T) {
 	examine(t, admin+"?assign=recycled").expect(t, "warning history: the server was restarted or replaced")
 }
 
+// MySQL 5.6 has an older grammar, and other settings.
+func TestMySQL56(t *testing.T) {
+	t.Parallel()
+	server := mariadbtest.StartMySQL56(t)
+	name, db := server.Database()
+	admin := server.DSN("root", "", name)
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	db.MustExec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES ('', '', 3, NOW())")
+	examine(t, admin).expect(t, "info version: 5.6", "ok durability", "ok clock", "ok privileges: *`WORKER_NODE`", "ok worker IDs: 1 of 4194303", "ok privileges: *`leaf_alloc`", "info tags: `leaf_alloc` has 0 tags")
+	hold(t, admin+"?assign=recycled&new-pool=true&name=sixth")
+	examine(t, admin+"?assign=recycled").expect(t, "ok privileges: *`WORKER_POOL`", "ok privileges: *`WORKER_SLOT`", "info history", "info held: worker ID 0 by sixth", "ok clock",
+		`info tag: "orders": the next number is 7`)
+	db.MustExec("CREATE USER 'nobody'@'%'")
+	db.MustExec("GRANT SELECT ON " + name + ".leaf_alloc TO 'nobody'@'%'")
+	examine(t, server.DSN("nobody", "", name)).expect(t, "fault privileges: `WORKER_NODE`*denied", "info privileges: `leaf_alloc`*denied")
+	db.MustExec("SET GLOBAL read_only = 1")
+	db.MustExec("GRANT INSERT, SELECT, UPDATE ON " + name + ".* TO 'nobody'@'%'")
+	examine(t, server.DSN("nobody", "", name)).expect(t, "fault writable: the server is read-only", "fault writable: `WORKER_NODE`*read-only", "fault writable: `leaf_alloc`*read-only")
+}
+
+// A cluster of Galera, and a node of it that has lost the other one.
+func TestGalera(t *testing.T) {
+	t.Parallel()
+	c := mariadbtest.StartGalera(t, 2)
+	name, db := c.Database()
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	admin := c.Node(0).DSN("root", "", name)
+	hold(t, admin)
+	examine(t, admin).expect(t, "ok durability", "ok cluster: the node is in the primary component of a Galera cluster with 2 nodes; it assigns every 2-th", "ok privileges: *`WORKER_NODE`", "ok worker IDs")
+	db.MustExec("DELETE FROM leaf_alloc")
+	hold(t, admin+"?assign=recycled&new-pool=true&name=seventh")
+	for i := range c.Size() {
+		examine(t, c.Node(i).DSN("root", "", name)+"?assign=recycled").expect(t, "ok cluster", "ok privileges: *`WORKER_SLOT`", "info held: worker ID 0 by seventh", "ok clock")
+	}
+	c.Node(1).Kill()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		found := examine(t, admin)
+		if strings.Contains(strings.Join(found, "\n"), "fault cluster: the node is not in the primary component") {
+			found.expect(t, "fault cluster")
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the report is:\n%s", strings.Join(found, "\n"))
+		}
+	}
+}
+
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t)
@@ -240,6 +287,31 @@ func TestRedis(t *testing.T) {
 	examine(t, url).expect(t, "fault writable: the server is a slave")
 }
 
+// The node of a Redis Cluster that has the pool is examined.
+func TestRedisCluster(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--cluster-enabled", "yes")
+	url := "redis-cluster://" + server.Address()
+	server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(server.MustCommand("CLUSTER", "INFO"))
+		}
+	}
+	hold(t, url+"?new-pool=true&name=eighth")
+	examine(t, url).expect(t, "info version: Redis *the node of the pool \"default\" is ", "ok durability", "ok clock", "ok privileges", "info held: worker ID 0 by eighth", `info tag: "orders": the next number is 7`)
+}
+
+// With Sentinel, the primary is examined that it names, and not the Sentinel.
+func TestRedisSentinel(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t)
+	url := "redis-sentinel://" + redistest.StartSentinel(t, "orders-db", primary) + "/orders-db"
+	hold(t, url+"?new-pool=true&name=ninth")
+	examine(t, url).expect(t, "ok durability", "ok clock", "ok privileges", "info held: worker ID 0 by ninth")
+	examine(t, strings.Replace(url, "orders-db", "other", 1)).expect(t, "fault reachable")
+}
+
 func TestEtcd(t *testing.T) {
 	t.Parallel()
 	url := "etcd://" + etcdtest.Start(t).Endpoint()
@@ -269,4 +341,16 @@ func TestZooKeeper(t *testing.T) {
 	hold(t, url+"?name=fifth")
 	examine(t, url).expect(t, "ok history", "ok clock", "info held: worker ID 0 by fifth", `info tag: "orders": the next number is 7`)
 	examine(t, url, uid.WithTwitterLayout()).expect(t, "fault format")
+}
+
+// The clock is compared with the bound of the URL, as generators do.
+func TestClockBound(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartWithClock(t)
+	url := "redis://" + server.Address()
+	hold(t, url+"?new-pool=true")
+	server.SetClock(2 * time.Second)
+	examine(t, url).expect(t, "warning clock: *allow 5s")
+	examine(t, url+"?clock-bound=1s").expect(t, "fault clock: *allow 1s")
+	examine(t, url+"?clock-bound=1m").expect(t, "ok clock")
 }

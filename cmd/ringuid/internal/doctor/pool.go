@@ -73,20 +73,34 @@ func (e *examination) history(s workerassign.PoolState) {
 // wrapper finds the bits that Divide and Prefix use in a workerassign.Request's Format.
 var wrapper = regexp.MustCompile(`; divided by ([0-9]+) bits|; prefix [0-9]+ in ([0-9]+) bits`)
 
-// poolFormat examines the format of a pool.
-func (e *examination) poolFormat(p workerassign.Pool) {
-	text, wrappers, _ := strings.Cut(p.Format, ";")
-	wrappers = ";" + wrappers
-	ofFlags := e.options.WrapBits
-	e.options.WrapBits = 0
+// wrapBits returns how many of the worker bits Divide and Prefix use.
+func wrapBits(wrappers string) (bits int) {
 	for _, m := range wrapper.FindAllStringSubmatch(wrappers, -1) {
-		if bits, err := strconv.Atoi(m[1] + m[2]); err == nil && bits <= 62 {
-			e.options.WrapBits += bits
+		if n, err := strconv.Atoi(m[1] + m[2]); err == nil && n <= 62 {
+			bits += n
 		}
 	}
-	if ofFlags > 0 && ofFlags != e.options.WrapBits {
+	return min(bits, 62)
+}
+
+// describeWrappers returns what Prefix and Divide do, in words.
+func describeWrappers(wrappers string) string {
+	if wrappers == "" {
+		return "no prefix and no division"
+	}
+	return strings.TrimPrefix(wrappers, "; ")
+}
+
+// poolFormat examines the format of a pool.
+func (e *examination) poolFormat(p workerassign.Pool) {
+	text, wrappers, hasWrappers := strings.Cut(p.Format, ";")
+	if hasWrappers {
+		wrappers = ";" + wrappers
+	}
+	e.wrapBits = wrapBits(wrappers)
+	if ofFlags := e.options.Wrappers; ofFlags != "" && ofFlags != wrappers {
 		e.fault("format", "use the prefix and the division of the pool, or another pool: generators with others are refused",
-			"Prefix and Divide use %d of the pool's worker bits, and those of the flags %d", e.options.WrapBits, ofFlags)
+			"the pool has %s, and the flags %s", describeWrappers(wrappers), describeWrappers(ofFlags))
 	}
 	f, err := uid.ParseFormat(text)
 	if err != nil {

@@ -5,27 +5,19 @@ import (
 	"strings"
 )
 
-// mysqlSettings examines the settings that decide whether the server loses acknowledged writes.
-func (e *examination) mysqlSettings(db *sql.DB) {
+// mysqlSettings examines the settings that decide whether the server loses acknowledged writes. It returns false if the server
+// refuses all statements that use tables, as a node without its cluster does.
+func (e *examination) mysqlSettings(db *sql.DB) (usable bool) {
 	rows, err := db.QueryContext(e.ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog',"+
 		" 'log_bin', 'binlog_format', 'read_only', 'super_read_only', 'wsrep_on', 'auto_increment_increment')")
 	if err != nil {
 		e.failed("durability", err)
-		return
+		return true
 	}
-	defer rows.Close()
-	settings := map[string]string{}
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			e.failed("durability", err)
-			return
-		}
-		settings[strings.ToLower(name)] = value
-	}
-	if err := rows.Err(); err != nil {
+	settings, err := readVariables(rows)
+	if err != nil {
 		e.failed("durability", err)
-		return
+		return true
 	}
 	on := func(name string) bool { return settings[name] == "ON" || settings[name] == "1" }
 	const advice = "see schema.sql under DURABILITY (ringuid schema mysql)"
@@ -55,18 +47,45 @@ func (e *examination) mysqlSettings(db *sql.DB) {
 	if v := settings["auto_increment_increment"]; v != "" && v != "1" && !on("wsrep_on") {
 		e.info("worker IDs", "auto_increment_increment is %s: only every %s-th worker ID is assigned", v, v)
 	}
-	if !on("wsrep_on") {
-		return
+	return !on("wsrep_on") || e.galera(db, settings["auto_increment_increment"])
+}
+
+// galera examines a node of a Galera cluster. It returns false if the node refuses statements.
+func (e *examination) galera(db *sql.DB, increment string) (usable bool) {
+	rows, err := db.QueryContext(e.ctx, "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_status', 'wsrep_cluster_size', 'wsrep_ready', 'wsrep_local_state_comment')")
+	if err != nil {
+		e.failed("cluster", err)
+		return true
 	}
-	state, err := queryRow(e.ctx, db, "SHOW STATUS LIKE 'wsrep_cluster_status'", 2)
+	status, err := readVariables(rows)
 	switch {
 	case err != nil:
 		e.failed("cluster", err)
-	case state[1] != "Primary":
-		e.fault("cluster", "repair the cluster", "the node is not in the primary component of its Galera cluster: %s", state[1])
+	case status["wsrep_cluster_status"] != "Primary":
+		e.fault("cluster", "connect to a node that is in the primary component, or bring the other nodes back; schema.sql says what to do if all are lost (ringuid schema mysql)",
+			"the node is not in the primary component of its Galera cluster (%s), and refuses all statements: it does not reach most of the other nodes", status["wsrep_cluster_status"])
+		return false
+	case status["wsrep_ready"] != "ON":
+		e.fault("cluster", "wait until it has the data of the cluster, or connect to another node", "the node of a Galera cluster is not ready (%s), and refuses all statements", status["wsrep_local_state_comment"])
+		return false
 	default:
-		e.ok("cluster", "the node is in the primary component of a Galera cluster; it assigns every %s-th disposable worker ID", settings["auto_increment_increment"])
+		e.ok("cluster", "the node is in the primary component of a Galera cluster with %s nodes; it assigns every %s-th disposable worker ID", status["wsrep_cluster_size"], increment)
 	}
+	return true
+}
+
+// readVariables reads the rows of SHOW VARIABLES or SHOW STATUS, with their names in lower case, and closes them.
+func readVariables(rows *sql.Rows) (map[string]string, error) {
+	defer rows.Close()
+	found := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		found[strings.ToLower(name)] = value
+	}
+	return found, rows.Err()
 }
 
 // postgresSettings examines the settings that decide whether the server loses acknowledged writes.

@@ -22,7 +22,16 @@ import (
 
 // redis examines Redis.
 func (e *examination) redis() {
-	client := e.store.Clients().Redis
+	pool := e.store.Options().Pool
+	if pool == "" {
+		pool = redis.DefaultPool
+	}
+	slots := "ringuid:{" + pool + "}:slots"
+	client, err := e.store.RedisPrimary(e.ctx, slots)
+	if err != nil {
+		e.failed("settings", err)
+		return
+	}
 	text, err := client.Info(e.ctx).Result()
 	if err != nil {
 		e.failed("settings", err)
@@ -34,7 +43,11 @@ func (e *examination) redis() {
 			info[name] = value
 		}
 	}
-	e.info("version", "Redis %s", info["redis_version"])
+	if info["cluster_enabled"] == "1" {
+		e.info("version", "Redis %s; the node of the pool %q is %s", info["redis_version"], pool, client.Options().Addr)
+	} else {
+		e.info("version", "Redis %s", info["redis_version"])
+	}
 	if role := info["role"]; role != "master" {
 		e.fault("writable", "make the address lead to the primary, or ask Sentinel for it", "the server is a %s", role)
 		return
@@ -51,11 +64,6 @@ func (e *examination) redis() {
 		e.fault("durability", "look at the server's log: its disk may be full", "the last write of the append-only file failed")
 	}
 	e.info("failover", "%s replicas are connected; see doc/fleet.md for min-replicas-to-write", info["connected_slaves"])
-	pool := e.store.Options().Pool
-	if pool == "" {
-		pool = redis.DefaultPool
-	}
-	slots := "ringuid:{" + pool + "}:slots"
 	// A write of a field that does not exist changes nothing.
 	switch err := client.HDel(e.ctx, slots, "ringuid doctor").Err(); {
 	case err == nil:

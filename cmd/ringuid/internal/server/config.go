@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringuid/ringuid/segment"
@@ -40,7 +41,7 @@ type Config struct {
 
 	Store    string       // the URL of the store of worker IDs; "": no UIDs
 	TagStore string       // the URL of the store of tags; "": no numbers of tags
-	UID      uid.Settings // the generator: its kind, layout, epoch, time unit, borrowing and policies; not its assigner
+	UID      uid.Settings // the generator, and which worker ID it takes from Store; its own field Store must be empty
 
 	LogLevel  string // debug, info, warn or error
 	LogFormat string // text or json
@@ -131,21 +132,33 @@ func (c Config) validate(where func(name string) string) (Config, error) {
 	return c, errors.Join(faults...)
 }
 
-// checkUID checks the settings of the generator. Those of its assigner are in the URL of the store.
+// checkUID checks the settings of the generator.
 func (c Config) checkUID(fail func(name, format string, args ...any)) {
-	for _, key := range []string{"assigner", "store", "worker_id", "worker_name", "worker_prefix", "worker_divide"} {
-		if _, set := c.UID.Get(key); set {
-			fail("uid", "has %s; must be a part of the URL of store, such as ?assign=recycled&name=orders", key)
-			if err := c.UID.Set(key, ""); err != nil {
-				return // the check below would report it in other words
-			}
+	s := c.UID
+	for _, key := range []string{"assigner", "worker_id", "worker_name", "worker_prefix", "worker_divide"} {
+		if _, set := s.Get(key); set && c.Store == "" {
+			fail(uidName(key), "is set, and store is not: no UIDs are served; set store, or remove this")
 		}
 	}
+	if s.Store != "" {
+		fail(uidName("store"), "is set; must be the setting store of the server instead")
+	}
+	switch ofPool := s.WorkerID != "" || s.WorkerName != ""; {
+	case s.Assigner == uid.AssignerStatic:
+		fail(uidName("assigner"), "is static; must be disposable or recycled: two servers with one static worker ID would generate the same UIDs")
+	case s.Assigner == uid.AssignerDisposable && ofPool:
+		fail(uidName("assigner"), "is disposable, and worker_id or worker_name is set; these are only for recycled worker IDs")
+	}
+	s.Assigner, s.Store = uid.AssignerRecycled, "" // Check requires an assigner; without one, the store decides
 	var all *uid.SettingsError
-	switch err := c.UID.Check(); {
+	switch err := s.Check(); {
 	case errors.As(err, &all):
 		for _, fault := range all.Faults {
-			fail("uid", "has a wrong value: %s", fault)
+			if fault.Name == "" { // of several settings
+				fail("uid", "has settings that contradict each other: %s", fault)
+				continue
+			}
+			fail(uidName(fault.Name), "is wrong: %s", strings.TrimPrefix(fault.String(), fault.Name+": "))
 		}
 	case err != nil:
 		fail("uid", "is wrong: %v", err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ringuid/ringuid/uid"
 )
 
 // environment returns a LookupEnv of the given variables.
@@ -199,8 +201,80 @@ func TestGeneratorSettings(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if _, err := read("", map[string]string{"RINGUID_ASSIGNER": "recycled"}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "URL of store") {
+	if _, err := read("", map[string]string{"RINGUID_ASSIGNER": "recycled"}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "RINGUID_ASSIGNER is set, and store is not") {
 		t.Errorf("an assigner in the environment: %v", err)
+	}
+}
+
+// Flags take precedence over variables, and those over the file, for each setting of the generator and of its worker ID.
+func TestGeneratorPrecedence(t *testing.T) {
+	values := map[string][3]string{
+		"generator": {"default", "cached", "default"}, "layout": {"1-30-20-13", "1-29-21-13", "1-27-23-13"}, "epoch": {"2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z", "2022-01-01T00:00:00Z"},
+		"time_unit": {"100ms", "200ms", "500ms"}, "boost_power": {"1", "2", "4"}, "padding_factor": {"20", "30", "40"}, "schedule_interval": {"2s", "3s", "4s"},
+		"max_staleness": {"5s", "6s", "7s"}, "max_borrow": {"30m0s", "40m0s", "50m0s"}, "rollover": {"false", "true", "false"}, "rollover_interval": {"1m0s", "2m0s", "3m0s"},
+		"reserve_ahead": {"10s", "20s", "40s"}, "take_policy": {"wait", "fail", "caller_pads"}, "rollback": {"refuse", "wait_out:5s", "ride_out"}, "spread": {"1", "2", "3"},
+		"assigner": {"recycled", "disposable", "recycled"}, "worker_id": {"1", "2", "ordinal"}, "worker_name": {"a", "b", "c"}, "worker_prefix": {"5/3", "6/3", "7/3"}, "worker_divide": {"1", "2", "3"},
+	}
+	for _, k := range generatorKeys() {
+		src := Sources{File: writeFile(t, "config.yaml", "store: /s\nuid: {"+k.Name+": \""+values[k.Name][0]+"\"}"), LookupEnv: environment(nil)}
+		for n, want := range values[k.Name] {
+			switch n {
+			case 1:
+				src.LookupEnv = environment(map[string]string{k.Env(uid.SettingsPrefix): want})
+			case 2:
+				src.Flags = map[string]string{flagOfKey(k): want}
+			}
+			cfg, err := ReadConfig(src)
+			if got, _ := cfg.UID.Get(k.Name); err != nil || got != want {
+				t.Errorf("%s, source %d: %q, want %q: %v", k.Name, n, got, want, err)
+			}
+		}
+	}
+}
+
+// A misspelt variable is a fault, which is reported with all others. A typo of the token's variable must not open the server.
+func TestMisspeltVariables(t *testing.T) {
+	src := Sources{LookupEnv: environment(nil), Flags: map[string]string{"max-batch": "0"}, Environ: []string{
+		"PATH=/bin", "RINGUID_TOKENFILE=/secret", "RINGUID_MAX_BATCHES=5", "RINGUID_COLOR=x", "RINGUID_TOKEN=x", "RINGUID_CONFIG=x", "RINGUID_LAYOUT=x", "RINGUID_PORT=tcp://10.0.0.1:80",
+	}}
+	_, err := ReadConfig(src)
+	want := `server: invalid configuration: RINGUID_TOKENFILE is not a setting; did you mean RINGUID_TOKEN_FILE?
+server: invalid configuration: RINGUID_MAX_BATCHES is not a setting; did you mean RINGUID_MAX_BATCH?
+server: invalid configuration: RINGUID_COLOR is not a setting; remove it, or correct its name: doc/server.md and doc/settings.md list the variables
+server: invalid configuration: --max-batch is 0; must be 1 to 100000`
+	if !errors.Is(err, ErrConfig) || err.Error() != want {
+		t.Errorf("%v\nwant\n%s", err, want)
+	}
+	src.Environ, src.Flags = Variables(), nil
+	if _, err := ReadConfig(src); err != nil {
+		t.Error(err)
+	}
+}
+
+// What contradicts the assigner, and what the caller finds wrong, are faults with their places.
+func TestAssignerFaults(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want string
+	}{
+		{"uid: {assigner: recycled}", ":1: uid.assigner is set, and store is not"},
+		{"uid: {worker_divide: 1}", ":1: uid.worker_divide is set, and store is not"},
+		{"store: /s\nuid: {assigner: static, worker_id: 1}", ":2: uid.assigner is static; must be disposable or recycled"},
+		{"store: /s\nuid:\n  assigner: disposable\n  worker_name: a", ":3: uid.assigner is disposable, and worker_id or worker_name is set"},
+		{"store: /s\nuid: {store: file:/x}", ":2: uid.store is set; must be the setting store"},
+		{"store: /s\nuid: {boost_power: 16, max_borrow: 1h}", "uid has settings that contradict each other: "},
+		{"store: /s\nuid: {worker_name: wrong}", ":2: uid.worker_name is refused by the caller"},
+	} {
+		check := func(c Config) map[string]error {
+			if c.UID.WorkerName == "wrong" {
+				return map[string]error{"uid.worker_name": errors.New("is refused by the caller")}
+			}
+			return nil
+		}
+		_, err := ReadConfig(Sources{File: writeFile(t, "config.yaml", tt.text), LookupEnv: environment(nil), Check: check})
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one fault %q", tt.text, err, tt.want)
+		}
 	}
 }
 

@@ -186,9 +186,12 @@ func (f configFile) tokens(p pair) {
 
 // section reads the settings of the generator.
 func (f configFile) section(p pair) {
-	f.where["uid"] = f.at(p.node) + ": uid"
-	if len(f.pairs(p.value, "uid")) == 0 {
+	pairs := f.pairs(p.value, "uid")
+	if len(pairs) == 0 {
 		return
+	}
+	for _, q := range pairs {
+		f.where[uidName(q.key)] = f.at(q.node) + ": " + uidName(q.key)
 	}
 	if err := p.value.Decode(&f.cfg.UID); err != nil {
 		f.failSettings(f.at(p.node)+": uid", err)

@@ -19,6 +19,11 @@ const (
 // "state", a snapshot with the newest sample. It ends with the server, and when the client does not read.
 func (c *call) events() {
 	s := c.s
+	if c.r.Method == http.MethodHead { // which has no body, so a stream would hold its connection for nothing
+		c.w.Header()["Content-Type"] = []string{"text/event-stream"}
+		c.status = http.StatusOK
+		return
+	}
 	if s.streams.Add(1) > maxStreams {
 		s.streams.Add(-1)
 		c.fail(http.StatusServiceUnavailable, fmt.Sprintf("%d streams of events are open, which is the limit", maxStreams), nil)

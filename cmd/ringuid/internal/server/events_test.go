@@ -109,3 +109,22 @@ func TestEventsOutliveTimeLimits(t *testing.T) {
 		}
 	}
 }
+
+// HEAD has the header of the stream, and ends at once: the connection is free for the next request.
+func TestEventsHead(t *testing.T) {
+	s := start(t, testConfig(), Options{})
+	c := client(t)
+	for range 3 {
+		resp, err := c.Head(s.url + "/v1/events")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%d, %v, %v", resp.StatusCode, resp.Header, err)
+		}
+	}
+	if n := s.streams.Load(); n != 0 {
+		t.Errorf("%d streams are open", n)
+	}
+	eventually(t, "no request in flight", func() bool { return s.inFlight.Load() == 0 })
+}

@@ -26,14 +26,15 @@ import (
 	"github.com/ringuid/ringuid/internal/freeport"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/uid"
 )
 
 // asServer, where it is set, makes the test binary run the command ringuid instead of the tests.
-const asServer = "RINGUID_TEST_AS_SERVER"
+const asServer = "TEST_AS_RINGUID_SERVER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
-		os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+		os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
 	}
 	os.Exit(m.Run())
 }
@@ -60,7 +61,12 @@ func startProcess(t testing.TB, args ...string) *process {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // it is killed if it does not end
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], append([]string{"serve"}, args...)...), t: t, exited: make(chan struct{})}
-	p.Env = append(os.Environ(), asServer+"=1")
+	p.Env = []string{asServer + "=1"}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, uid.SettingsPrefix) { // the tests have variables of their own
+			p.Env = append(p.Env, v)
+		}
+	}
 	stderr, err := p.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -289,14 +295,19 @@ func TestWrongConfiguration(t *testing.T) {
 		v, ok := map[string]string{"RINGUID_MAX_BATCH": "0"}[name]
 		return v, ok
 	}
-	status := cli.Run(t.Context(), []string{"serve", "--store", file, "--drain=x", "--listen=y"}, nil, io.Discard, &out, env)
-	for _, want := range []string{`RINGUID_MAX_BATCH is 0; must be 1 to 100000`, `--drain is "x"`, `--listen is "y"`} {
+	status := cli.Run(t.Context(), []string{"serve", "--store", file, "--drain=x", "--listen=y", "--tag-store=mysql://u:secret@h", "--layout=1-2", "--worker-name=a"}, nil, io.Discard, &out, env,
+		[]string{"RINGUID_TOKENFILE=secret", "RINGUID_MAX_BATCH=0"})
+	if strings.Contains(out.String(), "secret") || !strings.Contains(out.String(), "7 settings are wrong:\n  ") {
+		t.Errorf("%s", out.String())
+	}
+	for _, want := range []string{`RINGUID_MAX_BATCH is 0; must be 1 to 100000`, `--drain is "x"`, `--listen is "y"`, "RINGUID_TOKENFILE is not a setting; did you mean RINGUID_TOKEN_FILE?",
+		`--tag-store is wrong: "mysql://u:xxxxx@h": it names no database`, "--layout: bitsalloc: ", "--store is wrong: "} {
 		if !strings.Contains(out.String(), want) || status != 2 {
 			t.Errorf("status %d, %s; want %q", status, out.String(), want)
 		}
 	}
 	out.Reset()
-	if status := cli.Run(t.Context(), []string{"serve"}, nil, io.Discard, &out, func(string) (string, bool) { return "", false }); status != 2 || !strings.Contains(out.String(), "nothing to serve") {
+	if status := cli.Run(t.Context(), []string{"serve"}, nil, io.Discard, &out, env0, nil); status != 2 || !strings.Contains(out.String(), "nothing to serve") {
 		t.Errorf("status %d: %s", status, out.String())
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -305,7 +316,7 @@ func TestWrongConfiguration(t *testing.T) {
 	}
 	defer l.Close()
 	out.Reset()
-	if status := cli.Run(t.Context(), []string{"serve", "--store", file, "--listen", l.Addr().String()}, nil, io.Discard, &out, env0); status != 1 || !strings.Contains(out.String(), "cannot listen on") {
+	if status := cli.Run(t.Context(), []string{"serve", "--store", file, "--listen", l.Addr().String()}, nil, io.Discard, &out, env0, nil); status != 1 || !strings.Contains(out.String(), "cannot listen on") {
 		t.Errorf("a port in use: status %d: %s", status, out.String())
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {

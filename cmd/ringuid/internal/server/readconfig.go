@@ -3,7 +3,9 @@ package server
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/ringuid/ringuid/uid"
@@ -13,15 +15,38 @@ import (
 // the file.
 type Sources struct {
 	File      string                      // the path of a YAML file; "": none
-	Flags     map[string]string           // by the names of settings
+	Flags     map[string]string           // by the names of FlagNames
 	LookupEnv func(string) (string, bool) // nil: os.LookupEnv
+
+	// Environ is what os.Environ returns. A variable in it that begins with RINGUID_ and is not a setting is a fault: it is
+	// probably misspelt.
+	Environ []string
+
+	// Check, if not nil, checks what this package does not know, such as the texts of stores. It returns what is wrong, by
+	// the names of settings.
+	Check func(Config) map[string]error
 }
 
 // tokenEnv is the environment variable of a token that allows everything, and tokenFileFlag the setting of a file with it.
 const (
 	tokenEnv      = "RINGUID_TOKEN"
 	tokenFileFlag = "token-file"
+
+	// configEnv is the variable of Sources.File, which the caller reads.
+	configEnv = "RINGUID_CONFIG"
 )
+
+// Variables returns the names of all environment variables that ReadConfig and its caller read.
+func Variables() []string {
+	names := []string{configEnv, tokenEnv, tokenEnv + "_FILE"}
+	for _, st := range settings() {
+		names = append(names, st.env())
+	}
+	for _, k := range generatorKeys() {
+		names = append(names, k.Env(uid.SettingsPrefix))
+	}
+	return names
+}
 
 // ReadConfig returns the configuration of its sources. The error joins all faults, each with where it is, and each
 // wraps ErrConfig.
@@ -50,30 +75,31 @@ func ReadConfig(src Sources) (Config, error) {
 		return src.LookupEnv(name)
 	})
 	if err != nil {
-		r.failSettings("the environment", err)
+		r.failSettings("", err)
 	}
+	for _, k := range generatorKeys() {
+		if text, ok := src.LookupEnv(k.Env(uid.SettingsPrefix)); ok && text != "" {
+			r.where[uidName(k.Name)] = k.Env(uid.SettingsPrefix)
+		}
+	}
+	r.checkEnviron(src.Environ)
 	if secret, ok := src.LookupEnv(tokenEnv); ok {
 		r.addToken(tokenEnv, secret)
 	}
 	if path, ok := src.LookupEnv(tokenEnv + "_FILE"); ok {
 		r.addTokenFile(tokenEnv+"_FILE", path)
 	}
-	for name, text := range src.Flags {
-		if st, ok := known[name]; ok {
-			r.set(st, "--"+name, text)
-		} else if name == tokenFileFlag {
-			r.addTokenFile("--"+name, text)
-		} else {
-			r.fail("--"+name, "is not a setting")
-		}
+	for _, name := range slices.Sorted(maps.Keys(src.Flags)) {
+		r.setFlag(name, src.Flags[name], known)
 	}
 	// A value that could not be read keeps an earlier one, so that everything else is still checked.
-	cfg, err := r.cfg.validate(func(name string) string {
-		if where := r.where[name]; where != "" {
-			return where
+	cfg, err := r.cfg.validate(r.whereIs)
+	if src.Check != nil {
+		wrong := src.Check(r.cfg)
+		for _, name := range slices.Sorted(maps.Keys(wrong)) {
+			r.fail(r.whereIs(name), "%v", wrong[name])
 		}
-		return name
-	})
+	}
 	if err := errors.Join(append(r.faults, err)...); err != nil {
 		return Config{}, err
 	}
@@ -87,12 +113,76 @@ type configReader struct {
 	faults []error
 }
 
+// whereIs returns where a setting was set, or its name.
+func (r *configReader) whereIs(name string) string {
+	if where := r.where[name]; where != "" {
+		return where
+	}
+	return name
+}
+
+// checkEnviron finds variables that are not settings. A misspelt RINGUID_TOKEN would leave the server without tokens.
+func (r *configReader) checkEnviron(environ []string) {
+	var all *uid.SettingsError
+	if !errors.As(uid.CheckEnviron(uid.SettingsPrefix, environ, Variables()...), &all) {
+		return
+	}
+	for _, fault := range all.Faults {
+		r.fail(fault.Name, "is not a setting; %s", Advice(fault))
+	}
+}
+
+// Advice says what to do about a fault of uid.CheckEnviron.
+func Advice(fault uid.SettingFault) string {
+	if _, meant, ok := strings.Cut(fault.Err.Error(), "; did you mean "); ok {
+		return "did you mean " + meant
+	}
+	return "remove it, or correct its name: doc/server.md and doc/settings.md list the variables"
+}
+
+// setFlag sets the setting of a flag.
+func (r *configReader) setFlag(name, text string, known map[string]setting) {
+	where := "--" + name
+	if st, ok := known[name]; ok {
+		r.set(st, where, text)
+		return
+	}
+	if name == tokenFileFlag {
+		r.addTokenFile(where, text)
+		return
+	}
+	for _, k := range generatorKeys() {
+		if flagOfKey(k) != name {
+			continue
+		}
+		var all *uid.SettingsError
+		if err := r.cfg.UID.Set(k.Name, text); errors.As(err, &all) {
+			r.fail(where+":", "%s", strings.TrimPrefix(all.Faults[0].String(), k.Name+": "))
+			return
+		}
+		r.where[uidName(k.Name)] = where
+		return
+	}
+	r.fail(where, "is not a setting")
+}
+
+// generatorKeys returns the keys of the settings of the generator and of its worker ID. The store has a setting of its own.
+func generatorKeys() []uid.SettingKey {
+	return slices.DeleteFunc(uid.SettingKeys(), func(k uid.SettingKey) bool { return k.Name == "store" })
+}
+
+// flagOfKey returns the name of the flag of a setting of the generator.
+func flagOfKey(k uid.SettingKey) string { return strings.ReplaceAll(k.Name, "_", "-") }
+
+// uidName returns the name of a setting of the generator, in faults.
+func uidName(key string) string { return "uid." + key }
+
 // fail adds a fault.
 func (r *configReader) fail(where, format string, args ...any) {
 	r.faults = append(r.faults, fmt.Errorf("%w: %s %s", ErrConfig, where, fmt.Sprintf(format, args...)))
 }
 
-// failSettings adds the faults of the settings of the generator.
+// failSettings adds the faults of the settings of the generator. where is "" if their names say where they were set.
 func (r *configReader) failSettings(where string, err error) {
 	var all *uid.SettingsError
 	if !errors.As(err, &all) {
@@ -100,6 +190,10 @@ func (r *configReader) failSettings(where string, err error) {
 		return
 	}
 	for _, fault := range all.Faults {
+		if where == "" {
+			r.fail(fault.Name+":", "%s", strings.TrimPrefix(fault.String(), fault.Name+": "))
+			continue
+		}
 		r.fail(where, "has a wrong value: %s", fault)
 	}
 }

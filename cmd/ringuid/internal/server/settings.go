@@ -154,5 +154,8 @@ func FlagNames() []string {
 	for _, st := range settings() {
 		names = append(names, st.name)
 	}
+	for _, k := range generatorKeys() {
+		names = append(names, flagOfKey(k))
+	}
 	return names
 }
