@@ -66,7 +66,7 @@ func newCore(ctx context.Context, a workerassign.Assigner, opts []Option) (*core
 // check returns an error that wraps ErrBeforeEpoch or ErrTimeExhausted if no UID can have the time now.
 func (f Format) check(now time.Time) error {
 	if now.Before(f.Epoch()) {
-		return fmt.Errorf("%w: it is %s, and the epoch is %s; check the clock", ErrBeforeEpoch,
+		return fmt.Errorf("%w: it is %s, and the epoch is %s; check the clock and the epoch", ErrBeforeEpoch,
 			now.UTC().Format(time.RFC3339), f.Epoch().Format(time.RFC3339))
 	}
 	if d := f.base.Delta(now); d > f.layout.MaxDelta() {

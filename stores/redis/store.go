@@ -118,7 +118,9 @@ func (s *Store) String() string {
 	address := "an unknown address"
 	switch c := s.client.(type) {
 	case *redis.Client:
-		address = c.Options().Addr
+		if address = c.Options().Addr; address == "FailoverClient" { // what go-redis calls it
+			address = "the primary that Sentinel names"
+		}
 	case *redis.ClusterClient:
 		address = strings.Join(c.Options().Addrs, ",")
 	}

@@ -270,3 +270,12 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// A store with Sentinel has a name in errors and logs that says so.
+func TestSentinelString(t *testing.T) {
+	c := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "ids", SentinelAddrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { c.Close() })
+	if got, want := redis.New(c).String(), `Redis at the primary that Sentinel names, pool "default"`; got != want {
+		t.Errorf("the store is %q, want %q", got, want)
+	}
+}

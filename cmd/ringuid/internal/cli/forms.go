@@ -38,7 +38,7 @@ func formNames() string {
 	return names
 }
 
-// parseForm parses a UID in a form. The error wraps uid.ErrRange.
+// parseForm parses a UID in a form. The error wraps uid.ErrRange, unless the text is a UID in several forms.
 func parseForm(name, text string) (uid.ID, error) {
 	for _, f := range forms() {
 		if f.name == name {
@@ -72,7 +72,7 @@ func parseAnyForm(text string) (uid.ID, error) {
 	case 1:
 		return found, nil
 	}
-	return 0, fmt.Errorf("%w: %q is a UID in %s: choose one by --form", uid.ErrRange, text, strings.Join(names, " and in "))
+	return 0, fmt.Errorf("%q is a UID in %s: choose one by --form, as in --form %s", text, strings.Join(names, " and in "), names[0])
 }
 
 // parseHexadecimal parses 1 to 16 hexadecimal digits, with or without 0x.

@@ -158,7 +158,14 @@ func TestFails(t *testing.T) {
 		text   string
 		line   string
 	}{
-		{exitUsage, "expected one of", ""},
+		{exitUsage, "a subcommand is missing, such as: ringuid next\nSee ringuid --help.", ""},
+		{exitUsage, "worker-file set", ""}, // the help
+		{exitUsage, "a subcommand is missing: show or set\nSee ringuid worker-file --help.", "worker-file"},
+		{exitUsage, "missing: <path>\nSee ringuid worker-file show --help.", "worker-file show"},
+		{exitUsage, "missing: <old> <new>\nSee ringuid move --help.", "move"},
+		{exitUsage, "unknown flag --many\nSee ringuid next --help.", "next --many"},
+		{exitUsage, "See ringuid schema --help.", "schema mysql --tables x"},
+		{exitFailed, `not a UID: "hello" must be a decimal number`, "parse hello"},
 		{exitUsage, "unexpected argument nxt", "nxt"},
 		{exitUsage, "--color", "--color sometimes parse 1"},
 		{exitFailed, "must be a decimal number", "parse 1 x"},
@@ -173,12 +180,13 @@ func TestFails(t *testing.T) {
 		{exitUsage, "--form", "parse --form roman 1"},
 		{exitUsage, "--layout", "parse --layout 1-2-3 1"},
 		{exitUsage, "neither --layout nor the needs", "plan"},
-		{exitUsage, "[--rate --years] must be set too", "plan --nodes 3"},
+		{exitUsage, "--rate and --years must be set too", "plan --nodes 3"},
+		{exitUsage, "ringuid plan --nodes 100 --rate 50000 --years 10", "plan"},
 		{exitUsage, "--top is 0", "plan --top 0"},
 		{exitUsage, "restarts per day is -1", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --years 1 --restarts=-1"},
 		{exitFailed, "needs cannot be met", "plan --nodes 1000000 --rate 1e15 --years 1000"},
 		{exitUsage, "--epoch", "plan --layout 1-28-22-13 --epoch x"},
-		{exitUsage, "the old format", "move 1-28 1-28-22-13"},
+		{exitUsage, "the old format: bitsalloc: bad layout", "move 1-28 1-28-22-13"},
 		{exitUsage, "the new format", "move 1-28-22-13 1-28-22-13,x"},
 		{exitUsage, "at most three parts", "move 1-28-22-13 1-28-22-13,2026-01-01,1s,1"},
 		{exitUsage, "--at", "move 1-28-22-13 1-29-21-13 --at soon"},
@@ -187,7 +195,7 @@ func TestFails(t *testing.T) {
 		{exitUsage, "the cut-over is", "move 1-28-22-13 1-29-21-13 --at 2020-01-01"},
 		{exitUsage, "must be one of", "schema oracle"},
 		{exitUsage, `there is no table "x"`, "schema mysql --tables x"},
-		{exitUsage, "is no file", "worker-file show mysql://h/db"},
+		{exitUsage, "is not the path of a file", "worker-file show mysql://h/db"},
 		{exitUsage, "the number is 0", "worker-file set " + path + " 0"},
 		{exitFailed, "create the directory", "worker-file show " + path + "/none/worker"},
 		{exitFailed, "create the directory", "worker-file set " + path + "/none/worker 3"},
@@ -236,6 +244,10 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	golden(t, "doctor", b.String())
+	if r := run(t, "", nil, "doctor", "--store", path+"/none/worker"); r.status != exitFound ||
+		!strings.Contains(r.stdout, "cannot be used: stat ") || !strings.Contains(r.stdout, "→ create the directory") {
+		t.Errorf("no directory: %+v", r)
+	}
 	fails(t, exitUsage, "--timeout is -1s", nil, "doctor", "--timeout=-1s")
 	fails(t, exitUsage, "a path must not contain ?", nil, "doctor", "--store", path+"?x")
 	fails(t, exitUsage, "wrong store", nil, "doctor", "--store", "redis:/x")

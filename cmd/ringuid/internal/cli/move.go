@@ -104,6 +104,9 @@ func parseShortFormat(text string) (uid.Format, error) {
 	var usage usageError
 	if errors.As(err, &usage) {
 		err = usage.err
+		if cause := errors.Unwrap(err); cause != nil && strings.HasPrefix(err.Error(), "--") { // here it is not a flag
+			err = cause
+		}
 	}
 	return f, err
 }

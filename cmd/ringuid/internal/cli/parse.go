@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -58,7 +59,9 @@ func (c *parseCommand) Run(a *App) error {
 	}
 	ids := make([]uid.ID, len(texts))
 	for i, text := range texts {
-		if ids[i], err = parseForm(c.Form, text); err != nil {
+		if ids[i], err = parseForm(c.Form, text); errors.Is(err, uid.ErrRange) {
+			return fmt.Errorf("not a UID: %s", strings.TrimPrefix(err.Error(), uid.ErrRange.Error()+": "))
+		} else if err != nil {
 			return err
 		}
 	}

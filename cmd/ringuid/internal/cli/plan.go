@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -74,9 +75,9 @@ func (c *planCommand) Run(a *App) error {
 	}
 	switch {
 	case c.Layout == "" && !hasNeeds:
-		return usageErrorf("neither --layout nor the needs of a fleet are set: --nodes, --rate and --years")
+		return usageErrorf("neither --layout nor the needs of a fleet are set: --nodes, --rate and --years, as in: ringuid plan --nodes 100 --rate 50000 --years 10")
 	case hasNeeds && len(missing) > 0:
-		return usageErrorf("the needs of a fleet are incomplete: %v must be set too", missing)
+		return usageErrorf("the needs of a fleet are incomplete: %s must be set too", strings.Join(missing, " and "))
 	}
 	needs := bitsalloc.Needs{Nodes: c.Nodes, RestartsPerDay: c.Restarts, Sustained: c.Rate, Peak: c.Peak, Years: c.Years, Unit: base.Unit()}
 	if c.Layout == "" {
@@ -169,7 +170,7 @@ func (c *planCommand) printCapacity(a *App, p planned, needs bitsalloc.Needs, ha
 		fmt.Fprintln(a.Stdout, "All UIDs are below 2^53, so that JavaScript and JSON numbers are exact.")
 	}
 	if p.End.Before(a.Now()) {
-		fmt.Fprintln(a.Stdout, paint.paint("The time bits have ended.", bad))
+		fmt.Fprintln(a.Stdout, paint.paint("The time bits have ended: no generator works. Choose a later epoch for a new fleet, or more time bits.", bad))
 	}
 	if !hasNeeds {
 		return nil

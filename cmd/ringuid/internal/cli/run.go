@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,6 +39,8 @@ type App struct {
 	now   func() time.Time // for tests; nil: time.Now
 	asks  *bool            // for tests; nil: whether there is a terminal
 	color string           // of --color
+
+	command string // the name of the program and of the subcommand, for errors
 }
 
 // Now returns the time of this host's clock.
@@ -73,6 +77,7 @@ func (a *App) run(args []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("bug: the command line is wrong: %w", err)
 	}
+	a.command = "ringuid"
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -83,10 +88,18 @@ func (a *App) run(args []string) (err error) {
 		}
 	}()
 	kongcompletion.Register(parser) // answers a shell that asks for completions, and exits
+	if len(args) == 0 {
+		return a.noCommand(parser)
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return usageError{err}
+		var wrong *kong.ParseError
+		if errors.As(err, &wrong) {
+			a.setCommand(wrong.Context)
+		}
+		return usageError{explain(err)}
 	}
+	a.setCommand(parsed)
 	level := slog.LevelWarn
 	if c.Verbose {
 		level = slog.LevelDebug
@@ -97,6 +110,46 @@ func (a *App) run(args []string) (err error) {
 		return err
 	}
 	return parsed.Run(a)
+}
+
+// setCommand sets the name of the command for errors.
+func (a *App) setCommand(parsed *kong.Context) {
+	if parsed == nil || parsed.Selected() == nil {
+		return
+	}
+	a.command = parsed.Selected().Name
+	for n := parsed.Selected().Parent; n != nil; n = n.Parent {
+		a.command = n.Name + " " + a.command
+	}
+}
+
+// noCommand prints the help, as an error.
+func (a *App) noCommand(parser *kong.Kong) error {
+	parser.Stdout = a.Stderr
+	context, err := kong.Trace(parser, nil)
+	if err == nil {
+		err = context.PrintUsage(false)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Stderr)
+	return usageErrorf("a subcommand is missing, such as: ringuid next")
+}
+
+// missingArgument finds the texts of kong for arguments that are missing.
+var missingArgument = regexp.MustCompile(`^expected (one of )?"(.*)"$`)
+
+// explain says in other words what is missing in a command line.
+func explain(err error) error {
+	m := missingArgument.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return err
+	case m[1] != "":
+		return fmt.Errorf("a subcommand is missing: %s", strings.ReplaceAll(m[2], `", "`, " or "))
+	}
+	return fmt.Errorf("missing: %s", m[2])
 }
 
 // A usageError is an error of the command line.
@@ -130,7 +183,7 @@ func (a *App) exitStatus(err error) int {
 	case errors.Is(err, errFound):
 		return exitFound
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.Stderr, "ringuid: %v\nSee ringuid --help.\n", err)
+		fmt.Fprintf(a.Stderr, "ringuid: %v\nSee %s --help.\n", err, a.command)
 		return exitUsage
 	case a.Context.Err() != nil && !errors.As(err, &shutdown):
 		fmt.Fprintln(a.Stderr, "ringuid: interrupted")

@@ -273,5 +273,5 @@ func ParseFile(text string) (string, error) {
 		a, err := parseAddress(text, &Options{Assign: Disposable})
 		return a.path, err
 	}
-	return "", fmt.Errorf("%w: %q is no file", ErrURL, Redact(text))
+	return "", fmt.Errorf("%w: %q is not the path of a file", ErrURL, Redact(text))
 }

@@ -134,7 +134,7 @@ func TestRedisClients(t *testing.T) {
 	}
 	f, err := sentinel.sentinelConfig()
 	if err != nil || !slices.Equal(f.SentinelAddrs, []string{"h1:26379", "h2:7000"}) || f.MasterName != "mymaster" || f.DB != 3 || f.Username != "u" || f.Password != "p" ||
-		f.SentinelUsername != "s" || f.SentinelPassword != "a@b" || f.ReadTimeout != 2*time.Second || f.TLSConfig != nil {
+		f.SentinelUsername != "s" || f.SentinelPassword != "a@b" || f.ReadTimeout != 2*time.Second || f.DialerRetries != 1 || f.TLSConfig != nil {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if strings.Contains(sentinel.redacted, "a%40b") {

@@ -82,6 +82,9 @@ func (a *address) sentinelConfig() (*goredis.FailoverOptions, error) {
 	if config.RouteByLatency || config.RouteRandomly || config.ReplicaOnly || config.UseDisconnectedReplicas {
 		return nil, errReplicas
 	}
+	if !query.Has("dialer_retries") {
+		config.DialerRetries = 1 // by default, 25 times for each call: a Sentinel that is down would not be an error in time
+	}
 	config.MasterName = name
 	config.Username, config.Password = a.user, a.password
 	config.SentinelUsername, config.SentinelPassword = user, password

@@ -127,7 +127,11 @@ func (s *Store) Source() segment.Creator { return s.source }
 // Ping contacts the server, and returns nil if it answers and accepts the account. It blocks until the server answers or
 // ctx ends, whose deadline should be a few seconds. For a file it checks that the directory exists.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.ping(ctx); err != nil {
+	err := s.ping(ctx)
+	if err != nil && s.address.kind == File {
+		return fmt.Errorf("connect: the directory of %s cannot be used: %w", s, err)
+	}
+	if err != nil {
 		if ctx.Err() != nil && context.Cause(ctx) != err {
 			err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 		}

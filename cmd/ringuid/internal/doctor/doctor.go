@@ -49,14 +49,20 @@ type Options struct {
 func Examine(ctx context.Context, s *connect.Store, o Options, report func(Finding)) {
 	e := &examination{ctx: ctx, store: s, options: o, report: report, wrapBits: wrapBits(o.Wrappers)}
 	begin := o.Now()
-	if err := s.Ping(ctx); err != nil {
+	switch err := s.Ping(ctx); {
+	case err != nil && s.Kind() == connect.File:
+		e.fault("reachable", "create the directory, which must be on persistent storage, or correct the path", "%v", err)
+		return
+	case err != nil:
 		e.fault("reachable", ReachableAdvice, "%v", err)
+		return
+	case s.Kind() == connect.File:
+		e.ok("reachable", "the directory of %s exists", s)
+		e.file()
 		return
 	}
 	e.ok("reachable", "%s answered in %v", s, o.Now().Sub(begin).Round(100*time.Microsecond))
 	switch s.Kind() {
-	case connect.File:
-		e.file()
 	case connect.MySQL, connect.PostgreSQL:
 		e.database()
 	case connect.Redis:

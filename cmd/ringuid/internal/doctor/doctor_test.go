@@ -113,7 +113,7 @@ func hold(t *testing.T, text string) {
 
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "worker")
-	examine(t, path).expect(t, "ok reachable", "ok end: the time bits of 1-28-22-13*2034", "ok worker IDs: 0 of 4194303")
+	examine(t, path).expect(t, "ok reachable: the directory of "+path+" exists", "info worker IDs: there is no file "+path, "ok end: the time bits of 1-28-22-13*2034", "ok worker IDs: 0 of 4194303")
 	examine(t, "file:"+path+"?assign=recycled").expect(t, "info pool: there is no file")
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 0 {
 		t.Fatalf("doctor has created %v (%v)", entries, err)

@@ -239,7 +239,7 @@ func (e *examination) file() {
 	if e.store.Options().Assign == connect.Recycled {
 		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
 			if _, err := os.Stat(name + ".lock"); errors.Is(err, os.ErrNotExist) { // reading the pool creates the lock file
-				e.info("pool", "there is no file %s yet", name)
+				e.info("pool", "there is no file %s yet: the first generator creates it", name)
 				e.writable(name)
 				e.end(e.options.Format)
 				return
@@ -252,6 +252,9 @@ func (e *examination) file() {
 		if err != nil {
 			e.failed("worker IDs", err)
 			return
+		}
+		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
+			e.info("worker IDs", "there is no file %s yet: the first generator creates it", name)
 		}
 		e.writable(name)
 		e.end(e.options.Format)
