@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,11 @@ func testSubcommands(t *testing.T, program string) {
 	}
 }
 
+// environ returns the environment without the variables of the tests, which the command does not know.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RINGUID_") })
+}
+
 // A command that waits for a server ends with an interrupt, prints no UID, and has the status for that.
 func testInterrupt(t *testing.T, program string) {
 	if runtime.GOOS == "windows" {
@@ -95,6 +101,7 @@ func testInterrupt(t *testing.T, program string) {
 	}
 	defer listener.Close()
 	cmd := exec.Command(program, "next", "--store", "redis://"+listener.Addr().String(), "--timeout", "10m")
+	cmd.Env = environ()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {

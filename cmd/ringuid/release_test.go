@@ -189,8 +189,9 @@ func TestInstallOfRelease(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err = output(bin, nil, filepath.Join(bin, "ringuid"), "parse", "--json", "962392666547429376")
-	if err != nil || !strings.Contains(out, `"worker_id":1`) {
+	cmd := exec.Command(filepath.Join(bin, "ringuid"), "parse", "--json", "962392666547429376")
+	cmd.Env = environ()
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"worker_id":1`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
