@@ -5,6 +5,9 @@ import "fmt"
 // maxBits is the greatest sum of the widths: a UID is an int64 that is not negative.
 const maxBits = 63
 
+// maxWidth is the greatest width of a field, if the other two have one bit each.
+const maxWidth = maxBits - 2
+
 // Layout is the number of bits of each field of a UID. It is a value: two layouts are equal (==) when
 // their widths are, and it is safe for concurrent use. New, Default and ParseLayout return valid
 // layouts. The zero Layout is not valid: its widths are 0, and no part fits.
@@ -20,9 +23,9 @@ func New(timeBits, workerBits, sequenceBits int) (Layout, error) {
 		width int
 	}{{"time", timeBits}, {"worker", workerBits}, {"sequence", sequenceBits}} {
 		// The maximum of one width prevents an overflow of the sum of three.
-		if f.width < 1 || f.width > maxBits {
+		if f.width < 1 || f.width > maxWidth {
 			return Layout{}, fmt.Errorf("%w: %d time, %d worker and %d sequence bits: %s bits must be from 1 to %d",
-				ErrLayout, timeBits, workerBits, sequenceBits, f.name, maxBits-2)
+				ErrLayout, timeBits, workerBits, sequenceBits, f.name, maxWidth)
 		}
 	}
 	if sum := timeBits + workerBits + sequenceBits; sum > maxBits {

@@ -51,14 +51,20 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestD11WidthsBelowOne(t *testing.T) {
+// A width that fits no layout is named, and 61, which fits one, is not.
+func TestD11WidthsOutOfRange(t *testing.T) {
 	for field, name := range []string{"time", "worker", "sequence"} {
-		for _, bad := range []int{0, -1, -22, math.MinInt} {
+		for _, bad := range []int{0, -1, -22, math.MinInt, 62, 63, math.MaxInt} {
 			w := [3]int{28, 22, 13}
 			w[field] = bad
 			if err := wantNoLayout(t, w); !strings.HasSuffix(err.Error(), name+" bits must be from 1 to 61") {
 				t.Errorf("the error does not say that it is the %s bits: %v", name, err)
 			}
+		}
+		w := [3]int{28, 22, 13}
+		w[field] = 61
+		if err := wantNoLayout(t, w); !strings.Contains(err.Error(), "in all, must be at most 63") {
+			t.Errorf("the error does not say that the sum is too great: %v", err)
 		}
 	}
 	wantNoLayout(t, [3]int{28, -22, 57}) // the sum is 63

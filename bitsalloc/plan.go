@@ -112,11 +112,11 @@ func Plan(n Needs) ([]Fit, error) {
 		return nil, err
 	}
 	var fits []Fit
-	for timeBits := 1; timeBits <= maxBits-2; timeBits++ {
-		for workerBits := 1; timeBits+workerBits < maxBits; workerBits++ {
+	for timeBits := range maxWidth + 1 {
+		for workerBits := range maxWidth + 1 {
 			l, err := New(timeBits, workerBits, maxBits-timeBits-workerBits)
 			if err != nil {
-				return nil, err
+				continue // a width is less than 1
 			}
 			if f := n.margins(l); f.least() >= 1 {
 				fits = append(fits, f)

@@ -100,9 +100,63 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// The layouts with the widest fields are found too.
+func TestPlanWithTheWidestFields(t *testing.T) {
+	for want, needs := range map[string]Needs{
+		"1-61-1-1": {Nodes: 1, Sustained: 2000, Years: 6e7, Unit: time.Millisecond},
+		"1-1-61-1": {Nodes: 1 << 60, Sustained: 1 << 59, Years: 5e-8},
+		"1-1-1-61": {Nodes: 1, Sustained: 1 << 60, Years: 5e-8},
+	} {
+		fits, err := Plan(needs)
+		found := false
+		for _, f := range fits {
+			found = found || f.Layout.String() == want
+		}
+		if !found {
+			t.Errorf("%v: %v, %v", want, fits, err)
+		}
+	}
+}
+
+// The margins are the capacity divided by the need, in units of any length.
+func TestMargins(t *testing.T) {
+	n := Needs{Nodes: 10, RestartsPerDay: 2, Sustained: 1000, Peak: 5000, Years: 4}
+	const days = 4 * 365.25
+	for _, tt := range []struct {
+		unit    time.Duration
+		seconds float64
+	}{{0, 1}, {time.Second, 1}, {time.Millisecond, 0.001}, {250 * time.Millisecond, 0.25}} {
+		n.Unit = tt.unit
+		f, err := n.Margins(Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, v := range map[string][2]float64{
+			"years":   {f.Years, 1 << 28 * tt.seconds / (days * 86400)},
+			"workers": {f.Workers, (1<<22 - 1) / (10 * (1 + 2*days))},
+			"rate":    {f.Rate, 10 * 8192 / tt.seconds / 1000},
+			"peak":    {f.Peak, 10 * 8192 / tt.seconds / 5000},
+		} {
+			if math.Abs(v[0]/v[1]-1) > 1e-12 {
+				t.Errorf("units of %v: the margin of the %s is %v, want %v", tt.unit, what, v[0], v[1])
+			}
+		}
+	}
+}
+
 func TestPlanThatCannotBeMet(t *testing.T) {
 	_, err := Plan(Needs{Nodes: 1_000_000, RestartsPerDay: 100, Sustained: 1e10, Years: 100})
 	if !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), "32 bits for the time, 42 for") || !strings.Contains(err.Error(), "14 for the sequence are 88") {
+		t.Errorf("%v", err)
+	}
+	// In milliseconds the time requires ten more bits, and the sequence ten fewer. WorkerStarts is one less than a power of two, so four
+	// worker IDs require three bits.
+	_, err = Plan(Needs{Nodes: 4, Sustained: 1 << 42, Years: 3000, Unit: time.Second})
+	if !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), "37 bits for the time, 3 for 4 worker IDs and 40 for the sequence are 80") {
+		t.Errorf("%v", err)
+	}
+	_, err = Plan(Needs{Nodes: 4, Sustained: 1 << 42, Years: 3000, Unit: time.Millisecond})
+	if !errors.Is(err, ErrNeeds) || !strings.Contains(err.Error(), "47 bits for the time, 3 for 4 worker IDs and 31 for the sequence are 81") {
 		t.Errorf("%v", err)
 	}
 	// In milliseconds the same years require ten more bits.

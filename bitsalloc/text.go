@@ -23,7 +23,7 @@ func ParseLayout(s string) (Layout, error) {
 	for i, field := range fields[1:] {
 		n, err := strconv.ParseUint(field, 10, 8)
 		if err != nil || strconv.FormatUint(n, 10) != field {
-			return Layout{}, fmt.Errorf("%w: %q: width %q must be a number from 1 to %d", ErrLayout, s, field, maxBits-2)
+			return Layout{}, fmt.Errorf("%w: %q: width %q must be a number from 1 to %d", ErrLayout, s, field, maxWidth)
 		}
 		widths[i] = int(n)
 	}

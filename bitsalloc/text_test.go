@@ -27,6 +27,9 @@ func TestParseLayout(t *testing.T) {
 			t.Errorf("ParseLayout(%q) = %v, %v; want ErrLayout with the text", s, l, err)
 		}
 	}
+	if _, err := bitsalloc.ParseLayout("1-28-22-x"); err == nil || !strings.HasSuffix(err.Error(), `width "x" must be a number from 1 to 61`) {
+		t.Errorf("the error does not say which widths are good: %v", err)
+	}
 }
 
 func TestLayoutInAConfigurationFile(t *testing.T) {

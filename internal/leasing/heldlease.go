@@ -222,17 +222,12 @@ func (h *HeldLease) awaitHorizon(ctx context.Context, unit, now int64) bool {
 // maxHorizonWait is the longest pause of awaitHorizon.
 const maxHorizonWait = time.Second
 
-// extendGrant records the first unit that is not granted, which never decreases, and returns it.
+// extendGrant records the first unit that is not granted, which never decreases, and returns it. Only reserve calls it, of which one
+// call runs at a time.
 func (h *HeldLease) extendGrant(first int64) int64 {
-	for {
-		old := h.granted.Load()
-		if first <= old {
-			return old
-		}
-		if h.granted.CompareAndSwap(old, first) {
-			return first
-		}
-	}
+	first = max(first, h.granted.Load())
+	h.granted.Store(first)
+	return first
 }
 
 // release releases the lease. used is the unit after the last one that was stamped, or First if none

@@ -194,9 +194,13 @@ func TestLeaseThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// The greatest worker ID and the last time unit of the layout can be used.
+// The least and the greatest worker ID and the last time unit of the layout can be used.
 func TestLeaseAtTheBounds(t *testing.T) {
 	m := newTestManager(t, 31)
+	m.assigner.assign = func(l *fakeLease) error { l.id = 0; return nil }
+	if h, _ := m.acquire(t); h.WorkerID() != 0 {
+		t.Errorf("worker ID %d, want 0", h.WorkerID())
+	}
 	m.assigner.assign = func(l *fakeLease) error { l.id, l.notBefore = 1023, at(1<<31-1); return nil }
 	h, l := m.acquire(t)
 	if h.WorkerID() != 1023 || h.First() != 1<<31-1 || h.Granted() != 1<<31 || !l.requested[0].Equal(at(1<<31)) {

@@ -32,6 +32,15 @@ func TestAcquireReservesOrReleases(t *testing.T) {
 	}
 	wantReleased(t, m.assigner.leases[1], time.Time{})
 	m.assigner.assign = func(l *fakeLease) error {
+		l.notBefore = at(startUnit)
+		l.grant = func(time.Time) (time.Time, error) { return at(startUnit), nil }
+		return nil
+	}
+	if h, err := m.Acquire(t.Context()); h != nil || !errors.Is(err, ErrLease) {
+		t.Errorf("of a lease that begins now: Acquire() = %v, %v", h, err)
+	}
+	wantReleased(t, m.assigner.leases[2], time.Time{})
+	m.assigner.assign = func(l *fakeLease) error {
 		l.notBefore = at(startUnit + 1)
 		l.grant = func(time.Time) (time.Time, error) { return at(startUnit), nil }
 		return nil
@@ -123,8 +132,9 @@ func TestPausesAreShortUntilTheGrantEnds(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		m := newTestManager(t, 31)
 		h, l := m.acquire(t)
+		m.clock.Advance(45 * time.Second) // the last unit that is granted
 		if ended {
-			m.clock.Advance(time.Minute)
+			m.clock.Advance(time.Second)
 		}
 		tries := 0
 		l.grant = func(until time.Time) (time.Time, error) {

@@ -69,10 +69,11 @@ func TestTaskNotifiesOfChangesOnly(t *testing.T) {
 	}
 }
 
-// A task may have a longest pause. If the function that returns it panics, the pause is as without it.
+// A task may have a longest pause, which may be 0. If the function that returns it panics, the pause is as without it.
 func TestTaskHasALongestPause(t *testing.T) {
 	for name, maxPause := range map[string]func() time.Duration{
 		"limited": func() time.Duration { return time.Millisecond },
+		"none":    func() time.Duration { return 0 },
 		"panics":  func() time.Duration { panic("boom") },
 	} {
 		m := newTestManager(t, 31)
@@ -84,7 +85,7 @@ func TestTaskHasALongestPause(t *testing.T) {
 			t.Fatalf("%s: %d pauses, want 5", name, len(m.pauses))
 		}
 		for n, pause := range m.pauses {
-			if limited := pause <= time.Millisecond; limited != (name == "limited") {
+			if limited := pause <= time.Millisecond; limited != (name != "panics") {
 				t.Errorf("%s: pause %d is %v", name, n+1, pause)
 			}
 		}

@@ -38,7 +38,7 @@ func (c *Clock) UnitAt(elapsed time.Duration) int64 {
 	unit := c.base.Unit()
 	into := c.intoUnit + elapsed
 	n := int64(into / unit)
-	if into < 0 && into%unit != 0 {
+	if into%unit < 0 {
 		n-- // round down, not towards 0
 	}
 	return c.startDelta + n

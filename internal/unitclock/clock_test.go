@@ -44,6 +44,10 @@ func TestClockWithoutMonotonicClock(t *testing.T) {
 	if got := c.Now().Sub(noon); got != time.Minute {
 		t.Errorf("after a step back the time is %v after the start, want it to stand still", got)
 	}
+	r, err := c.Read()
+	if want := (Reading{Elapsed: time.Minute, Wall: time.Minute - time.Hour, Behind: time.Hour}); err != nil || r != want {
+		t.Errorf("after a step back: Read() = %+v, %v; want %+v", r, err, want)
+	}
 	fake.Step(2 * time.Hour)
 	if got := c.Now().Sub(noon); got != time.Hour+time.Minute {
 		t.Errorf("after a step forward the time is %v after the start", got)

@@ -34,29 +34,34 @@ func TestStepsBackAreTolerated(t *testing.T) {
 
 // The drift of a monotonic clock, in both directions, is reduced when the clock is read every 10 s.
 func TestDriftInSmallSteps(t *testing.T) {
+	days := 30
+	if testing.Short() {
+		days = 3
+	}
 	for _, ppm := range []time.Duration{50, -50} {
 		fake := fakeclock.New(noon)
 		c := newClock(t, fake)
-		for range 30 * 24 * 360 {
+		for range days * 24 * 360 {
 			fake.Advance(10 * time.Second)
 			fake.Step(-10 * time.Second * ppm / 1_000_000)
 			c.Now()
 		}
 		if lead := c.Now().Sub(fake.Now()); lead < 0 || lead > time.Millisecond {
-			t.Errorf("a monotonic clock that is %d ppm fast: after 30 days the time is %v ahead", ppm, lead)
+			t.Errorf("a monotonic clock that is %d ppm fast: after %d days the time is %v ahead", ppm, days, lead)
 		}
 	}
 }
 
 // A small lead is reduced by 500 ppm, neither faster nor slower, however often the clock is read.
 func TestLeadIsReducedSlowly(t *testing.T) {
+	readings := time.Duration(1_000_000)
+	if testing.Short() {
+		readings = 20_000
+	}
 	for _, every := range []time.Duration{time.Second, 700 * time.Nanosecond, 1234567 * time.Nanosecond} {
 		fake := fakeclock.New(noon)
 		c := newClock(t, fake)
-		back := 500 * every // a million readings reduce it, at 500 ppm
-		if back > maxSlewed {
-			back = maxSlewed
-		}
+		back := min(readings*every/slewDivisor, maxSlewed) // the readings reduce it, at 500 ppm
 		fake.Step(-back)
 		before := c.Elapsed()
 		if before != 0 {
@@ -89,6 +94,51 @@ func TestInvariant4IdleTimeReducesNoLaterLead(t *testing.T) {
 	fake.Advance(time.Second)
 	if now, want := c.Elapsed(), before+time.Second-time.Second/slewDivisor; now != want {
 		t.Errorf("the time went from %v to %v, want %v", before, now, want)
+	}
+}
+
+// The same while a great step back is tolerated.
+func TestInvariant4IdleTimeReducesNoLaterLeadAfterAGreatStepBack(t *testing.T) {
+	fake := fakeclock.New(noon)
+	c := newClock(t, fake)
+	fake.Step(-time.Hour)
+	c.Elapsed()
+	fake.Step(-time.Second)
+	c.Elapsed()
+	fake.Advance(10 * time.Hour) // more than is necessary to reduce the second one
+	before := c.Elapsed()
+	fake.Step(-5 * time.Second)
+	fake.Advance(time.Second)
+	if now, want := c.Elapsed(), before+time.Second-time.Second/slewDivisor; now != want {
+		t.Errorf("the time went from %v to %v, want %v", before, now, want)
+	}
+}
+
+// A step back of up to ten seconds, and of what two clocks may have drifted apart since the last reading, is reduced.
+func TestGreatestStepBackThatIsReduced(t *testing.T) {
+	for _, tt := range []struct {
+		since time.Duration // the last reading; the one before was 1000 s earlier
+		back  time.Duration
+		kept  time.Duration
+	}{
+		{time.Nanosecond, maxSlewed, 0},
+		{time.Nanosecond, maxSlewed + 1, maxSlewed + 1},
+		{1000 * time.Second, maxSlewed + 500*time.Millisecond, 0},
+		{1000 * time.Second, maxSlewed + 501*time.Millisecond, maxSlewed + 501*time.Millisecond},
+		{100 * time.Second, maxSlewed + 50*time.Millisecond, 0},
+		{100 * time.Second, maxSlewed + 51*time.Millisecond, maxSlewed + 51*time.Millisecond},
+	} {
+		fake := fakeclock.New(noon)
+		c := newClock(t, fake)
+		fake.Advance(1000 * time.Second)
+		c.Now()
+		fake.Advance(tt.since)
+		fake.Step(-tt.back)
+		c.Now()
+		fake.Advance(10 * time.Hour) // more than is necessary to reduce it
+		if lead := c.Now().Sub(fake.Now()); lead != tt.kept {
+			t.Errorf("%v after a reading, a step back by %v: ten hours later the time is %v ahead, want %v", tt.since, tt.back, lead, tt.kept)
+		}
 	}
 }
 
@@ -130,6 +180,10 @@ func TestLongStepsForwardMustLast(t *testing.T) {
 		"another that lasts":     {{year, 0, 0}, {year, time.Second, time.Second}, {0, time.Second, 2*year + 2*time.Second}},
 		"a step back later":      {{year, 0, 0}, {0, time.Second, year + time.Second}, {-year, time.Second, year + 2*time.Second}},
 		"the end of a step back": {{-2 * time.Hour, 0, 0}, {2 * time.Hour, 0, 0}, {0, time.Second, time.Second}},
+		"an hour more":           {{2 * time.Hour, 0, 0}, {time.Hour, time.Second, 3*time.Hour + time.Second}},
+		"more than an hour more": {{2 * time.Hour, 0, 0}, {time.Hour + 1, time.Second, time.Second}, {0, time.Second, 3*time.Hour + 2*time.Second + 1}},
+		"an hour less":           {{3 * time.Hour, 0, 0}, {-time.Hour, time.Second, 2*time.Hour + time.Second}},
+		"more than an hour less": {{3 * time.Hour, 0, 0}, {-time.Hour - 1, time.Second, time.Second}, {0, time.Second, 2*time.Hour + 2*time.Second - 1}},
 		"more than 146 years":    {{years146, 0, 0}, {years146, 0, 0}, {-2 * years146, time.Second, time.Second}},
 	} {
 		fake := fakeclock.New(noon)
