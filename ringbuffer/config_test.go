@@ -1,6 +1,7 @@
 package ringbuffer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -26,6 +27,21 @@ func TestConfigIsChecked(t *testing.T) {
 				t.Errorf("New() = %v, want ErrConfig with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// The least and the greatest values are good.
+func TestConfigAtTheBounds(t *testing.T) {
+	for _, cfg := range []Config{{Capacity: 1}, {Capacity: MaxCapacity}, {PaddingFactor: 1}, {PaddingFactor: 99}} {
+		r, err := New(context.Background(), cfg)
+		if err != nil {
+			t.Errorf("New(%+v): %v", cfg, err)
+			continue
+		}
+		if capacity := cmp.Or(cfg.Capacity, DefaultCapacity); r.Stats().CapacityRuns != capacity {
+			t.Errorf("the capacity is %d runs, want %d", r.Stats().CapacityRuns, capacity)
+		}
+		r.Close()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -177,6 +178,50 @@ func TestD4FailuresAreLoggedOncePerMinute(t *testing.T) {
 			t.Errorf("%d lines were logged in ten minutes, want about 20", n)
 		}
 	})
+}
+
+// A series of failures is logged if the last one that was logged began a minute ago, and not a nanosecond earlier. A run that comes
+// late, without a failure, is no recovery.
+func TestFailuresAreLoggedAfterAMinute(t *testing.T) {
+	for _, tt := range []struct {
+		after time.Duration
+		want  []string
+	}{
+		{time.Minute, []string{"padding failed, trying again", "padding works again", "padding failed, trying again"}},
+		{time.Minute - 1, []string{"padding failed, trying again", "padding works again"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log []string
+			var next error
+			r := newTestRing(t, Config{
+				Capacity: 1,
+				Logger: slog.New(handlerFunc(func(record slog.Record) {
+					log = append(log, strings.TrimPrefix(record.Message, "ringbuffer: "))
+				})),
+				Provider: providerFunc(func(context.Context) (Run, error) { return Run{Length: 1}, next }),
+			})
+			take := func(ctx context.Context, err error) {
+				next = err
+				r.Take(ctx)
+				synctest.Wait() // for the padder
+				flushLog(t, r)
+			}
+			failure, begin := errors.New("boom"), time.Now()
+			take(t.Context(), failure) // takes the run that is there
+			take(t.Context(), failure)
+			take(t.Context(), nil)
+			soon, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			take(soon, &NotYetError{})
+			take(t.Context(), nil)
+			time.Sleep(tt.after - time.Since(begin))
+			take(t.Context(), failure) // takes a run, if the padder has put one
+			take(t.Context(), failure)
+			if !slices.Equal(log, tt.want) {
+				t.Errorf("another failure %v after the first one: logged %q, want %q", tt.after, log, tt.want)
+			}
+		})
+	}
 }
 
 // Without a logger, failures are logged to slog.Default(), so that a new user of the package sees them.
