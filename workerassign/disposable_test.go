@@ -97,6 +97,26 @@ func TestD11DisposableOptions(t *testing.T) {
 	}
 }
 
+// The least and the greatest values of options are accepted.
+func TestDisposableOptionBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m := newMockDisposable(t, WithMinWorkerID(1), WithTimeout(1), WithAttemptTimeout(1), WithBackoff(1, 1))
+		expectSuccess(m, 1)
+		if l, err := d.Assign(t.Context(), Request{}); err != nil || l.WorkerID() != 1 {
+			t.Errorf("Assign() = %v, %v; want 1", l, err)
+		}
+	})
+	for _, kind := range []NodeType{Container, Actual, Fake} {
+		if err := NewDisposable(new(sql.DB), WithNode(Node{HostName: "h", Port: "1", Type: kind})).cfg.err; err != nil {
+			t.Errorf("a node of type %d: %v", kind, err)
+		}
+	}
+	const year = 365 * 24 * time.Hour
+	if err := NewDisposable(new(sql.DB), WithVerification(Verification{Horizon: year, Fencing: year, Skew: year})).cfg.err; err != nil {
+		t.Error(err)
+	}
+}
+
 // A Disposable that was not created by NewDisposable returns an error.
 func TestZeroDisposable(t *testing.T) {
 	for name, d := range map[string]*Disposable{"nil": nil, "zero": new(Disposable)} {

@@ -10,12 +10,17 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // Many goroutines, each with its own File, receive each number once, without gaps.
 func TestInvariant1FileGoroutines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "worker")
-	const goroutines, each = 16, 20
+	goroutines, each := 16, 20
+	if testing.Short() {
+		goroutines, each = 4, 5
+	}
 	var (
 		mu   sync.Mutex
 		seen = map[int64]bool{}
@@ -27,7 +32,7 @@ func TestInvariant1FileGoroutines(t *testing.T) {
 			for range each {
 				id := assign(t, f)
 				mu.Lock()
-				if seen[id] || id < 1 || id > goroutines*each {
+				if seen[id] || id < 1 || id > int64(goroutines*each) {
 					t.Errorf("worker ID %d was assigned twice, or is out of range", id)
 				}
 				seen[id] = true
@@ -44,6 +49,7 @@ func TestInvariant1FileGoroutines(t *testing.T) {
 // Many processes use one file concurrently, and some of them are killed. No worker ID is assigned
 // twice.
 func TestInvariant1FileProcesses(t *testing.T) {
+	testreq.Slow(t, "it starts processes")
 	if path := os.Getenv("RINGUID_TEST_FILE"); path != "" {
 		f := NewFile(path)
 		for range 25 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -49,7 +50,7 @@ func TestFileRaiseErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "worker")
 	f := NewFile(path)
 	for _, n := range []int64{math.MinInt64, -1, 0, math.MaxInt64} {
-		if _, err := f.Raise(context.Background(), n); !errors.Is(err, ErrOption) {
+		if _, err := f.Raise(context.Background(), n); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "must be 1 to 9223372036854775806") {
 			t.Errorf("Raise(%d): %v", n, err)
 		}
 	}
@@ -83,6 +84,26 @@ func TestFileRaiseErrors(t *testing.T) {
 	none := NewFile(filepath.Join(path, "none", "worker"))
 	if n, err := none.Last(); !errors.Is(err, ErrFile) {
 		t.Errorf("no directory: %d, %v", n, err)
+	}
+}
+
+// A lock file that is empty was created by an Assign that has written no counter yet. One that cannot be read is an error.
+func TestFileLastBeforeCounter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "worker")
+	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := NewFile(path).Last(); n != 0 || err != nil {
+		t.Errorf("Last() with an empty lock file = %d, %v; want 0", n, err)
+	}
+	if err := os.Remove(path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := NewFile(path).Last(); !errors.Is(err, ErrFile) {
+		t.Errorf("Last() with a directory as the lock file = %d, %v; want ErrFile", n, err)
 	}
 }
 

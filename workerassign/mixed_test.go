@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/ringuid/ringuid/internal/testreq"
 )
 
 // wrapping is a combination of wrappers that a process puts around the store.
@@ -90,7 +92,11 @@ func limitTo(a *countingAssigner, end int64) Assigner {
 func TestInvariant1WidthsOnOneStore(t *testing.T) {
 	for workerBits := 2; workerBits <= 9; workerBits++ {
 		maxID, all := int64(1)<<workerBits-1, allWrappings(workerBits)
-		for seed := range uint64(60) {
+		seeds := uint64(60)
+		if testing.Short() {
+			seeds = 6
+		}
+		for seed := range seeds {
 			rng := rand.New(rand.NewPCG(seed, 0))
 			use := []wrapping{}
 			for _, i := range rng.Perm(len(all))[:1+rng.IntN(len(all))] {
@@ -172,6 +178,7 @@ func TestMixturesThatCollide(t *testing.T) {
 
 // Invariant 1: the same with real processes on one file, each with its own wrappers.
 func TestInvariant1WidthsOfProcesses(t *testing.T) {
+	testreq.Slow(t, "it starts processes")
 	all := allWrappings(10)
 	if path := os.Getenv("RINGUID_TEST_MIXED"); path != "" {
 		n, err := strconv.Atoi(os.Getenv("RINGUID_TEST_WRAPPING"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -90,6 +91,39 @@ func TestD11Widths(t *testing.T) {
 	}
 	if n := inner.assigned.Load(); n != 0 {
 		t.Errorf("%d worker IDs were used up, want 0", n)
+	}
+}
+
+// The errors name the number of worker bits, and what is required.
+func TestNestedErrorTexts(t *testing.T) {
+	const releasing = "releasing its lease failed"
+	failing := assignerFunc(func(context.Context, Request) (Lease, error) {
+		l := &countedLease{disposableLease: 1 << 20, countingAssigner: new(countingAssigner)}
+		l.err = errLeaseGone
+		return l, nil
+	})
+	divided := Divide(countFrom(1), 2)
+	mustAssign(t, divided)
+	for _, c := range []struct {
+		a       Assigner
+		max     int64
+		want    string
+		without string
+	}{
+		{Divide(countFrom(1), 2), 0, "Request.MaxWorkerID is 0; must be the greatest worker ID of the layout, at least 1", "worker bits"},
+		{Divide(countFrom(1), 2), 1, "divided by 2 bits: the layout has 1 worker bits; must have at least 3", "at least 1"},
+		{Prefix(countFrom(1), 3, 4), 15, "prefix 3 in 4 bits: the layout has 4 worker bits; must have at least 5", "at least 1"},
+		{divided, 4095, "the layout has 12 worker bits; must have 10, as the layout of the first generator", "at least"},
+		{Divide(countFrom(256), 2), 1023, "worker ID is 256; must be 0 to 255, to fit into the remaining 8 bits", releasing},
+		{Divide(failing, 2), 1023, "(" + releasing + ": " + errLeaseGone.Error() + ")", "panicked"},
+	} {
+		l, err := c.a.Assign(context.Background(), Request{MaxWorkerID: c.max})
+		if l != nil || err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), c.without) {
+			t.Errorf("Assign() = %v, %v; want %q", l, err, c.want)
+		}
+	}
+	if l, err := Divide(countFrom(1), 1).Assign(context.Background(), Request{MaxWorkerID: 3}); err != nil || l.WorkerID() != 1 {
+		t.Errorf("Assign() with 2 worker bits, divided by 1 = %v, %v", l, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package workerassign
 import (
 	"errors"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,17 @@ func TestDetectNode(t *testing.T) {
 				t.Errorf("detect() = %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// The file of a container is one that exists.
+func TestSystemEnvironment(t *testing.T) {
+	e, path := systemEnvironment(), t.TempDir()
+	if !e.exists(path) || e.exists(filepath.Join(path, "none")) {
+		t.Errorf("a path exists: %v, another one: %v", e.exists(path), e.exists(filepath.Join(path, "none")))
+	}
+	if n := e.random(10); n < 0 || n > 9 {
+		t.Errorf("a random number below 10 is %d", n)
 	}
 }
 

@@ -29,9 +29,9 @@ import (
 // cases these are only digits, so do not use StatefulSetOrdinal for a Deployment.
 func StatefulSetOrdinal(hostname string) (int64, error) {
 	pod, _, _ := strings.Cut(hostname, ".")
-	name, digits, found := cutLast(pod, '-')
-	n, ok := parseDecimal(digits)
-	if !found || name == "" || !ok || n > math.MaxInt32 {
+	hyphen := strings.LastIndexByte(pod, '-')
+	n, ok := parseDecimal(pod[hyphen+1:])
+	if hyphen < 1 || !ok || n > math.MaxInt32 {
 		return 0, fmt.Errorf("%w: the host name is %q; must be the name of a pod of a StatefulSet, which ends with a hyphen and a number, such as \"orders-3\"",
 			ErrOption, hostname)
 	}
@@ -53,14 +53,6 @@ func WorkerIDFromEnv(name string) (int64, error) {
 			ErrOption, name, text, int64(math.MaxInt64))
 	}
 	return n, nil
-}
-
-// cutLast cuts s around the last instance of a separator.
-func cutLast(s string, separator byte) (before, after string, found bool) {
-	if i := strings.LastIndexByte(s, separator); i >= 0 {
-		return s[:i], s[i+1:], true
-	}
-	return s, "", false
 }
 
 // parseDecimal returns the number that FormatInt writes as s. It refuses negative numbers.

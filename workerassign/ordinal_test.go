@@ -13,7 +13,7 @@ import (
 // The ordinal is the number at the end of the pod's name. Anything else is refused.
 func TestStatefulSetOrdinal(t *testing.T) {
 	for name, want := range map[string]int64{
-		"orders-0": 0, "orders-3": 3, "orders-10": 10, "orders-api-7": 7, "o-2147483647": 2147483647, "my-2-app-100": 100,
+		"orders-0": 0, "orders-3": 3, "orders-10": 10, "orders-api-7": 7, "o-2147483647": 2147483647, "o-1": 1, "my-2-app-100": 100,
 		"orders-3.orders.shop.svc.cluster.local": 3, "orders-3.": 3, "--5": 5,
 	} {
 		if got, err := workerassign.StatefulSetOrdinal(name); got != want || err != nil {

@@ -56,6 +56,50 @@ func TestRecycledOptions(t *testing.T) {
 	}
 }
 
+// The greatest and the least values are accepted.
+func TestRecycledOptionBounds(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, o := range [][]workerassign.RecycledOption{
+		{workerassign.WithName(strings.Repeat("n", 128))},
+		{workerassign.WithWorkerID(0)},
+		{workerassign.WithFirstWorkerID(0)},
+		{workerassign.WithFirstWorkerID(9), workerassign.WithWorkerID(9)},
+		{workerassign.WithHorizon(year), workerassign.WithFencing(year), workerassign.WithSkew(year)},
+		{workerassign.WithHorizon(year), workerassign.WithClockBound(year - 1)},
+		{workerassign.WithHorizon(5*time.Second + 1)},
+		{workerassign.WithFencing(0), workerassign.WithSkew(0)},
+	} {
+		inFleet(t, func(f *fleet) {
+			a := f.assigner(o...)
+			f.assign(a) // creates the pool
+			f.assign(f.assigner(append(o, workerassign.WithWorkerID(f.Dump().Pool.First+5))...))
+		})
+	}
+	inFleet(t, func(f *fleet) {
+		_, err := f.assigner(workerassign.WithFirstWorkerID(5), workerassign.WithWorkerID(0)).Assign(f.Context(), f.request())
+		if !errors.Is(err, workerassign.ErrOption) || !strings.Contains(err.Error(), "the worker ID is 0; must be at least the first worker ID of the pool, 5") {
+			f.Errorf("Assign of worker ID 0 of a pool from 5 on: %v", err)
+		}
+		for length, want := range map[int]bool{1: true, 512: true, 513: false} {
+			r := f.request()
+			r.Format = strings.Repeat("f", length)
+			if _, err := workerassign.NewRecycled(assigntest.NewMemory(), workerassign.WithNewPool()).Assign(f.Context(), r); (err == nil) != want || err != nil && !errors.Is(err, workerassign.ErrOption) {
+				f.Errorf("Assign with a format of %d bytes: %v", length, err)
+			}
+		}
+	})
+	// The clock bound must be less than the horizon of a pool that exists.
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner(workerassign.WithHorizon(10 * time.Second)))
+		for bound, want := range map[time.Duration]bool{10*time.Second - 1: true, 10 * time.Second: false} {
+			_, err := f.assigner(workerassign.WithClockBound(bound)).Assign(f.Context(), f.request())
+			if (err == nil) != want || err != nil && !errors.Is(err, workerassign.ErrOption) {
+				f.Errorf("Assign with a clock bound of %v of a pool with a horizon of 10 s: %v", bound, err)
+			}
+		}
+	})
+}
+
 // An option with a fraction of a millisecond is rounded up, as stores keep milliseconds.
 func TestRecycledOptionsRounded(t *testing.T) {
 	inFleet(t, func(f *fleet) {

@@ -92,6 +92,22 @@ func TestRule5SameNameNeedsGrace(t *testing.T) {
 	})
 }
 
+// R5: 1.125 times what both reserve ahead must exceed the clock bound, the skew and the time of a call. If it equals them, a
+// claimant of the same name waits for the grace too.
+func TestRule5SameNameExactly(t *testing.T) {
+	for reserveAhead, want := range map[time.Duration]bool{16 * time.Second: false, 16*time.Second + 8: true} {
+		inFleet(t, func(f *fleet) {
+			f.reserveAhead = reserveAhead
+			opts := []workerassign.RecycledOption{workerassign.WithClockBound(5 * time.Second), workerassign.WithSkew(3 * time.Second)}
+			l := f.assign(f.named(opts...))
+			f.reserve(l, 45*time.Second)
+			if got := f.takesAgain(l, 45*time.Second+4*time.Millisecond, opts...); got != want {
+				f.Errorf("with a reserve ahead of %v, the same name has the slot again without grace: %v, want %v", reserveAhead, got, want)
+			}
+		})
+	}
+}
+
 // R5: a lease that has not reserved time yet is not taken by another of the same name.
 func TestRule5SameNameAtOnce(t *testing.T) {
 	inFleet(t, func(f *fleet) {

@@ -48,14 +48,11 @@ func (f *fleet) startAtOnce(hosts int, opts func(host int) []workerassign.Recycl
 // pool, nor on one whose slots were released, nor with names.
 func TestManyHosts(t *testing.T) {
 	numbers := []int{1000, 10_000}
-	if testreq.Race {
+	if testreq.Race || testing.Short() {
 		numbers = numbers[:1]
 	}
 	for _, hosts := range numbers {
 		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
-			if hosts > 1000 {
-				testreq.Slow(t, "it takes some seconds")
-			}
 			inFleet(t, func(f *fleet) {
 				f.max = 1<<22 - 1
 				check := func(what string, leases []workerassign.Lease, took time.Duration, c assigntest.Counts, most time.Duration) {
@@ -129,7 +126,7 @@ func TestManyHostsFill(t *testing.T) {
 // name's leases begin one after the other.
 func TestRollingDeployments(t *testing.T) {
 	deployments := 50
-	if testreq.Race {
+	if testreq.Race || testing.Short() {
 		deployments = 5
 	}
 	inFleet(t, func(f *fleet) {

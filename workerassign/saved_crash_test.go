@@ -14,7 +14,11 @@ import (
 // store has granted all that was granted locally. Another fleet member uses the pool too. The timeouts are those of a
 // synctest bubble, so that a slow disk does not end them.
 func TestInvariant1SavedRandom(t *testing.T) {
-	for seed := range uint64(12) {
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testSavedRandom(t, seed) })
 		})
@@ -113,7 +117,11 @@ func TestSavedCrashAfterEachStep(t *testing.T) {
 	for at := range stepCount {
 		s := newSavedTest(t)
 		workerID, end := int64(-1), time.Time{}
-		for round := range 12 {
+		rounds := 12
+		if testing.Short() {
+			rounds = 3
+		}
+		for round := range rounds {
 			a := s.newSaved()
 			reached := 0
 			a.file.afterStep = func(now step) error {

@@ -24,11 +24,14 @@ type faultyStore struct {
 	loseReplies atomic.Int64 // of so many writes
 	beforeWrite func(SlotWrite)
 	writes      int
+	reads       int
+	refuse      int // so many writes: another swap was faster, which has changed nothing of the slot
 }
 
 var errDown = errors.New("the store is down")
 
 func (s *faultyStore) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
+	s.reads++
 	if s.down.Load() {
 		return PoolState{}, errDown
 	}
@@ -42,6 +45,10 @@ func (s *faultyStore) Write(ctx context.Context, w SlotWrite) (bool, error) {
 	s.writes++
 	if s.beforeWrite != nil {
 		s.beforeWrite(w)
+	}
+	if s.refuse > 0 {
+		s.refuse--
+		return false, nil
 	}
 	ok, err := s.SlotStore.Write(ctx, w)
 	if s.loseReplies.Load() > 0 {

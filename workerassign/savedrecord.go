@@ -28,9 +28,7 @@ const maxSavedTokens = 16
 // withToken returns the record with the token of another swap.
 func (r savedRecord) withToken(token string) savedRecord {
 	r.tokens = append(slices.Clone(r.tokens), token)
-	if extra := len(r.tokens) - maxSavedTokens; extra > 0 {
-		r.tokens = slices.Delete(r.tokens, 1, 1+extra)
-	}
+	r.tokens = slices.Delete(r.tokens, 1, 1+max(len(r.tokens)-maxSavedTokens, 0))
 	return r
 }
 

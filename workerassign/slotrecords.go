@@ -118,11 +118,8 @@ func selectedColumns(d dialect, table string, fields []field) string {
 
 // fitText shortens a text for people to a number of characters, and makes it valid UTF-8.
 func fitText(s string, length int) string {
-	s = strings.ToValidUTF8(s, "?")
-	if utf8.RuneCountInString(s) > length {
-		s = string([]rune(s)[:length])
-	}
-	return s
+	runes := []rune(strings.ToValidUTF8(s, "?"))
+	return string(runes[:min(len(runes), length)])
 }
 
 // checkTexts checks the values that must not be changed, because they are compared.

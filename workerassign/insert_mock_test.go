@@ -1,0 +1,221 @@
+package workerassign
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
+)
+
+// refusedDB is a pool of a server that refuses connections. It always has some idle connections.
+type refusedDB struct{ idle, calls int }
+
+func (d *refusedDB) Stats() sql.DBStats { return sql.DBStats{Idle: d.idle} }
+func (d *refusedDB) Conn(context.Context) (*sql.Conn, error) {
+	d.calls++
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+}
+
+// The idle connections of a pool are tried without a pause only once, however many it has later.
+func TestIdleConnectionsAreTriedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &refusedDB{idle: 3}
+		d := NewDisposable(db, WithNode(testNode), quiet, WithBackoff(time.Minute, time.Minute), WithTimeout(time.Second))
+		if _, err := d.Assign(t.Context(), Request{}); !errors.Is(err, ErrGaveUp) || db.calls != 1+3 {
+			t.Errorf("Assign() = %v after %d calls without a pause; want 4, one for each idle connection and a new one", err, db.calls)
+		}
+		db.calls = 0
+		d = NewDisposable(db, WithNode(testNode), quiet, WithBackoff(time.Second, time.Second), WithTimeout(10*time.Second))
+		if _, err := d.Assign(t.Context(), Request{}); !errors.Is(err, ErrGaveUp) || db.calls < 3+10 || db.calls > 3+21 {
+			t.Errorf("Assign() = %v after %d calls in 10 s with pauses of 0.5 to 1 s", err, db.calls)
+		}
+	})
+}
+
+// blockedConnector is a driver whose server accepts no connection.
+type blockedConnector struct{}
+
+func (blockedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+func (blockedConnector) Driver() driver.Driver { return noDriver{} }
+
+// A pool without a limit is not to blame if there is no connection; one that has reached its limit is.
+func TestAdviceOfPoolWithoutLimit(t *testing.T) {
+	for limit, want := range map[int]string{0: sqlstore.AdviceNoAnswer, 5: sqlstore.AdviceNoAnswer} {
+		synctest.Test(t, func(t *testing.T) {
+			db := sql.OpenDB(blockedConnector{})
+			defer db.Close()
+			db.SetMaxOpenConns(limit)
+			d := NewDisposable(db, WithNode(testNode), quiet, WithTimeout(time.Second))
+			if _, err := d.Assign(t.Context(), Request{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("with the limit %d Assign() = %v, want the advice %q", limit, err, want)
+			}
+			if _, err := NewSlotTable(db).Read(t.Context(), SlotQuery{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("with the limit %d Read() = %v, want the advice %q", limit, err, want)
+			}
+		})
+	}
+}
+
+// A connection is used again after its transaction was rolled back, and closed if that failed.
+func TestConnectionAfterRollback(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			d, m := newMockDisposable(t)
+			expectInsert(m).WillReturnResult(sqlmock.NewResult(0, 1))
+			rollback, idle := m.ExpectExec(sqlstore.RollbackMySQL), 1
+			if fails {
+				rollback.WillReturnError(mysql.ErrInvalidConn)
+				idle = 0
+			} else {
+				rollback.WillReturnResult(sqlmock.NewResult(0, 0))
+			}
+			if _, err := d.Assign(t.Context(), Request{}); !errors.Is(err, ErrNoKey) {
+				t.Errorf("Assign() = %v", err)
+			}
+			if n := d.db.(*sqlx.DB).Stats().Idle; n != idle {
+				t.Errorf("%d connections are idle after a rollback that fails: %v; want %d", n, fails, idle)
+			}
+		})
+	}
+}
+
+// newPrefixDisposable returns a Disposable on a mock of a server. An expected statement is the beginning of one.
+func newPrefixDisposable(t *testing.T, driverName string, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
+	t.Helper()
+	db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherFunc(func(expected, actual string) error {
+		if !strings.HasPrefix(actual, expected) {
+			return fmt.Errorf("the statement is %q, want %q", actual, expected)
+		}
+		return nil
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := db.Conn(t.Context()) // the mock ends if its last connection is closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.ExpectationsWereMet(); err != nil {
+			t.Error(err)
+		}
+		m.ExpectClose()
+		kept.Close()
+		db.Close()
+	})
+	d := NewDisposable(sqlx.NewDb(db, driverName), append([]DisposableOption{WithNode(testNode), quiet}, opts...)...)
+	d.settingsChecked.Store(true)
+	return d, m
+}
+
+// With WithVerification, an insert whose row cannot be looked for is rolled back. Only a missing privilege has the advice to
+// grant it.
+func TestVerificationOfInsert(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		look   func(*sqlmock.ExpectedQuery)
+		want   string
+		target error
+		again  bool
+	}{
+		{"denied", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1142}) }, "grant the account SELECT on the columns ID and PORT", ErrPermanent, false},
+		{"unknown", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1064}) }, adviceUnknown, ErrPermanent, false},
+		{"missing", func(q *sqlmock.ExpectedQuery) {
+			q.WillReturnRows(sqlmock.NewRows(make([]string, 3)).AddRow(nil, 1, "0"))
+		}, "the row is gone", ErrNoKey, false},
+		{"another", func(q *sqlmock.ExpectedQuery) {
+			q.WillReturnRows(sqlmock.NewRows(make([]string, 3)).AddRow("8080#x", 1, "0"))
+		}, "another token", ErrNoKey, false},
+		{"read-only", func(q *sqlmock.ExpectedQuery) {
+			q.WillReturnRows(sqlmock.NewRows(make([]string, 3)).AddRow("8080#x", 1, "1"))
+		}, "", nil, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d, m := newPrefixDisposable(t, "mysql", WithVerification(Verification{}), WithTimeout(time.Second), WithBackoff(time.Hour, time.Hour))
+			m.ExpectExec("START TRANSACTION").WillReturnResult(sqlmock.NewResult(0, 0))
+			m.ExpectExec("INSERT").WillReturnResult(sqlmock.NewResult(7, 1))
+			c.look(m.ExpectQuery("SELECT (SELECT PORT"))
+			if !c.again {
+				m.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
+			}
+			l, err := d.Assign(t.Context(), Request{})
+			if c.again {
+				if l != nil || !errors.Is(err, ErrGaveUp) || !strings.Contains(err.Error(), "the server is read-only") {
+					t.Errorf("%s: Assign() = %v, %v; want a retry", c.name, l, err)
+				}
+				return
+			}
+			if l != nil || !errors.Is(err, c.target) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "grant the account SELECT") != (c.name == "denied") {
+				t.Errorf("%s: Assign() = %v, %v; want %q", c.name, l, err, c.want)
+			}
+		})
+	}
+}
+
+// A refusal of the high-water file is written to a file, and the error says so only if that failed. No temporary file remains.
+func TestRefusalIsWritten(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "granted")
+		if err := os.WriteFile(path, []byte(formatNumber(highWaterHeader, 500)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			d, m := newMockDisposable(t, WithHighWaterFile(path))
+			locked := 0
+			d.highWater.file.afterStep = func(s step) error {
+				if s == stepLocked {
+					locked++
+				}
+				if s == stepLocked && locked == 2 && fails { // when the refusal is to be written
+					return os.MkdirAll(filepath.Join(path+refusedSuffix, "not empty"), 0o700)
+				}
+				return nil
+			}
+			expectInsert(m).WillReturnResult(sqlmock.NewResult(499, 1))
+			expectRollback(m)
+			if _, err := d.Assign(t.Context(), Request{}); !errors.Is(err, ErrTooLow) || strings.Contains(err.Error(), "writing this to a file failed") != fails {
+				t.Errorf("Assign() = %v; want that the file was not written: %v", err, fails)
+			}
+		})
+		left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*tmp*"))
+		if err != nil || len(left) != 0 && !fails {
+			t.Errorf("%q remain, %v", left, err)
+		}
+		if text, err := os.ReadFile(path + refusedSuffix); (err == nil) == fails || !fails && !strings.Contains(string(text), "the key is 499; must be greater than 500") {
+			t.Errorf("the refusal is %q, %v", text, err)
+		}
+	}
+}
+
+// An Assign with a high-water file leaves that, and its lock file, in the directory.
+func TestHighWaterFileLeavesNoTemporaries(t *testing.T) {
+	directory := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, m := newMockDisposable(t, WithHighWaterFile(filepath.Join(directory, "granted")))
+		expectSuccess(m, 10)
+		if _, err := d.Assign(t.Context(), Request{}); err != nil {
+			t.Error(err)
+		}
+	})
+	if left, err := os.ReadDir(directory); err != nil || len(left) != 2 {
+		t.Errorf("the directory has %v, %v; want two files", left, err)
+	}
+}

@@ -1,0 +1,114 @@
+package workerassign_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// After each lost race, twice as many slots are added.
+func TestRacesDoubleAdditions(t *testing.T) {
+	for races, want := range map[int]int64{0: 1, 1: 2, 2: 4, 3: 8, 4: 16, 5: 32, 6: 32} {
+		inFleet(t, func(f *fleet) {
+			lost, others := 0, int64(0)
+			store := beforeWrites{f.Memory, func(w workerassign.SlotWrite) {
+				if w.Pool != nil && w.Pool.Revision > 1 && lost < races { // another adds a slot first
+					lost++
+					others++
+					f.reserve(f.assign(f.assigner()), time.Minute)
+				}
+			}}
+			f.assign(f.assignerOn(store, workerassign.WithNewPool()))
+			if s := f.Dump(); s.Pool.Slots != others+want {
+				f.Errorf("after %d lost races %d slots were added, want %d", lost, s.Pool.Slots-others, want)
+			}
+		})
+	}
+}
+
+// beforeWrites is a store that calls a function before each write.
+type beforeWrites struct {
+	workerassign.SlotStore
+	do func(w workerassign.SlotWrite)
+}
+
+func (s beforeWrites) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+	s.do(w)
+	return s.SlotStore.Write(ctx, w)
+}
+
+// The pause after a lost race ends before the deadline, so that there is another try, however slow the store was.
+func TestPauseEndsBeforeDeadline(t *testing.T) {
+	for range 20 {
+		inFleet(t, func(f *fleet) {
+			f.reserve(f.assign(f.assigner()), time.Minute)
+			tries := 0
+			store := beforeWrites{f.Memory, func(w workerassign.SlotWrite) {
+				if tries++; tries == 1 {
+					time.Sleep(3 * time.Second)
+					f.reserve(f.assign(f.assigner()), time.Minute)
+				}
+			}}
+			ctx, cancel := withTimeout(f, 4*time.Second)
+			defer cancel()
+			if _, err := f.assignerOn(store).Assign(ctx, f.request()); err != nil || tries != 2 {
+				f.Errorf("Assign after %d tries: %v; want another try before the deadline", tries, err)
+			}
+		})
+	}
+}
+
+// staleAdds is a store that makes some additions of slots as if the slots existed, and a read of them finds them.
+type staleAdds struct {
+	workerassign.SlotStore
+	refused *int
+	also    func() // when an addition is refused
+}
+
+func (s staleAdds) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+	state, err := s.SlotStore.Read(ctx, q)
+	if len(q.WorkerIDs) > 0 && *s.refused >= 0 {
+		state.Slots = []workerassign.Slot{{WorkerID: q.WorkerIDs[0], Revision: 1}}
+	}
+	return state, err
+}
+
+func (s staleAdds) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+	if w.Pool != nil && w.Pool.Revision > 1 && *s.refused > 0 {
+		*s.refused--
+		s.also()
+		return false, nil
+	}
+	return s.SlotStore.Write(ctx, w)
+}
+
+// A store may return an older state for a moment, in which slots exist that the pool does not have. A pool is only damaged if
+// that is so six times in a row, while nobody changes it.
+func TestStaleAdditionsAreNotDamage(t *testing.T) {
+	for name, c := range map[string]struct {
+		refused int
+		changes int // by others, at the first refusals
+		want    error
+	}{
+		"five times":                         {5, 0, nil},
+		"six times":                          {6, 0, workerassign.ErrPool},
+		"more, while others add slots":       {12, 12, nil},
+		"six times, others add one at first": {6, 1, nil},
+	} {
+		inFleet(t, func(f *fleet) {
+			f.reserve(f.assign(f.assigner()), time.Minute)
+			refused, changes := c.refused, c.changes
+			a := f.assignerOn(staleAdds{f.Memory, &refused, func() {
+				if changes--; changes >= 0 {
+					f.reserve(f.assign(f.assigner()), time.Minute)
+				}
+			}})
+			if _, err := a.Assign(f.Context(), f.request()); !errors.Is(err, c.want) {
+				f.Errorf("%s: Assign = %v, want %v", name, err, c.want)
+			}
+		})
+	}
+}

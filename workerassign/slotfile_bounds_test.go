@@ -1,0 +1,157 @@
+package workerassign
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
+)
+
+// The error of a content that no store wrote names the line. Two slots must not have one worker ID.
+func TestSlotFileWrongLines(t *testing.T) {
+	c := slotFileExample()
+	c.pool = c.pool.wholeMillis()
+	c.slots = c.slots[:3]
+	for line := range 5 {
+		content, _ := lockedfile.CutChecksum(c.encode())
+		lines := bytes.SplitAfter(content, []byte("\n"))
+		lines[line] = append([]byte("x"), lines[line]...)
+		_, err := decodeSlotFile(lockedfile.AppendChecksum(bytes.Join(lines, nil)))
+		if want := fmt.Sprintf("(line %d)", line+1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("with a wrong line %d: %v; want %q", line+1, err, want)
+		}
+	}
+	for _, workerIDs := range [][]int64{{1, 1, 2}, {1, 2, 2}, {1, 0, 2}} {
+		for i, id := range workerIDs {
+			c.slots[i].WorkerID = id
+		}
+		if got, err := decodeSlotFile(c.encode()); err == nil {
+			t.Errorf("slots with the worker IDs %d are decoded: %+v", workerIDs, got)
+		}
+	}
+}
+
+// The greatest duration that fits is kept, and a greater one is refused.
+func TestSlotFileGreatestDuration(t *testing.T) {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	c := &slotFileContent{history: "H", pool: Pool{Revision: 1, History: "H", Since: time.UnixMilli(0).UTC(), Horizon: time.Duration(most) * time.Millisecond}}
+	content := c.encode()
+	if got, err := decodeSlotFile(content); err != nil || got.pool.Horizon != c.pool.Horizon {
+		t.Errorf("%+v, %v; want the horizon %v", got, err, c.pool.Horizon)
+	}
+	for _, wrong := range []int64{most + 1, math.MaxInt64, -1} {
+		content, _ := lockedfile.CutChecksum(content)
+		content = bytes.Replace(content, []byte(strconv.FormatInt(most, 10)), []byte(strconv.FormatInt(wrong, 10)), 1)
+		if got, err := decodeSlotFile(lockedfile.AppendChecksum(content)); err == nil {
+			t.Errorf("a horizon of %d ms is decoded: %+v", wrong, got)
+		}
+	}
+}
+
+// A file that is corrupt remains so: each call returns an error.
+func TestSlotFileRemainsCorrupt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "slots")
+	s := NewSlotFile(path, quiet)
+	newSlotsForTest(t, s, 1)
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if state, err := s.Read(t.Context(), SlotQuery{All: true}); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("Read() = %+v, %v; want ErrCorrupt", state, err)
+		}
+	}
+}
+
+// A query selects the slots that are asked for, and no more free ones than that.
+func TestSlotFileQueries(t *testing.T) {
+	s := NewSlotFile(filepath.Join(t.TempDir(), "slots"), quiet)
+	state := newSlotsForTest(t, s, 6)
+	w := SlotWrite{History: state.History}
+	for i, slot := range state.Slots {
+		next := nextSlot(slot, "")
+		next.FreeAt = time.Now().Add(-time.Hour)
+		if i < 2 {
+			next.FreeAt, next.Holder.Name = time.Now().Add(time.Hour), fmt.Sprint("name", i)
+		}
+		w.Slots = append(w.Slots, next)
+	}
+	mustWriteSlots(t, s, w)
+	for _, c := range []struct {
+		q    SlotQuery
+		want int
+	}{
+		{SlotQuery{}, 0}, {SlotQuery{Free: 1}, 1}, {SlotQuery{Free: 3}, 3}, {SlotQuery{Free: 4}, 4}, {SlotQuery{Free: 10}, 4},
+		{SlotQuery{Name: "name1"}, 1}, {SlotQuery{Name: "none"}, 0}, {SlotQuery{Name: "name0", Free: 2}, 3},
+		{SlotQuery{Name: "name0", WorkerIDs: []int64{state.Slots[0].WorkerID, state.Slots[1].WorkerID, 99}}, 2}, {SlotQuery{All: true, Free: 1}, 6},
+	} {
+		if got := mustReadSlots(t, s, c.q); len(got.Slots) != c.want {
+			t.Errorf("%+v selects %d slots, want %d", c.q, len(got.Slots), c.want)
+		}
+	}
+	for _, slot := range mustReadSlots(t, s, SlotQuery{Name: "name1"}).Slots {
+		if slot.Holder.Name != "name1" {
+			t.Errorf("the slot of another name is selected: %+v", slot)
+		}
+	}
+}
+
+// StaticFile and Saved grant nothing if the new mark cannot be written, or if their lock file was deleted, so that another
+// process could have locked a new one.
+func TestHeldFileIsVerified(t *testing.T) {
+	errDisk := errors.New("disk error")
+	for name, c := range map[string]struct {
+		fail func(path string, f *File) error
+		want error
+	}{
+		"deleted": {func(path string, _ *File) error { return os.Remove(path + ".lock") }, ErrFile},
+		"not written": {func(_ string, f *File) error {
+			f.afterStep = func(s step) error {
+				if s == stepWritten {
+					return errDisk
+				}
+				return nil
+			}
+			return nil
+		}, errDisk},
+	} {
+		path := filepath.Join(t.TempDir(), "static")
+		a := newTestStaticFile(path, "machine", WithNewFile(), quiet)
+		l := mustAssignAt(t, a, clockAt(start))
+		mustReserve(t, l, start.Add(time.Second))
+		if err := c.fail(path, a.file); err != nil {
+			t.Fatal(err)
+		}
+		if granted, err := l.Reserve(t.Context(), start.Add(2*time.Second)); !errors.Is(err, c.want) || !granted.IsZero() {
+			t.Errorf("%s: Reserve() = %v, %v; want %v", name, granted, err, c.want)
+		}
+		endProcess(l)
+	}
+}
+
+// The lock file of a file that one process holds is marked once, with the first record.
+func TestHeldFileIsMarkedOnce(t *testing.T) {
+	a, marked := newTestStaticFile(filepath.Join(t.TempDir(), "static"), "machine", WithNewFile(), quiet), 0
+	a.file.afterStep = func(s step) error {
+		if s == stepMarked {
+			marked++
+		}
+		return nil
+	}
+	l := mustAssignAt(t, a, clockAt(start))
+	for n := range 3 {
+		mustReserve(t, l, start.Add(time.Duration(n+1)*time.Second))
+	}
+	if marked != 1 {
+		t.Errorf("the lock file was marked %d times, want once", marked)
+	}
+	endProcess(l)
+}
