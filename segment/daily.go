@@ -211,7 +211,7 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 	if d == nil || d.work == nil {
 		return Range{}, errDailyNotMade
 	}
-	for late := d.cfg.yesterday > 0; ; {
+	for late := true; ; {
 		s, err := d.today(ctx, late)
 		if err != nil {
 			return Range{}, err
@@ -255,7 +255,7 @@ func (d *Daily) Parse(number int64) (year int, month time.Month, dayOfMonth int,
 	}
 	date, n := number/d.scale, number%d.scale
 	t := time.Date(int(date/10000), time.Month(date/100%100), int(date%100), 0, 0, 0, 0, time.UTC)
-	if number < 1 || n == 0 || date < 10101 || date > 99991231 || dateOf(t) != date {
+	if n == 0 || date < 10101 || date > 99991231 || dateOf(t) != date {
 		return 0, 0, 0, 0, fmt.Errorf("%w: %d is no daily number with %d digits behind the date", ErrOption, number, d.digits)
 	}
 	return t.Year(), t.Month(), t.Day(), n, nil

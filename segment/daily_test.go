@@ -20,7 +20,7 @@ import (
 func TestDailyArguments(t *testing.T) {
 	m := segmenttest.NewMemory()
 	for name, opt := range map[string]segment.DailyOption{
-		"nil": nil, "clock": segment.WithClock(nil), "step": segment.WithDailyStep(0), "yesterday": segment.WithYesterday(-1), "long yesterday": segment.WithYesterday(13 * time.Hour),
+		"nil": nil, "clock": segment.WithClock(nil), "step": segment.WithDailyStep(0), "yesterday": segment.WithYesterday(-1), "long yesterday": segment.WithYesterday(12*time.Hour + 1),
 		"option": segment.WithCapacity(3), "zero clock": segment.WithClock(func() time.Time { return time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC) }),
 		"panic": segment.WithClock(func() time.Time { panic("no time") }), "late clock": segment.WithClock(func() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }),
 	} {
@@ -134,6 +134,11 @@ func TestDailyParse(t *testing.T) {
 	}
 	if y, m, day, n, err := d.Parse(20240229_999999); err != nil || y != 2024 || m != 2 || day != 29 || n != 999999 {
 		t.Errorf("Parse of 29 February = %d, %d, %d, %d, %v", y, m, day, n, err)
+	}
+	for v, year := range map[int64]int{10101_000001: 1, 99991231_000001: 9999} {
+		if y, _, _, n, err := d.Parse(v); err != nil || y != year || n != 1 {
+			t.Errorf("Parse(%d) = year %d, %d, %v; want year %d", v, y, n, err, year)
+		}
 	}
 	if tag := segment.DailyTag("orders", 2026, 3, 5); tag != "orders.20260305" {
 		t.Errorf("DailyTag = %q", tag)

@@ -32,6 +32,9 @@ func TestDayOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if testing.Short() {
+				years[0] = max(years[0], years[1]-6)
+			}
 			checkDays(t, loc, time.Date(years[0], 1, 1, 12, 0, 0, 0, time.UTC), time.Date(years[1], 1, 1, 12, 0, 0, 0, time.UTC))
 		})
 	}

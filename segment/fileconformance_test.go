@@ -13,6 +13,7 @@ import (
 
 // A File is a source as segmenttest demands it.
 func TestFileConformance(t *testing.T) {
+	t.Parallel() // it waits for the disk most of the time
 	var path string
 	var failing atomic.Bool
 	var resume func()

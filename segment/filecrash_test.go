@@ -14,6 +14,7 @@ func TestFileCrashes(t *testing.T) {
 	crash := errors.New("crash")
 	for at := range lockedfile.StepCount {
 		t.Run(fmt.Sprint("step ", int(at)), func(t *testing.T) {
+			t.Parallel() // it waits for the disk most of the time
 			path := filepath.Join(t.TempDir(), "segments")
 			last, crashes := int64(0), 0
 			for n := range 6 {

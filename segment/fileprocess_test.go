@@ -125,8 +125,11 @@ func TestFileProcesses(t *testing.T) {
 	}
 	processes, kills := 4, 12
 	p := &fileProcesses{t: t, path: filepath.Join(t.TempDir(), "segments"), goroutines: 4, takes: 60}
-	if os.Getenv("RINGUID_FULL") != "" {
+	switch {
+	case os.Getenv("RINGUID_FULL") != "":
 		processes, kills, p.goroutines = 64, 100, 8
+	case testing.Short():
+		processes, kills, p.takes = 2, 3, 20
 	}
 	f := segment.NewFile(p.path)
 	for _, tag := range fileProcessTags {

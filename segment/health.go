@@ -37,7 +37,7 @@ func (s *Sequence) Health() Health {
 	}
 	ring, state := s.ring.Stats(), s.provider.snapshot()
 	h := Health{Buffered: int64(ring.Fill), For: math.MaxInt64, FailingSince: state.FailingSince, Cause: state.LastError}
-	if left := float64(h.Buffered) / state.Rate * float64(time.Second); state.Rate > 0 && left < math.MaxInt64 {
+	if left := float64(h.Buffered) / state.Rate * float64(time.Second); left < math.MaxInt64 { // it is not, if the rate is 0
 		h.For = time.Duration(left)
 	}
 	switch {

@@ -62,9 +62,7 @@ func (l *Local) refill(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	l.stride, l.left = r.Stride, r.Length-1
-	if l.left > 0 { // the sum may be beyond the last number only if it is not used
-		l.next = r.First + r.Stride
-	}
+	l.next = r.First + r.Stride // beyond the last number only if it is not used
 	return r.First, nil
 }
 

@@ -27,7 +27,7 @@ type measurement struct {
 // request is called when a range is requested, also when that is tried again.
 func (m *measurement) request(s ringbuffer.Stats) {
 	free := max(s.CapacityRuns-s.FillRuns, 1)
-	if m.pending && m.left > 0 {
+	if m.pending {
 		m.begun = false // the series was interrupted, and goes on with the measurement from before
 	}
 	m.pending = true

@@ -62,6 +62,25 @@ func TestMeasurement(t *testing.T) {
 	})
 }
 
+// If the rate since the last range and that since the last request are equal, the time is that since the last range.
+func TestMeasurementOfEqualRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m measurement
+		request := func(taken uint64) { m.request(ringbuffer.Stats{Taken: taken, FillRuns: 1, CapacityRuns: 2}) }
+		request(0)
+		m.arrival(0)
+		time.Sleep(10 * time.Second)
+		request(100)
+		time.Sleep(10 * time.Second)
+		m.arrival(200)
+		time.Sleep(10 * time.Second)
+		request(300)
+		if m.elapsed != 10*time.Second || m.taken != 100 {
+			t.Errorf("%d numbers in %v, want 100 in 10s", m.taken, m.elapsed)
+		}
+	})
+}
+
 // An outage that begins between two ranges of a series does not count either.
 func TestMeasurementOutageInSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

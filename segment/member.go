@@ -13,8 +13,8 @@ type member struct {
 	name    string
 	end     atomic.Int64 // the end of what was received
 	failed  int          // failures since the last success
-	retryAt time.Time
-	err     error // of the last try
+	retryAt time.Time    // before that, other members are asked first; the zero time if the last try has succeeded
+	err     error        // of the last try
 
 	failing atomic.Pointer[SourceState] // set if the last try has failed
 	logged  time.Time                   // when a series of failures was last logged
@@ -71,7 +71,7 @@ func (m *member) fail(err error, begin time.Time) {
 
 // succeed records that a try has succeeded.
 func (m *member) succeed() {
-	m.failed, m.err = 0, nil
+	m.failed, m.err, m.retryAt = 0, nil, time.Time{}
 	if m.failing.Load() != nil {
 		m.failing.Store(nil)
 	}

@@ -118,7 +118,7 @@ func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run,
 		for i := range p.sources {
 			n := (first + i) % len(p.sources)
 			m := p.sources[n]
-			if tried[n] || !resting && m.failed > 0 && now.Before(m.retryAt) {
+			if tried[n] || !resting && now.Before(m.retryAt) {
 				continue
 			}
 			tried[n] = true
@@ -144,7 +144,7 @@ func (p *provider) takeQueued(ctx context.Context, size int64, first int) (Range
 	for i := range p.sources {
 		n := (first + i) % len(p.sources)
 		m := p.sources[n]
-		candidates = append(candidates, candidate{source: n, resting: m.failed > 0 && now.Before(m.retryAt)})
+		candidates = append(candidates, candidate{source: n, resting: now.Before(m.retryAt)})
 	}
 	for len(candidates) > 0 {
 		place, err := p.queue.acquire(ctx, p.tag, p.demand, candidates, p.takeClass())
@@ -252,11 +252,11 @@ func (p *provider) askUntilPositive(ctx context.Context, m *member, size int64) 
 			return Range{}, ringbuffer.Run{}, err
 		}
 		m.end.Store(r.end())
-		if p.limit > 0 && r.end() > p.limit {
+		if p.limit > 0 {
 			if r.First >= p.limit {
 				return Range{}, ringbuffer.Run{}, fmt.Errorf("%w: the numbers must be less than %d", ErrExhausted, p.limit)
 			}
-			r.Length = (p.limit-1-r.First)/r.Stride + 1
+			r.Length = min(r.Length, (p.limit-1-r.First)/r.Stride+1)
 		}
 		if r.First == 0 {
 			if r.Length == 1 {

@@ -238,7 +238,11 @@ func TestCloseEndsWaits(t *testing.T) {
 // Close while numbers are taken: each call returns a number or ErrClosed.
 func TestCloseWhileTaking(t *testing.T) {
 	leaktest.Check(t)
-	for range 50 {
+	rounds := 50
+	if testing.Short() {
+		rounds = 10
+	}
+	for range rounds {
 		s := newTestSequence(t, newMemorySource(5))
 		var takers sync.WaitGroup
 		var taken atomic.Int64

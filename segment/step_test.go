@@ -27,6 +27,7 @@ func TestLeafStep(t *testing.T) {
 		{"nearly slow", 1000, 4000, 30*time.Minute - 1, 4000},
 		{"slow", 1000, 4000, 30 * time.Minute, 2000},
 		{"very slow", 1000, 4000, 1000 * time.Hour, 2000},
+		{"slow, half is the step", 1000, 2000, time.Hour, 1000},
 		{"slow, at the step", 1000, 1000, time.Hour, 1000},
 		{"slow, half is below the step", 1000, 1500, time.Hour, 1500},
 		{"fast, half of the bound", 1000, 500_000, 0, 1_000_000},

@@ -128,7 +128,7 @@ func TestTableComparesCounter(t *testing.T) {
 		maxID  int64
 	}{
 		"no insert ID": {sqlmock.NewResult(0, 1), 17}, "not supported": {driver.RowsAffected(1), 17}, "a trigger's": {sqlmock.NewResult(3, 1), 17},
-		"another server": {sqlmock.NewResult(8, 1), 7}, "the row of another process": {sqlmock.NewResult(8, 1), 27},
+		"another server": {sqlmock.NewResult(8, 1), 7}, "no insert ID, another server": {sqlmock.NewResult(0, 1), 9}, "the row of another process": {sqlmock.NewResult(8, 1), 27},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			table, m := newMockTable(t)

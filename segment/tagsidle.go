@@ -73,6 +73,7 @@ func (t *Tags) Close() error {
 	defer t.log.close()
 	var busy atomic.Pointer[error]
 	var wg sync.WaitGroup
+	// A tag that becomes open after this loop was closed by openTag before ended is.
 	places := make(chan struct{}, 64) // for so many at a time, unless they wait for the source
 	limited := true
 	t.tags.Range(func(_, e any) bool {
@@ -104,15 +105,6 @@ func (t *Tags) Close() error {
 	case <-time.After(CloseTimeout):
 		return fmt.Errorf("%w: the source, in a call for a tag that was being opened or dropped", ErrBusy)
 	}
-	// A tag that was being opened may have become open after the loop above.
-	t.tags.Range(func(_, e any) bool {
-		if s := e.(*tagEntry).seq.Load(); s != nil && !s.closed.Load() {
-			if err := s.Close(); err != nil {
-				busy.Store(&err)
-			}
-		}
-		return true
-	})
 	if err := busy.Load(); err != nil {
 		return *err
 	}

@@ -60,14 +60,9 @@ func (l *tagsLog) add(r *tagRecord, tag, source string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	*r = tagRecord{r.count + 1, tag, source, err}
-	if l.writing {
-		return
+	if !l.writing {
+		l.writing = l.work.run(l.writeLater)
 	}
-	if time.Since(l.last) >= tagsLogInterval {
-		l.write()
-		return
-	}
-	l.writing = l.work.run(l.writeLater)
 }
 
 // writeLater writes the records that wait, one per interval, until there are none or Close is called.
@@ -75,13 +70,16 @@ func (l *tagsLog) writeLater() {
 	for {
 		l.mu.Lock()
 		pause := tagsLogInterval - time.Since(l.last)
-		if pause <= 0 && !l.write() {
-			l.writing = false
-			l.mu.Unlock()
-			return
+		if pause <= 0 {
+			if !l.write() {
+				l.writing = false
+				l.mu.Unlock()
+				return
+			}
+			pause = tagsLogInterval
 		}
 		l.mu.Unlock()
-		timer := time.NewTimer(max(pause, tagsLogInterval/2))
+		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
 		case <-l.work.ctx.Done():

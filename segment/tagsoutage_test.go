@@ -87,9 +87,9 @@ func (r *records) option() segment.Option {
 	return segment.WithLogger(slog.New(slog.NewTextHandler(r, nil)))
 }
 
-// manyTags returns 2000, or fewer with the race detector, which is slow.
+// manyTags returns 2000, or fewer with the race detector, which is slow, and in short tests.
 func manyTags() int {
-	if segment.RaceEnabled {
+	if segment.RaceEnabled || testing.Short() {
 		return 150
 	}
 	return 2000
@@ -101,7 +101,7 @@ func manyTags() int {
 func TestTagsOutageOfThousands(t *testing.T) {
 	const latency = 5 * time.Millisecond
 	count, outage := manyTags(), 10*time.Minute
-	if segment.RaceEnabled {
+	if segment.RaceEnabled || testing.Short() {
 		outage = 2 * time.Minute
 	}
 	for _, how := range []string{"down", "hangs"} {

@@ -44,13 +44,11 @@ func (t *Tags) removeFailed() {
 		f.queue[0] = failedTag{}
 		f.queue = f.queue[1:]
 		f.mu.Unlock()
-		if pause := time.Until(next.at); pause > 0 {
-			timer := time.NewTimer(pause)
-			select {
-			case <-timer.C:
-			case <-t.work.ctx.Done():
-				timer.Stop()
-			}
+		timer := time.NewTimer(time.Until(next.at))
+		select {
+		case <-timer.C:
+		case <-t.work.ctx.Done():
+			timer.Stop()
 		}
 		t.remove(next.tag, next.entry, false)
 	}

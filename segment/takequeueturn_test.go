@@ -3,6 +3,7 @@ package segment
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,46 @@ func TestTakeQueueCallsComeAndGo(t *testing.T) {
 		}
 		if sent := q.sent(); !slices.Contains(sent[:min(5, len(sent))], "x") {
 			t.Errorf("the requests were sent in the order %q; x has waited longest", sent)
+		}
+	})
+}
+
+// Requests of the same instant are sent in their order, also if they can be sent to different sources.
+func TestTakeQueueSameInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := range 20 {
+			q := newQueueTest(t, 2, 1)
+			hold := func(source int) *takePlace {
+				p, err := q.acquire(t.Context(), "hold", new(demand), []candidate{{source: source}}, earlyTake)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
+			}
+			first, second := hold(0), hold(1)
+			var order []string
+			send := func(tag string, candidates ...candidate) {
+				q.work.run(func() {
+					if p, err := q.acquire(q.work.ctx, tag, new(demand), candidates, earlyTake); err == nil {
+						order = append(order, tag)
+						time.Sleep(time.Second)
+						q.release(p, callAnswered, nil)
+					}
+				})
+				synctest.Wait()
+			}
+			narrow, wide := []candidate{{source: 0}}, []candidate{{source: 0}, {source: 1}}
+			if n%2 == 1 {
+				narrow, wide = wide, narrow
+			}
+			send("a", narrow...)
+			send("b", wide...)
+			q.release(first, callAnswered, nil)
+			time.Sleep(5 * time.Second)
+			if got := strings.Join(order, ""); got != "ab" {
+				t.Errorf("the requests were sent in the order %q", got)
+			}
+			q.release(second, callAnswered, nil)
 		}
 	})
 }

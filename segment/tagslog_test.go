@@ -1,0 +1,83 @@
+package segment
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Failures of tags are at most one record per second, with their number: the first one at once, and the others a second
+// later, first those that failed. Close writes what is left.
+func TestTagsLogInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out lockedBuffer
+		work := newBackground()
+		l := newTagsLog(slog.New(slog.NewTextHandler(&out, nil)), work)
+		want := func(records ...string) {
+			t.Helper()
+			synctest.Wait()
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if len(lines) != len(records) {
+				t.Fatalf("%d records, want %d:\n%s", len(lines), len(records), out.String())
+			}
+			for i, r := range records {
+				for part := range strings.FieldsSeq(r) {
+					if !strings.Contains(lines[i], part) {
+						t.Errorf("record %d is %s; want %s", i, lines[i], part)
+					}
+				}
+			}
+		}
+		one, two, works := "WARN tags=1 tag=a source=s err=", "WARN tags=2 tag=c", "INFO again tags=2 tag=b"
+		for range 3 { // after any pause
+			out.text.Reset()
+			l.tagFailed("a", "s", errDown)
+			want(one)
+			l.tagFailed("b", "s", errDown)
+			l.tagWorks("a", "s")
+			l.tagFailed("c", "s", errDown)
+			l.tagWorks("b", "s")
+			time.Sleep(time.Second - 1)
+			want(one)
+			time.Sleep(1)
+			want(one, two)
+			time.Sleep(time.Second - 1)
+			want(one, two)
+			time.Sleep(1)
+			want(one, two, works)
+			time.Sleep(1500 * time.Millisecond)
+		}
+		l.tagFailed("a", "s", errDown)
+		synctest.Wait()
+		out.text.Reset()
+		l.tagFailed("b", "s", errDown)
+		l.tagWorks("a", "s")
+		<-work.close()
+		l.close()
+		want("WARN tags=1 tag=b", "INFO tags=1 tag=a")
+	})
+}
+
+// A panic is logged again when a minute is over.
+func TestTagsLogPanicInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out lockedBuffer
+		work := newBackground()
+		l := newTagsLog(slog.New(slog.NewTextHandler(&out, nil)), work)
+		for _, tt := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 1}, {time.Minute - 1, 1}, {1, 2}, {time.Minute, 3}} {
+			time.Sleep(tt.after)
+			l.panicked("a", "a test", "boom")
+			synctest.Wait()
+			if n := strings.Count(out.String(), "boom"); n != tt.want {
+				t.Errorf("%d records, want %d", n, tt.want)
+			}
+		}
+		work.close()
+		l.close()
+	})
+}

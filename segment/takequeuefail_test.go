@@ -1,0 +1,100 @@
+package segment
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The first pauses are short, for all places: a source that was down for a moment is asked again soon.
+func TestTakeQueueShortPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 4
+		q := newQueueTest(t, 1, limit)
+		for n := range 100 {
+			q.request(fmt.Sprint(n), new(demand), earlyTake, 0, callFailed)
+		}
+		time.Sleep(50 * time.Millisecond) // 10 ms and 20 ms, and a half more of each
+		if n := len(q.sent()); n < 3*limit || n > 5*limit {
+			t.Errorf("%d requests in the first 50 ms, want %d to %d", n, 3*limit, 5*limit)
+		}
+	})
+}
+
+// The state of a source has the time of the first failure, and the last error, until it answers.
+func TestTakeQueueStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 1, 1)
+		time.Sleep(time.Second)
+		begin := time.Now()
+		for n := range 5 {
+			q.request(fmt.Sprint(n), new(demand), earlyTake, 0, callFailed)
+			time.Sleep(2 * time.Second)
+			if s := q.states()[0]; s.Source != "source0" || s.LastError != errDown || !s.FailingSince.Equal(begin) {
+				t.Errorf("the state after %d failures = %+v, want it to fail since %v", n+1, s, begin)
+			}
+		}
+		q.request("x", new(demand), earlyTake, 0, callAnswered)
+		time.Sleep(2 * time.Second)
+		if s := q.states()[0]; s.LastError != nil || !s.FailingSince.IsZero() {
+			t.Errorf("the state after an answer = %+v", s)
+		}
+	})
+}
+
+// Each log of failures has a record when a series begins, but not before a minute has passed since the last one, and a
+// record of its end only if it had one of its beginning.
+func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
+	for name, setUp := range map[string]func(t *testing.T, log *slog.Logger) (fail, work func()){
+		"source of a Tags": func(t *testing.T, log *slog.Logger) (fail, work func()) {
+			q := newQueueTest(t, 1, 1)
+			q.log = newTagsLog(log, q.work)
+			locked := func(f func() func()) func() {
+				return func() {
+					q.mu.Lock()
+					record := f()
+					q.mu.Unlock()
+					if record != nil {
+						record()
+					}
+				}
+			}
+			return locked(func() func() { return q.failed(&takePlace{tag: "x"}, false, errDown) }), locked(func() func() { return q.answered(q.sources[0]) })
+		},
+		"tag of a Tags": func(t *testing.T, log *slog.Logger) (fail, work func()) {
+			q := newQueueTest(t, 1, 1)
+			q.log = newTagsLog(log, q.work)
+			m := &member{name: "source0"}
+			p := &provider{tag: "x", sources: []*member{m}, queue: q.takeQueue}
+			p.state.Ranges = 1
+			return func() { p.logTag(m, callAnswered, ErrSetBack) }, func() { p.logTag(m, callAnswered, nil) }
+		},
+		"stripe": func(t *testing.T, log *slog.Logger) (fail, work func()) {
+			s := newTestSequence(t, NewGroup(Stripe(0, 2, new(switchedSource)), Stripe(1, 2, new(switchedSource))), WithLogger(log))
+			m := s.provider.sources[0]
+			return func() { m.fail(errDown, time.Now()); s.provider.logMembers() }, func() { m.succeed(); s.provider.logMembers() }
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out lockedBuffer
+			fail, work := setUp(t, slog.New(slog.NewTextHandler(&out, nil)))
+			begin := time.Now()
+			for _, at := range []time.Duration{0, time.Minute - 1, time.Minute, 100 * time.Second, 2 * time.Minute} {
+				time.Sleep(time.Until(begin.Add(at)))
+				fail()
+				fail()
+				work()
+				work()
+			}
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			failed, worked := strings.Count(out.String(), "WARN"), strings.Count(out.String(), "INFO")
+			if failed != 3 || worked != 3 {
+				t.Errorf("%s: %d records of failures and %d that it works, want those of the seconds 0, 60 and 120:\n%s", name, failed, worked, out.String())
+			}
+		})
+	}
+}
