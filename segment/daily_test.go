@@ -78,6 +78,13 @@ func TestDailyLocal(t *testing.T) {
 	}
 }
 
+// The greatest value of WithYesterday is allowed.
+func TestDailyLongYesterday(t *testing.T) {
+	if _, err := newDaily(t, segmenttest.NewMemory(), time.UTC, segment.WithYesterday(12*time.Hour)).Next(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Close races with the switch to the next day. Nothing is left.
 func TestDailyClose(t *testing.T) {
 	leaktest.Check(t)

@@ -268,6 +268,9 @@ func TestDailyExhaustedDayIsNotAsked(t *testing.T) {
 			}
 		}
 		synctest.Wait()
+		if c := m.Counter(segment.DailyTag("x", 2000, 1, 1)); c != 10 {
+			t.Errorf("the counter is %d when the numbers 1 to 9 were taken, want 10", c)
+		}
 		writes := m.Writes()
 		for range 10 {
 			if _, err := d.Next(); !errors.Is(err, segment.ErrExhausted) {
@@ -299,5 +302,35 @@ func TestDailySourcesOfOtherError(t *testing.T) {
 			t.Errorf("Sources with a clock that panics = %+v", states)
 		}
 		clock.bad.Store(0)
+	})
+}
+
+// With a stride, too, a day has its numbers only: none has the digits of another date.
+func TestDailyNumbersWithStride(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := stripes(3)
+		create(t, g, "any", segment.TagConfig{})
+		d, err := segment.NewDaily(t.Context(), g, "x", 1, time.UTC, quietOption())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		seen := map[int64]bool{}
+		for {
+			v, err := d.Next()
+			if err != nil {
+				if !errors.Is(err, segment.ErrExhausted) {
+					t.Error(err)
+				}
+				break
+			}
+			if v/10 != 20000101 || v%10 == 0 || seen[v] {
+				t.Fatalf("Next = %d, after %v", v, seen)
+			}
+			seen[v] = true
+		}
+		if len(seen) != 7 { // each stripe begins with the second of its numbers
+			t.Errorf("the day has the numbers %v, want 3 to 9", seen)
+		}
 	})
 }

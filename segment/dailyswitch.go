@@ -28,14 +28,10 @@ func (d *Daily) today(ctx context.Context, late bool) (*dailySequence, error) {
 	of := dayOf(now, d.zone)
 	start := func() (*opening, error) { return d.startOpening(of) }
 	if late && now.Before(current.end.Add(d.cfg.yesterday)) {
-		o, err := start()
-		if err != nil {
+		if _, err := start(); err != nil {
 			return nil, err
 		}
-		if !o.finished() || o.err != nil {
-			return current, nil
-		}
-		return d.use(of), nil
+		return d.use(of), nil // the day before, if this one is not open yet
 	}
 	empty := EmptyError{Tag: dailyTag(d.tag, of.date), Source: d.describe()}
 	if _, err := d.work.await(ctx, d.cfg.maxWait, empty, start); err != nil {

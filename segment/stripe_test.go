@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
@@ -204,4 +205,22 @@ func create(tb testing.TB, c segment.Creator, tag string, config segment.TagConf
 	if err := c.CreateTag(tb.Context(), tag, config); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// The end of what a Sequence has received of a stripe is the number after the greatest one.
+func TestStripeEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := segment.Stripe(1, 3, segmenttest.NewMemory())
+		create(t, src, "x", segment.TagConfig{Step: 10})
+		s, err := segment.New(t.Context(), src, "x", quietOption())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		synctest.Wait()
+		want := int64(20*3 + 1 + 1) // the store has returned 1 to 20
+		if end, states := s.Stats().End, s.Sources(); end != want || len(states) != 1 || states[0].End != want {
+			t.Errorf("the end is %d, and that of the sources %+v; want %d", end, states, want)
+		}
+	})
 }

@@ -181,7 +181,7 @@ func TestTableConflicts(t *testing.T) {
 			if took := time.Since(begin); !errors.Is(err, conflict) || took < time.Second || took > 1200*time.Millisecond {
 				t.Errorf("Take with conflicts = %v after %v, want the conflict after a second", err, took)
 			}
-			if n := countOf(server.Statements(), "UPDATE"); n < 8 || n > 100 {
+			if n := countOf(server.Statements(), "UPDATE"); n < 8 || n > 40 {
 				t.Errorf("a Take has sent %d UPDATEs in a second of conflicts", n)
 			}
 			server.Before = nil

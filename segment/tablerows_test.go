@@ -41,10 +41,10 @@ func TestTableRowBounds(t *testing.T) {
 			"no number left":       {maxID: int64(math.MaxInt64), step: 10, first: -1, is: ErrExhausted},
 			"one step of one left": {maxID: int64(math.MaxInt64 - 1), step: 1, first: math.MaxInt64 - 1, length: 1},
 		} {
-			for _, size := range []int64{0, 10} {
+			for n, size := range []int64{0, 10, 0, 10} {
 				synctest.Test(t, func(t *testing.T) {
 					table, server, _ := newFakeTable(t, version)
-					server.Type = tt.typeName
+					server.Type, server.HidesID = tt.typeName, n >= 2
 					server.Set("a", tt.maxID, tt.step)
 					got, err := table.Take(t.Context(), Request{Tag: "a", Size: size})
 					length := tt.length

@@ -310,3 +310,38 @@ func TestTagsOptionBounds(t *testing.T) {
 		t.Errorf("Next of a second tag with WithMaxTags(1) = %v", err)
 	}
 }
+
+// Tags that were dropped, and whose counters were set back meanwhile, are refused at once, however often they are asked
+// for: their requests are not those that nobody waits for.
+func TestTagsDroppedTagsAreRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const count = 300
+		m := segmenttest.NewMemory()
+		tags := newTags(t, m, segment.WithCreate(segment.TagConfig{Start: 100}), segment.WithIdle(time.Second))
+		for n := range count {
+			if _, err := tags.Next(fmt.Sprint("tag", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		for n := range count {
+			m.SetCounter(fmt.Sprint("tag", n), 50)
+		}
+		for round := range 3 {
+			begin := time.Now()
+			var wg sync.WaitGroup
+			for n := range count {
+				wg.Go(func() {
+					if _, err := tags.Next(fmt.Sprint("tag", n)); !errors.Is(err, segment.ErrSetBack) {
+						t.Errorf("Next = %v, want ErrSetBack", err)
+					}
+				})
+			}
+			wg.Wait()
+			if took := time.Since(begin); took > 100*time.Millisecond {
+				t.Errorf("round %d: %d tags were refused after %v", round, count, took)
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}

@@ -84,8 +84,14 @@ func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
 			begin := time.Now()
 			for _, at := range []time.Duration{0, time.Minute - 1, time.Minute, 100 * time.Second, 2 * time.Minute} {
 				time.Sleep(time.Until(begin.Add(at)))
+				synctest.Wait()
+				before := strings.Count(out.String(), "INFO")
 				fail()
 				fail()
+				synctest.Wait()
+				if n := strings.Count(out.String(), "INFO"); n != before && name != "tag of a Tags" { // which logs later
+					t.Errorf("%s: %d records that it works, although it has failed", name, n-before)
+				}
 				work()
 				work()
 			}

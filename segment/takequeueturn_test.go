@@ -89,6 +89,7 @@ func TestTakeQueueSameInstant(t *testing.T) {
 			send("b", wide...)
 			q.release(first, callAnswered, nil)
 			time.Sleep(5 * time.Second)
+			synctest.Wait()
 			if got := strings.Join(order, ""); got != "ab" {
 				t.Errorf("the requests were sent in the order %q", got)
 			}
