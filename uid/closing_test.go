@@ -72,11 +72,15 @@ func TestCloseDuringTakes(t *testing.T) {
 // A thousand generators of each kind, with worker IDs from a file, leave neither goroutines nor file
 // descriptors behind.
 func TestGeneratorsLeakNothing(t *testing.T) {
+	generators := int64(1_000)
+	if testing.Short() {
+		generators = 20
+	}
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			leaktest.Check(t)
 			a := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
-			for want := range int64(1_000) {
+			for want := range generators {
 				g, err := mode.make(context.Background(), a)
 				if err != nil {
 					t.Fatal(err)

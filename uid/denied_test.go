@@ -103,7 +103,7 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 // Takers that wait for the same lease share each try to extend it.
 func TestWaitersShareATry(t *testing.T) {
 	takers := 200
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		takers = 50
 	}
 	for _, mode := range modes {

@@ -19,7 +19,7 @@ import (
 // know about a store that hangs since the last extension, or about one that is down while the generator is idle.
 func TestHealthRandom(t *testing.T) {
 	seeds := uint64(8)
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		seeds = 2
 	}
 	for seed := range seeds {

@@ -120,7 +120,7 @@ func takeAhead(t *testing.T, g Generator, d time.Duration) (got int, ahead time.
 func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 	const idle = 10 * time.Minute
 	busy := 10 * time.Minute
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		busy = 3 * time.Minute
 	}
 	for name, tt := range map[string]struct {

@@ -82,9 +82,9 @@ func TestLogHandlerPanicsOrBlocks(t *testing.T) {
 					do()
 				}))...)
 				fail.Store(true)
-				takeFor(t, c, time.Minute)
+				takeFor(t, c, 30*time.Second)
 				fail.Store(false)
-				takeFor(t, c, time.Minute)
+				takeFor(t, c, 20*time.Second)
 				if got, failed, err := takeFor(t, c, time.Minute); got < 60*16 || policy != Fail && failed > 0 {
 					t.Errorf("%s, %v: %d UIDs in a minute, %d calls failed, %v", name, policy, got, failed, err)
 				}

@@ -127,7 +127,7 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 // A generator that was idle works again, although its leases are lost if they are not extended in time.
 func TestGeneratorsSurviveIdleness(t *testing.T) {
 	long := 20 * time.Hour
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		long = 2 * time.Hour
 	}
 	for _, mode := range modes {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testreq"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -23,7 +25,10 @@ import (
 // Invariant 1 across processes: eight processes that start at once on one file generate UIDs that all
 // differ.
 func TestInvariant1ProcessesOnOneFile(t *testing.T) {
-	const processes, each = 8, 250_000
+	processes, each := 8, 250_000
+	if testing.Short() {
+		processes, each = 3, 20_000
+	}
 	if path := os.Getenv("RINGUID_TEST_FILE"); path != "" {
 		if err := generateInto(os.Getenv("RINGUID_TEST_OUT"), path, each); err != nil {
 			t.Fatal(err)
@@ -35,7 +40,7 @@ func TestInvariant1ProcessesOnOneFile(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range processes {
 		all.Go(func() {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1ProcessesOnOneFile$", "-test.count=1")
+			cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1ProcessesOnOneFile$", "-test.count=1", fmt.Sprintf("-test.short=%v", testing.Short()))
 			cmd.Env = append(os.Environ(), "RINGUID_TEST_FILE="+filepath.Join(folder, "worker"), "RINGUID_TEST_OUT="+out(n))
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("process %d: %v\n%s", n, err, text)
@@ -65,7 +70,7 @@ func TestInvariant1ProcessesOnOneFile(t *testing.T) {
 		}
 		file.Close()
 	}
-	if n := seen.Len(); n != processes*each {
+	if n := seen.Len(); n != int64(processes*each) {
 		t.Errorf("%d of %d UIDs are distinct", n, processes*each)
 	}
 }
@@ -102,6 +107,7 @@ func generateInto(out, workers string, count int) error {
 // The main use: worker IDs from inserts into WORKER_NODE on a real server. When the server is killed
 // after the first insert, UIDs are still generated. Rollovers follow when it runs again.
 func TestServerKilledAfterAssignment(t *testing.T) {
+	testreq.Slow(t, "it starts a server")
 	s := mariadbtest.Start(t)
 	_, db := s.Database()
 	script, err := os.ReadFile("../schema.sql")
@@ -164,6 +170,7 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 // generated up to the borrow limit, and then at the layout's rate. When the server runs again, the
 // generator recovers. The test takes a few seconds, or a minute if RINGUID_MINUTE is set.
 func TestRolloversOnAServer(t *testing.T) {
+	testreq.Slow(t, "it starts a server, and takes 10 s")
 	length := 4 * time.Second
 	if os.Getenv("RINGUID_MINUTE") != "" {
 		length = time.Minute

@@ -179,7 +179,7 @@ func TestOutageOfSlotStore(t *testing.T) {
 // A generator that is idle for a day continues, with its slot or with another.
 func TestIdleOnSlots(t *testing.T) {
 	idle := 24 * time.Hour
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		idle = 2 * time.Hour
 	}
 	inRecycledModes(t, func(t *testing.T, mode string, k *recycledTaker) {

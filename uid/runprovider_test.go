@@ -198,7 +198,7 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 // layout: the next one would be even greater, so none is requested.
 func TestWidthErrorIsPermanent(t *testing.T) {
 	busy, idle := 3*time.Minute, 24*time.Hour
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		busy, idle = 30*time.Second, 2*time.Hour
 	}
 	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{

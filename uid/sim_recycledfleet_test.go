@@ -153,7 +153,10 @@ func TestSustainedOverload(t *testing.T) {
 			if !isFull() {
 				seconds = min(seconds/5, 2*86_400)
 			}
-			if testing.Short() || raceEnabled {
+			switch {
+			case testing.Short():
+				seconds = min(seconds, 600)
+			case raceEnabled:
 				seconds = min(seconds, 3_600)
 			}
 			f := newCalmFleet(t, "1-41-10-12", time.Second, tt.horizon)
@@ -194,7 +197,9 @@ func TestYearsOfAFleet(t *testing.T) {
 	switch {
 	case isFull():
 		days = 3 * 365
-	case testing.Short(), raceEnabled:
+	case testing.Short():
+		days = 2
+	case raceEnabled:
 		days = 20
 	}
 	f := newCalmFleet(t, "1-41-12-10", time.Second, workerassign.DefaultHorizon, WithReserveAhead(20*time.Second))

@@ -25,7 +25,10 @@ func testSimulationOfRecycled(t *testing.T) {
 		return
 	}
 	seeds := numberOfSeeds() / 5 // by default as many as mostBrokenSeeds
-	if testing.Short() || raceEnabled {
+	switch {
+	case testing.Short():
+		seeds = min(seeds, 10)
+	case raceEnabled:
 		seeds = min(seeds, 30)
 	}
 	var sum slotFleet
@@ -61,7 +64,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 	first := max(*simSeed, 1)
 	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
 		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
-		if raceEnabled && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) {
+		if (raceEnabled || testing.Short()) && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) {
 			continue // a dozen seeds and more in one goroutine, which make test runs without the race detector
 		}
 		t.Run(broken, func(t *testing.T) {
@@ -85,7 +88,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 func TestSimulationOfRecycledIsReproducible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seeds := uint64(5)
-		if raceEnabled {
+		if raceEnabled || testing.Short() {
 			seeds = 1
 		}
 		for seed := range seeds {

@@ -171,7 +171,7 @@ func TestSimulation(t *testing.T) {
 	case raceEnabled:
 		seeds = min(seeds, 300)
 	case testing.Short():
-		seeds = min(seeds, 1_000)
+		seeds = min(seeds, 60)
 	}
 	var total simulation
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
@@ -211,7 +211,7 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 // A seed always gives the same events and UIDs.
 func TestSimulationReplays(t *testing.T) {
 	seeds := uint64(50)
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		seeds = 5
 	}
 	for seed := range seeds {

@@ -138,6 +138,7 @@ func TestZeroFormats(t *testing.T) {
 
 // go vet reports copies of types that must not be copied.
 func TestVetReportsCopies(t *testing.T) {
+	testreq.Slow(t, "it compiles the package for go vet")
 	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
 		testreq.Missing(t, "the go command was not found, which go vet requires")
