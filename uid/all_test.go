@@ -118,3 +118,54 @@ func TestAllEnds(t *testing.T) {
 		t.Errorf("%d elements with a Close after 5, want 6", n)
 	}
 }
+
+// countingContext is a context that counts how often it is checked.
+type countingContext struct {
+	context.Context
+	checks int
+}
+
+func (c *countingContext) Err() error {
+	c.checks++
+	return c.Context.Err()
+}
+
+// A fast loop checks its context about once in maxUnchecked UIDs, and a loop that has taken few before each one.
+func TestAllChecksItsContextRarely(t *testing.T) {
+	c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
+	ctx := &countingContext{Context: context.Background()}
+	n, before := 0, 0
+	for range c.All(ctx) {
+		if n++; n == 10 && ctx.checks != 10 {
+			t.Errorf("%d checks for the first ten UIDs", ctx.checks)
+		}
+		if n == 10_000 {
+			before = ctx.checks
+		}
+		if n == 20_000 {
+			break
+		}
+	}
+	if checks := ctx.checks - before; checks > 2*10_000/maxUnchecked || checks < 10_000/maxUnchecked {
+		t.Errorf("%d checks for 10,000 UIDs, want about one for %d", checks, maxUnchecked)
+	}
+}
+
+// A loop ends with the first UID after Close, also in the middle of a block.
+func TestAllEndsWithClose(t *testing.T) {
+	for _, after := range []int{5, 100, 5_000, 5_001, 5_002, 5_003} {
+		c := newCached(t, new(disposableAssigner), WithScheduleInterval(0))
+		n := 0
+		for _, err := range c.All(context.Background()) {
+			if n++; n == after {
+				c.Close()
+			}
+			if n > after && err != ErrClosed {
+				t.Fatalf("element %d is %v after Close", n, err)
+			}
+		}
+		if n != after+1 {
+			t.Errorf("%d elements, Close came after %d", n, after)
+		}
+	}
+}

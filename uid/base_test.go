@@ -204,3 +204,16 @@ func FuzzBase(f *testing.F) {
 		}
 	})
 }
+
+// An error quotes a text of up to 32 bytes as it is, and the beginning of a longer one.
+func TestBaseErrorsQuote(t *testing.T) {
+	text := strings.Repeat("Z", 32)
+	for _, tt := range []struct{ text, want string }{
+		{text, `"` + text + `" has 32 bytes`},
+		{text + "Y", `"` + text + `"… has 33 bytes`},
+	} {
+		if _, err := ParseBase32(tt.text); !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("ParseBase32(%q) = %v, want %s", tt.text, err, tt.want)
+		}
+	}
+}

@@ -34,8 +34,6 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	unit := max(stamped+1, now)
 	soon := now + p.limitFor(held) + 1 // the last unit that may be stamped when the next unit starts
 	switch {
-	case errors.Is(ring.LastError, ErrTimeExhausted) && unit > layout.MaxDelta():
-		return ring.LastError
 	case unit > layout.MaxDelta():
 		return &timeExhaustedError{format: p.cfg.format, delta: unit}
 	case unit > soon && stamped < held.First():
@@ -45,7 +43,7 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	}
 	var notYet *ringbuffer.NotYetError
 	if err := ring.LastError; err != nil && !errors.Is(err, ErrLease) && !errors.As(err, &notYet) {
-		return err // the clock panics, for example
+		return err // the provider panicked
 	}
 	if unit < held.Granted() {
 		return nil

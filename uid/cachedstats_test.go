@@ -1,11 +1,15 @@
 package uid
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // Stats().Issued never decreases and never exceeds the number of issued UIDs, also while stale UIDs are
@@ -50,5 +54,16 @@ func TestIssuedNeverFalls(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// A lease may begin ahead of the clock. What its first unit borrows is reported.
+func TestBorrowedByTheFirstUnit(t *testing.T) {
+	start := noon.Truncate(time.Second)
+	c := newCached(t, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+		return &fakeLease{id: n, notBefore: start.Add(5 * time.Second)}, nil
+	}}, WithClock(fakeclock.New(start)), WithBoostPower(0), WithScheduleInterval(0))
+	if st := c.Stats(); st.Borrowed != 5*time.Second || st.Ahead != 5*time.Second {
+		t.Errorf("borrowed %v, the next UID is %v ahead; want 5 s", st.Borrowed, st.Ahead)
 	}
 }

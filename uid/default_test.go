@@ -234,3 +234,51 @@ func TestDefaultUnitsEnd(t *testing.T) {
 		}
 	})
 }
+
+// While a time unit lasts, takers need not read the wall clock. With a Clock of the user they do, whatever time it shows.
+func TestDefaultFastPath(t *testing.T) {
+	system := newDefault(t, new(disposableAssigner)) // not in a bubble, whose times have no monotonic reading
+	used := false
+	for range 1_000 { // a unit may end between two calls
+		id := next(t, system)
+		again, ok := system.take()
+		if ok && again != id+1 {
+			t.Errorf("the fast path returned %d after %d", again, id)
+		}
+		used = used || ok
+	}
+	if !used {
+		t.Error("the fast path was never used")
+	}
+	fake := fakeclock.New(time.Now().AddDate(1, 0, 0).Truncate(time.Second))
+	d := newDefault(t, new(disposableAssigner), WithClock(fake))
+	for range 3 {
+		for range 2 {
+			if p := d.Parse(next(t, d)); !p.Time.Equal(fake.Now()) {
+				t.Errorf("%v at %v", p, fake.Now())
+			}
+		}
+		fake.Advance(time.Second)
+	}
+}
+
+// A lease that begins with the next unit is waited for as for any unit. The error of a wait that is ended says so if it begins later.
+func TestDefaultErrorOfWait(t *testing.T) {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	for _, tt := range []struct {
+		begins time.Duration
+		lease  bool
+	}{{time.Second, false}, {time.Second + 1, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			begins := time.Now().Add(tt.begins) // at first, a whole second
+			d := newDefault(t, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				return &fakeLease{id: n, notBefore: begins}, nil
+			}}, WithEpoch(bubbleEpoch))
+			_, err := d.NextContext(ended)
+			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrLease) != tt.lease {
+				t.Errorf("the lease begins %v later: %v", tt.begins, err)
+			}
+		})
+	}
+}

@@ -77,7 +77,7 @@ func (d *Default) whyNotOK(l *defaultLease, last int64) (replaced bool, err erro
 	switch {
 	case next.inUse:
 		return true, nil
-	case next.begins > 0 && d.isLong(next.begins):
+	case d.isLong(next.begins):
 		return false, fmt.Errorf("%w; until then: %w", next.notBegun, err)
 	case next.err != nil:
 		return false, fmt.Errorf("%w; and no other lease: %w", err, next.err)
@@ -97,7 +97,7 @@ func (d *Default) whyNotGranted(l *defaultLease, unit int64, elapsed time.Durati
 	}
 	first := max(l.firstUnitOf(next), unit)
 	switch {
-	case first > unit && d.isLong(d.clock.Until(first, elapsed)):
+	case d.isLong(d.clock.Until(first, elapsed)):
 		return fmt.Errorf("%w; until then: %w", d.notBegun(next.WorkerID(), first), err)
 	case first >= next.Granted():
 		return err

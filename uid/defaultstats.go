@@ -11,8 +11,7 @@ func (d *Default) Stats() Stats {
 	// UIDs, never more.
 	past := d.leaseChanger.past.Load()
 	l := d.lease.Load()
-	last := l.last.Load()
-	issued := uint64(past + l.issuedInUnitOf(last))
+	issued := uint64(past + l.issuedInUnitOf(l.last.Load()))
 	for {
 		greatest := d.reported.Load()
 		if issued <= greatest {
@@ -22,9 +21,6 @@ func (d *Default) Stats() Stats {
 		if d.reported.CompareAndSwap(greatest, issued) {
 			break
 		}
-	}
-	if last == sealed {
-		last = l.final.Load()
 	}
 	st := Stats{
 		WorkerID:      l.workerID,
@@ -36,9 +32,5 @@ func (d *Default) Stats() Stats {
 		Rollovers:     d.leaseChanger.changes.Load(),
 	}
 	st.setLease(l.held, d.clock.TimeAt(l.since), d.leases.Losses(), d.cfg.reserve)
-	if st.Issued > 0 {
-		// A unit that has started is neither ahead nor behind: the next UID has the current time.
-		st.Ahead = max(f.base.Time(last>>d.seqBits).Sub(d.clock.Now()), 0)
-	}
 	return st
 }

@@ -137,3 +137,39 @@ func TestWaitersShareATry(t *testing.T) {
 		})
 	}
 }
+
+// However long a generator has run: if one lease after the other is lost soon after it was taken into use, the pauses between them grow.
+func TestShortLeasesUseFewWorkerIDs(t *testing.T) {
+	for _, mode := range modes {
+		synctest.Test(t, func(t *testing.T) {
+			var lose atomic.Bool
+			a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				isNew := true
+				return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+					if lose.Load() && !isNew {
+						return time.Time{}, errLeaseEnded
+					}
+					isNew = false
+					return until, nil
+				}}, nil
+			}}
+			g, err := mode.make(context.Background(), a, smallOptions(t, WithReserveAhead(time.Second), WithRollover(false))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			for begin := time.Now(); time.Since(begin) < 10*time.Minute; time.Sleep(500 * time.Millisecond) {
+				next(t, g)
+			}
+			lose.Store(true)
+			before := a.calls.Load()
+			for begin := time.Now(); time.Since(begin) < 10*time.Minute; time.Sleep(500 * time.Millisecond) {
+				timedNext(t, g, 500*time.Millisecond)
+			}
+			// A lease lasts for three seconds, and the pauses are 5 to 10 s soon.
+			if n := a.calls.Load() - before; n < 20 || n > 100 {
+				t.Errorf("%s: %d leases were taken in ten minutes", mode.name, n)
+			}
+		})
+	}
+}

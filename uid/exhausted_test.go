@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // D2: the original's cached mode never checks the end of the time bits, and then returns negative UIDs.
@@ -61,7 +62,7 @@ func testTimeBitsEnd(t *testing.T, unitsAfter int) {
 			}
 			for range 3 {
 				id, err := g.Next()
-				if !errors.Is(err, ErrTimeExhausted) || id != 0 || !strings.Contains(err.Error(), " must be 0 to 268435455") {
+				if !errors.Is(err, ErrTimeExhausted) || id != 0 || !strings.Contains(err.Error(), "time unit is 268435456, must be 0 to 268435455") {
 					t.Errorf("%s/%v: Next() = %d, %v; want ErrTimeExhausted with the values", mode.name, policy, id, err)
 				}
 				if n, err := g.NextN(make([]ID, 2)); n != 0 || !errors.Is(err, ErrTimeExhausted) {
@@ -165,6 +166,41 @@ func TestD2EveryWayOfTakingEnds(t *testing.T) {
 					t.Errorf("after the end: %d, %v", n, err)
 				}
 			}
+		}
+	}
+}
+
+// D2: callers wait for the last unit of the time bits as for any other one, and get its UIDs.
+func TestD2LastUnitIsWaitedFor(t *testing.T) {
+	for _, a := range []workerassign.Assigner{new(disposableAssigner), workerassign.Static(5)} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDefault(t, a, WithEpoch(bubbleEpoch), WithLayout(layout(t, 17, 20, 2)))
+			last := bubbleEpoch.Add((1<<17 - 1) * time.Second)
+			time.Sleep(time.Until(last) - time.Second)
+			for n := range 8 {
+				if p := d.Parse(next(t, d)); p.Delta != 1<<17-2+int64(n/4) {
+					t.Errorf("%T: UID %d has the unit %d", a, n, p.Delta)
+				}
+			}
+			if id, err := d.Next(); !errors.Is(err, ErrTimeExhausted) {
+				t.Errorf("%T: after the last UID Next() = %d, %v", a, id, err)
+			}
+		})
+	}
+}
+
+// D2: "less than a year" is less than 365 days.
+func TestD2WarnsBelowAYear(t *testing.T) {
+	end := mustFormat(t).End()
+	for _, tt := range []struct {
+		left time.Duration
+		want int
+	}{{365 * 24 * time.Hour, 0}, {365*24*time.Hour - 1, 1}} {
+		var log bytes.Buffer
+		c := newCached(t, new(disposableAssigner), WithClock(fakeclock.New(end.Add(-tt.left))), logInto(&log), WithScheduleInterval(0))
+		flushLog(t, c)
+		if n := strings.Count(log.String(), "less than a year"); n != tt.want {
+			t.Errorf("%v before the end: %d warnings, want %d: %s", tt.left, n, tt.want, log.String())
 		}
 	}
 }

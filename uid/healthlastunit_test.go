@@ -2,6 +2,7 @@ package uid
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -12,9 +13,15 @@ import (
 
 // The store is down, and the last unit of the grant is used up: Health does not promise the unit after it.
 func TestHealthInTheLastUnit(t *testing.T) {
+	for _, policy := range []RollbackPolicy{RideOut(), Refuse()} {
+		testHealthInTheLastUnit(t, policy)
+	}
+}
+
+func testHealthInTheLastUnit(t *testing.T, policy RollbackPolicy) {
 	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
 		connection := &slotConnection{memory: newSlotMemory()}
-		g := construct(workerassign.NewRecycled(connection, workerassign.WithLogger(slog.New(slog.DiscardHandler))))
+		g := construct(workerassign.NewRecycled(connection, workerassign.WithLogger(slog.New(slog.DiscardHandler))), WithRollback(policy))
 		connection.setDown(true)
 		until := g.Health().Until
 		time.Sleep(time.Until(until) - 500*time.Millisecond)
@@ -42,4 +49,32 @@ func timedNext(t *testing.T, g Generator, d time.Duration) (ID, error) {
 		t.Errorf("NextContext(%v) took %v: %v", d, took, err)
 	}
 	return id, err
+}
+
+// In the last two units of the time bits a generator is OK, and its lease is bounded, whether it has stamped UIDs with them or not.
+func TestHealthInTheLastUnitsOfTheFormat(t *testing.T) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+		l := layout(t, 17, 20, 4)
+		end := mustFormat(t, WithEpoch(recycledEpoch), WithLayout(l)).End()
+		time.Sleep(time.Until(end) - 1500*time.Millisecond)
+		g := construct(workerassign.Static(5), WithLayout(l))
+		if h, st := g.Health(), g.Stats(); !h.OK() || !st.LeaseBounded || !st.LeaseUntil.Equal(end.Add(-time.Second)) {
+			t.Errorf("before the last unit: Health() = %+v, leased until %v (%v), want %v", h, st.LeaseUntil, st.LeaseBounded, end.Add(-time.Second))
+		}
+		time.Sleep(time.Second)
+		if h := g.Health(); !h.OK() {
+			t.Errorf("in the last unit: Health() = %+v", h)
+		}
+		for n := range 16 {
+			if id, err := g.Next(); err != nil || !g.Parse(id).Time.Equal(end.Add(-time.Second)) {
+				t.Fatalf("UID %d of the last unit is %v, %v", n, g.Parse(id), err)
+			}
+		}
+		if id, err := g.Next(); !errors.Is(err, ErrTimeExhausted) {
+			t.Errorf("after the last unit: Next() = %v, %v", g.Parse(id), err)
+		}
+		if h := g.Health(); !errors.Is(h.Err, ErrTimeExhausted) {
+			t.Errorf("after the last unit: Health() = %+v", h)
+		}
+	})
 }

@@ -175,8 +175,9 @@ func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 				if n := strings.Count(log.String(), "the borrow limit is reduced"); n != want {
 					t.Errorf("the reduction was logged %d times, want %d:\n%s", n, want, log)
 				}
-				if want > 0 && !strings.Contains(log.String(), "borrow_limit="+tt.limit.String()) {
-					t.Errorf("the log does not name the limit:\n%s", log)
+				if horizon := tt.horizon.Truncate(time.Second); want > 0 &&
+					(!strings.Contains(log.String(), "borrow_limit="+tt.limit.String()) || !strings.Contains(log.String(), "horizon="+horizon.String())) {
+					t.Errorf("the log does not name the limit and the horizon:\n%s", log)
 				}
 			})
 		})
@@ -256,17 +257,19 @@ func TestR6LaterLeaseWithAnotherHorizon(t *testing.T) {
 // R6: a store whose clock is behind by more than the horizon allows for grants less. The generator asks again when
 // its clock has moved on, and not each time that it wants a UID.
 func TestR6SlowClockOfTheStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &boundedSource{horizon: lasting(70 * time.Second), lag: 60 * time.Second}
-		c, _ := newBounded(t, s, WithRollover(false))
-		got, ahead := takeAhead(t, c, 10*time.Minute)
-		if got < 600*16*9/10 || ahead > 10*time.Second {
-			t.Errorf("%d UIDs, up to %v ahead", got, ahead)
-		}
-		if _, reserved := s.calls(); reserved > 3*600 {
-			t.Errorf("Reserve was called %d times in ten minutes", reserved)
-		}
-	})
+	for _, interval := range []time.Duration{time.Second, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &boundedSource{horizon: lasting(70 * time.Second), lag: 60 * time.Second}
+			c, _ := newBounded(t, s, WithRollover(false), WithScheduleInterval(interval))
+			got, ahead := takeAhead(t, c, 5*time.Minute)
+			if got < 300*16 || ahead > 10*time.Second {
+				t.Errorf("scheduled paddings every %v: %d UIDs, up to %v ahead", interval, got, ahead)
+			}
+			if _, reserved := s.calls(); reserved > 3*300 {
+				t.Errorf("scheduled paddings every %v: Reserve was called %d times in five minutes", interval, reserved)
+			}
+		})
+	}
 }
 
 // R7: a lease that begins later is not asked for again and again meanwhile.

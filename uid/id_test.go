@@ -100,7 +100,7 @@ func TestParseIDIsStrict(t *testing.T) {
 		if err := id.UnmarshalText([]byte(bad)); !errors.Is(err, ErrRange) || id != 42 {
 			t.Errorf("UnmarshalText(%q) left %d, %v; want 42, ErrRange", bad, id, err)
 		}
-		if err := id.UnmarshalJSON([]byte(`"` + bad + `"`)); !errors.Is(err, ErrRange) || id != 42 {
+		if err := id.UnmarshalJSON([]byte(`"` + bad + `"`)); !errors.Is(err, ErrRange) || id != 42 || !strings.Contains(err.Error(), fmt.Sprintf(": %q must be", bad)) {
 			t.Errorf("UnmarshalJSON of the string %q left %d, %v; want 42, ErrRange", bad, id, err)
 		}
 		if bad != "null" && bad != `"1"` {

@@ -159,3 +159,17 @@ func TestLogAndJSONHaveAllStats(t *testing.T) {
 		t.Errorf("the log has %v, the JSON %v, and there are %d kinds of paddings", a, b, paddings)
 	}
 }
+
+// The times of all years that JSON can represent are logged as times.
+func TestLogYears(t *testing.T) {
+	for year, want := range map[int]string{
+		0:     "v.time=0000-05-06T07:08:09.000Z",
+		9999:  "v.time=9999-05-06T07:08:09.000Z",
+		10000: "v.time=10000-05-06T07:08:09Z",
+		-1:    "v.time=-0001-05-06T07:08:09Z",
+	} {
+		if _, text := logged(t, Parts{Time: time.Date(year, 5, 6, 7, 8, 9, 0, time.UTC)}); !strings.Contains(text, want) {
+			t.Errorf("the year %d is logged as %s, want %s", year, text, want)
+		}
+	}
+}

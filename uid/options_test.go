@@ -63,6 +63,7 @@ func TestOptionsThatGoTogether(t *testing.T) {
 	for name, opts := range map[string][]Option{
 		"only a long interval":  {WithScheduleInterval(5 * time.Minute)},
 		"no schedule":           {WithScheduleInterval(0)},
+		"no rollover interval":  {WithRolloverInterval(0), WithSpread(0)},
 		"only the largest ring": {WithBoostPower(MaxBoostPower)},
 		"the smallest ring":     {WithBoostPower(0), WithPaddingFactor(1)},
 		"a short time to reserve ahead, and then a unit that it allows": {WithReserveAhead(time.Millisecond), WithTwitterLayout()},

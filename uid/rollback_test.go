@@ -36,7 +36,9 @@ func TestRollbackPolicies(t *testing.T) {
 		err    bool
 	}{
 		{"ride out", RideOut(), time.Hour, 0, false},
+		{"ride out, a unit", RideOut(), time.Second, 0, false},
 		{"wait out, short", WaitOut(10 * time.Second), 5 * time.Second, 4*time.Second + time.Millisecond, false},
+		{"wait out, the bound", WaitOut(10 * time.Second), 10*time.Second + 999*time.Millisecond, 10 * time.Second, false},
 		{"wait out, too long", WaitOut(10 * time.Second), 11 * time.Second, 0, true},
 		{"refuse", Refuse(), 2 * time.Second, 0, true},
 		{"refuse, within the unit", Refuse(), 999 * time.Millisecond, 0, false},
@@ -114,4 +116,65 @@ func TestWaitingForTheClockEnds(t *testing.T) {
 func TestD11RollbackOptions(t *testing.T) {
 	expectBothRefuse(t, new(disposableAssigner), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
 	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the bound of WaitOut is -1s", 0, WithRollback(WaitOut(-time.Second)))
+}
+
+// Under RideOut a step back counts if it takes the wall clock at least a unit further behind than it was when one was counted last,
+// or when it had caught up by a unit.
+func TestRollbacksAreCountedByUnits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(bubbleClock)
+		d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithClock(clock))
+		for _, tt := range []struct {
+			behind time.Duration
+			want   uint64
+		}{
+			{0, 0}, {999 * time.Millisecond, 0}, {5 * time.Second, 1}, {5500 * time.Millisecond, 1}, {5999 * time.Millisecond, 1},
+			{4 * time.Second, 1}, {5 * time.Second, 2}, {6 * time.Second, 3}, {5001 * time.Millisecond, 3}, {6001 * time.Millisecond, 3}, {0, 3}, {time.Second, 4},
+		} {
+			clock.set(-tt.behind)
+			next(t, d)
+			if n := d.Stats().Rollbacks; n != tt.want {
+				t.Errorf("%v behind: %d steps back were counted, want %d", tt.behind, n, tt.want)
+			}
+		}
+	})
+}
+
+// wrongClock is a clock whose next readings are wrong: they are an hour back.
+type wrongClock struct {
+	bubbleClock
+	wrong atomic.Int64
+}
+
+func (c *wrongClock) Now() time.Time {
+	if c.wrong.Add(-1) >= 0 {
+		return c.bubbleClock.Now().Add(-time.Hour)
+	}
+	return c.bubbleClock.Now()
+}
+
+// A wrong reading or two are not a step: if Next returns a UID, no step back is counted.
+func TestWrongReadingIsNoStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(wrongClock)
+		d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithClock(clock), WithRollback(Refuse()))
+		next(t, d)
+		refused := 0
+		for wrong := range int64(10) {
+			clock.wrong.Store(wrong)
+			if _, err := d.Next(); err != nil {
+				refused++
+			} else if n := d.Stats().Rollbacks; n != 0 {
+				t.Errorf("%d steps back were counted after %d wrong readings", n, wrong)
+				break
+			}
+			clock.wrong.Store(0)
+			if refused > 0 {
+				break
+			}
+		}
+		if refused != 1 {
+			t.Error("ten wrong readings are not taken for a step back")
+		}
+	})
 }

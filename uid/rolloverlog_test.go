@@ -2,11 +2,13 @@ package uid
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // Rollovers are logged at most once in a minute, with their rate and with how long the worker IDs last
@@ -40,5 +42,72 @@ func TestRolloversAreLogged(t *testing.T) {
 	useUp(3)
 	if n := strings.Count(log.String(), "reached the borrow limit"); n != 2 {
 		t.Errorf("logged %d times in two minutes:\n%s", n, log.String())
+	}
+}
+
+// A minute after a lost lease was logged, the next one is logged again.
+func TestLostLeasesAreLoggedOnceAMinute(t *testing.T) {
+	var log bytes.Buffer
+	fake := fakeclock.New(noon)
+	c := newCached(t, new(disposableAssigner), WithClock(fake), logInto(&log), WithScheduleInterval(0))
+	d := newDefault(t, new(disposableAssigner), WithClock(fake), logInto(&log))
+	for name, lost := range map[string]func(){
+		"Cached":  func() { c.runs.log.lost(c.runs.held, fake.Now(), 1, errLeaseEnded) },
+		"Default": func() { d.leaseChanger.logLost(1, errLeaseEnded) },
+	} {
+		for n, passed := range []time.Duration{0, time.Second, 58 * time.Second, time.Second, time.Second} {
+			fake.Advance(passed)
+			log.Reset()
+			lost()
+			flushLog(t, c)
+			if !d.cfg.log.Flush(time.Minute) {
+				t.Fatal("the log was not written within a minute")
+			}
+			if logged, want := strings.Count(log.String(), "changed to another one"), map[int]int{0: 1, 3: 1}[n]; logged != want {
+				t.Errorf("%s, after loss %d: logged %d times, want %d", name, n, logged, want)
+			}
+		}
+		fake.Advance(time.Hour)
+	}
+}
+
+// The rate of rollovers is logged for the time since the last record, and how long the worker IDs last only if it is known.
+func TestRolloverRates(t *testing.T) {
+	for name, tt := range map[string]struct {
+		assigner func() workerassign.Assigner
+		want     []string
+	}{
+		"counted": {func() workerassign.Assigner {
+			a := new(disposableAssigner)
+			a.lastID.Store(2_039)
+			return a
+		}, []string{"worker_id=2041 borrow_limit=10s rollovers=1 per_lease=30s remaining=6 remaining_last=3m0s",
+			"worker_id=2047 borrow_limit=10s rollovers=7 per_lease=20s remaining=0 remaining_last=0s"}},
+		"not counted": {func() workerassign.Assigner {
+			return &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) { return &fakeLease{id: n}, nil }}
+		}, []string{"worker_id=2 borrow_limit=10s rollovers=1 per_lease=30s\n", "worker_id=8 borrow_limit=10s rollovers=7 per_lease=20s\n"}},
+	} {
+		var log bytes.Buffer
+		fake := fakeclock.New(noon)
+		c := newCached(t, tt.assigner(), WithLayout(layout(t, 31, 11, 4)), WithBoostPower(0), WithMaxBorrow(10*time.Second), WithClock(fake),
+			WithScheduleInterval(0), logInto(&log))
+		rollOver := func() {
+			for before := c.Stats().Rollovers; c.Stats().Rollovers == before; {
+				next(t, c)
+			}
+		}
+		fake.Advance(30 * time.Second)
+		rollOver()
+		for range 5 {
+			rollOver() // not logged
+		}
+		fake.Advance(2 * time.Minute)
+		rollOver()
+		flushLog(t, c)
+		for _, want := range tt.want {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s: logged %q, want %q", name, log.String(), want)
+			}
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -117,7 +116,7 @@ func (p *runProvider) nowUnit() int64 { return p.clock.UnitAt(time.Duration(p.el
 
 // until returns the time until a unit starts; 0 if it has started.
 func (p *runProvider) until(unit int64) time.Duration {
-	return min(max(p.clock.Until(unit, time.Duration(p.elapsed.Load())), 0), math.MaxInt64-1)
+	return max(p.clock.Until(unit, time.Duration(p.elapsed.Load())), 0)
 }
 
 // NextRun returns the next run, for the time that readClock read last. It does not block, and calls
@@ -172,7 +171,7 @@ func (p *runProvider) hasBegun(now int64) bool { return p.held.First() <= now }
 // there is no next one, it waits for the clock, whatever the assigner says: the borrow limit is then close,
 // and a pool may well be full.
 func (p *runProvider) onBorrowLimit(now, unit int64) error {
-	wait := &ringbuffer.NotYetError{After: p.until(unit-p.borrowLimit) + 1, Reason: errClockBehind}
+	wait := &ringbuffer.NotYetError{After: p.until(unit - p.borrowLimit), Reason: errClockBehind}
 	if !p.hasStamped() {
 		wait.Reason = p.notBegun(p.held)
 		return wait
@@ -200,16 +199,12 @@ func (p *runProvider) onBorrowLimit(now, unit int64) error {
 		}
 		return wait
 	}
-	if p.limitFor(next) < p.borrowLimit && p.firstUnitOf(next, now) > now+p.limitFor(next) {
+	if p.firstUnitOf(next, now) > now+p.limitFor(next) {
 		wait.Reason = errNoGain // nothing could be stamped with it now
 		return wait
 	}
-	first := p.firstUnitOf(next, now)
 	p.changeTo(next)
 	p.log.rolledOver(p.held, p.since, p.changes.Load())
-	if first > now+p.borrowLimit {
-		return &ringbuffer.NotYetError{After: p.until(first-p.borrowLimit) + 1, Reason: p.notBegun(p.held)}
-	}
 	return nil
 }
 
@@ -224,9 +219,9 @@ func (p *runProvider) notBegun(h *leasing.HeldLease) error {
 func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
 	wait := &ringbuffer.NotYetError{After: pollInterval, Reason: errNoGrantYet}
 	if unit > now {
-		wait = &ringbuffer.NotYetError{After: p.until(unit) + 1, Reason: errClockBehind}
+		wait = &ringbuffer.NotYetError{After: p.until(unit), Reason: errClockBehind}
 		if at := p.held.WaitFor(); at > now { // no more time is granted before that
-			wait.After = min(wait.After, p.until(at)+1)
+			wait.After = min(wait.After, p.until(at))
 		} else if p.held.Granted() > now+1 { // more time may be granted before that
 			wait.After = min(wait.After, pollInterval)
 		}
@@ -243,7 +238,7 @@ func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
 		wait.After = min(wait.After, pollInterval)
 		if next := p.leases.Next(); next != nil && unit <= now {
 			if first := p.firstUnitOf(next, now); first > now+p.limitFor(next) {
-				wait.After, wait.Reason = p.until(first-p.limitFor(next))+1, p.notBegun(next)
+				wait.After, wait.Reason = p.until(first-p.limitFor(next)), p.notBegun(next)
 				if err != nil {
 					wait.Reason = fmt.Errorf("%w; until then: %w", wait.Reason, err)
 				}

@@ -120,6 +120,7 @@ func TestSettingFaults(t *testing.T) {
 		{"worker_prefix", "0/62", `must be a number and the bits`},
 		{"worker_prefix", "1/64", `must be a number and the bits`},
 		{"worker_divide", "-2", `worker_divide: is "-2"; must be a decimal number`},
+		{"rollovck", "3", `no such setting as "rollovck"; did you mean rollover?`}, // as near to rollback, which comes later
 		{"boostpower", "3", `boostpower: no such setting as "boostpower"; did you mean boost_power?`},
 		{"color", "3", `color: no such setting as "color"; SettingKeys has all`},
 		{strings.Repeat("x", 1000), "3", `no such setting as "xxxx`},
@@ -339,7 +340,7 @@ func TestRedact(t *testing.T) {
 		"u:p@tcp(h:3306)/db?tls=true": "u:xxxxx@tcp(h:3306)/db?tls=xxxxx", "redis://:pw@h": "redis://:xxxxx@h", "postgres://u@h/db?password=x&sslmode": "postgres://u@h/db?password=xxxxx",
 		"host=h Password=secret dbname=d": "host=h Password=xxxxx", "redis://h?x=a:b@c": "redis://h?x=xxxxx", "db": "db", "u:p://w@tcp(h)/db": "u:xxxxx@tcp(h)/db", "redis://h/0?token=a@b": "redis://h/0?token=xxxxx",
 		"redis://h:1/0?token=a@b": "redis://h:xxxxx@b", "host=h password = 'a b' dbname=d": "host=h password =xxxxx", "u@password.h/d?PASSWORD=x": "u@password.h/d?PASSWORD=xxxxx",
-		"password": "password", "host=password.h sslpassword\t=x": "host=password.h sslpassword\t=xxxxx",
+		"password=": "password=xxxxx", "password": "password", "host=password.h sslpassword\t=x": "host=password.h sslpassword\t=xxxxx",
 	} {
 		if got := redact(store); got != want {
 			t.Errorf("redact(%q) = %q, want %q", store, got, want)
@@ -470,4 +471,39 @@ func FuzzSettings(f *testing.F) {
 			t.Fatalf("%q is read as %v, printed as %s, and read back as %v, %v", text, s, printed, back, err)
 		}
 	})
+}
+
+// Prefixes of 1 and of 61 bits are the narrowest and the widest.
+func TestSettingsWorkerPrefixBounds(t *testing.T) {
+	for _, prefix := range []string{"0/1", "1/1", "0/61", "2305843009213693951/61"} {
+		s := Settings{Assigner: AssignerStatic, WorkerID: "0", WorkerPrefix: prefix}
+		if err := s.Check(); err != nil {
+			t.Errorf("%s: %v", prefix, err)
+		}
+	}
+}
+
+// A name of up to 64 bytes is compared with those that exist. A longer one is not a misspelling.
+func TestSettingsLongNames(t *testing.T) {
+	for length, want := range map[int]bool{64: true, 65: false} {
+		prefix := strings.Repeat("P", length-len("_LAYUOT")) + "_"
+		err := CheckEnviron(prefix, []string{prefix + "LAYUOT=x"})
+		if err == nil || strings.Contains(err.Error(), "did you mean "+prefix+"LAYOUT?") != want {
+			t.Errorf("a name of %d bytes: %v", length, err)
+		}
+	}
+}
+
+// Without Backend.Hostname, an ordinal is that of os.Hostname.
+func TestSettingsOrdinalOfThisHost(t *testing.T) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		t.Skip(err)
+	}
+	s := Settings{Assigner: AssignerRecycled, Store: "file:" + filepath.Join(t.TempDir(), "slots"), WorkerID: "ordinal"}
+	_, want := s.NewAssigner(Backend{Hostname: hostname})
+	_, got := s.NewAssigner(Backend{})
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("NewAssigner() = %v, and with the host name %q: %v", got, hostname, want)
+	}
 }

@@ -32,7 +32,7 @@ type Stats struct {
 	RejectedTakes uint64 // takes that found no UID and had to wait, to pad or to fail
 
 	// Ahead is how far the time of the next UID lies ahead of the clock (borrowed time). If it is
-	// negative, the time lies behind.
+	// negative, the time lies behind. It is 0 for a Default generator, whose next UID has the current time.
 	Ahead time.Duration
 
 	// Rollbacks is how often a Default generator found that the wall clock had been set back to an

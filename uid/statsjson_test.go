@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -106,4 +107,14 @@ func FuzzStatsJSON(f *testing.F) {
 			t.Errorf("%s became %+v, %v; want %+v", again, back, err, st)
 		}
 	})
+}
+
+// A time in the years 1 to 9999 has a JSON form, and is left out in other years.
+func TestStatsJSONYears(t *testing.T) {
+	for year, want := range map[int]bool{0: false, 1: true, 9999: true, 10000: false} {
+		b, err := json.Marshal(Stats{LeaseSince: time.Date(year, 5, 6, 7, 8, 9, 0, time.UTC)})
+		if err != nil || strings.Contains(string(b), `"lease_since":`) != want {
+			t.Errorf("the year %d: %s, %v", year, b, err)
+		}
+	}
 }
