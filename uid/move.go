@@ -134,13 +134,12 @@ func (m Move) latestEpoch(last ID, from time.Time) time.Time {
 // for the time, whose UIDs from a delta on are greater than the last old one.
 func (m Move) widths(last ID, first int64) bitsalloc.Layout {
 	worker := m.New.layout.WorkerBits()
-	for sequence := 1; sequence+worker < 63; sequence++ {
-		low := sequence + worker
+	for low := worker + 1; low < 63; low++ {
 		if first > math.MaxInt64>>low || bits.Len64(uint64(m.New.base.Delta(m.CutOver))) > 63-low {
 			break // the time does not fit
 		}
 		if first<<low > int64(last) {
-			if l, err := bitsalloc.New(63-low, worker, sequence); err == nil {
+			if l, err := bitsalloc.New(63-low, worker, low-worker); err == nil {
 				return l
 			}
 		}
