@@ -342,6 +342,31 @@ func TestStreamsAreNotLimited(t *testing.T) {
 	}
 }
 
+// Clients without a token cannot use up the limit of concurrent requests by not reading the answers that require none.
+func TestAnswersWithoutTokenAreNotLimited(t *testing.T) {
+	cfg, bearer := testTokens()
+	cfg.MaxRequests = 2
+	s := start(t, cfg, Options{})
+	for _, path := range []string{"/openapi.json", "/assets/uplot.js", "/"} {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.(*net.TCPConn).SetReadBuffer(4096)
+		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 20_000) // their answers are more than the buffers of the kernel hold
+		go io.WriteString(conn, requests)
+	}
+	eventually(t, "3 answers that wait for their clients", func() bool {
+		before := s.httpState()
+		time.Sleep(20 * time.Millisecond)
+		return before.InFlight >= 2 && s.httpState() == before
+	})
+	if a := s.get("/v1/uid", "Authorization", bearer("uids")); a.status != 200 {
+		t.Errorf("%+v", a)
+	}
+}
+
 // A panic of a handler is status 500 and a record in the log; the server goes on.
 func TestPanic(t *testing.T) {
 	calls := 0

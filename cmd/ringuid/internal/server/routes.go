@@ -24,9 +24,12 @@ type route struct {
 	needs   permission
 	tag     string // the name of the path's wildcard that is a tag, if needs is takeTag
 	body    bool   // whether requests have a body
-	free    bool   // does not count as one of the concurrent requests, so that probes and metrics work under overload
 	handler func(*call)
 	metrics *routeMetrics
+
+	// free requests do not count as concurrent requests: those of probes and metrics, which work under overload, and those that
+	// require no token. Otherwise anybody could use up the limit, by not reading the answers.
+	free bool
 }
 
 // newRoutes returns the routes of what the server serves.
@@ -38,9 +41,9 @@ func (s *Server) newRoutes() []route {
 		{method: "GET", path: "/v1/stats", free: true, needs: observe, handler: (*call).stats},
 		{method: "GET", path: "/v1/leases", needs: observe, handler: (*call).leases},
 		{method: "GET", path: "/v1/events", free: true, needs: observe, handler: (*call).events},
-		{method: "GET", path: "/openapi.json", handler: (*call).openAPI},
-		{method: "GET", path: "/{$}", handler: (*call).page},
-		{method: "GET", path: "/assets/{name}", handler: (*call).asset},
+		{method: "GET", path: "/openapi.json", free: true, handler: (*call).openAPI},
+		{method: "GET", path: "/{$}", free: true, handler: (*call).page},
+		{method: "GET", path: "/assets/{name}", free: true, handler: (*call).asset},
 	}
 	if s.opts.UIDs != nil {
 		routes = append(routes,
