@@ -166,14 +166,11 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 	s.raw(strings.Repeat("M", 10_000) + " /v1/uid HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-	records := 0
+	eventually(t, "7 records", func() bool { return strings.Count(s.log.String(), "\n") >= 7 }) // a record may follow a long answer
 	for record := range strings.Lines(s.log.String()) {
-		if records++; len(record) > 2500 {
+		if len(record) > 2500 {
 			t.Errorf("a record of %d bytes: %.300s", len(record), record)
 		}
-	}
-	if records < 7 {
-		t.Errorf("%d records", records)
 	}
 }
 
