@@ -108,6 +108,39 @@ func TestDivideLostLease(t *testing.T) {
 	}
 }
 
+// Assign waits for the release of a lost lease, but for two seconds at most.
+func TestDivideReleaseOfLostLeaseTakesTime(t *testing.T) {
+	for takes, want := range map[time.Duration]bool{time.Second: false, 3 * time.Second: true} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := newScriptedStore(scriptedLease{
+				reserve: func(context.Context, time.Time) (time.Time, error) { return time.Time{}, errLeaseGone },
+				release: func(ctx context.Context, _ time.Time) error {
+					select {
+					case <-time.After(takes):
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				},
+			})
+			var log bytes.Buffer
+			a, r := Divide(store, 2), request10Bits
+			r.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			lost := mustAssign(t, a)
+			lost.Reserve(t.Context(), time.Now().Add(time.Hour))
+			mustRelease(t, lost, time.Time{})
+			begin := time.Now()
+			if _, err := a.Assign(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if logged := strings.Contains(log.String(), "releasing a lost lease failed"); logged != want || time.Since(begin) != min(takes, 2*time.Second) {
+				t.Errorf("Assign took %v, and logged a failure: %v; the release takes %v: %s", time.Since(begin), logged, takes, log.String())
+			}
+		})
+	}
+}
+
 // A lease whose Reserve fails and then succeeds is divided further.
 func TestDivideRecoveredLease(t *testing.T) {
 	fail := true

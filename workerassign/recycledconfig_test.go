@@ -56,6 +56,23 @@ func TestRecycledOptions(t *testing.T) {
 	}
 }
 
+// The defaults have the effects that the documentation names, with those of package uid: a generator, which reserves 30 seconds
+// ahead, can borrow 24 seconds, and after a failover new leases begin 110 seconds later.
+func TestRecycledDefaults(t *testing.T) {
+	const reserveAhead, unit = 30 * time.Second, time.Second
+	if got := poolH - poolB - reserveAhead*3/2 - unit; got != 24*time.Second {
+		t.Errorf("a generator can borrow %v, want 24s", got)
+	}
+	inFleet(t, func(f *fleet) {
+		f.assign(f.assigner())
+		f.Failover(0)
+		f.wantTime("a lease after a failover", f.assign(f.assigner()).NotBefore(), time.Now().Add(110*time.Second))
+		if p := f.Dump().Pool; p.Fencing != 30*time.Second || p.Skew != 5*time.Second {
+			f.Errorf("the fencing time is %v, and the skew %v; want 30s and 5s", p.Fencing, p.Skew)
+		}
+	})
+}
+
 // The greatest and the least values are accepted.
 func TestRecycledOptionBounds(t *testing.T) {
 	const year = 365 * 24 * time.Hour

@@ -112,3 +112,91 @@ func TestStaleAdditionsAreNotDamage(t *testing.T) {
 		})
 	}
 }
+
+// After four lost races, slots are added although fewer than 16 are free, and not if more are.
+func TestCrowdAddsSlots(t *testing.T) {
+	for free, want := range map[int]int{1: 4, 15: 4, 16: 9} {
+		inFleet(t, func(f *fleet) {
+			leases := []workerassign.Lease{}
+			for range free {
+				leases = append(leases, f.assign(f.assigner()))
+			}
+			for _, l := range leases {
+				f.release(l)
+			}
+			time.Sleep(time.Second)
+			lost, added := 0, false
+			store := beforeWrites{f.Memory, func(w workerassign.SlotWrite) {
+				if added = w.Pool != nil; added || lost == 9 {
+					return
+				}
+				lost++ // another writes the slot first
+				slot := f.slot(w.Slots[0].WorkerID)
+				slot.Revision++
+				if ok, err := f.Write(f.Context(), workerassign.SlotWrite{History: w.History, Slots: []workerassign.Slot{slot}}); !ok || err != nil {
+					f.Errorf("Write() = %v, %v", ok, err)
+				}
+			}}
+			f.assign(f.assignerOn(store))
+			if lost != want || added != (free < 16) {
+				f.Errorf("with %d free slots: %d lost races, and then slots are added: %v; want %d", free, lost, added, want)
+			}
+		})
+	}
+}
+
+// Slots that became free while others were added are taken, also after four lost races, if there may be more of them than were
+// asked for.
+func TestFreeSlotsAfterLostAdditions(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		leases := []workerassign.Lease{f.assign(f.assigner())}
+		lost := 0
+		store := beforeWrites{f.Memory, func(w workerassign.SlotWrite) {
+			if w.Pool == nil || lost == 5 {
+				return
+			}
+			lost++
+			leases = append(leases, f.assign(f.assigner()))
+			if lost == 4 {
+				for _, l := range leases {
+					f.release(l)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}}
+		l := f.assign(f.assignerOn(store))
+		if lost != 4 || l.WorkerID() >= int64(len(leases)) {
+			f.Errorf("after %d lost additions worker ID %d was leased; want one of the %d that are free", lost, l.WorkerID(), len(leases))
+		}
+	})
+}
+
+// The pause after a lost race is up to four times as long as the try took, and at most 30 seconds.
+func TestPauseGrowsWithSlowStore(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{2 * time.Second: 8 * time.Second, 25 * time.Second: 30 * time.Second} {
+		longest := time.Duration(0)
+		for range 40 {
+			inFleet(t, func(f *fleet) {
+				f.reserve(f.assign(f.assigner()), 2*time.Minute)
+				tries, lostAt := 0, time.Time{}
+				store := beforeWrites{f.Memory, func(w workerassign.SlotWrite) {
+					if tries++; tries == 1 {
+						time.Sleep(took)
+						f.reserve(f.assign(f.assigner()), time.Minute)
+						lostAt = time.Now()
+						return
+					}
+					longest = max(longest, time.Since(lostAt))
+				}}
+				ctx, cancel := withTimeout(f, time.Hour)
+				defer cancel()
+				if _, err := f.assignerOn(store).Assign(ctx, f.request()); err != nil {
+					f.Error(err)
+				}
+			})
+		}
+		if longest > want || longest < want/4 {
+			t.Errorf("after tries of %v, the longest pause of 40 is %v; want up to %v", took, longest, want)
+		}
+	}
+}
