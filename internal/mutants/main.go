@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -88,9 +89,13 @@ func (r runner) only(all []survivor) []survivor {
 	return slices.DeleteFunc(slices.Clone(all), func(s survivor) bool { return !r.changes(s.file) })
 }
 
-// changes reports whether mutants of a file are tested.
+// changes reports whether mutants of a file are tested. Those below a package that test it, such as a conformance suite in the
+// directory assigntest, are not, unless they are named: they are tests.
 func (r runner) changes(file string) bool {
-	return r.files == "" || slices.Contains(strings.Split(r.files, ","), file)
+	if r.files == "" {
+		return !strings.HasSuffix(path.Dir(file), "test")
+	}
+	return slices.Contains(strings.Split(r.files, ","), file)
 }
 
 // unleash runs gremlins for one package.

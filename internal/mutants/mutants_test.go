@@ -215,3 +215,18 @@ func TestGoCommand(t *testing.T) {
 		}
 	}
 }
+
+// A conformance suite below a package is changed only if it is named.
+func TestConformanceSuitesAreTests(t *testing.T) {
+	for _, c := range []struct {
+		files, file string
+		want        bool
+	}{
+		{"", "slotfile.go", true}, {"", "assigntest/memory.go", false}, {"", "percpu/percpu.go", true}, {"", "contest.go", true},
+		{"slotfile.go,assigntest/memory.go", "assigntest/memory.go", true}, {"slotfile.go", "assigntest/memory.go", false}, {"slotfile.go", "file.go", false},
+	} {
+		if got := (runner{files: c.files}).changes(c.file); got != c.want {
+			t.Errorf("with the files %q, %s is changed: %v, want %v", c.files, c.file, got, c.want)
+		}
+	}
+}
