@@ -56,7 +56,7 @@ measure-fleet: ## measure what 10,000 generators cost each slot store, in an hou
 	@scripts/measure-fleet.sh
 
 .PHONY: proof
-proof: ## check the models of the ring and of the leases with Spin, small configurations, and refute their mutants (doc/proof.md)
+proof: ## check the models of the ring and of Recycled with Spin, small configurations, and refute their mutants (doc/proof.md)
 	@scripts/proof.sh small
 
 .PHONY: proof-full

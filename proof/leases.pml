@@ -45,8 +45,18 @@
 #ifndef FIXED
 #define FIXED 0 /* 1: the slot exists from the start, and was released */
 #endif
+#ifndef RESTORE
+#define RESTORE 0 /* 1: the failover is a backup that is restored, on a store whose history does not show it */
+#endif
+#ifndef RAISES
+#define RAISES RESTORE /* how many times an operator calls RaiseFloor */
+#endif
 
+#ifdef M_GRACE_WITHOUT_M
+#define GRACE B
+#else
 #define GRACE (M + B)
+#endif
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 #define MIN(a, b) ((a) < (b) -> (a) : (b))
 
@@ -61,8 +71,21 @@ typedef Server {
 Server srv[2];
 byte skew[2];
 byte primary, now, failovers;
+#if RAISES
+byte raises, raising; /* raising: 1: the pool must be written, before any host reaches the store; 2: the slot must be */
+#else
+#define raising 0
+#endif
+/* What a store shows as its history: a server, or nothing of a restored backup. */
+#if RESTORE
+#define HISTORY(s) 0
+#define LOCKED raising
+#else
+#define HISTORY(s) s
+#define LOCKED 0
+#endif
 
-#define ACKNOWLEDGES(s) ((s) == primary || srv[s].fencedAt >= now && srv[s].fencedAt > 0)
+#define ACKNOWLEDGES(s) (!LOCKED && ((s) == primary || srv[s].fencedAt >= now && srv[s].fencedAt > 0))
 #define CLOCK(s) (now + skew[s])
 
 typedef Lease {
@@ -102,6 +125,13 @@ bit hit;
 #define DISJOINT (!OVERLAP(0, 1) && !OVERLAP(0, 2) && !OVERLAP(1, 2))
 #endif
 
+/* What an operator raises the floor to. */
+#ifdef M_RAISED_WITHOUT_H
+#define RAISEDTO now
+#else
+#define RAISEDTO (now + M + H)
+#endif
+
 #define RELEASED_IS_FREE(s) (srv[s].tok == 0 && (srv[s].until <= CLOCK(s) || srv[s].until <= srv[s].floor))
 #ifdef M_NO_GRACE
 #define HELD_IS_FREE(s) (srv[s].tok != 0 && srv[s].until < CLOCK(s))
@@ -119,7 +149,7 @@ bit hit;
 #ifdef M_HISTORY_NOT_NOTED
 #define NOTED(s) 1
 #else
-#define NOTED(s) (srv[s].poolHist == s)
+#define NOTED(s) (srv[s].poolHist == HISTORY(s))
 #endif
 
 /* The order of the messages makes no difference: the first one has the greater kind. */
@@ -145,7 +175,7 @@ inline send(aKind, aLease, aRev, aTok, anUntil, aNb, aVal, aHist) {
 	od;
 	ms[y].kind = aKind;
 	ms[y].l = aLease;
-	ms[y].hist = s;
+	ms[y].hist = HISTORY(s);
 	ms[y].rev = aRev;
 	ms[y].tok = aTok;
 	ms[y].until = anUntil;
@@ -162,22 +192,29 @@ inline clear(k) {
 	ms[k].nb = 0; ms[k].val = 0; ms[k].lhist = 0; ms[k].written = 0
 }
 
+/* A write that adds the slot writes the pool too, and so compares its floor. */
+#ifdef M_ADDED_WITHOUT_POOL
+#define COMPARED(s) srv[s].until
+#else
+#define COMPARED(s) (srv[s].rev == 0 -> srv[s].floor : srv[s].until)
+#endif
+
 /* The compare-and-swap of a store (R2). hit is the result.
  * Go: workerassign SlotWrite.Replaces, and SlotWrite.ReplacesPool */
 inline apply(k) {
 	hit = 0;
 	if
-	:: ms[k].hist != s /* the store has another history */
-	:: ms[k].hist == s && ms[k].kind == NOTE ->
+	:: ms[k].hist != HISTORY(s) /* the store has another history */
+	:: ms[k].hist == HISTORY(s) && ms[k].kind == NOTE ->
 		if
 		:: srv[s].poolHist == ms[k].rev && srv[s].since == ms[k].tok && srv[s].floor == ms[k].until ->
-			srv[s].poolHist = s;
+			srv[s].poolHist = HISTORY(s);
 			srv[s].since = ms[k].written;
 			srv[s].floor = MAX(srv[s].floor, ms[k].val);
 			hit = 1
 		:: else
 		fi
-	:: ms[k].hist == s && ms[k].kind != NOTE ->
+	:: ms[k].hist == HISTORY(s) && ms[k].kind != NOTE ->
 		if
 #ifdef M_NOT_COMPARED
 		:: srv[s].rev < WRITES ->
@@ -185,7 +222,7 @@ inline apply(k) {
 #ifdef M_REVISION_NOT_COMPARED
 		:: srv[s].tok == ms[k].tok && srv[s].rev < WRITES ->
 #else
-		:: srv[s].rev == ms[k].rev && srv[s].tok == ms[k].tok && srv[s].until == ms[k].until ->
+		:: srv[s].rev == ms[k].rev && srv[s].tok == ms[k].tok && COMPARED(s) == ms[k].until ->
 #endif
 #endif
 			srv[s].rev++;
@@ -201,7 +238,9 @@ inline apply(k) {
 #endif
 				srv[s].until = ms[k].val
 			:: ms[k].kind == RELEASE ->
+#ifndef M_RELEASE_KEEPS_TOKEN
 				srv[s].tok = 0;
+#endif
 				srv[s].until = ms[k].val
 			fi;
 			srv[s].written = ms[k].written;
@@ -249,7 +288,9 @@ active proctype World() {
 		}
 	:: d_step { failovers < FAILOVERS && srv[1 - primary].synced && !ACKNOWLEDGES(1 - primary) && now > srv[1 - primary].fencedAt ->
 			failovers++;
-#ifdef M_FENCED_LATE
+#if RESTORE
+			raising = 1;
+#elif defined(M_FENCED_LATE)
 			srv[primary].fencedAt = now + F + 2;
 #else
 			srv[primary].fencedAt = now + F;
@@ -258,6 +299,32 @@ active proctype World() {
 			primary = 1 - primary;
 			srv[primary].fencedAt = 0;
 		}
+
+#if RAISES
+	/* An operator raises the floor, to the present + H + M: the pool first, then the slot. R7 applies to the pool too.
+	 * Go: workerassign (*Recycled).RaiseFloor, and (*Recycled).raiseSlot */
+	:: d_step { raising == (RESTORE -> 1 : 0) && raises < RAISES ->
+			raises++;
+			srv[primary].floor = MAX(srv[primary].floor, RAISEDTO);
+			if
+			:: !NOTED(primary) -> srv[primary].poolHist = HISTORY(primary); srv[primary].since = CLOCK(primary); srv[primary].floor = MAX(srv[primary].floor, CLOCK(primary) + F + H + M)
+			:: else
+			fi;
+			raising = 2
+		}
+	:: d_step { raising == 2 && srv[primary].rev == 0 -> raising = 0 }
+	:: d_step { raising == 2 && srv[primary].rev > 0 && srv[primary].rev < WRITES ->
+#ifndef M_SLOT_NOT_WRITTEN
+			srv[primary].rev++;
+#ifndef M_TOKEN_KEPT
+			srv[primary].tok = 0;
+#endif
+			srv[primary].until = MAX(srv[primary].until, srv[primary].floor);
+			srv[primary].written = (GUESSES -> 0 : CLOCK(primary));
+#endif
+			raising = 0
+		}
+#endif
 
 	/* A host reads a server that acknowledges, finds that the pool has another history, and writes the new one with a
 	 * floor (R7). Go: workerassign (*slotAssign).try, (*slotLease).noteHistory, and (*Pool).noteHistory */
@@ -323,7 +390,9 @@ active proctype World() {
 				v = MAX(v, srv[s].floor);
 #endif
 #endif
-				send(TAKE, l, srv[s].rev, srv[s].tok, srv[s].until, v, v, LEASEHIST(s));
+				b = COMPARED(s);
+				send(TAKE, l, srv[s].rev, srv[s].tok, b, v, v, LEASEHIST(s));
+				b = 0;
 				v = 0;
 				l = 0;
 				s = 0
@@ -445,7 +514,7 @@ active proctype World() {
 				apply(m);
 #if !GUESSES
 				/* A slot that was released can be taken from the end of what was used on. */
-				assert(!(hit && x == RELEASE && failovers == 0) || srv[s].until == MAX(ls[l].end, srv[s].from));
+				assert(!(hit && x == RELEASE && failovers == 0) || srv[s].tok == 0 && srv[s].until == MAX(ls[l].end, srv[s].from));
 #endif
 				v = ms[m].val;
 				b = ms[m].nb;

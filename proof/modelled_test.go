@@ -28,7 +28,7 @@ const modelledFile = "modelled.txt"
 func TestModelledFunctions(t *testing.T) {
 	now := map[string]string{}
 	models := map[string]string{} // which file names the function
-	for _, file := range []string{"signal.pml", "ring.pml", "leases.pml"} {
+	for _, file := range []string{"signal.pml", "ring.pml", "leases.pml", "slots.pml", "saved.pml"} {
 		for _, name := range modelled(t, file) {
 			sum, ok := checksums(t, strings.Fields(name)[0])[name]
 			if !ok {

@@ -57,13 +57,19 @@
 #define CLOSER 0 /* 1: a process calls Close */
 #endif
 #ifndef CONTEXTS
-#define CONTEXTS 0 /* 1: the contexts of takers may end at any time */
+#define CONTEXTS 0 /* 1: the contexts of takers may end at any time; 2: except that of the first one */
 #endif
 #ifndef PUTCONTEXTS
 #define PUTCONTEXTS 0 /* 1: those of putters */
 #endif
 #ifndef EARLYEND
 #define EARLYEND 0 /* 1: the provider may be exhausted before it has returned RUNS runs */
+#endif
+
+#if CONTEXTS == 2
+#define CONTEXT (me != 0)
+#else
+#define CONTEXT CONTEXTS
 #endif
 
 #define FAILS 0
@@ -588,7 +594,7 @@ inline awaitRun() {
 #endif
 	if
 	:: d_step { WOKEN(AVAIL) -> unsubscribe(AVAIL); where[me] = RUNS_ON; ok = 1 }
-	:: d_step { CONTEXTS -> unsubscribe(AVAIL); where[me] = RUNS_ON; ok = 0; result = ENDED }
+	:: d_step { CONTEXT -> unsubscribe(AVAIL); where[me] = RUNS_ON; ok = 0; result = ENDED }
 	:: d_step { cancelled -> unsubscribe(AVAIL); where[me] = RUNS_ON; ok = 0; result = ISCLOSED }
 	fi
 }
@@ -666,7 +672,7 @@ inline pad() {
 					if
 					:: d_step { ok -> result = TAKES_AGAIN; ok = 0 } /* another goroutine has put a run before */
 					:: else ->
-						padOne(CONTEXTS);
+						padOne(CONTEXT);
 						if
 						:: d_step { out == PUTRUN -> result = TAKES_AGAIN }
 						:: d_step { out == NOROOM || out == NOTYET -> result = AGAIN }
@@ -699,7 +705,7 @@ inline pad() {
 				if
 				:: d_step { WOKEN(RELP) -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON }
 				:: d_step { WOKEN(AVAIL) -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON }
-				:: d_step { CONTEXTS -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON; result = ENDED } -> break
+				:: d_step { CONTEXT -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON; result = ENDED } -> break
 				:: d_step { cancelled -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON; result = ISCLOSED } -> break
 				fi
 			fi
@@ -1016,3 +1022,17 @@ init {
 	}
 #endif
 }
+#ifdef LIVE
+/* Liveness, with weak fairness: a taker that waits although there is a run, or a provider that has one or ends, does not wait for
+ * ever, whatever the other processes do. The first taker stands for each. */
+never {
+	do
+	:: where[0] == WAITS_FOR_RUN && (!EMPTY || RUNS > 0) -> break
+	:: true
+	od;
+accept:
+	do
+	:: where[0] == WAITS_FOR_RUN
+	od
+}
+#endif

@@ -25,14 +25,15 @@ var ringConfigs = []config{
 	{name: "no cycles, pads", model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=2 TAKES=1", search: noCycle},
 	{name: "no cycles, putters", model: ring, defines: "POLICY=PADS CAP=1 RUNS=0 TAKERS=1 TAKES=2 PUTTERS=1 PUTS=1 CONTEXTS=1", search: noCycle},
 	{name: "no cycles, closes", model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=1 TAKES=1 CLOSER=1 FAILURES=1 NOTYETS=1", search: noCycle},
+	{name: "each wait ends, putter", model: ring, defines: "POLICY=WAITS CAP=1 RUNS=0 TAKERS=2 TAKES=0 PUTTERS=1 PUTS=1 CONTEXTS=2", search: fairClaim},
+	{name: "each wait ends, provider", model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=0 CONTEXTS=2", search: fairClaim},
 
+	{name: "each wait ends, pads", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=2 TAKES=0 CONTEXTS=2", search: fairClaim},
 	{name: "three takers", full: true, model: ring, defines: "POLICY=FAILS CAP=2 RUNS=3 TAKERS=3 TAKES=1 CLAIM=2 ODD=1 EVEN=1"},
 	{name: "three takers wait", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=2 TAKERS=3 TAKES=1"},
-	{name: "three takers pad", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=3 TAKES=1 EVEN=3"},
 	{name: "laps", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=5 TAKERS=2 TAKES=3 EVEN=1"},
-	{name: "laps, two runs", full: true, model: ring, defines: "POLICY=PADS CAP=2 RUNS=5 TAKERS=2 TAKES=2 EVEN=1"},
 	{name: "assist, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=2 TAKES=1 ASSIST=1 EVEN=1 NOTYETS=1"},
-	{name: "closes, two takers", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
+	{name: "closes, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
 	{name: "drops, closes", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=3 TAKERS=1 TAKES=2 TICKS=2 CLOSER=1"},
 }
 
@@ -53,6 +54,8 @@ var (
 	assist       = config{model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=2 TAKES=1 ASSIST=1 EVEN=1 NOTYETS=1"}
 	drops        = config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=2 TAKERS=1 TAKES=2 TICKS=1 ODD=2"}
 	counter      = config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=0 TAKERS=3 TAKES=0 CLAIM=3 COUNTER"}
+	putOnce      = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=0 TAKERS=2 TAKES=0 PUTTERS=1 PUTS=1 CONTEXTS=2", search: fairClaim}
+	provided     = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=0 CONTEXTS=2", search: fairClaim}
 	suspended    = config{model: ring, defines: "POLICY=WAITS CAP=2 RUNS=0 TAKERS=1 TAKES=2 PUTTERS=1 PUTS=1", search: noCycle}
 	suspendedPad = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2", search: noCycle}
 )
@@ -63,6 +66,7 @@ const (
 	notClosed   = "no take after Close"
 	reallyEmpty = "an empty ring is reported only if it is empty"
 	wakeUp      = "no lost wake-up"
+	waitEnds    = "each wait ends"
 	noSpin      = "no spin without progress"
 	noWrap      = "the counter does not come round"
 	nothingLost = "no run is overwritten"
@@ -91,6 +95,9 @@ var ringMutants = []mutant{
 	{"a taker that pads and fails does not wake the padder (as it was)", "M_ASSISTANT_FAILS_SILENTLY", wakeUp, assist, "where"},
 	{"the threshold is not looked at", "M_LOW_IS_IGNORED", wakeUp, twoRuns, "where"},
 	{"a run that stays pending wakes nobody", "M_NO_KICK", wakeUp, pending, "where"},
+	{"waiting takers are woken before the run is stored, others take for ever", "M_BROADCAST_FIRST", waitEnds, putOnce, "acceptance"},
+	{"a taker looks for a run, and subscribes after that, others take for ever", "M_SUBSCRIBE_LAST", waitEnds, putOnce, "acceptance"},
+	{"no wake-up when the provider is exhausted, others take for ever", "M_EXHAUSTED_SILENTLY", waitEnds, provided, "acceptance"},
 	{"hasRun compares the tail (as it was)", "M_TAIL_IS_COMPARED", noSpin, suspended, "non-progress"},
 	{"the tail is stored before the slot, and compared", "M_TAIL_IS_COMPARED M_TAIL_FIRST", noSpin, suspendedPad, "non-progress"},
 	{"claim adds without a look at the counter", "M_NO_FIRST_LOOK", noWrap, counter, "start"},

@@ -29,7 +29,7 @@ type search int
 const (
 	safety    search = iota // assertions, and what holds when no process can continue
 	noCycle                 // no process runs endlessly without progress, whatever the others do
-	fairCycle               // the same with weak fairness: each process that can continue does so at some time
+	fairClaim               // the claim at the end of the model, with weak fairness: each process that can continue does so at some time
 )
 
 // A config is a configuration of a model: its defines, and what is searched for.
@@ -88,7 +88,7 @@ func check(t *testing.T, c config, mutation string) outcome {
 	for define := range strings.FieldsSeq(c.defines + " " + mutation) {
 		args = append(args, "-D"+define)
 	}
-	compile := []string{"-w", "-o", "pan", "pan.c", "-DVECTORSZ=512", "-DMEMLIM=12000"}
+	compile := []string{"-w", "-o", "pan", "pan.c", "-DVECTORSZ=512", "-DMEMLIM=4000"}
 	search := []string{"-m100000", "-E"} // -E: the model itself checks the states in which no process can continue
 	switch c.search {
 	case safety:
@@ -97,10 +97,10 @@ func check(t *testing.T, c config, mutation string) outcome {
 		args = append(args, "-DCYCLES")
 		compile = append(compile, "-DNP", "-DNOFAIR")
 		search = append(search, "-l")
-	case fairCycle:
-		args = append(args, "-DCYCLES")
-		compile = append(compile, "-DNP", "-DNFAIR=3")
-		search = append(search, "-l", "-f")
+	case fairClaim:
+		args = append(args, "-DCYCLES", "-DLIVE")
+		compile = append(compile, "-DNFAIR=3")
+		search = append(search, "-a", "-f")
 	}
 	optimization := "-O1"
 	if mutation != "" && !c.full {
@@ -108,6 +108,7 @@ func check(t *testing.T, c config, mutation string) outcome {
 	}
 	if c.full {
 		optimization = "-O2"
+		compile = append(compile, "-DCOLLAPSE") // it requires less memory
 	}
 	run(t, dir, "spin", append(args, model)...)
 	run(t, dir, "gcc", append(compile, optimization)...)
@@ -227,12 +228,13 @@ func TestMutants(t *testing.T) {
 			if m.config.full != full {
 				continue
 			}
-			names = append(names, m.define)
-			t.Run(m.define, func(t *testing.T) {
+			name := strings.TrimSuffix(m.config.model, ".pml") + " " + m.define + " " + m.property
+			names = append(names, name)
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				o := check(t, m.config, m.define)
 				t.Logf("%d errors, %d states, %.1f s: %s", o.errors, o.states, o.elapsed.Seconds(), o.message)
-				tb.add(m.define, "| %s\t| %s\t| %d\t| %d\t| %.1f\t|", m.name, m.property, o.states, o.depth, o.elapsed.Seconds())
+				tb.add(name, "| %s\t| %s\t| %d\t| %d\t| %.1f\t|", m.name, m.property, o.states, o.depth, o.elapsed.Seconds())
 				if o.errors == 0 || !strings.Contains(o.message, m.want) {
 					t.Errorf("%s: %d errors, %q in %d states; want a violation of %q that contains %q", m.name, o.errors, o.message, o.states, m.property, m.want)
 				}
@@ -244,5 +246,5 @@ func TestMutants(t *testing.T) {
 
 // describe returns the defines of a configuration, and what is searched for.
 func (c config) describe() string {
-	return strings.ReplaceAll(c.defines, " ", ", ") + [...]string{"", " (cycles)", " (cycles, weak fairness)"}[c.search]
+	return strings.ReplaceAll(c.defines, " ", ", ") + [...]string{"", " (cycles)", " (weak fairness)"}[c.search]
 }
