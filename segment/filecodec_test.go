@@ -93,3 +93,11 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// The error for a damaged file names the line.
+func TestFileCodecNamesLine(t *testing.T) {
+	c := fileContent{id: "1", lockID: "2", tags: []fileTag{{name: "a", next: 1, step: 1}, {name: "b", next: 1, step: 1}, {name: "c", next: 1}}}
+	if _, err := decodeFile(c.encode()); err == nil || !strings.Contains(err.Error(), "(line 4)") {
+		t.Errorf("decodeFile of a file with the step 0 in line 4 = %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package segment
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -39,5 +40,35 @@ func TestFileWaitsForLock(t *testing.T) {
 	}
 	if got := mustTakeFile(t, f, "orders"); got.First != 41 {
 		t.Errorf("4 Takes of 10 numbers were executed, and the next range is %+v; want 41", got)
+	}
+}
+
+// Another process waits if it has set the time of the lock file lately. A clock that was set does not matter.
+func TestFileIsContended(t *testing.T) {
+	path, _ := newTagsFile(t, "orders")
+	lock, err := os.Open(path + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		ago  time.Duration
+		want bool
+	}{{0, true}, {-time.Hour, false}, {time.Hour, false}} {
+		for tries := 0; ; tries++ { // this process may be suspended in between
+			at := time.Now().Add(-tt.ago)
+			if err := os.Chtimes(path+".lock", at, at); err != nil {
+				t.Fatal(err)
+			}
+			if isContended(lock) == tt.want {
+				break
+			}
+			if tries == 100 {
+				t.Fatalf("isContended %v after another process has tried = %t", tt.ago, !tt.want)
+			}
+		}
+	}
+	lock.Close()
+	if isContended(lock) {
+		t.Error("isContended of a closed file")
 	}
 }

@@ -81,3 +81,21 @@ func TestFailingStripeIsReported(t *testing.T) {
 		t.Errorf("Sources of nil: %v", s)
 	}
 }
+
+// A stripe that fails is asked again from time to time, and not for each range.
+func TestFailingStripeIsAskedFromTimeToTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		bad := sourceFunc(func(context.Context, Request) (Range, error) { asked.Add(1); return Range{}, errDown })
+		s := newTestSequence(t, NewGroup(Stripe(0, 2, bad), Stripe(1, 2, new(switchedSource))), WithStepPolicy(FixedStep{}))
+		for range 1000 { // a range lasts for a second
+			if _, err := s.Next(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := asked.Load(); n < 10 || n > 40 {
+			t.Errorf("a stripe that fails was asked %d times in 100 s, want 10 to 40", n)
+		}
+	})
+}

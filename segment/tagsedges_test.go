@@ -216,38 +216,44 @@ func TestTagsDroppedWhileWaiting(t *testing.T) {
 	})
 }
 
-// A range that arrives while its tag is dropped is remembered, so that a counter that is set back below its end is
-// refused.
-func TestTagsRangeArrivesWhileDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var slow atomic.Bool
-		m := segmenttest.NewMemory()
-		create(t, m, "x", segment.TagConfig{Step: 10})
-		tags := newTags(t, slowReplies{m, &slow}, segment.WithIdle(2*time.Second), segment.WithStepPolicy(segment.FixedStep{}))
-		if _, err := tags.Next("x"); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		time.Sleep(2100 * time.Millisecond) // it was used in this interval, and is dropped at the end of the next one
-		slow.Store(true)
-		for range 12 { // the next range is requested
+// What was received of a tag that is dropped is remembered at once, and also a range that arrives while it is dropped: a
+// counter that is set back below that is refused.
+func TestTagsSetBackDuringDrop(t *testing.T) {
+	for _, late := range []bool{false, true} { // after a range has arrived that the drop has waited for
+		synctest.Test(t, func(t *testing.T) {
+			var slow atomic.Bool
+			m := segmenttest.NewMemory()
+			create(t, m, "x", segment.TagConfig{Step: 10})
+			tags := newTags(t, slowReplies{m, &slow}, segment.WithIdle(2*time.Second), segment.WithStepPolicy(segment.FixedStep{}))
 			if _, err := tags.Next("x"); err != nil {
 				t.Fatal(err)
 			}
-		}
-		synctest.Wait()
-		before := m.Counter("x")
-		time.Sleep(4 * time.Second)
-		for range tags.Stats() {
-			t.Fatal("the tag was not dropped")
-		}
-		slow.Store(false)
-		time.Sleep(time.Second)
-		m.SetCounter("x", before-10) // the end of what had arrived before the tag was dropped
-		if v, err := tags.Next("x"); !errors.Is(err, segment.ErrSetBack) {
-			t.Errorf("Next = %d, %v; want ErrSetBack, because a range arrived while the tag was dropped", v, err)
-		}
-	})
+			synctest.Wait()
+			time.Sleep(2100 * time.Millisecond) // it was used in this interval and is used in the next one, and dropped after 6 s
+			slow.Store(true)
+			for range 12 { // the next range is requested
+				if _, err := tags.Next("x"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			before := m.Counter("x")
+			time.Sleep(3950 * time.Millisecond)
+			for range tags.Stats() {
+				t.Fatal("the tag was not dropped")
+			}
+			slow.Store(false)
+			if late {
+				time.Sleep(time.Second)
+				m.SetCounter("x", before-10) // the end of what had arrived before
+			} else {
+				m.SetCounter("x", 5)
+			}
+			if v, err := tags.Next("x"); !errors.Is(err, segment.ErrSetBack) {
+				t.Errorf("Next = %d, %v; want ErrSetBack", v, err)
+			}
+		})
+	}
 }
 
 // slowReplies is a source whose replies arrive when the call was canceled, or not before a second.

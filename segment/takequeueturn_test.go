@@ -1,7 +1,9 @@
 package segment
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -96,4 +98,37 @@ func TestTakeQueueSameInstant(t *testing.T) {
 			q.release(second, callAnswered, nil)
 		}
 	})
+}
+
+// A request that gets its place at the moment when its context ends gives it back.
+func TestTakeQueuePlaceAtEndOfContext(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueueTest(t, 1, 1)
+			candidates := []candidate{{source: 0}}
+			first, err := q.acquire(t.Context(), "first", new(demand), candidates, earlyTake)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			q.work.run(func() {
+				if p, err := q.acquire(ctx, "x", new(demand), candidates, earlyTake); err == nil {
+					q.release(p, callAnswered, nil)
+				}
+			})
+			synctest.Wait()
+			q.mu.Lock()
+			cancel()
+			for range 10 { // the request waits for the lock now
+				runtime.Gosched()
+			}
+			q.free(first)
+			q.dispatch()
+			q.mu.Unlock()
+			synctest.Wait()
+			if n := q.sources[0].running; n != 0 {
+				t.Fatalf("%d places are taken at the end", n)
+			}
+		})
+	}
 }
