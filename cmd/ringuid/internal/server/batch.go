@@ -32,7 +32,7 @@ func (p *batchPool) get() *batch {
 
 // put keeps a batch.
 func (p *batchPool) put(b *batch) {
-	if cap(b.out)+cap(b.text.text) <= maxPooled {
+	if cap(b.out)+cap(b.text.text)+16*cap(b.runs)+8*cap(b.ids) <= maxPooled {
 		p.pool.Put(b)
 	}
 }
