@@ -54,9 +54,9 @@ func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
 			q.log = newTagsLog(log, q.work)
 			locked := func(f func() func()) func() {
 				return func() {
-					q.mu.Lock()
+					q.takeQueue.mu.Lock()
 					record := f()
-					q.mu.Unlock()
+					q.takeQueue.mu.Unlock()
 					if record != nil {
 						record()
 					}

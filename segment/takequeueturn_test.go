@@ -117,14 +117,14 @@ func TestTakeQueuePlaceAtEndOfContext(t *testing.T) {
 				}
 			})
 			synctest.Wait()
-			q.mu.Lock()
+			q.takeQueue.mu.Lock()
 			cancel()
 			for range 10 { // the request waits for the lock now
 				runtime.Gosched()
 			}
 			q.free(first)
 			q.dispatch()
-			q.mu.Unlock()
+			q.takeQueue.mu.Unlock()
 			synctest.Wait()
 			if n := q.sources[0].running; n != 0 {
 				t.Fatalf("%d places are taken at the end", n)
