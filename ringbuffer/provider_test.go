@@ -226,3 +226,55 @@ func TestFailureWakesTakers(t *testing.T) {
 		}
 	})
 }
+
+// A provider that a taker calls gets a context that Close ends too, and not only the taker's.
+func TestCloseEndsTheContextOfATakersProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
+			if calls++; calls == 1 {
+				return Run{Length: 1}, nil
+			}
+			<-ctx.Done()
+			return Run{}, ctx.Err()
+		})})
+		mustTake(t, r, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		taken := make(chan error, 1)
+		go func() {
+			_, err := r.Take(ctx)
+			taken <- err
+		}()
+		synctest.Wait()
+		if err := r.Close(); err != nil || calls != 2 {
+			t.Errorf("Close() = %v after %d calls of the provider, want nil after 2", err, calls)
+		}
+		cancel() // so that the test ends in any case
+		if err := <-taken; !errors.Is(err, ErrClosed) {
+			t.Errorf("Take() = %v, want ErrClosed", err)
+		}
+	})
+}
+
+// An error that wraps a *NotYetError is no failure, unless that is nil.
+func TestNotYetErrorIsWrapped(t *testing.T) {
+	for e, want := range map[*NotYetError]uint64{{After: time.Second}: 0, nil: 1} {
+		var notYet atomic.Bool
+		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(context.Context) (Run, error) {
+			if notYet.Swap(true) {
+				return Run{}, fmt.Errorf("my provider: %w", e)
+			}
+			return Run{Length: 1}, nil
+		})})
+		mustTake(t, r, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.Take(ctx); err == nil {
+			t.Error("a take of an empty ring succeeded")
+		}
+		if got := min(r.Stats().FailedPaddings, 1); got != want {
+			t.Errorf("%v: %d failures, want %d", e, got, want)
+		}
+	}
+}

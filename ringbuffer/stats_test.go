@@ -167,3 +167,40 @@ func TestStatsLastFailure(t *testing.T) {
 		}
 	})
 }
+
+// While runs are dropped, the integers that the drop claims never count as taken, and Taken does not decrease.
+func TestTakenDuringADrop(t *testing.T) {
+	r, err := newRing(Config{Capacity: 2, TakePolicy: Fail, Logger: discardLogger(), Stale: func(int64) bool { return true }}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	mustPut(t, r, 0, 1000)
+	for v := range int64(1000) {
+		mustTake(t, r, v)
+	}
+	mustPut(t, r, 5000, 100)
+	for v := range int64(5) {
+		mustTake(t, r, 5000+v)
+	}
+	drops := 0
+	r.counters.testHookDrop = func() {
+		drops++
+		if st := r.Stats(); st.Taken != 1005 {
+			t.Errorf("during the drop Taken is %d, want 1005", st.Taken)
+		}
+	}
+	r.dropStale()
+	if st := r.Stats(); drops != 1 || st.Taken != 1005 || st.Dropped != 95 {
+		t.Errorf("%d drops, Taken is %d, Dropped %d; want 1, 1005, 95", drops, st.Taken, st.Dropped)
+	}
+}
+
+// A ring that holds nothing has no oldest and no newest integer.
+func TestStatsOfNothing(t *testing.T) {
+	for what, r := range map[string]*Ring{"nil": nil, "the zero value": new(Ring), "empty": newRingWithoutProvider(t, 2, 0)} {
+		if st := r.Stats(); st.Oldest != -1 || st.Newest != -1 || st.Fill != 0 || st.FillRuns != 0 {
+			t.Errorf("%s: %+v", what, st)
+		}
+	}
+}

@@ -180,7 +180,10 @@ func TestBoundedLeaseIsNotAskedTooOften(t *testing.T) {
 		m.Manager = NewManager(Config{Layout: layout, ReserveAhead: reserveAhead, Log: safelog.NewQueue(nil), Mask: m.cfg.Mask, Hooks: m.cfg.Hooks}, clock, m.assigner)
 		h, l := m.acquireBounded(t, time.Minute)
 		end, now := h.Granted(), clock.Unit()
-		l.grant = func(time.Time) (time.Time, error) { return base.Time(end), nil } // no more, as if the store's clock had stopped
+		l.grant = func(time.Time) (time.Time, error) {
+			m.clock.Advance(10 * tt.unit) // the pause begins with the call
+			return base.Time(end), nil    // no more, as if the store's clock had stopped
+		}
 		m.Extend(h, end)
 		if m.runTasks(); h.WaitFor() != now+tt.wait {
 			t.Errorf("units of %v: the lease waits for %d units, want %d", tt.unit, h.WaitFor()-now, tt.wait)

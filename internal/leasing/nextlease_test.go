@@ -55,6 +55,18 @@ func TestReadyTakesTheNextLease(t *testing.T) {
 	}
 }
 
+// A task that takes the next lease, and was started just before another one had taken it, takes no second one, which nobody would
+// release.
+func TestNextLeaseIsTakenOnce(t *testing.T) {
+	m := newTestManager(t, 31)
+	m.Ready(firstUnit)
+	h, _ := m.acquire(t)
+	m.next.Store(h)
+	if n := m.runTasks(); n != 1 || m.assigner.calls() != 1 || m.Next() != h {
+		t.Errorf("%d tasks, %d calls of Assign, the next lease is %v; want 1, 1, %v", n, m.assigner.calls(), m.Next(), h)
+	}
+}
+
 // A next lease whose first unit is not granted yet is extended, and Ready returns a channel that is closed
 // after the next try.
 func TestReadyExtendsTheNextLease(t *testing.T) {

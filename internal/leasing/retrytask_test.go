@@ -235,7 +235,9 @@ func TestNextTryIsReported(t *testing.T) {
 		if !isClosed(first) {
 			t.Error("the channel is not closed after a try that failed")
 		}
-		second = task.nextTry()
+		if second = task.nextTry(); isClosed(second) {
+			t.Error("the channel for the second try is closed before that has ended")
+		}
 		return true, nil
 	})
 	m.runTasks()

@@ -7,10 +7,11 @@ import (
 	"github.com/ringuid/ringuid/internal/fakeclock"
 )
 
-// interruptedClock is a clock whose reader is interrupted after it has read the wall clock, once.
+// interruptedClock is a clock whose reader is interrupted after it has read the wall clock, once or always.
 type interruptedClock struct {
 	*fakeclock.Clock
 	pause    time.Duration
+	always   bool
 	readings int
 }
 
@@ -18,7 +19,9 @@ func (c *interruptedClock) Now() time.Time {
 	now := c.Clock.Now()
 	c.readings++
 	c.Advance(c.pause)
-	c.pause = 0
+	if !c.always {
+		c.pause = 0
+	}
 	return now
 }
 
@@ -58,5 +61,48 @@ func TestInterruptedReading(t *testing.T) {
 		if tt.readings == 2 && (r.Elapsed != want || r.Behind != 0) || r.Elapsed > want || r.Elapsed < want-tt.pause {
 			t.Errorf("%+v: the time is %v after the start, want %v; behind by %v", tt, r.Elapsed, want, r.Behind)
 		}
+	}
+}
+
+// If the reader is interrupted at the second reading too, that is not taken for a step back either, because the wall clock may have
+// been read before the interruption.
+func TestReadingThatIsInterruptedTwice(t *testing.T) {
+	source := &interruptedClock{Clock: fakeclock.New(noon)}
+	c := newClock(t, source)
+	source.Advance(time.Minute)
+	source.pause, source.always, source.readings = time.Second, true, 0
+	r, err := c.Read()
+	if want := time.Minute + 2*time.Second; err != nil || source.readings != 2 || r.Elapsed != want || r.Behind != 0 {
+		t.Errorf("Read() = %+v, %v after %d readings; want %v, behind by 0, after 2", r, err, source.readings, want)
+	}
+}
+
+// overtakenClock is a clock that calls a function, once, when the monotonic clock has been read.
+type overtakenClock struct {
+	*fakeclock.Clock
+	then func()
+}
+
+func (c *overtakenClock) Monotonic() time.Duration {
+	now := c.Clock.Monotonic()
+	if f := c.then; f != nil {
+		c.then = nil
+		f()
+	}
+	return now
+}
+
+// Invariant 4: a reading that is overtaken by another one, which ends first, does not set the clock back.
+func TestInvariant4OvertakenReading(t *testing.T) {
+	source := &overtakenClock{Clock: fakeclock.New(noon)}
+	c := newClock(t, source)
+	source.Advance(time.Second)
+	var later time.Duration
+	source.then = func() {
+		source.Advance(time.Second)
+		later = c.Elapsed()
+	}
+	if got := c.Elapsed(); later != 2*time.Second || got < later {
+		t.Errorf("the time went from %v to %v, want 2s for both", later, got)
 	}
 }
