@@ -213,3 +213,35 @@ func TestDefaultDoesNotWaitForReplacedLease(t *testing.T) {
 		}
 	})
 }
+
+// Close ends a wait for a grant, even if the assigner hangs and does not return when its context ends.
+func TestCloseEndsWaitForGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Bool
+		proceed := make(chan struct{})
+		d := newDefault(t, &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {
+			return &fakeLease{id: 1, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				if hangs.Load() {
+					<-proceed
+				}
+				return until, nil
+			}}, nil
+		}}, smallOptions(t)...)
+		hangs.Store(true)
+		time.Sleep(10 * time.Second)
+		var took time.Duration
+		returned := make(chan error)
+		go func() {
+			_, err := d.Next()
+			took = time.Since(bubbleEpoch)
+			returned <- err
+		}()
+		synctest.Wait()
+		closed := time.Since(bubbleEpoch)
+		go d.Close()
+		if err := <-returned; err != ErrClosed || took != closed {
+			t.Errorf("Next() = %v, %v after Close began", err, took-closed)
+		}
+		close(proceed)
+	})
+}

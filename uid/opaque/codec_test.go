@@ -178,7 +178,7 @@ func TestKeys(t *testing.T) {
 	}
 	for name, secret := range map[string][]byte{
 		"a password": []byte("correct horse battery staple 123"), "zeros": make([]byte, 32), "hexadecimal digits": []byte("00112233445566778899aabbccddeeff"),
-		"the same byte": bytes.Repeat([]byte{0x80}, 16), "no bytes": nil,
+		"all printable": []byte(" ~ ~ ~ ~ ~ ~ ~ ~"), "the same byte": bytes.Repeat([]byte{0x80}, 16), "no bytes": nil,
 	} {
 		if k, err := KeyFromBytes('1', secret); !errors.Is(err, ErrKey) || len(secret) > 0 && strings.Contains(err.Error(), string(secret)) {
 			t.Errorf("%s: %v", name, err)
@@ -186,7 +186,12 @@ func TestKeys(t *testing.T) {
 			t.Errorf("New with %s: %v", name, err)
 		}
 	}
-	for _, version := range []byte{0, '-', ':', '@', '[', '`', '{', 0x80} {
+	for _, version := range []byte{'0', '9', 'A', 'Z', 'a', 'z'} {
+		if k, err := KeyFromBytes(version, random); err != nil || k.Version() != version {
+			t.Errorf("version %q: %v", version, err)
+		}
+	}
+	for _, version := range []byte{0, '/', '-', ':', '@', '[', '`', '{', 0x80} {
 		if _, err := KeyFromBytes(version, random); !errors.Is(err, ErrKey) {
 			t.Errorf("version %q: %v", version, err)
 		}

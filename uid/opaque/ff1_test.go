@@ -141,6 +141,9 @@ func TestFF1Avalanche(t *testing.T) {
 
 func TestFF1Errors(t *testing.T) {
 	key := make([]byte, 16)
+	if _, err := newFF1(key, nil, 2, 126); err != nil {
+		t.Errorf("halves of 63 binary digits: %v", err)
+	}
 	for _, tt := range []struct {
 		key   []byte
 		radix uint64

@@ -94,6 +94,11 @@ func TestFF1AgreesWithReference(t *testing.T) {
 	for tweak := range 40 {
 		check(2, 63, tweak)
 	}
+	for _, radix := range []int{3, 7, 15, 16, 31, 32} { // one digit in each half: the modulus is the radix
+		for range 20 {
+			check(radix, 2, 5)
+		}
+	}
 	for range 300 {
 		check(2, 63, 6)
 		radix := 2 + random.IntN(35)

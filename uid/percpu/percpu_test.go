@@ -364,3 +364,39 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
+
+// A goroutine that takes many UIDs has a block of more UIDs than it has taken from it, so that it seldom uses the Cached generator. With
+// a greatest block of one UID it has none.
+func TestBlocksGrow(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for most, want := range map[int]bool{1: false, uid.MaxBlock: true} {
+		c := cached(t, "1-28-22-13", uid.WithScheduleInterval(0))
+		g := New(c, WithMaxBlock(most))
+		const taken = 100
+		for range taken {
+			if _, err := g.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := c.Stats().Issued; n < taken || n > taken && !want || n < taken+10 && want {
+			t.Errorf("blocks of up to %d UIDs: %d taken UIDs used up %d", most, taken, n)
+		}
+	}
+}
+
+// A P for which there is no shard yet has none: it does not use the memory behind the shards. With the next UID, there is one for each P.
+func TestShardOfANewP(t *testing.T) {
+	g := New(cached(t, "1-28-22-13"))
+	g.grow()
+	g.count.Add(-1) // as if GOMAXPROCS had grown by one
+	p := int(g.count.Load())
+	if s := g.shard(p); s != nil {
+		t.Errorf("P %d has a shard, although there are only %d", p, p)
+	}
+	if _, err := g.next(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+	if n := int(g.count.Load()); n != p+1 {
+		t.Errorf("there are %d shards for %d Ps", n, p+1)
+	}
+}
