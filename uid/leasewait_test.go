@@ -245,3 +245,18 @@ func TestCloseEndsWaitForGrant(t *testing.T) {
 		close(proceed)
 	})
 }
+
+// Close ends a wait for the next unit at once.
+func TestCloseEndsWaitForUnit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDefault(t, new(disposableAssigner), smallOptions(t)...)
+		for range 16 {
+			next(t, d)
+		}
+		begin := time.Now()
+		time.AfterFunc(10*time.Millisecond, func() { d.Close() })
+		if _, err := d.Next(); err != ErrClosed || time.Since(begin) != 10*time.Millisecond {
+			t.Errorf("Next() = %v after %v, want ErrClosed after 10 ms", err, time.Since(begin))
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -146,5 +147,34 @@ func TestOrderAcrossGoroutines(t *testing.T) {
 			close(stop)
 			others.Wait()
 		})
+	}
+}
+
+// Invariant 3: goroutines that only take meet at the last UID of a Default generator as often as possible.
+func TestInvariant3DefaultContended(t *testing.T) {
+	const takers, each = 4, 200_000
+	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 4, 28)))
+	var ids [takers][]ID
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for n := range takers {
+		ids[n] = make([]ID, each)
+		all.Go(func() {
+			<-start
+			for m := range ids[n] {
+				id, err := d.Next()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ids[n][m] = id
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	sorted := slices.Sorted(slices.Values(slices.Concat(ids[:]...)))
+	if n := len(slices.Compact(sorted)); n != takers*each {
+		t.Errorf("%d of %d UIDs are distinct", n, takers*each)
 	}
 }
