@@ -193,7 +193,7 @@ func TestHealthOfDefaultWhoseWallClockIsBehind(t *testing.T) {
 		for _, notBefore := range []time.Time{{}, noon.Truncate(time.Second)} {
 			synctest.Test(t, func(t *testing.T) {
 				clock := new(bubbleClock)
-				offset := noon.Sub(time.Now())
+				offset := time.Until(noon)
 				clock.set(offset)
 				d := newDefault(t, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
 					return &fakeLease{id: n, notBefore: notBefore}, nil
