@@ -201,6 +201,7 @@ func TestFailuresAreLoggedAfterAMinute(t *testing.T) {
 				Provider: providerFunc(func(context.Context) (Run, error) { return Run{Length: 1}, next }),
 			})
 			take := func(ctx context.Context, err error) {
+				synctest.Wait() // the padder may have woken at this instant too
 				next = err
 				r.Take(ctx)
 				synctest.Wait() // for the padder
