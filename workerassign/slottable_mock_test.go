@@ -135,9 +135,9 @@ func (m *mockTable) wantState(t *testing.T, q SlotQuery, want PoolState) {
 const cleanSession = "1 REPEATABLE-READ"
 
 var (
-	poolRow = []driver.Value{1, 7, "format", 5, 2, "h", 1_800_000_000_001, 1_800_000_000_002, 75_001, 30_002, 5_003}
-	slotRow = []driver.Value{5, 3, "token", 1_800_000_000_003, 1_800_000_000_004, "h since 1", 1_800_000_000_005, 1_800_000_000_006,
-		"name", "host", "process", 1_800_000_000_007}
+	poolRow = []driver.Value{1, 7, "format", 5, 2, "h", int64(1_800_000_000_001), int64(1_800_000_000_002), 75_001, 30_002, 5_003}
+	slotRow = []driver.Value{5, 3, "token", int64(1_800_000_000_003), int64(1_800_000_000_004), "h since 1", int64(1_800_000_000_005), int64(1_800_000_000_006),
+		"name", "host", "process", int64(1_800_000_000_007)}
 
 	rowPool = Pool{Revision: 7, Format: "format", First: 5, Slots: 2, History: "h", Since: time.UnixMilli(1_800_000_000_001).UTC(),
 		Floor: time.UnixMilli(1_800_000_000_002).UTC(), Horizon: 75_001 * time.Millisecond, Fencing: 30_002 * time.Millisecond, Skew: 5_003 * time.Millisecond}
