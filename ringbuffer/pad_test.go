@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,6 +137,23 @@ func TestPendingRunIsPut(t *testing.T) {
 		synctest.Wait()
 		if n := r.Stats().FillRuns; n != 1 {
 			t.Errorf("the ring has %d runs, want 1", n)
+		}
+	})
+}
+
+// BeforeRun, which may be slow code of the user, is not called for a run that the ring has no room for.
+func TestFullRingDoesNotCallBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var before, provided atomic.Int64
+		r := newTestRing(t, Config{
+			Capacity:  2,
+			BeforeRun: func() { before.Add(1) },
+			Provider:  providerFunc(func(context.Context) (Run, error) { provided.Add(1); return Run{Length: 1}, nil }),
+		})
+		r.Kick()
+		synctest.Wait() // for the padder
+		if b, p := before.Load(), provided.Load(); b != 2 || p != 2 {
+			t.Errorf("in a ring for 2 runs, BeforeRun was called %d times, and the provider %d times", b, p)
 		}
 	})
 }
