@@ -11,7 +11,6 @@ import (
 type batch struct {
 	ids  []uid.ID
 	runs []run
-	text runText
 	out  []byte
 }
 
@@ -32,7 +31,7 @@ func (p *batchPool) get() *batch {
 
 // put keeps a batch.
 func (p *batchPool) put(b *batch) {
-	if cap(b.out)+cap(b.text.text)+16*cap(b.runs)+8*cap(b.ids) <= maxPooled {
+	if cap(b.out)+16*cap(b.runs)+8*cap(b.ids) <= maxPooled {
 		p.pool.Put(b)
 	}
 }
@@ -89,11 +88,6 @@ const (
 
 // list returns the answer with the numbers of the runs, of which there is at least one. It is valid until the next call.
 func (b *batch) list(asNumber bool) []byte {
-	if len(b.runs) == 1 {
-		if text, ok := b.text.list(b.runs[0], asNumber); ok {
-			return text
-		}
-	}
 	b.out = append(b.out, listBegin...)
 	for _, r := range b.runs {
 		b.out = appendRun(grow(b.out, int(r.n+1)*elementSize), r, asNumber)

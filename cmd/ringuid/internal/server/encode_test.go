@@ -114,7 +114,7 @@ func TestListNotPositive(t *testing.T) {
 func BenchmarkList(b *testing.B) {
 	batch, first := new(batch), int64(962392666547429376)
 	for b.Loop() {
-		batch.runs = append(batch.runs[:0], run{first, 1000})
+		batch.runs, batch.out = append(batch.runs[:0], run{first, 1000}), batch.out[:0]
 		batch.list(false)
 		first += 1000
 	}

@@ -38,8 +38,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       s.cfg.IdleTimeout,
 		MaxHeaderBytes:    s.cfg.MaxHeader,
 		ErrorLog:          log.New(errorLog{s}, "", 0),
+		ConnContext:       connContext,
 	}
-	l = netutil.LimitListener(l, s.cfg.MaxConnections)
+	l = joiningListener{netutil.LimitListener(l, s.cfg.MaxConnections)}
 	serve := server.Serve
 	if s.cfg.TLSCert != "" {
 		cert, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)

@@ -76,6 +76,7 @@ type Server struct {
 	limited    atomic.Int64 // those of them that max-requests limits
 	draining   atomic.Bool
 	batches    batchPool
+	joins      joinPool
 	failures   failureLog
 	logLimit   logLimiter
 	leases     leaseCache
