@@ -79,15 +79,15 @@ func connContext(ctx context.Context, c net.Conn) context.Context {
 // A joinPool keeps the memory of answers that are joined.
 type joinPool struct{ pool sync.Pool }
 
-// write writes the body of an answer, with as few writes of the connection as possible.
+// write writes the body of an answer, with as few writes of the connection as possible. Those of free routes are not joined: there may
+// be one for each connection that waits for its client, and each would need the memory of a copy.
 func (c *call) write(body []byte) {
-	if len(body) >= minJoined && len(body) <= maxJoined {
+	if len(body) >= minJoined && len(body) <= maxJoined && !c.route.free {
 		if conn, ok := c.r.Context().Value(connKey{}).(*joiningConn); ok {
 			buf := c.s.joins.get()
 			defer c.s.joins.put(buf)
 			conn.hold(buf)
 			defer conn.release()
-
 		}
 	}
 	_, _ = c.w.Write(body) // an error means that the client is gone

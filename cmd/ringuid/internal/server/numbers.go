@@ -50,8 +50,8 @@ func (c *call) claim(tag string, n int64) (segment.Range, error) {
 		return segment.Range{}, err
 	}
 	r, err := c.s.opts.Sequences.Claim(&c.limit, tag, n)
-	if err == nil && r.Length < 1 {
-		err = errNotPositive
+	if err == nil && (r.Length < 1 || r.Length > n || r.Stride < 0) {
+		err = errRange
 	}
 	return r, err
 }

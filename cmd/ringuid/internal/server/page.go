@@ -25,11 +25,26 @@ func (c *call) asset() {
 	c.sendFile(name)
 }
 
-// sendFile answers with a file that is embedded.
+// readPage returns the files of the page by their names. Read for each answer, each would need a copy of its file.
+func readPage() (map[string][]byte, error) {
+	entries, err := pageFiles.ReadDir("page")
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string][]byte, len(entries))
+	for _, e := range entries {
+		if files[e.Name()], err = pageFiles.ReadFile("page/" + e.Name()); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// sendFile answers with a file of the page.
 func (c *call) sendFile(name string) {
-	body, err := pageFiles.ReadFile("page/" + name)
+	body, ok := c.s.page[name]
 	kind := assetType(name)
-	if err != nil || kind == "" {
+	if !ok || kind == "" {
 		c.fail(http.StatusNotFound, "the page has no such file", nil)
 		return
 	}

@@ -37,7 +37,10 @@ func (c *requestContext) Err() error {
 	if c.limited != nil {
 		return c.limited.Err()
 	}
-	return c.Context.Err()
+	if err := c.Context.Err(); err != nil || time.Now().Before(c.deadline) {
+		return err
+	}
+	return context.DeadlineExceeded
 }
 
 // end stops the timer.

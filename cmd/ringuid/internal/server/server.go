@@ -68,6 +68,7 @@ type Server struct {
 	auth    authorizer
 	hosts   hostCheck
 	values  headerValues
+	page    map[string][]byte // the files of the page
 	metrics *httpMetrics
 	started time.Time
 
@@ -107,6 +108,9 @@ func New(cfg Config, opts Options) (*Server, error) {
 	s.history = newHistory()
 	s.leases = newLeaseCache()
 	s.stopped = make(chan struct{})
+	if s.page, err = readPage(); err != nil {
+		return nil, fmt.Errorf("server: bug: %w", err) // they are embedded
+	}
 	if s.metrics, err = newHTTPMetrics(s, opts.Collectors); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}

@@ -119,8 +119,14 @@ func (c *call) takeBatch(b *batch, n int) error {
 			return err
 		}
 		first, got := block.TakeAll()
-		if got == 0 {
-			continue // scheduled padding has ended the block before it was taken
+		if got == 0 { // scheduled padding has ended the block before it was taken
+			if err := c.limit.Err(); err != nil {
+				return err
+			}
+			continue
+		}
+		if got > n {
+			return errRange
 		}
 		if err := b.add(int64(first), int64(got)); err != nil {
 			return err
@@ -133,6 +139,10 @@ func (c *call) takeBatch(b *batch, n int) error {
 // errNotPositive is the error of a number that no generator returns. It is never handed out: a client could store it as an
 // ID that is not set.
 var errNotPositive = errors.New("server: bug: the generator has returned a number that is not positive")
+
+// errRange is the error of a range that no generator and no source returns. A list that is longer than was asked for would
+// disturb clients, and one of any length would use up the memory.
+var errRange = errors.New("server: bug: a range of numbers has none, or more than were requested")
 
 // takeUID returns one UID.
 func (c *call) takeUID() (uid.ID, error) {

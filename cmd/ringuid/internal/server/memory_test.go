@@ -1,0 +1,44 @@
+package server
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Answers that require no token are not limited in number, so one that its client does not read must need little memory: no copy of
+// the file.
+func TestMemoryOfAnswersWithoutToken(t *testing.T) {
+	cfg, _ := testTokens()
+	s := start(t, cfg, Options{UIDs: newGenerator(t), Logger: slog.New(slog.DiscardHandler)})
+	for _, path := range []string{"/openapi.json", "/assets/uplot.js"} {
+		before, _ := heap()
+		const n = 50
+		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 200) // their answers are more than the buffers of the kernel hold
+		conns := make([]net.Conn, n)
+		for i := range conns {
+			var err error
+			if conns[i], err = net.Dial("tcp", s.addr); err != nil {
+				t.Fatal(err)
+			}
+			defer conns[i].Close()
+			conns[i].(*net.TCPConn).SetReadBuffer(4096)
+			go io.WriteString(conns[i], requests)
+		}
+		eventually(t, "all answers wait for their clients", func() bool {
+			before := s.httpState()
+			time.Sleep(20 * time.Millisecond)
+			return before.InFlight == n && s.httpState() == before
+		})
+		if during, _ := heap(); during > before+n*30<<10 {
+			t.Errorf("%s: an answer that is not read needs %d KiB", path, (during-before)/n/1024)
+		}
+		for _, c := range conns {
+			c.Close()
+		}
+		eventually(t, "all answers ended", func() bool { return s.inFlight.Load() == 0 })
+	}
+}
