@@ -229,6 +229,9 @@ func checkStores(cfg server.Config) map[string]error {
 	if cfg.Store == "" && cfg.TagStore == "" {
 		wrong["store"] = errors.New("and tag-store are not set: there is nothing to serve; set --store (RINGUID_STORE), --tag-store (RINGUID_TAG_STORE), or both")
 	}
+	if len(cfg.Tags) > 0 && cfg.TagStore == "" {
+		wrong["tags"] = errors.New("is set, and tag-store is not: no numbers of tags are served; set --tag-store (RINGUID_TAG_STORE), or remove this")
+	}
 	if cfg.Store != "" {
 		opts, err := storeOptions(cfg.UID)
 		if err != nil {

@@ -53,6 +53,16 @@ func TestServeFlagsOfOthers(t *testing.T) {
 	fails(t, exitUsage, `--epoch: is "yesterday"; must be a time`, nil, "serve", "--store", "/s", "--epoch", "yesterday")
 }
 
+// What is wrong with the settings as a whole is said once.
+func TestServeFaults(t *testing.T) {
+	fails(t, exitUsage, "--config cannot be read: open /none/x.yaml", nil, "serve", "--config", "/none/x.yaml")
+	if r := run(t, "", nil, "serve", "--config", "/none/x.yaml"); strings.Contains(r.stderr, "nothing to serve") {
+		t.Errorf("%+v", r)
+	}
+	fails(t, exitUsage, "there is nothing to serve", nil, "serve")
+	fails(t, exitUsage, "--tags is set, and tag-store is not", nil, "serve", "--store", "/s", "--tags", "orders")
+}
+
 // What the settings of the generator say about its worker ID is what it takes from the store.
 func TestServedWorkerID(t *testing.T) {
 	cfg := server.DefaultConfig()

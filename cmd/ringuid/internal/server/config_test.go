@@ -163,7 +163,8 @@ tokens:
 	if t.Failed() {
 		t.Logf("the error is:\n%v", err)
 	}
-	for _, text := range []string{"[", "- a", "x", "1: 2", "tokens: x", "tokens: [x]", "listen: [127.0.0.1:80, x]", "listen: null", "tags: [[a]]", "? [a]\n: b"} {
+	for _, text := range []string{"[", "- a", "x", "1: 2", "tokens: x", "tokens: [x]", "listen: [127.0.0.1:80, x]", "listen: null", "tags: [[a]]", "? [a]\n: b",
+		"max-batch: 5\n---\nmax-body: 5\n", "max-batch: 5\n---\n", "---\n---\ntokens: []\n", "max-batch: 5\n---\n["} {
 		if _, err := ReadConfig(Sources{File: writeFile(t, "config.yaml", text), LookupEnv: environment(nil)}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -171,6 +172,35 @@ tokens:
 	if _, err := ReadConfig(Sources{File: "missing.yaml", LookupEnv: environment(nil)}); !errors.Is(err, ErrConfig) || !errors.Is(err, os.ErrNotExist) && !strings.Contains(err.Error(), "missing.yaml") {
 		t.Errorf("a file that does not exist: %v", err)
 	}
+}
+
+// A file that cannot be read as a whole may set anything: that a setting is missing is not a fault then.
+func TestUnreadableFile(t *testing.T) {
+	directory := t.TempDir()
+	for text, hidden := range map[string]bool{"[": true, "- a": true, "max-batch: 1\n---\nstore: /s\n": true, "": false, "colour: red": false, "max-batch: 1": false} {
+		_, err := ReadConfig(Sources{File: writeFile(t, "config.yaml", text), LookupEnv: environment(nil), Flags: map[string]string{"max-body": "x"}, Check: nothingToServe})
+		if err == nil || strings.Contains(err.Error(), "nothing to serve") == hidden || !strings.Contains(err.Error(), "--max-body") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, path := range []string{directory, filepath.Join(directory, "missing.yaml")} {
+		if _, err := ReadConfig(Sources{File: path, LookupEnv: environment(nil), Check: nothingToServe}); err == nil || strings.Contains(err.Error(), "nothing to serve") {
+			t.Errorf("%s: %v", path, err)
+		}
+		// The store of a flag is still checked.
+		_, err := ReadConfig(Sources{File: path, LookupEnv: environment(nil), Flags: map[string]string{"store": "/s"}, Check: nothingToServe})
+		if err == nil || !strings.Contains(err.Error(), "--store is bad") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// nothingToServe is a check of stores.
+func nothingToServe(cfg Config) map[string]error {
+	if cfg.Store == "" && cfg.TagStore == "" {
+		return map[string]error{"store": errors.New("is not set: nothing to serve")}
+	}
+	return map[string]error{"store": errors.New("is bad")}
 }
 
 // The section uid, and the variables of uid.Settings, configure the generator; its assigner is in the URL of the store.

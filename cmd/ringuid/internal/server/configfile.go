@@ -1,7 +1,10 @@
 package server
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,21 +16,13 @@ import (
 // readFile reads a YAML file: a mapping of the names of settings, of "tokens" and of "uid". Relative names of files in it are
 // relative to its directory.
 func (r *configReader) readFile(path string, known map[string]setting) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		r.fail("--config", "cannot be read: %v", err)
-		return
-	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		r.fail(path, "is not YAML: %v", err)
-		return
-	}
-	if document.Kind == 0 { // an empty file
+	root, ok := r.document(path)
+	r.unread = !ok
+	if root == nil {
 		return
 	}
 	f := configFile{configReader: r, path: path}
-	for _, p := range f.pairs(document.Content[0], "the file") {
+	for _, p := range f.pairs(root, "the file") {
 		switch st, ok := known[p.key]; {
 		case ok:
 			f.setting(st, p)
@@ -39,6 +34,34 @@ func (r *configReader) readFile(path string, known map[string]setting) {
 			r.fail(f.at(p.node), "has the unknown key %q; %s", p.key, nearest(p.key, known))
 		}
 	}
+}
+
+// document returns the mapping that a YAML file consists of: nil for an empty file. If there is another content, it adds a fault, and
+// ok is false.
+func (r *configReader) document(path string) (root *yaml.Node, ok bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		r.fail("--config", "cannot be read: %v", err)
+		return nil, false
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	switch err := decoder.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return nil, true
+	case err != nil:
+		r.fail(path, "is not YAML: %v", err)
+		return nil, false
+	case first.Content[0].Kind != yaml.MappingNode:
+		r.fail(fmt.Sprintf("%s:%d", path, first.Content[0].Line), "must have a mapping of keys to values for the file")
+		return nil, false
+	}
+	// Settings of a second document would be ignored. They may be the tokens.
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		r.fail(path, "has more than one document; must have one: remove the lines ---")
+		return nil, false
+	}
+	return first.Content[0], true
 }
 
 // A configFile is a file that is being read.

@@ -23,7 +23,8 @@ type Sources struct {
 	Environ []string
 
 	// Check, if not nil, checks what this package does not know, such as the texts of stores. It returns what is wrong, by
-	// the names of settings.
+	// the names of settings. If the file cannot be read as a whole, what it returns for a setting that is not set is not reported: it
+	// may be in the file.
 	Check func(Config) map[string]error
 }
 
@@ -97,6 +98,9 @@ func ReadConfig(src Sources) (Config, error) {
 	if src.Check != nil {
 		wrong := src.Check(r.cfg)
 		for _, name := range slices.Sorted(maps.Keys(wrong)) {
+			if r.unread && r.where[name] == "" {
+				continue
+			}
 			r.fail(r.whereIs(name), "%v", wrong[name])
 		}
 	}
@@ -111,6 +115,7 @@ type configReader struct {
 	cfg    Config
 	where  map[string]string // where each setting was set
 	faults []error
+	unread bool // whether there is a file, and it could not be read as a whole
 }
 
 // whereIs returns where a setting was set, or its name.
