@@ -60,7 +60,7 @@ proof: ## check the models of the ring and of Recycled with Spin, small configur
 	@scripts/proof.sh small
 
 .PHONY: proof-full
-proof-full: ## the same with the large configurations, which takes long and some GB of memory
+proof-full: ## the same with the large configurations, which takes 15 minutes and 6 GB of memory
 	@scripts/proof.sh full
 
 .PHONY: mutants

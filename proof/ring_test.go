@@ -31,9 +31,12 @@ var ringConfigs = []config{
 	{name: "each wait ends, pads", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=2 TAKES=0 CONTEXTS=2", search: fairClaim},
 	{name: "three takers", full: true, model: ring, defines: "POLICY=FAILS CAP=2 RUNS=3 TAKERS=3 TAKES=1 CLAIM=2 ODD=1 EVEN=1"},
 	{name: "three takers wait", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=2 TAKERS=3 TAKES=1"},
+	{name: "three takers pad", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=2 TAKERS=3 TAKES=1"},
 	{name: "laps", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=5 TAKERS=2 TAKES=3 EVEN=1"},
+	{name: "laps, pads", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=5 TAKERS=2 TAKES=3 EVEN=1"},
 	{name: "assist, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=2 TAKES=1 ASSIST=1 EVEN=1 NOTYETS=1"},
 	{name: "closes, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
+	{name: "closes, two takers pad", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
 	{name: "drops, closes", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=3 TAKERS=1 TAKES=2 TICKS=2 CLOSER=1"},
 }
 

@@ -88,7 +88,7 @@ func check(t *testing.T, c config, mutation string) outcome {
 	for define := range strings.FieldsSeq(c.defines + " " + mutation) {
 		args = append(args, "-D"+define)
 	}
-	compile := []string{"-w", "-o", "pan", "pan.c", "-DVECTORSZ=512", "-DMEMLIM=4000"}
+	compile := []string{"-w", "-o", "pan", "pan.c", "-DVECTORSZ=512", "-DMEMLIM=8000"}
 	search := []string{"-m100000", "-E"} // -E: the model itself checks the states in which no process can continue
 	switch c.search {
 	case safety:
