@@ -191,6 +191,9 @@ func TestPage(t *testing.T) {
 	if rows := eval[int](b, `document.querySelectorAll("#leases tr").length`); rows != 12 {
 		t.Errorf("%d leases", rows)
 	}
+	if text := eval[string](b, `document.querySelector("[data-key=lease_count]").textContent`); !regexp.MustCompile(`^9 held of 12, at \d\d:\d\d:\d\d UTC$`).MatchString(text) {
+		t.Errorf("the pool has %q", text)
+	}
 	if text := eval[string](b, `document.querySelector("#failures td:nth-child(5)").textContent`); !strings.Contains(text, "connection refused") {
 		t.Errorf("the last failure is %q", text)
 	}
@@ -231,6 +234,9 @@ func TestPage(t *testing.T) {
 	// No part of the page is wider than a phone, and nothing comes from elsewhere.
 	b.run(emulation.SetDeviceMetricsOverride(360, 740, 1, true))
 	b.waitFor(`document.documentElement.scrollWidth <= 360`)
+	if hidden := eval[[]string](b, `[...document.querySelectorAll("#failures td")].filter(e => e.getBoundingClientRect().right > 345).map(e => e.textContent)`); len(hidden) > 0 {
+		t.Errorf("on a phone, these parts of failures must be scrolled to: %q", hidden)
+	}
 	if outside := eval[[]string](b, `performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith(location.origin))`); len(outside) > 0 {
 		t.Errorf("loaded from elsewhere: %q", outside)
 	}
@@ -311,6 +317,8 @@ func TestPageToken(t *testing.T) {
 	b.waitFor(`document.getElementById("parse-result").textContent.includes("2026-11-21 04:21:53 UTC")`)
 	b.run(chromedp.SetValue("#token", bearer("observe")[7:], chromedp.ByQuery), chromedp.SendKeys("#token", kb.Enter, chromedp.ByQuery))
 	b.waitFor(`document.getElementById("login").hidden && document.getElementById("state").textContent == "ready"`)
+	b.run(emulation.SetDeviceMetricsOverride(360, 740, 1, true))
+	b.waitFor(`document.querySelector("#tags .empty span")?.getBoundingClientRect().right <= 345`) // the text about no tags is not cut off
 	if console := b.console(); len(console) > 0 {
 		t.Errorf("the console has %q", console)
 	}
@@ -354,6 +362,38 @@ func TestPageWithoutRing(t *testing.T) {
 	if !eval[bool](b, `window.row === document.querySelector("#failures tr")`) {
 		t.Error("the table of failures was replaced")
 	}
+	if console := b.console(); len(console) > 0 {
+		t.Errorf("the console has %q", console)
+	}
+}
+
+// A connection that breaks without an end is noticed by its silence: the page says that it is not connected, and of when its figures
+// are. It connects again.
+func TestPageSilence(t *testing.T) {
+	s := start(t, testConfig(), Options{})
+	b := newBrowser(t)
+	// Time limits are a fifth, and streams of events end to have events after the second one, until window.silent is false.
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(`{
+			const later = setTimeout, request = fetch;
+			window.setTimeout = (f, ms, ...rest) => later(f, ms / 5, ...rest);
+			window.silent = true;
+			window.fetch = async (path, options) => {
+				const resp = await request(path, options);
+				if (path !== "/v1/events" || !window.silent) return resp;
+				const reader = resp.body.getReader();
+				return new Response(new ReadableStream({ async start(to) {
+					options.signal?.addEventListener("abort", () => to.error(new Error("aborted")));
+					for (let i = 0; i < 2; i++) to.enqueue((await reader.read()).value);
+				} }));
+			};
+		}`).Do(ctx)
+		return err
+	}), chromedp.Navigate(s.url+"/"))
+	b.waitFor(`document.getElementById("state").textContent == "ready"`)
+	b.waitFor(`document.getElementById("state").textContent == "not connected" && / the figures are those of 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/.test(" " + document.getElementById("about").textContent)`)
+	eval[bool](b, `!(window.silent = false)`)
+	b.waitFor(`document.getElementById("state").textContent == "ready" && document.getElementById("about").textContent.includes("up for")`)
 	if console := b.console(); len(console) > 0 {
 		t.Errorf("the console has %q", console)
 	}

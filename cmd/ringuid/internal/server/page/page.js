@@ -57,7 +57,7 @@
   const newChart = (id, series, range) => {
     const place = one(id);
     const u = new uPlot({
-      width: place.clientWidth || 300, height: 210, series: [{ label: "Time", value: (u, t) => moment(t ?? u.data[0].at(-1)) }, ...series],
+      width: place.clientWidth || 300, height: 210, series: [{ label: "UTC", value: (u, t) => moment(t ?? u.data[0].at(-1)) }, ...series],
       scales: { y: { range } }, legend: { live: true, markers: { stroke: tint, fill: () => "transparent" } }, cursor: { drag: { x: false, y: false } },
       axes: [
         { ...axis((_, ticks) => ticks.map((t) => clock(new Date(t * 1000)).replace(/:00$/, ""))), size: 28, space: 80 },
@@ -109,21 +109,26 @@
     if (shown[id] === text) return; // so that a text that somebody selects remains selected
     shown[id] = text;
     const body = document.createDocumentFragment();
+    const names = [...one(id).closest("table").tHead.rows[0].cells].map((th) => th.textContent); // for tables that a phone stacks
     for (const row of rows) {
       const tr = document.createElement("tr");
-      for (const [text, className] of row) {
+      tr.setAttribute("role", "row");
+      row.forEach(([text, className], i) => {
         const td = document.createElement("td");
+        td.setAttribute("role", "cell");
+        td.dataset.name = names[i];
         td.textContent = text;
         if (className) td.className = className;
         tr.append(td);
-      }
+      });
       body.append(tr);
     }
     if (rows.length === 0) {
       const td = document.createElement("td");
       td.colSpan = columns;
       td.className = "empty";
-      td.textContent = nothing;
+      td.append(document.createElement("span")); // which is not wider than the screen, although the table is
+      td.firstChild.textContent = nothing;
       body.append(document.createElement("tr"));
       body.firstChild.append(td);
     }
@@ -182,12 +187,16 @@
     show("ahead", duration(st.ahead / 1e9), st.ahead);
     show("rejected_takes", integer.format(st.rejected_takes), st.rejected_takes);
     show("failed_paddings", integer.format(st.failed_paddings), st.failed_paddings);
-    show("last_error", g.health.err || st.last_error || "none");
+    const failure = g.health.err || st.last_error;
+    show("last_error", failure || "none");
+    cells.last_error.classList.toggle("bad", Boolean(failure));
     const rest = (Date.parse(st.end) - time) / 1000;
     show("end", instant(st.end) + (rest > 0 ? ` (in ${duration(rest)})` : ""), st.end);
   };
 
+  let figuresOf = ""; // the time of the last state
   const showState = (s) => {
+    figuresOf = s.time;
     const badge = one("state");
     const text = s.ready ? "ready" : "not ready";
     if (badge.textContent !== text) badge.textContent = text; // so that it is announced once
@@ -205,7 +214,7 @@
     show("failures", integer.format(s.http.failures), s.http.failures);
     show("tag_count", s.tag_count > s.tags.length ? `${s.tags.length} of ${integer.format(s.tag_count)}` : "");
     fillTable("tags", s.tags.map((t) => [
-      [t.tag, "text"], [whole(t.taken), "n"], [rate(t.rate), "n"], [whole(t.buffered), "n"], [whole(t.step), "n"], [whole(t.end), "n"], [t.last_error || "none", "text"],
+      [t.tag, "text"], [whole(t.taken), "n"], [rate(t.rate), "n"], [whole(t.buffered), "n"], [whole(t.step), "n"], [whole(t.end), "n"], [t.last_error || "none", t.last_error ? "text bad" : "text"],
     ]), 7, "No tag is in memory. A tag appears at its first use.");
     fillTable("failures", s.failures.map((f) => [
       [instant(f.time)], [f.path], [String(f.status), "n"], [integer.format(f.count), "n"], [f.text, "text"], [f.request_id],
@@ -234,9 +243,12 @@
     leasesAt = now();
     const resp = await request("/v1/leases").catch(() => null);
     const p = resp ? await resp.json().catch(() => ({})) : {};
-    if (!resp || !resp.ok) return fillTable("leases", [], 6, p.detail || "The server does not answer.");
-    show("lease_count", `${integer.format(p.held)} held of ${integer.format(p.slots)}${p.complete ? "" : `, the first ${p.leases.length}`}`, p.held);
+    if (!resp || !resp.ok) {
+      show("lease_count", "");
+      return fillTable("leases", [], 6, p.detail || "The server does not answer.");
+    }
     const storeTime = Date.parse(p.time);
+    show("lease_count", `${integer.format(p.held)} held of ${integer.format(p.slots)}${p.complete ? "" : `, the first ${p.leases.length}`}, at ${clock(new Date(storeTime))} UTC`, p.held);
     fillTable("leases", p.leases.map((l) => {
       const left = (Date.parse(l.until) - storeTime) / 1000;
       return [[String(l.worker_id), "n"], [l.held ? (left > 0 ? "held" : "not extended") : "released"], [instant(l.until) + (left > 0 ? ` (in ${duration(left)})` : "")], [l.name], [l.host], [l.process]];
@@ -292,8 +304,25 @@
     }
   };
 
+  // A connection that breaks without an end, as when a host vanishes, is noticed by its silence: there is an event each second.
+  const longestSilence = 10_000;
+
   // read reads events until the stream ends. It resolves to the status of the answer.
-  const read = async (signal) => {
+  const read = async () => {
+    const silence = new AbortController();
+    let timer = 0;
+    const restart = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), longestSilence);
+    };
+    restart();
+    try {
+      return await readEvents(silence.signal, restart);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  const readEvents = async (signal, received) => {
     const resp = await request("/v1/events", signal);
     if (!resp.ok) return resp.status;
     one("login").hidden = true;
@@ -301,6 +330,7 @@
     for (let text = ""; ;) {
       const { value, done } = await reader.read();
       if (done) return 200;
+      received();
       text += value;
       for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
         const event = {};
@@ -325,6 +355,7 @@
       if (now() - begin > 5000) pause = 1000;
       const badge = one("state");
       badge.className = "badge bad";
+      if (figuresOf) one("about").textContent = "the figures are those of " + instant(figuresOf);
       if (status === 401 || status === 403) {
         badge.textContent = "locked";
         one("login").hidden = false;
