@@ -177,7 +177,7 @@ func Run(ctx context.Context, c Config, progress func(done, total int)) ([]Resul
 				if ctx.Err() != nil {
 					return nil, fmt.Errorf("bench: %w", context.Cause(ctx))
 				}
-				nanos, err := s.measure(n, c.Time)
+				nanos, err := s.measure(ctx, n, c.Time)
 				if err != nil {
 					return nil, fmt.Errorf("bench: %s: %w", s.Name, err)
 				}
@@ -212,11 +212,14 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// measure returns the nanoseconds for one call: the time divided by the calls of all goroutines.
-func (s Subject) measure(goroutines int, d time.Duration) (float64, error) {
+// measure returns the nanoseconds for one call: the time divided by the calls of all goroutines. It ends early, with an error, if ctx
+// does.
+func (s Subject) measure(ctx context.Context, goroutines int, d time.Duration) (float64, error) {
 	var calls atomic.Int64
 	var failure atomic.Pointer[error]
 	var ready, end sync.WaitGroup
+	var ended atomic.Bool // whether ctx has; a load of it costs nothing next to time.Since
+	defer context.AfterFunc(ctx, func() { ended.Store(true) })()
 	start := make(chan time.Time)
 	ready.Add(goroutines)
 	for range goroutines {
@@ -230,7 +233,7 @@ func (s Subject) measure(goroutines int, d time.Duration) (float64, error) {
 				if err = call(chunk); err == nil {
 					n += chunk
 				}
-				if time.Since(began) >= d {
+				if time.Since(began) >= d || ended.Load() {
 					break
 				}
 			}
@@ -249,6 +252,9 @@ func (s Subject) measure(goroutines int, d time.Duration) (float64, error) {
 	elapsed := time.Since(began)
 	if err := failure.Load(); err != nil {
 		return 0, *err
+	}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
 	}
 	return float64(elapsed.Nanoseconds()) / float64(calls.Load()), nil
 }

@@ -49,6 +49,20 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
+// A long measurement ends when its context does.
+func TestMeasureEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := Subject{"endless", func() func(int) error {
+		return func(int) error {
+			cancel()
+			return nil
+		}
+	}}
+	if _, err := s.measure(ctx, 2, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	for want, values := range map[float64][]float64{3: {3}, 2: {9, 1, 2}, 2.5: {4, 1, 2, 3}} {
 		if got := median(values); got != want {
@@ -61,7 +75,7 @@ func TestMedian(t *testing.T) {
 func TestMeasureFails(t *testing.T) {
 	bad := errors.New("bad")
 	s := Subject{"bad", func() func(int) error { return func(int) error { return bad } }}
-	if _, err := s.measure(2, time.Hour); !errors.Is(err, bad) {
+	if _, err := s.measure(t.Context(), 2, time.Hour); !errors.Is(err, bad) {
 		t.Error(err)
 	}
 }

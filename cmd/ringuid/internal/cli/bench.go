@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -57,13 +59,10 @@ func (c *benchCommand) Run(a *App) error {
 			return usageErrorf("--goroutines is %v; must be numbers from 1 to 10000, each greater than the one before", config.Goroutines)
 		}
 	}
-	var file *os.File
-	if c.SVG != "" { // before measuring, in case that it fails
-		var err error
-		if file, err = os.Create(c.SVG); err != nil {
+	if c.SVG != "" {
+		if err := checkWritable(c.SVG); err != nil { // before measuring
 			return err
 		}
-		defer file.Close()
 	}
 	progress, finish := a.progress("measuring")
 	results, err := bench.Run(a.Context, config, progress)
@@ -71,29 +70,45 @@ func (c *benchCommand) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	machine := fmt.Sprintf("%s %s/%s, GOMAXPROCS %d, the median of %d rounds of %v", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), c.Rounds, c.Time)
-	if file != nil {
-		if err := bench.WriteSVG(file, results, machine); err != nil {
+	machine := fmt.Sprintf("%s %s/%s, GOMAXPROCS %d, the median of %s of %v", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), count(int64(c.Rounds), "round"), c.Time)
+	if c.SVG != "" {
+		var chart bytes.Buffer
+		if err := bench.WriteSVG(&chart, results, machine); err != nil {
 			return err
 		}
-		if err := file.Close(); err != nil {
+		if err := os.WriteFile(c.SVG, chart.Bytes(), 0o666); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		return json.NewEncoder(a.stdout()).Encode(map[string]any{"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 			"gomaxprocs": runtime.GOMAXPROCS(0), "rounds": c.Rounds, "time": c.Time.String(), "results": results})
 	}
-	if _, err := fmt.Fprintf(a.Stdout, "%s\n\n", machine); err != nil {
+	if _, err := fmt.Fprintf(a.stdout(), "%s\n\n", machine); err != nil {
 		return err
 	}
 	p := a.painter(a.Stdout)
-	return bench.WriteText(a.Stdout, results, func(bar string, isLimit bool) string {
+	return bench.WriteText(a.stdout(), results, func(bar string, isLimit bool) string {
 		if isLimit {
 			return p.paint(bar, faint)
 		}
 		return p.paint(bar, fieldColors[2])
 	})
+}
+
+// checkWritable returns an error if a file cannot be written. It leaves the content as it is, and leaves no new file behind.
+func checkWritable(path string) error {
+	_, err := os.Stat(path)
+	isNew := errors.Is(err, os.ErrNotExist)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	err = f.Close()
+	if isNew {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }
 
 // progress returns what shows a progress bar on standard error, if that is a terminal, and what removes it.
@@ -105,7 +120,7 @@ func (a *App) progress(what string) (show func(done, total int), finish func()) 
 	show = func(done, total int) {
 		if bar == nil {
 			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(a.Stderr), progressbar.OptionSetDescription(what),
-				progressbar.OptionSetWidth(40), progressbar.OptionClearOnFinish(), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond))
+				progressbar.OptionSetWidth(20), progressbar.OptionClearOnFinish(), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond))
 		}
 		bar.Set(done)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -28,15 +29,33 @@ type commands struct {
 	Bench      benchCommand      `cmd:"" help:"Measure on this machine what a UID costs."`
 	WorkerFile workerFileCommand `cmd:"" help:"Show or raise the counter of a worker file."`
 
-	Completion kongcompletion.Completion `cmd:"" help:"Print how to complete commands in bash, zsh and fish."`
+	Completion completionCommand `cmd:"" help:"Print how to complete commands in bash, zsh and fish."`
+}
+
+// completionCommand is the command of the library with another help.
+type completionCommand struct {
+	kongcompletion.Completion `embed:""`
+}
+
+// Help implements kong.HelpProvider.
+func (*completionCommand) Help() string {
+	return `
+Prints a command that lets the shell complete the names of subcommands and flags, until the shell ends. To keep it, write that command to the
+file that the shell reads when it starts. Without a shell, it is your login shell.
+
+Examples:
+
+  ringuid completion bash
+  source <(ringuid completion -c bash)
+`
 }
 
 // options returns the options of the parser.
-func (a *App) options() []kong.Option {
+func (a *App) options(stdout io.Writer) []kong.Option {
 	return []kong.Option{
 		kong.Name("ringuid"),
 		kong.Description("Generates and reads unique 64-bit IDs, plans and checks their formats, and checks the stores that assign worker IDs."),
-		kong.Writers(a.Stdout, a.Stderr),
+		kong.Writers(stdout, a.Stderr),
 		kong.Exit(func(status int) { panic(errExit(status)) }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

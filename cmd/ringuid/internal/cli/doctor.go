@@ -29,7 +29,8 @@ func (*doctorCommand) Help() string {
 Connects to a store, and says: whether it can be reached and written, which settings lose acknowledged writes, how its clock
 differs from this host's, how many worker IDs are used and left and when they end, who holds which, which format the fleet has
 and when its time bits end, and which tags of segments there are. It changes nothing; in ZooKeeper it sets the znode
-clock, as generators do, to read the clock, and next to a worker file it creates an empty file and removes it.
+clock, as generators do, to read the clock, and next to a worker file it writes a small file and removes it.
+Without --store, it creates the directory of the default store.
 
 Each line begins with ok, info, warning or fault. The exit status is 3 if there is a fault. For databases, the parameter
 assign says which kind of worker IDs the services use.
@@ -68,6 +69,7 @@ func (c *doctorCommand) Run(a *App) error {
 	defer func() { done() }()
 	var findings []doctor.Finding
 	report := func(found doctor.Finding) {
+		found.Text = oneLine(found.Text)
 		findings = append(findings, found)
 		if !c.JSON {
 			done()
@@ -80,6 +82,9 @@ func (c *doctorCommand) Run(a *App) error {
 	switch usage := (usageError{}); {
 	case errors.As(err, &usage):
 		return err
+	case err != nil && c.Store == "": // the directory of the default store; the error says what to do
+		name = "the default store"
+		report(doctor.Finding{Level: doctor.Fault, Check: "reachable", Text: err.Error()})
 	case err != nil: // of a store where opening means to log in
 		report(doctor.Finding{Level: doctor.Fault, Check: "reachable", Text: err.Error(), Advice: doctor.ReachableAdvice})
 	default:
@@ -97,9 +102,9 @@ func (c *doctorCommand) Run(a *App) error {
 	}
 	healthy := count[doctor.Fault] == 0 && (!c.Strict || count[doctor.Warning] == 0)
 	if c.JSON {
-		err = json.NewEncoder(a.Stdout).Encode(map[string]any{"store": name, "ok": healthy, "findings": findings})
+		err = json.NewEncoder(a.stdout()).Encode(map[string]any{"store": name, "ok": healthy, "findings": findings})
 	} else {
-		_, err = fmt.Fprintf(a.Stdout, "\n%s: faults: %d, warnings: %d\n", name, count[doctor.Fault], count[doctor.Warning])
+		_, err = fmt.Fprintf(a.stdout(), "\n%s: faults: %d, warnings: %d\n", name, count[doctor.Fault], count[doctor.Warning])
 	}
 	if err == nil && !healthy {
 		return errFound
@@ -111,8 +116,8 @@ func (c *doctorCommand) Run(a *App) error {
 func printFinding(a *App, f doctor.Finding) {
 	attributes := map[doctor.Level][]color.Attribute{doctor.OK: good, doctor.Info: faint, doctor.Warning: careful, doctor.Fault: bad}
 	p := a.painter(a.Stdout)
-	fmt.Fprintf(a.Stdout, "%s  %-11s  %s\n", p.paint(fmt.Sprintf("%-7s", f.Level), attributes[f.Level]), f.Check, f.Text)
+	fmt.Fprintf(a.stdout(), "%s  %-11s  %s\n", p.paint(fmt.Sprintf("%-7s", f.Level), attributes[f.Level]), f.Check, f.Text)
 	if f.Advice != "" {
-		fmt.Fprintf(a.Stdout, "%22s→ %s\n", "", f.Advice)
+		fmt.Fprintf(a.stdout(), "%22s→ %s\n", "", f.Advice)
 	}
 }

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "write the golden files of testdata")
@@ -56,7 +58,7 @@ func TestGolden(t *testing.T) {
 		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
 		"help": {
 			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
-			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help",
+			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help", "completion --help",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +102,38 @@ func TestPlanAsks(t *testing.T) {
 	fails(t, exitUsage, "ended before all questions", []string{"TEST_ASKS=1"}, "plan")
 	if r := run(t, "1.5\n\n\n\n\n", []string{"TEST_ASKS=1"}, "plan"); r.status != exitUsage || r.stdout != "" || !strings.Contains(r.stderr, "1.5; must be an integer") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The time since the epoch has passed: a layout must last for it and for the years from now on. A format that has ended meets no need.
+func TestPlanFromNow(t *testing.T) {
+	for _, tt := range []struct { // the tests' clock is in November 2026
+		status int
+		want   string
+		line   string
+	}{
+		{exitOK, "time        × 1.04 ", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --years 7.3"},
+		{exitFound, "time        × 0.96 ", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --years 8"},
+		{exitOK, "time        × 1.06 ", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --years 8 --epoch 2027-06-01"},
+		{exitFound, "time        × 0.3 ", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --years 1 --epoch 2000-01-01"},
+		{exitFound, "the time bits end too early", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --years 1 --epoch 2000-01-01"},
+		{exitFound, "The time bits have ended", "plan --layout 1-28-22-13 --epoch 2000-01-01"},
+		{exitFound, `"end":"2008-07-03T21:24:16Z"`, "plan --layout 1-28-22-13 --epoch 2000-01-01 --json"},
+		{exitOK, "For 1 generator, 1 UID per second (1 at the peak), 1 restart per day each, and 2.0 years from now on:", "plan --layout 1-28-22-13 --nodes 1 --rate 1 --restarts 1 --years 2"},
+	} {
+		if r := run(t, "", nil, strings.Fields(tt.line)...); r.status != tt.status || !strings.Contains(r.stdout, tt.want) || r.stderr != "" {
+			t.Errorf("%s: %+v, want status %d, %q", tt.line, r, tt.status, tt.want)
+		}
+	}
+	r := run(t, "", nil, strings.Fields("plan --nodes 10 --rate 1000 --years 1 --epoch 2000-01-01 --top 1000 --json")...)
+	var found struct{ Layouts []struct{ End time.Time } }
+	if err := json.Unmarshal([]byte(r.stdout), &found); err != nil || len(found.Layouts) < 10 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, l := range found.Layouts {
+		if l.End.Before(time.Date(2027, 11, 22, 0, 0, 0, 0, time.UTC)) {
+			t.Errorf("a layout ends at %v", l.End)
+		}
 	}
 }
 
@@ -196,7 +230,18 @@ func TestFails(t *testing.T) {
 		{exitUsage, "must be one of", "schema oracle"},
 		{exitUsage, `there is no table "x"`, "schema mysql --tables x"},
 		{exitUsage, "is not the path of a file", "worker-file show mysql://h/db"},
-		{exitUsage, "the number is 0", "worker-file set " + path + " 0"},
+		{exitUsage, "the number is 0; must be 1 to 4194302", "worker-file set " + path + " 0"},
+		{exitUsage, "--form: missing value\nSee ringuid parse --help.", "parse --form"},
+		{exitUsage, "--n: missing value", "next -n"},
+		{exitUsage, `--n is "=3"; must be an integer: write -n 3, without =`, "next -n=3"},
+		{exitUsage, `--n is "1e3"; must be an integer`, "next -n 1e3"},
+		{exitUsage, "-5 is not a flag; write -- before a value that begins with -, as in: worker-file set -- -5", "worker-file set " + path + " -5"},
+		{exitUsage, "-5 is not a flag; write -- before", "parse -5"},
+		{exitUsage, "sustained rate is NaN", "plan --nodes 1 --rate NaN --years 1"},
+		{exitUsage, "number of nodes is -1", "plan --nodes=-1 --rate 1 --years 1"},
+		{exitUsage, "peak rate is -1", "plan --nodes 1 --rate 1 --years 1 --peak=-1"},
+		{exitUsage, "the number is 4194303; must be 1 to 4194302, for the layout 1-28-22-13", "worker-file set " + path + " 4194303"},
+		{exitUsage, "the number is 9223372036854775807; must be 1 to", "worker-file set " + path + " 9223372036854775807"},
 		{exitFailed, "create the directory", "worker-file show " + path + "/none/worker"},
 		{exitFailed, "create the directory", "worker-file set " + path + "/none/worker 3"},
 	} {
@@ -211,7 +256,7 @@ func TestFails(t *testing.T) {
 func TestWorkerFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "worker")
 	var b strings.Builder
-	for _, line := range []string{"show PATH", "set PATH 1000", "show PATH", "show --json PATH", "show --layout 1-40-10-13 PATH", "set PATH 1000", "set file:PATH 4194304", "show PATH"} {
+	for _, line := range []string{"show PATH", "set PATH 1000", "show PATH", "show --json PATH", "show --layout 1-40-10-13 PATH", "set PATH 1000", "set --layout 1-27-23-13 file:PATH 4194304", "show PATH"} {
 		r := run(t, "", nil, append([]string{"worker-file"}, strings.Fields(strings.ReplaceAll(line, "PATH", path))...)...)
 		fmt.Fprintf(&b, "$ ringuid worker-file %s\n%s", line, r.stdout)
 		if r.status != exitOK || r.stderr != "" {
@@ -219,13 +264,13 @@ func TestWorkerFile(t *testing.T) {
 		}
 	}
 	golden(t, "worker-file", b.String())
-	fails(t, exitFailed, "the counter never goes back", nil, "worker-file", "set", path, "4194303")
+	fails(t, exitFailed, "the counter never goes back", nil, "worker-file", "set", path, "4194302")
 	fails(t, exitFailed, "worker ID out of range", nil, "next", "--store", path)
 	if err := os.WriteFile(path, []byte("7"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, exitFailed, "corrupt worker file", nil, "worker-file", "show", path)
-	fails(t, exitFailed, "corrupt worker file", nil, "worker-file", "set", path, "5000000")
+	fails(t, exitFailed, "corrupt worker file", nil, "worker-file", "set", path, "4000000")
 }
 
 // The report of a store, and the exit status that follows from it.
@@ -254,6 +299,15 @@ func TestDoctor(t *testing.T) {
 	if r := run(t, "", []string{"RINGUID_STORE=mysql://u:secret@127.0.0.1:1/ids"}, "doctor", "--timeout", "5s"); r.status != exitFound ||
 		!strings.Contains(r.stdout, "fault    reachable") || strings.Contains(r.stdout, "secret") {
 		t.Errorf("no server: %+v", r)
+	}
+	// The default store cannot be created.
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "", []string{"XDG_STATE_HOME=" + file}, "doctor"); r.status != exitFound || !strings.Contains(r.stdout, "fault    reachable    cannot create the directory of the default store") ||
+		strings.Contains(r.stdout, "the network") || !strings.Contains(r.stdout, "\nthe default store: faults: 1") {
+		t.Errorf("no default store: %+v", r)
 	}
 	// A store where opening means to log in.
 	if r := run(t, "", []string{"RINGUID_STORE=zookeeper://u:secret@127.0.0.1:1"}, "doctor", "--timeout", "300ms", "--json"); r.status != exitFound ||

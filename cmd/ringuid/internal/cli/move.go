@@ -123,7 +123,7 @@ func printMove(a *App, m uid.Move, r uid.MoveReport) error {
 	if r.LastOld >= 0 {
 		last = r.LastOld.String()
 	}
-	_, err := fmt.Fprintf(a.Stdout, "%s: the last old UID is %s the first new one\n\nold format  %s\nnew format  %s\ncut-over    %s\nlast old    %s\nfirst new   %d\n",
+	_, err := fmt.Fprintf(a.stdout(), "%s: the last old UID is %s the first new one\n\nold format  %s\nnew format  %s\ncut-over    %s\nlast old    %s\nfirst new   %d\n",
 		verdict, relation, m.Old, m.New, formatTime(m.CutOver), last, r.FirstNew)
 	if err != nil || r.Safe {
 		return err
@@ -138,7 +138,7 @@ func printMove(a *App, m uid.Move, r uid.MoveReport) error {
 	if len(advice) == 0 {
 		advice = append(advice, "no epoch and no widths: keep the old format, or store the new UIDs separately")
 	}
-	_, err = fmt.Fprintf(a.Stdout, "\nWhat would be safe:\n  %s\n", strings.Join(advice, "\n  "))
+	_, err = fmt.Fprintf(a.stdout(), "\nWhat would be safe:\n  %s\n", strings.Join(advice, "\n  "))
 	return err
 }
 
@@ -163,5 +163,5 @@ func printMoveJSON(a *App, m uid.Move, r uid.MoveReport) error {
 	if !r.Widths.IsZero() {
 		report.Widths = &r.Widths
 	}
-	return json.NewEncoder(a.Stdout).Encode(report)
+	return json.NewEncoder(a.stdout()).Encode(report)
 }

@@ -25,16 +25,17 @@ type nextCommand struct {
 // Help implements kong.HelpProvider.
 func (*nextCommand) Help() string {
 	return `
-Prints one UID in each line. Each run of the command takes a worker ID from the store, as each start of a service does, and gives
+Prints one UID per line. Each run of the command takes a worker ID from the store, as each start of a service does, and gives
 it back at the end if the store uses worker IDs again.
 
-Without --store, the worker IDs are those of a file in your directory of states ($XDG_STATE_HOME/ringuid/workers, by default
-~/.local/state/ringuid/workers), which are used again. UIDs from there differ from each other, and may be equal to those that
+Without --store, the worker IDs are those of a file of yours ($XDG_STATE_HOME/ringuid/workers, by default
+~/.local/state/ringuid/workers). They are used again. UIDs from there differ from each other, and may be equal to those that
 other users or hosts generate. For UIDs of a fleet, name its store, and give its layout, epoch and time unit, and what its
 services do to worker IDs (prefix and divide): the same as in all its services, otherwise UIDs can be generated twice. The variables of
 the environment are those of uid.Settings. If RINGUID_ASSIGNER is set, a store must be set too.
 
-If the command fails, it prints nothing on standard output.
+If no UIDs can be generated, the command prints nothing on standard output. If printing fails or is interrupted, the UIDs that were not
+printed are lost, and the last line may be incomplete.
 
 Examples:
 
@@ -115,7 +116,7 @@ func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Opt
 
 // print prints UIDs.
 func (c *nextCommand) print(a *App, ids []uid.ID) error {
-	w := bufio.NewWriter(a.Stdout)
+	w := bufio.NewWriter(a.stdout())
 	verb := "%d\n"
 	if c.Hex {
 		verb = "0x%016x\n"

@@ -33,6 +33,15 @@ func groupFloat(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }
 
+// countFloat returns a number with its unit, such as 1 restart or 0.5 restarts.
+func countFloat(v float64, unit string) string {
+	text := groupFloat(v)
+	if text == "1" {
+		return text + " " + unit
+	}
+	return text + " " + unit + "s"
+}
+
 // A jsonTime is a time in JSON as in RFC 3339, also beyond the year 9999, for which time.Time has no JSON.
 type jsonTime struct{ time.Time }
 

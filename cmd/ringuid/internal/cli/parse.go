@@ -14,7 +14,7 @@ import (
 )
 
 type parseCommand struct {
-	IDs  []string `arg:"" optional:"" name:"id" help:"UIDs. Without any, or with -, they are read from standard input, one in each line."`
+	IDs  []string `arg:"" optional:"" name:"id" help:"UIDs. Without any, or with -, they are read from standard input, one per line."`
 	JSON bool     `name:"json" help:"Print a JSON object in one line for each UID."`
 	Form string   `default:"auto" enum:"${forms}" help:"The form of the UIDs: ${enum}. Default: auto."`
 	formatFlags
@@ -65,7 +65,7 @@ func (c *parseCommand) Run(a *App) error {
 			return err
 		}
 	}
-	w := bufio.NewWriter(a.Stdout)
+	w := bufio.NewWriter(a.stdout())
 	for i, id := range ids {
 		switch {
 		case c.JSON:
@@ -140,11 +140,11 @@ func roughDuration(d time.Duration) string {
 }
 
 // count returns a number with its unit, such as 1 day or 2 days.
-func count(n time.Duration, unit string) string {
+func count[T int64 | time.Duration](n T, unit string) string {
 	if n == 1 {
 		return "1 " + unit
 	}
-	return fmt.Sprintf("%d %ss", n, unit)
+	return group(int64(n)) + " " + unit + "s"
 }
 
 // doubts returns reasons why a number may not be a UID of a format.

@@ -19,7 +19,7 @@ type planCommand struct {
 	Rate     float64 `placeholder:"N" help:"UIDs per second of the whole fleet, averaged over an hour."`
 	Peak     float64 `placeholder:"N" help:"UIDs per second of the whole fleet at its peak. Default: as --rate."`
 	Restarts float64 `placeholder:"N" help:"Disposable worker IDs that each generator uses in a day: starts, deployments, crashes. Default: 0, for worker IDs that are used again."`
-	Years    float64 `placeholder:"N" help:"For how many years."`
+	Years    float64 `placeholder:"N" help:"For how many years from now on. The time since the epoch is added."`
 	Top      int     `default:"5" help:"How many layouts to print. Default: ${default}."`
 	JSON     bool    `name:"json" help:"Print a JSON object."`
 }
@@ -35,14 +35,17 @@ generator can stamp in a second. With --nodes, --rate and --years too, says how 
 
 Without a layout, or with --layout any, looks for the layouts that meet the needs. What is missing is asked for, if standard input is a terminal.
 A margin is the capacity divided by the need: below 1, the layout does not meet it. The layouts with the greatest smallest
-margin come first.
+margin come first. The
+exit status is 3 if the layout of --layout does not meet the needs, or its time bits have ended.
+
+--years counts from now on. If the epoch is in the past, the time since then is added, for time bits and disposable worker IDs.
 
 Examples:
 
   ringuid plan
   ringuid plan --layout 1-41-10-12 --unit 1ms
   ringuid plan --layout any --nodes 100 --restarts 10 --rate 50000 --years 10
-  ringuid plan --layout 1-28-22-13 --nodes 100 --rate 50000 --peak 200000 --years 8 --json
+  ringuid plan --layout 1-28-22-13 --nodes 100 --rate 50000 --peak 200000 --years 5 --json
 `
 }
 
@@ -79,7 +82,18 @@ func (c *planCommand) Run(a *App) error {
 	case hasNeeds && len(missing) > 0:
 		return usageErrorf("the needs of a fleet are incomplete: %s must be set too", strings.Join(missing, " and "))
 	}
+	sinceEpoch := max(0, float64(a.Now().Unix()-base.Epoch().Unix())/86400/365.25) // in years
 	needs := bitsalloc.Needs{Nodes: c.Nodes, RestartsPerDay: c.Restarts, Sustained: c.Rate, Peak: c.Peak, Years: c.Years, Unit: base.Unit()}
+	if hasNeeds {
+		anyOf, err := bitsalloc.ParseLayout("1-28-22-13")
+		if err != nil {
+			return err
+		}
+		if _, err := needs.Margins(anyOf); err != nil { // whatever the layout
+			return usageError{err}
+		}
+		needs.Years += sinceEpoch
+	}
 	if c.Layout == "" {
 		return c.search(a, base, needs)
 	}
@@ -140,9 +154,9 @@ func (c *planCommand) describe(a *App, l bitsalloc.Layout, b bitsalloc.TimeBase,
 		}
 		p.Margins = &margins{fit.Years, fit.Workers, fit.Rate, fit.Peak}
 	}
-	meets := !hasNeeds || min(fit.Years, fit.Workers, fit.Rate) >= 1
+	meets := p.End.After(a.Now()) && (!hasNeeds || min(fit.Years, fit.Workers, fit.Rate) >= 1)
 	if c.JSON {
-		err = json.NewEncoder(a.Stdout).Encode(p)
+		err = json.NewEncoder(a.stdout()).Encode(p)
 	} else {
 		err = c.printCapacity(a, p, needs, hasNeeds)
 	}
@@ -155,7 +169,7 @@ func (c *planCommand) describe(a *App, l bitsalloc.Layout, b bitsalloc.TimeBase,
 // printCapacity prints what one layout carries, as a table and in words.
 func (c *planCommand) printCapacity(a *App, p planned, needs bitsalloc.Needs, hasNeeds bool) error {
 	paint := a.painter(a.Stdout)
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.stdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "field\tbits\tcarries\n")
 	fmt.Fprintf(w, "time\t%d\t%s, from %s to %s\n", p.Layout.TimeBits(), years(float64(p.End.Unix()-p.Epoch.Unix())/86400/365.25), formatTime(p.Epoch), formatTime(p.End))
 	fmt.Fprintf(w, "worker ID\t%d\t%s worker IDs\n", p.Layout.WorkerBits(), group(p.WorkerIDs))
@@ -163,20 +177,20 @@ func (c *planCommand) printCapacity(a *App, p planned, needs bitsalloc.Needs, ha
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\nThe layout %v with the epoch %s and the unit %s ends at %s.\n", p.Layout, p.Epoch.Format(time.RFC3339), p.Unit, formatTime(p.End))
-	fmt.Fprintf(a.Stdout, "It has %s worker IDs: as many starts of generators if they are disposable, or generators at the same time\n", group(p.WorkerIDs))
-	fmt.Fprintf(a.Stdout, "(one more) if they are used again. A generator stamps %s UIDs per second; Cached borrows for more in a peak.\n", groupFloat(p.PerSecond))
+	fmt.Fprintf(a.stdout(), "\nThe layout %v with the epoch %s and the unit %s ends at %s.\n", p.Layout, p.Epoch.Format(time.RFC3339), p.Unit, formatTime(p.End))
+	fmt.Fprintf(a.stdout(), "It has %s worker IDs: as many starts of generators if they are disposable, or generators at the same time\n", group(p.WorkerIDs))
+	fmt.Fprintf(a.stdout(), "(one more) if they are used again. A generator stamps %s UIDs per second; Cached borrows for more in a peak.\n", groupFloat(p.PerSecond))
 	if p.SafeForJavaScript {
-		fmt.Fprintln(a.Stdout, "All UIDs are below 2^53, so that JavaScript and JSON numbers are exact.")
+		fmt.Fprintln(a.stdout(), "All UIDs are below 2^53, so that JavaScript and JSON numbers are exact.")
 	}
 	if p.End.Before(a.Now()) {
-		fmt.Fprintln(a.Stdout, paint.paint("The time bits have ended: no generator works. Choose a later epoch for a new fleet, or more time bits.", bad))
+		fmt.Fprintln(a.stdout(), paint.paint("The time bits have ended: no generator works. Choose a later epoch for a new fleet, or more time bits.", bad))
 	}
 	if !hasNeeds {
 		return nil
 	}
-	fmt.Fprintf(a.Stdout, "\nFor %s generators, %s UIDs per second (%s at the peak), %s restarts per day each, and %s:\n\n", group(int64(needs.Nodes)),
-		groupFloat(needs.Sustained), groupFloat(max(needs.Peak, needs.Sustained)), groupFloat(needs.RestartsPerDay), years(needs.Years))
+	fmt.Fprintf(a.stdout(), "\nFor %s, %s per second (%s at the peak), %s per day each, and %s from now on:\n\n", count(int64(needs.Nodes), "generator"),
+		countFloat(needs.Sustained, "UID"), groupFloat(max(needs.Peak, needs.Sustained)), countFloat(needs.RestartsPerDay, "restart"), years(c.Years))
 	for _, m := range []struct {
 		name  string
 		value float64
@@ -194,7 +208,7 @@ func (c *planCommand) printCapacity(a *App, p planned, needs bitsalloc.Needs, ha
 				attributes = careful
 			}
 		}
-		fmt.Fprintf(a.Stdout, "%-11s × %-8s %s\n", m.name, groupFloat(m.value), paint.paint(text, attributes))
+		fmt.Fprintf(a.stdout(), "%-11s × %-8s %s\n", m.name, groupFloat(m.value), paint.paint(text, attributes))
 	}
 	return nil
 }
@@ -215,9 +229,9 @@ func (c *planCommand) search(a *App, b bitsalloc.TimeBase, needs bitsalloc.Needs
 			}
 			found[i].Margins = &margins{f.Years, f.Workers, f.Rate, f.Peak}
 		}
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"layouts": found, "more": max(more, 0)})
+		return json.NewEncoder(a.stdout()).Encode(map[string]any{"layouts": found, "more": max(more, 0)})
 	}
-	return printFits(a.Stdout, fits, b, max(more, 0))
+	return printFits(a.stdout(), fits, b, max(more, 0))
 }
 
 // printFits prints layouts as a table.

@@ -73,7 +73,8 @@ func (errExit) Error() string { return "exit" }
 // run parses a command line and executes it.
 func (a *App) run(args []string) (err error) {
 	var c commands
-	parser, err := kong.New(&c, a.options()...)
+	stdout := &recordingWriter{Writer: a.stdout()}
+	parser, err := kong.New(&c, a.options(stdout)...)
 	if err != nil {
 		return fmt.Errorf("bug: the command line is wrong: %w", err)
 	}
@@ -92,12 +93,15 @@ func (a *App) run(args []string) (err error) {
 		return a.noCommand(parser)
 	}
 	parsed, err := parser.Parse(args)
+	if stdout.err != nil { // a help that could not be written
+		return stdout.err
+	}
 	if err != nil {
 		var wrong *kong.ParseError
 		if errors.As(err, &wrong) {
 			a.setCommand(wrong.Context)
 		}
-		return usageError{explain(err)}
+		return usageError{explain(err, a.command)}
 	}
 	a.setCommand(parsed)
 	level := slog.LevelWarn
@@ -109,7 +113,10 @@ func (a *App) run(args []string) (err error) {
 	if err := a.checkEnviron(parsed); err != nil {
 		return err
 	}
-	return parsed.Run(a)
+	if err := parsed.Run(a); err != nil {
+		return err
+	}
+	return stdout.err
 }
 
 // setCommand sets the name of the command for errors.
@@ -137,19 +144,34 @@ func (a *App) noCommand(parser *kong.Kong) error {
 	return usageErrorf("a subcommand is missing, such as: ringuid next")
 }
 
-// missingArgument finds the texts of kong for arguments that are missing.
-var missingArgument = regexp.MustCompile(`^expected (one of )?"(.*)"$`)
+// The texts of kong that explain replaces.
+var (
+	missingArgument = regexp.MustCompile(`^expected (one of )?"(.*)"$`)
+	missingValue    = regexp.MustCompile(`^(.*): expected .* value but got "EOL" \(<EOL>\)$`)
+	wrongInteger    = regexp.MustCompile(`^(.*): expected a valid 64 bit int but got "(=?)(.*)"$`)
+	negativeNumber  = regexp.MustCompile(`^unknown flag (-[0-9][^,]*)`)
+)
 
-// explain says in other words what is missing in a command line.
-func explain(err error) error {
-	m := missingArgument.FindStringSubmatch(err.Error())
-	switch {
-	case m == nil:
-		return err
-	case m[1] != "":
+// explain says in other words what is wrong in the command line of a command.
+func explain(err error, command string) error {
+	text := err.Error()
+	if m := missingArgument.FindStringSubmatch(text); m != nil && m[1] != "" {
 		return fmt.Errorf("a subcommand is missing: %s", strings.ReplaceAll(m[2], `", "`, " or "))
+	} else if m != nil {
+		return fmt.Errorf("missing: %s", m[2])
 	}
-	return fmt.Errorf("missing: %s", m[2])
+	if m := missingValue.FindStringSubmatch(text); m != nil {
+		return fmt.Errorf("%s: missing value", m[1])
+	}
+	if m := wrongInteger.FindStringSubmatch(text); m != nil && m[2] != "" {
+		return fmt.Errorf("%s is %q; must be an integer: write -n %s, without =", m[1], "="+m[3], m[3])
+	} else if m != nil {
+		return fmt.Errorf("%s is %q; must be an integer from -2^63 to 2^63-1", m[1], m[3])
+	}
+	if m := negativeNumber.FindStringSubmatch(text); m != nil {
+		return fmt.Errorf("%s is not a flag; write -- before a value that begins with -, as in: %s -- %s", m[1], strings.TrimPrefix(command, "ringuid "), m[1])
+	}
+	return err
 }
 
 // A usageError is an error of the command line.
@@ -189,6 +211,6 @@ func (a *App) exitStatus(err error) int {
 		fmt.Fprintln(a.Stderr, "ringuid: interrupted")
 		return exitInterrupted
 	}
-	fmt.Fprintf(a.Stderr, "ringuid: %v\n", err)
+	fmt.Fprintf(a.Stderr, "ringuid: %s\n", oneLine(err.Error()))
 	return exitFailed
 }

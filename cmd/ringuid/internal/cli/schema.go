@@ -45,7 +45,7 @@ func (c *schemaCommand) Run(a *App) error {
 		}
 		script = statements
 	}
-	_, err := io.WriteString(a.Stdout, script)
+	_, err := io.WriteString(a.stdout(), script)
 	return err
 }
 

@@ -55,20 +55,21 @@ func (c *workerFileShow) Run(a *App) error {
 	supply := layout.MaxWorkerID()
 	left := max(supply-last, 0)
 	if c.JSON {
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"last": last, "left": left, "layout": layout})
+		return json.NewEncoder(a.stdout()).Encode(map[string]any{"last": last, "left": left, "layout": layout})
 	}
 	if last == 0 {
-		fmt.Fprintf(a.Stdout, "No worker ID was assigned yet. The layout %v has %s.\n", layout, group(supply))
-		return nil
+		_, err := fmt.Fprintf(a.stdout(), "No worker ID was assigned yet. The layout %v has %s.\n", layout, group(supply))
+		return err
 	}
-	fmt.Fprintf(a.Stdout, "The last worker ID is %s. The layout %v has %s: %s are left (%.1f %%).\n",
+	_, err = fmt.Fprintf(a.stdout(), "The last worker ID is %s. The layout %v has %s: %s are left (%.1f %%).\n",
 		group(last), layout, group(supply), group(left), 100*float64(left)/float64(supply))
-	return nil
+	return err
 }
 
 type workerFileSet struct {
 	Path   string `arg:"" help:"The path of the file. It is created if it does not exist."`
 	Number int64  `arg:"" help:"The number that all further worker IDs must be greater than."`
+	Layout string `default:"1-28-22-13" fromenv:"RINGUID_LAYOUT" placeholder:"WIDTHS" help:"The layout of the generators: the number must leave at least one of its worker IDs. Default: ${default}, or RINGUID_LAYOUT."`
 }
 
 // Help implements kong.HelpProvider.
@@ -92,23 +93,28 @@ func (c *workerFileSet) Run(a *App) error {
 	if err != nil {
 		return err
 	}
+	layout, err := bitsalloc.ParseLayout(c.Layout)
+	if err != nil {
+		return usageErrorf("--layout: %w", err)
+	}
+	// A digit too many would make the file useless permanently.
+	if greatest := layout.MaxWorkerID() - 1; c.Number < 1 || c.Number > greatest {
+		return usageErrorf("the number is %d; must be 1 to %d, for the layout %v (--layout)", c.Number, greatest, layout)
+	}
 	last, err := f.Last()
 	if err != nil {
 		return err
 	}
-	if c.Number >= 1 && last <= c.Number {
+	if last <= c.Number {
 		if last, err = f.Raise(a.Context, c.Number); err != nil {
 			return err
 		}
 	}
-	switch {
-	case c.Number < 1:
-		return usageErrorf("the number is %d; must be at least 1", c.Number)
-	case last > c.Number: // also if another process has assigned it meanwhile
+	if last > c.Number { // also if another process has assigned it meanwhile
 		return fmt.Errorf("the last worker ID is %d, which is greater than %d: the counter never goes back, and nothing was changed", last, c.Number)
 	}
-	fmt.Fprintf(a.Stdout, "The next worker ID is greater than %d.\n", last)
-	return nil
+	_, err = fmt.Fprintf(a.stdout(), "The next worker ID is greater than %d.\n", last)
+	return err
 }
 
 // openWorkerFile returns the file of a path, or of a URL of the scheme file.

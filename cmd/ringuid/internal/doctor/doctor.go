@@ -1,5 +1,5 @@
 // Package doctor examines the stores that assign worker IDs and numbers of segments. Examine changes nothing that a store keeps,
-// except that ZooKeeper's clock is read by a write to the znode clock, as generators do. For a file, it creates an empty file in the
+// except that ZooKeeper's clock is read by a write to the znode clock, as generators do. For a file, it writes a small file in the
 // directory, and removes it.
 package doctor
 

@@ -282,7 +282,12 @@ func (e *examination) writable(name string) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".ringuid-doctor-*")
 	if err == nil {
-		err = errors.Join(f.Close(), os.Remove(f.Name()))
+		_, err = f.Write(make([]byte, 4096)) // an empty file can be created on a full disk, too
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil && !errors.Is(err, os.ErrPermission) {
+		e.fault("privileges", "see the text of the error: the file system must accept writes", "%v", err)
+		return
 	}
 	if err != nil {
 		e.fault("privileges", advice, "%v", err)

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+)
+
+// stdout returns standard output for what commands print: a Write ends when the context does, so that Ctrl-C ends a command whose
+// output nobody reads.
+func (a *App) stdout() io.Writer { return interruptibleWriter{a.Context, a.Stdout} }
+
+// An interruptibleWriter is a writer whose Write returns the cause of the end of ctx when ctx ends. After that the writer must not be
+// used: a Write of out may still be waiting.
+type interruptibleWriter struct {
+	ctx context.Context
+	out io.Writer
+}
+
+// Write implements io.Writer.
+func (w interruptibleWriter) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	own := bytes.Clone(p)        // p belongs to the caller again when Write has returned
+	done := make(chan result, 1) // so that the goroutine can end
+	go func() {
+		n, err := w.out.Write(own)
+		done <- result{n, err}
+	}()
+	select {
+	case got := <-done:
+		return got.n, got.err
+	case <-w.ctx.Done():
+		return 0, context.Cause(w.ctx)
+	}
+}
+
+// A recordingWriter remembers its first error: the parser of the command line returns it as an error of the command line.
+type recordingWriter struct {
+	io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (w *recordingWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// oneLine returns the text of an error without line breaks, such as those of a driver that has tried several hosts.
+func oneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		switch before := b.String(); {
+		case before == "":
+		case strings.HasSuffix(before, ":"):
+			b.WriteByte(' ')
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(strings.TrimSpace(line))
+	}
+	return b.String()
+}
