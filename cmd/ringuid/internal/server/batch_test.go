@@ -63,6 +63,34 @@ func TestBlocksThatCannotBe(t *testing.T) {
 	}
 }
 
+// fewGenerator is a generator without blocks, which fills in only some UIDs.
+type fewGenerator struct {
+	fakeGenerator
+	fills int
+}
+
+func (g *fewGenerator) NextNContext(_ context.Context, dst []uid.ID) (int, error) {
+	n := min(g.fills, len(dst))
+	for i := range n {
+		dst[i] = uid.ID(100 + i)
+	}
+	return n, nil
+}
+
+// If a generator fills in fewer UIDs than it says, the others are not those of an earlier request.
+func TestFewerUIDs(t *testing.T) {
+	g := &fewGenerator{fakeGenerator: fakeGenerator{Generator: newGenerator(t)}}
+	s := start(t, testConfig(), Options{UIDs: g})
+	for range 20 { // the pool does not always return the memory of the request before
+		g.fills = 5
+		if a := s.get("/v1/uid?n=5"); a.status != 200 {
+			t.Fatalf("%+v", a)
+		}
+		g.fills = 4
+		isProblem(t, "a UID is missing", s.get("/v1/uid?n=5"), 503, "no UID is available")
+	}
+}
+
 // The context of a request has ended at its deadline, also for those who only ask.
 func TestRequestContextErr(t *testing.T) {
 	c := &requestContext{Context: t.Context(), deadline: time.Now().Add(time.Hour)}

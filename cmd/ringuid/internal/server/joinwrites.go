@@ -46,7 +46,7 @@ func (c *joiningConn) hold(buf *[]byte) { c.held = buf }
 
 // release sends what is still held.
 func (c *joiningConn) release() {
-	if c.err == nil && len(*c.held) > 0 {
+	if len(*c.held) > 0 { // never after an error
 		_, c.err = c.Conn.Write(*c.held)
 	}
 	c.held = nil

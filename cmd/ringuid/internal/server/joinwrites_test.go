@@ -97,8 +97,12 @@ func TestJoinedAnswers(t *testing.T) {
 			if string(got) != string(body[:n]) {
 				t.Errorf("%d bytes: got %d, or other ones", n, len(got))
 			}
-			if writes := l.reset(); n >= minJoined && n <= maxJoined && len(writes) != 1 {
+			writes := l.reset()
+			if n >= minJoined && n <= maxJoined && len(writes) != 1 {
 				t.Errorf("%d bytes: %d writes, want 1", n, writes)
+			}
+			if n > maxJoined && len(writes) == 1 {
+				t.Errorf("%d bytes were copied", n)
 			}
 		}
 	}
@@ -169,6 +173,22 @@ func TestJoinedWriteFails(t *testing.T) {
 	c.release()
 	if n, err := c.Write([]byte("next")); n != 0 || err != errWrite || string(inner.got) != "ab" {
 		t.Errorf("after release: %d, %v; sent %q", n, err, inner.got)
+	}
+}
+
+// Memory that was used is empty when it is used again, also if its bytes were sent by release.
+func TestJoinPool(t *testing.T) {
+	var pool joinPool
+	for range 100 { // the pool does not always return what was put
+		buf := pool.get()
+		if len(*buf) > 0 {
+			t.Fatalf("%q is sent with another answer", *buf)
+		}
+		c := &joiningConn{Conn: &failingConn{accepts: 100}}
+		c.hold(buf)
+		c.Write([]byte("answer"))
+		c.release()
+		pool.put(buf)
 	}
 }
 
