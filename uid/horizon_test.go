@@ -248,6 +248,9 @@ func TestR6LaterLeaseWithAnotherHorizon(t *testing.T) {
 			}
 		}
 		flushLog(t, c)
+		if !strings.Contains(log.String(), "worker_id=2 borrow_limit=24s rollovers=1 ") {
+			t.Errorf("the first rollover was not logged with the limit of its lease:\n%s", log)
+		}
 		if n := strings.Count(log.String(), "the borrow limit is reduced"); n != 3 {
 			t.Errorf("the reduction was logged %d times, want once, and for the second and the fourth lease:\n%s", n, log)
 		}

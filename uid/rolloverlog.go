@@ -26,14 +26,14 @@ type rolloverLog struct {
 }
 
 // rolledOver logs a rollover to a lease, with how often rollovers occur and how long the worker IDs
-// last at this rate: a load above the layout's rate uses them up, and must not do so unnoticed.
-func (l *rolloverLog) rolledOver(to *leasing.HeldLease, now time.Time, changes uint64) {
+// last at this rate; limit is the borrow limit that was reached. A load above the layout's rate uses them up, and must not do so unnoticed.
+func (l *rolloverLog) rolledOver(to *leasing.HeldLease, limit time.Duration, now time.Time, changes uint64) {
 	elapsed := now.Sub(l.rolloverAt)
 	if elapsed < logInterval && l.changes > 0 {
 		return
 	}
 	perLease := elapsed / time.Duration(changes-l.changes)
-	args := []any{"worker_id", to.WorkerID(), "borrow_limit", l.cfg.borrow, "rollovers", changes, "per_lease", perLease.Round(time.Millisecond)}
+	args := []any{"worker_id", to.WorkerID(), "borrow_limit", limit, "rollovers", changes, "per_lease", perLease.Round(time.Millisecond)}
 	if remaining, total := to.Remaining(); total > 0 {
 		last := time.Duration(math.MaxInt64)
 		if perLease < last/time.Duration(remaining+1) {

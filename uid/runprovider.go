@@ -203,8 +203,9 @@ func (p *runProvider) onBorrowLimit(now, unit int64) error {
 		wait.Reason = errNoGain // nothing could be stamped with it now
 		return wait
 	}
+	limit := time.Duration(p.borrowLimit) * p.cfg.format.Unit() // of the lease that is left
 	p.changeTo(next)
-	p.log.rolledOver(p.held, p.since, p.changes.Load())
+	p.log.rolledOver(p.held, limit, p.since, p.changes.Load())
 	return nil
 }
 

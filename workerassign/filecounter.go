@@ -63,6 +63,9 @@ func (f *File) readCounter(path string, initialized bool) (int64, error) {
 		return 0, f.wrapError(err)
 	}
 	last, err := parseNumber(f.header, text)
+	if other := otherFile(text, f.header); err != nil && other != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, f.path, other)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%w: %s: %w: "+repairAdvice, ErrCorrupt, f.path, err, formatNumber(f.header, 1000))
 	}

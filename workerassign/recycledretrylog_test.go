@@ -1,6 +1,7 @@
 package workerassign_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,22 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
+
+// An Assign that was cancelled does not try again, and does not log that it does.
+func TestNoRetryLogAtTheEnd(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.Kill()
+		ctx, cancel := context.WithCancel(context.Background()) // outside of the bubble, t.Context would end it
+		cancel()
+		before := len(f.log.String())
+		if _, err := f.assigner().Assign(ctx, f.request()); err == nil {
+			t.Fatal("a lease of a store that is down")
+		}
+		if log := f.log.String()[before:]; strings.Contains(log, "trying again") {
+			t.Error(log)
+		}
+	})
+}
 
 // A start that waits logs why: at once, and then at most every 10 seconds. The errors are not counted as lost races, so
 // only one slot is added afterwards.

@@ -85,7 +85,7 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			}
 			wait = min(wait, time.Second) // a holder may release a slot earlier
 		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil { // otherwise it does not try again
 			a.logRetry(err)
 		}
 		if wait > 0 && sqlstore.Sleep(ctx, wait) != nil || ctx.Err() != nil {

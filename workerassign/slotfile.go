@@ -173,6 +173,9 @@ func (s *slotFile) load(path string, lock *os.File, log *safelog.Queue) (*slotFi
 		return nil, s.file.wrapError(err)
 	}
 	content, err := s.decode(data)
+	if other := otherFile(data, slotFileHeader); err != nil && other != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, s.file.path, other)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: restore its latest content; or end all processes that use it, delete it and its lock file, "+
 			"and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path, err)
