@@ -16,7 +16,7 @@ const maxNext = 10_000_000
 type nextCommand struct {
 	N       int           `short:"n" default:"1" help:"How many UIDs to generate: 1 to 10,000,000. Default: 1."`
 	Hex     bool          `help:"Print hexadecimal digits, with 0x."`
-	Timeout time.Duration `default:"30s" help:"How long to try to get a worker ID. Default: 30s."`
+	Timeout time.Duration `default:"30s" help:"How long to try to get a worker ID and the first UID. Default: 30s.."`
 	storeFlags
 	formatFlags
 	wrapFlags
@@ -77,10 +77,11 @@ func (c *nextCommand) Run(a *App) error {
 
 // generate fills ids. The generator is closed when it returns, so that its worker ID is free again.
 func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid.Option, ids []uid.ID) (err error) {
-	g, err := c.open(a, workers, append(opts, uid.WithLogger(a.Logger)))
+	g, first, err := c.open(a, workers, append(opts, uid.WithLogger(a.Logger)))
 	if err != nil {
 		return err
 	}
+	ids[0] = first
 	defer func() {
 		if closeErr := g.Close(); err == nil && closeErr != nil {
 			a.Logger.Warn("the worker ID was not given back", "err", closeErr)
@@ -88,7 +89,7 @@ func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid
 	}()
 	progress, finish := a.progress("generating")
 	defer finish()
-	for i := range ids {
+	for i := 1; i < len(ids); i++ {
 		if i%1024 == 1023 {
 			progress(i, len(ids))
 		}
@@ -99,11 +100,31 @@ func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid
 	return nil
 }
 
-// open returns a generator. One for many UIDs borrows time, and does not wait for it.
-func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, error) {
+// open returns a generator and its first UID, for which it may have to wait: a lease may begin later. A generator for many UIDs
+// borrows time, and does not wait for it.
+func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, uid.ID, error) {
 	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
 	defer cancel()
 	defer a.waiting("waiting for a worker ID")()
+	g, err := c.newGenerator(ctx, workers, opts)
+	if err != nil {
+		return nil, 0, err
+	}
+	first, err := g.NextContext(ctx)
+	if err == nil {
+		return g, first, nil
+	}
+	if closeErr := g.Close(); closeErr != nil {
+		a.Logger.Warn("the worker ID was not given back", "err", closeErr)
+	}
+	if ctx.Err() != nil && a.Context.Err() == nil {
+		err = fmt.Errorf("there was a worker ID, but no UID within --timeout %v: %w; if the store's pool is new, its worker IDs begin later: raise --timeout", c.Timeout, err)
+	}
+	return nil, 0, err
+}
+
+// newGenerator returns the generator.
+func (c *nextCommand) newGenerator(ctx context.Context, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, error) {
 	f, err := uid.NewFormat(opts...)
 	if err != nil {
 		return nil, err
