@@ -6,7 +6,9 @@ import (
 )
 
 // Base32ID is an ID whose text, and so its JSON, is that of ID.Base32. It is for the fields of types that are encoded, and a
-// map's keys; conversions are Base32ID(id) and ID(b). In a database it is an integer, as an ID is.
+// map's keys; conversions are Base32ID(id) and ID(b). In a database it is an integer, as an ID is: for a column of text, write
+// ID.Base32, and read by ParseBase32. (The driver pgx writes a Base32ID to a column of text in base 32 or, in its modes exec and
+// simple_protocol, in decimal digits, and does not read it from there.)
 type Base32ID ID
 
 // Base58ID is an ID whose text, and so its JSON, is that of ID.Base58; see Base32ID.
