@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ type mutant struct {
 	status       string
 }
 
+// baseName returns the name of the file without its directory.
+func (m mutant) baseName() string { return path.Base(m.file) }
+
 // source is a file of a package.
 type source struct {
 	text []byte
@@ -32,13 +36,13 @@ type source struct {
 // keys are relative to the directory.
 func readSources(directory string) (map[string]*source, error) {
 	sources := map[string]*source{}
-	err := fs.WalkDir(os.DirFS(directory), ".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+	err := fs.WalkDir(os.DirFS(directory), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
-		text, err := os.ReadFile(filepath.Join(directory, path))
+		text, err := os.ReadFile(filepath.Join(directory, name))
 		if err == nil {
-			sources[path], err = parseSource(path, text)
+			sources[name], err = parseSource(name, text)
 		}
 		return err
 	})
@@ -50,7 +54,10 @@ func readSources(directory string) (map[string]*source, error) {
 
 // parseSource parses the text of a file.
 func parseSource(path string, text []byte) (*source, error) {
-	fset := token.NewFileSet()
+	return parseSourceIn(token.NewFileSet(), path, text)
+}
+
+func parseSourceIn(fset *token.FileSet, path string, text []byte) (*source, error) {
 	file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
 	return &source{text, fset, file}, err
 }
@@ -86,23 +93,13 @@ func (s *source) describe(line, column int) (function, expr string) {
 	for _, d := range s.file.Decls {
 		declared := ""
 		ast.Inspect(d, func(node ast.Node) bool {
-			var operator token.Pos
 			switch n := node.(type) {
 			case *ast.ValueSpec:
 				declared = names(n.Names)
 			case *ast.TypeSpec:
 				declared = n.Name.Name
-			case *ast.AssignStmt:
-				operator = n.TokPos
-			case *ast.BinaryExpr:
-				operator = n.OpPos
-			case *ast.BranchStmt:
-				operator = n.TokPos
-			case *ast.IncDecStmt:
-				operator = n.TokPos
-			case *ast.UnaryExpr:
-				operator = n.OpPos
 			}
+			operator, _ := operatorOf(node)
 			if operator.IsValid() && isAt(operator) {
 				text := s.text[s.fset.Position(node.Pos()).Offset:s.fset.Position(node.End()).Offset]
 				expr = strings.Join(strings.Fields(string(text)), " ")
@@ -118,6 +115,23 @@ func (s *source) describe(line, column int) (function, expr string) {
 		return declared, expr
 	}
 	return "", ""
+}
+
+// operatorOf returns the operator of a node, and where it is. The position is invalid if the node has none.
+func operatorOf(node ast.Node) (pos token.Pos, operator token.Token) {
+	switch n := node.(type) {
+	case *ast.AssignStmt:
+		return n.TokPos, n.Tok
+	case *ast.BinaryExpr:
+		return n.OpPos, n.Op
+	case *ast.BranchStmt:
+		return n.TokPos, n.Tok
+	case *ast.IncDecStmt:
+		return n.TokPos, n.Tok
+	case *ast.UnaryExpr:
+		return n.OpPos, n.Op
+	}
+	return token.NoPos, token.ILLEGAL
 }
 
 // names returns names with commas between them.

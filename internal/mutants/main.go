@@ -1,6 +1,7 @@
-// Command mutants runs gremlins, which makes one small change after the other to a package and runs its tests, and compares the
-// changes that no test noticed with a list. scripts/gremlins.sh builds both. Its arguments are directories of packages. It is run
-// in the root directory of the module.
+// Command mutants makes one small change after the other to a package, runs its tests, and compares the changes that no test noticed
+// with a list. gremlins says which changes. By default, a package is compiled once, with all changes that can be chosen when the
+// program runs; see together.go. With -unleash, gremlins tests them, and compiles the package for each. scripts/gremlins.sh builds
+// both programs. The arguments are directories of packages. It is run in the root directory of the module.
 //
 // gremlins calls the command go, which it finds in PATH. Here that is this program under another name, see gocommand.go.
 package main
@@ -10,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -18,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // threshold is the least percentage of killed and of covered mutants in each package.
@@ -31,8 +34,11 @@ func main() {
 	flag.StringVar(&r.gremlins, "gremlins", "", "the program gremlins")
 	flag.StringVar(&r.survivors, "survivors", "proof/survivors.txt", "the list of mutants that no test can notice")
 	flag.StringVar(&r.files, "files", "", "files to change, with commas between them; all if empty")
-	flag.IntVar(&r.coefficient, "coefficient", 10, "how many times as long as with coverage the tests may take before they count as hanging")
 	flag.IntVar(&r.workers, "workers", runtime.NumCPU(), "how many mutants are tested at the same time")
+	flag.BoolVar(&r.unleashed, "unleash", false, "gremlins tests the mutants")
+	flag.IntVar(&r.coefficient, "coefficient", 10, "with -unleash, how many times as long as with coverage the tests may take before they count as hanging")
+	flag.IntVar(&r.sample, "sample", 0, "how many mutants, chosen at random, are tested a second time, each in a program of its own")
+	flag.BoolVar(&r.verbose, "verbose", false, "print each mutant, and what noticed it")
 	flag.Parse()
 	ok, err := r.run(flag.Args())
 	if err != nil {
@@ -46,8 +52,9 @@ func main() {
 
 // runner is how gremlins is run.
 type runner struct {
-	gremlins, survivors, files string
-	coefficient, workers       int
+	gremlins, survivors, files   string
+	coefficient, workers, sample int
+	unleashed, verbose           bool
 }
 
 // run tests the mutants of packages and prints what was found. It reports whether all is as it must be.
@@ -76,6 +83,14 @@ func (r runner) run(packages []string) (ok bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		same, err := r.together(name, found)
+		if err != nil {
+			return false, err
+		}
+		if !same {
+			ok = false
+			fmt.Println("the sample has other results alone")
+		}
 		row, fine := judge(os.Stdout, name, found, r.only(listed))
 		rows = append(rows, row)
 		ok = ok && fine
@@ -98,7 +113,22 @@ func (r runner) changes(file string) bool {
 	return slices.Contains(strings.Split(r.files, ","), file)
 }
 
-// unleash runs gremlins for one package.
+// together tests the mutants that gremlins has only listed. It reports whether those of the sample have the same result alone.
+func (r runner) together(name string, found []mutant) (same bool, err error) {
+	groups := byDirectory(name, found) // empty if gremlins has tested them
+	same = true
+	for _, directory := range slices.Sorted(maps.Keys(groups)) {
+		t := together{workers: r.workers, patience: 5 * time.Second, sample: r.sample, verbose: r.verbose, out: os.Stdout}
+		ok, err := t.run(directory, groups[directory])
+		if err != nil {
+			return false, err
+		}
+		same = same && ok
+	}
+	return same, nil
+}
+
+// unleash runs gremlins for one package. Unless it tests the mutants, it only lists them, and says which are covered.
 func (r runner) unleash(name string, sources map[string]*source) (report report, err error) {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -122,6 +152,9 @@ func (r runner) unleash(name string, sources map[string]*source) (report report,
 	output := filepath.Join(dir, "report.json")
 	args := []string{"unleash", "--workers", strconv.Itoa(r.workers), "--timeout-coefficient", strconv.Itoa(r.coefficient),
 		"--output-statuses", "lt", "--output", output}
+	if !r.unleashed {
+		args = append(args, "--dry-run")
+	}
 	for file := range sources {
 		if !r.changes(file) {
 			args = append(args, "--exclude-files", "^"+strings.ReplaceAll(file, ".", `\.`)+"$")

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// together tests the mutants of one directory that gremlins would test, and sets their statuses. All changes that can be chosen when
+// the program runs are in one program, so that only the others have to be compiled.
+type together struct {
+	workers  int
+	patience time.Duration
+	sample   int  // so many changes, chosen at random, are also compiled and tested one by one
+	verbose  bool // killed ones are printed too
+	out      io.Writer
+	pkg      *goPackage
+}
+
+const (
+	runnable  = "RUNNABLE"
+	notViable = "NOT VIABLE"
+)
+
+// run tests the mutants of the package in a directory, which is relative to the current one. It reports whether those of the sample
+// have the same result alone.
+func (t together) run(directory string, mutants []*mutant) (same bool, err error) {
+	began := time.Now()
+	if t.pkg, err = loadPackage(directory); err != nil {
+		return false, err
+	}
+	sites, numbers, err := t.pkg.sitesOf(mutants)
+	if err != nil {
+		return false, err
+	}
+	texts, err := t.pkg.rewrite(sites)
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "m")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	program, err := compile(t.pkg, texts, dir)
+	if err != nil {
+		return false, err
+	}
+	all, err := newTrial(program, t.patience, t.workers)
+	if err != nil {
+		return false, err
+	}
+	changes := changesOf(sites)
+	fmt.Fprintf(t.out, "%s: %d tests pass without a change, after %v; %d changes, %d of them one by one\n", directory, len(all.tests),
+		time.Since(began).Round(time.Second), len(changes), len(slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return !c.alone })))
+	verdicts := make([]verdict, len(changes)+1) // by number
+	var mu sync.Mutex                           // held when something is printed
+	err = concurrently(t.workers, len(changes), func(i int) (err error) {
+		c, began := changes[i], time.Now()
+		v := verdict{status: notViable}
+		switch {
+		case c.alone && c.viable:
+			v, err = t.alone(c, all.tests)
+		case c.viable:
+			v, err = all.try(c.number)
+		}
+		verdicts[c.number] = v
+		mu.Lock()
+		defer mu.Unlock()
+		if t.verbose || v.status != killed && v.status != notViable {
+			fmt.Fprintf(t.out, "%10s %v becomes %v, by %s (%.1f s)\n", v.status, t.pkg.fset.Position(c.pos), c.becomes, strings.Join(v.by, ", "), time.Since(began).Seconds())
+		}
+		if len(v.once) > 0 {
+			fmt.Fprintf(t.out, "%v becomes %v: does not count, because it passes when it runs again: %s\n", t.pkg.fset.Position(c.pos), c.becomes, strings.Join(v.once, ", "))
+		}
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	for i, m := range mutants {
+		m.status = verdicts[numbers[i]].status
+	}
+	fmt.Fprintf(t.out, "%s: all changes are tested, after %v\n", directory, time.Since(began).Round(time.Second))
+	return t.compare(changes, verdicts, all.tests)
+}
+
+// change is one change of a site.
+type change struct {
+	*site
+	number  int
+	becomes string
+	index   int // in the site
+	viable  bool
+}
+
+// changesOf returns the changes of sites, in the order of their numbers.
+func changesOf(sites []*site) (changes []change) {
+	for _, s := range sites {
+		for i, to := range s.to {
+			changes = append(changes, change{s, s.first + i, to.String(), i, s.viable[i]})
+		}
+	}
+	return changes
+}
+
+// alone compiles a program with one change, and runs all tests.
+func (t together) alone(c change, tests []*measuredTest) (verdict, error) {
+	dir, err := os.MkdirTemp("", "m")
+	if err != nil {
+		return verdict{}, err
+	}
+	defer os.RemoveAll(dir)
+	p, err := compile(t.pkg, map[string][]byte{c.file: t.pkg.with(c.site, c.to[c.index])}, dir)
+	if err != nil {
+		return verdict{}, err
+	}
+	return (&trial{program: p, tests: tests, patience: t.patience}).try(0)
+}
+
+// compare tests a sample of the changes alone, and reports whether they are noticed as in the program of all changes.
+func (t together) compare(changes []change, verdicts []verdict, tests []*measuredTest) (same bool, err error) {
+	changes = slices.DeleteFunc(changes, func(c change) bool { return c.alone || !c.viable })
+	rand.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	changes = changes[:min(t.sample, len(changes))]
+	var differ atomic.Bool
+	err = concurrently(t.workers, len(changes), func(i int) error {
+		c := changes[i]
+		v, err := t.alone(c, tests)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.out, "sample: %v becomes %v: %s by %v together, %s by %v alone\n", t.pkg.fset.Position(c.pos), c.becomes,
+			verdicts[c.number].status, verdicts[c.number].by, v.status, v.by)
+		if (v.status == lived) != (verdicts[c.number].status == lived) {
+			differ.Store(true)
+		}
+		return nil
+	})
+	return !differ.Load(), err
+}
+
+// byDirectory groups the mutants that are to be tested by the directory of their package.
+func byDirectory(name string, all []mutant) map[string][]*mutant {
+	groups := map[string][]*mutant{}
+	for i := range all {
+		if all[i].status == runnable {
+			directory := path.Join(name, path.Dir(all[i].file))
+			groups[directory] = append(groups[directory], &all[i])
+		}
+	}
+	return groups
+}

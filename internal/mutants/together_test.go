@@ -1,0 +1,72 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const sampleDirectory = "internal/mutants/testdata/sample"
+
+// sampleMutants returns all mutants of the sample, as gremlins would list them, and its source.
+func sampleMutants(t *testing.T) (mutants []*mutant, s *source) {
+	t.Helper()
+	t.Chdir("../..") // the root directory of the module
+	sources, err := readSources(sampleDirectory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = sources["sample.go"]
+	ast.Inspect(s.file, func(node ast.Node) bool {
+		pos, from := operatorOf(node)
+		for operator, to := range replacements {
+			if pos.IsValid() && to[from] != 0 {
+				p := s.fset.Position(pos)
+				m := &mutant{survivor{pkg: sampleDirectory, file: "sample.go", operator: operator}, p.Line, p.Column, runnable}
+				m.expr = to[from].String()
+				mutants = append(mutants, m)
+			}
+		}
+		return true
+	})
+	slices.SortFunc(mutants, func(a, b *mutant) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column), cmp.Compare(a.operator, b.operator))
+	})
+	return mutants, s
+}
+
+// The comments of the sample say what becomes of each mutant.
+func TestTogether(t *testing.T) {
+	mutants, s := sampleMutants(t)
+	var out strings.Builder
+	same, err := together{workers: 2, patience: 2 * time.Second, sample: 2, out: &out}.run(sampleDirectory, mutants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !same || strings.Count(out.String(), "\nsample: ") != 2 {
+		t.Error("the sample has other results alone:", same)
+	}
+	found := map[int]string{}
+	seen := map[[3]any]bool{}
+	for _, m := range mutants {
+		// Two kinds of mutants are the same change.
+		key := [3]any{m.line, m.column, m.expr}
+		if !seen[key] {
+			found[m.line] += fmt.Sprintf(", %s %s", m.expr, m.status)
+		}
+		seen[key] = true
+	}
+	for n, line := range strings.Split(string(s.text), "\n") {
+		_, want, _ := strings.Cut(line, " // ")
+		if got := strings.TrimPrefix(found[n+1], ", "); got != want {
+			t.Errorf("line %d: %s, want %s", n+1, got, want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
