@@ -12,8 +12,10 @@
 
 [ $# != 0 ] || set -- bitsalloc ringbuffer workerassign uid internal/unitclock internal/leasing segment
 
-# The path is short, because the path of a socket must be short.
+# The path is short, because the path of a socket must be short. The directory is open, because some tests start processes of other
+# users.
 dir=$(mktemp -d "${TMPDIR:-/tmp}/rug.XXXXXX")
+chmod 1777 "$dir"
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP

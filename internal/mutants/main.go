@@ -113,9 +113,12 @@ func (r runner) changes(file string) bool {
 	return slices.Contains(strings.Split(r.files, ","), file)
 }
 
-// together tests the mutants that gremlins has only listed. It reports whether those of the sample have the same result alone.
+// together tests the mutants, unless gremlins has. It reports whether those of the sample have the same result alone.
 func (r runner) together(name string, found []mutant) (same bool, err error) {
-	groups := byDirectory(name, found) // empty if gremlins has tested them
+	if r.unleashed {
+		return true, nil
+	}
+	groups := byDirectory(name, found)
 	same = true
 	for _, directory := range slices.Sorted(maps.Keys(groups)) {
 		t := together{workers: r.workers, patience: 5 * time.Second, sample: r.sample, verbose: r.verbose, out: os.Stdout}

@@ -71,7 +71,7 @@ var (
 // run runs some of the short tests, or all of them if none is named, with additional variables of the environment. Tests that have
 // not ended within the limit hang.
 func (p program) run(tests []string, limit time.Duration, variables ...string) (e ending, err error) {
-	dir, err := os.MkdirTemp("", "t")
+	dir, err := openTemp("t")
 	if err != nil {
 		return e, err
 	}
@@ -98,15 +98,31 @@ func (p program) run(tests []string, limit time.Duration, variables ...string) (
 	if cmd.ProcessState == nil {
 		return e, err
 	}
-	e.hung = ctx.Err() != nil || bytes.Contains(e.output, []byte("panic: test timed out after "))
-	found := failedPattern
-	if e.hung {
-		found = runningPattern
-	}
-	for _, m := range found.FindAllSubmatch(e.output, -1) {
-		if name := string(m[1]); !slices.Contains(e.tests, name) {
-			e.tests = append(e.tests, name)
+	e.tests = namesIn(failedPattern, e.output)
+	if ctx.Err() != nil || bytes.Contains(e.output, []byte("panic: test timed out after ")) {
+		// If a test has failed before another one hung, it is the one to look at: it takes less time.
+		if e.hung = len(e.tests) == 0; e.hung {
+			e.tests = namesIn(runningPattern, e.output)
 		}
 	}
 	return e, nil
+}
+
+// namesIn returns what a pattern finds in an output, each once.
+func namesIn(pattern *regexp.Regexp, output []byte) (names []string) {
+	for _, m := range pattern.FindAllSubmatch(output, -1) {
+		if name := string(m[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// openTemp makes a temporary directory that is open as /tmp is, because some tests start processes of other users. The name is short,
+// because the path of a socket must be short.
+func openTemp(prefix string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", prefix); err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o777|os.ModeSticky)
 }

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// together tests the mutants of one directory that gremlins would test, and sets their statuses. All changes that can be chosen when
-// the program runs are in one program, so that only the others have to be compiled.
+// together tests the mutants of one directory that gremlins has listed, and sets their statuses. All changes that can be chosen when
+// the program runs are in one program, so that only the others have to be compiled. Mutants that gremlins found not covered are tested
+// if a test reaches them nevertheless: in another process, or not each time.
 type together struct {
 	workers  int
 	patience time.Duration
@@ -25,8 +26,9 @@ type together struct {
 }
 
 const (
-	runnable  = "RUNNABLE"
-	notViable = "NOT VIABLE"
+	runnable   = "RUNNABLE"
+	notCovered = "NOT COVERED"
+	notViable  = "NOT VIABLE"
 )
 
 // run tests the mutants of the package in a directory, which is relative to the current one. It reports whether those of the sample
@@ -36,6 +38,8 @@ func (t together) run(directory string, mutants []*mutant) (same bool, err error
 	if t.pkg, err = loadPackage(directory); err != nil {
 		return false, err
 	}
+	// Those of files for other systems are not covered.
+	mutants = slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return m.status == notCovered && t.pkg.files[m.baseName()] == nil })
 	sites, numbers, err := t.pkg.sitesOf(mutants)
 	if err != nil {
 		return false, err
@@ -44,7 +48,7 @@ func (t together) run(directory string, mutants []*mutant) (same bool, err error
 	if err != nil {
 		return false, err
 	}
-	dir, err := os.MkdirTemp("", "m")
+	dir, err := openTemp("m")
 	if err != nil {
 		return false, err
 	}
@@ -57,11 +61,16 @@ func (t together) run(directory string, mutants []*mutant) (same bool, err error
 	if err != nil {
 		return false, err
 	}
-	changes := changesOf(sites)
+	covered := map[int]bool{}
+	for i, m := range mutants {
+		n := numbers[i]
+		covered[n] = covered[n] || m.status == runnable || all.reaches(n)
+	}
+	changes := slices.DeleteFunc(changesOf(sites), func(c change) bool { return !covered[c.number] })
 	fmt.Fprintf(t.out, "%s: %d tests pass without a change, after %v; %d changes, %d of them one by one\n", directory, len(all.tests),
 		time.Since(began).Round(time.Second), len(changes), len(slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return !c.alone })))
-	verdicts := make([]verdict, len(changes)+1) // by number
-	var mu sync.Mutex                           // held when something is printed
+	verdicts := map[int]verdict{} // by number
+	var mu sync.Mutex             // held while verdicts is written, and when something is printed
 	err = concurrently(t.workers, len(changes), func(i int) (err error) {
 		c, began := changes[i], time.Now()
 		v := verdict{status: notViable}
@@ -71,9 +80,9 @@ func (t together) run(directory string, mutants []*mutant) (same bool, err error
 		case c.viable:
 			v, err = all.try(c.number)
 		}
-		verdicts[c.number] = v
 		mu.Lock()
 		defer mu.Unlock()
+		verdicts[c.number] = v
 		if t.verbose || v.status != killed && v.status != notViable {
 			fmt.Fprintf(t.out, "%10s %v becomes %v, by %s (%.1f s)\n", v.status, t.pkg.fset.Position(c.pos), c.becomes, strings.Join(v.by, ", "), time.Since(began).Seconds())
 		}
@@ -86,7 +95,9 @@ func (t together) run(directory string, mutants []*mutant) (same bool, err error
 		return false, err
 	}
 	for i, m := range mutants {
-		m.status = verdicts[numbers[i]].status
+		if v, ok := verdicts[numbers[i]]; ok {
+			m.status = v.status
+		}
 	}
 	fmt.Fprintf(t.out, "%s: all changes are tested, after %v\n", directory, time.Since(began).Round(time.Second))
 	return t.compare(changes, verdicts, all.tests)
@@ -113,7 +124,7 @@ func changesOf(sites []*site) (changes []change) {
 
 // alone compiles a program with one change, and runs all tests.
 func (t together) alone(c change, tests []*measuredTest) (verdict, error) {
-	dir, err := os.MkdirTemp("", "m")
+	dir, err := openTemp("m")
 	if err != nil {
 		return verdict{}, err
 	}
@@ -126,7 +137,7 @@ func (t together) alone(c change, tests []*measuredTest) (verdict, error) {
 }
 
 // compare tests a sample of the changes alone, and reports whether they are noticed as in the program of all changes.
-func (t together) compare(changes []change, verdicts []verdict, tests []*measuredTest) (same bool, err error) {
+func (t together) compare(changes []change, verdicts map[int]verdict, tests []*measuredTest) (same bool, err error) {
 	changes = slices.DeleteFunc(changes, func(c change) bool { return c.alone || !c.viable })
 	rand.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
 	changes = changes[:min(t.sample, len(changes))]
@@ -147,14 +158,12 @@ func (t together) compare(changes []change, verdicts []verdict, tests []*measure
 	return !differ.Load(), err
 }
 
-// byDirectory groups the mutants that are to be tested by the directory of their package.
+// byDirectory groups mutants by the directory of their package.
 func byDirectory(name string, all []mutant) map[string][]*mutant {
 	groups := map[string][]*mutant{}
 	for i := range all {
-		if all[i].status == runnable {
-			directory := path.Join(name, path.Dir(all[i].file))
-			groups[directory] = append(groups[directory], &all[i])
-		}
+		directory := path.Join(name, path.Dir(all[i].file))
+		groups[directory] = append(groups[directory], &all[i])
 	}
 	return groups
 }

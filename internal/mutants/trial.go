@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,20 +64,21 @@ func (t *trial) measure(workers int) error {
 
 // measureOne runs a test alone, and adds the changes that it reaches.
 func (t *trial) measureOne(test *measuredTest, limit time.Duration) error {
-	file, err := os.CreateTemp("", "reached-")
+	dir, err := openTemp("r")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
-	if err := file.Close(); err != nil {
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "reached")
+	if err := cmp.Or(os.WriteFile(file, nil, 0o600), os.Chmod(file, 0o666)); err != nil { // for processes of other users, too
 		return err
 	}
-	e, err := t.run([]string{test.name}, limit, choice.Reached+"="+file.Name())
+	e, err := t.run([]string{test.name}, limit, choice.Reached+"="+file)
 	if err = cmp.Or(err, e.mustPass(test.name)); err != nil {
 		return err
 	}
 	test.took = max(test.took, e.took)
-	text, err := os.ReadFile(file.Name())
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -96,6 +98,11 @@ func (e ending) mustPass(what string) error {
 		return nil
 	}
 	return fmt.Errorf("%s must pass without a change, but failed:\n%s", what, e.output)
+}
+
+// reaches reports whether a test evaluates the operator of the change n.
+func (t *trial) reaches(n int) bool {
+	return slices.ContainsFunc(t.tests, func(test *measuredTest) bool { return test.reached[n] })
 }
 
 // verdict is what the tests said of a change: its status, as gremlins calls it, and the tests that noticed it. Those in once failed or

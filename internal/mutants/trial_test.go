@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// scriptedTrial returns a trial whose program ends, in its first runs, as is said: "pass", "fail", "crash" or "hang". After that, it
+// scriptedTrial returns a trial whose program ends, in its first runs, as is said: "pass", "fail", "crash", "hang" or "both". After that, it
 // passes. arguments returns the arguments of its runs.
 func scriptedTrial(t *testing.T, endings ...string) (trial *trial, arguments func() []string) {
 	t.Helper()
@@ -22,6 +22,7 @@ echo "$* $MUTANT_NUMBER" >>runs
 case $(sed -n "$(wc -l <runs)p" endings) in
 fail) echo '--- FAIL: TestA (0.00s)'; exit 1 ;;
 crash) echo 'fatal error: all goroutines are asleep'; exit 2 ;;
+both) printf -- '--- FAIL: TestA (0.00s)\npanic: test timed out after 1s\n\trunning tests:\n\t\tTestB (1s)\n'; exit 2 ;;
 hang) printf 'panic: test timed out after 1s\n\trunning tests:\n\t\tTestB (1s)\n'; exit 2 ;;
 esac
 `
@@ -71,6 +72,7 @@ func TestTry(t *testing.T) {
 		"fails once":           {[]string{"fail"}, lived, "", "TestA", 6},
 		"two fail once":        {[]string{"fail", "pass", "pass", "pass", "fail"}, lived, "", "TestA TestA", 9},
 		"hangs":                {[]string{"hang", "hang"}, timedOut, "TestB", "", 2},
+		"fails and hangs":      {[]string{"both", "fail"}, killed, "TestA", "", 2},
 		"was slow":             {[]string{"hang", "pass"}, lived, "", "TestB", 4},
 		"was slow, then fails": {[]string{"hang", "fail"}, killed, "TestA", "", 2},
 	} {

@@ -59,11 +59,11 @@ func recordTo(path string) *recording {
 	return &recording{file: file}
 }
 
+// note writes a number. Errors are ignored, because tests limit the size of files, for example. A change that is not recorded is tested
+// nevertheless, but by all tests together.
 func (r *recording) note(n int) {
 	if !r.seen[n].Swap(true) {
-		if _, err := r.file.WriteString(strconv.Itoa(n) + "\n"); err != nil {
-			panic("choice: " + err.Error())
-		}
+		_, _ = r.file.WriteString(strconv.Itoa(n) + "\n")
 	}
 }
 

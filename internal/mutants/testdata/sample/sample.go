@@ -117,3 +117,8 @@ func child(n int) int {
 func half(n int) bool {
 	return n > 0 && n/2 == 1 // >= LIVED, <= LIVED, * LIVED, != LIVED
 }
+
+// nobody is never called.
+func nobody(n int) int {
+	return n + 1 // - NOT COVERED
+}
