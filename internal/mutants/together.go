@@ -76,7 +76,7 @@ func (t together) run(directory string, mutants []*mutant) (same bool, err error
 		v := verdict{status: notViable}
 		switch {
 		case c.alone && c.viable:
-			v, err = t.alone(c, all.tests)
+			v, err = t.alone(c, all)
 		case c.viable:
 			v, err = all.try(c.number)
 		}
@@ -100,7 +100,7 @@ func (t together) run(directory string, mutants []*mutant) (same bool, err error
 		}
 	}
 	fmt.Fprintf(t.out, "%s: all changes are tested, after %v\n", directory, time.Since(began).Round(time.Second))
-	return t.compare(changes, verdicts, all.tests)
+	return t.compare(changes, verdicts, all)
 }
 
 // change is one change of a site.
@@ -122,8 +122,8 @@ func changesOf(sites []*site) (changes []change) {
 	return changes
 }
 
-// alone compiles a program with one change, and runs all tests.
-func (t together) alone(c change, tests []*measuredTest) (verdict, error) {
+// alone compiles a program with one change, and runs the tests, whose times are known from the program with all changes.
+func (t together) alone(c change, all *trial) (verdict, error) {
 	dir, err := openTemp("m")
 	if err != nil {
 		return verdict{}, err
@@ -133,18 +133,18 @@ func (t together) alone(c change, tests []*measuredTest) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	return (&trial{program: p, tests: tests, patience: t.patience}).try(0)
+	return (&trial{p, all.tests, all.together, all.patience}).try(0)
 }
 
 // compare tests a sample of the changes alone, and reports whether they are noticed as in the program of all changes.
-func (t together) compare(changes []change, verdicts map[int]verdict, tests []*measuredTest) (same bool, err error) {
+func (t together) compare(changes []change, verdicts map[int]verdict, all *trial) (same bool, err error) {
 	changes = slices.DeleteFunc(changes, func(c change) bool { return c.alone || !c.viable })
 	rand.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
 	changes = changes[:min(t.sample, len(changes))]
 	var differ atomic.Bool
 	err = concurrently(t.workers, len(changes), func(i int) error {
 		c := changes[i]
-		v, err := t.alone(c, tests)
+		v, err := t.alone(c, all)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 type trial struct {
 	program
 	tests    []*measuredTest // the shortest first
+	together time.Duration   // how long all of them take in one process
 	patience time.Duration   // tests may take this long, and patienceFactor times as long as without a change
 }
 
@@ -29,7 +30,7 @@ type measuredTest struct {
 }
 
 const (
-	patienceFactor = 10
+	patienceFactor = 5
 	// measurements is how often each test runs alone, and all tests together, before a change is made.
 	measurements = 3
 )
@@ -56,8 +57,12 @@ func (t *trial) measure(workers int) error {
 		}
 	}
 	slices.SortStableFunc(t.tests, func(a, b *measuredTest) int { return cmp.Compare(a.took, b.took) })
+	var mu sync.Mutex
 	return concurrently(workers, measurements, func(int) error {
 		e, err := t.run(nil, limit)
+		mu.Lock()
+		defer mu.Unlock()
+		t.together = max(t.together, e.took)
 		return cmp.Or(err, e.mustPass("all tests"))
 	})
 }
@@ -113,18 +118,14 @@ type verdict struct {
 }
 
 // try runs the tests with the change n: first those that reach it, the shortest ones first, until one fails. A change that none of
-// them notices is also tested with all tests in one process, as gremlins does it. 0 is no change, and only all tests are run.
+// them notices is also tested with all tests in one process, as gremlins does it. If n is 0, the program has a change that cannot be
+// chosen, and it is not known which tests reach it.
 func (t *trial) try(n int) (verdict, error) {
 	var variables, once []string
-	var reaching []*measuredTest
 	if n != 0 {
 		variables = []string{choice.Number + "=" + strconv.Itoa(n)}
-		for _, test := range t.tests {
-			if test.reached[n] {
-				reaching = append(reaching, test)
-			}
-		}
 	}
+	reaching := slices.DeleteFunc(slices.Clone(t.tests), func(test *measuredTest) bool { return n != 0 && !test.reached[n] })
 	// A process for each test would cost more time than the tests. One for all would run long tests although a short one fails.
 	for most := 300 * time.Millisecond; len(reaching) > 0; most *= 3 {
 		var names []string
@@ -150,9 +151,12 @@ func (t *trial) try(n int) (verdict, error) {
 
 // limit returns how long tests may take, or all of them if none is named.
 func (t *trial) limit(names []string) time.Duration {
+	if len(names) == 0 {
+		return t.patience + patienceFactor*t.together
+	}
 	limit := t.patience
 	for _, test := range t.tests {
-		if len(names) == 0 || slices.Contains(names, test.name) {
+		if slices.Contains(names, test.name) {
 			limit += patienceFactor * test.took
 		}
 	}

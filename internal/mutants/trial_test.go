@@ -50,7 +50,7 @@ func trialOf(p program) *trial {
 		}
 		return m
 	}
-	return &trial{program: p, patience: time.Minute, tests: []*measuredTest{
+	return &trial{program: p, patience: time.Minute, together: 3 * time.Second, tests: []*measuredTest{
 		test("TestA", 100*time.Millisecond, 1, 2), test("TestB", 200*time.Millisecond, 1), test("TestC", time.Second, 1, 3), test("TestD", 2*time.Second),
 	}}
 }
@@ -98,12 +98,12 @@ func TestTryRunsFewTests(t *testing.T) {
 		endings []string
 		want    []string
 	}{
-		"passes":  {1, nil, []string{run("^(TestA|TestB)$", "1m3s", " 1"), run("^(TestC)$", "1m10s", " 1"), run(".", "1m33s", " 1")}},
-		"fails":   {1, []string{"fail", "fail"}, []string{run("^(TestA|TestB)$", "1m3s", " 1"), run("^(TestA)$", "1m1s", " 1")}},
-		"hangs":   {1, []string{"hang", "hang"}, []string{run("^(TestA|TestB)$", "1m3s", " 1"), run("^(TestB)$", "3m6s", " 1")}},
-		"crashes": {2, []string{"crash", "crash"}, []string{run("^(TestA)$", "1m1s", " 2"), run("^(TestA)$", "1m1s", " 2")}},
-		"no test": {4, nil, []string{run(".", "1m33s", " 4")}},
-		"alone":   {0, nil, []string{run(".", "1m33s", " ")}},
+		"passes":  {1, nil, []string{run("^(TestA|TestB)$", "1m1.5s", " 1"), run("^(TestC)$", "1m5s", " 1"), run(".", "1m15s", " 1")}},
+		"fails":   {1, []string{"fail", "fail"}, []string{run("^(TestA|TestB)$", "1m1.5s", " 1"), run("^(TestA)$", "1m0.5s", " 1")}},
+		"hangs":   {1, []string{"hang", "hang"}, []string{run("^(TestA|TestB)$", "1m1.5s", " 1"), run("^(TestB)$", "3m3s", " 1")}},
+		"crashes": {2, []string{"crash", "crash"}, []string{run("^(TestA)$", "1m0.5s", " 2"), run("^(TestA)$", "1m0.5s", " 2")}},
+		"no test": {4, nil, []string{run(".", "1m15s", " 4")}},
+		"alone":   {0, nil, []string{run("^(TestA|TestB)$", "1m1.5s", " "), run("^(TestC)$", "1m5s", " "), run("^(TestD)$", "1m10s", " "), run(".", "1m15s", " ")}},
 	} {
 		trial, arguments := scriptedTrial(t, tt.endings...)
 		if _, err := trial.try(tt.number); err != nil {
