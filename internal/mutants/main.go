@@ -70,7 +70,7 @@ func (r runner) run(packages []string) (ok bool, err error) {
 	ok = true
 	var rows []string
 	for _, name := range packages {
-		name = filepath.ToSlash(filepath.Clean(name))
+		name, began := filepath.ToSlash(filepath.Clean(name)), time.Now()
 		sources, err := readSources(name) // now, because the files may change while gremlins runs
 		if err != nil {
 			return false, err
@@ -92,7 +92,7 @@ func (r runner) run(packages []string) (ok bool, err error) {
 			fmt.Println("the sample has other results alone")
 		}
 		row, fine := judge(os.Stdout, name, found, r.only(listed))
-		rows = append(rows, row)
+		rows = append(rows, fmt.Sprintf("%s %.1f |", row, time.Since(began).Minutes()))
 		ok = ok && fine
 	}
 	fmt.Printf("\n%s\n%s\n", tableHead, strings.Join(rows, "\n"))
@@ -198,11 +198,11 @@ type report struct {
 	} `json:"files"`
 }
 
-const tableHead = `| package | mutants | killed | lived | not covered | killed, in % | covered, in % |
-|---|---:|---:|---:|---:|---:|---:|`
+const tableHead = `| package | mutants | killed | lived | not covered | killed, in % | covered, in % | minutes |
+|---|---:|---:|---:|---:|---:|---:|---:|`
 
 // judge compares the mutants of a package with the list of survivors. It prints what must be looked at, and returns a row of the
-// table, and whether all is as it must be.
+// table, without the minutes, and whether all is as it must be.
 func judge(w io.Writer, name string, found []mutant, listed []survivor) (row string, ok bool) {
 	count := map[string]int{}
 	open := map[survivor]int{} // how many entries no mutant has matched yet
