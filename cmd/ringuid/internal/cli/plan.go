@@ -35,8 +35,9 @@ generator can stamp in a second. With --nodes, --rate and --years too, says how 
 
 Without a layout, or with --layout any, looks for the layouts that meet the needs. What is missing is asked for, if standard input is a terminal.
 A margin is the capacity divided by the need: below 1, the layout does not meet it. The layouts with the greatest smallest
-margin come first. The
-exit status is 3 if the layout of --layout does not meet the needs, or its time bits have ended.
+margin come first.
+
+The exit status is 3 if the layout of --layout does not meet the needs, or its time bits have ended.
 
 --years counts from now on. If the epoch is in the past, the time since then is added, for time bits and disposable worker IDs.
 

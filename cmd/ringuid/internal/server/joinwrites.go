@@ -79,20 +79,6 @@ func connContext(ctx context.Context, c net.Conn) context.Context {
 // A joinPool keeps the memory of answers that are joined.
 type joinPool struct{ pool sync.Pool }
 
-// write writes the body of an answer, with as few writes of the connection as possible. Those of free routes are not joined: there may
-// be one for each connection that waits for its client, and each would need the memory of a copy.
-func (c *call) write(body []byte) {
-	if len(body) >= minJoined && len(body) <= maxJoined && !c.route.free {
-		if conn, ok := c.r.Context().Value(connKey{}).(*joiningConn); ok {
-			buf := c.s.joins.get()
-			defer c.s.joins.put(buf)
-			conn.hold(buf)
-			defer conn.release()
-		}
-	}
-	_, _ = c.w.Write(body) // an error means that the client is gone
-}
-
 // get returns memory that is empty.
 func (p *joinPool) get() *[]byte {
 	if buf, ok := p.pool.Get().(*[]byte); ok {
@@ -105,4 +91,18 @@ func (p *joinPool) get() *[]byte {
 func (p *joinPool) put(buf *[]byte) {
 	*buf = (*buf)[:0]
 	p.pool.Put(buf)
+}
+
+// write writes the body of an answer, with as few writes of the connection as possible. Those of free routes are not joined: there may
+// be one for each connection that waits for its client, and each would need the memory of a copy.
+func (c *call) write(body []byte) {
+	if len(body) >= minJoined && len(body) <= maxJoined && !c.route.free {
+		if conn, ok := c.r.Context().Value(connKey{}).(*joiningConn); ok {
+			buf := c.s.joins.get()
+			defer c.s.joins.put(buf)
+			conn.hold(buf)
+			defer conn.release()
+		}
+	}
+	_, _ = c.w.Write(body) // an error means that the client is gone
 }
