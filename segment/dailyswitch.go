@@ -59,7 +59,7 @@ func (d *Daily) describe() string {
 	return name
 }
 
-// use makes the next day the current one, if it is open, and returns the current day.
+// use makes the next day the current one, if it is open, and returns the current day. After Close it changes nothing.
 func (d *Daily) use(of day) *dailySequence {
 	d.mu.Lock()
 	old := d.current.Load()
@@ -67,14 +67,13 @@ func (d *Daily) use(of day) *dailySequence {
 		d.mu.Unlock()
 		return old
 	}
-	current := d.next
-	d.current.Store(current)
-	d.next = nil
-	d.mu.Unlock()
+	defer d.mu.Unlock()
 	if !d.work.run(old.seq.closeFinally) {
-		old.seq.Close() // Close may not have seen it
+		return old // Close closes both
 	}
-	return current
+	d.current.Store(d.next)
+	d.next = nil
+	return d.current.Load()
 }
 
 // startOpening returns the result of opening a day, which may still have to come.

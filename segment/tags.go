@@ -230,7 +230,7 @@ func (t *Tags) openTag(tag string, e *tagEntry, o *opening) {
 		close(o.done)
 		switch {
 		case o.seq != nil && t.work.ctx.Err() != nil:
-			o.seq.Close() // Close may not have seen it
+			o.seq.closeFinally() // Close may not have seen it, and waits for this goroutine
 		case o.err != nil && received == nil:
 			t.removeLater(tag, e)
 		}

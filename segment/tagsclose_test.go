@@ -122,6 +122,46 @@ func TestTagsBusy(t *testing.T) {
 	})
 }
 
+// A source that ignores its context is also reported by a Close that begins while the tag is being dropped: at that
+// moment neither the tag nor a goroutine that waits for the source permanently is known to Close.
+func TestTagsBusyWhileDropping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		m := segmenttest.NewMemory()
+		create(t, m, "x", segment.TagConfig{Step: 1})
+		var taken, running atomic.Int64
+		tags, err := segment.NewTags(hookedSource{m, func(context.Context, segment.Request) error {
+			if taken.Add(1) > 2 {
+				running.Add(1)
+				<-release
+				running.Add(-1)
+			}
+			return nil
+		}}, quietOption(), segment.WithIdle(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := tags.Next("x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for dropping := false; !dropping; time.Sleep(100 * time.Millisecond) {
+			dropping = true
+			for range tags.Stats() {
+				dropping = false
+			}
+		}
+		if err := tags.Close(); !errors.Is(err, segment.ErrBusy) {
+			t.Errorf("Close while a tag is being dropped whose source does not return = %v, with %d calls of the source running; want ErrBusy", err, running.Load())
+		}
+		close(release)
+		if err := tags.Close(); err != nil {
+			t.Errorf("Close again = %v", err)
+		}
+	})
+}
+
 // slowSource returns a range after a minute, and ignores its context.
 type slowSource struct{ returned *atomic.Bool }
 

@@ -42,8 +42,8 @@ func (t *Tags) dropIfIdle(e *tagEntry) {
 	e.received = s.provider.received()
 	t.dropped.Add(1)
 	e.mu.Unlock()
-	if s.Close() != nil {
-		t.work.run(s.closeFinally)
+	if s.Close() != nil && !t.work.run(s.closeFinally) {
+		s.closeFinally() // Close of the Tags does not see the Sequence, and waits for this goroutine
 	}
 	e.mu.Lock()
 	if e.received != nil { // nobody has opened the tag again
