@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
@@ -141,4 +142,24 @@ func TestBlockMove(t *testing.T) {
 	if moved.NextSize() != MinBlock || block.NextSize() != 6 {
 		t.Errorf("NextSize() = %d of the moved block, %d of the old one", moved.NextSize(), block.NextSize())
 	}
+}
+
+// Scheduled padding ends the blocks that were claimed before it, and an idle generator has a new one after it.
+func TestScheduledPaddingEndsBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCached(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithScheduleInterval(time.Second))
+		for range 3 {
+			block, err := c.Claim(t.Context(), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := block.Next(); !ok {
+				t.Error("a new block is used up")
+			}
+			time.Sleep(1500 * time.Millisecond)
+			if id, ok := block.Next(); ok {
+				t.Errorf("a block returned %v after scheduled padding, at %v", c.Parse(id), time.Now())
+			}
+		}
+	})
 }

@@ -146,3 +146,35 @@ func TestCloseReleasesLeasesConcurrently(t *testing.T) {
 		}
 	})
 }
+
+// A generator whose Close has begun is not OK, and returns no UID, also while the assigner still releases the lease: the assigner was
+// told already what was used of it.
+func TestReleaseComesLast(t *testing.T) {
+	for _, mode := range modes {
+		synctest.Test(t, func(t *testing.T) {
+			release := make(chan struct{})
+			g, err := mode.make(t.Context(), &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+				return &fakeLease{id: n, release: func(context.Context) error {
+					<-release
+					return nil
+				}}, nil
+			}}, smallOptions(t)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h := g.(interface{ Health() Health }).Health(); !h.OK() {
+				t.Errorf("%s: Health() = %+v", mode.name, h)
+			}
+			go g.Close()
+			synctest.Wait()
+			if h := g.(interface{ Health() Health }).Health(); !errors.Is(h.Err, ErrClosed) {
+				t.Errorf("%s: while the lease is released Health() = %+v; want ErrClosed", mode.name, h)
+			}
+			if id, err := g.Next(); err != ErrClosed || id != 0 {
+				t.Errorf("%s: while the lease is released Next() = %d, %v; want ErrClosed", mode.name, id, err)
+			}
+			close(release)
+			g.Close()
+		})
+	}
+}

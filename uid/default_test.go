@@ -282,3 +282,31 @@ func TestDefaultErrorOfWait(t *testing.T) {
 		})
 	}
 }
+
+// A UID's unit is never before that of the call, however many goroutines meet the end of a unit.
+func TestDefaultNeverStampsThePast(t *testing.T) {
+	d := newDefault(t, new(disposableAssigner), WithTimeUnit(time.Millisecond), WithLayout(layout(t, 42, 5, 16)))
+	length := 200 * time.Millisecond
+	if testing.Short() {
+		length = 100 * time.Millisecond
+	}
+	const slack = 100 * time.Microsecond // the system's clock may be slewed
+	var takers sync.WaitGroup
+	end := time.Now().Add(length)
+	for range 4 {
+		takers.Go(func() {
+			for begin := time.Now(); begin.Before(end); begin = time.Now() {
+				id, err := d.Next()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if unitEnd := d.Parse(id).Time.Add(time.Millisecond); unitEnd.Add(slack).Before(begin) {
+					t.Errorf("the unit of a UID ended %v before the call", begin.Sub(unitEnd))
+					return
+				}
+			}
+		})
+	}
+	takers.Wait()
+}

@@ -1,7 +1,9 @@
 package uid
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
 )
@@ -23,7 +25,7 @@ func TestSealedDefaultLease(t *testing.T) {
 		if tt.last != 0 {
 			l.last.Store(tt.last)
 		}
-		d := &Default{seqMask: layout.MaxSequence()}
+		d := &Default{seqMask: layout.MaxSequence(), start: time.Now()}
 		d.lease.Store(l)
 		d.leaseChanger.lease = &d.lease
 		l.unitEnd.Store(1 << 62)
@@ -34,6 +36,43 @@ func TestSealedDefaultLease(t *testing.T) {
 		}
 		if id, ok := d.take(); ok {
 			t.Errorf("%+v: a sealed lease returned %d", tt, id)
+		}
+	}
+}
+
+// A lease is sealed while takers use it: what they got is what is counted as issued, and is within what is reported as used.
+func TestSealDuringTakes(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2_000
+	}
+	layout := layout(t, 31, 11, 21)
+	for range rounds {
+		l := newDefaultLease(layout, leasing.NewHeldLease(1, 5), 5, 0, spread{})
+		l.last.Store(l.firstOf(5))
+		l.unitEnd.Store(1 << 62)
+		d := &Default{seqMask: layout.MaxSequence(), start: time.Now()}
+		d.lease.Store(l)
+		d.leaseChanger.lease = &d.lease
+		var takers sync.WaitGroup
+		var taken, greatest int64
+		begun := make(chan struct{})
+		takers.Go(func() {
+			for id, ok := d.take(); ok; id, ok = d.take() {
+				taken, greatest = taken+1, max(greatest, layout.MaxSequence()&int64(id))
+				if taken == 20 {
+					close(begun)
+				}
+			}
+			if taken < 20 {
+				close(begun)
+			}
+		})
+		<-begun
+		d.leaseChanger.seal()
+		takers.Wait()
+		if past := d.leaseChanger.past.Load(); past != taken+1 || l.final.Load()&layout.MaxSequence() != greatest {
+			t.Fatalf("%d UIDs were taken up to sequence %d; %d are counted up to sequence %d", taken+1, greatest, past, l.final.Load()&layout.MaxSequence())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leasing"
 )
 
@@ -70,5 +71,25 @@ func TestDefaultIssuedNeverFalls(t *testing.T) {
 		if n := d.Stats().Issued; n != got.Load() {
 			t.Errorf("%d UIDs were issued, but Issued is %d", got.Load(), n)
 		}
+	}
+}
+
+// Issued does not fall in the moment when a taker has begun a unit, and has not yet added the UIDs of the one before it.
+func TestDefaultIssuedWhileAUnitBegins(t *testing.T) {
+	d := newDefault(t, new(disposableAssigner), WithClock(fakeclock.New(noon)))
+	for range 10 {
+		next(t, d)
+	}
+	l := d.lease.Load()
+	last := l.last.Load()
+	before := d.Stats().Issued
+	unit := last>>d.seqBits + 1
+	l.last.Store(l.firstOf(unit))
+	if n := d.Stats().Issued; n < before {
+		t.Errorf("Issued fell from %d to %d", before, n)
+	}
+	d.onNewUnit(l, last, unit)
+	if n := d.Stats().Issued; before != 10 || n != 11 {
+		t.Errorf("Issued went from %d to %d; want from 10 to 11", before, n)
 	}
 }

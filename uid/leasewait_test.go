@@ -173,6 +173,10 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 			t.Errorf("%d UIDs were returned without a lease", got.Load())
 		}
 		close(hang)
+		synctest.Wait()
+		if n := got.Load(); n != 16 {
+			t.Errorf("when the next lease was taken, %d of the waiters got a UID at once; want 16, all of the time unit", n)
+		}
 		all.Wait()
 		if n := a.calls.Load(); n != 2 {
 			t.Errorf("%d leases were taken for 200 waiters, want 2", n)
@@ -210,6 +214,31 @@ func TestDefaultDoesNotWaitForReplacedLease(t *testing.T) {
 		begin := time.Now()
 		if err := d.leaseChanger.extend(ctx, old, unit, elapsed); err != nil || time.Since(begin) != 0 {
 			t.Errorf("extend of the old lease returned %v after %v; want nil at once", err, time.Since(begin))
+		}
+	})
+}
+
+// A caller that finds its lease lost may come late: another caller has replaced it meanwhile. It takes no further lease, and the one
+// in use stays.
+func TestLateChangeOfReplacedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newExpiringAssigner(false)
+		d := newDefault(t, a, smallOptions(t)...)
+		old := d.lease.Load()
+		time.Sleep(time.Hour)
+		next(t, d)
+		current, calls := d.lease.Load(), a.calls.Load()
+		if current == old {
+			t.Fatal("the lease was not replaced")
+		}
+		for range 2 {
+			if s := d.leaseChanger.change(old, d.clock.Unit(), d.clock.Elapsed(), errLeaseEnded); !s.inUse {
+				t.Errorf("a late change = %+v; want that another lease is in use", s)
+			}
+			synctest.Wait()
+		}
+		if d.lease.Load() != current || a.calls.Load() != calls || d.Stats().Rollovers != 1 {
+			t.Errorf("late changes took %d further leases; %+v", a.calls.Load()-calls, d.Stats())
 		}
 	})
 }

@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -154,4 +155,38 @@ func TestGeneratorsSurviveIdleness(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A lease that a rollover has replaced is released as used up to the end of its last UID's unit: another host may use its worker ID from
+// then on.
+func TestRolloverReleasesWhatWasUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		used := map[int64]time.Time{}
+		c := newCached(t, &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return releaseRecorder{&fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) { return until, nil }},
+				func(until time.Time) {
+					mu.Lock()
+					defer mu.Unlock()
+					used[n] = until
+				}}, nil
+		}}, smallOptions(t)...)
+		last := map[int64]time.Time{}
+		for c.Stats().Rollovers < 4 {
+			p := c.Parse(next(t, c))
+			last[p.WorkerID] = p.Time
+			time.Sleep(time.Millisecond)
+		}
+		for p := c.Parse(next(t, c)); p.WorkerID < 5; p = c.Parse(next(t, c)) { // what the ring still has
+			last[p.WorkerID] = p.Time
+		}
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		for n := range int64(4) {
+			if want := last[n+1].Add(time.Second); !used[n+1].Equal(want) {
+				t.Errorf("lease %d was released as used up to %v, want %v", n+1, used[n+1], want)
+			}
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -177,4 +178,39 @@ func TestWrongReadingIsNoStep(t *testing.T) {
 			t.Error("ten wrong readings are not taken for a step back")
 		}
 	})
+}
+
+// However many goroutines meet a step back, it is counted once.
+func TestStepIsCountedOnce(t *testing.T) {
+	rounds := time.Duration(2_000)
+	if testing.Short() {
+		rounds = 300
+	}
+	for _, policy := range []RollbackPolicy{RideOut(), Refuse()} {
+		clock := fakeclock.New(noon)
+		d := newDefault(t, new(disposableAssigner), WithClock(clock), WithRollback(policy))
+		next(t, d)
+		for n := range rounds {
+			clock.Step(-2 * time.Second)
+			begin := make(chan struct{})
+			var takers sync.WaitGroup
+			for range 4 {
+				takers.Go(func() {
+					<-begin
+					d.Next()
+				})
+			}
+			close(begin)
+			takers.Wait()
+			if got := d.Stats().Rollbacks; got != uint64(n)+1 {
+				t.Errorf("%v: %d steps back were counted, want %d", policy, got, n+1)
+				break
+			}
+			if policy == Refuse() {
+				clock.Step(2 * time.Second) // until the wall clock has caught up, it is the same step
+				clock.Advance(time.Second)
+				next(t, d)
+			}
+		}
+	}
 }

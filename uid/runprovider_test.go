@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,4 +247,29 @@ func TestNextLeaseBeyondTheEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The time by which runs are stamped does not go back, however many goroutines read the clock: the padder, and callers that pad.
+func TestProviderTimeNeverGoesBack(t *testing.T) {
+	p := newCached(t, new(disposableAssigner), WithScheduleInterval(0)).runs
+	readings := 200_000
+	if testing.Short() {
+		readings = 50_000
+	}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			last := int64(0)
+			for range readings {
+				p.readClock()
+				elapsed := p.elapsed.Load()
+				if elapsed < last {
+					t.Errorf("the time went from %d ns to %d ns", last, elapsed)
+					return
+				}
+				last = elapsed
+			}
+		})
+	}
+	readers.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
@@ -36,7 +37,7 @@ func cached(tb testing.TB, layout string, opts ...uid.Option) *uid.Cached {
 	return c
 }
 
-// hammer takes at least total UIDs with the given number of goroutines, by Next and NextN of g and by
+// hammer takes at least total UIDs with the given number of goroutines, by Next, NextContext and NextN of g and by
 // Next of c, and checks that all of them differ.
 func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int64) {
 	t.Helper()
@@ -45,6 +46,7 @@ func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int
 		got  atomic.Int64
 		all  sync.WaitGroup
 		max  = c.Format().Layout().MaxUID()
+		ctx  = t.Context()
 	)
 	for n := range goroutines {
 		all.Go(func() {
@@ -58,6 +60,9 @@ func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int
 						k, err = g.NextN(batch)
 					case 1:
 						batch[0], err = c.Next()
+						k = 1
+					case 2, 3:
+						batch[0], err = g.NextContext(ctx)
 						k = 1
 					default:
 						batch[0], err = g.Next()
@@ -244,6 +249,53 @@ func TestWaits(t *testing.T) {
 	time.Sleep(30 * time.Millisecond)
 	g.Close()
 	waiting.Wait()
+}
+
+// When the ring is empty, only one of the goroutines that wait for the block of a P claims from the Cached generator. Each of the
+// others ends its wait when its own context ends.
+func TestWaitsForAnotherGoroutine(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	synctest.Test(t, func(t *testing.T) {
+		clock := fakeclock.New(uid.DefaultEpoch().AddDate(1, 0, 0))
+		c := cached(t, "1-31-28-4", uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0), uid.WithTakePolicy(uid.Wait), uid.WithClock(clock))
+		defer c.Close()
+		g := New(c)
+		empty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for _, err := c.NextContext(empty); err == nil; _, err = c.NextContext(empty) {
+		}
+		before := c.Stats().RejectedTakes
+		var waiting sync.WaitGroup
+		for range 64 {
+			waiting.Go(func() {
+				if id, err := g.Next(); err != uid.ErrClosed {
+					t.Errorf("Next() = %d, %v; want ErrClosed", id, err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := c.Stats().RejectedTakes - before; n < 1 || n > uint64(g.pins.count()) {
+			t.Errorf("%d of 64 goroutines wait for the ring; want at most %d", n, g.pins.count())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var ended atomic.Int64
+		for range 64 {
+			waiting.Go(func() {
+				if id, err := g.NextContext(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("NextContext() = %d, %v; want the error of its context", id, err)
+				}
+				ended.Add(1)
+			})
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if n := ended.Load(); n != 64 {
+			t.Errorf("%d of 64 goroutines have ended their wait when their context ended", n)
+		}
+		g.Close()
+		waiting.Wait()
+	})
 }
 
 // The UIDs in the block of a P do not grow old.
