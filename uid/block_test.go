@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,4 +164,43 @@ func TestScheduledPaddingEndsBlocks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// After Close no block returns a UID, however late it was claimed.
+func TestBlocksEndWithClose(t *testing.T) {
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	for range rounds {
+		c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 20, 12)), WithBoostPower(4), WithScheduleInterval(0))
+		var claimed [4]Block
+		var claimers sync.WaitGroup
+		begun := make(chan struct{}, len(claimed))
+		for n := range claimed {
+			claimers.Go(func() {
+				for k := 0; ; k++ {
+					block, err := c.Claim(t.Context(), 2)
+					if err != nil {
+						return
+					}
+					claimed[n].replace(&block)
+					if k == 10 {
+						begun <- struct{}{}
+					}
+					runtime.Gosched() // so that Close runs soon
+				}
+			})
+		}
+		for range claimed {
+			<-begun
+		}
+		c.Close()
+		claimers.Wait()
+		for n := range claimed {
+			if id, ok := claimed[n].Next(); ok {
+				t.Fatalf("a block returned %v after Close", c.Parse(id))
+			}
+		}
+	}
 }
