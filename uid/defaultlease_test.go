@@ -42,7 +42,7 @@ func TestSealedDefaultLease(t *testing.T) {
 
 // A lease is sealed while takers use it: what they got is what is counted as issued, and is within what is reported as used.
 func TestSealDuringTakes(t *testing.T) {
-	rounds := 20_000
+	rounds := 5_000
 	if testing.Short() {
 		rounds = 2_000
 	}
