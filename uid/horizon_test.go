@@ -82,7 +82,7 @@ func lasting(d time.Duration) func(int64) time.Duration {
 }
 
 // newBounded returns a generator of 16 UIDs a second on a source, and its log.
-func newBounded(t *testing.T, s *boundedSource, opts ...Option) (*Cached, *bytes.Buffer) {
+func newBounded(t *testing.T, s workerassign.Assigner, opts ...Option) (*Cached, *bytes.Buffer) {
 	t.Helper()
 	l, err := bitsalloc.New(31, 20, 4)
 	if err != nil {
