@@ -122,8 +122,20 @@ if [ -d examples ]; then
 	took "the examples"
 fi
 
+# The models are checked next to the fuzz targets, which take the same time whatever else runs.
+proof_began=$(date +%s)
+(
+	scripts/proof.sh small
+	within "$proof_began" "the models"
+) >"$run/proof.log" 2>&1 &
+proof=$!
 FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
-took "fuzzing"
+step "the models of the ring and of the leases"
+failed=0
+wait "$proof" || failed=$?
+cat "$run/proof.log"
+took "fuzzing, and the models"
+[ "$failed" = 0 ] || exit "$failed"
 
 for module in $all; do
 	step "each benchmark once in $module"
@@ -140,9 +152,6 @@ took "each benchmark once"
 step "the most frequent calls, compared with their limits"
 (cd benchmarks && go run ./cmd/guard)
 took "the most frequent calls"
-
-step "the models of the ring and of the leases"
-scripts/proof.sh small
 
 step "checking that no process remains"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do

@@ -10,14 +10,13 @@ import (
 	"cmp"
 	"os"
 	"strconv"
-	"sync/atomic"
 )
 
 const (
 	// Number is the environment variable with the number of the change that is made, from 1 on. None is made if it is empty.
 	Number = "MUTANT_NUMBER"
-	// Reached is the environment variable with the path of a file. If it is not empty, the number of each change whose operator is
-	// evaluated is appended to the file, one in each line.
+	// Reached is the environment variable with the path of a file that NewRecording has written. If it is not empty, the number of each
+	// change whose operator is evaluated is recorded there.
 	Reached = "MUTANT_REACHED"
 	// Most is the greatest number.
 	Most = 1<<14 - 1
@@ -41,36 +40,10 @@ func number(text string) int {
 	return n
 }
 
-// recording writes each number once.
-type recording struct {
-	file *os.File
-	seen [Most + 1]atomic.Bool
-}
-
-// recordTo returns the recording to a file, or nil if there is no path. It panics if the file cannot be opened.
-func recordTo(path string) *recording {
-	if path == "" {
-		return nil
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		panic("choice: " + err.Error())
-	}
-	return &recording{file: file}
-}
-
-// note writes a number. Errors are ignored, because tests limit the size of files, for example. A change that is not recorded is tested
-// nevertheless, but by all tests together.
-func (r *recording) note(n int) {
-	if !r.seen[n].Swap(true) {
-		_, _ = r.file.WriteString(strconv.Itoa(n) + "\n")
-	}
-}
-
 // Made reports whether the change n is made.
 func Made(n int) bool {
 	if reached != nil {
-		reached.note(n)
+		reached[n].Store(1)
 	}
 	return n == made
 }

@@ -1,8 +1,6 @@
 package choice
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -66,27 +64,5 @@ func TestPanics(t *testing.T) {
 	}
 	if got := []int{number(""), number("1"), number("16383")}; !slices.Equal(got, []int{0, 1, Most}) {
 		t.Error("numbers:", got)
-	}
-}
-
-// Each number is written once, by each process that has the file.
-func TestReached(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "reached")
-	if err := os.WriteFile(path, []byte("9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { reached = nil })
-	reached = recordTo(path)
-	Made(7)
-	Of(3, "+", "-", "*")
-	Made(7)
-	Made(Most)
-	if text, err := os.ReadFile(path); err != nil || string(text) != "9\n7\n3\n4\n16383\n" {
-		t.Errorf("reached: %q, %v", text, err)
-	}
-	// A test that lets writing fail does not fail by this.
-	reached.file.Close()
-	if Made(8) {
-		t.Error("a change is made")
 	}
 }
