@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -141,21 +140,24 @@ func (t together) compare(changes []change, verdicts map[int]verdict, all *trial
 	changes = slices.DeleteFunc(changes, func(c change) bool { return c.alone || !c.viable })
 	rand.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
 	changes = changes[:min(t.sample, len(changes))]
-	var differ atomic.Bool
+	same = true
+	var mu sync.Mutex // held while same is written, and when something is printed
 	err = concurrently(t.workers, len(changes), func(i int) error {
 		c := changes[i]
 		v, err := t.alone(c, all)
 		if err != nil {
 			return err
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		fmt.Fprintf(t.out, "sample: %v becomes %v: %s by %v together, %s by %v alone\n", t.pkg.fset.Position(c.pos), c.becomes,
 			verdicts[c.number].status, verdicts[c.number].by, v.status, v.by)
 		if (v.status == lived) != (verdicts[c.number].status == lived) {
-			differ.Store(true)
+			same = false
 		}
 		return nil
 	})
-	return !differ.Load(), err
+	return same && err == nil, err
 }
 
 // byDirectory groups mutants by the directory of their package.
