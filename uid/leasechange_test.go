@@ -264,3 +264,85 @@ func TestDefaultKeepsALeaseThatRecovers(t *testing.T) {
 		}
 	})
 }
+
+// A next lease was taken long before it is needed, so that it must be extended first. A take returns as soon as that has happened, and
+// does not wait for another try to extend the lost lease.
+func TestDefaultNextLeaseIsExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const answerTime = time.Second // between two tries to extend the lost lease
+		var down, slow atomic.Bool
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			l := &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				switch {
+				case n == 1 && down.Load():
+					return time.Time{}, errLeaseEnded
+				case n == 2 && slow.Load():
+					time.Sleep(answerTime)
+				}
+				return until, nil
+			}}
+			if n > 1 {
+				l.notBefore = time.Now().Add(time.Hour)
+			}
+			return l, nil
+		}}
+		d := newDefault(t, a, smallOptions(t)...)
+		next(t, d)
+		down.Store(true)
+		time.AfterFunc(time.Minute, func() { down.Store(false) })
+		time.Sleep(50 * time.Second)
+		next(t, d) // has taken the next lease meanwhile
+		time.Sleep(2 * time.Hour)
+		down.Store(true)
+		slow.Store(true)
+		begin := time.Now()
+		p := d.Parse(next(t, d))
+		if took := time.Since(begin); p.WorkerID != 2 || took != answerTime || a.calls.Load() != 2 {
+			t.Errorf("%v was returned after %v, and %d leases were taken", p, took, a.calls.Load())
+		}
+	})
+}
+
+// Many takes find at the same time that the lease is lost. It is replaced once, and no UID is a duplicate.
+func TestDefaultReplacesALostLeaseOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Bool
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				if n == 1 && lost.Load() {
+					return time.Time{}, errLeaseEnded
+				}
+				return until, nil
+			}}, nil
+		}}
+		d := newDefault(t, a, smallOptions(t)...)
+		next(t, d)
+		lost.Store(true)
+		time.Sleep(time.Minute)
+		ids := make(chan ID, 16*20)
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				for range 20 {
+					id, err := d.Next()
+					if err != nil {
+						t.Error(err)
+					}
+					ids <- id
+				}
+			})
+		}
+		all.Wait()
+		close(ids)
+		seen := map[ID]bool{}
+		for id := range ids {
+			if seen[id] || d.Parse(id).WorkerID != 2 {
+				t.Errorf("%v, seen before: %v", d.Parse(id), seen[id])
+			}
+			seen[id] = true
+		}
+		if st := d.Stats(); st.Rollovers != 1 || a.calls.Load() != 2 {
+			t.Errorf("%d leases were taken; Stats() = %+v", a.calls.Load(), st)
+		}
+	})
+}

@@ -436,6 +436,27 @@ func TestBlocksGrow(t *testing.T) {
 	}
 }
 
+// Goroutines on several new Ps call grow at the same time, with different numbers of Ps. There are as many shards as are counted.
+func TestGrowConcurrently(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	c := cached(t, "1-28-22-13")
+	for range 50 {
+		runtime.GOMAXPROCS(1)
+		g := New(c)
+		var all sync.WaitGroup
+		for n := range 16 {
+			runtime.GOMAXPROCS(n + 1)
+			all.Go(g.grow)
+		}
+		all.Wait()
+		for p := range int(g.count.Load()) {
+			if g.shard(p).filling == nil { // memory that is not a shard, most probably
+				t.Fatalf("%d shards are counted, and P %d has none", g.count.Load(), p)
+			}
+		}
+	}
+}
+
 // A P for which there is no shard yet has none: it does not use the memory behind the shards. With the next UID, there is one for each P.
 func TestShardOfANewP(t *testing.T) {
 	g := New(cached(t, "1-28-22-13"))
