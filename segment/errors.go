@@ -69,6 +69,8 @@ type EmptyError struct {
 	Tries  int       // how many tries have failed since then
 	Cause  error     // the error of the last try; nil if no try has failed
 	Wait   error     // why the call no longer waited, such as the error of its context; may be nil
+
+	hopeless bool // waiting does not cure Cause
 }
 
 // Error implements error.

@@ -176,11 +176,15 @@ func (s *Sequence) Claim(ctx context.Context, n int64) (Range, error) {
 	if n < 1 {
 		return Range{}, fmt.Errorf("%w: the number of numbers to claim is %d; must be at least 1", ErrOption, n)
 	}
-	first, got, err := s.ring.Claim(ctx, n)
-	if err != nil {
-		return Range{}, s.translate(ctx, err)
+	for {
+		first, got, err := s.ring.Claim(ctx, n)
+		if err == nil {
+			return s.rangeOf(first, got), nil
+		}
+		if err = s.translate(ctx, err); !s.overtaken(err) {
+			return Range{}, err
+		}
 	}
-	return s.rangeOf(first, got), nil
 }
 
 // rangeOf returns the numbers of integers of the ring.

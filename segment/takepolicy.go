@@ -47,7 +47,20 @@ type currentError struct{ *EmptyError }
 // emptyError returns the error of a call that found no number. wait is why it no longer waited, or nil.
 func (p *provider) emptyError(wait error) *EmptyError {
 	s := p.snapshot()
-	return &EmptyError{Tag: p.tag, Source: p.description(), Since: s.FailingSince, Tries: s.Tries, Cause: s.LastError, Wait: wait}
+	return &EmptyError{Tag: p.tag, Source: p.description(), Since: s.FailingSince, Tries: s.Tries, Cause: s.LastError, Wait: wait, hopeless: s.Hopeless}
+}
+
+// overtaken reports whether err says that waiting is useless, although a number is in memory: while the take policy
+// ran, a range was put, and then the source refused to return another one. The call must try again, or it would
+// report the end of the numbers before the last ones are taken.
+func (s *Sequence) overtaken(err error) bool {
+	empty, ok := err.(*EmptyError)
+	if !ok || !empty.hopeless {
+		return false
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	return s.ring.Wait(ended) == nil
 }
 
 // translate returns the error of a call for an error of the ring. If a method of a policy's error panics, the panic

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +229,29 @@ func TestTakePolicyThatTriesAgain(t *testing.T) {
 		mustNext(t, s, 21)
 		if d := time.Since(begin); d < time.Minute || d > 63*time.Second {
 			t.Errorf("Next returned after %v", d)
+		}
+	})
+}
+
+// While the policy runs, the last range arrives, and then the source has no numbers left. The last numbers are taken before that is reported.
+func TestLastRangeArrivesWhileThePolicyRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newMemorySource(10)
+		src.next = MaxNumber - 24
+		var calls atomic.Int32
+		src.before = func(context.Context, Request) error {
+			if calls.Add(1) == 3 {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		policy := policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(2 * time.Second); return errPolicy })
+		s := newTestSequence(t, src, WithTakePolicy(policy))
+		for i := range int64(25) {
+			mustNext(t, s, MaxNumber-24+i)
+		}
+		if _, err := s.Next(); !errors.Is(err, ErrExhausted) || !errors.Is(err, errPolicy) {
+			t.Errorf("Next() = %v, want ErrExhausted and the error of the policy", err)
 		}
 	})
 }
