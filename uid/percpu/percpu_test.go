@@ -436,22 +436,36 @@ func TestBlocksGrow(t *testing.T) {
 	}
 }
 
-// Goroutines on several new Ps call grow at the same time, with different numbers of Ps. There are as many shards as are counted.
+// Goroutines on several new Ps call grow at the same time, with different numbers of Ps. At any time there are as many shards as are counted.
 func TestGrowConcurrently(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	c := cached(t, "1-28-22-13")
 	for range 50 {
 		runtime.GOMAXPROCS(1)
 		g := New(c)
-		var all sync.WaitGroup
+		look := func() {
+			for p := range int(g.count.Load()) {
+				if g.shard(p).filling == nil { // memory that is not a shard, most probably
+					t.Fatalf("%d shards are counted, and P %d has none", g.count.Load(), p)
+				}
+			}
+		}
+		var growing sync.WaitGroup
 		for n := range 16 {
 			runtime.GOMAXPROCS(n + 1)
-			all.Go(g.grow)
+			growing.Go(g.grow)
 		}
-		all.Wait()
-		for p := range int(g.count.Load()) {
-			if g.shard(p).filling == nil { // memory that is not a shard, most probably
-				t.Fatalf("%d shards are counted, and P %d has none", g.count.Load(), p)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			growing.Wait()
+		}()
+		for ended := false; !ended; look() {
+			select {
+			case <-done:
+				ended = true
+			default:
+				runtime.Gosched()
 			}
 		}
 	}
