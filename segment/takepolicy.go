@@ -22,8 +22,9 @@ var errNotInTime = errors.New("segment: no range arrived in time")
 // OnEmpty implements ringbuffer.TakePolicy.
 func (t takePolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
 	waits := t.policy == nil || t.policy == ringbuffer.Wait || t.policy == ringbuffer.CallerPads
-	if waits && t.maxWait == 0 || t.policy == nil && t.provider.snapshot().Hopeless {
-		return currentError{t.provider.emptyError(nil)}
+	state := t.provider.snapshot()
+	if ctx.Value(withoutPolicy{}) != nil || waits && t.maxWait == 0 || t.policy == nil && state.Hopeless {
+		return currentError{t.provider.emptyErrorOf(state, nil)}
 	}
 	t.provider.demand.enter()
 	defer t.provider.demand.leave()
@@ -46,12 +47,19 @@ type currentError struct{ *EmptyError }
 
 // emptyError returns the error of a call that found no number. wait is why it no longer waited, or nil.
 func (p *provider) emptyError(wait error) *EmptyError {
-	s := p.snapshot()
+	return p.emptyErrorOf(p.snapshot(), wait)
+}
+
+// emptyErrorOf is emptyError with a state of the source.
+func (p *provider) emptyErrorOf(s sourceState, wait error) *EmptyError {
 	return &EmptyError{Tag: p.tag, Source: p.description(), Since: s.FailingSince, Tries: s.Tries, Cause: s.LastError, Wait: wait, hopeless: s.Hopeless}
 }
 
+// withoutPolicy is the key of a context with which a take does not call the policy, so that it does not wait.
+type withoutPolicy struct{}
+
 // overtaken reports whether err says that waiting is useless, although a number is in memory: while the take policy
-// ran, a range was put, and then the source refused to return another one. The call must try again, or it would
+// ran, a range was put, and then the source refused to return another one. The call must take again, or it would
 // report the end of the numbers before the last ones are taken.
 func (s *Sequence) overtaken(err error) bool {
 	empty, ok := err.(*EmptyError)

@@ -130,7 +130,7 @@ func TestCallerPadsRecordsHangingSource(t *testing.T) {
 
 // Waiting calls return when a range arrives.
 func TestWaitingCallsReturn(t *testing.T) {
-	for _, policy := range []ringbuffer.TakePolicy{nil, ringbuffer.Wait, ringbuffer.CallerPads} {
+	for _, policy := range []ringbuffer.TakePolicy{ringbuffer.CallerPads, ringbuffer.Wait, ringbuffer.CallerPads} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opts := []Option{WithMaxWait(time.Minute), WithTryTimeout(time.Minute)}
@@ -254,4 +254,56 @@ func TestLastRangeArrivesWhileThePolicyRuns(t *testing.T) {
 			t.Errorf("Next() = %v, want ErrExhausted and the error of the policy", err)
 		}
 	})
+}
+
+// A call that takes again, after its policy has ended the wait, does not call the policy again.
+func TestTakingAgainDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, policy := range []ringbuffer.TakePolicy{ringbuffer.CallerPads, ringbuffer.Wait, policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(time.Second); return errPolicy })} {
+			s, _ := newEmptySequence(t, down, WithTakePolicy(policy))
+			begin := time.Now()
+			_, _, err := s.ring.Claim(context.WithValue(t.Context(), withoutPolicy{}, true), 1)
+			if took := time.Since(begin); err == nil || errors.Is(err, errPolicy) || took != 0 {
+				t.Errorf("Claim returned %v after %v", err, took)
+			}
+		}
+	})
+}
+
+// Many calls wait for the last number. Those that do not get it do not wait a second time.
+func TestLastNumberIsWaitedForOnce(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			src := newMemorySource(1)
+			src.next = MaxNumber - 2
+			var calls atomic.Int32
+			src.before = func(context.Context, Request) error {
+				if calls.Add(1) == 3 {
+					time.Sleep(500 * time.Millisecond)
+				}
+				return nil
+			}
+			policy := policyFunc(func(ctx context.Context, _ *ringbuffer.Ring) error { <-ctx.Done(); return ctx.Err() })
+			s := newTestSequence(t, src, WithTakePolicy(policy), WithMaxWait(time.Second))
+			mustNext(t, s, MaxNumber-2)
+			mustNext(t, s, MaxNumber-1)
+			begin := time.Now()
+			var taken atomic.Int32
+			var all sync.WaitGroup
+			for range 64 {
+				all.Go(func() {
+					n, err := s.Next()
+					if err == nil {
+						taken.Add(1)
+					} else if n != 0 || !errors.Is(err, ErrExhausted) {
+						t.Errorf("Next() = %d, %v", n, err)
+					}
+				})
+			}
+			all.Wait()
+			if took := time.Since(begin); took > time.Second || taken.Load() != 1 {
+				t.Errorf("%d calls had a number, after %v", taken.Load(), took)
+			}
+		})
+	}
 }
