@@ -16,7 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // sizeEnv is the name of the environment variable that says what to check: "small" or "full". Without it, the models are
@@ -75,7 +75,7 @@ func check(t *testing.T, c config, mutation string) outcome {
 	t.Helper()
 	for _, program := range []string{"spin", "gcc"} {
 		if _, err := exec.LookPath(program); err != nil {
-			testreq.Missing(t, program+" is not installed")
+			testkit.Missing(t, program+" is not installed")
 		}
 	}
 	dir := t.TempDir()

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // A file or a lock file with two names (hard links) is refused under both.
@@ -17,7 +17,7 @@ func TestFileWithTwoNames(t *testing.T) {
 		other := filepath.Join(t.TempDir(), "other")
 		for _, suffix := range suffixes {
 			if err := os.Link(path+suffix, other+suffix); err != nil {
-				testreq.Missing(t, "the file system has no hard links: ", err)
+				testkit.Missing(t, "the file system has no hard links: ", err)
 			}
 		}
 		for _, f := range []*File{f, NewFile(path), NewFile(other), NewFile(other, WithCopyGap(1))} {
@@ -40,7 +40,7 @@ func TestFileSymbolicLink(t *testing.T) {
 	path, f := newTagsFile(t, "orders")
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(path, link); err != nil {
-		testreq.Missing(t, "there are no symbolic links: ", err)
+		testkit.Missing(t, "there are no symbolic links: ", err)
 	}
 	for n := range int64(4) {
 		if got := mustTakeFile(t, []*File{f, NewFile(link)}[n%2], "orders"); got.First != 1+10*n {

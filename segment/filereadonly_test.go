@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 const fileReadOnlyEnv = "RINGUID_TEST_SEGMENT_READ_ONLY"
@@ -38,7 +38,7 @@ func TestFileReadOnly(t *testing.T) {
 	if os.Geteuid() == 0 {
 		const nobody = 65534
 		if err := errors.Join(syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
-			testreq.Missing(t, "the process cannot become another user: ", err)
+			testkit.Missing(t, "the process cannot become another user: ", err)
 		}
 	}
 	directory = filepath.Join(directory, "own")

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // paddingDelay is how late scheduled padding may be on a busy machine.
@@ -16,7 +16,7 @@ const paddingDelay = time.Second
 // The time of a UID, taken in any way, is within the staleness bound: after 10 s of idleness, and then
 // at one UID per second for 3 s, or for a minute if RINGUID_MINUTE is set.
 func TestFreshAfterIdleness(t *testing.T) {
-	testreq.Slow(t, "it is idle for 10 s")
+	testkit.Slow(t, "it is idle for 10 s")
 	t.Parallel()
 	seconds := 3
 	if os.Getenv("RINGUID_MINUTE") != "" {

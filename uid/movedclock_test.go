@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // The wall clock of a process steps forward by 50 minutes, back by two hours, and forward by more than
@@ -25,9 +25,9 @@ func TestMovedClock(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-" + arch)
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 	if err != nil || len(libraries) == 0 {
-		testreq.Missing(t, "QEMU's user mode or libfaketime is missing; on Debian: apt-get install qemu-user libfaketime")
+		testkit.Missing(t, "QEMU's user mode or libfaketime is missing; on Debian: apt-get install qemu-user libfaketime")
 	}
-	testreq.Slow(t, "it takes 12 s")
+	testkit.Slow(t, "it takes 12 s")
 	t.Parallel()
 	folder := t.TempDir()
 	offset := filepath.Join(folder, "offset")

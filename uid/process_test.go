@@ -16,7 +16,7 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -107,7 +107,7 @@ func generateInto(out, workers string, count int) error {
 // The main use: worker IDs from inserts into WORKER_NODE on a real server. When the server is killed
 // after the first insert, UIDs are still generated. Rollovers follow when it runs again.
 func TestServerKilledAfterAssignment(t *testing.T) {
-	testreq.Slow(t, "it starts a server")
+	testkit.Slow(t, "it starts a server")
 	s := mariadbtest.Start(t)
 	_, db := s.Database()
 	script, err := os.ReadFile("../schema.sql")
@@ -170,7 +170,7 @@ func TestServerKilledAfterAssignment(t *testing.T) {
 // generated up to the borrow limit, and then at the layout's rate. When the server runs again, the
 // generator recovers. The test takes a few seconds, or a minute if RINGUID_MINUTE is set.
 func TestRolloversOnAServer(t *testing.T) {
-	testreq.Slow(t, "it starts a server, and takes 10 s")
+	testkit.Slow(t, "it starts a server, and takes 10 s")
 	length := 4 * time.Second
 	if os.Getenv("RINGUID_MINUTE") != "" {
 		length = time.Minute

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -32,7 +32,7 @@ func TestStoppedProcess(t *testing.T) {
 		}
 		return
 	}
-	testreq.Slow(t, "it is stopped for 4 s")
+	testkit.Slow(t, "it is stopped for 4 s")
 	t.Parallel()
 	length := 4 * time.Second
 	if os.Getenv("RINGUID_MINUTE") != "" {

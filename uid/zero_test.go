@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // The methods of nil and zero generators, and of what they return, return ErrOption or a zero value.
@@ -138,10 +138,10 @@ func TestZeroFormats(t *testing.T) {
 
 // go vet reports copies of types that must not be copied.
 func TestVetReportsCopies(t *testing.T) {
-	testreq.Slow(t, "it compiles the package for go vet")
+	testkit.Slow(t, "it compiles the package for go vet")
 	out, err := exec.Command("go", "vet", "./testdata/copies").CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		testreq.Missing(t, "the go command was not found, which go vet requires")
+		testkit.Missing(t, "the go command was not found, which go vet requires")
 	}
 	for _, name := range []string{"Local", "Block", "Cached", "Default"} {
 		if want := "copies lock value to " + strings.ToLower(name); err == nil || !strings.Contains(string(out), want) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Many goroutines, each with its own File, receive each number once, without gaps.
@@ -49,7 +49,7 @@ func TestInvariant1FileGoroutines(t *testing.T) {
 // Many processes use one file concurrently, and some of them are killed. No worker ID is assigned
 // twice.
 func TestInvariant1FileProcesses(t *testing.T) {
-	testreq.Slow(t, "it starts processes")
+	testkit.Slow(t, "it starts processes")
 	if path := os.Getenv("RINGUID_TEST_FILE"); path != "" {
 		f := NewFile(path)
 		for range 25 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/lockedfile"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // While another File holds the lock, Assign waits until its context ends.
@@ -53,7 +53,7 @@ func requireOpenFileDeletion(t *testing.T) {
 	err = os.Remove(file.Name())
 	file.Close()
 	if err != nil {
-		testreq.Missing(t, "this system does not delete open files: ", err)
+		testkit.Missing(t, "this system does not delete open files: ", err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // assign returns the worker ID of a new lease, and fails the test if there is an error.
@@ -78,7 +78,7 @@ func TestUnusableFile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.prepare != nil {
 				if err := tt.prepare(tt.path); errors.As(err, new(*os.LinkError)) {
-					testreq.Missing(t, "this system has no links: ", err)
+					testkit.Missing(t, "this system has no links: ", err)
 				} else if err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +99,7 @@ func TestFileByLinkAndRelativePath(t *testing.T) {
 	directory, other := t.TempDir(), t.TempDir()
 	path, link := filepath.Join(directory, "worker"), filepath.Join(other, "link")
 	if err := os.Symlink(directory, filepath.Join(other, "directory")); err != nil {
-		testreq.Missing(t, "this system has no links: ", err)
+		testkit.Missing(t, "this system has no links: ", err)
 	}
 	if got := assign(t, NewFile(filepath.Join(other, "directory", "worker"))); got != 1 {
 		t.Errorf("worker ID %d, want 1", got)

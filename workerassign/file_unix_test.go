@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // A pipe in place of a file is refused. Reading from it would hold the lock permanently.
@@ -22,7 +22,7 @@ func TestPipeIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			directory := t.TempDir()
 			if err := unix.Mkfifo(filepath.Join(directory, name), 0o600); err != nil {
-				testreq.Missing(t, "pipes cannot be created in this directory: ", err)
+				testkit.Missing(t, "pipes cannot be created in this directory: ", err)
 			}
 			got := make(chan error, 1)
 			go func() {

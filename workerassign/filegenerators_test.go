@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -15,7 +15,7 @@ import (
 // Generators that are started and closed again and again on an assigner with a file never generate a UID twice, and need
 // not wait long after a Close.
 func TestInvariant1GeneratorsOnFiles(t *testing.T) {
-	testreq.Slow(t, "it takes some seconds")
+	testkit.Slow(t, "it takes some seconds")
 	borrow := uid.WithMaxBorrow(20 * time.Second)
 	for name, newAssigner := range map[string]func(directory string) workerassign.Assigner{
 		"static": func(directory string) workerassign.Assigner {

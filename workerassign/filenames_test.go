@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Rule R7 for files: a file or a lock file with two names (hard links) is refused under both, because each name
@@ -41,7 +41,7 @@ func TestR7FileWithTwoNames(t *testing.T) {
 				}
 				for _, suffix := range suffixes {
 					if err := os.Link(path+suffix, other+suffix); err != nil {
-						testreq.Missing(t, "the file system has no hard links: ", err)
+						testkit.Missing(t, "the file system has no hard links: ", err)
 					}
 				}
 				for _, p := range []string{path, other} {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // wrapping is a combination of wrappers that a process puts around the store.
@@ -178,7 +178,7 @@ func TestMixturesThatCollide(t *testing.T) {
 
 // Invariant 1: the same with real processes on one file, each with its own wrappers.
 func TestInvariant1WidthsOfProcesses(t *testing.T) {
-	testreq.Slow(t, "it starts processes")
+	testkit.Slow(t, "it starts processes")
 	all := allWrappings(10)
 	if path := os.Getenv("RINGUID_TEST_MIXED"); path != "" {
 		n, err := strconv.Atoi(os.Getenv("RINGUID_TEST_WRAPPING"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -47,7 +47,7 @@ func (s busyStore) Write(ctx context.Context, w workerassign.SlotWrite) (bool, e
 // timeout ends try again. If they paused too shortly, the store would be busy with writes that lose a race, permanently.
 func TestCrowdOnBusyStore(t *testing.T) {
 	hosts := 2000
-	if testreq.Race || testing.Short() {
+	if testkit.Race || testing.Short() {
 		hosts = 500
 	}
 	inFleet(t, func(f *fleet) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -72,7 +72,7 @@ func TestCrowd(t *testing.T) {
 		{1000, time.Second, 2.2, 3 * time.Second},
 		{2000, time.Second, 1.5, 1500 * time.Millisecond},
 	} {
-		if (testreq.Race || testing.Short()) && tt.free > 200 || testing.Short() && tt.within > 0 {
+		if (testkit.Race || testing.Short()) && tt.free > 200 || testing.Short() && tt.within > 0 {
 			continue // make test runs it, without the race detector
 		}
 		t.Run(fmt.Sprint(tt.free, " free, within ", tt.within), func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestCrowdOnPartialStore(t *testing.T) {
 // excess of a crowd once, however many deployments there are.
 func TestRollingDeploymentsOfCrowds(t *testing.T) {
 	deployments := 50
-	if testreq.Race || testing.Short() {
+	if testkit.Race || testing.Short() {
 		deployments = 5
 	}
 	inFleet(t, func(f *fleet) {

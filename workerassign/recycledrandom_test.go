@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -136,7 +136,7 @@ func (h *history) act(assigners []*workerassign.Recycled, lossy bool) {
 // of the store's clock, and generators that wake up after another has taken their slots.
 func TestRandomHistories(t *testing.T) {
 	seeds, base := uint64(400), uint64(1)
-	if testing.Short() || testreq.Race {
+	if testing.Short() || testkit.Race {
 		seeds = 100
 	}
 	leases := 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -48,7 +48,7 @@ func (f *fleet) startAtOnce(hosts int, opts func(host int) []workerassign.Recycl
 // pool, nor on one whose slots were released, nor with names.
 func TestManyHosts(t *testing.T) {
 	numbers := []int{1000, 10_000}
-	if testreq.Race || testing.Short() {
+	if testkit.Race || testing.Short() {
 		numbers = numbers[:1]
 	}
 	for _, hosts := range numbers {
@@ -126,7 +126,7 @@ func TestManyHostsFill(t *testing.T) {
 // name's leases begin one after the other.
 func TestRollingDeployments(t *testing.T) {
 	deployments := 50
-	if testreq.Race || testing.Short() {
+	if testkit.Race || testing.Short() {
 		deployments = 5
 	}
 	inFleet(t, func(f *fleet) {

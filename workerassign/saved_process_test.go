@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // R2, R3: processes with one file are killed at any moment. Each keeps the worker ID, and begins after the end of all that
 // was granted before, also while the store is away. While a process runs, no other gets the file.
 func TestInvariant1SavedProcesses(t *testing.T) {
-	testreq.Slow(t, "it starts processes")
+	testkit.Slow(t, "it starts processes")
 	quiet := workerassign.WithLogger(slog.New(slog.DiscardHandler))
 	newAssigner := func(directory string) workerassign.Assigner {
 		r := workerassign.NewRecycled(workerassign.NewSlotFile(filepath.Join(directory, "store", "slots"), quiet), workerassign.WithHorizon(time.Hour), quiet)

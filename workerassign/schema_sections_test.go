@@ -11,7 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -28,7 +28,7 @@ func TestSchemaServers(t *testing.T) {
 			}
 		}
 		if client == "" {
-			testreq.Missing(t, "the program mariadb was not found: install MariaDB's client (Debian's package mariadb-client)")
+			testkit.Missing(t, "the program mariadb was not found: install MariaDB's client (Debian's package mariadb-client)")
 		}
 		s := start(t)
 		db := createIDsDatabase(t, s)

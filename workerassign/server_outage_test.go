@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -153,7 +153,7 @@ func TestReadOnlyServerBecomesWritable(t *testing.T) {
 
 // A server, for example a paused one, accepts connections and does not answer.
 func TestSilentServer(t *testing.T) {
-	testreq.Slow(t, "it waits for a timeout")
+	testkit.Slow(t, "it waits for a timeout")
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // the operating system accepts the connections
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -97,7 +97,7 @@ func (f *slotFileFaults) faults() assigntest.Faults {
 
 // The file store fulfils the contract of SlotStore.
 func TestSlotFileConformance(t *testing.T) {
-	testreq.Slow(t, "it waits for the disk")
+	testkit.Slow(t, "it waits for the disk")
 	f := &slotFileFaults{directory: t.TempDir()}
 	faults := f.faults()
 	faults.Without["LoseWrites"] = "a file loses no writes, unless somebody restores an earlier copy: see TestR7SlotFileCopy and TestRecycledOnSlotFile"
@@ -125,7 +125,7 @@ func TestSlotFileConformance(t *testing.T) {
 
 // Recycled on a file keeps invariant 1, also when earlier copies of the file are restored.
 func TestRecycledOnSlotFile(t *testing.T) {
-	testreq.Slow(t, "it waits for the disk")
+	testkit.Slow(t, "it waits for the disk")
 	f := &slotFileFaults{directory: t.TempDir()}
 	faults := f.faults()
 	faults.LoseWrites = f.restore

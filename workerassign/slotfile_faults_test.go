@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringuid/ringuid/internal/fleettest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -24,7 +24,7 @@ import (
 // R2: a process is killed in the middle of its writes to a slot file, again and again, while other generators use
 // the file. The next process always finds a good file, and no UID is generated twice.
 func TestSlotFileProcessKilled(t *testing.T) {
-	testreq.Slow(t, "it starts processes")
+	testkit.Slow(t, "it starts processes")
 	if path := fleettest.ProcessAddress(); path != "" {
 		// Goroutines with clients of their own: the process writes nearly all the time.
 		for range 3 {
@@ -102,7 +102,7 @@ func holdFileLock(t *testing.T, path string) (release func()) {
 
 // The lock of the file is held for longer than a grant.
 func TestSlotFilePaused(t *testing.T) {
-	testreq.Slow(t, "it takes some seconds")
+	testkit.Slow(t, "it takes some seconds")
 	path, release := filepath.Join(t.TempDir(), "slots"), func() {}
 	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(workerassign.NewSlotFile(path)) },
 		func() { release = holdFileLock(t, path) }, func() { release() })
@@ -111,7 +111,7 @@ func TestSlotFilePaused(t *testing.T) {
 // R3: a process is stopped beyond its lease, and its slot is taken by another. It generates UIDs, whereas the
 // process of TestR3SlotFileProcessStopped takes leases.
 func TestSlotFileStoppedGenerator(t *testing.T) {
-	testreq.Slow(t, "it takes some seconds")
+	testkit.Slow(t, "it takes some seconds")
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return filepath.Join(t.TempDir(), "slots") },
 		func(t *testing.T, path string, opts ...workerassign.RecycledOption) workerassign.Assigner {
 			if pid, err := os.ReadFile(path + ".pid"); err == nil {

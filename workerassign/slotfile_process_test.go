@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -52,7 +52,7 @@ func checkDisjoint(t *testing.T, spans []grantedSpan) {
 // R2, R3, R5: many processes lease the slots of a file, and some of them are killed. The spans of each
 // worker ID are disjoint, all processes get leases, and slots of killed processes are used again.
 func TestInvariant1SlotFileProcesses(t *testing.T) {
-	testreq.Slow(t, "it starts processes")
+	testkit.Slow(t, "it starts processes")
 	const processes, workerIDs, leases = 10, 12, 15
 	if path := os.Getenv("RINGUID_TEST_SLOT_FILE"); path != "" {
 		a := workerassign.NewRecycled(workerassign.NewSlotFile(path), slotFileOptions...)
@@ -149,7 +149,7 @@ func TestInvariant1SlotFileProcesses(t *testing.T) {
 // R3: a process that was stopped beyond its lease, and whose slot was taken by another, is granted nothing
 // any more when it continues, and takes another slot.
 func TestR3SlotFileProcessStopped(t *testing.T) {
-	testreq.Slow(t, "it starts processes")
+	testkit.Slow(t, "it starts processes")
 	if path := os.Getenv("RINGUID_TEST_SLOT_FILE"); path != "" {
 		leaseUntilLost(t, path)
 		return

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // R2, R3: processes that are killed at any moment leave a file with which the next one begins after the end
 // of all that was granted. While a process runs, no other gets the worker ID.
 func TestInvariant1StaticFileProcesses(t *testing.T) {
-	testreq.Slow(t, "it starts processes")
+	testkit.Slow(t, "it starts processes")
 	newAssigner := func(path string) workerassign.Assigner {
 		return workerassign.StaticFile(7, path, workerassign.WithNewFile(), workerassign.WithLogger(slog.New(slog.DiscardHandler)))
 	}

@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // stopProcess skips the test, because this system cannot stop a process.
 func stopProcess(t *testing.T, _ *os.Process) (stop, resume func()) {
-	testreq.Missing(t, "processes cannot be stopped on ", runtime.GOOS)
+	testkit.Missing(t, "processes cannot be stopped on ", runtime.GOOS)
 	return nil, nil
 }

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // build builds the program, and returns its path.
 func build(t *testing.T) string {
 	t.Helper()
-	testreq.Slow(t, "it builds the program")
+	testkit.Slow(t, "it builds the program")
 	path := filepath.Join(t.TempDir(), "ringuid")
 	if runtime.GOOS == "windows" {
 		path += ".exe"

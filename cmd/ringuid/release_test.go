@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 const (
@@ -34,7 +34,7 @@ func copyRepository(t *testing.T) string {
 	t.Helper()
 	list, err := output(root, nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
-		testreq.Missing(t, "the files of the repository cannot be listed: ", err, list)
+		testkit.Missing(t, "the files of the repository cannot be listed: ", err, list)
 	}
 	dir := t.TempDir()
 	for name := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
@@ -144,7 +144,7 @@ func zipModule(t *testing.T, path, dir string) []byte {
 // After scripts/release.sh, go install works from a proxy that has the tagged modules; before it, it does not. With
 // RINGUID_FULL=1 the program is also built and run.
 func TestInstallOfRelease(t *testing.T) {
-	testreq.Slow(t, "it copies the repository")
+	testkit.Slow(t, "it copies the repository")
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no shell for scripts/release.sh")
 	}

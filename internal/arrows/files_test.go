@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // tiers are the files of package uid: values below options, options below generators, those below settings.
@@ -61,7 +61,7 @@ func fileUses(t *testing.T, name string) map[string]map[string]string {
 	dir := filepath.Join("../..", name)
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", module+name).Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		testreq.Missing(t, "the go command was not found")
+		testkit.Missing(t, "the go command was not found")
 	}
 	if err != nil {
 		t.Fatalf("go list: %v", err)

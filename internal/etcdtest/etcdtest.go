@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 )
 
@@ -40,7 +40,7 @@ func Endpoints(tb testing.TB) []string {
 }
 
 // Start starts a cluster of one server. If etcd is not installed, or if -short is set, the test is
-// skipped, unless all tests must run, see package testreq.
+// skipped, unless all tests must run, see package testkit.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
 	return StartCluster(tb, 1, flags...)[0]
@@ -49,10 +49,10 @@ func Start(tb testing.TB, flags ...string) *Server {
 // StartCluster starts a cluster of n servers.
 func StartCluster(tb testing.TB, n int, flags ...string) []*Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	for _, name := range []string{"etcd", "etcdctl"} {
 		if _, err := exec.LookPath(name); err != nil {
-			testreq.Missing(tb, name, " was not found: install etcd (Debian's packages etcd-server and etcd-client), or run make test, which does")
+			testkit.Missing(tb, name, " was not found: install etcd (Debian's packages etcd-server and etcd-client), or run make test, which does")
 		}
 	}
 	var servers []*Server

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -49,7 +49,7 @@ func (q queued) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 // calls a second. The state that a host has read is old when the server comes to its write.
 func TestStartsQueued(t *testing.T) {
 	small := 5_000
-	if testreq.Race {
+	if testkit.Race {
 		small = 1_000
 	}
 	hosts := size(t, HostsEnv, 10_000, small)

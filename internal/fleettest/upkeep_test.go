@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -28,7 +28,7 @@ func memoryTarget() Target {
 func TestUpkeep(t *testing.T) {
 	const intervals = 10
 	hosts := 40
-	if testreq.Race {
+	if testkit.Race {
 		hosts = 10
 	}
 	for _, reserve := range []time.Duration{10 * time.Second, 30 * time.Second, 5 * time.Minute} {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 func mustLock(t *testing.T, path string) *os.File {
@@ -41,7 +41,7 @@ func TestTryLock(t *testing.T) {
 		t.Error(err)
 	}
 	if err := os.Remove(path); err != nil {
-		testreq.Missing(t, "the system does not remove open files: ", err)
+		testkit.Missing(t, "the system does not remove open files: ", err)
 	}
 	if err := VerifyLock(second); err == nil {
 		t.Error("VerifyLock of a lock file that was removed returned no error")
@@ -155,7 +155,7 @@ func TestNames(t *testing.T) {
 	}
 	link := filepath.Join(directory, "hard")
 	if err := os.Link(path, link); err != nil {
-		testreq.Missing(t, "the file system has no hard links: ", err)
+		testkit.Missing(t, "the file system has no hard links: ", err)
 	}
 	for _, name := range []string{path, link} {
 		if _, err := ReadRegular(name); !errors.Is(err, ErrNames) {
@@ -173,7 +173,7 @@ func TestNames(t *testing.T) {
 	}
 	symlink := filepath.Join(directory, "symbolic")
 	if err := os.Symlink(path, symlink); err != nil {
-		testreq.Missing(t, "there are no symbolic links: ", err)
+		testkit.Missing(t, "there are no symbolic links: ", err)
 	}
 	a, err := Resolve(path)
 	b, err2 := Resolve(symlink)

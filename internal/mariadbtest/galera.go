@@ -15,7 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/freeport"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // A Cluster is a Galera cluster of MariaDB servers on the loopback interface. Its methods, and those of
@@ -30,10 +30,10 @@ type Cluster struct {
 // is skipped or fails, as in Start.
 func StartGalera(tb testing.TB, n int, flags ...string) *Cluster {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a cluster")
+	testkit.Slow(tb, "it starts a cluster")
 	library, err := galeraLibrary()
 	if err != nil {
-		testreq.Missing(tb, err, ": install it (Debian's packages galera-4 and rsync), or run make test, which does")
+		testkit.Missing(tb, err, ": install it (Debian's packages galera-4 and rsync), or run make test, which does")
 	}
 	c := &Cluster{tb: tb}
 	// Another process may take a port before the node listens on it.

@@ -20,7 +20,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid/internal/freeport"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // DSNEnv is the name of an environment variable with the data source name of a server. If it is set,
@@ -53,13 +53,13 @@ type serverKind struct {
 
 // Start starts a server, which is stopped at the end of the test. The flags are appended to the
 // package's flags. If the server is not installed, or if -short is set, the test is skipped, unless all
-// tests must run, see package testreq.
+// tests must run, see package testkit.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	for _, name := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := findProgram(name); err != nil {
-			testreq.Missing(tb, name, " was not found: install MariaDB's server (Debian's package mariadb-server), or run make test, which does")
+			testkit.Missing(tb, name, " was not found: install MariaDB's server (Debian's package mariadb-server), or run make test, which does")
 		}
 	}
 	program, err := findProgram("mariadbd")

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // MySQL56Env is the name of an environment variable with the directory of MySQL 5.6, which is the
@@ -22,7 +22,7 @@ const mysql56Directory = "ringuid/mysql-5.6.24002/package/server"
 // reach. If MySQL56Env is set to a wrong directory, the test fails.
 func StartMySQL56(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	directory := os.Getenv(MySQL56Env)
 	if directory == "" {
 		if cache, err := os.UserCacheDir(); err == nil {

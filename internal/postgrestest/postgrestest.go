@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/freeport"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // DSNEnv is the name of an environment variable with the data source name of a server, as a URL. If it is
@@ -49,10 +49,10 @@ type Server struct {
 
 // Start starts a server, which is stopped at the end of the test. The settings have the form name=value and
 // are appended to the package's settings. If PostgreSQL is not installed, or if -short is set, the test is
-// skipped, unless all tests must run, see package testreq.
+// skipped, unless all tests must run, see package testkit.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	s := newServer(tb, settings)
 	if err := s.run("initdb", "--pgdata="+s.path("data"), "--username=postgres", "--auth=trust", "--no-sync",
 		"--encoding=UTF8", "--locale=C"); err != nil {
@@ -67,7 +67,7 @@ func newServer(tb testing.TB, settings []string) *Server {
 	tb.Helper()
 	for _, name := range []string{"postgres", "initdb", "pg_basebackup"} {
 		if _, err := findProgram(name); err != nil {
-			testreq.Missing(tb, name, " was not found: install PostgreSQL's server (Debian's package postgresql), or run make test, which does")
+			testkit.Missing(tb, name, " was not found: install PostgreSQL's server (Debian's package postgresql), or run make test, which does")
 		}
 	}
 	directory, err := os.MkdirTemp("", "ringuid-pg")

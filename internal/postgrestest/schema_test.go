@@ -11,7 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // The comments have the form that parseComments requires, and every section with statements has a test.
@@ -39,7 +39,7 @@ func TestSchemaMayRunAgain(t *testing.T) {
 	s := postgrestest.Start(t)
 	client, err := exec.LookPath("psql")
 	if err != nil {
-		testreq.Missing(t, "the program psql was not found: install PostgreSQL's client (Debian's package postgresql-client)")
+		testkit.Missing(t, "the program psql was not found: install PostgreSQL's client (Debian's package postgresql-client)")
 	}
 	s.Admin().MustExec("CREATE DATABASE ids")
 	db := postgrestest.Open(t, s.DSN("postgres", "", "ids"))

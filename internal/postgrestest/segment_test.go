@@ -15,7 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
@@ -228,7 +228,7 @@ func TestSegmentTableTriggers(t *testing.T) {
 func TestSegmentTableCollation(t *testing.T) {
 	_, db := segmentDatabase(t, postgrestest.Start(t))
 	if _, err := db.Exec("CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"); err != nil {
-		testreq.Missing(t, "PostgreSQL has no ICU collations: ", err)
+		testkit.Missing(t, "PostgreSQL has no ICU collations: ", err)
 	}
 	db.MustExec("ALTER TABLE leaf_alloc ALTER biz_tag TYPE VARCHAR(128) COLLATE folded")
 	source := segment.NewTable(db)

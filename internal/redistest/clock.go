@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // clockSource is a library that adds an offset, in microseconds, to the result of gettimeofday, which is
@@ -39,10 +39,10 @@ int gettimeofday(struct timeval *restrict tv, void *restrict tz) {
 // StartWithClock is like Start, for a server whose clock SetClock can change. It requires a C compiler.
 func StartWithClock(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
-		testreq.Missing(tb, "cc was not found: install a C compiler (Debian's packages gcc and libc6-dev), or run make test, which does")
+		testkit.Missing(tb, "cc was not found: install a C compiler (Debian's packages gcc and libc6-dev), or run make test, which does")
 	}
 	return start(tb, func(directory string) []string {
 		writeClock(tb, directory, 0)

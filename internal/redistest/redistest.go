@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/freeport"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // AddressEnv is the name of an environment variable with the address (host:port) of a server. If it is
@@ -51,7 +51,7 @@ func Address(tb testing.TB) string {
 // Start starts a server, which is stopped at the end of the test. It keeps its data in an append-only file
 // that is synchronized each second; the flags come after the package's and override them. If the server
 // is not installed, or if -short is set, the test is skipped, unless all tests must run, see package
-// testreq.
+// testkit.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
 	return start(tb, nil, flags)
@@ -60,10 +60,10 @@ func Start(tb testing.TB, flags ...string) *Server {
 // start starts a server. newEnv, if not nil, returns further environment variables.
 func start(tb testing.TB, newEnv func(directory string) []string, flags []string) *Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	program, err := findProgram("redis-server")
 	if err != nil {
-		testreq.Missing(tb, "redis-server was not found: install Redis (Debian's package redis-server), or run make test, which does")
+		testkit.Missing(tb, "redis-server was not found: install Redis (Debian's package redis-server), or run make test, which does")
 	}
 	directory, err := os.MkdirTemp("", "ringuid-redis")
 	if err != nil {

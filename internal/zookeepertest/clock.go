@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // clockSource is a library that adds an offset, in milliseconds, to the clock that Java reads the time from.
@@ -40,10 +40,10 @@ int clock_gettime(clockid_t id, struct timespec *t) {
 // StartWithClock is like Start, for a server whose clock SetClock can change. It requires a C compiler.
 func StartWithClock(tb testing.TB) *Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
-		testreq.Missing(tb, "cc was not found: install a C compiler (Debian's packages gcc and libc6-dev), or run make test, which does")
+		testkit.Missing(tb, "cc was not found: install a C compiler (Debian's packages gcc and libc6-dev), or run make test, which does")
 	}
 	return start(tb, func(s *Server) []string {
 		s.SetClock(0)

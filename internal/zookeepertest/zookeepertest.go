@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 )
 
@@ -43,7 +43,7 @@ func Servers(tb testing.TB) []string {
 }
 
 // Start starts a server. If ZooKeeper or Java is not installed, or if -short is set, the test is skipped,
-// unless all tests must run, see package testreq.
+// unless all tests must run, see package testkit.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
 	return start(tb, func(*Server) []string { return nil })
@@ -52,12 +52,12 @@ func Start(tb testing.TB) *Server {
 // start starts a server whose process has further environment variables.
 func start(tb testing.TB, environ func(*Server) []string) *Server {
 	tb.Helper()
-	testreq.Slow(tb, "it starts a server")
+	testkit.Slow(tb, "it starts a server")
 	if _, err := exec.LookPath("java"); err != nil {
-		testreq.Missing(tb, "java was not found: install Debian's package default-jre-headless, or run make test, which does")
+		testkit.Missing(tb, "java was not found: install Debian's package default-jre-headless, or run make test, which does")
 	}
 	if _, err := os.Stat(filepath.Join(jars, "zookeeper.jar")); err != nil {
-		testreq.Missing(tb, "ZooKeeper was not found: install Debian's package libzookeeper-java, or run make test, which does")
+		testkit.Missing(tb, "ZooKeeper was not found: install Debian's package libzookeeper-java, or run make test, which does")
 	}
 	s := &Server{tb: tb, port: testserver.FreePort(tb)}
 	s.Process = testserver.New(tb, s.command, s.ping)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -22,7 +22,7 @@ func promtool(t *testing.T, directory, input string, args ...string) (output str
 	t.Helper()
 	program, err := exec.LookPath("promtool")
 	if err != nil {
-		testreq.Missing(t, "promtool was not found: install it (Debian's package prometheus), or run make test, which does")
+		testkit.Missing(t, "promtool was not found: install it (Debian's package prometheus), or run make test, which does")
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdin = directory, strings.NewReader(input)

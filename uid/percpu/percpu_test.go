@@ -15,7 +15,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -300,7 +300,7 @@ func TestWaitsForAnotherGoroutine(t *testing.T) {
 
 // The UIDs in the block of a P do not grow old.
 func TestFreshAfterIdleness(t *testing.T) {
-	testreq.Slow(t, "it sleeps for 5 s")
+	testkit.Slow(t, "it sleeps for 5 s")
 	c := cached(t, "1-28-22-13")
 	g := New(c)
 	for n := range 2 {

@@ -21,7 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 const deploy = "../../deploy/"
@@ -168,7 +168,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 	program, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		testreq.Missing(t, "systemd-analyze is not installed; install Debian's package systemd")
+		testkit.Missing(t, "systemd-analyze is not installed; install Debian's package systemd")
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "ringuid.service")
@@ -247,7 +247,7 @@ func TestClientExamples(t *testing.T) {
 		p := startProcess(t, args...)
 		for name, command := range clients {
 			if _, err := exec.LookPath(name); err != nil {
-				testreq.Missing(t, name+" is not installed")
+				testkit.Missing(t, name+" is not installed")
 			}
 			run := func(args ...string) (string, error) {
 				cmd := exec.CommandContext(t.Context(), command[0], append([]string{"../../examples/" + command[1], "http://" + p.addr}, args...)...)
@@ -280,7 +280,7 @@ func TestClientExamples(t *testing.T) {
 func TestClientExamplesSendAgain(t *testing.T) {
 	for name, command := range map[string][]string{"python3": {"python3", "client.py"}, "node": {"node", "client.mjs"}} {
 		if _, err := exec.LookPath(name); err != nil {
-			testreq.Missing(t, name+" is not installed")
+			testkit.Missing(t, name+" is not installed")
 		}
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

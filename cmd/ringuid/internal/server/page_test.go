@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/ringuid/ringuid/internal/testreq"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -46,7 +46,7 @@ func newBrowser(t *testing.T) *browser {
 		}
 	}
 	if path == "" {
-		testreq.Missing(t, "Chromium is not installed")
+		testkit.Missing(t, "Chromium is not installed")
 	}
 	opts := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),

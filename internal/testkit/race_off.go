@@ -1,6 +1,6 @@
-//go:build race
+//go:build !race
 
-package testreq
+package testkit
 
 // Race is whether the race detector is on. Large tests are smaller with it, and run in full size without it.
-const Race = true
+const Race = false

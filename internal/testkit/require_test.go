@@ -1,4 +1,4 @@
-package testreq
+package testkit
 
 import (
 	"flag"
@@ -13,9 +13,10 @@ type recordingTB struct {
 	result string
 }
 
-func (o *recordingTB) Helper()           {}
-func (o *recordingTB) Fatal(args ...any) { o.result = "failed: " + fmt.Sprint(args...); panic(o) }
-func (o *recordingTB) Skip(args ...any)  { o.result = "skipped: " + fmt.Sprint(args...); panic(o) }
+func (o *recordingTB) Helper()                           {}
+func (o *recordingTB) Fatalf(format string, args ...any) { o.Fatal(fmt.Sprintf(format, args...)) }
+func (o *recordingTB) Fatal(args ...any)                 { o.result = "failed: " + fmt.Sprint(args...); panic(o) }
+func (o *recordingTB) Skip(args ...any)                  { o.result = "skipped: " + fmt.Sprint(args...); panic(o) }
 
 // runTest runs a test and returns its result.
 func runTest(test func(testing.TB)) string {
@@ -41,13 +42,26 @@ func TestMissingAndSlow(t *testing.T) {
 		{"1", "false", "failed: no links: 7", "ran"},
 		{"1", "true", "failed: no links: 7", "ran"},
 	} {
-		t.Setenv(Env, tt.required)
+		t.Setenv(RequireEnv, tt.required)
 		short.Value.Set(tt.short)
 		if got := runTest(missing); !strings.HasPrefix(got, tt.missing) {
 			t.Errorf("%+v: Missing: %s", tt, got)
 		}
 		if got := runTest(long); got != tt.long {
 			t.Errorf("%+v: Slow: %s", tt, got)
+		}
+	}
+}
+
+func TestFull(t *testing.T) {
+	test := func(tb testing.TB) { Full(tb, "it takes an hour") }
+	for env, want := range map[string]string{"": "skipped: only in full size (RINGUID_FULL): it takes an hour", "1": "ran"} {
+		t.Setenv(FullEnv, env)
+		if got := runTest(test); got != want {
+			t.Errorf("%s=%s: Full: %s, want %s", FullEnv, env, got, want)
+		}
+		if got, want := Size(8, 100), map[string]int{"": 8, "1": 100}[env]; got != want {
+			t.Errorf("%s=%s: Size(8, 100) = %d, want %d", FullEnv, env, got, want)
 		}
 	}
 }

@@ -1,0 +1,36 @@
+package testkit
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// patience is how long Eventually and Retry wait. Nothing that a test waits for takes nearly as long, also on a busy machine.
+const patience = 2 * time.Minute
+
+// Eventually waits until holds returns true. It fails the test with what was missing if that does not happen.
+func Eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	missing := errors.New("it does not hold")
+	Retry(tb, what, func() error {
+		if holds() {
+			return nil
+		}
+		return missing
+	})
+}
+
+// Retry calls f until it returns nil. It fails the test with the last error if that does not happen.
+func Retry(tb testing.TB, what string, f func() error) {
+	tb.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("%s: not after %v: %v", what, patience, err)
+		}
+	}
+}

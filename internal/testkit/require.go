@@ -1,0 +1,54 @@
+// Package testkit has what the tests of all modules share: which tests run, at which size, waiting for events, and child
+// processes.
+package testkit
+
+import (
+	"os"
+	"testing"
+)
+
+// RequireEnv is the name of an environment variable. If it is set, all tests must run: a missing requirement is a
+// failure, and -short skips no test. `make test` sets it.
+const RequireEnv = "RINGUID_REQUIRE_SERVER"
+
+// FullEnv is the name of an environment variable. If it is set, the tests run in full size. `make test-full` sets it.
+const FullEnv = "RINGUID_FULL"
+
+// required reports whether all tests must run.
+func required() bool { return os.Getenv(RequireEnv) != "" }
+
+// IsFull reports whether the tests run in full size.
+func IsFull() bool { return os.Getenv(FullEnv) != "" }
+
+// Size returns how large a part of a test is: full if the tests run in full size, usual otherwise.
+func Size[T any](usual, full T) T {
+	if IsFull() {
+		return full
+	}
+	return usual
+}
+
+// Missing skips a test because a requirement is missing. If all tests must run, it fails the test.
+func Missing(tb testing.TB, why ...any) {
+	tb.Helper()
+	if required() {
+		tb.Fatal(append(why, " (and "+RequireEnv+" is set)")...)
+	}
+	tb.Skip(why...)
+}
+
+// Slow skips a slow test if -short is set, unless all tests must run.
+func Slow(tb testing.TB, why string) {
+	tb.Helper()
+	if testing.Short() && !required() {
+		tb.Skip("short: " + why)
+	}
+}
+
+// Full skips a test that only `make test-full` runs.
+func Full(tb testing.TB, why string) {
+	tb.Helper()
+	if !IsFull() {
+		tb.Skip("only in full size (" + FullEnv + "): " + why)
+	}
+}
