@@ -130,11 +130,11 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			if _, err := io.ReadFull(conn, make([]byte, 2000*read)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(cfg.WriteTimeout - 1)
+			time.Sleep(cfg.WriteTimeout - time.Nanosecond)
 			if n := s.inFlight.Load(); n != 1 {
 				t.Errorf("%d requests are in flight before the time limit", n)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if n := s.inFlight.Load(); n != 0 {
 				t.Errorf("%d requests are in flight after the time limit", n)
