@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -103,7 +104,7 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 // Takers that wait for the same lease share each try to extend it.
 func TestWaitersShareATry(t *testing.T) {
 	takers := 200
-	if raceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		takers = 50
 	}
 	for _, mode := range modes {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -19,7 +20,7 @@ import (
 // know about a store that hangs since the last extension, or about one that is down while the generator is idle.
 func TestHealthRandom(t *testing.T) {
 	seeds := uint64(8)
-	if raceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		seeds = 2
 	}
 	for seed := range seeds {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -120,7 +121,7 @@ func takeAhead(t *testing.T, g Generator, d time.Duration) (got int, ahead time.
 func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 	const idle = 10 * time.Minute
 	busy := 10 * time.Minute
-	if raceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		busy = 3 * time.Minute
 	}
 	for name, tt := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -94,10 +95,9 @@ var errNoSlot = errors.New("no slot is free")
 // several takers, are closed and replaced by others. A worker ID that was released is used again at
 // once, from the unit after the last one used.
 func TestInvariant1DefaultLosesLeases(t *testing.T) {
-	time.Sleep(time.Millisecond) // the first timer opens a file descriptor of the runtime
 	leaktest.Check(t)
 	total := int64(60_000)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testkit.Race {
 		total = 15_000
 	}
 	store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -128,7 +129,7 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 // A generator that was idle works again, although its leases are lost if they are not extended in time.
 func TestGeneratorsSurviveIdleness(t *testing.T) {
 	long := 20 * time.Hour
-	if raceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		long = 2 * time.Hour
 	}
 	for _, mode := range modes {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -200,7 +201,7 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 // layout: the next one would be even greater, so none is requested.
 func TestWidthErrorIsPermanent(t *testing.T) {
 	busy, idle := 3*time.Minute, 24*time.Hour
-	if raceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		busy, idle = 30*time.Second, 2*time.Hour
 	}
 	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{

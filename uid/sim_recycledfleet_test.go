@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -29,7 +30,7 @@ func newCalmFleet(tb testing.TB, layout string, unit, horizon time.Duration, opt
 // isFull reports whether the simulations of a fleet last for months and years. RINGUID_FULL alone does not do
 // that, because they take minutes.
 func isFull() bool {
-	return os.Getenv("RINGUID_SIMULATION") == "full" && !testing.Short() && !raceEnabled
+	return os.Getenv("RINGUID_SIMULATION") == "full" && !testing.Short() && !testkit.Race
 }
 
 // live lets time pass. Each process stamps so many time units a second, and its background tasks run.
@@ -67,7 +68,7 @@ func TestRollingDeployments(t *testing.T) {
 	const hosts, batch = 200, 10
 	deployments := 10
 	switch {
-	case testing.Short(), raceEnabled:
+	case testing.Short(), testkit.Race:
 		deployments = 1
 	case os.Getenv("RINGUID_FULL") != "":
 		deployments = 50
@@ -156,7 +157,7 @@ func TestSustainedOverload(t *testing.T) {
 			switch {
 			case testing.Short():
 				seconds = min(seconds, 600)
-			case raceEnabled:
+			case testkit.Race:
 				seconds = min(seconds, 3_600)
 			}
 			f := newCalmFleet(t, "1-41-10-12", time.Second, tt.horizon)
@@ -199,7 +200,7 @@ func TestYearsOfAFleet(t *testing.T) {
 		days = 3 * 365
 	case testing.Short():
 		days = 2
-	case raceEnabled:
+	case testkit.Race:
 		days = 20
 	}
 	f := newCalmFleet(t, "1-41-12-10", time.Second, workerassign.DefaultHorizon, WithReserveAhead(20*time.Second))

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Invariant 1, R1 to R8: a fleet on a bad slot store, on bad hosts and with bad clocks generates no UID twice, and
@@ -28,7 +30,7 @@ func testSimulationOfRecycled(t *testing.T) {
 	switch {
 	case testing.Short():
 		seeds = min(seeds, 10)
-	case raceEnabled:
+	case testkit.Race:
 		seeds = min(seeds, 30)
 	}
 	var sum slotFleet
@@ -64,7 +66,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 	first := max(*simSeed, 1)
 	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
 		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
-		if (raceEnabled || testing.Short()) && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) {
+		if (testkit.Race || testing.Short()) && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) {
 			continue // a dozen seeds and more in one goroutine, which make test runs without the race detector
 		}
 		t.Run(broken, func(t *testing.T) {
@@ -88,7 +90,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 func TestSimulationOfRecycledIsReproducible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seeds := uint64(5)
-		if raceEnabled || testing.Short() {
+		if testkit.Race || testing.Short() {
 			seeds = 1
 		}
 		for seed := range seeds {

@@ -12,6 +12,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
@@ -168,7 +169,7 @@ func TestSimulation(t *testing.T) {
 	t.Parallel()
 	seeds := numberOfSeeds()
 	switch {
-	case raceEnabled:
+	case testkit.Race:
 		seeds = min(seeds, 300)
 	case testing.Short():
 		seeds = min(seeds, 60)
@@ -211,7 +212,7 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 // A seed always gives the same events and UIDs.
 func TestSimulationReplays(t *testing.T) {
 	seeds := uint64(50)
-	if raceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		seeds = 5
 	}
 	for seed := range seeds {

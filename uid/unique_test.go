@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // totalUIDs returns how many UIDs the large uniqueness tests take. RINGUID_UIDS sets another number.
@@ -20,7 +22,7 @@ func totalUIDs() int64 {
 	switch {
 	case testing.Short():
 		return 1_000_000
-	case raceEnabled:
+	case testkit.Race:
 		return 5_000_000
 	case os.Getenv("RINGUID_FULL") == "":
 		return 20_000_000
@@ -63,7 +65,7 @@ func TestInvariant3TinyRings(t *testing.T) {
 	switch {
 	case testing.Short():
 		total = 2_000
-	case raceEnabled:
+	case testkit.Race:
 		total = 20_000
 	}
 	for bits := 1; bits <= 4; bits++ {

@@ -100,7 +100,7 @@ func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int
 // Invariants 1 to 4 with 16 goroutines, with rollovers meanwhile.
 func TestInvariant3ManyUIDs(t *testing.T) {
 	total := int64(20_000_000)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testkit.Race {
 		total = 2_000_000
 	}
 	c := cached(t, "1-28-22-13", uid.WithMaxBorrow(time.Minute))
@@ -111,7 +111,7 @@ func TestInvariant3ManyUIDs(t *testing.T) {
 // The same invariants with small rings that are often empty.
 func TestInvariant3TinyRings(t *testing.T) {
 	total := int64(50_000)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testkit.Race {
 		total = 10_000
 	}
 	for bits := 1; bits <= 4; bits++ {
@@ -148,7 +148,7 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 		}
 	})
 	total := int64(5_000_000)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testkit.Race {
 		total = 500_000
 	}
 	hammer(t, g, c, 32, total)
