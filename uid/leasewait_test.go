@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -136,7 +135,6 @@ func TestDefaultWaitersShareATry(t *testing.T) {
 // A taker that waits for the next lease is woken when it was taken, by its context, and by Close.
 func TestDefaultWaitsForTheNextLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		leaktest.Check(t)
 		hang := make(chan struct{})
 		a := newExpiringAssigner(false)
 		working := a.assign
