@@ -49,7 +49,7 @@ func TestDefaultLimitsReserveCalls(t *testing.T) {
 				var takers sync.WaitGroup
 				for range 8 {
 					takers.Go(func() {
-						for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(time.Millisecond) {
+						for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
 							ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 							if id, err := d.NextContext(ctx); err == nil {
 								t.Errorf("%v was not granted", d.Parse(id))

@@ -184,7 +184,7 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
 		c := newCached(t, a, smallOptions(t, WithLayout(layout(t, 31, 2, 4)))...)
-		_, failed, err := takeFor(t, c, 10*time.Minute)
+		_, failed, err := takeFor(t, c, testkit.Amount(2*time.Minute, 10*time.Minute, 10*time.Minute))
 		if failed == 0 || !errors.Is(err, ErrLease) || !errors.Is(err, ErrWorkerID) {
 			t.Errorf("%d calls failed, the last one with %v", failed, err)
 		}
