@@ -209,6 +209,7 @@ func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 
 func (s *slotServer) faults() assigntest.Faults {
 	return assigntest.Faults{
+		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.server.Kill() },
 		Start:        func(testing.TB) { s.server.Restart() },
 		Pause:        func(testing.TB) { s.server.Pause() },
