@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
@@ -40,7 +41,7 @@ func TestSlotTableGalera(t *testing.T) {
 func galeraStores(t *testing.T, c *mariadbtest.Cluster) []workerassign.SlotStore {
 	t.Helper()
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	stores := make([]workerassign.SlotStore, c.Size())
 	for i := range stores {
 		stores[i] = workerassign.NewSlotTable(mariadbtest.Open(t, c.Node(i).DSN("root", "", name)))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
@@ -61,7 +62,7 @@ func TestGaleraFaults(t *testing.T) {
 func galeraAddresses(t *testing.T, c *mariadbtest.Cluster) string {
 	t.Helper()
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	all := []string{c.Node(0).DSN("root", "", name)}
 	for n := range c.Size() {
 		all = append(all, c.Node(n).Address())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
@@ -193,7 +194,7 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.S
 		testkit.Retry(tb, "the database is created", mariadbtest.Open(tb, server.DSN("root", "", pool)).Ping)
 	}
 	db := s.open(tb, pool, "")
-	for _, statement := range mariadbtest.SplitStatements(schemaScript(tb)) {
+	for _, statement := range mariadbtest.SplitStatements(ringuid.MySQLSchema()) {
 		if _, err := db.Exec(statement); err != nil {
 			tb.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
@@ -44,7 +45,7 @@ func target(t *testing.T, kind string, servers ...*mariadbtest.Server) fleettest
 			turn++
 			if !created[pool] {
 				servers[0].Admin().MustExec("CREATE DATABASE " + pool)
-				mariadbtest.RunScript(t, mariadbtest.Open(t, servers[0].DSN("root", "", pool)), schemaScript(t))
+				mariadbtest.RunScript(t, mariadbtest.Open(t, servers[0].DSN("root", "", pool)), ringuid.MySQLSchema())
 				created[pool] = true
 			}
 			db := mariadbtest.Open(t, server.DSN("root", "", pool))

@@ -7,7 +7,6 @@ package slottabletests
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -63,16 +62,6 @@ func testSlot(history string, workerID int64) workerassign.Slot {
 	return workerassign.Slot{WorkerID: workerID, Revision: 1, Token: fmt.Sprint("token", workerID), From: at(9_800_000_000_001), Until: at(9_800_000_000_999),
 		History: history, Written: at(1_800_000_000_003), FreeAt: at(1_800_000_000_004),
 		Holder: workerassign.Holder{Name: "naïve 'name' \\ 主机 ", Host: "host", Process: "1 2", Since: at(1_800_000_000_005)}}
-}
-
-// schemaScript returns the content of schema.sql.
-func schemaScript(tb testing.TB) string {
-	tb.Helper()
-	text, err := os.ReadFile("../../schema.sql")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(text)
 }
 
 // discardLog returns an option that discards log records, for tests that cause warnings.
