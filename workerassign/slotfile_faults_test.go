@@ -41,12 +41,12 @@ func TestSlotFileProcessKilled(t *testing.T) {
 	for n := range 2 {
 		f.Run(fleettest.Assigner(workerassign.NewSlotFile(path)), n%2 == 0, 300*time.Millisecond)
 	}
-	f.RunLeases(fleettest.Assigner(workerassign.NewSlotFile(path)))
-	p := fleettest.NewProcesses(t, f)
+	f.RunLeases(workerassign.NewSlotFile(path))
+	p := fleettest.NewProcesses(f)
 	kills, processes, unfinished := fleettest.Kills(), 0, 0
 	for ; unfinished < kills && processes < 20*kills; processes++ {
 		cmd := p.Start(t, path)
-		p.Wait(t, 10, 3, 2*time.Minute)
+		p.Wait(t, 10, 3)
 		time.Sleep(rand.N(20 * time.Millisecond))
 		for end := time.Now().Add(50 * time.Millisecond); len(temporaryFiles(t, path)) == 0 && time.Now().Before(end); {
 		}

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -29,17 +29,6 @@ const (
 	reserve    = 200 * time.Millisecond
 	workerBits = 8
 )
-
-// FullEnv is the name of an environment variable. If it is set, Kills returns the full number.
-const FullEnv = "RINGUID_FULL"
-
-// Kills returns how often a test kills the server: a hundred times, or fewer without FullEnv.
-func Kills() int {
-	if os.Getenv(FullEnv) != "" {
-		return 100
-	}
-	return 10
-}
 
 // Layout returns the layout of the generators.
 func Layout() bitsalloc.Layout {
@@ -85,9 +74,9 @@ type Fleet struct {
 	set        uniq.Set
 	generated  atomic.Int64
 	duplicates atomic.Int64
-	failures   atomic.Int64 // of takes
-	leases     atomic.Int64 // generators that were started, and leases of RunLeases
-	current    [calls]atomic.Int64
+	failures   atomic.Int64           // of takes
+	leases     atomic.Int64           // generators that were started, and leases of RunLeases
+	moment     atomic.Pointer[moment] // of the next kill
 }
 
 // New returns a fleet without generators.
@@ -154,27 +143,35 @@ func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
 
 // RunLeases takes leases, extends and releases them until the fleet ends, as fast as it can. It stamps a UID in each
 // millisecond of each grant, and all UIDs of the last few milliseconds. Some leases are not released.
-func (f *Fleet) RunLeases(a workerassign.Assigner) {
+func (f *Fleet) RunLeases(store workerassign.SlotStore) {
+	s := &interruptedStore{SlotStore: store, fleet: f}
+	a := Assigner(s)
 	f.running.Go(func() {
 		w, l := f.set.Writer(), Layout()
 		epoch := uid.DefaultEpoch().UnixMilli()
-		for f.ctx.Err() == nil {
+		during := func(c call, do func(context.Context) error) error {
 			ctx, cancel := context.WithTimeout(f.ctx, time.Second)
-			end := f.begin(callAssign)
-			lease, err := a.Assign(ctx, Request())
-			end()
-			if err != nil {
-				cancel()
+			defer cancel()
+			s.call.Store(int32(c))
+			return do(ctx)
+		}
+		for f.ctx.Err() == nil {
+			var lease workerassign.Lease
+			if err := during(callAssign, func(ctx context.Context) (err error) {
+				lease, err = a.Assign(ctx, Request())
+				return err
+			}); err != nil {
 				time.Sleep(time.Millisecond)
 				continue
 			}
 			f.leases.Add(1)
 			next := lease.NotBefore().UnixMilli()
 			for range 4 {
-				end := f.begin(callReserve)
-				granted, err := lease.Reserve(ctx, time.Now().Add(rand.N(Horizon/2)))
-				end()
-				if err != nil {
+				var granted time.Time
+				if err := during(callReserve, func(ctx context.Context) (err error) {
+					granted, err = lease.Reserve(ctx, time.Now().Add(rand.N(Horizon/2)))
+					return err
+				}); err != nil {
 					break
 				}
 				for ms := next; ms < granted.UnixMilli(); ms++ {
@@ -193,11 +190,8 @@ func (f *Fleet) RunLeases(a workerassign.Assigner) {
 				}
 			}
 			if rand.IntN(10) > 0 {
-				end := f.begin(callRelease)
-				lease.Release(ctx, time.UnixMilli(next))
-				end()
+				during(callRelease, func(ctx context.Context) error { return lease.Release(ctx, time.UnixMilli(next)) })
 			}
-			cancel()
 			time.Sleep(rand.N(20 * time.Millisecond))
 		}
 	})
@@ -211,3 +205,31 @@ func (f *Fleet) Check(t *testing.T, want int64) {
 		t.Errorf("%d duplicates and %d UIDs; want 0, and at least %d", f.duplicates.Load(), f.generated.Load(), want)
 	}
 }
+
+// WaitLeases waits until the fleet has had that many more leases, and has generated UIDs. Leases of generators that were
+// started just before may count or not: see WaitAllLeases.
+func (f *Fleet) WaitLeases(t *testing.T, leases int64) {
+	t.Helper()
+	f.WaitAllLeases(t, f.leases.Load()+leases)
+}
+
+// WaitAllLeases waits until the fleet has had that many leases in all, and generates UIDs.
+func (f *Fleet) WaitAllLeases(t *testing.T, leases int64) {
+	t.Helper()
+	generated := f.generated.Load()
+	testkit.Retry(t, "the fleet goes on", func() error {
+		if missing, n := leases-f.leases.Load(), f.generated.Load()-generated; missing > 0 || n == 0 {
+			return fmt.Errorf("%d leases are missing, and %d UIDs were generated", missing, n)
+		}
+		return nil
+	})
+}
+
+// WaitDuplicate waits until a UID has been generated a second time.
+func (f *Fleet) WaitDuplicate(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, "a UID is generated a second time: otherwise this test could not find a defect", func() bool { return f.Duplicates() > 0 })
+}
+
+// Duplicates returns how many UIDs were generated a second time.
+func (f *Fleet) Duplicates() int64 { return f.duplicates.Load() }

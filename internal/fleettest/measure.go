@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -72,6 +73,15 @@ type Part struct {
 	name   string
 	run    func(*testing.T, Target)
 	isLong bool // it takes minutes, and has no short form
+}
+
+// NeedsMeasure skips the test, unless it measures or the tests run in full size: the calls of a store are counted on a store
+// in memory too.
+func NeedsMeasure(t *testing.T) {
+	t.Helper()
+	if !isMeasuring() {
+		testkit.Full(t, "it measures a store")
+	}
 }
 
 // Measure measures a store: see the parts. Without MeasureEnv it is a test of a few seconds, without the long parts.

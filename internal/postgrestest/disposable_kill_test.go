@@ -5,45 +5,41 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// 32 processes that start concurrently receive distinct worker IDs, with an account that has only the
+// Processes that start concurrently receive distinct worker IDs, with an account that has only the
 // recommended privileges.
 func TestInvariant1Processes(t *testing.T) {
-	if dsn := os.Getenv("RINGUID_TEST_PROCESS"); dsn != "" {
-		fmt.Printf("worker ID %d\n", mustAssign(t, postgrestest.Open(t, dsn)))
+	t.Parallel()
+	if dsn := testkit.ChildArg(); dsn != "" {
+		fmt.Println(mustAssign(t, postgrestest.Open(t, dsn)))
 		return
 	}
-	const processes = 32
+	processes := testkit.Size(8, 32)
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
 	createService(t, db)
-	ids := make([]int64, processes)
-	var all sync.WaitGroup
-	for n := range processes {
-		all.Go(func() {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1Processes$", "-test.count=1")
-			cmd.Env = append(os.Environ(), "RINGUID_TEST_PROCESS="+s.DSN("service", "secret", "ids"))
-			out, err := cmd.Output()
-			if err != nil {
-				t.Errorf("process %d: %v\n%s", n, err, out)
-				return
-			}
-			if _, err := fmt.Sscanf(string(out), "worker ID %d\n", &ids[n]); err != nil {
-				t.Errorf("process %d: %v\n%s", n, err, out)
-			}
-		})
+	var children []*testkit.Child
+	for range processes {
+		children = append(children, testkit.StartChild(t, s.DSN("service", "secret", "ids")))
 	}
-	all.Wait()
+	var ids []int64
+	for _, c := range children {
+		id, err := strconv.ParseInt(c.Line(), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
 	slices.Sort(ids)
 	for i, id := range ids {
 		if id != int64(i+1) {
@@ -52,15 +48,12 @@ func TestInvariant1Processes(t *testing.T) {
 	}
 }
 
-// The server is killed a hundred times in the middle of Assigns of two drivers. No worker ID is assigned
+// The server is killed again and again in the middle of Assigns of two drivers. No worker ID is assigned
 // twice, and no acknowledged row is lost. With synchronous_commit = off and a log that is written rarely,
 // a server would lose rows if Disposable did not set it to on: the test shows that a plain insert is lost.
 func TestInvariant1KilledServer(t *testing.T) {
 	t.Parallel()
-	kills := 100
-	if testing.Short() {
-		kills = 10
-	}
+	kills := testkit.Size(3, 100)
 	s := postgrestest.Start(t, "synchronous_commit=off", "wal_writer_delay=10s", "wal_writer_flush_after=1GB")
 	db := idsDatabase(t, s)
 	createService(t, db)
@@ -104,7 +97,14 @@ func TestInvariant1KilledServer(t *testing.T) {
 			}
 		})
 	}
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(granted)
+	}
 	for range kills {
+		before := count()
+		testkit.Eventually(t, "worker IDs are assigned", func() bool { return count() > before+3 })
 		time.Sleep(rand.N(30 * time.Millisecond))
 		s.Kill()
 		s.Restart()
@@ -125,8 +125,8 @@ func TestInvariant1KilledServer(t *testing.T) {
 
 	// Nothing else writes to the log now. A server writes its log once when it has started, on a busy machine after
 	// the inserts. So this is tried again, with a longer pause.
-	lost := 0
-	for try := 0; lost == 0 && try < 10; try++ {
+	lost, try := 0, 0
+	testkit.Eventually(t, "a plain row is lost: otherwise this test could not show that synchronous_commit matters", func() bool {
 		time.Sleep(time.Duration(try) * 100 * time.Millisecond)
 		db.MustExec("INSERT INTO plain SELECT $1::int FROM generate_series(1, 3)", try)
 		s.Kill()
@@ -135,9 +135,8 @@ func TestInvariant1KilledServer(t *testing.T) {
 		if err := db.Get(&lost, "SELECT 3 - count(*) FROM plain WHERE n = $1", try); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if lost == 0 {
-		t.Error("no plain row was lost: this test could not show that synchronous_commit matters")
-	}
+		try++
+		return lost > 0
+	})
 	t.Logf("%d worker IDs were assigned, with %d kills", len(rows), kills)
 }

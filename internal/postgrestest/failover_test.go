@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -71,6 +73,7 @@ func newFailover(t *testing.T, orders *sqlx.DB) *failover {
 // second time, but not to services with WithHighWaterFile or WithMinWorkerID. With the procedure it does
 // not, not even to a service that tries to insert rows during the whole procedure.
 func TestSchemaFailover(t *testing.T) {
+	t.Parallel()
 	t.Run("without the procedure", func(t *testing.T) {
 		f := newFailover(t, nil)
 		f.primary.Kill()
@@ -175,14 +178,9 @@ func TestSchemaFailover(t *testing.T) {
 		for range 5 {
 			after = append(after, mustAssign(t, service))
 		}
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-			if err := admin.Get(&here, "SELECT max(id) FROM worker_node"); err == nil && here > next+20 {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("the running service has received too few worker IDs after a minute")
-			}
-		}
+		testkit.Eventually(t, "the running service receives worker IDs", func() bool {
+			return admin.Get(&here, "SELECT max(id) FROM worker_node") == nil && here > next+20
+		})
 		stop()
 		done.Wait()
 		seen := map[int64]bool{}
@@ -203,6 +201,7 @@ func TestSchemaFailover(t *testing.T) {
 // promotion no worker ID is assigned a second time, without any other measure. If a driver cancels a commit
 // that waits for the standby, the server acknowledges it, but Assign does not use the worker ID.
 func TestSchemaDurability(t *testing.T) {
+	t.Parallel()
 	for _, driverName := range []string{"pgx", "postgres"} {
 		t.Run(driverName, func(t *testing.T) {
 			primary := postgrestest.Start(t)
@@ -217,15 +216,13 @@ func TestSchemaDurability(t *testing.T) {
 			show := statements.nextStatement("SELECT current_setting(")
 			settings := func(pool *sql.DB, want string) {
 				t.Helper()
-				for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+				testkit.Retry(t, "the settings apply", func() error {
 					err := pool.QueryRow(show).Scan(&fsync, &pages, &commit, &standbys)
-					if err != nil || time.Now().After(deadline) {
-						t.Fatalf("the settings are %s, %s, %s and %s, %v", fsync, pages, commit, standbys, err)
+					if err == nil && (fsync != "on" || pages != "on" || commit != want || standbys != "standby1") {
+						err = fmt.Errorf("the settings are %s, %s, %s and %s", fsync, pages, commit, standbys)
 					}
-					if fsync == "on" && pages == "on" && commit == want && standbys == "standby1" {
-						return
-					}
-				}
+					return err
+				})
 			}
 			open := func(s *postgrestest.Server, options string) *sql.DB {
 				t.Helper()
@@ -241,14 +238,14 @@ func TestSchemaDurability(t *testing.T) {
 			db.MustExec("ALTER DATABASE ids RESET synchronous_commit")
 			settings(open(primary, ""), "on")
 			status := statements.nextStatement("SELECT application_name")
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			testkit.Retry(t, "the standby is synchronous", func() error {
 				var name, state, sync string
-				if err := primary.Admin().QueryRow(status).Scan(&name, &state, &sync); err == nil && sync == "sync" {
-					break
-				} else if time.Now().After(deadline) {
-					t.Fatalf("the standby is %s, %s, %s, %v", name, state, sync, err)
+				err := db.QueryRow(status).Scan(&name, &state, &sync)
+				if err == nil && sync != "sync" {
+					err = fmt.Errorf("the standby is %s, %s, %s", name, state, sync)
 				}
-			}
+				return err
+			})
 
 			service, last := open(primary, "&options=-c%20synchronous_commit%3Doff"), int64(0)
 			for range 40 {

@@ -10,6 +10,7 @@ import (
 
 // What slot tables cost: see the parts. Each pool is a database.
 func TestMeasure(t *testing.T) {
+	fleettest.NeedsMeasure(t)
 	s := postgrestest.Start(t, "shared_buffers=128MB")
 	var version string
 	if err := s.Admin().Get(&version, "SELECT split_part(current_setting('server_version'), ' ', 1)"); err != nil {

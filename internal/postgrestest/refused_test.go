@@ -17,6 +17,7 @@ import (
 
 // WithVerification is refused on PostgreSQL before a row is inserted, and the error says what to use instead.
 func TestVerificationIsRefused(t *testing.T) {
+	t.Parallel()
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
 	for _, driverName := range []string{"pgx", "postgres"} {
@@ -65,13 +66,14 @@ func fleetStatements(t *testing.T) (settings, insert, count string) {
 // The statements of doc/fleet.md change the settings of a pool, and repair one from which somebody deleted a slot, or
 // the pool's row.
 func TestRepairOfSlots(t *testing.T) {
+	t.Parallel()
 	settings, insert, count := fleetStatements(t)
 	db := idsDatabase(t, postgrestest.Start(t))
 	const horizon, bound = 2 * time.Second, time.Second
 	assigner := func(opts ...workerassign.RecycledOption) *workerassign.Recycled {
 		return workerassign.NewRecycled(workerassign.NewSlotTable(db), append([]workerassign.RecycledOption{
 			workerassign.WithHorizon(horizon), workerassign.WithFencing(0), workerassign.WithSkew(0), workerassign.WithClockBound(bound),
-			workerassign.WithTimeout(20 * time.Second), workerassign.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+			workerassign.WithTimeout(2 * time.Minute), workerassign.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	}
 	assign := func(r *workerassign.Recycled) (workerassign.Lease, error) {
 		return r.Assign(t.Context(), recycledRequest())

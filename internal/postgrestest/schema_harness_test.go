@@ -2,7 +2,6 @@ package postgrestest_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,19 +9,13 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// schemaScript returns the content of schema.postgres.sql.
-func schemaScript(tb testing.TB) string {
-	tb.Helper()
-	text, err := os.ReadFile("../../schema.postgres.sql")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(text)
-}
+// schemaScript returns schema.postgres.sql.
+func schemaScript(testing.TB) string { return ringuid.PostgreSQLSchema() }
 
 // testedSections returns the headings of the sections in schema.postgres.sql that contain statements. For
 // each section there is a test that runs all of its statements. TestSchemaComments fails if a section is

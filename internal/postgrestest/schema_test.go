@@ -16,6 +16,7 @@ import (
 
 // The comments have the form that parseComments requires, and every section with statements has a test.
 func TestSchemaComments(t *testing.T) {
+	t.Parallel()
 	c, err := parseComments(schemaScript(t))
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,7 @@ func TestSchemaComments(t *testing.T) {
 // The script runs repeatedly with the command-line client, as its comment says, and changes neither rows nor
 // the counter.
 func TestSchemaMayRunAgain(t *testing.T) {
+	t.Parallel()
 	s := postgrestest.Start(t)
 	client, err := exec.LookPath("psql")
 	if err != nil {
@@ -56,6 +58,7 @@ func TestSchemaMayRunAgain(t *testing.T) {
 
 // The accounts of the statements can insert rows. They cannot choose an ID or do anything else.
 func TestSchemaPrivileges(t *testing.T) {
+	t.Parallel()
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
 	statements := newSection(t, "PRIVILEGES", "<password>", "secret")
@@ -124,6 +127,7 @@ func addRows(t *testing.T, db *sqlx.DB, rows ...agedRow) {
 // The DELETE statement deletes old rows in batches. It does not delete newer rows, or the row with the
 // greatest ID, and it does not block inserts.
 func TestSchemaDeletion(t *testing.T) {
+	t.Parallel()
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
 	const old, batch, day = 25_000, 10_000, 86_400
@@ -165,6 +169,7 @@ func TestSchemaDeletion(t *testing.T) {
 // The query is right on tables that are empty, new or old, or whose counter was raised. It never returns 0
 // days if there are many left.
 func TestSchemaHowManyAreLeft(t *testing.T) {
+	t.Parallel()
 	db := idsDatabase(t, postgrestest.Start(t))
 	query := newSection(t, "HOW MANY ARE LEFT").nextStatement("SELECT used, supply")
 	const day, supply = 86_400, 1<<22 - 1

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -19,68 +20,74 @@ func slotsDSN(t *testing.T) (*postgrestest.Server, string) {
 }
 
 // tableAssigner returns an assigner with connections of its own.
-func tableAssigner(t *testing.T, dsn string, store []workerassign.SlotTableOption, opts ...workerassign.RecycledOption) workerassign.Assigner {
-	return fleettest.Assigner(workerassign.NewSlotTable(postgrestest.Open(t, dsn), store...), opts...)
+func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+	return fleettest.Assigner(workerassign.NewSlotTable(postgrestest.Open(t, dsn)), opts...)
 }
 
 // R2, R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it
 // is another history, unless the server is declared to lose no writes.
 func TestSlotTableKilled(t *testing.T) {
+	testkit.Full(t, "MariaDB is killed in each run")
+	t.Parallel()
 	for name, store := range map[string][]workerassign.SlotTableOption{"history of the server": nil, "WithHistory": {workerassign.WithHistory("one server")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			s, dsn := slotsDSN(t)
-			fleettest.Kill(t, func() workerassign.Assigner { return tableAssigner(t, dsn, store) }, s.Kill, s.Restart)
+			fleettest.Kill(t, func() workerassign.SlotStore { return workerassign.NewSlotTable(postgrestest.Open(t, dsn), store...) }, s.Kill, s.Restart)
 		})
 	}
 }
 
 // The server does not answer for longer than a grant.
 func TestSlotTablePaused(t *testing.T) {
+	testkit.Full(t, "MariaDB is paused in each run")
+	t.Parallel()
 	s, dsn := slotsDSN(t)
-	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, nil, workerassign.WithNewPool()) }, s.Pause, s.Resume)
+	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, workerassign.WithNewPool()) }, s.Pause, s.Resume)
 }
 
 // R3: a process is stopped beyond its lease, and its slot is taken by another.
 func TestR3SlotTableStoppedProcess(t *testing.T) {
+	testkit.Full(t, "processes on MariaDB are stopped in each run")
+	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string {
 		_, dsn := slotsDSN(t)
 		return dsn
 	}, func(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
-		return tableAssigner(t, dsn, nil, opts...)
+		return tableAssigner(t, dsn, opts...)
 	})
 }
 
-// R7: a standby is promoted that lacks the last writes, while the old primary still acknowledges. TestR7Failover kills
-// the primary first.
+// R7: a standby is promoted that lacks the last writes, while the old primary still acknowledges.
 func TestR7TwoPrimaries(t *testing.T) {
+	testkit.Full(t, "MariaDB and Redis fail over in each run, and TestSlotTableConformance promotes a standby of PostgreSQL")
 	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
-			s := newSlotServer(t)
-			primary := s.server
-			idsDatabase(t, primary)
-			standby := primary.Standby()
-			promoted := &slotServer{server: standby, conns: map[*faultyConn]bool{}}
-			newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
-				return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-					return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids"), store...), opts...)
+			fleettest.Failover(t, store == nil, func() fleettest.Primaries {
+				s := newSlotServer(t)
+				primary := s.server
+				idsDatabase(t, primary)
+				standby := primary.Standby()
+				promoted := &slotServer{server: standby, conns: map[*faultyConn]bool{}}
+				newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
+					return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
+						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids"), store...), opts...)
+					}
 				}
-			}
-			fleettest.Failover(t, store == nil, fleettest.Primaries{
-				NewAssigner: newAssigner(s),
-				NewPromoted: newAssigner(promoted),
-				Disconnect: func() {
-					standby.WaitReceived(primary)
-					standby.Disconnect()
-				},
-				Promote: standby.Promote,
-				Fence: func() {
-					primary.Kill()
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					s.server = standby
-				},
+				return fleettest.Primaries{
+					NewAssigner: newAssigner(s),
+					NewPromoted: newAssigner(promoted),
+					Disconnect: func() {
+						standby.WaitReceived(primary)
+						standby.Disconnect()
+					},
+					Promote: standby.Promote,
+					Fence: func() {
+						primary.Kill()
+						s.replaceBy(standby)
+					},
+				}
 			})
 		})
 	}

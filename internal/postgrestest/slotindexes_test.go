@@ -9,6 +9,7 @@ import (
 
 // In a table of 10,000 slots, queries for a few of them use the indexes.
 func TestSlotTableIndexes(t *testing.T) {
+	t.Parallel()
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
 	db.MustExec("INSERT INTO worker_slot (worker_id, revision, token, from_ms, until_ms, history, written_ms, free_at_ms, holder_name) " +

@@ -101,15 +101,31 @@ func (s *slotServer) currentMode() connMode {
 	return s.mode
 }
 
-// deliver sends the requests that were kept, and waits until they have been executed.
-func (s *slotServer) deliver() {
+// allConns returns the connections that are open.
+func (s *slotServer) allConns() []*faultyConn {
 	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.conns))
-	s.mu.Unlock()
-	for _, c := range all {
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.conns))
+}
+
+// keptConns returns how many connections keep requests.
+func (s *slotServer) keptConns() (n int) {
+	for _, c := range s.allConns() {
 		c.mu.Lock()
 		if len(c.kept) > 0 {
-			c.Conn.SetDeadline(time.Now().Add(5 * time.Second))
+			n++
+		}
+		c.mu.Unlock()
+	}
+	return n
+}
+
+// deliver sends the requests that were kept, and waits until they have been executed.
+func (s *slotServer) deliver() {
+	for _, c := range s.allConns() {
+		c.mu.Lock()
+		if len(c.kept) > 0 {
+			c.Conn.SetDeadline(time.Now().Add(2 * time.Minute))
 			c.Conn.Write(c.kept)
 			c.Conn.Read(make([]byte, 1024))
 			c.kept = nil
@@ -202,13 +218,19 @@ func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	write()
 	primary.Kill()
 	standby.Promote()
+	s.replaceBy(standby)
+}
+
+// replaceBy makes new connections go to another server.
+func (s *slotServer) replaceBy(other *postgrestest.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.server = standby
+	s.server = other
 }
 
 func (s *slotServer) faults() assigntest.Faults {
 	return assigntest.Faults{
+		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.server.Kill() },
 		Start:        func(testing.TB) { s.server.Restart() },
 		Pause:        func(testing.TB) { s.server.Pause() },

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -13,7 +14,7 @@ import (
 // BenchmarkSlotTable measures how many leases a second a server grants and extends, with 16 clients.
 func BenchmarkSlotTable(b *testing.B) {
 	db, _ := mariadbtest.Connect(b)
-	mariadbtest.RunScript(b, db, schemaScript(b))
+	mariadbtest.RunScript(b, db, ringuid.MySQLSchema())
 	db.SetMaxIdleConns(64)
 	r := workerassign.NewRecycled(workerassign.NewSlotTable(db, workerassign.WithHistory("benchmark")))
 	request := workerassign.Request{MaxWorkerID: 1 << 20, Format: "benchmark"}

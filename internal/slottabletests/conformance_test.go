@@ -6,21 +6,28 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
 // The suite runs on MariaDB and on MySQL 5.6.
 func TestSlotTableConformance(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
+	test := func(t *testing.T, start func(testing.TB, ...string) *mariadbtest.Server) {
 		t.Parallel()
-		s := newSlotServer(start(t, mariadbtest.PrimaryFlags()...))
+		s := newSlotServer(start(t, append([]string{strict}, mariadbtest.PrimaryFlags()...)...))
 		h := assigntest.Harness{
 			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
 			Faults:   s.faults(),
 		}
 		h.LoseWrites = s.loseByPromotion
 		assigntest.RunStoreTests(t, h)
+	}
+	t.Run("MariaDB", func(t *testing.T) { test(t, mariadbtest.Start) })
+	t.Run("MySQL 5.6", func(t *testing.T) {
+		testkit.Full(t, "the suite runs on MariaDB in each run")
+		test(t, mariadbtest.StartMySQL56)
 	})
 }
 
@@ -43,6 +50,7 @@ func TestRecycledOnSlotTable(t *testing.T) {
 // The nodes of a Galera cluster are one store: what one has acknowledged, a read on another one sees, and of
 // concurrent writes on several nodes one succeeds.
 func TestSlotTableConformanceGalera(t *testing.T) {
+	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
 	// The clients use all nodes in turn. Without the flag, a node may not have applied yet what another one has
 	// acknowledged; then a write to it returns false, which Recycled tries again, and the suite does not expect.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
@@ -15,7 +16,7 @@ import (
 func slotDatabase(t *testing.T, s *mariadbtest.Server) string {
 	t.Helper()
 	name, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	return name
 }
 
@@ -24,13 +25,39 @@ func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption
 	return fleettest.Assigner(workerassign.NewSlotTable(mariadbtest.Open(t, dsn)), opts...)
 }
 
-// R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it is
-// another history. TestSlotTableKilled declares that the server loses no writes.
+// R2, R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it is
+// another history: leases end, and new ones begin at the floor, also if the server has lost its last second. If the server is
+// declared to lose no writes, leases continue.
 func TestR7SlotTableKilled(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	s := mariadbtest.Start(t)
-	dsn := s.DSN("root", "", slotDatabase(t, s))
-	fleettest.Kill(t, func() workerassign.Assigner { return tableAssigner(t, dsn) }, s.Kill, s.Restart)
+	for _, tt := range []struct {
+		name  string
+		store []workerassign.SlotTableOption
+		flags []string
+	}{
+		{"history of the server", nil, nil},
+		{"the server loses a second", nil, []string{"--innodb-flush-log-at-trx-commit=0"}},
+		{"WithHistory", []workerassign.SlotTableOption{workerassign.WithHistory("one server")}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			s := newSlotServer(mariadbtest.Start(t, tt.flags...))
+			dsn := s.servers[0].DSN("root", "", slotDatabase(t, s.servers[0]))
+			newStore := func() workerassign.SlotStore {
+				return workerassign.NewSlotTable(mariadbtest.Open(t, dsn), tt.store...)
+			}
+			if _, err := fleettest.Assigner(newStore(), workerassign.WithNewPool()).Assign(t.Context(), fleettest.Request()); err != nil {
+				t.Fatal(err)
+			}
+			restart := s.servers[0].Restart
+			if tt.store == nil {
+				restart = func() { s.start(t) }
+			}
+			fleettest.Kill(t, newStore, s.servers[0].Kill, restart)
+			if floor := mustRead(t, newStore(), workerassign.SlotQuery{}).Pool.Floor; floor.IsZero() != (tt.store != nil) {
+				t.Errorf("the floor is %v; there must be one unless the store loses no writes", floor)
+			}
+		})
+	}
 }
 
 // The server does not answer for longer than a grant.
@@ -51,44 +78,43 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 	})
 }
 
-// R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges. TestR7ReplicaPromoted
-// kills the primary first.
+// R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges.
 func TestR7TwoPrimaries(t *testing.T) {
 	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
-			primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
-			database := slotDatabase(t, primary)
-			replica := primary.Replica("--sync-binlog=1")
-			s, promoted := newSlotServer(primary), newSlotServer(replica)
-			newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
-				return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-					return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, database, ""), store...), opts...)
+			fleettest.Failover(t, store == nil, func() fleettest.Primaries {
+				primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
+				database := slotDatabase(t, primary)
+				replica := primary.Replica("--sync-binlog=1")
+				s, promoted := newSlotServer(primary), newSlotServer(replica)
+				newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
+					return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
+						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, database, ""), store...), opts...)
+					}
 				}
-			}
-			fleettest.Failover(t, store == nil, fleettest.Primaries{
-				NewAssigner: newAssigner(s),
-				NewPromoted: newAssigner(promoted),
-				Disconnect: func() {
-					replica.WaitApplied(primary)
-					replica.Admin().MustExec("STOP SLAVE")
-				},
-				Promote: func() {
-					table := workerassign.NewSlotTable(promoted.open(t, database, ""), store...)
-					if s := mustRead(t, table, workerassign.SlotQuery{}); !s.ReadOnly {
-						t.Error("ReadOnly of a replica is false")
-					}
-					replica.Admin().MustExec("SET GLOBAL read_only = 0")
-					if s := mustRead(t, table, workerassign.SlotQuery{}); s.ReadOnly {
-						t.Error("ReadOnly of a replica that was promoted is true")
-					}
-				},
-				Fence: func() {
-					primary.Kill()
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					s.servers = promoted.servers
-				},
+				return fleettest.Primaries{
+					NewAssigner: newAssigner(s),
+					NewPromoted: newAssigner(promoted),
+					Disconnect: func() {
+						replica.WaitApplied(primary)
+						replica.Admin().MustExec("STOP SLAVE")
+					},
+					Promote: func() {
+						table := workerassign.NewSlotTable(promoted.open(t, database, ""), store...)
+						if s := mustRead(t, table, workerassign.SlotQuery{}); !s.ReadOnly {
+							t.Error("ReadOnly of a replica is false")
+						}
+						replica.Admin().MustExec("SET GLOBAL read_only = 0")
+						if s := mustRead(t, table, workerassign.SlotQuery{}); s.ReadOnly {
+							t.Error("ReadOnly of a replica that was promoted is true")
+						}
+					},
+					Fence: func() {
+						primary.Kill()
+						s.replaceBy(replica)
+					},
+				}
 			})
 		})
 	}

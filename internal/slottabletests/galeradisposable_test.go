@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -17,7 +18,7 @@ import (
 // nodes roll back some of the transactions: without wsrep_auto_increment_control all nodes generate the same keys.
 func testGaleraDisposable(t *testing.T, c *mariadbtest.Cluster) {
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	for i := range c.Size() {
 		admin := c.Node(i).Admin()
 		admin.MustExec("SET GLOBAL wsrep_auto_increment_control = OFF")

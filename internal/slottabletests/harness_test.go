@@ -16,7 +16,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -109,7 +111,7 @@ func (s *slotServer) deliver() {
 	for _, c := range all {
 		c.mu.Lock()
 		if len(c.kept) > 0 {
-			c.Conn.SetDeadline(time.Now().Add(5 * time.Second))
+			c.Conn.SetDeadline(time.Now().Add(2 * time.Minute))
 			c.Conn.Write(c.kept)
 			c.Conn.Read(make([]byte, 1024))
 			c.kept = nil
@@ -189,14 +191,10 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.S
 	admin := mariadbtest.Open(tb, s.servers[0].DSN("root", "", ""))
 	admin.MustExec("CREATE DATABASE IF NOT EXISTS `" + pool + "`")
 	for _, server := range s.servers { // a node of a cluster may not have applied it yet
-		for deadline := time.Now().Add(10 * time.Second); mariadbtest.Open(tb, server.DSN("root", "", pool)).Ping() != nil; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				break
-			}
-		}
+		testkit.Retry(tb, "the database is created", mariadbtest.Open(tb, server.DSN("root", "", pool)).Ping)
 	}
 	db := s.open(tb, pool, "")
-	for _, statement := range mariadbtest.SplitStatements(schemaScript(tb)) {
+	for _, statement := range mariadbtest.SplitStatements(ringuid.MySQLSchema()) {
 		if _, err := db.Exec(statement); err != nil {
 			tb.Fatal(err)
 		}
@@ -222,6 +220,7 @@ func signal(s *mariadbtest.Server, which syscall.Signal) func(testing.TB) {
 // faults returns the faults of a single server.
 func (s *slotServer) faults() assigntest.Faults {
 	return assigntest.Faults{
+		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.servers[0].Kill() },
 		Start:        s.start,
 		Pause:        func(tb testing.TB) { signal(s.servers[0], syscall.SIGSTOP)(tb) },
@@ -252,7 +251,12 @@ func (s *slotServer) loseByPromotion(tb testing.TB, write func()) {
 	write()
 	primary.Kill()
 	replica.Admin().MustExec("SET GLOBAL read_only = 0")
+	s.replaceBy(replica)
+}
+
+// replaceBy makes new connections go to another server.
+func (s *slotServer) replaceBy(other *mariadbtest.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.servers = []*mariadbtest.Server{replica}
+	s.servers = []*mariadbtest.Server{other}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
@@ -44,7 +45,7 @@ func target(t *testing.T, kind string, servers ...*mariadbtest.Server) fleettest
 			turn++
 			if !created[pool] {
 				servers[0].Admin().MustExec("CREATE DATABASE " + pool)
-				mariadbtest.RunScript(t, mariadbtest.Open(t, servers[0].DSN("root", "", pool)), schemaScript(t))
+				mariadbtest.RunScript(t, mariadbtest.Open(t, servers[0].DSN("root", "", pool)), ringuid.MySQLSchema())
 				created[pool] = true
 			}
 			db := mariadbtest.Open(t, server.DSN("root", "", pool))
@@ -65,12 +66,14 @@ func target(t *testing.T, kind string, servers ...*mariadbtest.Server) fleettest
 
 // What slot tables cost, and ten times the layout's rate: see the parts.
 func TestMeasureMariaDB(t *testing.T) {
+	fleettest.NeedsMeasure(t)
 	s := mariadbtest.Start(t, measuredFlags...)
 	fleettest.Measure(t, target(t, "MariaDB", s), fleettest.Assigns, fleettest.Starts, fleettest.Upkeep, fleettest.Sustained)
 }
 
 // The clients use the three nodes in turn.
 func TestMeasureGalera(t *testing.T) {
+	fleettest.NeedsMeasure(t)
 	c := mariadbtest.StartGalera(t, 3, append(measuredFlags, "--wsrep-sync-wait=15")...)
 	fleettest.Measure(t, target(t, "Galera, 3 nodes,", c.Node(0), c.Node(1), c.Node(2)), fleettest.Assigns)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -33,13 +34,16 @@ func TestR7ReadDuringPromotion(t *testing.T) {
 		}
 		result <- state
 	}()
-	for waiting := 0; waiting == 0 && len(result) == 0; {
-		if err := s.Admin().Get(&waiting, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata lock' AND TIME_MS > 100"); err != nil {
+	other := s.Admin()
+	testkit.Eventually(t, "the read waits for the lock", func() bool {
+		waiting := 0
+		if err := other.Get(&waiting, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata lock' AND TIME_MS > 100"); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return waiting > 0 || len(result) > 0
+	})
 	promoted := time.Now()
-	s.Admin().MustExec("SET GLOBAL read_only = 0")
+	other.MustExec("SET GLOBAL read_only = 0")
 	admin.MustExec("UNLOCK TABLES")
 	state := <-result
 	if !state.ReadOnly && state.Now.Before(promoted.Truncate(time.Millisecond)) {

@@ -7,12 +7,10 @@ package slottabletests
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -64,35 +62,6 @@ func testSlot(history string, workerID int64) workerassign.Slot {
 	return workerassign.Slot{WorkerID: workerID, Revision: 1, Token: fmt.Sprint("token", workerID), From: at(9_800_000_000_001), Until: at(9_800_000_000_999),
 		History: history, Written: at(1_800_000_000_003), FreeAt: at(1_800_000_000_004),
 		Holder: workerassign.Holder{Name: "naïve 'name' \\ 主机 ", Host: "host", Process: "1 2", Since: at(1_800_000_000_005)}}
-}
-
-// schemaScript returns the content of schema.sql.
-func schemaScript(tb testing.TB) string {
-	tb.Helper()
-	text, err := os.ReadFile("../../schema.sql")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(text)
-}
-
-// startFunc starts a server, like mariadbtest.Start.
-type startFunc func(testing.TB, ...string) *mariadbtest.Server
-
-// onEachServer runs a test on MariaDB, and on MySQL 5.6 if that is installed, each in strict mode.
-func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
-	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
-	for _, server := range []struct {
-		name  string
-		start startFunc
-	}{{"MariaDB", mariadbtest.Start}, {"MySQL 5.6", mariadbtest.StartMySQL56}} {
-		t.Run(server.name, func(t *testing.T) {
-			test(t, func(tb testing.TB, flags ...string) *mariadbtest.Server {
-				tb.Helper()
-				return server.start(tb, append([]string{strict}, flags...)...)
-			})
-		})
-	}
 }
 
 // discardLog returns an option that discards log records, for tests that cause warnings.

@@ -35,6 +35,7 @@ func requests(t *testing.T, s *etcdtest.Server) (sum int64) {
 
 // What the store costs: see the parts.
 func TestMeasure(t *testing.T) {
+	fleettest.NeedsMeasure(t)
 	s := etcdtest.Start(t)
 	version, err := dial(t, s.Endpoint()).Status(t.Context(), s.Endpoint())
 	if err != nil {

@@ -7,23 +7,26 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// assigners returns a function that returns assigners with clients of their own.
-func assigners(t *testing.T, endpoints ...string) func() workerassign.Assigner {
-	return func() workerassign.Assigner { return fleettest.Assigner(New(dial(t, endpoints...))) }
+// stores returns a function that returns stores with clients of their own.
+func stores(t *testing.T, endpoints ...string) func() workerassign.SlotStore {
+	return func() workerassign.SlotStore { return New(dial(t, endpoints...)) }
 }
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
 func TestKilledServer(t *testing.T) {
+	testkit.Full(t, "the file, MariaDB and Redis are killed in each run")
 	t.Parallel()
 	s := etcdtest.Start(t)
-	fleettest.Kill(t, assigners(t, s.Endpoint()), s.Kill, s.Restart)
+	fleettest.Kill(t, stores(t, s.Endpoint()), s.Kill, s.Restart)
 }
 
 // The members of a cluster of three are killed in turn, while generators run.
 func TestKilledMember(t *testing.T) {
+	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
 	servers := etcdtest.StartCluster(t, 3)
 	var endpoints []string
@@ -31,7 +34,7 @@ func TestKilledMember(t *testing.T) {
 		endpoints = append(endpoints, s.Endpoint())
 	}
 	n := 0
-	fleettest.Kill(t, assigners(t, endpoints...), func() { servers[n%3].Kill() }, func() {
+	fleettest.Kill(t, stores(t, endpoints...), func() { servers[n%3].Kill() }, func() {
 		servers[n%3].Restart()
 		n++
 	})
@@ -39,12 +42,15 @@ func TestKilledMember(t *testing.T) {
 
 // The server does not answer for longer than a grant.
 func TestPausedServer(t *testing.T) {
+	testkit.Full(t, "the file, MariaDB and Redis are paused in each run")
 	s := etcdtest.Start(t)
-	fleettest.Pause(t, assigners(t, s.Endpoint()), s.Pause, s.Continue)
+	newStore := stores(t, s.Endpoint())
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Continue)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.
 func TestStoppedProcess(t *testing.T) {
+	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return etcdtest.Start(t).Endpoint() },
 		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
 			return fleettest.Assigner(New(dial(t, address)), opts...)

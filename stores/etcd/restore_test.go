@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -51,13 +52,7 @@ func restore(t *testing.T, token string) *restored {
 
 func (r *restored) assign(s *Store) workerassign.Lease {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
-	defer cancel()
-	l, err := fleettest.Assigner(s).Assign(ctx, fleettest.Request())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return l
+	return assign(r.t, s)
 }
 
 func (r *restored) reserve(l workerassign.Lease, d time.Duration) {
@@ -75,19 +70,18 @@ func (r *restored) reserve(l workerassign.Lease, d time.Duration) {
 func (r *restored) ended() {
 	t := r.t
 	t.Helper()
-	// A call may fail until the client has connected again.
-	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	testkit.Retry(t, "Reserve of a lease from before the snapshot returns ErrLeaseLost", func() error { // until the client has connected again
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		_, err = r.lease.Reserve(ctx, time.Now().Add(time.Second))
-		cancel()
-		if err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
-			break
+		defer cancel()
+		_, err := r.lease.Reserve(ctx, time.Now().Add(time.Second))
+		switch {
+		case err == nil:
+			t.Fatal("Reserve returned no error")
+		case errors.Is(err, workerassign.ErrLeaseLost):
+			return nil
 		}
-	}
-	if !errors.Is(err, workerassign.ErrLeaseLost) {
-		t.Errorf("after the snapshot was restored, Reserve of a lease that was taken before it returned %v; want ErrLeaseLost", err)
-	}
+		return err
+	})
 	for range 3 {
 		l := r.assign(New(dial(t, r.server.Endpoint())))
 		if l.NotBefore().Before(r.granted) {

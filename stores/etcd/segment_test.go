@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/tagrecord"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
@@ -94,6 +95,7 @@ func TestSource(t *testing.T) {
 
 // The store fulfils the contract on a cluster of three members, of which one is killed.
 func TestSourceOnCluster(t *testing.T) {
+	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
 	servers := etcdtest.StartCluster(t, 3)
 	var endpoints []string

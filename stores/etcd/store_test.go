@@ -29,7 +29,7 @@ func read(t *testing.T, s *Store, q workerassign.SlotQuery) workerassign.PoolSta
 // assign takes a lease.
 func assign(t *testing.T, s *Store, opts ...workerassign.RecycledOption) workerassign.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	l, err := fleettest.Assigner(s, opts...).Assign(ctx, fleettest.Request())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -48,6 +49,7 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 	p := testserver.NewProxy(tb, s.Endpoint())
 	p.Filter = dropResets
 	return p, assigntest.Faults{
+		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.Kill() },
 		Start:        func(testing.TB) { s.Restart() },
 		Pause:        func(testing.TB) { s.Pause() },
@@ -77,6 +79,7 @@ func TestStore(t *testing.T) {
 
 // The store fulfils the contract on a cluster of three members, of which one is killed.
 func TestStoreOnCluster(t *testing.T) {
+	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
 	servers := etcdtest.StartCluster(t, 3)
 	var endpoints []string
@@ -113,22 +116,5 @@ func TestRecycled(t *testing.T) {
 		// There is no HostBound, because the store's clock is the host's. So generators whose clocks are an
 		// hour off crash, and hold worker IDs up to the horizon.
 		Request: workerassign.Request{MaxWorkerID: 1023},
-	})
-}
-
-// The cluster of the environment, or one server, passes the tests that require no faults.
-func TestEndpoints(t *testing.T) {
-	t.Parallel()
-	endpoints := etcdtest.Endpoints(t)
-	none := "the servers are not the test's own"
-	prefix := "ringuid-test-" + time.Now().UTC().Format("20060102T150405.000000000") + "/"
-	client := dial(t, endpoints...)
-	t.Cleanup(func() { client.Delete(t.Context(), prefix, clientv3.WithPrefix()) })
-	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
-			return New(dial(tb, endpoints...), WithPrefix(prefix+pool+"/"))
-		},
-		Faults: assigntest.Faults{Without: map[string]string{"Kill": none, "Start": none, "Pause": none, "Resume": none, "LoseWrites": none,
-			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none, "StopClock": none}},
 	})
 }

@@ -1,17 +1,32 @@
 package redis_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
 )
+
+// waitForCluster waits until the server's state of its cluster has the lines.
+func waitForCluster(t *testing.T, server *redistest.Server, lines ...string) {
+	t.Helper()
+	testkit.Retry(t, "the cluster works", func() error {
+		info := server.MustCommand("CLUSTER", "INFO")
+		for _, line := range lines {
+			if !strings.Contains(info, line) {
+				return errors.New(info)
+			}
+		}
+		return nil
+	})
+}
 
 // The store works on Redis Cluster: both keys of a pool are in one slot of it. While the cluster is down, the
 // error is temporary.
@@ -23,11 +38,7 @@ func TestCluster(t *testing.T) {
 	wantError(t, redis.New(connect(t, server.Address())), false, "CLUSTERDOWN")
 	wantTagError(t, redis.New(connect(t, server.Address())), "CLUSTERDOWN")
 	server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(server.MustCommand("CLUSTER", "INFO"))
-		}
-	}
+	waitForCluster(t, server, "cluster_state:ok")
 	c.ReloadState(t.Context())
 	state := createPool(t, s, 20)
 	write(t, s, workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{WorkerID: 3, Revision: 2, Holder: workerassign.Holder{Name: "n"}}}}, true)
@@ -55,12 +66,7 @@ func TestTagClusterMove(t *testing.T) {
 	a.MustCommand("CLUSTER", "MEET", host, port)
 	a.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
 	for _, server := range []*redistest.Server{a, b} {
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok") ||
-			!strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_known_nodes:2"); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal(server.MustCommand("CLUSTER", "INFO"))
-			}
-		}
+		waitForCluster(t, server, "cluster_state:ok", "cluster_known_nodes:2")
 	}
 	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{a.Address()}})
 	t.Cleanup(func() { c.Close() })

@@ -174,10 +174,13 @@ func TestErrorsInScripts(t *testing.T) {
 	}
 }
 
-// A call ends with its context, although the server does not answer. Another call works when it does.
+// A call ends with its context, although the server does not answer and the client would wait for it. Another call works when it
+// does.
 func TestContext(t *testing.T) {
 	server := redistest.Start(t)
-	s := redis.New(connect(t, server.Address()))
+	c := goredis.NewClient(&goredis.Options{Addr: server.Address(), DialTimeout: time.Hour, ReadTimeout: time.Hour, WriteTimeout: time.Hour})
+	t.Cleanup(func() { c.Close() })
+	s := redis.New(c)
 	state := createPool(t, s, 1)
 	server.Pause()
 	timed, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -185,13 +188,11 @@ func TestContext(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, end)
 	for _, ctx := range []context.Context{timed, ended, ended} {
-		begin := time.Now()
-		_, err := s.Read(ctx, workerassign.SlotQuery{})
-		if !errors.Is(err, ctx.Err()) || ctx.Err() == nil || time.Since(begin) > time.Second {
-			t.Errorf("Read() = %v after %v", err, time.Since(begin))
+		if _, err := s.Read(ctx, workerassign.SlotQuery{}); ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+			t.Errorf("Read() = %v", err)
 		}
-		if _, err := s.Write(ctx, workerassign.SlotWrite{History: state.History}); !errors.Is(err, ctx.Err()) || time.Since(begin) > time.Second {
-			t.Errorf("Write() = %v after %v", err, time.Since(begin))
+		if _, err := s.Write(ctx, workerassign.SlotWrite{History: state.History}); !errors.Is(err, ctx.Err()) {
+			t.Errorf("Write() = %v", err)
 		}
 	}
 	server.Resume()

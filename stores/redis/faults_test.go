@@ -15,13 +15,14 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// assigners returns a function that returns assigners with clients of their own.
-func assigners(t *testing.T, server *redistest.Server) func() workerassign.Assigner {
-	return func() workerassign.Assigner { return fleettest.Assigner(redis.New(connect(t, server.Address()))) }
+// stores returns a function that returns stores with clients of their own.
+func stores(t *testing.T, server *redistest.Server) func() workerassign.SlotStore {
+	return func() workerassign.SlotStore { return redis.New(connect(t, server.Address())) }
 }
 
 // The server is killed in the middle of Assign, Reserve and Release, with an append-only file and without one, while
@@ -35,7 +36,7 @@ func TestKilledServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t, flags...)
-			fleettest.Kill(t, assigners(t, server), server.Kill, server.Restart)
+			fleettest.Kill(t, stores(t, server), server.Kill, server.Restart)
 		})
 	}
 }
@@ -71,27 +72,30 @@ func TestPromotedReplica(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]redis.Option{"with R7": nil, "without R7": {redis.IgnoreHistory()}} {
 		t.Run(name, func(t *testing.T) {
-			primary := redistest.Start(t)
-			replica := primary.Replica()
-			var address atomic.Pointer[string]
-			setAddress := func(at string) { address.Store(&at) }
-			setAddress(primary.Address())
-			fleettest.Failover(t, opts == nil, fleettest.Primaries{
-				NewAssigner: func(more ...workerassign.RecycledOption) workerassign.Assigner {
-					return fleettest.Assigner(redis.New(failoverClient(t, &address), opts...), more...)
-				},
-				NewPromoted: func(more ...workerassign.RecycledOption) workerassign.Assigner {
-					return fleettest.Assigner(redis.New(connect(t, replica.Address()), opts...), more...)
-				},
-				Disconnect: func() {
-					replica.WaitSynced(primary)
-					replica.Disconnect()
-				},
-				Promote: func() { replica.Promote() },
-				Fence: func() {
-					setAddress(replica.Address())
-					primary.Kill()
-				},
+			t.Parallel() // it waits most of the time
+			fleettest.Failover(t, opts == nil, func() fleettest.Primaries {
+				primary := redistest.Start(t)
+				replica := primary.Replica()
+				var address atomic.Pointer[string]
+				setAddress := func(at string) { address.Store(&at) }
+				setAddress(primary.Address())
+				return fleettest.Primaries{
+					NewAssigner: func(more ...workerassign.RecycledOption) workerassign.Assigner {
+						return fleettest.Assigner(redis.New(failoverClient(t, &address), opts...), more...)
+					},
+					NewPromoted: func(more ...workerassign.RecycledOption) workerassign.Assigner {
+						return fleettest.Assigner(redis.New(connect(t, replica.Address()), opts...), more...)
+					},
+					Disconnect: func() {
+						replica.WaitSynced(primary)
+						replica.Disconnect()
+					},
+					Promote: func() { replica.Promote() },
+					Fence: func() {
+						setAddress(replica.Address())
+						primary.Kill()
+					},
+				}
 			})
 		})
 	}
@@ -157,17 +161,18 @@ func TestFlushAll(t *testing.T) {
 	s := redis.New(connect(t, server.Address()))
 	f := fleettest.New()
 	for n := range 4 {
-		f.Run(assigners(t, server)(), n%2 == 0, time.Hour)
+		f.Run(fleettest.Assigner(stores(t, server)()), n%2 == 0, time.Hour)
 	}
-	f.RunLeases(fleettest.Assigner(s))
+	f.RunLeases(s)
 	histories := []string{}
 	for range 5 {
-		f.WaitLeases(t, 3, 10*time.Second)
+		f.WaitLeases(t, 3)
 		server.MustCommand("FLUSHALL")
 		var state workerassign.PoolState
-		for deadline := time.Now().Add(10 * time.Second); state.Pool.Revision == 0 && time.Now().Before(deadline); {
+		testkit.Eventually(t, "a pool is created again", func() bool {
 			state = read(t, s, workerassign.SlotQuery{})
-		}
+			return state.Pool.Revision != 0
+		})
 		if floor := state.Pool.Floor.Sub(state.Pool.Since); floor < fleettest.Horizon {
 			t.Errorf("the floor is %v after the creation of the pool, want at least %v", floor, fleettest.Horizon)
 		}
@@ -176,6 +181,6 @@ func TestFlushAll(t *testing.T) {
 		}
 		histories = append(histories, state.History)
 	}
-	f.WaitLeases(t, 3, 10*time.Second)
+	f.WaitLeases(t, 3)
 	f.Check(t, 1000)
 }

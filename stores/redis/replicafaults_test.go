@@ -17,7 +17,7 @@ func TestKilledPrimary(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	primary := redistest.Start(t)
 	replica := primary.Replica()
-	fleettest.Kill(t, func() workerassign.Assigner { return fleettest.Assigner(redis.New(connect(t, primary.Address()))) }, primary.Kill, func() {
+	fleettest.Kill(t, stores(t, primary), primary.Kill, func() {
 		primary.Restart()
 		replica.WaitSynced(primary)
 	})

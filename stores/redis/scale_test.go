@@ -32,6 +32,7 @@ func calls(s *redistest.Server) (n int64) {
 
 // What the store costs, and ten times the layout's rate: see the parts.
 func TestMeasure(t *testing.T) {
+	fleettest.NeedsMeasure(t)
 	server := redistest.Start(t)
 	target := fleettest.Target{
 		Name: "Redis " + server.Info("redis_version"),

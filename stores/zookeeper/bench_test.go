@@ -10,6 +10,7 @@ import (
 
 // What the store costs: see the parts.
 func TestMeasure(t *testing.T) {
+	fleettest.NeedsMeasure(t)
 	s := zookeepertest.Start(t)
 	target := fleettest.Target{
 		Name: "ZooKeeper " + s.Version(),

@@ -6,30 +6,35 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// assigners returns a function that returns assigners with connections of their own.
-func assigners(t *testing.T, servers ...string) func() workerassign.Assigner {
-	return func() workerassign.Assigner { return fleettest.Assigner(New(dialShort(t, servers...))) }
+// stores returns a function that returns stores with connections of their own.
+func stores(t *testing.T, servers ...string) func() workerassign.SlotStore {
+	return func() workerassign.SlotStore { return New(dialShort(t, servers...)) }
 }
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
 func TestKilledServer(t *testing.T) {
+	testkit.Full(t, "the file, MariaDB and Redis are killed in each run")
 	t.Parallel()
 	s := zookeepertest.Start(t)
-	fleettest.Kill(t, assigners(t, s.Address()), s.Kill, s.Restart)
+	fleettest.Kill(t, stores(t, s.Address()), s.Kill, s.Restart)
 }
 
 // The server does not answer for longer than a grant, and for longer than a session.
 func TestPausedServer(t *testing.T) {
+	testkit.Full(t, "the file, MariaDB and Redis are paused in each run")
 	s := zookeepertest.Start(t)
-	fleettest.Pause(t, assigners(t, s.Address()), s.Pause, s.Continue)
+	newStore := stores(t, s.Address())
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Continue)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.
 func TestStoppedProcess(t *testing.T) {
+	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return zookeepertest.Start(t).Address() },
 		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
 			return fleettest.Assigner(New(dialShort(t, address)), opts...)

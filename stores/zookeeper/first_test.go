@@ -62,7 +62,7 @@ func TestDeletedIndexes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := lease.Release(ctx, time.Time{}); err != nil {
 		t.Errorf("Release without indexes: %v", err)

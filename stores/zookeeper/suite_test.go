@@ -54,6 +54,7 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 	p := testserver.NewProxy(tb, s.Address())
 	var offset time.Duration
 	return p, assigntest.Faults{
+		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.Kill() },
 		Start:        func(testing.TB) { s.Restart() },
 		Pause:        func(testing.TB) { s.Pause() },
@@ -98,20 +99,5 @@ func TestRecycled(t *testing.T) {
 		Horizon:   workerassign.DefaultHorizon,
 		HostBound: bound,
 		Recycles:  true,
-	})
-}
-
-// The ensemble of the environment, or one server, passes the tests that require no faults.
-func TestServers(t *testing.T) {
-	t.Parallel()
-	servers := zookeepertest.Servers(t)
-	none := "the servers are not the test's own"
-	path := "/ringuid-test-" + time.Now().UTC().Format("20060102T150405.000000000")
-	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
-			return New(dial(tb, servers...), WithPath(path+"/"+pool))
-		},
-		Faults: assigntest.Faults{Without: map[string]string{"Kill": none, "Start": none, "Pause": none, "Resume": none, "LoseWrites": none,
-			"LoseRequests": none, "LoseReplies": none, "DelayWrites": none, "StepClock": none, "StopClock": none}},
 	})
 }

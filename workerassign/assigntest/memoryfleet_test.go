@@ -35,7 +35,7 @@ func TestMemoryKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			m := NewMemory(opts...)
-			fleettest.Kill(t, func() workerassign.Assigner { return fleettest.Assigner(distantStore{m}) }, func() {
+			fleettest.Kill(t, func() workerassign.SlotStore { return distantStore{m} }, func() {
 				fault := []Fault{LoseRequest, LoseReply, Delay}[rand.IntN(3)]
 				m.SetFaults(func(Op) Fault { return fault })
 				time.Sleep(rand.N(10 * time.Millisecond))
