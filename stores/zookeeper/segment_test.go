@@ -9,6 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/tagrecord"
+	"github.com/ringuid/ringuid/internal/takertest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
@@ -67,18 +69,13 @@ func TestSource(t *testing.T) {
 	}
 	connected := func(tb testing.TB) { // waits until all are connected again
 		for _, c := range conns {
-			for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			testkit.Retry(tb, "a client connects again", func() error {
 				_, _, err := c.Exists("/")
-				if err == nil {
-					break
-				}
-				if time.Now().After(end) {
-					tb.Fatalf("a client does not connect again: %v", err)
-				}
-			}
+				return err
+			})
 		}
 	}
-	segmenttest.Run(t, segmenttest.Harness{
+	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {
 			conns = nil
 			root = fmt.Sprintf("/tests/%d", time.Now().UnixNano())
@@ -127,5 +124,5 @@ func TestSource(t *testing.T) {
 				connected(tb)
 			},
 		},
-	})
+	}))
 }
