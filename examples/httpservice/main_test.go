@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,68 +23,61 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 )
 
-// asService, where it is set, makes the test binary run the service instead of the tests.
-const asService = "RINGUID_TEST_HTTPSERVICE"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asService) != "" {
+	if testkit.ChildArg() != "" { // the service
+		log.SetOutput(os.Stdout)
+		os.Args = append(os.Args, "-addr", "127.0.0.1:0")
 		main()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// service is a process that runs the service.
-type service struct {
-	*exec.Cmd
-	url    string
-	output chan string // what it wrote to standard error, once that has ended
+// startService starts a process that runs the service on a free port.
+func startService(t *testing.T, workerFile string) (service *testkit.Child, url string) {
+	t.Helper()
+	service = testkit.StartChild(t, "service", "RINGUID_ASSIGNER=disposable", "RINGUID_STORE=file:"+workerFile)
+	for {
+		if _, addr, ok := strings.Cut(service.Line(), "listening on "); ok {
+			return service, "http://" + addr + "/orders"
+		}
+	}
 }
 
-// start starts a service on a free port.
-func start(t *testing.T, workerFile string) *service {
+// startRun calls run, and returns its address. stop ends it, and returns its error.
+func startRun(t *testing.T) (addr string, cancel context.CancelFunc, stop func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // it is killed if it does not end
-	t.Cleanup(cancel)
-	s := &service{
-		Cmd:    exec.CommandContext(ctx, os.Args[0], "-addr", "127.0.0.1:0"),
-		output: make(chan string, 1),
-	}
-	s.Env = append(os.Environ(), asService+"=1", "RINGUID_ASSIGNER=disposable", "RINGUID_STORE=file:"+workerFile)
-	stderr, err := s.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if s.ProcessState == nil { // a test that failed has not waited for it
-			s.Process.Kill()
-			s.Wait()
-		}
-	})
-	address := make(chan string, 1)
+	settings := workerFile(t)
+	logged, w := io.Pipe()
+	log.SetOutput(w)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
 	go func() {
-		var all strings.Builder
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			all.WriteString(lines.Text() + "\n")
-			if _, a, ok := strings.Cut(lines.Text(), "listening on "); ok {
-				address <- a
+		ended <- run(ctx, "127.0.0.1:0", settings)
+		w.Close()
+	}()
+	listening := make(chan string, 1)
+	go func() {
+		defer close(listening)
+		for lines := bufio.NewScanner(logged); lines.Scan(); {
+			if _, addr, ok := strings.Cut(lines.Text(), "listening on "); ok {
+				listening <- addr
 			}
 		}
-		close(address)
-		s.output <- all.String()
 	}()
-	a, ok := <-address
+	addr, ok := <-listening
 	if !ok {
-		t.Fatalf("the service has ended: %s", <-s.output)
+		t.Fatal(<-ended)
 	}
-	s.url = "http://" + a + "/orders"
-	return s
+	return addr, cancel, func() error {
+		cancel()
+		return <-ended
+	}
 }
 
 // post sends one order, and returns its UID.
@@ -115,14 +110,14 @@ func TestSignals(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[uid.ID]bool{}
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		s := start(t, file)
+		s, url := startService(t, file)
 		client := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
 		signalled := make(chan struct{})
 		var clients sync.WaitGroup
 		for range 8 {
 			clients.Go(func() {
 				for n := 0; ; n++ {
-					id, err := post(client, s.url)
+					id, err := post(client, url)
 					if err != nil {
 						select {
 						case <-signalled: // the service accepts no more connections
@@ -140,16 +135,15 @@ func TestSignals(t *testing.T) {
 				}
 			})
 		}
-		for before, now := count(&mu, seen), 0; now < before+500 && !t.Failed(); now = count(&mu, seen) {
-			time.Sleep(time.Millisecond)
-		}
+		before := count(&mu, seen)
+		testkit.Eventually(t, "500 orders", func() bool { return count(&mu, seen) >= before+500 || t.Failed() })
 		close(signalled)
 		if err := s.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
 		clients.Wait()
 		client.CloseIdleConnections()
-		output := <-s.output
+		output := strings.Join(slices.Collect(s.Lines()), "\n")
 		if err := s.Wait(); err != nil {
 			t.Errorf("after %v: %v\n%s", signal, err, output)
 		}
@@ -169,30 +163,20 @@ func count(mu *sync.Mutex, seen map[uid.ID]bool) int {
 // is closed after the server.
 func TestRequestDuringShutdown(t *testing.T) {
 	leaktest.Check(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // finds a free port
+	addr, cancel, stop := startRun(t)
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Hour}}
+	defer client.CloseIdleConnections()
+	reading := make(chan struct{}) // closed when the handler reads the body
+	trace := &httptrace.ClientTrace{Got100Continue: func() { close(reading) }}
+	body, send := io.Pipe()
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, "http://"+addr+"/orders", body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := listener.Addr().String()
-	listener.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, addr, workerFile(t)) }()
-
-	client := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
-	defer client.CloseIdleConnections()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, err := post(client, "http://"+addr+"/orders"); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
-	body, send := io.Pipe()
+	r.Header.Set("Expect", "100-continue")
 	answered := make(chan error, 1)
 	go func() {
-		resp, err := client.Post("http://"+addr+"/orders", "application/json", body)
+		resp, err := client.Do(r)
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusCreated {
@@ -201,28 +185,33 @@ func TestRequestDuringShutdown(t *testing.T) {
 		}
 		answered <- err
 	}()
-	io.WriteString(send, `{"item": `)  // returns when the client sends it
-	time.Sleep(100 * time.Millisecond) // until the handler waits for the rest
+	select {
+	case <-reading:
+	case err := <-answered:
+		t.Fatal(err)
+	}
 	cancel()
-	time.Sleep(100 * time.Millisecond)
-	io.WriteString(send, `"book"}`)
+	testkit.Eventually(t, "the server accepts no more connections", func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	io.WriteString(send, `{"item": "book"}`)
 	send.Close()
 	if err := <-answered; err != nil {
 		t.Errorf("the request got %v", err)
 	}
-	if err := <-ended; err != nil {
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestRunLeavesNothingBehind(t *testing.T) {
 	leaktest.Check(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, "127.0.0.1:0", workerFile(t)) }()
-	time.Sleep(50 * time.Millisecond)
-	cancel()
-	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) { // canceled: before it had a worker ID
+	_, _, stop := startRun(t)
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 }

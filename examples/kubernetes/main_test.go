@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -22,14 +21,13 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 )
 
-// asPod, where it is set, makes the test binary run the service instead of the tests.
-const asPod = "RINGUID_TEST_KUBERNETES"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asPod) != "" {
+	if testkit.ChildArg() != "" { // a pod
+		log.SetOutput(os.Stdout)
 		main()
 		return
 	}
@@ -63,69 +61,49 @@ func newFleet(t *testing.T) *fleet {
 
 // pod is a process with the environment that the manifests set.
 type pod struct {
-	*exec.Cmd
+	*testkit.Child
 	t      *testing.T
 	fleet  *fleet
 	name   string
 	url    string
-	exited chan struct{}
-
-	mu     sync.Mutex
-	output strings.Builder
+	ended  chan struct{} // closed when it has ended
+	output string        // to be read after that
 }
 
 // start starts a pod and waits until it listens.
 func (f *fleet) start(t *testing.T, name, workerIDFrom string) *pod {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // it is killed if it does not end
-	t.Cleanup(cancel)
-	p := &pod{Cmd: exec.CommandContext(ctx, os.Args[0]), t: t, fleet: f, name: name, exited: make(chan struct{})}
-	p.Env = append(os.Environ(), asPod+"=1", "HOSTNAME="+name, "POD_NAME="+name, "WORKER_ID_FROM="+workerIDFrom,
-		"DSN="+f.dsn, "NEW_POOL=true", "ADDRESS=127.0.0.1:0", "TERMINATION_DRAIN=200ms")
-	stderr, err := p.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address := make(chan string, 1)
+	p := &pod{t: t, fleet: f, name: name, ended: make(chan struct{}),
+		Child: testkit.StartChild(t, name, "HOSTNAME="+name, "POD_NAME="+name, "WORKER_ID_FROM="+workerIDFrom,
+			"DSN="+f.dsn, "NEW_POOL=true", "ADDRESS=127.0.0.1:0", "TERMINATION_DRAIN=200ms")}
+	listening := make(chan string, 1)
 	go func() {
-		defer close(p.exited)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			p.mu.Lock()
-			p.output.WriteString(lines.Text() + "\n")
-			p.mu.Unlock()
-			if _, a, ok := strings.Cut(lines.Text(), "listening on "); ok {
-				address <- a
+		defer close(p.ended)
+		for line := range p.Lines() {
+			p.output += line + "\n"
+			if _, address, ok := strings.Cut(line, "listening on "); ok {
+				listening <- address
 			}
 		}
-		p.Wait()
 	}()
 	t.Cleanup(func() {
 		p.Process.Kill()
-		<-p.exited
+		<-p.ended
 		if t.Failed() {
-			t.Logf("%s wrote:\n%s", name, p.log())
+			t.Logf("%s wrote:\n%s", name, p.output)
 		}
 	})
 	select {
-	case a := <-address:
-		p.url = "http://" + a
-	case <-p.exited:
-		t.Fatalf("%s has ended:\n%s", name, p.log())
+	case address := <-listening:
+		p.url = "http://" + address
+	case <-p.ended:
+		t.Fatalf("%s has ended: %v", name, p.Wait())
 	}
 	return p
 }
 
-func (p *pod) log() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.output.String()
-}
-
 // ready returns the answer of the readiness probe.
-func (p *pod) ready() (status int, body string) {
+func (p *pod) ready() (status int, health health) {
 	p.t.Helper()
 	resp, err := http.Get(p.url + "/ready")
 	if err != nil {
@@ -136,22 +114,30 @@ func (p *pod) ready() (status int, body string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return resp.StatusCode, string(text)
+	if json.Unmarshal(text, &health) != nil {
+		health.Err = string(text)
+	}
+	return resp.StatusCode, health
 }
 
-// waitFor waits until the readiness probe has the given status, and returns how long that took.
-func (p *pod) waitFor(status int, timeout time.Duration) time.Duration {
+// health is the answer of a generator's Health.
+type health struct {
+	Until time.Time
+	For   time.Duration
+	Err   string
+}
+
+// await waits until the readiness probe has the given status.
+func (p *pod) await(status int) {
 	p.t.Helper()
-	begin := time.Now()
-	for ; ; time.Sleep(50 * time.Millisecond) {
-		got, body := p.ready()
+	testkit.Retry(p.t, p.name, func() error {
+		got, health := p.ready()
 		if got == status {
-			return time.Since(begin)
+			return nil
 		}
-		if time.Since(begin) > timeout {
-			p.t.Fatalf("%s has the status %d after %v, want %d: %s", p.name, got, timeout, status, body)
-		}
-	}
+		time.Sleep(20 * time.Millisecond)
+		return fmt.Errorf("the status is %d, want %d: %+v", got, status, health)
+	})
 }
 
 // take takes UIDs, none of which any pod had before, and returns the worker ID of the last one.
@@ -187,9 +173,9 @@ func (p *pod) end() {
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
 	}
-	<-p.exited
-	if !p.ProcessState.Success() {
-		p.t.Errorf("%s ended with %v:\n%s", p.name, p.ProcessState, p.log())
+	<-p.ended
+	if err := p.Wait(); err != nil {
+		p.t.Errorf("%s ended with %v", p.name, err)
 	}
 }
 
@@ -200,53 +186,52 @@ func TestStatefulSet(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	first, other := f.start(t, "orders-10", "ordinal"), f.start(t, "orders-11", "ordinal")
-	first.waitFor(http.StatusOK, 30*time.Second)
-	other.waitFor(http.StatusOK, 30*time.Second)
+	first.await(http.StatusOK)
+	other.await(http.StatusOK)
 	if a, b := first.take(100), other.take(100); a != 10 || b != 11 {
 		t.Errorf("the worker IDs are %d and %d, want 10 and 11", a, b)
 	}
 
 	second := f.start(t, "orders-10", "ordinal")
 	for range 20 {
-		if status, body := second.ready(); status != http.StatusServiceUnavailable {
-			t.Fatalf("the second pod has the status %d: %s", status, body)
+		if status, health := second.ready(); status != http.StatusServiceUnavailable {
+			t.Fatalf("the second pod has the status %d: %+v", status, health)
 		}
 		first.take(10)
 		time.Sleep(100 * time.Millisecond)
 	}
 	first.end()
-	took := second.waitFor(http.StatusOK, 20*time.Second)
+	second.await(http.StatusOK)
 	if n := second.take(100); n != 10 {
 		t.Errorf("the worker ID is %d, want 10", n)
 	}
-	t.Logf("ready %v after the end of the first one", took)
-
+	other.end()
+	if !testkit.IsFull() {
+		return // the next pod waits for half a minute
+	}
 	second.Process.Kill()
-	<-second.exited
+	<-second.ended
 	third := f.start(t, "orders-10", "ordinal")
-	took = third.waitFor(http.StatusOK, 40*time.Second)
+	third.await(http.StatusOK)
 	if n := third.take(100); n != 10 {
 		t.Errorf("the worker ID is %d, want 10", n)
 	}
-	t.Logf("ready %v after a crash", took)
 	third.end()
-	other.end()
 }
 
-// The pods of a Deployment have different worker IDs, which later pods use again. Without the database, a pod is ready
-// up to the end of its grant.
+// The pods of a Deployment have different worker IDs, which later pods use again.
 func TestDeployment(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	slots := 0
-	for update := range 3 {
+	for update := range testkit.Size(2, 3) {
 		var pods []*pod
 		for n := range 3 {
 			pods = append(pods, f.start(t, fmt.Sprintf("orders-6d4cf%d-x2b%d", update, n), "pool"))
 		}
 		together := map[int64]bool{}
 		for _, p := range pods {
-			p.waitFor(http.StatusOK, 30*time.Second)
+			p.await(http.StatusOK)
 			n := p.take(100)
 			if together[n] {
 				t.Errorf("two pods have worker ID %d", n)
@@ -265,27 +250,45 @@ func TestDeployment(t *testing.T) {
 		if update == 0 && slots > len(pods)+excess || update > 0 && slots != before {
 			t.Errorf("after update %d the pool has %d slots, and had %d", update, slots, before)
 		}
-		time.Sleep(5 * time.Second) // until the clock has reached the end of the rings
+		testkit.Retry(t, "the clock has not reached the end of the rings", func() error {
+			var held int
+			err := f.db.Get(&held, "SELECT COUNT(*) FROM WORKER_SLOT WHERE free_at_ms > ?", time.Now().UnixMilli())
+			if err == nil && held > 0 {
+				time.Sleep(20 * time.Millisecond)
+				err = fmt.Errorf("%d slots are held", held)
+			}
+			return err
+		})
 	}
+}
 
+// Without the database, a pod is ready up to the end of its grant, as it has reported. Then it is alive, but not ready.
+func TestOutage(t *testing.T) {
+	testkit.Full(t, "it waits for the end of a grant, for half a minute")
+	t.Parallel()
+	f := newFleet(t)
 	p := f.start(t, "orders-75c9b-9k2mz", "pool")
-	p.waitFor(http.StatusOK, 30*time.Second)
+	p.await(http.StatusOK)
+	testkit.Eventually(t, "the grant is extended", func() bool {
+		_, health := p.ready()
+		return health.For > reserveAhead/2
+	})
+	_, before := p.ready()
 	f.server.Kill()
-	outage := time.Now()
-	took := p.waitFor(http.StatusServiceUnavailable, 40*time.Second)
-	if took < reserveAhead/2 {
-		t.Errorf("the pod was ready for %v only", took)
+	p.await(http.StatusServiceUnavailable)
+	if early := time.Until(before.Until); early > 0 {
+		t.Errorf("the pod is not ready, %v before the time that it has reported", early)
 	}
-	if status, body := p.ready(); status != http.StatusServiceUnavailable || !strings.Contains(body, `"err":"uid: lease: `) {
-		t.Errorf("status %d: %s", status, body)
+	if status, health := p.ready(); status != http.StatusServiceUnavailable || !strings.HasPrefix(health.Err, "uid: lease: ") {
+		t.Errorf("status %d: %+v", status, health)
 	}
-	t.Logf("not ready %v after the end of the database", time.Since(outage))
 	resp, err := http.Get(p.url + "/live")
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("the liveness probe: %v, %v", resp, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err == nil {
-		resp.Body.Close()
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the liveness probe: %v", resp)
 	}
 }
 
