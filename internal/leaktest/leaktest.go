@@ -9,13 +9,13 @@ import (
 )
 
 // Check counts the goroutines and the file descriptors of the process. It fails the test if there are
-// more at its end, after waiting up to five seconds for them to end. The test must not run in parallel
+// more at its end, after waiting up to a minute for them to end. The test must not run in parallel
 // with other tests.
 func Check(tb testing.TB) {
 	tb.Helper()
 	goroutines, fds := runtime.NumGoroutine(), openFDs()
 	tb.Cleanup(func() {
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for {
 			g, f := runtime.NumGoroutine(), openFDs()
 			if g <= goroutines && f <= fds {
