@@ -83,6 +83,7 @@ func slowly(write func(*Memory, context.Context, workerassign.SlotWrite) (bool, 
 
 // Each broken store or assigner fails the test that is for its defect.
 func TestBrokenAssigners(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		store    brokenStore
@@ -101,7 +102,7 @@ func TestBrokenAssigners(t *testing.T) {
 			for n := range s.Slots {
 				s.Slots[n].Until = s.Slots[n].From
 			}
-		})}, test: "OneLease", message: "rule R1 is broken"},
+		})}, harness: func(h *AssignerHarness, _ *memoryServer) { h.patience = 3 * time.Second }, test: "OneLease", message: "rule R1 is broken"},
 		{name: "failover without a new history", harness: func(h *AssignerHarness, s *memoryServer) {
 			h.LoseWrites = func(_ testing.TB, write func()) { s.loseWrites(write, (*Memory).LoseWrites) }
 		}, test: "WritesLost", message: "invariant 1 is broken"},
@@ -171,7 +172,6 @@ func TestBrokenAssigners(t *testing.T) {
 			if tt.harness != nil {
 				tt.harness(&h, s)
 			}
-			h.patience = 10 * time.Second
 			r := runAssignerCase(t, tt.test, h)
 			if !r.Failed() || !strings.Contains(strings.Join(r.Failures, "\n"), tt.message) {
 				t.Errorf("%s reported %q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)

@@ -98,10 +98,12 @@ func (s *memoryServer) harness() Harness {
 }
 
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	RunStoreTests(t, newMemoryServer().harness())
 }
 
 func TestMemoryWithoutLoss(t *testing.T) {
+	t.Parallel()
 	h := newMemoryServer(WithNoLoss(), WithHostClock()).harness()
 	h.LoseWrites = nil
 	h.Without = map[string]string{"LoseWrites": "the store loses none"}

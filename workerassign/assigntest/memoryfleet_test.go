@@ -31,6 +31,7 @@ func (s distantStore) Write(ctx context.Context, w workerassign.SlotWrite) (bool
 
 // A store in memory is killed in the middle of calls, and loses its last writes if it may, while generators run.
 func TestMemoryKilled(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string][]MemoryOption{"loses writes": nil, "loses no writes": {WithNoLoss()}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
@@ -54,6 +55,7 @@ func TestMemoryKilled(t *testing.T) {
 
 // A store in memory does not answer for longer than a grant.
 func TestMemoryPaused(t *testing.T) {
+	t.Parallel()
 	m := NewMemory()
 	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(m, workerassign.WithNewPool()) }, m.Pause, m.Resume)
 }

@@ -24,10 +24,12 @@ func recycledHarness(s *memoryServer, opts ...workerassign.RecycledOption) Assig
 }
 
 func TestRecycledOnMemory(t *testing.T) {
+	t.Parallel()
 	RunAssignerTests(t, recycledHarness(newMemoryServer()))
 }
 
 func TestRecycledOnMemoryWithoutLoss(t *testing.T) {
+	t.Parallel()
 	h := recycledHarness(newMemoryServer(WithNoLoss()))
 	h.LoseWrites = nil
 	h.Without = map[string]string{"LoseWrites": "the store loses none"}
