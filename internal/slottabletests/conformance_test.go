@@ -13,6 +13,7 @@ import (
 
 // The suite runs on MariaDB and on MySQL 5.6.
 func TestSlotTableConformance(t *testing.T) {
+	t.Parallel()
 	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
 	test := func(t *testing.T, start func(testing.TB, ...string) *mariadbtest.Server) {
 		t.Parallel()

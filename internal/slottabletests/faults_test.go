@@ -29,6 +29,7 @@ func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption
 // another history: leases end, and new ones begin at the floor, also if the server has lost its last second. If the server is
 // declared to lose no writes, leases continue.
 func TestR7SlotTableKilled(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		store []workerassign.SlotTableOption
@@ -62,6 +63,7 @@ func TestR7SlotTableKilled(t *testing.T) {
 
 // The server does not answer for longer than a grant.
 func TestSlotTablePaused(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
 	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, workerassign.WithNewPool()) },
@@ -70,6 +72,7 @@ func TestSlotTablePaused(t *testing.T) {
 
 // R3: a process is stopped beyond its lease, and its slot is taken by another.
 func TestR3SlotTableStoppedProcess(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	fleettest.StoppedProcess(t, func(t *testing.T) string {
 		s := mariadbtest.Start(t)
 		return s.DSN("root", "", slotDatabase(t, s))
@@ -80,6 +83,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 
 // R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges.
 func TestR7TwoPrimaries(t *testing.T) {
+	t.Parallel()
 	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time

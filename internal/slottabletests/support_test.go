@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
+
+func TestMain(m *testing.M) { testkit.RunParallel(m, 6) }
 
 // recycledRequest returns a request to an assigner of recycled worker IDs.
 func recycledRequest() workerassign.Request {

@@ -104,6 +104,7 @@ func (v *verifiedFleet) sharedWorkers() (n int) {
 // fencing time. Worker IDs are assigned a second time. With WithVerification no UID is generated twice. Without
 // it, some are.
 func TestInvariant1VerifiedFailover(t *testing.T) {
+	t.Parallel()
 	for name, verified := range map[string]bool{"with verification": true, "without verification": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
@@ -130,7 +131,10 @@ func verifiedFailover(t *testing.T, verified bool, fencing time.Duration) bool {
 
 	v.start(db, 3)
 	kept := mustAssignDisposable(t, db, opts)
-	v.wait()
+	testkit.Eventually(t, "all have a row", func() bool {
+		var rows int
+		return db.QueryRow("SELECT COUNT(*) FROM WORKER_NODE").Scan(&rows) == nil && rows == 4
+	})
 	replica.WaitApplied(primary)
 	replica.Admin().MustExec("STOP SLAVE")
 	v.start(db, 3) // the replica does not receive their rows

@@ -17,6 +17,7 @@ import (
 // Processes that are the first ones of a fleet, at the same time, create one history: another one would give the pool a
 // floor.
 func TestConcurrentFirstReads(t *testing.T) {
+	t.Parallel()
 	servers := zookeepertest.Servers(t)
 	var conns []*zk.Conn
 	for range 10 {
@@ -49,6 +50,7 @@ func TestConcurrentFirstReads(t *testing.T) {
 
 // The indexes may be deleted as a whole.
 func TestDeletedIndexes(t *testing.T) {
+	t.Parallel()
 	conn := dial(t, zookeepertest.Servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-deleted-%d", time.Now().UnixNano())))
 	lease := assign(t, s)
@@ -77,6 +79,7 @@ func TestDeletedIndexes(t *testing.T) {
 
 // A path with characters that ZooKeeper does not permit is an invalid option, and not a server that is down.
 func TestPathCharacters(t *testing.T) {
+	t.Parallel()
 	conn := dial(t, zookeepertest.Servers(t)...)
 	for _, p := range []string{"/a\x00b", "/a\x01b", "/a\u0085", "/\xff"} {
 		_, err := New(conn, WithPath(p)).Read(t.Context(), workerassign.SlotQuery{})

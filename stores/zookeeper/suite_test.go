@@ -6,11 +6,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
+
+func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
 
 // A client drops its connection, with an error for all calls on it, if the server is silent for two thirds of the session's
 // timeout. On a busy machine a server is silent for a second or two. So the timeout is short only in tests in which the
