@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -18,7 +17,7 @@ import (
 // floor.
 func TestConcurrentFirstReads(t *testing.T) {
 	t.Parallel()
-	servers := zookeepertest.Servers(t)
+	servers := servers(t)
 	var conns []*zk.Conn
 	for range 10 {
 		c := dial(t, servers...)
@@ -51,7 +50,7 @@ func TestConcurrentFirstReads(t *testing.T) {
 // The indexes may be deleted as a whole.
 func TestDeletedIndexes(t *testing.T) {
 	t.Parallel()
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-deleted-%d", time.Now().UnixNano())))
 	lease := assign(t, s)
 	for part := range int64(freeParts) {
@@ -80,7 +79,7 @@ func TestDeletedIndexes(t *testing.T) {
 // A path with characters that ZooKeeper does not permit is an invalid option, and not a server that is down.
 func TestPathCharacters(t *testing.T) {
 	t.Parallel()
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	for _, p := range []string{"/a\x00b", "/a\x01b", "/a\u0085", "/\xff"} {
 		_, err := New(conn, WithPath(p)).Read(t.Context(), workerassign.SlotQuery{})
 		if !errors.Is(err, workerassign.ErrPermanent) || !errors.Is(err, workerassign.ErrOption) {

@@ -87,7 +87,7 @@ func TestRestoredBackup(t *testing.T) {
 // An index that is wrong costs time or a new slot, and neither a wrong result nor a failed write.
 func TestWrongIndex(t *testing.T) {
 	t.Parallel()
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-index-%d", time.Now().UnixNano())))
 	// A grace of minutes, so that the slot that is held does not become free during the test.
 	named := func(name string) workerassign.Lease {
@@ -141,7 +141,7 @@ func TestWrongIndex(t *testing.T) {
 // Znodes that are missing are created again, except records.
 func TestMissingZnodes(t *testing.T) {
 	t.Parallel()
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-missing-%d/a/b", time.Now().UnixNano())))
 	before := read(t, s, workerassign.SlotQuery{})
 	if err := conn.Delete(s.clockPath(), -1); err != nil {
@@ -175,7 +175,7 @@ func TestMissingZnodes(t *testing.T) {
 // A record that cannot be read is a permanent error, and so is one of another worker ID.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-damaged-%d", time.Now().UnixNano())))
 	l := assign(t, s)
 	for _, text := range []string{"", "{", `{"workerID":5,"revision":1}`} {
@@ -192,7 +192,7 @@ func TestDamagedRecord(t *testing.T) {
 // An account without permissions is a permanent error.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
-	servers := zookeepertest.Servers(t)
+	servers := servers(t)
 	path := fmt.Sprintf("/test-permissions-%d", time.Now().UnixNano())
 	conn := dial(t, servers...)
 	if err := conn.AddAuth("digest", []byte("service:secret")); err != nil {

@@ -15,6 +15,9 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
 
+// servers returns the servers that tests without faults share.
+var servers = testkit.Shared(zookeepertest.Servers)
+
 // A client drops its connection, with an error for all calls on it, if the server is silent for two thirds of the session's
 // timeout. On a busy machine a server is silent for a second or two. So the timeout is short only in tests in which the
 // server is killed or silent on purpose, and calls are tried again. There it must be short: a server that is starting may lose a
