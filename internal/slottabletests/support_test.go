@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package slottabletests tests slot tables of workerassign against servers that fail: it takes minutes, and so
+// Package slottabletests tests slot tables of workerassign against servers that fail: it takes long, and so
 // runs next to the tests of workerassign.
 package slottabletests
 
