@@ -1,4 +1,5 @@
-# `make test` runs all checks and tests, on real servers. The README refers to it, and .ci/run calls it.
+# `make test` runs the checks, and the tests on real servers in their usual size. The README refers to it, and .ci/run calls it.
+# `make test-full` runs everything in full size.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -8,13 +9,23 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
-test: ## run everything: checks, cross-compilation, race tests with a real MariaDB (installed if missing), examples, fuzzing, each benchmark once
+test: ## run the checks, and the tests on real servers (installed if missing) in their usual size: 8 minutes on 2 cores
 	@scripts/test.sh
 
+.PHONY: test-full
+test-full: ## run everything in full size, with the race detector, the models, fuzzing and each benchmark: an hour and a half on 2 cores
+	@scripts/test.sh full
+
+.PHONY: soak-tests
+soak-tests: ## run make test twelve times, idle, busy, and with other numbers of CPUs, and print a table of the runs
+	@scripts/soak-tests.sh
+
 .PHONY: check
-check: ## run the quick part, without servers: formatting, vet, staticcheck, short tests
+check: ## run the quick part, without servers: formatting, vet, staticcheck, other systems, short tests
 	@scripts/check.sh
 	go test -short -timeout 5m ./...
+
+# The following targets run the tests of one kind of store, with the race detector. With RINGUID_FULL=1, in full size.
 
 .PHONY: test-redis
 test-redis: ## run only the tests of the Redis store, on a real server, which must be installed
@@ -30,17 +41,17 @@ test-postgres: ## run only the tests on PostgreSQL, on real servers, which must 
 	cd internal/postgrestest && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 15m ./...
 
 .PHONY: test-etcd
-test-etcd: ## run only the tests of the etcd store, on real servers, which must be installed; with RINGUID_FULL, in full size
+test-etcd: ## run only the tests of the etcd store, on real servers, which must be installed
 	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/etcdtest ./internal/slotrecord
 	cd stores/etcd && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: test-zookeeper
-test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, which must be installed; with RINGUID_FULL, in full size
+test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, which must be installed
 	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/zookeepertest ./internal/slotrecord
 	cd stores/zookeeper && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: release-check
-release-check: ## try a release on a copy of the repository: scripts/release.sh, then go install from a module proxy in a directory
+release-check: ## run the quick part, without servers: formatting, vet, staticcheck, other systems, short tests
 	cd cmd/ringuid && RINGUID_REQUIRE_SERVER=1 RINGUID_FULL=1 go test -count=1 -timeout 20m -run TestInstallOfRelease -v .
 
 .PHONY: fuzz
@@ -69,7 +80,7 @@ mutants: ## change the core packages in ways that are wrong, one after the other
 	@scripts/mutants.sh $(PACKAGES)
 
 .PHONY: guard
-guard: ## measure the most frequent calls; fail if they are far slower than their limits
+guard: ## measure the most frequent calls; fail if they are far slower than their limits (a part of make test-full)
 	@cd benchmarks && go run ./cmd/guard
 
 .PHONY: bench-server

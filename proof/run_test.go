@@ -186,7 +186,7 @@ func skipUnlessAsked(t *testing.T) (full bool) {
 	case "full":
 		full = true
 	case "":
-		t.Skip("it takes a minute of both cores: make proof runs it, which is a part of make test")
+		t.Skip("it takes a minute of both cores: make proof runs it, and so does make test if the models have changed")
 	default:
 		t.Fatalf("%s is %q; must be small or full", sizeEnv, size)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 func TestCloseIsFinal(t *testing.T) {
@@ -48,11 +49,7 @@ func TestCloseIsFinal(t *testing.T) {
 // the provider is not called afterwards, and no goroutine is left.
 func TestCloseDuringTakes(t *testing.T) {
 	leaktest.Check(t)
-	rounds := 300
-	if testing.Short() {
-		rounds = 30
-	}
-	for range rounds {
+	for range testkit.Amount(100, 100, 300) {
 		p := &countingProvider{length: 3}
 		r := newTestRing(t, Config{Capacity: 2, Provider: p})
 		var takers sync.WaitGroup

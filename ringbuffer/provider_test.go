@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 func TestExhaustedProvider(t *testing.T) {
@@ -24,7 +26,7 @@ func TestExhaustedProvider(t *testing.T) {
 				return Run{First: int64(2 - left), Length: 1}, nil
 			})})
 			got := int64(0)
-			eventually(t, "Take returns ErrExhausted", func() bool {
+			testkit.Eventually(t, "Take returns ErrExhausted", func() bool {
 				v, err := r.Take(context.Background())
 				if err == nil {
 					if v != got {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 func TestStatsOldestAndNewest(t *testing.T) {
@@ -47,10 +49,7 @@ func TestStatsAfterClose(t *testing.T) {
 // Stats.Taken never decreases, and never exceeds the number of integers that were taken, while runs are
 // dropped and while the ring is closed.
 func TestTakenNeverDecreases(t *testing.T) {
-	rounds := 5_000
-	if testing.Short() {
-		rounds = 500
-	}
+	rounds := testkit.Amount(1_000, 2_000, 5_000)
 	var dropping atomic.Bool
 	r, err := newRing(Config{Capacity: 8, TakePolicy: Fail, Logger: discardLogger(), Stale: func(int64) bool { return dropping.Load() }}, 0)
 	if err != nil {
@@ -98,10 +97,7 @@ func TestTakenNeverDecreases(t *testing.T) {
 
 // Stats.Taken is exact while a ring that no goroutine uses is closed.
 func TestTakenDuringClose(t *testing.T) {
-	rounds := 5_000
-	if testing.Short() {
-		rounds = 500
-	}
+	rounds := testkit.Amount(1_000, 2_000, 5_000)
 	for range rounds {
 		r := newRingWithoutProvider(t, 2, 0)
 		mustPut(t, r, 0, 100)

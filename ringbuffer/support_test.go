@@ -119,16 +119,6 @@ func mustTake(tb testing.TB, r *Ring, want int64) {
 	}
 }
 
-// eventually waits until cond returns true. It fails the test after 20 s.
-func eventually(tb testing.TB, what string, cond func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("waited 20 s until %s", what)
-		}
-	}
-}
-
 // flushLog waits until all log records of the ring are written.
 func flushLog(tb testing.TB, r *Ring) {
 	tb.Helper()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 )
 
@@ -19,10 +20,7 @@ import (
 // few integers, so they are often empty. The indexes of the runs wrap in the middle. All take policies
 // are tested.
 func TestInvariant3TinyRings(t *testing.T) {
-	total := int64(400_000)
-	if testing.Short() {
-		total = 40_000
-	}
+	total := testkit.Amount[int64](200_000, 400_000, 4_000_000)
 	for _, procs := range []int{1, 2, 8} {
 		for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
 			for _, capacity := range []int{1, 2, 4} {
@@ -138,10 +136,7 @@ func TestD1TakerSuspendedForOneRound(t *testing.T) {
 
 // D1: two takers compete for the last integer, many times. Exactly one of them gets it.
 func TestD1OneIntegerForTwoTakers(t *testing.T) {
-	rounds := 20_000
-	if testing.Short() {
-		rounds = 2_000
-	}
+	rounds := testkit.Amount(10_000, 20_000, 20_000)
 	r := newRingWithoutProvider(t, 1, 0)
 	for round := range int64(rounds) {
 		mustPut(t, r, round, 1)

@@ -5,7 +5,7 @@
 # match.
 . "$(dirname "$0")/lib.sh"
 
-tools
+tools golang.org/x/perf/cmd/benchstat
 cpus=${CPUS:-2}
 out=$(mktemp)
 trap 'rm -f "$out" "$out.round"' EXIT

@@ -1,6 +1,20 @@
-#!/bin/sh
-# Runs all checks and tests. It stops at the first failure, and ends all processes that it has started.
+#!/usr/bin/env bash
+# Runs the checks and the tests on real servers: scripts/test.sh, or scripts/test.sh full for everything in full size. It
+# stops after the first part that fails, and ends all processes that it has started.
 . "$(dirname "$0")/lib.sh"
+
+case ${1:-usual} in
+usual) ;;
+full) export RINGUID_FULL=1 ;; # package testkit reads it
+*)
+	echo "usage: scripts/test.sh [full]" >&2
+	exit 2
+	;;
+esac
+
+# Packages of the root module in which goroutines of ours meet. In the usual size, only these run with the race detector.
+concurrent="./ringbuffer ./segment/... ./uid/... ./workerassign/... ./internal/leasing ./internal/lockedfile ./internal/safelog
+	./internal/sqlstore ./internal/unitclock"
 
 scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
@@ -25,32 +39,20 @@ started() (
 	fi
 )
 
-# took PART notes that a part of the run has ended, and how long it took. within does so for what runs next to other
-# things in a part: it began at the given time.
-begun=$(date +%s)
-last=$begun
-took() {
-	now=$(date +%s)
-	printf '%5d s  %s\n' $((now - last)) "$*" >>"$run/times"
-	last=$now
-}
-within() {
-	printf '         %5d s  %s\n' $(($(date +%s) - $1)) "$2" >>"$run/times"
-}
+# took SECONDS WHAT notes how long a part of the run took.
+took() { printf '%5d s  %s\n' "$1" "$2" >>"$run/times"; }
 
 # finish kills the remaining processes of the run, removes its files, and prints how long each part took. It runs
 # however the script ends.
 finish() {
 	status=$?
 	trap - EXIT
-	left=$(started || true)
-	for pid in $left; do
+	for pid in $(started || true); do
 		kill -KILL "$pid" 2>/dev/null || true
 	done
-	took "the end"
 	step "times"
 	cat "$run/times"
-	printf '%5d s  in all\n' $((last - begun))
+	printf '%5d s  in all\n' "$SECONDS"
 	rm -rf "$run" || true
 	exit "$status"
 }
@@ -58,11 +60,8 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+: >"$run/times"
 all=$(modules)
-export RINGUID_MODULES="$all" # so that the other scripts need not search for them
-
-scripts/check.sh
-took "checks"
 
 # The tests share the system tables of new servers here.
 export RINGUID_TEST_CACHE="$run/cache"
@@ -71,87 +70,101 @@ mkdir "$run/cache"
 # With this variable, a missing server is a failure.
 export RINGUID_REQUIRE_SERVER=1
 
-# race MODULE [PACKAGE…] runs the tests of a module with the race detector, those of the packages first. Three packages
-# run at the same time on two CPUs, because the tests on servers wait most of the time. check.sh has vetted them.
-race() (
-	began=$(date +%s)
-	module=$1
+# gotest DIRECTORY ARGUMENT… runs tests of a module. check.sh vets them. Several packages run at the same time, because the tests
+# on servers wait most of the time.
+gotest() (
+	began=$SECONDS
+	directory=$1
 	shift
-	step "tests with the race detector in $module"
-	cd "$module" || exit 1
+	step "go test $* in $directory"
+	cd "$directory"
 	status=0
-	go test -race -vet=off -p 3 -count=1 -timeout 25m "$@" ./... || status=$?
-	within "$began" "race detector in $module"
+	go test -vet=off -p 3 -count=1 -timeout 60m "$@" || status=$?
+	took $((SECONDS - began)) "  go test in $directory"
 	exit "$status"
 )
 
-# The tests of the other modules mostly wait for their servers, so they run next to those of the root module: those on
-# PostgreSQL by themselves, and the others one after the other, which takes as long. Each runs whether others fail or not.
-race internal/postgrestest >"$run/postgres.log" 2>&1 &
-postgres=$!
-(
+# nested ARGUMENT… runs the tests of the nested modules one after the other, except those on PostgreSQL.
+nested() {
 	status=0
 	for module in $all; do
-		[ "$module" = . ] || [ "${module#./}" = internal/postgrestest ] || race "$module" || status=$?
+		[ "$module" = . ] || [ "$module" = ./internal/postgrestest ] || gotest "$module" "$@" ./... || status=$?
 	done
-	exit "$status"
-) >"$run/nested.log" 2>&1 &
-nested=$!
-# What requires no server uses the CPUs while those tests wait.
-(
-	nice -n 5 scripts/cross.sh
-	within "$last" "cross-compilation"
-	nice -n 5 scripts/plain.sh
-	within "$last" "cross-compilation, then tests without the race detector"
-) >"$run/plain.log" 2>&1 &
-plain=$!
-race . ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment & # these take longest
-root=$!
-failed=0
-for part in "$root" "$postgres" "$nested" "$plain"; do
-	wait "$part" || failed=$?
-done
-cat "$run/postgres.log" "$run/nested.log" "$run/plain.log"
-took "all of these"
-[ "$failed" = 0 ] || exit "$failed"
+	return "$status"
+}
 
-if [ -d examples ]; then
+# The parts that run at the same time.
+parts=''
+# part NAME COMMAND… starts a part. Its output is printed when it has ended.
+part() {
+	name=$1
+	shift
+	(
+		began=$SECONDS status=0
+		"$@" || status=$?
+		took $((SECONDS - began)) "$name"
+		exit "$status"
+	) >"$run/$name.log" 2>&1 &
+	parts="$parts $!:$name"
+}
+
+# await waits for all parts, and prints what each has printed.
+await() {
+	failed=''
+	for started in $parts; do
+		wait "${started%%:*}" || failed="$failed ${started#*:}"
+		cat "$run/${started#*:}.log"
+	done
+	parts=''
+	if [ -n "$failed" ]; then
+		echo "these parts have failed:$failed" >&2
+		exit 1
+	fi
+}
+
+# examples runs the example that the README begins with.
+examples() {
 	step "the examples"
 	go build -o "$run/examples/" ./examples/...
-	[ ! -d examples/quickstart ] || XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
-	took "the examples"
-fi
+	XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
+}
 
-# The models are checked next to the fuzz targets, which take the same time whatever else runs.
-proof_began=$(date +%s)
-(
+# others prints the packages of the root module without the concurrent ones.
+others() {
+	# shellcheck disable=SC2086 # the list has several words
+	go list $concurrent >"$run/concurrent"
+	go list ./... | grep -vxF -f "$run/concurrent"
+}
+
+if [ -z "${RINGUID_FULL-}" ]; then
+	# shellcheck disable=SC2086,SC2046 # the lists have several words
+	{
+		part race gotest . -race $concurrent
+		part servers gotest internal/postgrestest ./...
+		part others gotest . $(others)
+	}
+	part nested nested
+	part plain scripts/plain.sh
+	part checks nice -n 5 scripts/check.sh
+	part models nice -n 5 scripts/proof.sh changed
+	part examples examples
+	await
+else
+	scripts/check.sh
+	# shellcheck disable=SC2086 # the list has several words
+	part race gotest . -race ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment ./... # these take longest
+	part servers gotest internal/postgrestest -race ./...
+	part nested nested -race
+	part plain scripts/plain.sh
+	await
+	examples
+	scripts/cross.sh
+	part models scripts/proof.sh full
+	part fuzzing env FUZZTIME="${FUZZTIME:-3s}" scripts/fuzz.sh
+	await
 	scripts/proof.sh small
-	within "$proof_began" "the models"
-) >"$run/proof.log" 2>&1 &
-proof=$!
-FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
-step "the models of the ring and of the leases"
-failed=0
-wait "$proof" || failed=$?
-cat "$run/proof.log"
-took "fuzzing, and the models"
-[ "$failed" = 0 ] || exit "$failed"
-
-for module in $all; do
-	step "each benchmark once in $module"
-	(
-		cd "$module"
-		for directory in $(go list -f '{{.Dir}}' ./...); do
-			grep -qs '^func Benchmark' "$directory"/*_test.go || continue
-			go test -vet=off -run '^$' -bench . -benchtime 1x -timeout 3m "$directory"
-		done
-	)
-done
-took "each benchmark once"
-
-step "the most frequent calls, compared with their limits"
-(cd benchmarks && go run ./cmd/guard)
-took "the most frequent calls"
+	scripts/benchonce.sh
+fi
 
 step "checking that no process remains"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do

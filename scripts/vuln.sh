@@ -8,7 +8,7 @@ bin=$PWD/bin
 step "building govulncheck $version"
 GOBIN=$bin GOOS='' GOARCH='' go install "golang.org/x/vuln/cmd/govulncheck@$version"
 
-all=$(modules)
+all=$(RINGUID_FULL=1 modules)
 found='' unchecked=''
 for module in $all; do
 	step "govulncheck in $module"

@@ -3,8 +3,6 @@ package segment_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
@@ -57,23 +56,18 @@ func TestDailyArguments(t *testing.T) {
 	}
 }
 
-// dailyLocalEnv is set in the processes that TestDailyLocal starts.
-const dailyLocalEnv = "RINGUID_TEST_DAILY_LOCAL"
-
 // time.Local depends on the host, and is refused unless it is UTC. A process of its own has the time zone, because
 // timers of other tests read time.Local.
 func TestDailyLocal(t *testing.T) {
-	if zone := os.Getenv(dailyLocalEnv); zone != "" {
+	if testkit.ChildArg() != "" {
 		d, err := segment.NewDaily(t.Context(), segmenttest.NewMemory(), "x", 6, time.Local, quietOption())
-		fmt.Println(dailyLocalEnv, err == nil, errors.Is(err, segment.ErrOption))
+		fmt.Println(err == nil, errors.Is(err, segment.ErrOption))
 		d.Close()
 		return
 	}
 	for zone, want := range map[string]string{"Europe/Berlin": "false true", "UTC": "true false"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestDailyLocal$", "-test.count=1")
-		cmd.Env = append(os.Environ(), dailyLocalEnv+"="+zone, "TZ="+zone)
-		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), dailyLocalEnv+" "+want+"\n") {
-			t.Errorf("NewDaily with time.Local = %s: the process wrote %q, %v; want %s", zone, out, err, want)
+		if got := testkit.StartChild(t, zone, "TZ="+zone).Line(); got != want {
+			t.Errorf("NewDaily with time.Local = %s: %s; want %s", zone, got, want)
 		}
 	}
 }

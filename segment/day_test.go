@@ -1,11 +1,12 @@
 package segment
 
 import (
-	"os"
 	"sync"
 	"testing"
 	"time"
 	_ "time/tzdata" // so that the test does not depend on the host
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // The days of zones, compared with a simple search, which looks at each minute.
@@ -52,14 +53,13 @@ func TestDayOfOldTimes(t *testing.T) {
 }
 
 // checkDays compares dayOf with the days between two times, which it finds by looking at each minute. Unless
-// RINGUID_FULL is 1, it looks only at each hour while the offset does not change.
+// the tests run in full size, it looks only at each hour while the offset does not change.
 func checkDays(t *testing.T, loc *time.Location, from, to time.Time) {
 	t.Helper()
 	// The greatest date so far decides: a date that comes a second time belongs to the day that has begun.
 	date := dateOf(from.In(loc))
 	start := time.Time{}
 	previous := from
-	full := os.Getenv("RINGUID_FULL") == "1"
 	for now := from; now.Before(to); {
 		local := now.In(loc)
 		if d := dateOf(local); d > date {
@@ -86,7 +86,7 @@ func checkDays(t *testing.T, loc *time.Location, from, to time.Time) {
 		}
 		previous, now = now, now.Add(time.Minute)
 		_, offset := local.Zone()
-		if _, later := local.Add(time.Hour).Zone(); later == offset && !full {
+		if _, later := local.Add(time.Hour).Zone(); later == offset && !testkit.IsFull() {
 			now = previous.Add(time.Hour)
 		}
 	}

@@ -8,9 +8,6 @@ import (
 
 // For the tests of package segment_test, which use package segmenttest.
 
-// RaceEnabled is raceEnabled, for tests of package segment_test.
-const RaceEnabled = raceEnabled
-
 // HoldFileLock holds the lock of a file until the function that it returns is called.
 func HoldFileLock(tb testing.TB, path string) (release func()) { return holdFileLock(tb, path) }
 

@@ -6,20 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
-)
 
-const fileFullEnv = "RINGUID_TEST_SEGMENT_FULL"
+	"github.com/ringuid/ringuid/internal/testkit"
+)
 
 // When the disk is full, a Take fails and changes nothing, and leaves no temporary file. The test limits the size of
 // files for a process, which has the same effect on a write: only a part of it is done.
 func TestFileDiskFull(t *testing.T) {
-	if path := os.Getenv(fileFullEnv); path != "" {
+	if path := testkit.ChildArg(); path != "" {
 		signal.Ignore(syscall.SIGXFSZ) // so that a write returns an error
 		var old syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
@@ -54,10 +54,9 @@ func TestFileDiskFull(t *testing.T) {
 	}
 	path, f := newTagsFile(t, "orders", "tickets")
 	mustTakeFile(t, f, "orders")
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFileDiskFull$", "-test.count=1")
-	cmd.Env = append(os.Environ(), fileFullEnv+"="+path)
-	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), "next 11\n") {
+	child := testkit.StartChild(t, path)
+	out := slices.Collect(child.Lines())
+	if err := child.Wait(); err != nil || !slices.Equal(out, []string{"next 11"}) {
 		t.Errorf("the process wrote %q, %v; want the next number 11", out, err)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 2 {

@@ -1,23 +1,19 @@
 package segment_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
 )
-
-const fileProcessEnv = "RINGUID_TEST_SEGMENT_FILE"
 
 var fileProcessTags = []string{"orders", "invoices", "tickets"}
 
@@ -61,24 +57,15 @@ type fileProcesses struct {
 // run runs one process. If killAfter is not 0, it is killed after about as many ranges. It reports whether the process
 // has ended by itself.
 func (p *fileProcesses) run(killAfter int) bool {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFileProcesses$", "-test.count=1")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %s", fileProcessEnv, p.goroutines, p.takes, p.path))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		p.t.Error(err)
-		return true
-	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	lines := bufio.NewScanner(out)
-	for count := 1; lines.Scan(); count++ {
+	child := testkit.StartChild(p.t, fmt.Sprintf("%d %d %s", p.goroutines, p.takes, p.path))
+	defer child.Wait()
+	defer child.Process.Kill()
+	count := 0
+	for line := range child.Lines() {
+		count++
 		var tag int
 		var first, length int64
-		switch line := lines.Text(); {
+		switch {
 		case line == "done":
 			return true
 		case strings.HasPrefix(line, "range "):
@@ -91,7 +78,7 @@ func (p *fileProcesses) run(killAfter int) bool {
 			p.t.Errorf("a process wrote %q", line)
 		}
 		if count == killAfter {
-			cmd.Process.Kill() // what it has written is still read
+			child.Process.Kill() // what it has written is still read
 		}
 	}
 	return false
@@ -112,11 +99,11 @@ func (p *fileProcesses) add(tag int, first, length int64) {
 }
 
 // Any number of processes and goroutines take from one file, and some are killed at any moment: no number is
-// handed out twice. With RINGUID_FULL=1: 64 processes with 8 goroutines each, and 100 kills.
+// handed out twice. In full size: 64 processes with 8 goroutines each, and 100 kills.
 func TestFileProcesses(t *testing.T) {
-	if env := os.Getenv(fileProcessEnv); env != "" {
+	if arg := testkit.ChildArg(); arg != "" {
 		var goroutines, takes int
-		fields := strings.SplitN(env, " ", 3)
+		fields := strings.SplitN(arg, " ", 3)
 		if _, err := fmt.Sscan(fields[0]+" "+fields[1], &goroutines, &takes); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +113,7 @@ func TestFileProcesses(t *testing.T) {
 	processes, kills := 4, 12
 	p := &fileProcesses{t: t, path: filepath.Join(t.TempDir(), "segments"), goroutines: 4, takes: 60}
 	switch {
-	case os.Getenv("RINGUID_FULL") != "":
+	case testkit.IsFull():
 		processes, kills, p.goroutines = 64, 100, 8
 	case testing.Short():
 		processes, kills, p.takes = 2, 3, 20

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,12 +15,10 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 )
 
-const fileReadOnlyEnv = "RINGUID_TEST_SEGMENT_READ_ONLY"
-
 // Files that may not be written are errors, and change nothing. The superuser may write to all files, so the
 // test becomes another user in a process of its own.
 func TestFileReadOnly(t *testing.T) {
-	directory := os.Getenv(fileReadOnlyEnv)
+	directory := testkit.ChildArg()
 	if directory == "" {
 		directory = t.TempDir()
 		for path, mode := range map[string]os.FileMode{filepath.Dir(directory): 0o755, directory: 0o777} {
@@ -28,10 +26,10 @@ func TestFileReadOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.Command(os.Args[0], "-test.run=^TestFileReadOnly$", "-test.count=1")
-		cmd.Env = append(os.Environ(), fileReadOnlyEnv+"="+directory)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("the process of another user: %v\n%s", err, out)
+		child := testkit.StartChild(t, directory)
+		out := slices.Collect(child.Lines())
+		if err := child.Wait(); err != nil {
+			t.Errorf("the process of another user: %v\n%s", err, strings.Join(out, "\n"))
 		}
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 )
 
@@ -62,7 +63,7 @@ func (tr *traffic) outage(d time.Duration, fail func(context.Context, Request) e
 
 // capacitiesOfTests returns the capacities, fewer if the tests are slow.
 func capacitiesOfTests() []int {
-	if raceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		return []int{2}
 	}
 	return []int{2, 4, 8, 64}

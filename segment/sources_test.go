@@ -46,13 +46,19 @@ func TestTagsSources(t *testing.T) {
 		stores[0].Start()
 		stores[1].Start()
 		const count = 20
-		for range 10 { // so that each source is asked for each tag
+		for range 3 { // the requests of a tag begin with another source each time
 			for n := range count {
 				if _, err := tags.Next(fmt.Sprint("tag", n)); err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait() // the sources are free again; a request does not wait for one that is not
 			}
 			time.Sleep(10 * time.Second)
+		}
+		for tag, states := range tags.TagSources() {
+			if states[0].End == 0 || states[1].End == 0 {
+				t.Fatalf("tag %q has not asked each source: %+v", tag, states)
+			}
 		}
 		check("when all work", 0)
 		stores[0].Kill()

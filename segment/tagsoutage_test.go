@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
@@ -89,7 +89,7 @@ func (r *records) option() segment.Option {
 
 // manyTags returns 2000, or fewer with the race detector, which is slow, and in short tests.
 func manyTags() int {
-	if segment.RaceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		return 150
 	}
 	return 2000
@@ -101,12 +101,12 @@ func manyTags() int {
 func TestTagsOutageOfThousands(t *testing.T) {
 	const latency = 5 * time.Millisecond
 	count, outage := manyTags(), 10*time.Minute
-	if segment.RaceEnabled || testing.Short() {
+	if testkit.Race || testing.Short() {
 		outage = 2 * time.Minute
 	}
 	for _, how := range []string{"down", "hangs"} {
 		for _, stripeCount := range []int{1, 3} {
-			if stripeCount > 1 == (how == "hangs") && os.Getenv("RINGUID_FULL") == "" {
+			if stripeCount > 1 == (how == "hangs") && !testkit.IsFull() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d sources/%s", stripeCount, how), func(t *testing.T) {

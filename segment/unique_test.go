@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
@@ -18,7 +19,7 @@ import (
 // take numbers, in several Sequences of one source.
 func TestUnique(t *testing.T) {
 	total := int64(20_000_000)
-	if raceEnabled {
+	if testkit.Race {
 		total = 2_000_000
 	}
 	if testing.Short() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // A block ends when it is used up, at the next scheduled padding, and at Close.
@@ -168,11 +169,7 @@ func TestScheduledPaddingEndsBlocks(t *testing.T) {
 
 // After Close no block returns a UID, however late it was claimed.
 func TestBlocksEndWithClose(t *testing.T) {
-	rounds := 200
-	if testing.Short() {
-		rounds = 20
-	}
-	for range rounds {
+	for range testkit.Amount(20, 50, 200) {
 		c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 20, 12)), WithBoostPower(4), WithScheduleInterval(0))
 		var claimed [4]Block
 		var claimers sync.WaitGroup

@@ -9,17 +9,14 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // Stats().Issued never decreases and never exceeds the number of issued UIDs, also while stale UIDs are
 // dropped and while the generator is being closed.
 func TestIssuedNeverFalls(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 3
-	}
-	for range rounds {
+	for range testkit.Amount(3, 10, 20) {
 		c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 41, 10, 12)), WithTimeUnit(time.Millisecond),
 			WithScheduleInterval(time.Millisecond), WithMaxStaleness(3*time.Millisecond))
 		var (

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -77,7 +76,6 @@ func TestCloseFromACallback(t *testing.T) {
 func TestDefaultCloseFromACallback(t *testing.T) {
 	for _, from := range []string{"Reserve", "Release", "Assign", "the log handler"} {
 		synctest.Test(t, func(t *testing.T) {
-			leaktest.Check(t)
 			var d *Default
 			var armed atomic.Bool
 			var inner atomic.Bool

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -36,10 +37,7 @@ func TestCloseReleasesTheLeaseOnce(t *testing.T) {
 
 // Close during takes: every call returns a UID or ErrClosed, and no goroutine remains.
 func TestCloseDuringTakes(t *testing.T) {
-	rounds := 100
-	if testing.Short() {
-		rounds = 10
-	}
+	rounds := testkit.Amount(20, 50, 100)
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			leaktest.Check(t)
@@ -72,10 +70,7 @@ func TestCloseDuringTakes(t *testing.T) {
 // A thousand generators of each kind, with worker IDs from a file, leave neither goroutines nor file
 // descriptors behind.
 func TestGeneratorsLeakNothing(t *testing.T) {
-	generators := int64(1_000)
-	if testing.Short() {
-		generators = 20
-	}
+	generators := testkit.Amount[int64](100, 200, 1_000)
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			leaktest.Check(t)

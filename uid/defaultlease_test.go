@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // A sealed lease returns no UID, and reports which units were used.
@@ -42,10 +43,7 @@ func TestSealedDefaultLease(t *testing.T) {
 
 // A lease is sealed while takers use it: what they got is what is counted as issued, and is within what is reported as used.
 func TestSealDuringTakes(t *testing.T) {
-	rounds := 5_000
-	if testing.Short() {
-		rounds = 2_000
-	}
+	rounds := testkit.Amount(2_000, 2_000, 5_000)
 	layout := layout(t, 31, 11, 21)
 	for range rounds {
 		l := newDefaultLease(layout, leasing.NewHeldLease(1, 5), 5, 0, spread{})

@@ -10,16 +10,13 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Stats().Issued never decreases and never exceeds the number of issued UIDs, while units begin, leases
 // change and the generator is closed.
 func TestDefaultIssuedNeverFalls(t *testing.T) {
-	rounds := 30
-	if testing.Short() {
-		rounds = 5
-	}
-	for range rounds {
+	for range testkit.Amount(5, 10, 30) {
 		store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
 		var d *Default
 		for err := error(ErrLease); err != nil; { // the store may lose the first lease too

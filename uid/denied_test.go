@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -55,6 +56,7 @@ func TestDeniedAtTheStart(t *testing.T) {
 // others, because each of these may use up a worker ID. This holds for an idle generator and for a busy
 // one. When the store grants again, the generator recovers.
 func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
+	minutes := testkit.Amount[int64](10, 60, 60)
 	for _, mode := range modes {
 		for _, busy := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/busy=%v", mode.name, busy), func(t *testing.T) {
@@ -71,7 +73,7 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 					a.calls.Store(0)
 					a.reserveCalls.Store(0)
 					var lastErr error
-					for begin := time.Now(); time.Since(begin) < time.Hour; {
+					for begin := time.Now(); time.Since(begin) < time.Duration(minutes)*time.Minute; {
 						if !busy {
 							time.Sleep(time.Second)
 							continue
@@ -82,11 +84,12 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 						time.Sleep(100 * time.Millisecond)
 					}
 					// A pause is 5 to 10 s once it has reached its maximum.
-					if n := a.calls.Load(); n > 800 {
-						t.Errorf("%d leases were requested in an hour", n)
+					most := minutes * 800 / 60
+					if n := a.calls.Load(); n > most {
+						t.Errorf("%d leases were requested in %d minutes", n, minutes)
 					}
-					if n := a.reserveCalls.Load(); n > 2*800 {
-						t.Errorf("Reserve was called %d times in an hour", n)
+					if n := a.reserveCalls.Load(); n > 2*most {
+						t.Errorf("Reserve was called %d times in %d minutes", n, minutes)
 					}
 					if busy && !errors.Is(lastErr, ErrLease) && !errors.Is(lastErr, context.DeadlineExceeded) {
 						t.Errorf("Next() = %v", lastErr)
@@ -102,10 +105,7 @@ func TestDeniedLeasesUseFewWorkerIDs(t *testing.T) {
 
 // Takers that wait for the same lease share each try to extend it.
 func TestWaitersShareATry(t *testing.T) {
-	takers := 200
-	if raceEnabled || testing.Short() {
-		takers = 50
-	}
+	takers := testkit.Amount(50, 50, 200)
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
 			a := newLaggingStore(0, 5*time.Second)

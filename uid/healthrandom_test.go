@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
@@ -18,11 +19,7 @@ import (
 // whatever happens to the store, to its clock and to the load. No call waits for longer than its context. Health cannot
 // know about a store that hangs since the last extension, or about one that is down while the generator is idle.
 func TestHealthRandom(t *testing.T) {
-	seeds := uint64(8)
-	if raceEnabled || testing.Short() {
-		seeds = 2
-	}
-	for seed := range seeds {
+	for seed := range testkit.Amount[uint64](1, 4, 8) {
 		for _, mode := range []string{"Cached", "Default"} {
 			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { healthRandom(t, mode, seed) })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -119,10 +120,7 @@ func takeAhead(t *testing.T, g Generator, d time.Duration) (got int, ahead time.
 // as a warning only if the user has set a greater limit, or if it makes the rollover impossible that the user wants.
 func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 	const idle = 10 * time.Minute
-	busy := 10 * time.Minute
-	if raceEnabled || testing.Short() {
-		busy = 3 * time.Minute
-	}
+	busy := testkit.Amount(time.Minute, 3*time.Minute, 10*time.Minute)
 	for name, tt := range map[string]struct {
 		horizon, reserve, limit time.Duration
 		opts                    []Option

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -63,6 +64,7 @@ func TestLogHandlerTakesUIDs(t *testing.T) {
 
 // A log handler that panics or blocks does not affect the generator.
 func TestLogHandlerPanicsOrBlocks(t *testing.T) {
+	seconds := testkit.Amount(20, 60, 60)
 	for name, do := range map[string]func(){
 		"panics": func() { panic("handler") },
 		"blocks": func() { time.Sleep(time.Hour) },
@@ -85,8 +87,8 @@ func TestLogHandlerPanicsOrBlocks(t *testing.T) {
 				takeFor(t, c, 30*time.Second)
 				fail.Store(false)
 				takeFor(t, c, 20*time.Second)
-				if got, failed, err := takeFor(t, c, time.Minute); got < 60*16 || policy != Fail && failed > 0 {
-					t.Errorf("%s, %v: %d UIDs in a minute, %d calls failed, %v", name, policy, got, failed, err)
+				if got, failed, err := takeFor(t, c, time.Duration(seconds)*time.Second); got < seconds*16 || policy != Fail && failed > 0 {
+					t.Errorf("%s, %v: %d UIDs in %d s, %d calls failed, %v", name, policy, got, seconds, failed, err)
 				}
 				if logged.Load() == 0 || c.Stats().Rollovers == 0 {
 					t.Errorf("%s, %v: %d records, %d rollovers", name, policy, logged.Load(), c.Stats().Rollovers)

@@ -7,10 +7,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -94,12 +95,11 @@ var errNoSlot = errors.New("no slot is free")
 // several takers, are closed and replaced by others. A worker ID that was released is used again at
 // once, from the unit after the last one used.
 func TestInvariant1DefaultLosesLeases(t *testing.T) {
-	time.Sleep(time.Millisecond) // the first timer opens a file descriptor of the runtime
-	leaktest.Check(t)
-	total := int64(60_000)
-	if testing.Short() || raceEnabled {
-		total = 15_000
-	}
+	synctest.Test(t, testDefaultLosesLeases)
+}
+
+func testDefaultLosesLeases(t *testing.T) {
+	total := testkit.Amount[int64](5_000, 60_000, 60_000)
 	store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
 	var (
 		seen    uniq.Set
@@ -110,7 +110,7 @@ func TestInvariant1DefaultLosesLeases(t *testing.T) {
 	for range 3 {
 		all.Go(func() {
 			for got.Load() < total && !t.Failed() {
-				d, err := NewDefault(context.Background(), store, discardLog(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
+				d, err := NewDefault(context.Background(), store, discardLog(), WithEpoch(bubbleEpoch), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
 					WithReserveAhead(3*time.Millisecond))
 				if err != nil {
 					time.Sleep(time.Millisecond)

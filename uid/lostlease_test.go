@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -127,10 +128,7 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 
 // A generator that was idle works again, although its leases are lost if they are not extended in time.
 func TestGeneratorsSurviveIdleness(t *testing.T) {
-	long := 20 * time.Hour
-	if raceEnabled || testing.Short() {
-		long = 2 * time.Hour
-	}
+	long := testkit.Amount(2*time.Hour, 2*time.Hour, 20*time.Hour)
 	for _, mode := range modes {
 		for n := range 4 {
 			silently, rollover := n%2 == 1, n > 1

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -178,10 +179,7 @@ func TestOutageOfSlotStore(t *testing.T) {
 
 // A generator that is idle for a day continues, with its slot or with another.
 func TestIdleOnSlots(t *testing.T) {
-	idle := 24 * time.Hour
-	if raceEnabled || testing.Short() {
-		idle = 2 * time.Hour
-	}
+	idle := testkit.Amount(2*time.Hour, 2*time.Hour, 24*time.Hour)
 	inRecycledModes(t, func(t *testing.T, mode string, k *recycledTaker) {
 		for _, taken := range []bool{false, true} {
 			memory := newSlotMemory()

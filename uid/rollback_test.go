@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // bubbleClock is the clock of a synctest bubble, with a wall clock that can be set back or forward.
@@ -182,10 +183,7 @@ func TestWrongReadingIsNoStep(t *testing.T) {
 
 // However many goroutines meet a step back, it is counted once.
 func TestStepIsCountedOnce(t *testing.T) {
-	rounds := time.Duration(2_000)
-	if testing.Short() {
-		rounds = 300
-	}
+	rounds := testkit.Amount[time.Duration](300, 500, 2_000)
 	for _, policy := range []RollbackPolicy{RideOut(), Refuse()} {
 		clock := fakeclock.New(noon)
 		d := newDefault(t, new(disposableAssigner), WithClock(clock), WithRollback(policy))

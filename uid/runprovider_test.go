@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -183,7 +184,7 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
 		c := newCached(t, a, smallOptions(t, WithLayout(layout(t, 31, 2, 4)))...)
-		_, failed, err := takeFor(t, c, 10*time.Minute)
+		_, failed, err := takeFor(t, c, testkit.Amount(2*time.Minute, 10*time.Minute, 10*time.Minute))
 		if failed == 0 || !errors.Is(err, ErrLease) || !errors.Is(err, ErrWorkerID) {
 			t.Errorf("%d calls failed, the last one with %v", failed, err)
 		}
@@ -199,10 +200,8 @@ func TestRolloversExhaustTheWorkerBits(t *testing.T) {
 // A worker ID that is too wide for Prefix or Divide is handled like one that is too wide for the
 // layout: the next one would be even greater, so none is requested.
 func TestWidthErrorIsPermanent(t *testing.T) {
-	busy, idle := 3*time.Minute, 24*time.Hour
-	if raceEnabled || testing.Short() {
-		busy, idle = 30*time.Second, 2*time.Hour
-	}
+	busy := testkit.Amount(30*time.Second, 30*time.Second, 3*time.Minute)
+	idle := testkit.Amount(2*time.Hour, 2*time.Hour, 24*time.Hour)
 	for name, wrap := range map[string]func(workerassign.Assigner) workerassign.Assigner{
 		"plain":  func(a workerassign.Assigner) workerassign.Assigner { return a },
 		"divide": func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Divide(a, 1) },
@@ -253,10 +252,7 @@ func TestNextLeaseBeyondTheEnd(t *testing.T) {
 // The time by which runs are stamped does not go back, however many goroutines read the clock: the padder, and callers that pad.
 func TestProviderTimeNeverGoesBack(t *testing.T) {
 	p := newCached(t, new(disposableAssigner), WithScheduleInterval(0)).runs
-	readings := 200_000
-	if testing.Short() {
-		readings = 50_000
-	}
+	readings := testkit.Amount(50_000, 50_000, 200_000)
 	var readers sync.WaitGroup
 	var latest atomic.Int64 // that a reader has seen
 	for range 4 {

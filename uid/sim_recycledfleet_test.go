@@ -3,11 +3,11 @@ package uid
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -24,12 +24,6 @@ func newCalmFleet(tb testing.TB, layout string, unit, horizon time.Duration, opt
 	f.init(l, unit, opts...)
 	f.primary.mostFree = 0
 	return f
-}
-
-// isFull reports whether the simulations of a fleet last for months and years. RINGUID_FULL alone does not do
-// that, because they take minutes.
-func isFull() bool {
-	return os.Getenv("RINGUID_SIMULATION") == "full" && !testing.Short() && !raceEnabled
 }
 
 // live lets time pass. Each process stamps so many time units a second, and its background tasks run.
@@ -59,19 +53,13 @@ func (f *slotFleet) boot(tb testing.TB, h *slotHost) (workerID int64, first ID) 
 	return workerID, first
 }
 
-// A layout of 10 worker bits survives rolling deployments of 200 hosts, one after the other (50 with RINGUID_FULL): in
+// A layout of 10 worker bits survives rolling deployments of 200 hosts, one after the other: in
 // each, ten hosts at a time are replaced. With names, as in a StatefulSet, a host stops before its successor starts: each name keeps its
 // worker ID and the order of its UIDs, and the pool has 200 slots. Without names, as in a Deployment, the successor
 // starts first, and the pool has as many slots as there were processes at the same time.
 func TestRollingDeployments(t *testing.T) {
 	const hosts, batch = 200, 10
-	deployments := 10
-	switch {
-	case testing.Short(), raceEnabled:
-		deployments = 1
-	case os.Getenv("RINGUID_FULL") != "":
-		deployments = 50
-	}
+	deployments := testkit.Amount(1, 3, 50)
 	for _, named := range []bool{true, false} {
 		t.Run(fmt.Sprintf("names %v", named), func(t *testing.T) {
 			t.Parallel()
@@ -149,16 +137,7 @@ func TestSustainedOverload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seconds := tt.days * 86_400
-			if !isFull() {
-				seconds = min(seconds/5, 2*86_400)
-			}
-			switch {
-			case testing.Short():
-				seconds = min(seconds, 600)
-			case raceEnabled:
-				seconds = min(seconds, 3_600)
-			}
+			seconds := testkit.Amount(600, 3_600, tt.days*86_400)
 			f := newCalmFleet(t, "1-41-10-12", time.Second, tt.horizon)
 			f.lastUnits = make(map[int64]int64)
 			for n := range tt.hosts {
@@ -193,15 +172,7 @@ func TestSustainedOverload(t *testing.T) {
 func TestYearsOfAFleet(t *testing.T) {
 	t.Parallel()
 	const hosts = 2_000
-	days := 60
-	switch {
-	case isFull():
-		days = 3 * 365
-	case testing.Short():
-		days = 2
-	case raceEnabled:
-		days = 20
-	}
+	days := testkit.Amount(2, 20, 3*365)
 	f := newCalmFleet(t, "1-41-12-10", time.Second, workerassign.DefaultHorizon, WithReserveAhead(20*time.Second))
 	f.isNested, f.isCalm, f.lossy, f.primary.noLoss = false, false, true, false
 	for n := range hosts {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Invariant 1, R1 to R8: a fleet on a bad slot store, on bad hosts and with bad clocks generates no UID twice, and
@@ -24,13 +26,7 @@ func testSimulationOfRecycled(t *testing.T) {
 		t.Log(&f.trace)
 		return
 	}
-	seeds := numberOfSeeds() / 5 // by default as many as mostBrokenSeeds
-	switch {
-	case testing.Short():
-		seeds = min(seeds, 10)
-	case raceEnabled:
-		seeds = min(seeds, 30)
-	}
+	seeds := numberOfSeeds(10, 300, 4_000)
 	var sum slotFleet
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		f := newSlotFleet(seed, "")
@@ -64,7 +60,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 	first := max(*simSeed, 1)
 	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
 		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
-		if (raceEnabled || testing.Short()) && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) {
+		if (testkit.Race && !testkit.IsFull() || testing.Short()) && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) {
 			continue // a dozen seeds and more in one goroutine, which make test runs without the race detector
 		}
 		t.Run(broken, func(t *testing.T) {
@@ -87,11 +83,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 // A seed can be replayed: it gives the same events each time.
 func TestSimulationOfRecycledIsReproducible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		seeds := uint64(5)
-		if raceEnabled || testing.Short() {
-			seeds = 1
-		}
-		for seed := range seeds {
+		for seed := range testkit.Amount[uint64](1, 2, 5) {
 			var traces [2]string
 			for i := range traces {
 				f := newSlotFleet(seed+1, "")

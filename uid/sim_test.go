@@ -5,13 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
@@ -19,7 +19,7 @@ import (
 var (
 	simSeed  = flag.Uint64("sim.seed", 0, "replay the simulation of this seed; 0 simulates sim.seeds seeds")
 	simFirst = flag.Uint64("sim.first", 1, "the first seed to simulate")
-	simSeeds = flag.Uint64("sim.seeds", 5_000, "how many seeds to simulate; with RINGUID_FULL four times as many")
+	simSeeds = flag.Uint64("sim.seeds", 0, "how many seeds to simulate; 0: as many as the size of the tests says")
 )
 
 // A simulation is a fleet of generators with a simulated store, on clocks that step, stand still and
@@ -145,12 +145,12 @@ func (s *simulation) run(events int) error {
 
 const simEventCount = 600
 
-// numberOfSeeds returns how many seeds to simulate: sim.seeds, or four times as many with RINGUID_FULL.
-func numberOfSeeds() uint64 {
-	if os.Getenv("RINGUID_FULL") != "" {
-		return 4 * *simSeeds
+// numberOfSeeds returns how many seeds to simulate: sim.seeds if it is set, or as testkit.Amount.
+func numberOfSeeds(small, usual, full uint64) uint64 {
+	if *simSeeds != 0 {
+		return *simSeeds
 	}
-	return *simSeeds
+	return testkit.Amount(small, usual, full)
 }
 
 // A fleet with faulty clocks and a faulty store generates no duplicate UID, none that is negative or
@@ -166,13 +166,7 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	seeds := numberOfSeeds()
-	switch {
-	case raceEnabled:
-		seeds = min(seeds, 300)
-	case testing.Short():
-		seeds = min(seeds, 60)
-	}
+	seeds := numberOfSeeds(60, 5_000, 20_000)
 	var total simulation
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		s := newSimulation(seed, 0)
@@ -210,11 +204,7 @@ func TestSimulationFindsWhatIsBroken(t *testing.T) {
 
 // A seed always gives the same events and UIDs.
 func TestSimulationReplays(t *testing.T) {
-	seeds := uint64(50)
-	if raceEnabled || testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	for seed := range testkit.Amount[uint64](2, 10, 50) {
 		a, b := newSimulation(seed+1, 0), newSimulation(seed+1, 0)
 		a.run(simEventCount)
 		b.run(simEventCount)

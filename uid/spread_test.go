@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 func TestSpreadFirst(t *testing.T) {
@@ -70,7 +71,7 @@ func TestSpreadIsEven(t *testing.T) {
 
 // Invariants 2 and 3 with a spread: each UID once, and in order, with all ways to take them.
 func TestInvariant3Spread(t *testing.T) {
-	total := totalUIDs() / 50
+	total := testkit.Amount[int64](20_000, 200_000, 4_000_000)
 	for _, bits := range []int{1, 3} {
 		c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 40, 4, 4)), WithMaxBorrow(100*365*24*time.Hour), WithSpread(bits))
 		takeConcurrently(t, c, 8, total, true)

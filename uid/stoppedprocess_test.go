@@ -6,15 +6,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
@@ -24,49 +21,65 @@ import (
 
 // A process is stopped by SIGSTOP and continued, while 8 goroutines take UIDs from both kinds of
 // generator: there is no duplicate and no negative UID, UIDs increase in each goroutine, and they are
-// fresh again. It is stopped for 4 s, or for a minute if RINGUID_MINUTE is set.
+// fresh again.
 func TestStoppedProcess(t *testing.T) {
-	if path := os.Getenv("RINGUID_TEST_STOP"); path != "" {
-		if err := generateUntilStopFile(path); err != nil {
-			t.Fatal(err)
+	if folder := testkit.ChildArg(); folder != "" {
+		if err := generateUntilStopFile(folder); err != nil {
+			fmt.Println(err)
 		}
 		return
 	}
 	testkit.Slow(t, "it is stopped for 4 s")
 	t.Parallel()
-	length := 4 * time.Second
-	if os.Getenv("RINGUID_MINUTE") != "" {
-		length = time.Minute
-	}
-	folder := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestStoppedProcess$", "-test.count=1", "-test.v")
-	cmd.Env = append(os.Environ(), "RINGUID_TEST_STOP="+folder)
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	time.Sleep(500 * time.Millisecond)
-	if err := unix.Kill(cmd.Process.Pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(length)
-	if err := unix.Kill(cmd.Process.Pid, unix.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(1500 * time.Millisecond)
-	if err := os.WriteFile(filepath.Join(folder, "stop"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := cmd.Wait()
-	if err != nil || !strings.Contains(out.String(), "UIDs, all different") {
-		t.Errorf("%v\n%s", err, out.String())
-	}
-	t.Log(out.String())
+	c := startGenerating(t, nil)
+	c.Pause()
+	time.Sleep(testkit.Size(4*time.Second, time.Minute))
+	c.Continue()
+	c.stop(0)
 }
 
-// generateUntilStopFile takes UIDs from both kinds of generator until there is a file named stop.
+// generatingChild is a process that runs generateUntilStopFile.
+type generatingChild struct {
+	*testkit.Child
+	t      *testing.T
+	folder string
+}
+
+// startGenerating starts a child by a command, and waits until all its goroutines have taken UIDs.
+func startGenerating(t *testing.T, command []string, env ...string) *generatingChild {
+	t.Helper()
+	c := &generatingChild{t: t, folder: t.TempDir()}
+	c.Child = testkit.StartChildWith(t, command, c.folder, env...)
+	c.awaitMove(0)
+	return c
+}
+
+// awaitMove waits until all goroutines of the child have taken UIDs when its wall clock was moved by so much since the start.
+func (c *generatingChild) awaitMove(by time.Duration) {
+	c.t.Helper()
+	if line, want := c.Line(), fmt.Sprint("moved by ", by); line != want {
+		c.t.Fatalf("the child reports %q, want %q", line, want)
+	}
+}
+
+// stop ends the child when its UIDs are fresh. Its wall clock must have been moved by so much in all.
+func (c *generatingChild) stop(moved time.Duration) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.folder, "stop"), nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	line, want := c.Line(), fmt.Sprint("UIDs, all different, while the wall clock was moved by ", moved)
+	if !strings.HasSuffix(line, want) {
+		c.t.Errorf("the child reports %q, want %q", line, want)
+	}
+	if err := c.Wait(); err != nil {
+		c.t.Error(err)
+	}
+	c.t.Log(line)
+}
+
+// generateUntilStopFile takes UIDs from both kinds of generator until there is a file named stop, and the UIDs are fresh. It
+// prints a line each time that all goroutines have taken UIDs after a step of the wall clock, and one at the end.
 func generateUntilStopFile(folder string) error {
 	workers := workerassign.NewFile(filepath.Join(folder, "worker"))
 	c, err := uid.NewCached(context.Background(), workers)
@@ -79,84 +92,116 @@ func generateUntilStopFile(folder string) error {
 		return err
 	}
 	defer d.Close()
+	const takers = 8
 	var (
 		seen  uniq.Set
 		all   sync.WaitGroup
 		stop  atomic.Bool
 		total atomic.Int64
-		mu    sync.Mutex
-		fault error
+		fault atomic.Pointer[error]
+		first = stepWatch{start: time.Now()}
+		moves [takers]atomic.Int64 // by how much the wall clock was moved when a taker took its last UID, in minutes, plus a million
 	)
 	fail := func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		fault = fmt.Errorf(format, args...)
+		err := fmt.Errorf(format, args...)
+		fault.Store(&err)
 		stop.Store(true)
 	}
-	start, first := time.Now(), time.Now().Round(0)
-	// How far the wall clock has moved relative to the monotonic clock since then.
-	movedBy := func(t time.Time) time.Duration { return t.Round(0).Sub(first) - t.Sub(start) }
-	const accuracy = 10 * time.Millisecond
-	for n := range 8 {
+	for n := range takers {
 		all.Go(func() {
 			g := []uid.Generator{c, d}[n%2]
-			w, last := seen.Writer(), uid.ID(-1)
-			moved, trusted := time.Duration(0), start
+			w, last, watch := seen.Writer(), uid.ID(-1), first
 			for !stop.Load() {
 				before := time.Now()
-				// A step forward is followed at the next reading, which is within a second; a long one at
-				// the second reading after that, at the latest.
-				if by := movedBy(before); by-moved > time.Hour {
-					moved, trusted = by, before.Add(3100*time.Millisecond)
-				} else if by-moved > 100*time.Millisecond {
-					moved, trusted = by, before.Add(1100*time.Millisecond)
-				} else if moved-by > 100*time.Millisecond {
-					moved = by
-				}
+				watch.look(before)
 				id, err := g.Next()
 				if err != nil || id <= last || !w.Add(int64(id)) {
 					fail("Next() = %d, %v after %d, or it is a duplicate", id, err, last)
 					return
 				}
+				last = id
+				if total.Add(1)%64 == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				if watch.windows > 0 {
+					continue
+				}
 				// A Default generator's time is that of the call, within the accuracy of its clock: the wall clock and
 				// the monotonic clock are read one after the other. The ring's may be older just after the process
 				// continues, before the padder has run.
-				if p := g.Parse(id); g == d && before.After(trusted) && p.Time.Before(before.Add(-time.Second-accuracy)) {
+				const accuracy = 10 * time.Millisecond
+				if p := g.Parse(id); g == d && p.Time.Before(before.Add(-time.Second-accuracy)) {
 					fail("%v was returned at %v", p, before)
 					return
 				}
-				last = id
-				total.Add(1)
-				if total.Load()%64 == 0 {
-					time.Sleep(time.Millisecond)
-				}
+				moves[n].Store(int64(watch.moved.Round(time.Minute)/time.Minute) + 1e6)
 			}
 		})
 	}
-	least, most := time.Duration(0), time.Duration(0)
+	least, most, reported, enough := time.Duration(0), time.Duration(0), int64(0), int64(0)
 	for !stop.Load() {
-		moved := movedBy(time.Now())
+		moved := first.movedBy(time.Now())
 		least, most = min(least, moved), max(most, moved)
+		move := moves[0].Load()
+		for n := range moves {
+			if moves[n].Load() != move {
+				move = 0
+			}
+		}
+		if move != 0 && move != reported {
+			fmt.Println("moved by", time.Duration(move-1e6)*time.Minute)
+			reported = move
+		}
 		if _, err := os.Stat(filepath.Join(folder, "stop")); err == nil {
-			break
+			if enough == 0 {
+				enough = total.Load() + 1_000
+			}
+			id, err := c.Next()
+			if err != nil {
+				fail("%w", err)
+			} else if total.Load() >= enough && time.Since(c.Parse(id).Time) <= uid.DefaultMaxStaleness {
+				stop.Store(true)
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	id, err := c.Next()
-	if err != nil {
-		return err
-	}
-	if behind := time.Since(c.Parse(id).Time); behind > uid.DefaultMaxStaleness {
-		fail("%v is %v behind the clock, more than a second after the process continued", c.Parse(id), behind)
-	}
-	stop.Store(true)
 	all.Wait()
-	if fault != nil {
-		return fault
+	if err := fault.Load(); err != nil {
+		return *err
 	}
 	if n := seen.Len(); n != total.Load() {
 		return fmt.Errorf("%d of %d UIDs are distinct", n, total.Load())
 	}
-	fmt.Printf("%d UIDs, all different, while the wall clock was moved by %v\n", total.Load(), (most - least).Round(time.Second))
+	fmt.Printf("%d UIDs, all different, while the wall clock was moved by %v\n", total.Load(), (most - least).Round(time.Minute))
 	return nil
+}
+
+// stepWatch notices steps of the wall clock. A generator follows a step forward when it reads the clock the next time, and a long one
+// when it has read the clock two times more. It reads the clock in a call that comes more than a second after the last reading.
+type stepWatch struct {
+	start   time.Time
+	moved   time.Duration
+	windows int       // in how many calls, each a second after the one before, the generator must have read the clock
+	next    time.Time // when the next window ends
+}
+
+// movedBy returns how far the wall clock has moved relative to the monotonic clock since the start.
+func (w *stepWatch) movedBy(t time.Time) time.Duration {
+	return t.Round(0).Sub(w.start.Round(0)) - t.Sub(w.start)
+}
+
+// look is called before each call of a generator.
+func (w *stepWatch) look(now time.Time) {
+	const window = 1100 * time.Millisecond
+	if w.windows > 0 && now.After(w.next) {
+		w.windows, w.next = w.windows-1, now.Add(window)
+	}
+	switch by := w.movedBy(now) - w.moved; {
+	case by > time.Hour:
+		w.moved, w.windows, w.next = w.moved+by, 3, now.Add(window)
+	case by > 100*time.Millisecond:
+		w.moved, w.windows, w.next = w.moved+by, max(w.windows, 1), now.Add(window)
+	case by < -100*time.Millisecond:
+		w.moved += by
+	}
 }

@@ -67,6 +67,7 @@ func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, ri
 		l        = g.Format().Layout()
 		greatest = l.AllocateUnchecked(l.MaxDelta(), l.MaxWorkerID(), l.MaxSequence())
 		ways     = waysToTake(g)
+		rounds   = min(64, 1+total/1_000) // so that the shared counter is accessed rarely
 	)
 	for n := range goroutines {
 		all.Go(func() {
@@ -74,7 +75,7 @@ func takeConcurrently(t *testing.T, g Generator, goroutines int, total int64, ri
 			take := ways[n%len(ways)]()
 			for taken.Load() < total {
 				batchTotal := 0
-				for range 64 { // so that the shared counter is accessed rarely
+				for range rounds {
 					n, err := take(batch)
 					if err != nil && !errors.Is(err, ErrEmpty) {
 						t.Errorf("took %d, then %v", n, err)

@@ -3,35 +3,19 @@ package uid
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
-)
 
-// totalUIDs returns how many UIDs the large uniqueness tests take. RINGUID_UIDS sets another number.
-func totalUIDs() int64 {
-	if n, err := strconv.ParseInt(os.Getenv("RINGUID_UIDS"), 10, 64); err == nil {
-		return n
-	}
-	switch {
-	case testing.Short():
-		return 1_000_000
-	case raceEnabled:
-		return 5_000_000
-	case os.Getenv("RINGUID_FULL") == "":
-		return 20_000_000
-	}
-	return 200_000_000
-}
+	"github.com/ringuid/ringuid/internal/testkit"
+)
 
 // Invariants 1 to 4 together: 16 goroutines take UIDs in all ways, and a set of bits records each UID.
 // With one lease UIDs increase in each goroutine; with rollovers they need not.
 func TestInvariant3ManyUIDs(t *testing.T) {
-	total := totalUIDs()
+	total := testkit.Amount[int64](1_000_000, 10_000_000, 200_000_000)
 	t.Run("one lease", func(t *testing.T) {
 		c := newCached(t, new(disposableAssigner), WithMaxBorrow(2_000*24*time.Hour)) // enough for all of them
 		begin := time.Now()
@@ -59,13 +43,7 @@ func TestInvariant3ManyUIDs(t *testing.T) {
 // The same with rings that are empty most of the time: sequences of 1 to 4 bits, boost powers 0 and 1,
 // each take policy, several values of GOMAXPROCS.
 func TestInvariant3TinyRings(t *testing.T) {
-	total := int64(200_000)
-	switch {
-	case testing.Short():
-		total = 2_000
-	case raceEnabled:
-		total = 20_000
-	}
+	total := testkit.Amount[int64](100_000, 1_000_000, 10_000_000)
 	for bits := 1; bits <= 4; bits++ {
 		for power := 0; power <= 1; power++ {
 			for _, policy := range []TakePolicy{CallerPads, Wait, Fail} {
@@ -84,18 +62,17 @@ func TestInvariant3TinyRings(t *testing.T) {
 
 // Default, with a sequence that is so wide that it rarely waits.
 func TestInvariant3Default(t *testing.T) {
-	total := totalUIDs() / 10
 	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 31, 4, 28)))
-	takeConcurrently(t, d, 16, total, true)
+	takeConcurrently(t, d, 16, testkit.Amount[int64](200_000, 2_000_000, 20_000_000), true)
 }
 
 // Default with a narrow sequence, so that it waits for several units.
 func TestInvariant3DefaultWaits(t *testing.T) {
-	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 33, 20, 10)), WithTimeUnit(250*time.Millisecond))
+	d := newDefault(t, new(disposableAssigner), WithLayout(layout(t, 33, 20, 10)), WithTimeUnit(100*time.Millisecond))
 	begin := time.Now()
-	takeConcurrently(t, d, 4, 3*1024, true)
-	if took := time.Since(begin); took < 500*time.Millisecond {
-		t.Errorf("3 × 1,024 UIDs took %v, want at least 500 ms", took)
+	takeConcurrently(t, d, 4, 5*1024, true)
+	if took := time.Since(begin); took < 300*time.Millisecond { // of five units, the first one and the last one may be short
+		t.Errorf("5 × 1,024 UIDs took %v, want at least 300 ms", took)
 	}
 }
 

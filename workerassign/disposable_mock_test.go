@@ -3,7 +3,6 @@ package workerassign
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -36,7 +35,7 @@ func newMockDisposable(t *testing.T, opts ...DisposableOption) (*Disposable, sql
 		kept.Close()
 		db.Close()
 	})
-	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode), WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode), quiet}, opts...)...)
 	d.settingsChecked.Store(true)
 	return d, m
 }

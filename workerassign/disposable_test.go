@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -160,7 +159,7 @@ func TestMinWorkerID(t *testing.T) {
 func TestDriverPanic(t *testing.T) {
 	db := sql.OpenDB(panickingConnector{})
 	defer db.Close()
-	l, err := NewDisposable(db, WithLogger(slog.New(slog.DiscardHandler))).Assign(context.Background(), Request{})
+	l, err := NewDisposable(db, quiet).Assign(context.Background(), Request{})
 	if l != nil || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "panicked: the dialer's") {
 		t.Errorf("Assign() = %v, %v", l, err)
 	}

@@ -3,12 +3,12 @@ package workerassign_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -42,7 +42,7 @@ func TestKilledServerLosesRows(t *testing.T) {
 		s := start(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-flush-log-at-timeout=2700")
 		db := createIDsDatabase(t, s)
 		mariadbtest.RunScript(t, db, schemaScript(t))
-		for _, setting := range []string{"1", "2", "0"} {
+		losesRows := func(setting string) bool {
 			first := mustGrant(t, db)
 			db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = " + setting)
 			last := first
@@ -52,10 +52,16 @@ func TestKilledServerLosesRows(t *testing.T) {
 			s.Kill()
 			s.Restart()
 			id := mustGrant(t, db)
-			if lost := id <= last; lost != (setting == "0") {
-				t.Errorf("with setting %s, after %d to %d were assigned and the server was killed, it assigns %d", setting, first, last, id)
+			t.Logf("with setting %s, after %d to %d were assigned and the server was killed, it assigns %d", setting, first, last, id)
+			return id <= last
+		}
+		for _, setting := range []string{"1", "2"} {
+			if losesRows(setting) {
+				t.Errorf("a killed server loses rows with setting %s", setting)
 			}
 		}
+		// A server that is slow may write its log nevertheless.
+		testkit.Eventually(t, "a killed server that loses rows with setting 0", func() bool { return losesRows("0") })
 	})
 }
 
@@ -117,7 +123,7 @@ func TestSemiSynchronousReplica(t *testing.T) {
 	statements := newSection(t, "DURABILITY")
 	statements.remaining = statements.remaining[len(statements.remaining)-1:]
 	show := statements.nextStatement("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	testkit.Eventually(t, "semi-synchronous replication", func() bool {
 		statusOf := func(s *mariadbtest.Server, name string) string {
 			rows := []struct {
 				Name  string `db:"Variable_name"`
@@ -133,13 +139,8 @@ func TestSemiSynchronousReplica(t *testing.T) {
 			}
 			return "missing"
 		}
-		if statusOf(primary, "Rpl_semi_sync_master_status") == "ON" && statusOf(replica, "Rpl_semi_sync_slave_status") == "ON" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the replica is not semi-synchronous")
-		}
-	}
+		return statusOf(primary, "Rpl_semi_sync_master_status") == "ON" && statusOf(replica, "Rpl_semi_sync_slave_status") == "ON"
+	})
 
 	last := int64(0)
 	for range 5 {
@@ -170,7 +171,7 @@ func TestDurabilityWarning(t *testing.T) {
 	database, db := s.Database()
 	mariadbtest.RunScript(t, db, schemaScript(t))
 	var log syncBuffer
-	a := workerassign.NewDisposable(mariadbtest.Open(t, createService(t, s, db, database)), workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	a := workerassign.NewDisposable(mariadbtest.Open(t, createService(t, s, db, database)), logTo(&log))
 	for range 3 {
 		if _, err := a.Assign(context.Background(), workerassign.Request{}); err != nil {
 			t.Fatal(err)
@@ -183,7 +184,7 @@ func TestDurabilityWarning(t *testing.T) {
 	}
 	db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1, sync_binlog = 1")
 	log = syncBuffer{}
-	b := workerassign.NewDisposable(db, workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	b := workerassign.NewDisposable(db, logTo(&log))
 	if _, err := b.Assign(context.Background(), workerassign.Request{}); err != nil || log.String() != "" {
 		t.Errorf("with durable settings Assign() = %v, and the log is %q, want it empty", err, log.String())
 	}

@@ -2,14 +2,11 @@ package workerassign
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 )
@@ -50,57 +47,29 @@ func TestInvariant1FileGoroutines(t *testing.T) {
 // twice.
 func TestInvariant1FileProcesses(t *testing.T) {
 	testkit.Slow(t, "it starts processes")
-	if path := os.Getenv("RINGUID_TEST_FILE"); path != "" {
+	const processes, each = 12, 25
+	if path := testkit.ChildArg(); path != "" {
 		f := NewFile(path)
-		for range 25 {
-			fmt.Println("id", assign(t, f))
+		for range each {
+			fmt.Println(assign(t, f))
 		}
 		return
 	}
-	path := filepath.Join(t.TempDir(), "worker")
-	const processes = 12
-	var (
-		all     sync.WaitGroup
-		outputs [processes]string
-	)
-	for n := range processes {
-		all.Go(func() {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1FileProcesses$", "-test.count=1")
-			cmd.Env = append(os.Environ(), "RINGUID_TEST_FILE="+path)
-			var out strings.Builder
-			cmd.Stdout = &out
-			if err := cmd.Start(); err != nil {
-				t.Error(err)
-				return
-			}
-			killed := n%4 == 0
-			if killed {
-				time.AfterFunc(time.Duration(10+5*n)*time.Millisecond, func() { cmd.Process.Kill() })
-			}
-			if err := cmd.Wait(); err != nil && !killed {
-				t.Errorf("process %d: %v\n%s", n, err, out.String())
-			}
-			outputs[n] = out.String()
-		})
-	}
-	all.Wait()
-	seen := map[int64]bool{}
-	for n, out := range outputs {
-		count := 0
-		for line := range strings.Lines(out) {
-			text, ok := strings.CutPrefix(line, "id ")
-			if !ok || !strings.HasSuffix(text, "\n") {
-				continue
-			}
-			id, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-			if err != nil || id < 1 || seen[id] {
-				t.Errorf("process %d: worker ID %q was assigned twice, or is invalid", n, text)
-			}
-			seen[id] = true
-			count++
+	seen, counts := map[int64]bool{}, [processes]int{}
+	args := slices.Repeat([]string{filepath.Join(t.TempDir(), "worker")}, processes)
+	testkit.RunChildren(t, args, func(n int, c *testkit.Child, line string) {
+		id, err := strconv.ParseInt(line, 10, 64)
+		if err != nil || id < 1 || seen[id] {
+			t.Errorf("process %d: worker ID %q was assigned twice, or is invalid", n, line)
 		}
-		if count != 25 && n%4 != 0 {
-			t.Errorf("process %d received %d worker IDs, want 25", n, count)
+		seen[id] = true
+		if counts[n]++; n%4 == 0 && counts[n] == 1+n {
+			c.Kill()
+		}
+	})
+	for n, count := range counts {
+		if count != each && n%4 != 0 {
+			t.Errorf("process %d received %d worker IDs, want %d", n, count, each)
 		}
 	}
 }

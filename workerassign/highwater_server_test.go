@@ -3,7 +3,6 @@ package workerassign_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"path/filepath"
 	"testing"
 
@@ -20,7 +19,7 @@ func TestInvariant1HighWaterFileStopsItsHost(t *testing.T) {
 	pool, directory := mariadbtest.Open(t, dsn), t.TempDir()
 	host := func(name string) *workerassign.Disposable {
 		return workerassign.NewDisposable(pool, workerassign.WithHighWaterFile(filepath.Join(directory, name)),
-			workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+			discardLog())
 	}
 	seen := make(map[int64]bool)
 	assign := func(d *workerassign.Disposable) error {

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -179,52 +176,41 @@ func TestMixturesThatCollide(t *testing.T) {
 // Invariant 1: the same with real processes on one file, each with its own wrappers.
 func TestInvariant1WidthsOfProcesses(t *testing.T) {
 	testkit.Slow(t, "it starts processes")
+	const each = 12
 	all := allWrappings(10)
-	if path := os.Getenv("RINGUID_TEST_MIXED"); path != "" {
-		n, err := strconv.Atoi(os.Getenv("RINGUID_TEST_WRAPPING"))
+	if arg := testkit.ChildArg(); arg != "" {
+		number, path, _ := strings.Cut(arg, " ")
+		n, err := strconv.Atoi(number)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// All processes together take fewer than 127 of the file's numbers. That is the greatest
 		// number that fits if three of ten bits hold the part.
 		a := all[n].wrap(NewFile(path))
-		for range 12 {
-			fmt.Println("id", mustAssign(t, a).WorkerID())
+		for range each {
+			fmt.Println(mustAssign(t, a).WorkerID())
 		}
 		return
 	}
-	path := filepath.Join(t.TempDir(), "worker")
 	var (
-		wait    sync.WaitGroup
-		outputs = make([]strings.Builder, len(all))
+		path   = filepath.Join(t.TempDir(), "worker")
+		args   []string
+		seen   = map[string]string{}
+		counts = map[string]int{}
 	)
 	for n := range all {
-		wait.Go(func() {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1WidthsOfProcesses$", "-test.count=1")
-			cmd.Env = append(os.Environ(), "RINGUID_TEST_MIXED="+path, "RINGUID_TEST_WRAPPING="+strconv.Itoa(n))
-			cmd.Stdout = &outputs[n]
-			if err := cmd.Run(); err != nil {
-				t.Errorf("%s: %v\n%s", all[n].name, err, outputs[n].String())
-			}
-		})
+		args = append(args, strconv.Itoa(n)+" "+path)
 	}
-	wait.Wait()
-	seen := map[string]string{}
-	for n := range outputs {
-		count := 0
-		for line := range strings.Lines(outputs[n].String()) {
-			id, ok := strings.CutPrefix(line, "id ")
-			if !ok {
-				continue
-			}
-			if other, ok := seen[id]; ok {
-				t.Errorf("worker ID %s was assigned to %q and to %q", strings.TrimSpace(id), other, all[n].name)
-			}
-			seen[id] = all[n].name
-			count++
+	testkit.RunChildren(t, args, func(n int, _ *testkit.Child, id string) {
+		if other, ok := seen[id]; ok {
+			t.Errorf("worker ID %s was assigned to %q and to %q", id, other, all[n].name)
 		}
-		if count != 12 {
-			t.Errorf("%s: %d worker IDs, want 12", all[n].name, count)
+		seen[id] = all[n].name
+		counts[all[n].name]++
+	})
+	for _, w := range all {
+		if n := counts[w.name]; n != each {
+			t.Errorf("%s: %d worker IDs, want %d", w.name, n, each)
 		}
 	}
 }

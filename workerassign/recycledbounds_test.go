@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,7 +31,7 @@ func TestRaiseFloorLog(t *testing.T) {
 				f.Failover(0)
 			}
 			var log bytes.Buffer
-			a := f.assigner(workerassign.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			a := f.assigner(logTo(&log))
 			f.faultWrites(poolWrite, c.fault)
 			if err := a.RaiseFloor(f.Context(), time.Now().Add(time.Hour)); (err != nil) != (c.fault != assigntest.NoFault) {
 				f.Errorf("%s: RaiseFloor: %v", name, err)

@@ -2,7 +2,6 @@ package workerassign_test
 
 import (
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -211,7 +210,7 @@ func TestRule7RaiseFloor(t *testing.T) {
 // RaiseFloor reports errors of the store, and can be called again.
 func TestRaiseFloorErrors(t *testing.T) {
 	inFleet(t, func(f *fleet) {
-		a := f.assigner(workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+		a := f.assigner(discardLog())
 		floor := time.Now().Add(time.Hour)
 		if err := a.RaiseFloor(f.Context(), floor); !errors.Is(err, workerassign.ErrPool) {
 			f.Errorf("RaiseFloor without a pool returned %v, want ErrPool", err)

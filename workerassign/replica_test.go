@@ -11,6 +11,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // failover is a primary that fails, and its replica. The replica has received some of the last rows
@@ -155,9 +157,9 @@ func TestSchemaFailover(t *testing.T) {
 			defer stop()
 			done.Go(func() {
 				for running.Err() == nil {
-					ctx, cancel := context.WithTimeout(running, 100*time.Millisecond)
+					ctx, cancel := context.WithTimeout(running, time.Second)
 					restarting.Lock()
-					_, id, err := grant(ctx, rolling)
+					_, id, err := grant(ctx, rolling, workerassign.WithBackoff(time.Millisecond, 20*time.Millisecond), discardLog())
 					restarting.Unlock()
 					cancel()
 					if err == nil {
@@ -181,20 +183,15 @@ func TestSchemaFailover(t *testing.T) {
 			admin.MustExec(statements.nextStatement("STOP "))
 			f.apply()
 			status := statements.nextStatement("SHOW ")
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			testkit.Eventually(t, "all received rows applied", func() bool {
 				columns := f.replica.QueryRow(status)
 				for _, name := range []string{"Exec_Master_Log_Pos", "Read_Master_Log_Pos", "Relay_Master_Log_File", "Master_Log_File"} {
 					if columns[name] == "" {
 						t.Fatalf("the result of %s has no %s: %v", status, name, columns)
 					}
 				}
-				if columns["Exec_Master_Log_Pos"] == columns["Read_Master_Log_Pos"] && columns["Relay_Master_Log_File"] == columns["Master_Log_File"] {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatal("the replica has not applied all received rows after a minute")
-				}
-			}
+				return columns["Exec_Master_Log_Pos"] == columns["Read_Master_Log_Pos"] && columns["Relay_Master_Log_File"] == columns["Master_Log_File"]
+			})
 			admin.MustExec(statements.nextStatement("STOP "))
 			admin.MustExec(statements.nextStatement("RESET "))
 
@@ -252,11 +249,7 @@ func TestSchemaFailover(t *testing.T) {
 			for range 5 {
 				after = append(after, mustGrant(t, service))
 			}
-			for deadline := time.Now().Add(time.Minute); maxID(t, f.replica) < next+10; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatal("the running service has received too few worker IDs after a minute")
-				}
-			}
+			testkit.Eventually(t, "worker IDs of the running service", func() bool { return maxID(t, f.replica) >= next+10 })
 			stop()
 			done.Wait()
 			seen := map[int64]bool{}

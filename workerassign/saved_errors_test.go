@@ -2,7 +2,6 @@ package workerassign_test
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,10 +15,9 @@ import (
 func TestSavedErrorTexts(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		path := filepath.Join(f.TempDir(), "lease")
-		quiet := workerassign.WithLogger(slog.New(slog.DiscardHandler))
 		saved := func(opts ...workerassign.RecycledOption) workerassign.Assigner {
 			opts = append([]workerassign.RecycledOption{workerassign.WithHorizon(25 * time.Hour)}, opts...)
-			return workerassign.Saved(f.assigner(opts...), path, quiet)
+			return workerassign.Saved(f.assigner(opts...), path, discardLog())
 		}
 		assign := func(a workerassign.Assigner, r workerassign.Request) error {
 			l, err := a.Assign(f.Context(), r)

@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -157,7 +158,7 @@ func (s *section) nextStatement(begin string, pairs ...string) string {
 // startFunc starts a server, like mariadbtest.Start.
 type startFunc func(testing.TB, ...string) *mariadbtest.Server
 
-// onEachServer runs a test on MariaDB, and on MySQL 5.6 if that is installed, each in strict mode.
+// onEachServer runs a test on MariaDB and, in full size, on MySQL 5.6, each in strict mode.
 func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
 	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
 	for _, server := range []struct {
@@ -165,6 +166,9 @@ func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
 		start startFunc
 	}{{"MariaDB", mariadbtest.Start}, {"MySQL 5.6", mariadbtest.StartMySQL56}} {
 		t.Run(server.name, func(t *testing.T) {
+			if server.name != "MariaDB" {
+				testkit.Full(t, "it repeats the test on MariaDB")
+			}
 			test(t, func(tb testing.TB, flags ...string) *mariadbtest.Server {
 				tb.Helper()
 				return server.start(tb, append([]string{strict}, flags...)...)

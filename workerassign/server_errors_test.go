@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
@@ -42,19 +41,19 @@ func TestPermanentServerErrors(t *testing.T) {
 		{"no TLS", s.DSN("root", "", database) + "?tls=true", "WORKER_NODE", workerassign.ErrPermanent, "check tls in the DSN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			begin := time.Now()
-			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), discardLog()).Assign(context.Background(), workerassign.Request{})
+			var log syncBuffer
+			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), logTo(&log)).Assign(context.Background(), workerassign.Request{})
 			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table+" at "+s.Address()) {
 				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)
 			}
-			if took := time.Since(begin); took > 5*time.Second {
-				t.Errorf("Assign took %v, want an immediate error", took)
+			if strings.Contains(log.String(), "trying again") {
+				t.Errorf("Assign has tried again, want an immediate error: %s", log.String())
 			}
 		})
 	}
 	t.Run("no such host", func(t *testing.T) {
-		begin := time.Now()
-		l, err := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp(nosuchhost.invalid:3306)/ids"), discardLog()).Assign(context.Background(), workerassign.Request{})
+		var log syncBuffer
+		l, err := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp(nosuchhost.invalid:3306)/ids"), logTo(&log)).Assign(context.Background(), workerassign.Request{})
 		if l != nil || err == nil || !strings.Contains(err.Error(), "WORKER_NODE at nosuchhost.invalid:3306") {
 			t.Errorf("Assign() = %v, %v; want an error that names the host", l, err)
 		}
@@ -62,8 +61,8 @@ func TestPermanentServerErrors(t *testing.T) {
 		if errors.As(err, &name) && !name.IsNotFound {
 			t.Skipf("this machine's name server does not report that a name does not exist: %v", name)
 		}
-		if took := time.Since(begin); !errors.Is(err, workerassign.ErrPermanent) || took > 15*time.Second {
-			t.Errorf("Assign() = %v after %v; want ErrPermanent after a few attempts", err, took)
+		if n := strings.Count(log.String(), "trying again"); !errors.Is(err, workerassign.ErrPermanent) || n > 4 {
+			t.Errorf("Assign() = %v after it has tried again %d times; want ErrPermanent after a few attempts", err, n)
 		}
 	})
 }
@@ -83,16 +82,12 @@ func TestTransientServerErrors(t *testing.T) {
 	if _, err := conn.ExecContext(ctx, "LOCK TABLES WORKER_NODE READ"); err != nil {
 		t.Fatal(err)
 	}
-	got := make(chan error)
-	go func() {
-		_, err := workerassign.NewDisposable(db, discardLog()).Assign(ctx, workerassign.Request{})
-		got <- err
-	}()
-	time.Sleep(1500 * time.Millisecond) // until the first attempt has failed
-	if _, err := conn.ExecContext(ctx, "UNLOCK TABLES"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-got; err != nil {
+	err = assignAfterFailure(t, db, func() {
+		if _, err := conn.ExecContext(ctx, "UNLOCK TABLES"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
 		t.Errorf("Assign() = %v after the table was unlocked", err)
 	}
 
@@ -139,15 +134,13 @@ func TestServerLimits(t *testing.T) {
 		}
 		conns = append(conns, conn)
 	}
-	time.AfterFunc(500*time.Millisecond, func() {
+	err = assignAfterFailure(t, mariadbtest.Open(t, s.DSN("root", "", database)), func() {
 		for _, conn := range conns {
 			conn.Close()
 		}
 		others.Close()
 	})
-	begin := time.Now()
-	_, err = workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), discardLog()).Assign(context.Background(), workerassign.Request{})
-	if took := time.Since(begin); err != nil || took < 400*time.Millisecond {
-		t.Errorf("Assign() while no connection is free = %v after %v", err, took)
+	if err != nil {
+		t.Errorf("Assign() = %v after connections became free", err)
 	}
 }

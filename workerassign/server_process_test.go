@@ -1,17 +1,15 @@
 package workerassign_test
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -19,8 +17,8 @@ import (
 // the privilege INSERT. Each inserts one row with the right columns. The test uses the table of
 // schema.sql and the table of Baidu's script.
 func TestInvariant1Processes(t *testing.T) {
-	if dsn := os.Getenv("RINGUID_TEST_PROCESS"); dsn != "" {
-		assignInProcess(t, dsn)
+	if arg := testkit.ChildArg(); arg != "" {
+		assignInProcess(t, arg)
 		return
 	}
 	const processes = 64
@@ -29,27 +27,27 @@ func TestInvariant1Processes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			database, db := s.Database()
 			mariadbtest.RunScript(t, db, script)
-			dsn := createService(t, s, db, database)
-			begin := strconv.FormatInt(time.Now().Add(3*time.Second).UnixMilli(), 10)
-			ids := make([]int64, processes)
-			var all sync.WaitGroup
+			var (
+				begin = filepath.Join(t.TempDir(), "begin")
+				dsn   = createService(t, s, db, database)
+				ids   = make([]int64, processes)
+				ready int
+				args  []string
+			)
 			for n := range processes {
-				all.Go(func() {
-					cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1Processes$", "-test.count=1")
-					cmd.Env = append(os.Environ(), "RINGUID_TEST_PROCESS="+dsn, "RINGUID_TEST_BEGIN="+begin, "RINGUID_TEST_NUMBER="+strconv.Itoa(n))
-					var log strings.Builder // on a busy machine the process logs that it waits for the server
-					cmd.Stderr = &log
-					out, err := cmd.Output()
-					if err != nil {
-						t.Errorf("process %d: %v\n%s%s", n, err, out, log.String())
-						return
-					}
-					if _, err := fmt.Sscanf(string(out), "worker ID %d\n", &ids[n]); err != nil {
-						t.Errorf("process %d: %v\n%s", n, err, out)
-					}
-				})
+				args = append(args, fmt.Sprint(n, " ", dsn, " ", begin))
 			}
-			all.Wait()
+			testkit.RunChildren(t, args, func(n int, _ *testkit.Child, line string) {
+				if line == "ready" {
+					if ready++; ready == processes {
+						if err := os.WriteFile(begin, nil, 0o600); err != nil {
+							t.Error(err)
+						}
+					}
+				} else if !scan(line, "worker ID %d", &ids[n]) {
+					t.Errorf("process %d wrote %q", n, line)
+				}
+			})
 			var got []tableRow
 			if err := db.Select(&got, selectRows); err != nil {
 				t.Fatal(err)
@@ -73,19 +71,18 @@ func TestInvariant1Processes(t *testing.T) {
 }
 
 // assignInProcess is what each process of TestInvariant1Processes does.
-func assignInProcess(t *testing.T, dsn string) {
-	n, err := strconv.Atoi(os.Getenv("RINGUID_TEST_NUMBER"))
+func assignInProcess(t *testing.T, arg string) {
+	part := strings.SplitN(arg, " ", 3)
+	n, err := strconv.Atoi(part[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, err := strconv.ParseInt(os.Getenv("RINGUID_TEST_BEGIN"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(time.Until(time.UnixMilli(begin)))
-	a := workerassign.NewDisposable(mariadbtest.Open(t, dsn), workerassign.WithNode(workerassign.Node{
+	dsn, begin := part[1], part[2]
+	fmt.Println("ready")
+	testkit.Retry(t, "the other processes", func() error { _, err := os.Stat(begin); return err })
+	a := workerassign.NewDisposable(mariadbtest.Open(t, dsn), discardLog(), workerassign.WithNode(workerassign.Node{
 		HostName: fmt.Sprintf("host-%d", n), Port: fmt.Sprintf("port-%d", n), Type: workerassign.NodeType(1 + n%3)}))
-	l, err := a.Assign(context.Background(), workerassign.Request{})
+	l, err := a.Assign(patient(t), workerassign.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

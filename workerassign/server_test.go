@@ -3,6 +3,7 @@ package workerassign_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -69,6 +70,11 @@ const selectRows = `SELECT ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE BETWEEN CURREN
 
 // discardLog returns an option that discards log records, for tests that cause warnings.
 func discardLog() workerassign.Option { return workerassign.WithLogger(slog.New(slog.DiscardHandler)) }
+
+// logTo returns an option that writes log records to w.
+func logTo(w io.Writer) workerassign.Option {
+	return workerassign.WithLogger(slog.New(slog.NewTextHandler(w, nil)))
+}
 
 // syncBuffer is a bytes.Buffer that is safe for concurrent use.
 type syncBuffer struct {

@@ -3,14 +3,11 @@
 package workerassign_test
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
@@ -21,7 +18,7 @@ import (
 // holds its lock stops it.
 type slotFileFaults struct {
 	directory string
-	locks     []*os.File
+	releases  []func() // of the locks
 }
 
 // files returns the names of the files.
@@ -42,23 +39,16 @@ func (f *slotFileFaults) files(tb testing.TB) (names []string) {
 // pause locks the files.
 func (f *slotFileFaults) pause(tb testing.TB) {
 	for _, name := range f.files(tb) {
-		lock, err := os.OpenFile(name+".lock", os.O_RDWR, 0)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		f.locks = append(f.locks, lock)
-		if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-			tb.Fatal(err)
-		}
+		f.releases = append(f.releases, holdFileLock(tb, name))
 	}
 }
 
 // resume releases the locks.
 func (f *slotFileFaults) resume(testing.TB) {
-	for _, lock := range f.locks {
-		lock.Close()
+	for _, release := range f.releases {
+		release()
 	}
-	f.locks = nil
+	f.releases = nil
 }
 
 // restore makes the files as they were before write: an operator restores a backup.
@@ -110,7 +100,7 @@ func TestSlotFileConformance(t *testing.T) {
 	}
 	assigntest.RunStoreTests(t, assigntest.Harness{
 		NewStore: func(_ testing.TB, pool string) workerassign.SlotStore {
-			s := workerassign.NewSlotFile(filepath.Join(f.directory, pool), workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+			s := workerassign.NewSlotFile(filepath.Join(f.directory, pool), discardLog())
 			workerassign.SetSlotFileClock(s, func() time.Time {
 				if at := stoppedAt.Load(); at != nil {
 					return *at
@@ -129,11 +119,10 @@ func TestRecycledOnSlotFile(t *testing.T) {
 	f := &slotFileFaults{directory: t.TempDir()}
 	faults := f.faults()
 	faults.LoseWrites = f.restore
-	quiet := workerassign.WithLogger(slog.New(slog.DiscardHandler))
 	const horizon = 2 * time.Second
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(_ testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(workerassign.NewSlotFile(filepath.Join(f.directory, pool), quiet), quiet, workerassign.WithHorizon(horizon),
+			return workerassign.NewRecycled(workerassign.NewSlotFile(filepath.Join(f.directory, pool), discardLog()), discardLog(), workerassign.WithHorizon(horizon),
 				workerassign.WithFencing(0), workerassign.WithSkew(0), workerassign.WithClockBound(200*time.Millisecond))
 		},
 		Faults: faults, Horizon: horizon, Recycles: true,

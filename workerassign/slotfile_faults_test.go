@@ -4,6 +4,7 @@ package workerassign_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -55,7 +56,7 @@ func TestSlotFileProcessKilled(t *testing.T) {
 		release := holdFileLock(t, path)
 		left := temporaryFiles(t, path)
 		release()
-		state, err := workerassign.NewSlotFile(path).Read(t.Context(), workerassign.SlotQuery{All: true})
+		state, err := workerassign.NewSlotFile(path).Read(patient(t), workerassign.SlotQuery{All: true})
 		if err != nil || int64(len(state.Slots)) != state.Pool.Slots {
 			t.Fatalf("after %d processes the pool has %d slots, %d of them in the file: %v", processes, state.Pool.Slots, len(state.Slots), err)
 		}
@@ -88,7 +89,7 @@ func temporaryFiles(t *testing.T, path string) []string {
 
 // holdFileLock acquires the lock of a slot file, as a process does that is stopped in the middle of a write. It
 // returns what releases the lock.
-func holdFileLock(t *testing.T, path string) (release func()) {
+func holdFileLock(t testing.TB, path string) (release func()) {
 	t.Helper()
 	lock, err := os.OpenFile(path+".lock", os.O_RDWR, 0)
 	if err != nil {
@@ -108,6 +109,68 @@ func TestSlotFilePaused(t *testing.T) {
 		func() { release = holdFileLock(t, path) }, func() { release() })
 }
 
+// R3: a process that was stopped beyond its lease, and whose slot was taken by another, is granted nothing
+// any more when it continues, and takes another slot.
+func TestR3SlotFileProcessStopped(t *testing.T) {
+	testkit.Slow(t, "it starts processes")
+	if path := testkit.ChildArg(); path != "" {
+		leaseUntilLost(t, path)
+		return
+	}
+	path := filepath.Join(t.TempDir(), "slots")
+	c := testkit.StartChild(t, path)
+	first := c.Line()
+	release := holdFileLock(t, path) // otherwise the process might be stopped while it holds the lock
+	c.Pause()
+	release()
+	a := workerassign.NewRecycled(workerassign.NewSlotFile(path), append(slotFileOptions, workerassign.WithWorkerID(0), workerassign.WithHorizon(time.Hour))...)
+	l, err := a.Assign(patient(t), slotFileRequest(2)) // waits until the slot is free
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted, err := l.Reserve(patient(t), time.Now().Add(30*time.Minute)) // the process must not get the slot back
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Continue()
+	spans := []grantedSpan{{l.WorkerID(), l.NotBefore().UnixMilli(), granted.UnixMilli(), 1}}
+	last := grantedSpan{}
+	for line := first; line != "lost"; line = c.Line() {
+		last = parseSpan(t, line)
+	}
+	spans = append(spans, last, parseSpan(t, c.Line()))
+	if next := spans[2].workerID; next != 1 {
+		t.Errorf("the process that lost its lease got worker ID %d, want 1", next)
+	}
+	checkDisjoint(t, spans)
+}
+
+// leaseUntilLost extends a lease until it is lost, and then takes another.
+func leaseUntilLost(t *testing.T, path string) {
+	a := workerassign.NewRecycled(workerassign.NewSlotFile(path), slotFileOptions...)
+	for lost := false; ; lost = true {
+		l, err := a.Assign(patient(t), slotFileRequest(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			granted, err := l.Reserve(patient(t), time.Now().Add(100*time.Millisecond))
+			if errors.Is(err, workerassign.ErrLeaseLost) {
+				fmt.Println("lost")
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			printSpan(l, granted)
+			if lost {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
 // R3: a process is stopped beyond its lease, and its slot is taken by another. It generates UIDs, whereas the
 // process of TestR3SlotFileProcessStopped takes leases.
 func TestSlotFileStoppedGenerator(t *testing.T) {
@@ -123,22 +186,15 @@ func TestSlotFileStoppedGenerator(t *testing.T) {
 		})
 }
 
-// stopOutsideOfLock lets a process that is stopped while it holds the lock of the file continue, and stops it again:
-// nobody can take a slot until it releases the lock.
+// stopOutsideOfLock lets a child that is stopped, perhaps while it holds the lock of the file, continue, and stops it again outside
+// of the lock: nobody could take a slot until it released the lock.
 func stopOutsideOfLock(t *testing.T, path, pid string) {
 	process, err := strconv.Atoi(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		_, err := workerassign.NewSlotFile(path).Read(ctx, workerassign.SlotQuery{})
-		cancel()
-		if err == nil {
-			return
-		}
-		syscall.Kill(process, syscall.SIGCONT)
-		time.Sleep(rand.N(3 * time.Millisecond))
-		syscall.Kill(process, syscall.SIGSTOP)
-	}
+	syscall.Kill(process, syscall.SIGCONT)
+	defer holdFileLock(t, path)()
+	syscall.Kill(process, syscall.SIGSTOP)
+	testkit.WaitStopped(t, process)
 }

@@ -1,13 +1,10 @@
 package workerassign_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"os/exec"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,68 +13,84 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
+// grantUntilKilled is what a child does: it takes a lease, extends it until the child is killed, and prints the worker ID and the
+// beginning of the lease, and then the worker ID and the end of each grant.
+func grantUntilKilled(t *testing.T, a workerassign.Assigner) {
+	l, err := a.Assign(context.Background(), slotFileRequest(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(l.WorkerID(), l.NotBefore().UnixMilli())
+	for until := later(l.NotBefore(), time.Now()); ; until = until.Add(time.Millisecond) {
+		granted, err := l.Reserve(context.Background(), until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(l.WorkerID(), granted.UnixMilli())
+	}
+}
+
+// grantSequence checks what processes print that use one file, one after the other: all have the same worker ID, and no time is
+// granted twice.
+type grantSequence struct {
+	workerID, last int64 // -1 before the first line; the end of what was granted
+}
+
+// run runs a process, which calls grantUntilKilled, and kills it a moment after its second line. It calls running before that. If
+// running is nil, it kills the process while it starts, perhaps.
+func (s *grantSequence) run(t *testing.T, c *testkit.Child, running func()) {
+	t.Helper()
+	kill := func() { time.AfterFunc(rand.N(40*time.Millisecond), c.Kill) }
+	if running == nil {
+		kill()
+	}
+	count := 0
+	for line := range c.Lines() {
+		var id, at int64
+		if _, err := fmt.Sscanf(line, "%d %d", &id, &at); err != nil {
+			t.Fatalf("the process wrote %q", line)
+		}
+		if at < s.last || s.workerID >= 0 && id != s.workerID {
+			t.Errorf("a process has worker ID %d at %d; the one before had worker ID %d up to %d", id, at, s.workerID, s.last)
+		}
+		s.workerID, s.last = id, at
+		if count++; count == 2 && running != nil {
+			running()
+			kill()
+		}
+	}
+	c.Wait()
+	if count < 2 && running != nil {
+		t.Errorf("a process wrote %d lines", count)
+	}
+}
+
+// wantInUse checks that an assigner gets no lease while a process has the file.
+func wantInUse(t *testing.T, a workerassign.Assigner) {
+	t.Helper()
+	if l, err := a.Assign(context.Background(), slotFileRequest(8)); l != nil || !errors.Is(err, workerassign.ErrInUse) {
+		t.Errorf("Assign() while a process has the file = %v, %v; want ErrInUse", l, err)
+	}
+}
+
 // R2, R3: processes that are killed at any moment leave a file with which the next one begins after the end
 // of all that was granted. While a process runs, no other gets the worker ID.
 func TestInvariant1StaticFileProcesses(t *testing.T) {
 	testkit.Slow(t, "it starts processes")
 	newAssigner := func(path string) workerassign.Assigner {
-		return workerassign.StaticFile(7, path, workerassign.WithNewFile(), workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+		return workerassign.StaticFile(7, path, workerassign.WithNewFile(), discardLog())
 	}
-	if path := os.Getenv("RINGUID_TEST_STATIC_FILE"); path != "" {
-		l, err := newAssigner(path).Assign(context.Background(), workerassign.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Println(l.NotBefore().UnixMilli())
-		for until := later(l.NotBefore(), time.Now()); ; until = until.Add(time.Millisecond) {
-			granted, err := l.Reserve(context.Background(), until)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Println(granted.UnixMilli())
-		}
+	if path := testkit.ChildArg(); path != "" {
+		grantUntilKilled(t, newAssigner(path))
 	}
 	path := filepath.Join(t.TempDir(), "static")
-	last := int64(0) // the end of what was granted
-	for n := range 12 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestInvariant1StaticFileProcesses$", "-test.count=1")
-		cmd.Env = append(os.Environ(), "RINGUID_TEST_STATIC_FILE="+path)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines, count := bufio.NewReader(out), 0
-		for {
-			line, err := lines.ReadString('\n')
-			if err != nil {
-				break
-			}
-			var at int64
-			if _, err := fmt.Sscanf(line, "%d\n", &at); err != nil {
-				t.Fatalf("process %d wrote %q", n, line)
-			}
-			if at < last {
-				t.Errorf("process %d was granted a time that ends at or begins at %d, and %d was granted before", n, at, last)
-			}
-			last = at
-			if count++; count == 2 {
-				if l, err := newAssigner(path).Assign(context.Background(), workerassign.Request{}); l != nil || !errors.Is(err, workerassign.ErrInUse) {
-					t.Errorf("Assign() while a process has the file = %v, %v; want ErrInUse", l, err)
-				}
-				time.AfterFunc(time.Duration(5+3*n)*time.Millisecond, func() { cmd.Process.Kill() })
-			}
-		}
-		cmd.Wait()
-		if count < 2 {
-			t.Errorf("process %d wrote %d lines", n, count)
-		}
+	s := grantSequence{workerID: 7}
+	for range 12 {
+		s.run(t, testkit.StartChild(t, path), func() { wantInUse(t, newAssigner(path)) })
 	}
-	l, err := newAssigner(path).Assign(context.Background(), workerassign.Request{})
-	if err != nil || l.WorkerID() != 7 || l.NotBefore().UnixMilli() < last {
-		t.Errorf("Assign() = %v, %v; want a lease that begins at or after %d", l, err, last)
+	l, err := newAssigner(path).Assign(context.Background(), slotFileRequest(8))
+	if err != nil || l.WorkerID() != 7 || l.NotBefore().UnixMilli() < s.last {
+		t.Errorf("Assign() = %v, %v; want a lease that begins at or after %d", l, err, s.last)
 	}
 }
 

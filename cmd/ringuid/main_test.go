@@ -13,27 +13,25 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/ringuid/ringuid/internal/testkit"
 )
 
-// build builds the program, and returns its path.
-func build(t *testing.T) string {
-	t.Helper()
-	testkit.Slow(t, "it builds the program")
-	path := filepath.Join(t.TempDir(), "ringuid")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
+// asProgram is the name of an environment variable that makes the test binary run the program instead of the tests.
+const asProgram = "TEST_AS_RINGUID"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
 	}
-	if out, err := output(".", nil, "go", "build", "-o", path, "."); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
+	os.Exit(m.Run())
 }
 
 // The program works as a process.
 func TestProgram(t *testing.T) {
-	program := build(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Run("subcommands", func(t *testing.T) { testSubcommands(t, program) })
 	t.Run("interrupt", func(t *testing.T) { testInterrupt(t, program) })
 }
@@ -67,7 +65,7 @@ func testSubcommands(t *testing.T, program string) {
 		{args: "nothing", want: "unexpected argument", status: 2},
 	} {
 		cmd := exec.Command(program, strings.Fields(tt.args)...)
-		cmd.Env = []string{"XDG_STATE_HOME=" + state, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "TMPDIR=" + os.TempDir(), "TMP=" + os.TempDir()}
+		cmd.Env = []string{asProgram + "=1", "XDG_STATE_HOME=" + state, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "TMPDIR=" + os.TempDir(), "TMP=" + os.TempDir()}
 		if tt.env != "" {
 			cmd.Env = append(cmd.Env, tt.env)
 		}
@@ -101,7 +99,7 @@ func testInterrupt(t *testing.T, program string) {
 	}
 	defer listener.Close()
 	cmd := exec.Command(program, "next", "--store", "redis://"+listener.Addr().String(), "--timeout", "10m")
-	cmd.Env = environ()
+	cmd.Env = append(environ(), asProgram+"=1")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -119,7 +117,7 @@ func testInterrupt(t *testing.T, program string) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	stop := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	stop := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
 	defer stop.Stop()
 	cmd.Wait()
 	if status := cmd.ProcessState.ExitCode(); status != 130 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {

@@ -4,14 +4,16 @@ package etcdtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 )
 
@@ -22,12 +24,11 @@ const EndpointsEnv = "RINGUID_ETCD_ENDPOINTS"
 // Server is an etcd server. Its methods must not be called concurrently.
 type Server struct {
 	*testserver.Process
-	tb                   testing.TB
-	name                 string
-	clientPort, peerPort int
-	cluster              string // all members with their peer URLs
-	data                 string // the name of the data directory
-	flags                []string
+	tb      testing.TB
+	name    string // different for each server
+	cluster string // all members with their peer URLs
+	data    string // the name of the data directory
+	flags   []string
 }
 
 // Endpoints returns the endpoints of EndpointsEnv, or of a new server.
@@ -49,38 +50,40 @@ func Start(tb testing.TB, flags ...string) *Server {
 // StartCluster starts a cluster of n servers.
 func StartCluster(tb testing.TB, n int, flags ...string) []*Server {
 	tb.Helper()
-	testkit.Slow(tb, "it starts a server")
-	for _, name := range []string{"etcd", "etcdctl"} {
-		if _, err := exec.LookPath(name); err != nil {
-			testkit.Missing(tb, name, " was not found: install etcd (Debian's packages etcd-server and etcd-client), or run make test, which does")
-		}
-	}
+	testserver.Require(tb, "etcd (Debian's packages etcd-server and etcd-client)", "etcd", "etcdctl")
 	var servers []*Server
-	var members []string
-	for i := range n {
-		s := &Server{tb: tb, name: fmt.Sprintf("n%d", i), clientPort: testserver.FreePort(tb), peerPort: testserver.FreePort(tb), data: "data", flags: flags}
-		s.Process = testserver.New(tb, s.command, s.ping)
-		members = append(members, s.name+"="+s.peerURL())
-		servers = append(servers, s)
+	var processes []*testserver.Process
+	for range n {
+		s := &Server{tb: tb, data: "data", flags: flags}
+		s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 2})
+		s.name = filepath.Base(s.Directory())
+		servers, processes = append(servers, s), append(processes, s.Process)
 	}
-	for _, s := range servers {
-		s.cluster = strings.Join(members, ",")
-		if err := s.Launch(); err != nil {
-			tb.Fatal(err)
+	testserver.StartOnFreePorts(tb, func() error {
+		var members []string
+		for _, s := range servers {
+			members = append(members, s.name+"="+s.peerURL())
 		}
-	}
-	for _, s := range servers {
-		if err := s.Wait(); err != nil {
-			tb.Fatalf("etcd does not start: %v\n%s", err, s.Log())
+		for _, s := range servers {
+			s.cluster = strings.Join(members, ",")
+			if err := errors.Join(os.RemoveAll(s.Path(s.data)), s.Launch()); err != nil {
+				return err
+			}
 		}
-	}
+		for _, s := range servers {
+			if err := s.Wait(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, processes...)
 	return servers
 }
 
 // Endpoint returns the address of the server for clients.
-func (s *Server) Endpoint() string { return testserver.Address(s.clientPort) }
+func (s *Server) Endpoint() string { return s.Address() }
 
-func (s *Server) peerURL() string { return "http://" + testserver.Address(s.peerPort) }
+func (s *Server) peerURL() string { return "http://" + s.AddressOf(1) }
 
 func (s *Server) command() *exec.Cmd {
 	args := []string{"--name=" + s.name, "--data-dir=" + s.Path(s.data),
@@ -88,27 +91,38 @@ func (s *Server) command() *exec.Cmd {
 		"--listen-peer-urls=" + s.peerURL(), "--initial-advertise-peer-urls=" + s.peerURL(),
 		"--initial-cluster=" + s.cluster, "--initial-cluster-token=ringuid",
 		"--heartbeat-interval=50", "--election-timeout=500", "--logger=zap", "--log-level=warn"}
-	cmd := exec.Command("etcd", append(args, s.flags...)...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+s.Directory)
-	return cmd
+	return exec.Command("etcd", append(args, s.flags...)...)
 }
 
-// ping returns nil if the server is healthy: there is a leader, and a read has succeeded.
+// ping returns nil if this server, and not another one on its port, is healthy: there is a leader, and a read has succeeded.
 func (s *Server) ping(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Endpoint()+"/health", nil)
-	if err != nil {
+	if _, err := s.request(ctx, http.MethodGet, "/health"); err != nil {
 		return err
+	}
+	members, err := s.request(ctx, http.MethodPost, "/v3/cluster/member/list")
+	if err == nil && !strings.Contains(members, `"`+s.name+`"`) {
+		err = fmt.Errorf("another server has the port: %s", members)
+	}
+	return err
+}
+
+// request sends an HTTP request with an empty JSON object, and returns the response.
+func (s *Server) request(ctx context.Context, method, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+s.Endpoint()+path, strings.NewReader("{}"))
+	if err != nil {
+		return "", err
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET /health: %s", resp.Status)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, body)
 	}
-	return nil
+	return string(body), err
 }
 
 // Snapshot saves a snapshot of the server and returns the path of its file.
@@ -133,9 +147,7 @@ func (s *Server) Restore(snapshot, token string) {
 // ctl runs etcdctl.
 func (s *Server) ctl(args ...string) {
 	s.tb.Helper()
-	cmd := exec.Command("etcdctl", args...)
-	cmd.Env = append(os.Environ(), "ETCDCTL_API=3")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.tb.Fatalf("etcdctl %q: %v\n%s", args, err, out)
+	if err := s.Run("env", append([]string{"ETCDCTL_API=3", "etcdctl"}, args...)...); err != nil {
+		s.tb.Fatal(err)
 	}
 }

@@ -13,15 +13,14 @@ var recoveredPosition = regexp.MustCompile(`WSREP: Recovered position: ?(\S+:\d+
 // Restart, it receives all data.
 func (s *Server) RestartRecovered() {
 	s.tb.Helper()
-	before, err := os.ReadFile(s.path("log.err"))
+	before, err := os.ReadFile(s.Path("log"))
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	s.extraFlags = []string{"--wsrep-recover"}
-	if err := s.start(); err == nil {
+	if err := s.Start("--wsrep-recover"); err == nil {
 		s.tb.Fatal("a server with --wsrep-recover did not end")
 	}
-	text, err := os.ReadFile(s.path("log.err"))
+	text, err := os.ReadFile(s.Path("log"))
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testserver"
 )
 
 // Servers whose data directories are copies of the one in the cache are separate servers.
 func TestCache(t *testing.T) {
 	directory := t.TempDir()
-	t.Setenv(mariadbtest.CacheEnv, directory)
+	t.Setenv(testserver.CacheEnv, directory)
 	for range 2 {
 		s := mariadbtest.Start(t)
 		if found := s.QueryRow("SELECT COUNT(*) AS n FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'mark'"); found["n"] != "0" {

@@ -48,10 +48,10 @@ func StartMySQL56(tb testing.TB, flags ...string) *Server {
 		env: []string{"LD_LIBRARY_PATH=" + directory}, // the package contains libaio
 		install: func(s *Server) error {
 			// The package contains the system tables.
-			if err := os.CopyFS(s.path("data"), os.DirFS(filepath.Join(directory, "data", "mysql"))); err != nil {
+			if err := os.CopyFS(s.Path("data"), os.DirFS(filepath.Join(directory, "data", "mysql"))); err != nil {
 				return err
 			}
-			return os.Remove(s.path("data/auto.cnf")) // the server's UUID, which must be different for each server
+			return os.Remove(s.Path("data/auto.cnf")) // the server's UUID, which must be different for each server
 		},
 	}, flags)
 }

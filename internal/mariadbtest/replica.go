@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // PrimaryFlags returns the flags of a server that has replicas.
@@ -23,7 +24,7 @@ func (s *Server) Replica(flags ...string) *Server {
 	r := start(s.tb, s.kind, append(append(append([]string(nil), s.flags...), "--server-id=2", "--read-only"), flags...))
 	admin := r.Admin()
 	// Without a position, the replica begins with the primary's first binary log.
-	admin.MustExec("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + strconv.Itoa(s.port) +
+	admin.MustExec("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + strconv.Itoa(s.Port(0)) +
 		", MASTER_USER='root', MASTER_PASSWORD='', MASTER_CONNECT_RETRY=1")
 	admin.MustExec("START SLAVE")
 	r.WaitApplied(s)
@@ -42,7 +43,7 @@ func (s *Server) WaitApplied(primary *Server) {
 	s.tb.Helper()
 	file, position := primary.binlogPosition()
 	var events sql.NullInt64
-	err := s.Admin().Get(&events, "SELECT MASTER_POS_WAIT(?, ?, ?)", file, position, int(startTimeout.Seconds()))
+	err := s.Admin().Get(&events, "SELECT MASTER_POS_WAIT(?, ?, 300)", file, position)
 	if err != nil || events.Int64 < 0 || !events.Valid { // -1 is a timeout, NULL means that replication does not run
 		s.tb.Fatalf("the replica did not apply the rows up to %s %d: %v, %v; its status is %v", file, position, events, err, s.ReplicaStatus())
 	}
@@ -54,15 +55,12 @@ func (s *Server) WaitReceived(primary *Server) {
 	s.tb.Helper()
 	file, position := primary.binlogPosition()
 	want := fmt.Sprint(file, " ", position)
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
-		status := s.ReplicaStatus()
-		if status["Master_Log_File"]+" "+status["Read_Master_Log_Pos"] == want {
-			return
+	testkit.Retry(s.tb, "the replica receives all rows", func() error {
+		if status := s.ReplicaStatus(); status["Master_Log_File"]+" "+status["Read_Master_Log_Pos"] != want {
+			return fmt.Errorf("its status is %v; it must receive the rows up to %s", status, want)
 		}
-		if time.Now().After(deadline) {
-			s.tb.Fatalf("the replica did not receive the rows up to %s; its status is %v", want, status)
-		}
-	}
+		return nil
+	})
 }
 
 // binlogPosition returns the position of the end of the server's binary log.

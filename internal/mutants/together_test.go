@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 const sampleDirectory = "internal/mutants/testdata/sample"
@@ -46,6 +48,7 @@ func sampleMutants(t *testing.T) (mutants []*mutant, s *source) {
 
 // The comments of the sample say what becomes of each mutant.
 func TestTogether(t *testing.T) {
+	testkit.Full(t, "it runs the tests of the sample hundreds of times")
 	mutants, s := sampleMutants(t)
 	var out strings.Builder
 	same, err := together{workers: 2, patience: 2 * time.Second, sample: 2, out: &out}.run(sampleDirectory, mutants)

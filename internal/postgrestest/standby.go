@@ -2,7 +2,8 @@ package postgrestest
 
 import (
 	"fmt"
-	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Standby starts a server that replicates s by streaming replication: asynchronously, unless the setting
@@ -13,12 +14,12 @@ func (s *Server) Standby(settings ...string) *Server {
 	s.standbys++
 	name := fmt.Sprintf("standby%d", s.standbys)
 	r := newServer(s.tb, append(append([]string(nil), s.settings...), settings...))
-	source := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres application_name=%s sslmode=disable", s.port, name)
-	if err := r.run("pg_basebackup", "--dbname="+source, "--pgdata="+r.path("data"), "--write-recovery-conf", "--create-slot", "--slot="+name,
+	source := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres application_name=%s sslmode=disable", s.Port(0), name)
+	if err := r.Run("pg_basebackup", "--dbname="+source, "--pgdata="+r.Path("data"), "--write-recovery-conf", "--create-slot", "--slot="+name,
 		"--wal-method=stream", "--checkpoint=fast", "--no-sync"); err != nil {
 		s.tb.Fatal(err)
 	}
-	r.startOnFreePort()
+	r.StartNew()
 	r.WaitReceived(s)
 	return r
 }
@@ -32,16 +33,14 @@ func (s *Server) WaitReceived(primary *Server) {
 		s.tb.Fatal(err)
 	}
 	admin := s.Admin()
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
+	testkit.Retry(s.tb, "the standby applies everything", func() error {
 		var applied bool
 		err := admin.Get(&applied, "SELECT coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false)", position)
-		if err == nil && applied {
-			return
+		if err == nil && !applied {
+			err = fmt.Errorf("it has not applied everything up to %s", position)
 		}
-		if time.Now().After(deadline) {
-			s.tb.Fatalf("the standby did not apply everything up to %s: %v\n%s", position, err, s.Log())
-		}
-	}
+		return err
+	})
 }
 
 // Disconnect makes the standby s stop receiving, as if the network was interrupted.
@@ -50,22 +49,18 @@ func (s *Server) Disconnect() {
 	admin := s.Admin()
 	admin.MustExec("ALTER SYSTEM SET primary_conninfo = ''")
 	admin.MustExec("SELECT pg_reload_conf()")
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
+	testkit.Eventually(s.tb, "the standby stops receiving", func() bool {
 		var receivers int
-		if err := admin.Get(&receivers, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walreceiver'"); err == nil && receivers == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.tb.Fatal("the standby does not stop receiving")
-		}
-	}
+		err := admin.Get(&receivers, "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walreceiver'")
+		return err == nil && receivers == 0
+	})
 }
 
 // Promote makes the standby s a primary, and waits until it accepts writes.
 func (s *Server) Promote() {
 	s.tb.Helper()
 	var promoted bool
-	if err := s.Admin().Get(&promoted, "SELECT pg_promote(true, 60)"); err != nil || !promoted {
-		s.tb.Fatalf("the standby is not promoted: %v, %v\n%s", promoted, err, s.Log())
+	if err := s.Admin().Get(&promoted, "SELECT pg_promote(true, 300)"); err != nil || !promoted {
+		s.tb.Fatalf("the standby is not promoted: %v, %v", promoted, err)
 	}
 }

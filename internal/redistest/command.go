@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,7 @@ import (
 )
 
 // commandTimeout bounds how long a command may take.
-const commandTimeout = 10 * time.Second
+const commandTimeout = 2 * time.Minute
 
 // MustCommand is Command; an error fails the test.
 func (s *Server) MustCommand(args ...string) string {
@@ -27,12 +28,20 @@ func (s *Server) MustCommand(args ...string) string {
 // Command runs a command on a connection of its own. It returns the reply as text, the elements of an
 // array as lines.
 func (s *Server) Command(args ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Address(), commandTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	return s.command(ctx, args...)
+}
+
+// command is Command with a context that has a deadline.
+func (s *Server) command(ctx context.Context, args ...string) (string, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address())
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(commandTimeout))
+	deadline, _ := ctx.Deadline()
+	conn.SetDeadline(deadline)
 	request := fmt.Sprintf("*%d\r\n", len(args))
 	for _, arg := range args {
 		request += fmt.Sprintf("$%d\r\n%s\r\n", len(arg), arg)

@@ -1,42 +1,34 @@
 // Package redistest starts private Redis servers for tests. A server has a temporary directory and a free
-// port on the loopback interface, and is stopped and removed at the end of the test. Replica adds an
+// port on the loopback interface, and is ended and removed at the end of the test. Replica adds an
 // asynchronous replica, and Promote makes it a primary. The package requires no client library.
 package redistest
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
-	"github.com/ringuid/ringuid/internal/freeport"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testserver"
 )
 
 // AddressEnv is the name of an environment variable with the address (host:port) of a server. If it is
 // set, Address returns it instead of starting a server.
 const AddressEnv = "RINGUID_REDIS_ADDR"
 
-// startTimeout bounds how long a server may take until it answers.
-const startTimeout = 30 * time.Second
-
 // Server is a Redis server. Its methods must not be called concurrently.
 type Server struct {
+	*testserver.Process
 	tb        testing.TB
-	program   string
-	directory string
-	port      int
+	hasClock  bool // of StartWithClock
 	flags     []string
-	newEnv    func(directory string) []string // returns further environment variables; may be nil
-	env       []string                        // the result of newEnv
-	exited    chan struct{}                   // closed when the current process has ended
-	cmd       *exec.Cmd
+	arguments func() []string
 }
 
 // Address returns the address of the server that AddressEnv names, or of one that it starts.
@@ -54,91 +46,55 @@ func Address(tb testing.TB) string {
 // testkit.
 func Start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	return start(tb, nil, flags)
+	return start(tb, false, flags)
 }
 
-// start starts a server. newEnv, if not nil, returns further environment variables.
-func start(tb testing.TB, newEnv func(directory string) []string, flags []string) *Server {
+// StartWithClock is like Start, for a server whose clock SetClock can change. It requires a C compiler.
+func StartWithClock(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
-	testkit.Slow(tb, "it starts a server")
-	program, err := findProgram("redis-server")
-	if err != nil {
-		testkit.Missing(tb, "redis-server was not found: install Redis (Debian's package redis-server), or run make test, which does")
+	return start(tb, true, flags)
+}
+
+func start(tb testing.TB, hasClock bool, flags []string) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, hasClock: hasClock, flags: flags}
+	s.arguments = func() []string {
+		return append([]string{
+			"--port", strconv.Itoa(s.Port(0)), "--bind", "127.0.0.1", "--dir", s.Directory(),
+			"--daemonize", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
+			"--enable-debug-command", "local", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10",
+		}, flags...)
 	}
-	directory, err := os.MkdirTemp("", "ringuid-redis")
+	s.startNew()
+	return s
+}
+
+// startNew starts a server with its arguments.
+func (s *Server) startNew() {
+	s.tb.Helper()
+	testserver.Require(s.tb, "Redis (Debian's package redis-server)", "redis-server")
+	program, err := testserver.FindProgram("redis-server")
 	if err != nil {
-		tb.Fatal(err)
+		s.tb.Fatal(err)
 	}
-	s := &Server{tb: tb, program: program, directory: directory, newEnv: newEnv, flags: flags}
-	tb.Cleanup(func() {
-		s.Stop()
-		if tb.Failed() {
-			tb.Logf("the server's log ends with:\n%s", s.Log())
-		}
-		os.RemoveAll(directory)
+	s.Process = testserver.New(s.tb, testserver.Kind{
+		Command: func() *exec.Cmd { return exec.Command(program, s.arguments()...) },
+		Ping:    s.ping,
+		Ports:   1,
+		// Redis ignores a request to shut down while it writes its first append-only file after a synchronization with a primary.
+		Terminate: syscall.SIGTERM, Repeat: true,
+		Clock: s.hasClock,
 	})
-	if newEnv != nil {
-		s.env = newEnv(directory)
-	}
-	var failure error
-	for range 5 { // another process may take the port before the server listens on it
-		if s.port, err = freeport.One(); err != nil {
-			tb.Fatal(err)
-		}
-		if failure = s.start(); failure == nil {
-			return s
-		}
-	}
-	tb.Fatalf("the server does not start: %v\n%s", failure, s.Log())
-	return nil
+	s.StartNew()
 }
 
-// findProgram returns the path of a program. It also searches directories that are usually not in the
-// PATH of users other than root.
-func findProgram(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
+// ping returns nil if this server answers, and not another one on its port, and has loaded its data.
+func (s *Server) ping(ctx context.Context) error {
+	info, err := s.command(ctx, "INFO")
+	if err == nil && (field(info, "process_id") != strconv.Itoa(s.PID()) || field(info, "loading") == "1") {
+		err = errors.New("another server has the port, or the server loads its data")
 	}
-	for _, directory := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/bin"} {
-		if path, err := exec.LookPath(filepath.Join(directory, name)); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
-}
-
-// start starts the process and waits until the server answers and has loaded its data.
-func (s *Server) start() error {
-	return s.run(append([]string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.directory, "--logfile", filepath.Join(s.directory, "log"),
-		"--daemonize", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
-		"--enable-debug-command", "local", "--repl-diskless-sync-delay", "0", "--repl-timeout", "10",
-	}, s.flags...)...)
-}
-
-// run starts the process with arguments, and waits until it answers and has loaded its data.
-func (s *Server) run(args ...string) error {
-	s.cmd = exec.Command(s.program, args...)
-	s.cmd.Env = append(os.Environ(), s.env...)
-	s.exited = make(chan struct{})
-	if err := startProcess(s.cmd, s.exited); err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(startTimeout); ; {
-		select {
-		case <-s.exited:
-			return errors.New("the process ended")
-		case <-time.After(5 * time.Millisecond):
-		}
-		// Another server may have taken the port.
-		if info, err := s.Command("INFO"); err == nil && field(info, "process_id") == strconv.Itoa(s.PID()) && field(info, "loading") != "1" {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			s.Kill()
-			return fmt.Errorf("no answer after %v", startTimeout)
-		}
-	}
+	return err
 }
 
 // field returns a field of the reply to INFO.
@@ -161,8 +117,8 @@ func (s *Server) Info(name string) string {
 // are those of s, followed by the given ones.
 func (s *Server) Replica(flags ...string) *Server {
 	s.tb.Helper()
-	r := start(s.tb, s.newEnv, append(append([]string(nil), s.flags...), flags...))
-	r.MustCommand("REPLICAOF", "127.0.0.1", strconv.Itoa(s.port))
+	r := start(s.tb, s.hasClock, append(append([]string(nil), s.flags...), flags...))
+	r.MustCommand("REPLICAOF", "127.0.0.1", strconv.Itoa(s.Port(0)))
 	r.WaitSynced(s)
 	return r
 }
@@ -175,108 +131,24 @@ func (s *Server) WaitSynced(primary *Server) {
 		return n
 	}
 	want := offset(primary.MustCommand("INFO", "replication"))
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(5 * time.Millisecond) {
+	testkit.Retry(s.tb, "the replica receives everything", func() error {
 		info := s.MustCommand("INFO", "replication")
 		if field(info, "master_link_status") == "up" && offset(info) >= want {
-			return
+			return nil
 		}
-		if time.Now().After(deadline) {
-			s.tb.Fatalf("the replica has not received everything up to %d:\n%s", want, info)
-		}
-	}
+		return fmt.Errorf("it must have received everything up to %d:\n%s", want, info)
+	})
 }
 
 // Disconnect makes the replica s lose its primary, as if the network between them was interrupted: what the
 // primary writes from now on does not arrive. The replica keeps its data.
 func (s *Server) Disconnect() {
 	s.tb.Helper()
-	port, err := freeport.One() // nobody listens there
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	s.MustCommand("REPLICAOF", "127.0.0.1", strconv.Itoa(port))
+	s.MustCommand("REPLICAOF", "127.0.0.1", "1") // nobody listens on port 1
 }
 
 // Promote makes the replica s a primary.
 func (s *Server) Promote() {
 	s.tb.Helper()
 	s.MustCommand("REPLICAOF", "NO", "ONE")
-}
-
-// Address returns the host and port of the server.
-func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-// PID returns the process ID of the server.
-func (s *Server) PID() int { return s.cmd.Process.Pid }
-
-// Directory returns the directory with all files of the server.
-func (s *Server) Directory() string { return s.directory }
-
-// Kill kills the server with SIGKILL, which has the same effect as a crash of the process.
-func (s *Server) Kill() {
-	s.cmd.Process.Kill()
-	<-s.exited
-}
-
-// Pause stops the process of the server, so that it does not answer until Resume. It fails the test on
-// systems other than Linux.
-func (s *Server) Pause() {
-	s.tb.Helper()
-	if err := pause(s.cmd.Process); err != nil {
-		s.tb.Fatal(err)
-	}
-}
-
-// Resume continues the process of the server after Pause.
-func (s *Server) Resume() {
-	s.tb.Helper()
-	if err := resume(s.cmd.Process); err != nil {
-		s.tb.Fatal(err)
-	}
-}
-
-// Stop shuts the server down. If that takes longer than 20 seconds, it kills the server.
-func (s *Server) Stop() {
-	if s.cmd == nil || s.cmd.Process == nil {
-		return
-	}
-	deadline := time.After(20 * time.Second)
-	for {
-		// Redis ignores a request to shut down while it writes its first append-only file after a
-		// synchronization with a primary.
-		terminate(s.cmd.Process)
-		resume(s.cmd.Process) // a paused process does not shut down
-		select {
-		case <-s.exited:
-			return
-		case <-deadline:
-			s.Kill()
-			return
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-// Restart starts the server again after Kill or Stop, with the same data, port and flags. It tries for up
-// to a minute, because a client connection of another process may use the port for a short time.
-func (s *Server) Restart() {
-	s.tb.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := s.start()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.tb.Fatalf("the server does not restart: %v\n%s", err, s.Log())
-		}
-	}
-}
-
-// Log returns the end of the server's log.
-func (s *Server) Log() string {
-	text, err := os.ReadFile(filepath.Join(s.directory, "log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-4_000):])
 }

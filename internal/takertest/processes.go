@@ -1,132 +1,163 @@
 package takertest
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
-// processEnv is the address of the store, in the environment of the processes that Processes starts.
-const processEnv = "RINGUID_TEST_TAKER"
+// Count returns how many processes a test starts.
+func Count() int { return testkit.Size(6, 64) }
 
-// ProcessAddress returns the address of the store in a process that Processes has started, and "" in others.
-func ProcessAddress() string { return os.Getenv(processEnv) }
-
-// counts returns the numbers of processes, of goroutines of each, and of ranges of each goroutine.
-func counts() (processes, goroutines, ranges int) {
-	if full() {
-		return 64, 8, 20
-	}
-	return 6, 8, 20
+// Processes are copies of the test program that take ranges. The test calls RunProcess instead if ProcessArg is not empty.
+type Processes struct {
+	*Takers
+	arg string
+	all []*process
 }
 
-// Processes checks that several processes with several goroutines each take all numbers from 1 on, and none twice. A
-// process is the test program with the test of t. The test calls RunProcess instead if ProcessAddress is not empty.
-func Processes(t *testing.T, address string, src segment.Creator) {
+type process struct {
+	*testkit.Child
+	ready, ended chan struct{}
+}
+
+// StartProcesses starts n processes that take a number of ranges in each of their goroutines, or until they are killed if
+// takes is 0. The tag must not exist yet: they begin together, when it does. arg is for them.
+func StartProcesses(t *testing.T, n, takes int, arg string) *Processes {
+	t.Helper()
+	p := &Processes{Takers: New(t), arg: fmt.Sprint(takes, " ", arg)}
+	for range n {
+		p.start()
+	}
+	for _, one := range p.all {
+		<-one.ready
+	}
+	t.Cleanup(p.KillAll) // before the Cleanup of each child
+	return p
+}
+
+func (p *Processes) start() {
+	one := &process{testkit.StartChild(p.tb, p.arg), make(chan struct{}), make(chan struct{})}
+	p.all = append(p.all, one)
+	go func() {
+		defer close(one.ended)
+		isReady := sync.OnceFunc(func() { close(one.ready) })
+		defer isReady()
+		w := p.set.Writer()
+		for line := range one.Lines() {
+			r := segment.Range{Stride: 1}
+			if _, err := fmt.Sscanf(line, "range %d %d", &r.First, &r.Length); err == nil {
+				p.add(w, r)
+			} else if text, ok := strings.CutPrefix(line, "error "); ok {
+				p.fail(text)
+			}
+			isReady()
+		}
+	}()
+}
+
+// Replace kills the process that was started first, and starts another one.
+func (p *Processes) Replace() {
+	p.all[0].kill()
+	p.all = p.all[1:]
+	p.start()
+}
+
+// Pause pauses the process that was started first for a moment.
+func (p *Processes) Pause() {
+	p.all[0].Pause()
+	time.Sleep(20 * time.Millisecond)
+	p.all[0].Continue()
+}
+
+// Join waits until all processes have ended by themselves.
+func (p *Processes) Join() {
+	p.tb.Helper()
+	for _, one := range p.all {
+		<-one.ended
+		if err := one.Wait(); err != nil {
+			p.tb.Error(err)
+		}
+	}
+	p.all = nil
+}
+
+// KillAll kills all processes. What they have written is counted.
+func (p *Processes) KillAll() {
+	for _, one := range p.all {
+		one.kill()
+	}
+	p.all = nil
+}
+
+func (one *process) kill() {
+	one.Process.Kill()
+	<-one.ended
+	one.Wait()
+}
+
+// ProcessArg returns the argument of a process that StartProcesses has started, and "" in others.
+func ProcessArg() string {
+	_, arg, _ := strings.Cut(testkit.ChildArg(), " ")
+	return arg
+}
+
+// RunProcess takes ranges in 8 goroutines, and prints them. take calls Take of a source.
+func RunProcess(t *testing.T, take func(ctx context.Context, goroutine int, r segment.Request) (segment.Range, error)) {
+	const greatestFailures = 1000 // in a row, if takes is limited
+	var takes int
+	fmt.Sscan(testkit.ChildArg(), &takes)
+	var running sync.WaitGroup
+	for g := range 8 {
+		running.Go(func() {
+			r := segment.Request{Tag: Tag}
+			begun := false
+			for n, failures := 0, 0; takes == 0 || n < takes && failures < greatestFailures; {
+				r.Size = randomSize()
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+				got, err := take(ctx, g, r)
+				cancel()
+				switch {
+				case err == nil:
+					fmt.Println("range", got.First, got.Length)
+					if got.First < r.AtLeast || r.Size > 0 && got.Length > r.Size {
+						fmt.Printf("error Take(%+v) = %+v\n", r, got)
+					}
+					r.AtLeast = int64(g%2) * (got.First + got.Length) // half of them remember it
+					n, failures, begun = n+1, 0, true
+				case !begun && errors.Is(err, segment.ErrNoTag):
+					fmt.Println("ready")
+					time.Sleep(time.Millisecond)
+				default:
+					fmt.Println("error", strings.ReplaceAll(err.Error(), "\n", " "))
+					failures++
+					time.Sleep(rand.N(20 * time.Millisecond))
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// TestProcesses checks that processes take all numbers from 1 on, and none twice. arg is the address of the store, and src
+// a source of it. open returns one of a process.
+func TestProcesses(t *testing.T, start func() (arg string, src segment.Creator), open func(arg string) segment.Source) {
+	if arg := ProcessArg(); arg != "" {
+		src := open(arg)
+		RunProcess(t, func(ctx context.Context, _ int, r segment.Request) (segment.Range, error) { return src.Take(ctx, r) })
+		return
+	}
+	arg, src := start()
+	p := StartProcesses(t, Count(), 20, arg)
 	Create(t, src)
-	k := New(t)
-	processes, goroutines, ranges := counts()
-	begin := time.Now()
-	var wg sync.WaitGroup
-	var outs []*bufio.Scanner
-	var goes []io.WriteCloser
-	for range processes {
-		name, _, _ := strings.Cut(t.Name(), "/")
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.count=1")
-		cmd.Env = append(os.Environ(), processEnv+"="+address)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			cmd.Process.Kill()
-			cmd.Wait()
-		})
-		outs, goes = append(outs, bufio.NewScanner(out)), append(goes, in)
-	}
-	for _, out := range outs { // until all are connected
-		if !out.Scan() || out.Text() != "ready" {
-			t.Fatalf("a process does not start: %s", out.Text())
-		}
-	}
-	t.Logf("the processes were started in %v", time.Since(begin))
-	begin = time.Now()
-	for _, in := range goes {
-		in.Close()
-	}
-	var mu sync.Mutex
-	var first, last time.Duration // when the first and the last process ended
-	for _, out := range outs {
-		wg.Go(func() {
-			w, n := k.Writer(), 0
-			for out.Scan() {
-				r := segment.Range{Stride: 1}
-				if _, err := fmt.Sscanf(out.Text(), "%d %d", &r.First, &r.Length); err != nil {
-					continue // the output of package testing
-				}
-				k.Add(w, r)
-				n++
-			}
-			if n != goroutines*ranges {
-				t.Errorf("a process has taken %d ranges; want %d", n, goroutines*ranges)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			last = time.Since(begin)
-			if first == 0 {
-				first = last
-			}
-		})
-	}
-	wg.Wait()
-	t.Logf("%d processes with %d goroutines: the first ended after %v, the last after %v", processes, goroutines, first, last)
-	k.Check()
-	if n := k.set.Len(); n != k.Last() { // no call has failed, so there are no gaps
-		t.Errorf("%d numbers up to %d were taken; want all", n, k.Last())
-	}
-}
-
-// RunProcess takes ranges, and prints them.
-func RunProcess(t *testing.T, src segment.Source) {
-	_, goroutines, ranges := counts()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	src.Take(ctx, segment.Request{Tag: "missing"}) // waits for the connection
-	fmt.Println("ready")
-	io.Copy(io.Discard, os.Stdin)
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range goroutines {
-		wg.Go(func() {
-			for range ranges {
-				r, err := src.Take(ctx, segment.Request{Tag: Tag, Size: rand.Int64N(maxSize)})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				fmt.Println(r.First, r.Length)
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
+	p.Join()
+	p.CheckDense()
 }

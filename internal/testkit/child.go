@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -17,8 +18,9 @@ const childEnv = "RINGUID_TEST_CHILD"
 // find out in which process it runs. A child ends with the test that started it.
 type Child struct {
 	*exec.Cmd
-	tb  testing.TB
-	out *bufio.Reader
+	tb     testing.TB
+	out    *bufio.Reader
+	killed atomic.Bool // by Kill
 }
 
 // ChildArg returns the argument of this process if StartChild has started it, and "" otherwise.

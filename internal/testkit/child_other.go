@@ -1,9 +1,9 @@
-//go:build !unix
+//go:build !unix || aix || solaris
 
 package testkit
 
-// Pause skips the test: it is implemented on Unix only.
-func (c *Child) Pause() { c.tb.Skip("pausing a process is implemented on Unix only") }
+// Pause skips the test: it is not implemented on this system.
+func (c *Child) Pause() { c.tb.Skip("pausing a process is not implemented on this system") }
 
 // Continue has no effect without Pause.
 func (c *Child) Continue() {}

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !aix && !solaris
 
 package testkit
 
@@ -48,3 +48,40 @@ func TestChild(t *testing.T) {
 		t.Error("Wait of a child that was killed returned no error")
 	}
 }
+
+// RunChildren calls its function with the lines of all children. A child that fails fails the test, unless it was killed.
+func TestRunChildren(t *testing.T) {
+	if arg := ChildArg(); arg != "" {
+		fmt.Println(arg)
+		switch arg {
+		case "killed":
+			time.Sleep(time.Hour)
+		case "fails":
+			os.Exit(1)
+		}
+		return
+	}
+	got := map[int]string{}
+	RunChildren(t, []string{"killed", "first", "second"}, func(n int, c *Child, line string) {
+		got[n] += line
+		if n == 0 {
+			c.Kill()
+		}
+	})
+	if len(got) != 3 || got[0] != "killed" || got[1] != "first" || got[2] != "second" {
+		t.Errorf("the children wrote %q", got)
+	}
+	failed := &failingTB{TB: t}
+	RunChildren(failed, []string{"fails"}, func(int, *Child, string) {})
+	if failed.text != "child 0: exit status 1" {
+		t.Errorf("a child that fails: %q", failed.text)
+	}
+}
+
+// failingTB records the failure of a test.
+type failingTB struct {
+	testing.TB
+	text string
+}
+
+func (o *failingTB) Errorf(format string, args ...any) { o.text = fmt.Sprintf(format, args...) }

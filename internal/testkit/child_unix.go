@@ -1,11 +1,33 @@
-//go:build unix
+//go:build unix && !aix && !solaris
 
 package testkit
 
-import "syscall"
+import (
+	"syscall"
+	"testing"
+)
 
-// Pause stops the child until Continue.
-func (c *Child) Pause() { c.signal(syscall.SIGSTOP) }
+// Pause stops the child until Continue. It returns when the child has stopped.
+func (c *Child) Pause() {
+	c.tb.Helper()
+	c.signal(syscall.SIGSTOP)
+	WaitStopped(c.tb, c.Process.Pid)
+}
+
+// WaitStopped waits until a child of this process, to which SIGSTOP was sent, has stopped.
+func WaitStopped(tb testing.TB, pid int) {
+	tb.Helper()
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+		if err == nil && status.Stopped() {
+			return
+		}
+		if err != syscall.EINTR {
+			tb.Fatalf("process %d has not stopped: %v, %#x", pid, err, status)
+		}
+	}
+}
 
 // Continue continues the child after Pause.
 func (c *Child) Continue() { c.signal(syscall.SIGCONT) }

@@ -28,6 +28,18 @@ func Size[T any](usual, full T) T {
 	return usual
 }
 
+// Amount returns how large a part of a test is: small with -short, and also with the race detector unless the tests run in
+// full size; otherwise usual, or full if they run in full size without the race detector.
+func Amount[T any](small, usual, full T) T {
+	switch {
+	case testing.Short(), Race && !IsFull():
+		return small
+	case Race || !IsFull():
+		return usual
+	}
+	return full
+}
+
 // Missing skips a test because a requirement is missing. If all tests must run, it fails the test.
 func Missing(tb testing.TB, why ...any) {
 	tb.Helper()

@@ -60,6 +60,13 @@ func TestFull(t *testing.T) {
 		if got := runTest(test); got != want {
 			t.Errorf("%s=%s: Full: %s, want %s", FullEnv, env, got, want)
 		}
+		want := map[string]int{"": 8, "1": 100}[env]
+		if Race {
+			want = map[string]int{"": 1, "1": 8}[env]
+		}
+		if got := Amount(1, 8, 100); got != want && !testing.Short() {
+			t.Errorf("%s=%s: Amount(1, 8, 100) = %d, want %d", FullEnv, env, got, want)
+		}
 		if got, want := Size(8, 100), map[string]int{"": 8, "1": 100}[env]; got != want {
 			t.Errorf("%s=%s: Size(8, 100) = %d, want %d", FullEnv, env, got, want)
 		}

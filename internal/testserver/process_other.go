@@ -4,8 +4,15 @@ package testserver
 
 import "os/exec"
 
+// account does nothing: on this system, the tests must not run as root.
+type account struct{}
+
+func findAccount([]string, string) (account, error) { return account{}, nil }
+
+func (account) own(string) error { return nil }
+
 // startProcess starts a process, and closes exited when it has ended.
-func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
+func startProcess(cmd *exec.Cmd, _ account, exited chan<- struct{}) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -16,8 +23,14 @@ func startProcess(cmd *exec.Cmd, exited chan<- struct{}) error {
 	return nil
 }
 
+// killAll kills the main process of the server. Its child processes notice that and end.
+func (p *Process) killAll() { p.cmd.Process.Kill() }
+
 // Pause skips the test: it is implemented on Linux only.
 func (p *Process) Pause() { p.tb.Skip("pausing a server is implemented on Linux only") }
 
-// Continue has no effect without Pause.
+// Resume has no effect without Pause.
+func (p *Process) Resume() {}
+
+// Continue is Resume.
 func (p *Process) Continue() {}

@@ -13,10 +13,14 @@ type Proxy struct {
 	// Filter, if not nil, changes what was delayed before it is delivered.
 	Filter func(delayed []byte) []byte
 
-	target   string
+	// OneReply says that each request has one reply. Then a connection is closed at once when something was lost on it, and
+	// delayed requests have been executed when their replies arrive.
+	OneReply bool
+
 	listener net.Listener
 
 	mu          sync.Mutex
+	target      string
 	mode        proxyMode
 	connections map[*proxied]bool
 	accepted    sync.WaitGroup
@@ -35,7 +39,8 @@ const (
 type proxied struct {
 	client, server net.Conn
 	delayed        []byte
-	detached       bool // the client's side is closed, and the server's remains open
+	replied        chan struct{} // has a value after a reply to delayed requests
+	detached       bool          // the client's side is closed, and the server's remains open
 }
 
 // NewProxy returns a proxy to a server, which ends with the test.
@@ -57,6 +62,25 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 
 // Address returns the address of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// SetTarget changes the server of later connections.
+func (p *Proxy) SetTarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
+// Delayed reports whether a request was delayed.
+func (p *Proxy) Delayed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.connections {
+		if len(c.delayed) > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // LoseRequests calls call; meanwhile what clients send gets lost.
 func (p *Proxy) LoseRequests(_ testing.TB, call func()) { p.during(loseRequests, call) }
@@ -97,8 +121,13 @@ func (p *Proxy) DelayRequests(_ testing.TB, call func()) (deliver func()) {
 			}
 			c.server.Write(data)
 		}
-		time.Sleep(300 * time.Millisecond) // until the server has executed them
+		if !p.OneReply {
+			time.Sleep(300 * time.Millisecond) // until the server has executed them
+		}
 		for _, c := range delayed {
+			if p.OneReply {
+				<-c.replied
+			}
 			c.server.Close()
 		}
 	}
@@ -126,12 +155,15 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.target)
+		p.mu.Lock()
+		target := p.target
+		p.mu.Unlock()
+		server, err := net.Dial("tcp", target)
 		if err != nil { // the server is down
 			client.Close()
 			continue
 		}
-		c := &proxied{client: client, server: server}
+		c := &proxied{client: client, server: server, replied: make(chan struct{}, 1)}
 		p.mu.Lock()
 		p.connections[c] = true
 		p.mu.Unlock()
@@ -146,7 +178,7 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		c.client.Close()
-		if isRequest && c.detached {
+		if isRequest && (c.detached || len(c.delayed) > 0) {
 			return // until the delayed requests are delivered
 		}
 		c.server.Close()
@@ -158,6 +190,9 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 	for {
 		n, err := from.Read(buf)
 		if err != nil {
+			if !isRequest {
+				c.hasReplied() // it will not
+			}
 			return
 		}
 		p.mu.Lock()
@@ -166,12 +201,27 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 			c.delayed = append(c.delayed, buf[:n]...)
 			drop = true
 		}
+		detached, ends := c.detached, drop && p.OneReply && p.mode != delayRequests && !c.detached
 		p.mu.Unlock()
+		if ends {
+			return
+		}
+		if !isRequest && detached {
+			c.hasReplied()
+		}
 		if drop {
 			continue
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
 			return
 		}
+	}
+}
+
+// hasReplied records a reply to delayed requests.
+func (c *proxied) hasReplied() {
+	select {
+	case c.replied <- struct{}{}:
+	default:
 	}
 }

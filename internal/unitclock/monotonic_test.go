@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 func TestStepsBackAreTolerated(t *testing.T) {
@@ -34,10 +35,7 @@ func TestStepsBackAreTolerated(t *testing.T) {
 
 // The drift of a monotonic clock, in both directions, is reduced when the clock is read every 10 s.
 func TestDriftInSmallSteps(t *testing.T) {
-	days := 30
-	if testing.Short() {
-		days = 3
-	}
+	days := testkit.Amount(3, 30, 30)
 	for _, ppm := range []time.Duration{50, -50} {
 		fake := fakeclock.New(noon)
 		c := newClock(t, fake)
@@ -54,10 +52,7 @@ func TestDriftInSmallSteps(t *testing.T) {
 
 // A small lead is reduced by 500 ppm, neither faster nor slower, however often the clock is read.
 func TestLeadIsReducedSlowly(t *testing.T) {
-	readings := time.Duration(1_000_000)
-	if testing.Short() {
-		readings = 20_000
-	}
+	readings := testkit.Amount[time.Duration](20_000, 200_000, 1_000_000)
 	for _, every := range []time.Duration{time.Second, 700 * time.Nanosecond, 1234567 * time.Nanosecond} {
 		fake := fakeclock.New(noon)
 		c := newClock(t, fake)

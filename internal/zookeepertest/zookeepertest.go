@@ -28,9 +28,7 @@ const jars = "/usr/share/java"
 // Server is a ZooKeeper server that runs alone. Its methods must not be called concurrently.
 type Server struct {
 	*testserver.Process
-	tb      testing.TB
-	port    int
-	environ []string // further environment variables
+	tb testing.TB
 }
 
 // Servers returns the addresses of ServersEnv, or of a new server.
@@ -46,35 +44,26 @@ func Servers(tb testing.TB) []string {
 // unless all tests must run, see package testkit.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	return start(tb, func(*Server) []string { return nil })
+	return start(tb, false)
 }
 
-// start starts a server whose process has further environment variables.
-func start(tb testing.TB, environ func(*Server) []string) *Server {
+// StartWithClock is like Start, for a server whose clock SetClock can change. It requires a C compiler.
+func StartWithClock(tb testing.TB) *Server {
 	tb.Helper()
-	testkit.Slow(tb, "it starts a server")
-	if _, err := exec.LookPath("java"); err != nil {
-		testkit.Missing(tb, "java was not found: install Debian's package default-jre-headless, or run make test, which does")
-	}
+	return start(tb, true)
+}
+
+func start(tb testing.TB, hasClock bool) *Server {
+	tb.Helper()
+	testserver.Require(tb, "Java (Debian's package default-jre-headless)", "java")
 	if _, err := os.Stat(filepath.Join(jars, "zookeeper.jar")); err != nil {
 		testkit.Missing(tb, "ZooKeeper was not found: install Debian's package libzookeeper-java, or run make test, which does")
 	}
-	s := &Server{tb: tb, port: testserver.FreePort(tb)}
-	s.Process = testserver.New(tb, s.command, s.ping)
-	s.environ = environ(s)
-	cfg := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxSessionTimeout=60000\nmaxClientCnxns=0\nadmin.enableServer=false\n"+
-		"4lw.commands.whitelist=srvr\n", s.Path("data"), s.port)
-	if err := os.WriteFile(s.Path("zoo.cfg"), []byte(cfg), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	if err := s.Process.Start(); err != nil {
-		tb.Fatalf("ZooKeeper does not start: %v\n%s", err, s.Log())
-	}
+	s := &Server{tb: tb}
+	s.Process = testserver.New(tb, testserver.Kind{Command: s.command, Ping: s.ping, Ports: 1, Clock: hasClock})
+	s.StartNew()
 	return s
 }
-
-// Address returns the host and port of the server.
-func (s *Server) Address() string { return testserver.Address(s.port) }
 
 // Backup stops the server, copies its data, and starts it again. It returns the directory of the copy, which replaces the
 // one before.
@@ -100,24 +89,27 @@ func (s *Server) Restore(backup string) {
 }
 
 func (s *Server) command() *exec.Cmd {
+	cfg := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=500\nmaxSessionTimeout=60000\nmaxClientCnxns=0\nadmin.enableServer=false\n"+
+		"4lw.commands.whitelist=srvr,conf\n", s.Path("data"), s.Port(0))
+	if err := os.WriteFile(s.Path("zoo.cfg"), []byte(cfg), 0o600); err != nil {
+		s.tb.Fatal(err)
+	}
 	var path []string
 	for _, name := range []string{"zookeeper", "slf4j-simple"} {
 		path = append(path, filepath.Join(jars, name+".jar"))
 	}
 	// The flags make the server start faster, and keep it small: its log file grows by 64 KB and not by 64 MB at once, which Backup and
 	// Restore would copy.
-	cmd := exec.Command("java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-Dzookeeper.preAllocSize=64",
-		"-Djava.io.tmpdir="+s.Directory, "-Dzookeeper.jmx.log4j.disable=true", "-cp", strings.Join(path, ":"),
+	return exec.Command("java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-Dzookeeper.preAllocSize=64",
+		"-Djava.io.tmpdir="+s.Path("tmp"), "-Dzookeeper.jmx.log4j.disable=true", "-cp", strings.Join(path, ":"),
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "org.apache.zookeeper.server.ZooKeeperServerMain", s.Path("zoo.cfg"))
-	cmd.Env = append(os.Environ(), s.environ...)
-	return cmd
 }
 
-// ping returns nil if the server serves requests.
+// ping returns nil if this server, and not another one on its port, serves requests.
 func (s *Server) ping(ctx context.Context) error {
-	answer, err := s.ask(ctx)
-	if err == nil && !strings.Contains(answer, "Mode:") {
-		err = fmt.Errorf("srvr: %q", answer)
+	answer, err := s.ask(ctx, "conf")
+	if err == nil && !strings.Contains(answer, "dataDir="+s.Directory()) {
+		err = fmt.Errorf("conf: %q", answer)
 	}
 	return err
 }
@@ -125,7 +117,7 @@ func (s *Server) ping(ctx context.Context) error {
 // Version returns the version of ZooKeeper, such as 3.8.0.
 func (s *Server) Version() string {
 	s.tb.Helper()
-	answer, err := s.ask(s.tb.Context())
+	answer, err := s.ask(s.tb.Context(), "srvr")
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -133,8 +125,8 @@ func (s *Server) Version() string {
 	return version[:strings.IndexAny(version+"-", "-,\n")]
 }
 
-// ask returns the answer to the command srvr.
-func (s *Server) ask(ctx context.Context) (string, error) {
+// ask returns the answer to a command.
+func (s *Server) ask(ctx context.Context, command string) (string, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address())
 	if err != nil {
 		return "", err
@@ -143,7 +135,7 @@ func (s *Server) ask(ctx context.Context) (string, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		c.SetDeadline(deadline)
 	}
-	if _, err := io.WriteString(c, "srvr"); err != nil {
+	if _, err := io.WriteString(c, command); err != nil {
 		return "", err
 	}
 	answer, err := io.ReadAll(c)

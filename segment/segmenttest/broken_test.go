@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/recordtest"
@@ -189,7 +190,7 @@ var brokenSources = []struct {
 		return got, err
 	}}, test: "ContextEndsDuringTakes", message: "twice|was set back"},
 	{name: "a goroutine for each call", broken: brokenSource{onTake: func(m *Memory, ctx context.Context, r segment.Request) (segment.Range, error) {
-		go func() { time.Sleep(20 * time.Second) }()
+		go func() { time.Sleep(time.Hour) }()
 		return m.Take(ctx, r)
 	}}, test: "NoGoroutineLeak", message: "goroutines that do not end"},
 	{name: "a description with a password", broken: brokenSource{onString: func(*Memory) string { return "memory://root:hunter2@here" }}, test: "String", message: "contains a secret"},
@@ -218,26 +219,28 @@ var brokenSources = []struct {
 func TestBrokenSources(t *testing.T) {
 	for _, tt := range brokenSources {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := &memoryHarness{wrap: func(m *Memory) segment.Creator {
-				broken := tt.broken
-				broken.Memory = m
-				return broken
-			}}
-			h := s.harness()
-			h.Recovery = 300 * time.Millisecond // nothing else fails for long
-			if tt.harness != nil {
-				tt.harness(&h, s)
-			}
-			r := runCase(t, tt.test, h)
-			n := slices.IndexFunc(r.Failures, func(text string) bool {
-				return slices.ContainsFunc(strings.Split(tt.message, "|"), func(message string) bool { return strings.Contains(text, message) })
+			synctest.Test(t, func(t *testing.T) {
+				s := &memoryHarness{wrap: func(m *Memory) segment.Creator {
+					broken := tt.broken
+					broken.Memory = m
+					return broken
+				}}
+				h := s.harness()
+				h.Recovery = time.Second // nothing else fails for long
+				if tt.harness != nil {
+					tt.harness(&h, s)
+				}
+				r := runCase(t, tt.test, h)
+				n := slices.IndexFunc(r.Failures, func(text string) bool {
+					return slices.ContainsFunc(strings.Split(tt.message, "|"), func(message string) bool { return strings.Contains(text, message) })
+				})
+				if n < 0 {
+					t.Errorf("%s reported %.2000q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)
+				} else {
+					t.Log(r.Failures[n])
+				}
+				time.Sleep(2 * time.Hour) // until all that the source has started has ended
 			})
-			if n < 0 {
-				t.Errorf("%s reported %.2000q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)
-			} else {
-				t.Log(r.Failures[n])
-			}
 		})
 	}
 }

@@ -3,8 +3,9 @@ package segmenttest
 import (
 	"context"
 	"errors"
-	"runtime"
+	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/ringuid/ringuid/segment"
 )
@@ -18,6 +19,7 @@ type brokenSource struct {
 }
 
 func (b brokenSource) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
+	time.Sleep(time.Millisecond) // in a bubble of synctest: so that its time passes
 	if b.onTake == nil {
 		return b.Memory.Take(ctx, r)
 	}
@@ -125,9 +127,7 @@ func checkedBefore(m *Memory, ctx context.Context, r segment.Request) (segment.R
 	if c := m.Counter(r.Tag); c < atLeast {
 		return m.Take(ctx, r)
 	}
-	for range 20 {
-		runtime.Gosched()
-	}
+	time.Sleep(rand.N(2 * time.Millisecond))
 	r.AtLeast = 0
 	got, err := m.Take(ctx, r)
 	if err == nil && got.First < atLeast {
@@ -158,7 +158,7 @@ func readThenWrite(m *Memory, ctx context.Context, r segment.Request) (segment.R
 	if err != nil || !ok {
 		return got, err
 	}
-	runtime.Gosched()
+	time.Sleep(time.Millisecond)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	got.First = tag.next
@@ -175,7 +175,7 @@ func checkThenCreate(m *Memory, ctx context.Context, tag string, c segment.TagCo
 	if exists {
 		return m.CreateTag(ctx, tag, c)
 	}
-	runtime.Gosched()
+	time.Sleep(time.Millisecond)
 	m.RemoveTag(tag)
 	return m.CreateTag(ctx, tag, c)
 }

@@ -2,6 +2,7 @@ package segmenttest
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -93,17 +94,15 @@ func testNoGoroutineLeak(t *sourceTest) {
 		})
 	}
 	group := leaktest.NewGroup()
-	group.Do(calls)      // opens connections, which may have goroutines
-	const tolerated = 30 // connections that were opened again; the calls were 200
-	time.Sleep(100 * time.Millisecond)
+	group.Do(calls) // opens connections, which may have goroutines
 	before, _ := group.Count()
 	group.Do(calls)
-	var after int
-	var profile string
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if after, profile = group.Count(); after <= before+tolerated {
-			return
+	const tolerated = 30 // connections that were opened again; the calls were 200
+	t.retry("200 calls more", func() error {
+		after, profile := group.Count()
+		if after <= before+tolerated {
+			return nil
 		}
-	}
-	t.Errorf("200 calls left %d goroutines, and as many calls before left %d: the source starts goroutines that do not end\n%s", after, before, profile)
+		return fmt.Errorf("they left %d goroutines, and as many calls before left %d: the source starts goroutines that do not end\n%s", after, before, profile)
+	})
 }

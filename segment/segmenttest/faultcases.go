@@ -3,9 +3,11 @@ package segmenttest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -73,71 +75,92 @@ func testRepliesOfCreateTagLost(t *sourceTest) {
 	}
 }
 
-// takers calls Take in several goroutines, until stop is called. Errors are those of faults.
-func (t *sourceTest) takers(n int, taken *ledger) (stop func()) {
-	var stopped atomic.Bool
-	done := make(chan struct{})
+// takers are goroutines that call Take. Errors are those of faults.
+type takers struct {
+	t       *sourceTest
+	taken   ledger
+	running atomic.Int64 // calls
+	failed  atomic.Int64 // calls
+	stopped atomic.Bool
+	done    chan struct{}
+}
+
+// takers starts n goroutines. Each call may take up to timeout.
+func (t *sourceTest) takers(n int, timeout time.Duration) *takers {
+	k := &takers{t: t, done: make(chan struct{})}
 	clients := t.clients(n)
 	go func() {
-		defer close(done)
+		defer close(k.done)
 		concurrently(n, func(g int) {
 			var end int64 // what this goroutine remembers
-			for !stopped.Load() {
-				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-				got, err := t.call(ctx, clients[g], segment.Request{Tag: "orders", Size: int64(g), AtLeast: end})
+			for !k.stopped.Load() {
+				ctx, cancel := context.WithTimeout(context.Background(), timeout)
+				k.running.Add(1)
+				got, err := t.call(ctx, clients[g], segment.Request{Tag: "orders", Size: int64(g), AtLeast: int64(g%2) * end})
+				k.running.Add(-1)
 				cancel()
 				if err != nil {
 					t.checkFault(err)
+					k.failed.Add(1)
 					time.Sleep(5 * time.Millisecond)
 					continue
 				}
-				taken.add(got)
+				k.taken.add(got)
 				end = last(got) + 1
 			}
 		})
 	}()
-	return func() {
-		stopped.Store(true)
-		<-done
-	}
+	return k
+}
+
+// stop ends the goroutines.
+func (k *takers) stop() {
+	k.stopped.Store(true)
+	<-k.done
 }
 
 // more waits until there are n more ranges.
-func (t *sourceTest) more(taken *ledger, n int, when string) {
-	t.Helper()
-	want := taken.count() + n
-	for deadline := time.Now().Add(t.h.Recovery); taken.count() < want; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("Takes have returned fewer than %d ranges within %v %s", n, t.h.Recovery, when)
+func (k *takers) more(n int, when string) {
+	k.t.Helper()
+	want := k.taken.count() + n
+	k.t.retry("Takes "+when, func() error {
+		if missing := want - k.taken.count(); missing > 0 {
+			return fmt.Errorf("%d of %d ranges are missing", missing, n)
 		}
-		if t.Failed() {
-			t.FailNow()
-		}
-	}
+		return nil
+	})
 }
 
 // A server that is killed during Takes hands out no number twice.
 func testKilled(t *sourceTest) {
 	t.create("orders", segment.TagConfig{Step: 10})
-	var taken ledger
-	stop := t.takers(4, &taken)
-	defer stop()
-	for range 3 {
-		t.more(&taken, 20, "before the server is killed")
+	k := t.takers(4, 2*time.Second)
+	defer k.stop()
+	for range testkit.Size(3, 100) {
+		k.more(20, "before the server is killed")
+		t.retry("Takes before the server is killed", func() error {
+			if k.running.Load() == 0 { // most of the time, some run
+				return errors.New("none runs")
+			}
+			return nil
+		})
 		t.h.Kill(t.TB)
 		t.h.Start(t.TB)
-		t.more(&taken, 20, "after the server was started again")
+		k.more(20, "after the server was started again")
 	}
-	stop()
-	taken.check(t)
+	k.stop()
+	k.taken.check(t)
 }
 
-// While the server is paused, Takes return when their contexts end.
+// While the server is paused, Takes return when their contexts end. What it executes afterwards is a gap.
 func testPaused(t *sourceTest) {
 	t.create("orders", segment.TagConfig{Step: 10})
 	var taken ledger
 	taken.add(t.take(t.source, segment.Request{Tag: "orders"}))
-	for range 2 {
+	k := t.takers(4, 500*time.Millisecond)
+	defer k.stop()
+	for range testkit.Size(2, 30) {
+		k.more(10, "before the server is paused")
 		func() {
 			t.h.Pause(t.TB)
 			defer t.h.Resume(t.TB)
@@ -148,11 +171,23 @@ func testPaused(t *sourceTest) {
 					t.checkFault(err)
 				}
 			})
+			failed := k.failed.Load()
+			t.retry("Takes while the server is paused", func() error {
+				if k.failed.Load() < failed+4 {
+					return errors.New("they do not end with their contexts")
+				}
+				return nil
+			})
 		}()
+		k.more(10, "after the server was continued")
 		for range 5 {
 			taken.add(t.recovered(t.source, segment.Request{Tag: "orders"}))
 			taken.add(t.recovered(t.open(), segment.Request{Tag: "orders"}))
 		}
+	}
+	k.stop()
+	for _, r := range k.taken.ranges {
+		taken.add(r)
 	}
 	taken.check(t)
 }
@@ -225,30 +260,26 @@ func testWritesLostUnnoticed(t *sourceTest) {
 			taken.add(t.take(t.source, segment.Request{Tag: "orders", Size: 1000, AtLeast: taken.end()}))
 		}
 	})
-	deadline := time.Now().Add(t.h.Recovery)
 	var refusal *segment.SetBackError // the first one
-	for n := 0; n < 10; {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-		got, err := t.call(ctx, t.source, segment.Request{Tag: "orders", AtLeast: taken.end()})
-		cancel()
-		switch {
-		case err == nil:
-			taken.add(got)
-			n++
-		case errors.Is(err, segment.ErrNoTag), errors.Is(err, segment.ErrSource):
-			n++
-		case errors.Is(err, segment.ErrSetBack):
-			var e *segment.SetBackError
-			if !errors.As(err, &e) || refusal != nil && e.Counter != refusal.Counter {
-				t.Fatalf("Takes of a counter that was set back returned %#v and %#v; want *segment.SetBackErrors of one counter, because a Take that is refused changes nothing", refusal, err)
+	for range 10 {
+		t.retry("Take after the store has lost writes", func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+			defer cancel()
+			got, err := t.call(ctx, t.source, segment.Request{Tag: "orders", AtLeast: taken.end()})
+			switch {
+			case err == nil:
+				taken.add(got)
+			case errors.Is(err, segment.ErrSetBack):
+				var e *segment.SetBackError
+				if !errors.As(err, &e) || refusal != nil && e.Counter != refusal.Counter {
+					t.Fatalf("Takes of a counter that was set back returned %#v and %#v; want *segment.SetBackErrors of one counter, because a Take that is refused changes nothing", refusal, err)
+				}
+				refusal = e
+			case !errors.Is(err, segment.ErrNoTag) && !errors.Is(err, segment.ErrSource):
+				return err
 			}
-			refusal = e
-			n++
-		case time.Now().After(deadline):
-			t.Fatalf("Take still fails %v after the store has lost writes: %v", t.h.Recovery, err)
-		default:
-			time.Sleep(20 * time.Millisecond)
-		}
+			return nil
+		})
 	}
 	taken.check(t)
 }

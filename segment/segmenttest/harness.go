@@ -67,7 +67,7 @@ type Faults struct {
 	// the names of the fields above.
 	Without map[string]string
 
-	// Recovery is how long the store may take to work again after a fault. The default is 30 seconds.
+	// Recovery is how long the store may take to work again after a fault. The default is 2 minutes.
 	Recovery time.Duration
 }
 
@@ -153,7 +153,7 @@ func (c sourceCase) test(tb testing.TB, h Harness) {
 	}
 	h.Faults.require(tb, c.faults...)
 	if h.Recovery == 0 {
-		h.Recovery = 30 * time.Second
+		h.Recovery = 2 * time.Minute
 	}
 	t := &sourceTest{TB: tb, h: h}
 	if t.source = h.New(tb); t.source == nil {

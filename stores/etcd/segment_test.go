@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/tagrecord"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
@@ -40,7 +41,7 @@ func setCounter(tb testing.TB, client *clientv3.Client, s *Store, tag string, ne
 }
 
 // tagFaults returns faults of a server, except those of a proxy. The functions use the store of prefix, which changes.
-func tagFaults(tb testing.TB, s *etcdtest.Server, prefix *string) segmenttest.Faults {
+func tagFaults(s *etcdtest.Server, prefix *string) segmenttest.Faults {
 	restores := 0
 	return segmenttest.Faults{
 		Kill:   func(testing.TB) { s.Kill() },
@@ -87,15 +88,15 @@ func TestSource(t *testing.T) {
 			return client(tb)
 		},
 		Client: client,
-		Faults: tagFaults(t, s, &prefix),
+		Faults: tagFaults(s, &prefix),
 	}
 	h.LoseReplies = p.LoseReplies
-	segmenttest.Run(t, h)
+	segmenttest.Run(t, takertest.WithoutKills(h))
 }
 
-// The store fulfils the contract on a cluster of three members, of which one is killed.
+// The store fulfils the contract on a cluster of three members, which are killed in turn.
 func TestSourceOnCluster(t *testing.T) {
-	testkit.Full(t, "it starts a cluster")
+	testkit.Full(t, "TestSource has the suite on one server")
 	t.Parallel()
 	servers := etcdtest.StartCluster(t, 3)
 	var endpoints []string
@@ -104,7 +105,13 @@ func TestSourceOnCluster(t *testing.T) {
 	}
 	prefix := ""
 	client := func(tb testing.TB) segment.Creator { return New(dial(tb, endpoints...), WithPrefix(prefix)) }
-	f := tagFaults(t, servers[1], &prefix)
+	f := tagFaults(servers[1], &prefix)
+	kills := 0
+	f.Kill = func(testing.TB) { servers[kills%3].Kill() }
+	f.Start = func(testing.TB) {
+		servers[kills%3].Restart()
+		kills++
+	}
 	f.LoseWrites, f.LoseWritesUnnoticed = nil, nil
 	f.Without = map[string]string{}
 	for _, name := range []string{"LoseReplies", "LoseWrites", "LoseWritesUnnoticed"} {

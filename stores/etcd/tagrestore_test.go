@@ -12,20 +12,22 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/takertest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
-// eventually takes a range, from a client that may have to connect again.
-func eventually(t *testing.T, s *Store, r segment.Request) (segment.Range, error) {
+// reconnected takes a range, from a client that may have to connect again.
+func reconnected(t *testing.T, s *Store, r segment.Request) (got segment.Range, err error) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		got, err := s.Take(ctx, r)
-		cancel()
-		if err == nil || errors.Is(err, segment.ErrSetBack) || errors.Is(err, segment.ErrNoTag) || time.Now().After(end) {
-			return got, err
+	testkit.Retry(t, "Take", func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if got, err = s.Take(ctx, r); errors.Is(err, segment.ErrSetBack) || errors.Is(err, segment.ErrNoTag) {
+			return nil
 		}
-	}
+		return err
+	})
+	return got, err
 }
 
 // restoredTag has a tag, whose numbers up to 520 were taken, and a snapshot of the time at which it was 20.
@@ -56,7 +58,7 @@ func TestTagRestoredSnapshot(t *testing.T) {
 	if got.First != 5021 {
 		t.Errorf("a process that remembers nothing has got %+v; want 5021 as its first number", got)
 	}
-	got, err := eventually(t, r.user, segment.Request{Tag: takertest.Tag, AtLeast: 521})
+	got, err := reconnected(t, r.user, segment.Request{Tag: takertest.Tag, AtLeast: 521})
 	if err != nil || got.First != 5041 {
 		t.Errorf("a process that remembers has got %+v, %v; want 5041 as its first number", got, err)
 	}
@@ -67,7 +69,7 @@ func TestTagRestoredSnapshotSmallGap(t *testing.T) {
 	t.Parallel()
 	r := restoreTag(t, "another", WithFailoverGap(400))
 	for range 3 {
-		got, err := eventually(t, r.user, segment.Request{Tag: takertest.Tag, AtLeast: 521})
+		got, err := reconnected(t, r.user, segment.Request{Tag: takertest.Tag, AtLeast: 521})
 		var e *segment.SetBackError
 		if !errors.As(err, &e) || e.Counter != 421 || e.AtLeast != 521 {
 			t.Errorf("%+v, %v; want a SetBackError of 421", got, err)
@@ -75,7 +77,7 @@ func TestTagRestoredSnapshotSmallGap(t *testing.T) {
 	}
 	// The remedy of the error: somebody raises the counter.
 	setCounter(t, dial(t, r.server.Endpoint()), r.user, takertest.Tag, 521)
-	if got, err := eventually(t, r.user, segment.Request{Tag: takertest.Tag, AtLeast: 521}); err != nil || got.First < 521 {
+	if got, err := reconnected(t, r.user, segment.Request{Tag: takertest.Tag, AtLeast: 521}); err != nil || got.First < 521 {
 		t.Errorf("after the counter was raised: %+v, %v", got, err)
 	}
 }
@@ -84,7 +86,7 @@ func TestTagRestoredSnapshotSmallGap(t *testing.T) {
 func TestTagRestoredSnapshotSameCluster(t *testing.T) {
 	t.Parallel()
 	r := restoreTag(t, "ringuid")
-	if got, err := eventually(t, r.user, segment.Request{Tag: takertest.Tag}); err != nil || got.First != 1_000_021 {
+	if got, err := reconnected(t, r.user, segment.Request{Tag: takertest.Tag}); err != nil || got.First != 1_000_021 {
 		t.Errorf("the process that has seen more has got %+v, %v; want 1,000,021 as its first number", got, err)
 	}
 	if got := takertest.Take(t, New(dial(t, r.server.Endpoint())), segment.Request{Tag: takertest.Tag}); got.First != 1_000_041 {
@@ -131,7 +133,7 @@ func TestTagRestoredBeforeTag(t *testing.T) {
 	}
 	server.Restore(snapshot, "another")
 	s := New(dial(t, server.Endpoint()))
-	if got, err := eventually(t, s, segment.Request{Tag: "day"}); !errors.Is(err, segment.ErrNoTag) {
+	if got, err := reconnected(t, s, segment.Request{Tag: "day"}); !errors.Is(err, segment.ErrNoTag) {
 		t.Errorf("%+v, %v; want ErrNoTag", got, err)
 	}
 	for tag, want := range map[string]int64{"day": 1_000_005, "new": 5, "tomorrow": 5} {
@@ -207,14 +209,14 @@ func TestTagWriteToRestoredSnapshot(t *testing.T) {
 			takertest.Create(t, user)
 			var once sync.Once
 			var snapshot string
-			paused := onTxn(t, func(ctx context.Context, write bool, _ *etcdserverpb.TxnRequest) {
-				if !write {
-					return
+			paused := onTxn(t, func(ctx context.Context, write bool, _ *etcdserverpb.TxnRequest, send func() error) error {
+				if write {
+					once.Do(func() {
+						takertest.Take(t, user, segment.Request{Tag: takertest.Tag, Size: 500})
+						server.Restore(snapshot, token)
+					})
 				}
-				once.Do(func() {
-					takertest.Take(t, user, segment.Request{Tag: takertest.Tag, Size: 500})
-					server.Restore(snapshot, token)
-				})
+				return send()
 			}, server.Endpoint())
 			s := New(paused)
 			snapshot = server.Snapshot()
@@ -224,7 +226,7 @@ func TestTagWriteToRestoredSnapshot(t *testing.T) {
 			got, err := s.Take(t.Context(), segment.Request{Tag: takertest.Tag})
 			if err != nil { // the connection was lost
 				t.Log(err)
-				got, err = eventually(t, s, segment.Request{Tag: takertest.Tag})
+				got, err = reconnected(t, s, segment.Request{Tag: takertest.Tag})
 			}
 			if err != nil || got.First <= 1_000_000 {
 				t.Errorf("%+v, %v; want a range beyond the gap", got, err)
@@ -246,7 +248,7 @@ func TestTagRestoredTwice(t *testing.T) {
 	day := segment.TagConfig{UnusedBefore: time.Now().Add(-time.Hour)}
 	takertest.Take(t, s, segment.Request{Tag: takertest.Tag})
 	server.Restore(server.Snapshot(), "second")
-	if _, err := eventually(t, s, segment.Request{Tag: "other"}); err != nil {
+	if _, err := reconnected(t, s, segment.Request{Tag: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	snapshot := server.Snapshot()
@@ -268,7 +270,7 @@ func TestTagRestoredTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := eventually(t, s, segment.Request{Tag: tag}); err != nil || got.First != want {
+		if got, err := reconnected(t, s, segment.Request{Tag: tag}); err != nil || got.First != want {
 			t.Errorf("after the second restore: tag %q: %+v, %v; want %d as its first number", tag, got, err, want)
 		}
 	}

@@ -21,14 +21,15 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// onTxn returns a client that calls f before each transaction is sent. write says whether it writes.
-func onTxn(t *testing.T, f func(ctx context.Context, write bool, txn *etcdserverpb.TxnRequest), endpoints ...string) *clientv3.Client {
+// onTxn returns a client that calls f for each transaction. write says whether it writes, and send sends it.
+func onTxn(t *testing.T, f func(ctx context.Context, write bool, txn *etcdserverpb.TxnRequest, send func() error) error, endpoints ...string) *clientv3.Client {
 	t.Helper()
 	call := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		send := func() error { return invoke(ctx, method, req, reply, cc, opts...) }
 		if txn, ok := req.(*etcdserverpb.TxnRequest); ok {
-			f(ctx, len(txn.Compare) > 0, txn)
+			return f(ctx, len(txn.Compare) > 0, txn, send)
 		}
-		return invoke(ctx, method, req, reply, cc, opts...)
+		return send()
 	}
 	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(call)}})
@@ -45,7 +46,10 @@ func newPrefix() Option { return WithPrefix(fmt.Sprintf("test-tags-%d/", time.No
 // In one process the calls of a tag do not compete: each is one read and one write. No number is lost or taken twice.
 func TestTagQueue(t *testing.T) {
 	var txns atomic.Int64
-	s := New(onTxn(t, func(context.Context, bool, *etcdserverpb.TxnRequest) { txns.Add(1) }, etcdtest.Endpoints(t)...), newPrefix())
+	s := New(onTxn(t, func(_ context.Context, _ bool, _ *etcdserverpb.TxnRequest, send func() error) error {
+		txns.Add(1)
+		return send()
+	}, etcdtest.Endpoints(t)...), newPrefix())
 	takertest.Create(t, s)
 	takertest.Take(t, s, segment.Request{Tag: takertest.Tag, Size: 1})
 	txns.Store(0)
@@ -77,13 +81,14 @@ func TestTagQueue(t *testing.T) {
 func TestTagBlocked(t *testing.T) {
 	blocked, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	s := New(onTxn(t, func(_ context.Context, write bool, txn *etcdserverpb.TxnRequest) {
+	s := New(onTxn(t, func(_ context.Context, write bool, txn *etcdserverpb.TxnRequest, send func() error) error {
 		if write && strings.Contains(txn.String(), "tags/blocked") {
 			once.Do(func() {
 				close(blocked)
 				<-release
 			})
 		}
+		return send()
 	}, etcdtest.Endpoints(t)...), newPrefix())
 	other := New(dial(t, s.client.Endpoints()...), WithPrefix(s.prefix))
 	for _, tag := range []string{"blocked", "free"} {

@@ -1,5 +1,3 @@
-//go:build unix
-
 package redis_test
 
 import (
@@ -8,10 +6,18 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/redis"
 )
+
+// newProxy returns a proxy to a server.
+func newProxy(t *testing.T, address string) *testserver.Proxy {
+	p := testserver.NewProxy(t, address)
+	p.OneReply = true
+	return p
+}
 
 // The store fulfils the contract of segment.Source and segment.Creator, on a primary with a replica, behind a proxy.
 func TestSourceSuite(t *testing.T) {
@@ -21,7 +27,7 @@ func TestSourceSuite(t *testing.T) {
 	p := newProxy(t, primary.Address())
 	pools, pool := 0, ""
 	client := func(tb testing.TB) segment.Creator {
-		return redis.New(connect(tb, p.address()), redis.WithPool(pool))
+		return redis.New(connect(tb, p.Address()), redis.WithPool(pool))
 	}
 	segmenttest.Run(t, segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {
@@ -38,7 +44,7 @@ func TestSourceSuite(t *testing.T) {
 			},
 			Pause:       func(testing.TB) { primary.Pause() },
 			Resume:      func(testing.TB) { primary.Resume() },
-			LoseReplies: func(_ testing.TB, call func()) { p.during(loseReplies, call) },
+			LoseReplies: p.LoseReplies,
 			LoseWrites: func(_ testing.TB, write func()) {
 				replica.WaitSynced(primary)
 				replica.Disconnect()
@@ -47,7 +53,7 @@ func TestSourceSuite(t *testing.T) {
 				replica.Promote()
 				primary = replica
 				replica = primary.Replica()
-				p.setTarget(primary.Address())
+				p.SetTarget(primary.Address())
 			},
 			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
 				c, ctx := connect(tb, primary.Address()), context.Background()

@@ -18,7 +18,7 @@ func harness(t *testing.T) assigntest.Harness {
 	var offset time.Duration
 	return assigntest.Harness{
 		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
-			return redis.New(connect(tb, p.address()), redis.WithPool(pool))
+			return redis.New(connect(tb, p.Address()), redis.WithPool(pool))
 		},
 		Faults: assigntest.Faults{
 			Kill: func(testing.TB) { primary.Kill() },
@@ -36,14 +36,11 @@ func harness(t *testing.T) assigntest.Harness {
 				replica.Promote()
 				primary = replica
 				replica = primary.Replica()
-				p.setTarget(primary.Address())
+				p.SetTarget(primary.Address())
 			},
-			LoseRequests: func(_ testing.TB, call func()) { p.during(loseRequests, call) },
-			LoseReplies:  func(_ testing.TB, call func()) { p.during(loseReplies, call) },
-			DelayWrites: func(_ testing.TB, write func()) (deliver func()) {
-				p.during(delayRequests, write)
-				return p.deliver
-			},
+			LoseRequests: p.LoseRequests,
+			LoseReplies:  p.LoseReplies,
+			DelayWrites:  p.DelayRequests,
 			StepClock: func(_ testing.TB, d time.Duration) {
 				offset += d
 				primary.SetClock(offset)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/tagrecord"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
@@ -74,7 +75,7 @@ func TestSource(t *testing.T) {
 			})
 		}
 	}
-	segmenttest.Run(t, segmenttest.Harness{
+	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {
 			conns = nil
 			root = fmt.Sprintf("/tests/%d", time.Now().UnixNano())
@@ -123,5 +124,5 @@ func TestSource(t *testing.T) {
 				connected(tb)
 			},
 		},
-	})
+	}))
 }

@@ -84,20 +84,34 @@ func TestTagBlocked(t *testing.T) {
 // A call whose context has ended keeps its turn until the server answers, so that calls do not pile up.
 func TestTagTurnOfEndedCall(t *testing.T) {
 	server := zookeepertest.Start(t)
-	s := New(dial(t, server.Address()))
+	sent := make(chan uint32, 1000)
+	s := New(dialHooked(t, func(operation uint32) bool {
+		if operation != opPing {
+			sent <- operation
+		}
+		return false
+	}, server.Address()))
 	takertest.Create(t, s)
 	server.Pause()
+	for len(sent) > 0 {
+		<-sent
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-sent // the call has its turn
+		cancel()
+	}()
 	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if r, err := s.Take(ctx, segment.Request{Tag: takertest.Tag}); !errors.Is(err, context.DeadlineExceeded) {
+		if r, err := s.Take(ctx, segment.Request{Tag: takertest.Tag}); !errors.Is(err, ctx.Err()) || err == nil {
 			t.Errorf("a Take of a paused server: %+v, %v; want that its context has ended", r, err)
 		}
-		cancel()
-		ended, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		if _, err := s.tags.Enter(ended, takertest.Tag); err == nil {
+		ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := s.tags.Enter(ctx, takertest.Tag); err == nil {
 			t.Error("the turn of the call has ended before the call")
 		}
-		cancel()
+		ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
 	}
 	server.Continue()
 	takertest.Take(t, s, segment.Request{Tag: takertest.Tag})

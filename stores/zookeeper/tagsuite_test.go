@@ -1,54 +1,80 @@
 package zookeeper
 
 import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/takertest"
-	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
 )
 
-// sources returns a function that returns sources with connections of their own.
-func sources(t *testing.T, servers ...string) func() segment.Creator {
-	first := true // the one that creates the tag, before any fault
-	return func() segment.Creator {
-		if first {
-			first = false
-			return New(dial(t, servers...))
-		}
-		return New(dialShort(t, servers...))
-	}
-}
-
 // Several processes with several goroutines take all numbers, and none twice.
 func TestTagProcesses(t *testing.T) {
-	if address := takertest.ProcessAddress(); address != "" {
-		takertest.RunProcess(t, New(dial(t, address)))
-		return
+	takertest.TestProcesses(t, func() (string, segment.Creator) {
+		s := zookeepertest.Start(t)
+		return s.Address(), New(dial(t, s.Address()))
+	}, func(address string) segment.Source { return New(dial(t, address)) })
+}
+
+// hookedConn is a connection that calls onRequest before it sends a request. If onRequest returns true, the connection is lost
+// instead of the reply.
+type hookedConn struct {
+	net.Conn
+	onRequest func(operation uint32) (loseReply bool)
+	lost      atomic.Pointer[[]byte] // the ID of the request whose reply gets lost
+}
+
+// Operations of requests.
+const (
+	opPing  = 11
+	opMulti = 14
+)
+
+// dialHooked returns a connection of hookedConns.
+func dialHooked(t *testing.T, onRequest func(operation uint32) (loseReply bool), servers ...string) *zk.Conn {
+	t.Helper()
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(discard{}), zk.WithLogInfo(false),
+		zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			c, err := net.DialTimeout(network, address, timeout)
+			return &hookedConn{Conn: c, onRequest: onRequest}, err
+		}))
+	must(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// Write writes a request: its length, its ID and its operation, each in four bytes, and the rest.
+func (c *hookedConn) Write(p []byte) (int, error) {
+	if len(p) >= 12 && c.onRequest(binary.BigEndian.Uint32(p[8:])) {
+		id := bytes.Clone(p[4:8])
+		c.lost.Store(&id)
 	}
-	s := zookeepertest.Start(t)
-	takertest.Processes(t, s.Address(), New(dial(t, s.Address())))
+	return c.Conn.Write(p)
 }
 
-// The server is killed in the middle of Take.
-func TestTagKilledServer(t *testing.T) {
-	t.Parallel()
-	s := zookeepertest.Start(t)
-	takertest.Kill(t, sources(t, s.Address()), s.Kill, s.Restart)
+// Read reads the length of a reply, or the rest of it, which begins with the ID of the request.
+func (c *hookedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if id := c.lost.Load(); id != nil && len(p) > 4 && bytes.HasPrefix(p[:n], *id) {
+		c.Close()
+		return 0, io.EOF
+	}
+	return n, err
 }
 
-// The server does not answer for some time.
-func TestTagPausedServer(t *testing.T) {
-	t.Parallel()
-	s := zookeepertest.Start(t)
-	takertest.Pause(t, sources(t, s.Address()), s.Pause, s.Continue)
-}
-
-// Replies of the server are lost.
+// The reply to a write is lost, and not those to the reads before it.
 func TestTagLostReplies(t *testing.T) {
-	t.Parallel()
-	s := zookeepertest.Start(t)
-	p := testserver.NewProxy(t, s.Address())
-	takertest.LostReplies(t, p, func() segment.Creator { return New(dialShort(t, p.Address())) }, New(dial(t, s.Address())))
+	var lose atomic.Bool
+	servers := zookeepertest.Servers(t)
+	conn := dialHooked(t, func(operation uint32) bool { return operation == opMulti && lose.CompareAndSwap(true, false) }, servers...)
+	path := newPath()
+	takertest.LostReplies(t, func() { lose.Store(true) }, New(conn, path), New(dial(t, servers...), path))
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -356,7 +357,7 @@ func must(b []byte, err error) []byte {
 }
 
 func TestAllocations(t *testing.T) {
-	if raceEnabled {
+	if testkit.Race {
 		t.Skip("with the race detector, a sync.Pool drops some of what is put; make test runs it without (scripts/plain.sh)")
 	}
 	c := newCodec(t, "orders", testKey(t, 'a'))

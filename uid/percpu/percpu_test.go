@@ -21,6 +21,9 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
+// bubbleEpoch is before the time at which a synctest bubble starts.
+var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
+
 // cached returns a generator whose worker IDs come from a file.
 func cached(tb testing.TB, layout string, opts ...uid.Option) *uid.Cached {
 	tb.Helper()
@@ -99,10 +102,7 @@ func hammer(t *testing.T, g *Generator, c *uid.Cached, goroutines int, total int
 
 // Invariants 1 to 4 with 16 goroutines, with rollovers meanwhile.
 func TestInvariant3ManyUIDs(t *testing.T) {
-	total := int64(20_000_000)
-	if testing.Short() || raceEnabled {
-		total = 2_000_000
-	}
+	total := testkit.Amount[int64](2_000_000, 10_000_000, 200_000_000)
 	c := cached(t, "1-28-22-13", uid.WithMaxBorrow(time.Minute))
 	hammer(t, New(c), c, 16, total)
 	t.Logf("%d rollovers", c.Stats().Rollovers)
@@ -110,10 +110,7 @@ func TestInvariant3ManyUIDs(t *testing.T) {
 
 // The same invariants with small rings that are often empty.
 func TestInvariant3TinyRings(t *testing.T) {
-	total := int64(50_000)
-	if testing.Short() || raceEnabled {
-		total = 10_000
-	}
+	total := testkit.Amount[int64](2_000, 10_000, 50_000)
 	for bits := 1; bits <= 4; bits++ {
 		for power := 0; power <= 1; power++ {
 			for _, policy := range []uid.TakePolicy{uid.CallerPads, uid.Wait, uid.Fail} {
@@ -147,19 +144,12 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 			}
 		}
 	})
-	total := int64(5_000_000)
-	if testing.Short() || raceEnabled {
-		total = 500_000
-	}
+	total := testkit.Amount[int64](500_000, 2_000_000, 5_000_000)
 	hammer(t, g, c, 32, total)
 	close(stop)
 	changing.Wait()
 	runtime.GOMAXPROCS(17)
-	deadline := time.Now().Add(10 * time.Second)
-	for int(g.count.Load()) < g.pins.count() {
-		if time.Now().After(deadline) {
-			t.Fatalf("there are %d shards, although GOMAXPROCS is 17", g.count.Load())
-		}
+	testkit.Eventually(t, "there are as many shards as Ps", func() bool {
 		var all sync.WaitGroup
 		for range 17 {
 			all.Go(func() {
@@ -171,17 +161,15 @@ func TestFollowsGOMAXPROCS(t *testing.T) {
 			})
 		}
 		all.Wait()
-	}
+		return int(g.count.Load()) >= g.pins.count()
+	})
 }
 
 // The Generator or its Cached generator is closed while goroutines take. Every call returns a UID or
 // ErrClosed, and no goroutine is left.
 func TestCloseInTheMiddle(t *testing.T) {
 	leaktest.Check(t)
-	rounds := 500
-	if testing.Short() {
-		rounds = 100
-	}
+	rounds := testkit.Amount(100, 100, 500)
 	for round := range rounds {
 		c := cached(t, "1-31-28-4")
 		g := New(c)
@@ -300,36 +288,43 @@ func TestWaitsForAnotherGoroutine(t *testing.T) {
 
 // The UIDs in the block of a P do not grow old.
 func TestFreshAfterIdleness(t *testing.T) {
-	testkit.Slow(t, "it sleeps for 5 s")
-	c := cached(t, "1-28-22-13")
-	g := New(c)
-	for n := range 2 {
-		time.Sleep(time.Duration(n) * 5 * time.Second)
-		for range 100 {
-			id, err := g.Next()
-			if err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		c := cached(t, "1-31-19-13", uid.WithEpoch(bubbleEpoch))
+		defer c.Close()
+		g := New(c)
+		for n := range 100 {
+			for range 100 {
+				id, err := g.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if behind := time.Since(g.Parse(id).Time); behind > uid.DefaultMaxStaleness {
+					t.Fatalf("a UID is %v behind the clock", behind)
+				}
 			}
-			if behind := time.Since(g.Parse(id).Time); behind > uid.DefaultMaxStaleness+time.Second { // scheduled padding may be late on a busy machine
-				t.Fatalf("a UID is %v behind the clock", behind)
-			}
+			time.Sleep(time.Duration(n) * 100 * time.Millisecond)
 		}
-	}
+	})
 }
 
 // A service that takes UIDs slowly on many Ps uses up only a few UIDs for each one that it takes.
 func TestGapsAreBounded(t *testing.T) {
-	c := cached(t, "1-28-22-13", uid.WithScheduleInterval(10*time.Millisecond))
-	g := New(c)
-	const taken = 100
-	for range taken {
-		if _, err := g.Next(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if n := c.Stats().Issued; n > 3*taken {
-		t.Errorf("%d taken UIDs used up %d", taken, n)
+	for _, pause := range []time.Duration{time.Millisecond, 15 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			c := cached(t, "1-31-19-13", uid.WithEpoch(bubbleEpoch), uid.WithScheduleInterval(10*time.Millisecond))
+			defer c.Close()
+			g := New(c)
+			const taken = 100
+			for range taken {
+				if _, err := g.Next(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(pause)
+			}
+			if n := c.Stats().Issued; n > 3*taken {
+				t.Errorf("%d UIDs, one every %v, used up %d", taken, pause, n)
+			}
+		})
 	}
 }
 

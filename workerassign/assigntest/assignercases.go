@@ -171,7 +171,7 @@ func testClockSkew(t *assignerTest) {
 	t.assign(a, "a host whose clock is right").abandon()
 	margin := t.h.ClockBound + 2*time.Second
 	for _, ahead := range []time.Duration{24 * time.Hour, -24 * time.Hour, t.h.HostBound + margin, -t.h.HostBound - margin} {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 		l, err := a.Assign(ctx, t.request(ahead))
 		cancel()
 		if !errors.Is(err, workerassign.ErrClockSkew) {

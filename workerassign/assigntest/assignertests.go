@@ -167,7 +167,7 @@ func (t *assignerTest) newLease(l workerassign.Lease, name string) *lease {
 
 // reserve reserves time. It returns an error of Reserve.
 func (l *lease) reserve(ahead time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), l.t.h.patience)
 	defer cancel()
 	sent := time.Now()
 	until, err := l.Reserve(ctx, sent.Add(ahead))
@@ -197,7 +197,7 @@ func (l *lease) mustReserve(ahead time.Duration) {
 // release releases the lease; it has used the time before used. It returns the error of Release.
 func (l *lease) release(used time.Time) error {
 	l.used(used)
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), l.t.h.patience)
 	defer cancel()
 	return l.Release(ctx, used)
 }

@@ -200,7 +200,7 @@ var brokenStores = []struct {
 		return ok, err
 	}}, test: "ContextEndsDuringCalls", message: "returned false when its context ended, but the write was made"},
 	{name: "a goroutine for each call", broken: brokenStore{onRead: func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
-		go func() { time.Sleep(20 * time.Second) }()
+		go func() { time.Sleep(time.Minute) }()
 		return m.Read(ctx, q)
 	}}, test: "NoGoroutineLeak", message: "goroutines that do not end"},
 }
@@ -220,6 +220,7 @@ func TestBrokenStores(t *testing.T) {
 			if tt.harness != nil {
 				tt.harness(&h, s)
 			}
+			h.patience = 10 * time.Second // a broken store fails its test after that
 			r := runCase(t, tt.test, h)
 			if !r.Failed() || !strings.Contains(r.Failures[0], tt.message) {
 				t.Errorf("%s reported %q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)

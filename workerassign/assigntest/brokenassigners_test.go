@@ -171,6 +171,7 @@ func TestBrokenAssigners(t *testing.T) {
 			if tt.harness != nil {
 				tt.harness(&h, s)
 			}
+			h.patience = 10 * time.Second
 			r := runAssignerCase(t, tt.test, h)
 			if !r.Failed() || !strings.Contains(strings.Join(r.Failures, "\n"), tt.message) {
 				t.Errorf("%s reported %q, skipped %q; want a failure with %q", tt.test, r.Failures, r.SkipReason, tt.message)

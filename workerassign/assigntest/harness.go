@@ -59,16 +59,19 @@ type Faults struct {
 	// the names of the fields above.
 	Without map[string]string
 
-	// Recovery is how long the store may take to work again after a fault. The default is 30 seconds.
+	// Recovery is how long the store may take to work again after a fault. The default is two minutes.
 	Recovery time.Duration
 
 	// ClockBound is by how much the server's clock may differ from that of this host, and from that of
 	// another server of the store. The default is a second.
 	ClockBound time.Duration
+
+	// patience bounds what a store that works must do soon, such as a call, also on a busy machine. The default is a minute.
+	patience time.Duration
 }
 
-// callTimeout bounds a call of a store that works.
-const callTimeout = 10 * time.Second
+// faultTimeout bounds a call during a fault.
+const faultTimeout = 10 * time.Second
 
 // maxBatch is the greatest number of slots that Recycled writes at once.
 const maxBatch = 32
@@ -76,10 +79,13 @@ const maxBatch = 32
 // withDefaults returns f with the defaults of the fields that are 0.
 func (f Faults) withDefaults() Faults {
 	if f.Recovery == 0 {
-		f.Recovery = 30 * time.Second
+		f.Recovery = 2 * time.Minute
 	}
 	if f.ClockBound == 0 {
 		f.ClockBound = time.Second
+	}
+	if f.patience == 0 {
+		f.patience = time.Minute
 	}
 	return f
 }
@@ -130,7 +136,7 @@ func (t *storeTest) open() workerassign.SlotStore {
 // read reads from a store that works.
 func (t *storeTest) read(s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 	defer cancel()
 	state, err := s.Read(ctx, q)
 	if err != nil {
@@ -155,7 +161,7 @@ func (t *storeTest) readSlot(s workerassign.SlotStore, workerID int64) workerass
 // write writes to a store that works.
 func (t *storeTest) write(s workerassign.SlotStore, w workerassign.SlotWrite) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 	defer cancel()
 	written, err := s.Write(ctx, w)
 	if err != nil {
@@ -196,7 +202,7 @@ func (t *storeTest) recovered(s workerassign.SlotStore, q workerassign.SlotQuery
 	t.Helper()
 	deadline := time.Now().Add(t.h.Recovery)
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
 		state, err := s.Read(ctx, q)
 		cancel()
 		if err == nil {
@@ -209,8 +215,7 @@ func (t *storeTest) recovered(s workerassign.SlotStore, q workerassign.SlotQuery
 	}
 }
 
-// inTime calls f, which gets a context that ends after d, and fails the test if f has not returned five
-// seconds after that.
+// inTime calls f, which gets a context that ends after d, and fails the test if f has not returned long after that.
 func (t *storeTest) inTime(what string, d time.Duration, f func(ctx context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -222,7 +227,7 @@ func (t *storeTest) inTime(what string, d time.Duration, f func(ctx context.Cont
 	}()
 	select {
 	case <-done:
-	case <-time.After(d + 5*time.Second):
-		t.Fatalf("%s has not returned 5 s after its context ended", what)
+	case <-time.After(d + t.h.patience):
+		t.Fatalf("%s has not returned %v after its context ended", what, t.h.patience)
 	}
 }

@@ -37,7 +37,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 	failed, made := 0, 0
 	var longest time.Duration // that a write took
 	for n := range 120 {
-		bound := callTimeout
+		bound := t.h.patience
 		if n > 10 {
 			bound = rand.N(2*longest + time.Microsecond)
 		}
@@ -53,7 +53,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 		if n <= 10 {
 			longest = max(longest, took)
 		}
-		if took > bound+5*time.Second {
+		if took > bound+t.h.patience {
 			t.Fatalf("Write returned %v after its context ended", took-bound)
 		}
 		state := t.read(t.store, workerassign.SlotQuery{WorkerIDs: []int64{0, 1}})
@@ -90,7 +90,7 @@ func testNoGoroutineLeak(t *storeTest) {
 		for range 4 {
 			running.Go(func() {
 				for n := range 50 {
-					bound := callTimeout
+					bound := t.h.patience
 					if n%2 == 1 {
 						bound = rand.N(time.Millisecond)
 					}
@@ -113,7 +113,7 @@ func testNoGoroutineLeak(t *storeTest) {
 	group.Do(calls)
 	var after int
 	var profile string
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(t.h.patience); ; time.Sleep(20 * time.Millisecond) {
 		if after, profile = group.Count(); after <= before+tolerated {
 			return
 		}

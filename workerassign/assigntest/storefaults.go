@@ -25,7 +25,7 @@ func testKilledDuringWrites(t *storeTest) {
 			client := t.open()
 			running.Go(func() { logs[n].writeUntil(t.TB, killed, client, s.History, slot, &acknowledged) })
 		}
-		for deadline := time.Now().Add(t.h.Recovery); acknowledged.Load() < total/2 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(t.h.patience); acknowledged.Load() < total/2 && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 		t.h.Kill(t.TB)
@@ -66,7 +66,7 @@ func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client work
 		}
 		slot = next(l.acknowledged, fmt.Sprint("token ", slot.Revision+1))
 		l.attempted = slot.Revision
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
 		written, err := client.Write(ctx, workerassign.SlotWrite{History: history, Slots: []workerassign.Slot{slot}})
 		cancel()
 		switch {
@@ -132,7 +132,7 @@ func testWritesLost(t *storeTest) {
 	addedPool.Slots++
 	added := false
 	t.h.LoseWrites(t.TB, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
 		defer cancel()
 		for n := range logs[:2] {
 			for range n + 1 {
@@ -180,13 +180,13 @@ func testPaused(t *storeTest) {
 	var a attempt
 	func() {
 		defer t.h.Resume(t.TB)
-		const patience = 500 * time.Millisecond
-		t.inTime("Read from a paused server", patience, func(ctx context.Context) {
+		const timeout = 500 * time.Millisecond
+		t.inTime("Read from a paused server", timeout, func(ctx context.Context) {
 			if state, err := t.store.Read(ctx, workerassign.SlotQuery{All: true}); err == nil && state.Pool.Revision == 0 {
 				t.Errorf("Read from a paused server returned no error and no pool")
 			}
 		})
-		t.inTime("Write to a paused server", patience, func(ctx context.Context) {
+		t.inTime("Write to a paused server", timeout, func(ctx context.Context) {
 			a.write = w
 			a.written, a.err = t.store.Write(ctx, w)
 		})

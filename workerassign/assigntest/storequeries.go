@@ -121,7 +121,7 @@ func testQueryFree(t *storeTest) {
 	p.Revision++
 	p.Slots++
 	t.mustWrite(workerassign.SlotWrite{History: s.History, Pool: &p, Slots: []workerassign.Slot{slot}})
-	deadline := time.Now().Add(soon + t.h.ClockBound + 5*time.Second)
+	deadline := time.Now().Add(soon + t.h.ClockBound + t.h.patience)
 	for found := false; !found; time.Sleep(20 * time.Millisecond) {
 		state := t.read(t.store, workerassign.SlotQuery{Free: 1024})
 		for _, f := range state.Slots {

@@ -26,7 +26,7 @@ func (t *storeTest) race(clients []workerassign.SlotStore, writes []workerassign
 		a := &attempts[n]
 		a.write = writes[n]
 		running.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+			ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 			defer cancel()
 			<-start
 			a.written, a.err = clients[n%len(clients)].Write(ctx, a.write)
@@ -149,7 +149,7 @@ func testConcurrentIncrements(t *storeTest) {
 		client := t.open()
 		running.Go(func() {
 			for done := 0; done < each && time.Now().Before(deadline); {
-				ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+				ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 				state, err := client.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
 				if err == nil && len(state.Slots) == 1 {
 					var written bool

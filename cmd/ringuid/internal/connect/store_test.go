@@ -17,6 +17,7 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
@@ -35,8 +36,7 @@ func TestMain(m *testing.M) {
 // use takes a UID and a number of a segment from a store.
 func use(t *testing.T, s *connect.Store) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	if err := s.Ping(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -153,11 +153,7 @@ func TestServers(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t, "--cluster-enabled", "yes")
 		server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal(server.MustCommand("CLUSTER", "INFO"))
-			}
-		}
+		testkit.Eventually(t, "the cluster is ready", func() bool { return strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok") })
 		check(t, "redis-cluster://"+server.Address()+"?new-pool=true", "redis-cluster://"+server.Address()+","+server.Address()+"/0?pool=other&new-pool=true&read_timeout=2s")
 	})
 	t.Run("redis-sentinel", func(t *testing.T) {

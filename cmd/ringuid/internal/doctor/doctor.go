@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
@@ -116,7 +117,7 @@ func (e *examination) clock(now, sent, received time.Time) {
 	switch {
 	case ahead > bound+roundTrip:
 		e.fault("clock", advice, "%s; recycled worker IDs allow %v", text, bound)
-	case ahead > bound/5:
+	case ahead > bound/5+roundTrip/2:
 		e.warn("clock", advice, "%s; recycled worker IDs allow %v", text, bound)
 	default:
 		e.ok("clock", "%s", text)
@@ -160,7 +161,7 @@ func (e *examination) left(used, supply int64, perDay float64) {
 		if days < 36525 {
 			when = e.options.Now().Add(time.Duration(days * 24 * float64(time.Hour))).UTC().Format(time.DateOnly)
 		}
-		text += fmt.Sprintf("; at %.1f per day, the rate of the last 30 days, they end: %s", perDay, when)
+		text += fmt.Sprintf("; at about %s per day, the rate of the last 30 days, they end: %s", roughly(perDay), when)
 	}
 	if n := e.wrapBits; n > 0 {
 		text += fmt.Sprintf("; %d of the worker bits belong to Prefix or Divide", n)
@@ -174,6 +175,12 @@ func (e *examination) left(used, supply int64, perDay float64) {
 	default:
 		e.ok("worker IDs", "%s", text)
 	}
+}
+
+// roughly returns a positive number with two significant digits: the age of a row, from which a rate is calculated, is not exact.
+func roughly(x float64) string {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', 1, 64), 64) // of a text that it can parse
+	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 // failed reports an error of a check that could not be made.

@@ -3,15 +3,20 @@ package server
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -43,125 +48,115 @@ func TestPathTricks(t *testing.T) {
 
 // Requests whose body or header is too large are refused before they are read, and their connections end.
 func TestOversized(t *testing.T) {
-	cfg := testConfig()
-	cfg.ReadTimeout = 300 * time.Millisecond // a rest of a body is awaited, so that the client can read the answer
-	s := start(t, cfg, Options{})
-	for name, tt := range map[string]struct{ request, status string }{
-		"a body where there is none":    {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "413"},
-		"chunks where there is no body": {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "413"},
-		"a length of 1 TB":              {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1099511627776\r\n\r\n", "413"},
-		"a length that is not a number": {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", "400"},
-		"a header of 1 MB":              {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "431"},
-		"a path of 100 kB":              {"GET /v1/uid/" + strings.Repeat("1", 100_000) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "431"},
-		"an expectation":                {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1099511627776\r\n\r\n", "413"},
-	} {
-		back := s.raw(tt.request)
-		if got, _, _ := strings.Cut(strings.TrimPrefix(back, "HTTP/1.1 "), " "); got != tt.status {
-			t.Errorf("%s: %.200q, want status %s", name, back, tt.status)
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		s := start(testConfig(), Options{})
+		chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<15, strings.Repeat("1", 1<<15))
+		for name, tt := range map[string]struct{ request, status string }{
+			"a body where there is none":    {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "413"},
+			"chunks where there is no body": {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "413"},
+			"a length of 1 TB":              {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1099511627776\r\n\r\n", "413"},
+			"a length that is not a number": {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", "400"},
+			"a long body in chunks":         {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat(chunk, 3) + "0\r\n\r\n", "413"},
+			"a header of 1 MB":              {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "431"},
+			"a path of 100 kB":              {"GET /v1/uid/" + strings.Repeat("1", 100_000) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "431"},
+			"an expectation":                {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1099511627776\r\n\r\n", "413"},
+		} {
+			back := s.raw(tt.request)
+			if got, _, _ := strings.Cut(strings.TrimPrefix(back, "HTTP/1.1 "), " "); got != tt.status {
+				t.Errorf("%s: %.200q, want status %s", name, back, tt.status)
+			}
 		}
-	}
-	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<15, strings.Repeat("1", 1<<15))
-	back := s.raw("POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat(chunk, 3))
-	if !strings.HasPrefix(back, "HTTP/1.1 413 ") {
-		t.Errorf("a long body in chunks: %.200q", back)
-	}
+	})
 }
 
 // A client that sends a byte now and then is disconnected at the time limits; others are served meanwhile.
 func TestSlowClients(t *testing.T) {
-	cfg := testConfig()
-	cfg.HeaderTimeout, cfg.ReadTimeout, cfg.IdleTimeout = 100*time.Millisecond, 200*time.Millisecond, 150*time.Millisecond
-	s := start(t, cfg, Options{})
-	drip := func(name, begin string) <-chan string {
-		done := make(chan string, 1)
-		go func() {
-			conn, err := net.Dial("tcp", s.addr)
-			if err != nil {
-				done <- err.Error()
-				return
-			}
-			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(20 * time.Second))
-			io.WriteString(conn, begin)
-			ended := make(chan struct{})
-			go func() {
-				for { // one byte at a time, until the connection is closed
-					select {
-					case <-ended:
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		cfg := testConfig()
+		cfg.HeaderTimeout, cfg.ReadTimeout = 5*time.Second, 10*time.Second
+		s := start(cfg, Options{})
+		var slow sync.WaitGroup
+		begin := time.Now()
+		for name, tt := range map[string]struct {
+			begin, drop, answer string
+			limit               time.Duration
+		}{
+			"a slow header":       {"GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nX: ", "x", "", cfg.HeaderTimeout},
+			"a slow request line": {"GET /", "x", "400", cfg.HeaderTimeout},
+			"a slow body":         {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{\"ids\":[", "1", "408", cfg.ReadTimeout},
+			"a body without end":  {"POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "4000\r\n" + strings.Repeat("1", 0x4000) + "\r\n", "413", cfg.ReadTimeout},
+		} {
+			conn := s.connect()
+			slow.Go(func() {
+				for text := tt.begin; ; text = tt.drop {
+					if _, err := io.WriteString(conn, text); err != nil {
 						return
-					case <-time.After(10 * time.Millisecond):
-						if _, err := io.WriteString(conn, "x"); err != nil {
-							return
-						}
 					}
+					time.Sleep(time.Second)
 				}
-			}()
-			back, err := io.ReadAll(conn)
-			close(ended)
-			if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
-				done <- name + " was not disconnected"
-				return
-			}
-			if strings.Contains(string(back), " 200 ") {
-				done <- name + " was answered"
-				return
-			}
-			done <- ""
-		}()
-		return done
-	}
-	slow := []<-chan string{
-		drip("a slow header", "GET /v1/uid HTTP/1.1\r\nHost: localhost\r\nX: "),
-		drip("a slow request line", "GET /"),
-		drip("a slow body", "POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"),
-	}
-	for range 20 {
-		if a := s.get("/v1/uid"); a.status != 200 {
-			t.Errorf("meanwhile: %d", a.status)
+			})
+			slow.Go(func() {
+				back := s.readAll(conn)
+				if got, _, _ := strings.Cut(strings.TrimPrefix(back, "HTTP/1.1 "), " "); got != tt.answer {
+					t.Errorf("%s: %.200q, want status %q", name, back, tt.answer)
+				}
+				// net/http waits for half a second before it closes some connections, so that clients can read the answer.
+				if took := time.Since(begin); took < tt.limit-time.Second || took > tt.limit+time.Second {
+					t.Errorf("%s was disconnected after %v, want %v", name, took, tt.limit)
+				}
+			})
 		}
-	}
-	for _, done := range slow {
-		if text := <-done; text != "" {
-			t.Error(text)
+		for range 20 {
+			if a := s.get("/v1/uid"); a.status != 200 {
+				t.Errorf("meanwhile: %d", a.status)
+			}
 		}
-	}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("others were delayed for %v", took)
+		}
+		slow.Wait()
+	})
 }
 
 // A client that does not read its answer does not keep it in memory beyond the time limit.
 func TestClientThatDoesNotRead(t *testing.T) {
-	cfg := testConfig()
-	cfg.RequestTimeout, cfg.WriteTimeout, cfg.MaxBatch = 50*time.Millisecond, 300*time.Millisecond, 100_000
-	s := start(t, cfg, Options{UIDs: newGenerator(t)})
-	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.(*net.TCPConn).SetReadBuffer(4096)
-	const requests = 20
-	for range requests { // 2.2 MB for each: more than the buffers of the kernel
-		io.WriteString(conn, "GET /v1/uid?n=100000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	}
-	// Between two of the requests, none is in flight. So what counts is that the connection ends before the last of them.
-	eventually(t, "a connection that was cut off", func() bool {
-		_, err := conn.Write([]byte("x")) // fails when the server has closed the connection
-		return err != nil
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		cfg := testConfig()
+		cfg.RequestTimeout, cfg.WriteTimeout = time.Second, 5*time.Second
+		s := start(cfg, Options{UIDs: newGenerator(t)})
+		for read := range 3 { // before the server closes the connection: nothing, or a part of an answer
+			conn := s.connect()
+			io.WriteString(conn, "GET /v1/uid?n=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			if _, err := io.ReadFull(conn, make([]byte, 2000*read)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(cfg.WriteTimeout - time.Nanosecond)
+			if n := s.inFlight.Load(); n != 1 {
+				t.Errorf("%d requests are in flight before the time limit", n)
+			}
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			if n := s.inFlight.Load(); n != 0 {
+				t.Errorf("%d requests are in flight after the time limit", n)
+			}
+			if rest := s.readAll(conn); rest != "" {
+				t.Errorf("%d bytes came after the time limit", len(rest))
+			}
+		}
 	})
-	eventually(t, "the answers ended", func() bool { return s.inFlight.Load() == 0 })
-	if n := s.httpState().Requests; n >= requests {
-		t.Errorf("%d answers were not read, and all were written", n)
-	}
 }
 
 // A body that does not arrive in time is answered with a status that says so, and without the text of the connection's error.
 func TestSlowBody(t *testing.T) {
-	cfg := testConfig()
-	cfg.ReadTimeout = 200 * time.Millisecond
-	s := start(t, cfg, Options{})
-	back := s.raw("POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{")
-	if !strings.HasPrefix(back, "HTTP/1.1 408 ") || !strings.Contains(back, "within 200ms") || strings.Contains(back, s.addr) {
-		t.Errorf("%s", back)
-	}
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		cfg := testConfig()
+		cfg.ReadTimeout = 200 * time.Millisecond
+		s := start(cfg, Options{})
+		back := s.raw("POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{")
+		if !strings.HasPrefix(back, "HTTP/1.1 408 ") || !strings.Contains(back, "within 200ms") || strings.Contains(back, "pipe") || strings.Contains(back, "i/o") {
+			t.Errorf("%s", back)
+		}
+	})
 }
 
 // A client cannot make the records of the log long.
@@ -174,20 +169,10 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 	s.raw(strings.Repeat("M", 10_000) + " /v1/uid HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-	eventually(t, "7 records", func() bool { return strings.Count(s.log.String(), "\n") >= 7 }) // a record may follow a long answer
+	testkit.Eventually(t, "7 records", func() bool { return strings.Count(s.log.String(), "\n") >= 7 }) // a record may follow a long answer
 	for record := range strings.Lines(s.log.String()) {
 		if len(record) > 2500 {
 			t.Errorf("a record of %d bytes: %.300s", len(record), record)
-		}
-	}
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for begin := time.Now(); !holds(); time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 20*time.Second {
-			t.Fatalf("not %s after 20 s", what)
 		}
 	}
 }
@@ -203,45 +188,55 @@ func heap() (bytes uint64, goroutines int) {
 
 // A thousand idle connections cost little, do not keep others from being served, and end at the time limit.
 func TestIdleConnections(t *testing.T) {
-	cfg := testConfig()
-	cfg.IdleTimeout, cfg.HeaderTimeout = time.Second, time.Second
-	s := start(t, cfg, Options{})
-	before, goroutines := heap()
-	const n = 1000
-	conns := make([]net.Conn, 0, n)
-	defer func() {
-		for _, c := range conns {
-			c.Close()
-		}
-	}()
-	for i := range n {
-		conn, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		conns = append(conns, conn)
-		if i%2 == 0 { // half of them after a request
-			io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-			if resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil); err != nil || resp.StatusCode != 200 {
-				t.Fatalf("%v", err)
+	for name, limit := range map[string]time.Duration{"the clients end them": patience, "the server ends them": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig()
+			cfg.IdleTimeout, cfg.HeaderTimeout = limit, limit
+			s := start(t, cfg, Options{})
+			before, goroutines := heap()
+			const n = 1000
+			conns := make([]net.Conn, 0, n)
+			defer func() {
+				for _, c := range conns {
+					c.Close()
+				}
+			}()
+			for i := range n {
+				conn, err := net.Dial("tcp", s.addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				conns = append(conns, conn)
+				if i%2 == 0 { // half of them after a request
+					io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+					if resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil); limit == patience && (err != nil || resp.StatusCode != 200) {
+						t.Fatalf("%v", err)
+					}
+				}
 			}
-		}
-	}
-	if a := s.get("/v1/uid"); a.status != 200 {
-		t.Errorf("meanwhile: %+v", a)
-	}
-	if during, _ := heap(); during > before+n*32<<10 {
-		t.Errorf("%d connections use %d KiB each", n, (during-before)/n/1024)
-	}
-	for _, c := range conns {
-		c.SetReadDeadline(time.Now().Add(20 * time.Second))
-		if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
-			t.Fatalf("a connection was not closed: %v", err)
-		}
-	}
-	eventually(t, "all goroutines ended", func() bool { _, now := heap(); return now <= goroutines+5 })
-	if after, _ := heap(); after > before+2<<20 {
-		t.Errorf("the heap has grown from %d to %d bytes", before, after)
+			if limit == patience {
+				if a := s.get("/v1/uid"); a.status != 200 {
+					t.Errorf("meanwhile: %+v", a)
+				}
+				if during, _ := heap(); during > before+n*32<<10 {
+					t.Errorf("%d connections use %d KiB each", n, (during-before)/n/1024)
+				}
+			}
+			for _, c := range conns {
+				if limit == patience {
+					c.Close()
+					continue
+				}
+				c.SetReadDeadline(time.Now().Add(patience))
+				if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Fatal("a connection was not closed")
+				}
+			}
+			testkit.Eventually(t, "all goroutines have ended, and their memory is free", func() bool {
+				after, now := heap()
+				return now <= goroutines+5 && after <= before+2<<20
+			})
+		})
 	}
 }
 
@@ -304,7 +299,7 @@ func TestTooManyRequests(t *testing.T) {
 			answers <- resp.StatusCode
 		}()
 	}
-	eventually(t, "3 requests in flight", func() bool { return s.inFlight.Load() == 3 })
+	testkit.Eventually(t, "3 requests in flight", func() bool { return s.inFlight.Load() == 3 })
 	a := s.get("/v1/uid")
 	isProblem(t, "the fourth", a, 503, "3 requests")
 	if a.header.Get("Retry-After") != "1" {
@@ -336,7 +331,7 @@ func TestStreamsAreNotLimited(t *testing.T) {
 		}
 		defer stream.Body.Close()
 	}
-	eventually(t, "3 streams", func() bool { return s.streams.Load() == 3 })
+	testkit.Eventually(t, "3 streams", func() bool { return s.streams.Load() == 3 })
 	for _, path := range []string{"/v1/uid", "/v1/segment/orders", "/healthz"} {
 		if a := s.get(path); a.status != 200 {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
@@ -362,7 +357,7 @@ func TestAnswersWithoutTokenAreNotLimited(t *testing.T) {
 		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 20_000) // their answers are more than the buffers of the kernel hold
 		go io.WriteString(conn, requests)
 	}
-	eventually(t, "3 answers that wait for their clients", func() bool {
+	testkit.Eventually(t, "3 answers that wait for their clients", func() bool {
 		before := s.httpState()
 		time.Sleep(20 * time.Millisecond)
 		return before.InFlight >= 2 && s.httpState() == before
@@ -416,7 +411,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(5 * time.Second))
+		conn.SetDeadline(time.Now().Add(patience))
 		conn.Write(request)
 		conn.(*net.TCPConn).CloseWrite()
 		in := bufio.NewReader(conn)

@@ -11,17 +11,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // The stream of events begins with the history, and has a state each second.
 func TestEvents(t *testing.T) {
 	s := start(t, testConfig(), Options{})
-	eventually(t, "a sample taken", func() bool { all, _ := s.history.all(); return len(all) > 0 })
+	testkit.Eventually(t, "a sample taken", func() bool { all, _ := s.history.all(); return len(all) > 0 })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	in, out := io.Pipe()
 	go func() {
-		cmd := client(t)
+		cmd := s.client()
 		resp, err := cmd.Get(s.url + "/v1/events")
 		if err != nil {
 			out.CloseWithError(err)
@@ -80,40 +82,43 @@ func TestHistory(t *testing.T) {
 
 // A stream of events lasts longer than all time limits of requests, over HTTP/1.1 and HTTP/2.
 func TestEventsOutliveTimeLimits(t *testing.T) {
-	dir := t.TempDir()
-	roots := newCertificate(t, dir)
-	for _, version := range []int{1, 2} {
-		cfg := testConfig()
-		cfg.RequestTimeout, cfg.HeaderTimeout, cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout = 50*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond
-		cfg.TLSCert, cfg.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-		s := start(t, cfg, Options{})
-		tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: version == 2}
-		t.Cleanup(tr.CloseIdleConnections)
-		resp, err := (&http.Client{Transport: tr}).Get("https://" + s.addr + "/v1/events")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if resp.ProtoMajor != version {
-			t.Errorf("%s", resp.Proto)
-		}
-		states := 0
-		lines := bufio.NewScanner(resp.Body)
-		for lines.Buffer(nil, 1<<20); states < 3 && lines.Scan(); { // two seconds
-			if lines.Text() == "event: state" {
-				states++
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		dir := t.TempDir()
+		roots := newCertificate(t, dir)
+		for _, version := range []int{1, 2} {
+			cfg := testConfig()
+			const limit = 400 * time.Millisecond
+			cfg.RequestTimeout, cfg.HeaderTimeout, cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout = limit/8, limit, limit, limit, limit
+			cfg.TLSCert, cfg.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+			s := start(cfg, Options{})
+			tr := &http.Transport{DialContext: s.dial, TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: version == 2}
+			t.Cleanup(tr.CloseIdleConnections)
+			resp, err := (&http.Client{Transport: tr}).Get("https://localhost/v1/events")
+			if err != nil {
+				t.Fatal(err)
 			}
+			if resp.ProtoMajor != version {
+				t.Errorf("%s", resp.Proto)
+			}
+			begin, states := time.Now(), 0
+			lines := bufio.NewScanner(resp.Body)
+			for lines.Buffer(nil, 1<<20); states < 60 && lines.Scan(); { // a minute
+				if lines.Text() == "event: state" {
+					states++
+				}
+			}
+			if took := time.Since(begin); states < 60 || took < 58*time.Second {
+				t.Errorf("HTTP/%d: the stream has ended after %d states in %v: %v", version, states, took, lines.Err())
+			}
+			resp.Body.Close()
 		}
-		if states < 3 {
-			t.Errorf("HTTP/%d: the stream has ended after %d states: %v", version, states, lines.Err())
-		}
-	}
+	})
 }
 
 // HEAD has the header of the stream, and ends at once: the connection is free for the next request.
 func TestEventsHead(t *testing.T) {
 	s := start(t, testConfig(), Options{})
-	c := client(t)
+	c := s.client()
 	for range 3 {
 		resp, err := c.Head(s.url + "/v1/events")
 		if err != nil {
@@ -126,5 +131,5 @@ func TestEventsHead(t *testing.T) {
 	if n := s.streams.Load(); n != 0 {
 		t.Errorf("%d streams are open", n)
 	}
-	eventually(t, "no request in flight", func() bool { return s.inFlight.Load() == 0 })
+	testkit.Eventually(t, "no request in flight", func() bool { return s.inFlight.Load() == 0 })
 }

@@ -214,41 +214,30 @@ func TestJoinedWrites(t *testing.T) {
 	}
 }
 
-// A client that does not read ends neither another answer nor the server, and its connection gets no second answer.
+// A client that reads only a part of an answer gets nothing more after the time limit, and no second answer.
 func TestJoinedAnswerOfSlowClient(t *testing.T) {
-	cfg := testConfig()
-	cfg.RequestTimeout, cfg.WriteTimeout = 100*time.Millisecond, 200*time.Millisecond
-	s := start(t, cfg, Options{UIDs: newGenerator(t)})
-	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	const requests = 2000
-	go func() { // more answers than the buffers of both sides take
-		for range requests {
-			if _, err := io.WriteString(conn, "GET /v1/uid?n=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-				return
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		cfg := testConfig()
+		cfg.RequestTimeout, cfg.WriteTimeout = time.Second, 2*time.Second
+		s := start(cfg, Options{UIDs: newGenerator(t)})
+		const request = "GET /v1/uid?n=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		length := len(s.raw(strings.Replace(request, "Host", "Connection: close\r\nHost", 1))) - len("Connection: close\r\n")
+		for _, read := range []int{0, 1, 100, 2000, 4096, 5000, length - 1} {
+			conn := s.connect()
+			go io.WriteString(conn, request+request)
+			first := make([]byte, read)
+			if _, err := io.ReadFull(conn, first); err != nil || strings.HasSuffix(string(first), "]}\n") {
+				t.Fatalf("%d bytes of %d: %v: %q", read, length, err, first)
+			}
+			time.Sleep(cfg.WriteTimeout + time.Millisecond)
+			if rest := s.readAll(conn); rest != "" {
+				t.Errorf("after %d bytes and the time limit came %d more: %.200q", read, len(rest), rest)
 			}
 		}
-	}()
-	time.Sleep(time.Second)
-	in := bufio.NewReader(conn)
-	for complete := 0; ; complete++ {
-		r, err := http.ReadResponse(in, nil)
-		if err == nil {
-			var body []byte
-			if body, err = io.ReadAll(r.Body); err == nil && (len(body) == 0 || !strings.HasSuffix(string(body), "]}\n") || strings.Count(string(body), `"ids"`) != 1) {
-				t.Fatalf("answer %d is damaged: %.100q ... %q", complete, body, body[max(0, len(body)-100):])
-			}
+		if a := s.get("/v1/uid?n=1000"); a.status != 200 || strings.Count(a.body, ",") != 999 {
+			t.Errorf("another client: %+v", a)
 		}
-		if err != nil {
-			if complete == requests {
-				t.Error("all answers were complete: the client was not slow enough")
-			}
-			return
-		}
-	}
+	})
 }
 
 // Other http.ResponseWriters have no connection that joins.

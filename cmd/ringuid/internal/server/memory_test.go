@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Answers that require no token are not limited in number, so one that its client does not read must need little memory: no copy of
@@ -28,7 +30,7 @@ func TestMemoryOfAnswersWithoutToken(t *testing.T) {
 			conns[i].(*net.TCPConn).SetReadBuffer(4096)
 			go io.WriteString(conns[i], requests)
 		}
-		eventually(t, "all answers wait for their clients", func() bool {
+		testkit.Eventually(t, "all answers wait for their clients", func() bool {
 			before := s.httpState()
 			time.Sleep(20 * time.Millisecond)
 			return before.InFlight == n && s.httpState() == before
@@ -39,6 +41,6 @@ func TestMemoryOfAnswersWithoutToken(t *testing.T) {
 		for _, c := range conns {
 			c.Close()
 		}
-		eventually(t, "all answers ended", func() bool { return s.inFlight.Load() == 0 })
+		testkit.Eventually(t, "all answers ended", func() bool { return s.inFlight.Load() == 0 })
 	}
 }

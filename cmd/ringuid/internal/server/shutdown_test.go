@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -39,10 +40,10 @@ func TestShutdown(t *testing.T) {
 	defer stream.Body.Close()
 	answered := make(chan answer, 1)
 	go func() { answered <- s.get("/v1/uid") }()
-	eventually(t, "both in flight", func() bool { return s.inFlight.Load() == 2 })
+	testkit.Eventually(t, "both in flight", func() bool { return s.inFlight.Load() == 2 })
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.stop() }()
-	eventually(t, "the listener closed", func() bool {
+	testkit.Eventually(t, "the listener closed", func() bool {
 		conn, err := net.Dial("tcp", s.addr)
 		if err == nil {
 			conn.Close()
@@ -67,25 +68,28 @@ func TestShutdown(t *testing.T) {
 
 // While the server drains, it is not ready, still serves, and ends each connection with its answer.
 func TestDrain(t *testing.T) {
-	cfg := testConfig()
-	cfg.Drain = 300 * time.Millisecond
-	s := start(t, cfg, Options{})
-	if a := s.get("/readyz"); a.status != 200 {
-		t.Errorf("before: %+v", a)
-	}
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.stop() }()
-	eventually(t, "draining", s.draining.Load)
-	if a := s.get("/readyz"); a.status != 503 || !strings.Contains(a.body, `"draining":true`) {
-		t.Errorf("readiness: %+v", a)
-	}
-	back := s.raw("GET /v1/uid HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	if !strings.HasPrefix(back, "HTTP/1.1 200") || !strings.Contains(back, "Connection: close") {
-		t.Errorf("a request while draining: %q", back)
-	}
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		cfg := testConfig()
+		cfg.Drain = time.Second
+		s := start(cfg, Options{})
+		if a := s.get("/readyz"); a.status != 200 {
+			t.Errorf("before: %+v", a)
+		}
+		begin := time.Now()
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.stop() }()
+		time.Sleep(cfg.Drain - time.Millisecond)
+		if a := s.get("/readyz"); a.status != 503 || !strings.Contains(a.body, `"draining":true`) {
+			t.Errorf("readiness: %+v", a)
+		}
+		back := s.raw("GET /v1/uid HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if !strings.HasPrefix(back, "HTTP/1.1 200") || !strings.Contains(back, "Connection: close") {
+			t.Errorf("a request while draining: %q", back)
+		}
+		if err := <-stopped; err != nil || time.Since(begin) != cfg.Drain {
+			t.Errorf("the server ended after %v: %v", time.Since(begin), err)
+		}
+	})
 }
 
 // A request that never ends delays the end only up to the limit, and Serve says so.
@@ -109,7 +113,7 @@ func TestShutdownTimeout(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, l) }()
 	go http.Get("http://" + l.Addr().String() + "/v1/uid")
-	eventually(t, "in flight", func() bool { return s.inFlight.Load() == 1 })
+	testkit.Eventually(t, "in flight", func() bool { return s.inFlight.Load() == 1 })
 	cancel()
 	if err := <-served; err == nil || !strings.Contains(err.Error(), "1 requests did not end within 50ms") {
 		t.Errorf("%v", err)

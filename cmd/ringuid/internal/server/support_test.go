@@ -10,10 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/segment"
@@ -51,7 +54,7 @@ func newSequences(t testing.TB) *segment.Tags {
 
 const oddTag = "a/b c%ü"
 
-// A testServer is a Server that serves a port of the loopback interface.
+// A testServer is a Server that serves a port of the loopback interface, or in a bubble.
 type testServer struct {
 	*Server
 	t    testing.TB
@@ -59,6 +62,7 @@ type testServer struct {
 	addr string
 	log  *logBuffer
 
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	stop func() error // ends Serve, and returns its error
 }
 
@@ -80,15 +84,78 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// testConfig returns a configuration for tests: any free port, and no drain.
+// patience is longer than anything takes, also on a busy machine.
+const patience = 2 * time.Minute
+
+// testConfig returns a configuration for tests: any free port, no drain, and time limits that nothing meets.
 func testConfig() Config {
 	cfg := DefaultConfig()
 	cfg.Listen, cfg.Drain = "127.0.0.1:0", 0
+	cfg.RequestTimeout, cfg.HeaderTimeout, cfg.ReadTimeout, cfg.IdleTimeout, cfg.ShutdownTimeout = patience, patience, patience, patience, patience
+	cfg.WriteTimeout = 2 * patience
 	return cfg
 }
 
 // start serves. Without options, it has a generator and sequences.
 func start(t testing.TB, cfg Config, opts Options) *testServer {
+	t.Helper()
+	l, err := Listen(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startOn(t, l, new(net.Dialer).DialContext, cfg, opts)
+}
+
+// A pipeListener accepts connections in memory.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.close()
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+func (l *pipeListener) dial(context.Context, string, string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case l.conns <- theirs:
+		return ours, nil
+	case <-l.closed:
+		return nil, syscall.ECONNREFUSED
+	}
+}
+
+// inBubble runs a test in a bubble of package synctest, where time passes only when all wait, in the year 2026. It serves with start,
+// which connects clients by pipes: they accept a byte only when the other side reads it.
+func inBubble(t *testing.T, test func(t *testing.T, start func(cfg Config, opts Options) *testServer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)))
+		test(t, func(cfg Config, opts Options) *testServer {
+			t.Helper()
+			l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+			l.close = sync.OnceFunc(func() { close(l.closed) })
+			return startOn(t, l, l.dial, cfg, opts)
+		})
+	})
+}
+
+// startOn serves a listener.
+func startOn(t testing.TB, l net.Listener, dial func(ctx context.Context, network, address string) (net.Conn, error), cfg Config, opts Options) *testServer {
 	t.Helper()
 	if opts.UIDs == nil && opts.Sequences == nil {
 		opts.UIDs, opts.Sequences = newGenerator(t), newSequences(t)
@@ -98,10 +165,6 @@ func start(t testing.TB, cfg Config, opts Options) *testServer {
 		opts.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	s, err := New(cfg, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Listen(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +183,7 @@ func start(t testing.TB, cfg Config, opts Options) *testServer {
 			t.Errorf("a handler has panicked:\n%s", log)
 		}
 	})
-	return &testServer{Server: s, t: t, url: "http://" + l.Addr().String(), addr: l.Addr().String(), log: log, stop: stop}
+	return &testServer{Server: s, t: t, url: "http://" + l.Addr().String(), addr: l.Addr().String(), log: log, dial: dial, stop: stop}
 }
 
 var errPanicExpected = errors.New("a panic is expected")
@@ -133,10 +196,10 @@ type answer struct {
 }
 
 // client returns a client that follows no redirects, and whose connections end with the test.
-func client(t testing.TB) *http.Client {
-	tr := &http.Transport{}
-	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+func (s *testServer) client() *http.Client {
+	tr := &http.Transport{DialContext: s.dial}
+	s.t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // do sends a request with a header of alternating names and values.
@@ -156,7 +219,7 @@ func (s *testServer) do(method, path, body string, header ...string) answer {
 		}
 		req.Header.Set(header[i], header[i+1])
 	}
-	c := client(s.t)
+	c := s.client()
 	defer c.CloseIdleConnections()
 	resp, err := c.Do(req)
 	if err != nil {
@@ -176,19 +239,34 @@ func (s *testServer) get(path string, header ...string) answer {
 	return s.do("GET", path, "", header...)
 }
 
-// raw sends bytes on a new connection, and returns everything that comes back until the server closes it.
-func (s *testServer) raw(text string) string {
+// connect returns a new connection, which ends with the test.
+func (s *testServer) connect() net.Conn {
 	s.t.Helper()
-	conn, err := net.Dial("tcp", s.addr)
+	conn, err := s.dial(s.t.Context(), "tcp", s.addr)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// raw sends bytes on a new connection, and returns everything that comes back until the server closes it.
+func (s *testServer) raw(text string) string {
+	s.t.Helper()
+	conn := s.connect()
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := io.WriteString(conn, text); err != nil {
-		s.t.Fatal(err)
+	go io.WriteString(conn, text) // the server may answer before it has read everything, and close the connection
+	return s.readAll(conn)
+}
+
+// readAll returns everything that comes until the server closes a connection, which it must do before its time limit for idle connections.
+func (s *testServer) readAll(conn net.Conn) string {
+	s.t.Helper()
+	conn.SetReadDeadline(time.Now().Add(s.cfg.IdleTimeout / 2))
+	back, err := io.ReadAll(conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.t.Fatalf("the connection was not closed; it has sent %.200q", back)
 	}
-	back, _ := io.ReadAll(conn)
 	return string(back)
 }
 

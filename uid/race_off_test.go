@@ -1,5 +1,0 @@
-//go:build !race
-
-package uid
-
-const raceEnabled = false
