@@ -71,7 +71,7 @@ func TestR7TwoPrimaries(t *testing.T) {
 				s, promoted := newSlotServer(t, primary), newSlotServer(t, standby)
 				newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
 					return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids"), store...), opts...)
+						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids", "public"), store...), opts...)
 					}
 				}
 				return fleettest.Primaries{

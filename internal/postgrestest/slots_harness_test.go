@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/workerassign"
@@ -30,8 +31,8 @@ func newSlotServer(tb testing.TB, server *postgrestest.Server) *slotServer {
 	return s
 }
 
-// open returns a pool of connections to a database.
-func (s *slotServer) open(tb testing.TB, database string) *sql.DB {
+// open returns a pool of connections to a schema of a database.
+func (s *slotServer) open(tb testing.TB, database, schema string) *sql.DB {
 	tb.Helper()
 	config, err := pgx.ParseConfig(s.server.DSN("postgres", "", database))
 	if err != nil {
@@ -41,6 +42,7 @@ func (s *slotServer) open(tb testing.TB, database string) *sql.DB {
 		c, err := new(net.Dialer).DialContext(ctx, network, s.proxy.Address())
 		return withoutCancel{c}, err
 	}
+	config.RuntimeParams["search_path"] = schema
 	if s.isolation != "" {
 		config.RuntimeParams["default_transaction_isolation"] = s.isolation
 	}
@@ -62,19 +64,13 @@ func (c withoutCancel) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// newStore returns a client of a pool. The pool is a pair of tables in a database of its name.
+// newStore returns a client of a pool. The pool is a pair of tables in a schema of its name: a database takes long to create.
 func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.SlotTableOption) workerassign.SlotStore {
 	tb.Helper()
-	admin := postgrestest.Open(tb, s.server.DSN("postgres", "", "postgres"))
-	var exists bool
-	if err := admin.Get(&exists, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", pool); err != nil {
-		tb.Fatal(err)
-	}
-	if !exists {
-		admin.MustExec("CREATE DATABASE " + pool)
-		postgrestest.RunScript(tb, postgrestest.Open(tb, s.server.DSN("postgres", "", pool)), schemaScript(tb))
-	}
-	return workerassign.NewSlotTable(s.open(tb, pool), opts...)
+	admin := postgrestest.Open(tb, s.server.DSN("postgres", "", "postgres")+"&search_path="+pool)
+	admin.MustExec("CREATE SCHEMA IF NOT EXISTS " + pool)
+	postgrestest.RunScript(tb, admin, ringuid.PostgreSQLSchema())
+	return workerassign.NewSlotTable(s.open(tb, "postgres", pool), opts...)
 }
 
 // loseByPromotion loses writes by the promotion of a standby that has not received them.
