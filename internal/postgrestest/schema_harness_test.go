@@ -11,8 +11,11 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
+
+func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
 
 // schemaScript returns schema.postgres.sql.
 func schemaScript(testing.TB) string { return ringuid.PostgreSQLSchema() }

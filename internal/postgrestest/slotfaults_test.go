@@ -65,14 +65,13 @@ func TestR7TwoPrimaries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			fleettest.Failover(t, store == nil, func() fleettest.Primaries {
-				s := newSlotServer(t)
-				primary := s.server
+				primary := postgrestest.Start(t)
 				idsDatabase(t, primary)
 				standby := primary.Standby()
-				promoted := &slotServer{server: standby, conns: map[*faultyConn]bool{}}
+				s, promoted := newSlotServer(t, primary), newSlotServer(t, standby)
 				newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
 					return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids"), store...), opts...)
+						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids", "public"), store...), opts...)
 					}
 				}
 				return fleettest.Primaries{

@@ -1,6 +1,7 @@
 package postgrestest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -24,7 +25,7 @@ func TestSlotTableConformance(t *testing.T) {
 				testkit.Full(t, "the suite runs at read committed in each run")
 			}
 			t.Parallel()
-			s := newSlotServer(t, "synchronous_commit=off")
+			s := newSlotServer(t, postgrestest.Start(t, "synchronous_commit=off"))
 			s.isolation = level
 			assigntest.RunStoreTests(t, assigntest.Harness{
 				NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
@@ -36,7 +37,7 @@ func TestSlotTableConformance(t *testing.T) {
 
 func TestRecycledOnSlotTable(t *testing.T) {
 	t.Parallel()
-	s := newSlotServer(t)
+	s := newSlotServer(t, postgrestest.Start(t))
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
 			return workerassign.NewRecycled(s.newStore(tb, pool), workerassign.WithNewPool())
@@ -51,7 +52,7 @@ func TestRecycledOnSlotTable(t *testing.T) {
 // A commit that reaches the server late is made, although Write has failed. Until then, it locks the slot.
 func TestR4LateCommit(t *testing.T) {
 	t.Parallel()
-	s := newSlotServer(t)
+	s := newSlotServer(t, postgrestest.Start(t))
 	store := s.newStore(t, "late")
 	state, err := store.Read(t.Context(), workerassign.SlotQuery{})
 	if err != nil {
@@ -59,11 +60,12 @@ func TestR4LateCommit(t *testing.T) {
 	}
 	slot := workerassign.Slot{WorkerID: 1, Revision: 1, Token: "a", History: state.History, From: state.Now, Until: state.Now, Written: state.Now, FreeAt: state.Now}
 	w := workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{slot}}
-	s.during(connLateCommit, func() {
+	s.proxy.Delays = func(request []byte) bool { return bytes.Contains(request, []byte("COMMIT\x00")) }
+	deliver := s.proxy.DelayRequests(t, func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer cancel()
-			for s.keptConns() == 0 && t.Context().Err() == nil {
+			for !s.proxy.Delayed() && t.Context().Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 		}()
@@ -77,7 +79,7 @@ func TestR4LateCommit(t *testing.T) {
 	if ok, err := store.Write(ctx, w); ok || err == nil {
 		t.Errorf("while another transaction is open, Write() = %v, %v; want an error", ok, err)
 	}
-	s.deliver()
+	deliver()
 	state, err = store.Read(t.Context(), workerassign.SlotQuery{All: true})
 	if err != nil || len(state.Slots) != 1 || state.Slots[0].Token != "a" {
 		t.Errorf("Read() = %+v, %v; want the slot of the late commit", state, err)

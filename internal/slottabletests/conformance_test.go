@@ -13,10 +13,11 @@ import (
 
 // The suite runs on MariaDB and on MySQL 5.6.
 func TestSlotTableConformance(t *testing.T) {
+	t.Parallel()
 	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
 	test := func(t *testing.T, start func(testing.TB, ...string) *mariadbtest.Server) {
 		t.Parallel()
-		s := newSlotServer(start(t, append([]string{strict}, mariadbtest.PrimaryFlags()...)...))
+		s := newSlotServer(t, start(t, append([]string{strict}, mariadbtest.PrimaryFlags()...)...))
 		h := assigntest.Harness{
 			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
 			Faults:   s.faults(),
@@ -33,7 +34,7 @@ func TestSlotTableConformance(t *testing.T) {
 
 func TestRecycledOnSlotTable(t *testing.T) {
 	t.Parallel()
-	s := newSlotServer(mariadbtest.Start(t, mariadbtest.PrimaryFlags()...))
+	s := newSlotServer(t, mariadbtest.Start(t, mariadbtest.PrimaryFlags()...))
 	h := assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
 			return workerassign.NewRecycled(s.newStore(tb, pool), workerassign.WithNewPool())
@@ -55,7 +56,7 @@ func TestSlotTableConformanceGalera(t *testing.T) {
 	// The clients use all nodes in turn. Without the flag, a node may not have applied yet what another one has
 	// acknowledged; then a write to it returns false, which Recycled tries again, and the suite does not expect.
 	c := mariadbtest.StartGalera(t, 3, "--wsrep-sync-wait=15")
-	s := newSlotServer(c.Node(0), c.Node(1), c.Node(2))
+	s := newSlotServer(t, c.Node(0), c.Node(1), c.Node(2))
 	faults := s.faults()
 	faults.Kill = func(testing.TB) { c.Node(2).Kill() }
 	faults.Start = func(testing.TB) { c.Node(2).Restart(); c.WaitFor(3) }

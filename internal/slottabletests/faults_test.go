@@ -3,7 +3,6 @@
 package slottabletests
 
 import (
-	"syscall"
 	"testing"
 
 	"github.com/ringuid/ringuid"
@@ -29,6 +28,7 @@ func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption
 // another history: leases end, and new ones begin at the floor, also if the server has lost its last second. If the server is
 // declared to lose no writes, leases continue.
 func TestR7SlotTableKilled(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		store []workerassign.SlotTableOption
@@ -40,7 +40,7 @@ func TestR7SlotTableKilled(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
-			s := newSlotServer(mariadbtest.Start(t, tt.flags...))
+			s := newSlotServer(t, mariadbtest.Start(t, tt.flags...))
 			dsn := s.servers[0].DSN("root", "", slotDatabase(t, s.servers[0]))
 			newStore := func() workerassign.SlotStore {
 				return workerassign.NewSlotTable(mariadbtest.Open(t, dsn), tt.store...)
@@ -62,14 +62,16 @@ func TestR7SlotTableKilled(t *testing.T) {
 
 // The server does not answer for longer than a grant.
 func TestSlotTablePaused(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
 	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, workerassign.WithNewPool()) },
-		func() { signal(s, syscall.SIGSTOP)(t) }, func() { signal(s, syscall.SIGCONT)(t) })
+		s.Pause, s.Resume)
 }
 
 // R3: a process is stopped beyond its lease, and its slot is taken by another.
 func TestR3SlotTableStoppedProcess(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	fleettest.StoppedProcess(t, func(t *testing.T) string {
 		s := mariadbtest.Start(t)
 		return s.DSN("root", "", slotDatabase(t, s))
@@ -80,6 +82,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 
 // R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges.
 func TestR7TwoPrimaries(t *testing.T) {
+	t.Parallel()
 	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
@@ -87,10 +90,10 @@ func TestR7TwoPrimaries(t *testing.T) {
 				primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
 				database := slotDatabase(t, primary)
 				replica := primary.Replica("--sync-binlog=1")
-				s, promoted := newSlotServer(primary), newSlotServer(replica)
+				s, promoted := newSlotServer(t, primary), newSlotServer(t, replica)
 				newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
 					return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, database, ""), store...), opts...)
+						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, database), store...), opts...)
 					}
 				}
 				return fleettest.Primaries{
@@ -101,7 +104,7 @@ func TestR7TwoPrimaries(t *testing.T) {
 						replica.Admin().MustExec("STOP SLAVE")
 					},
 					Promote: func() {
-						table := workerassign.NewSlotTable(promoted.open(t, database, ""), store...)
+						table := workerassign.NewSlotTable(promoted.open(t, database), store...)
 						if s := mustRead(t, table, workerassign.SlotQuery{}); !s.ReadOnly {
 							t.Error("ReadOnly of a replica is false")
 						}

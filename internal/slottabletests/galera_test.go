@@ -27,7 +27,7 @@ func TestSlotTableGalera(t *testing.T) {
 	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
 	c := mariadbtest.StartGalera(t, 3)
-	s := newSlotServer(c.Node(0), c.Node(1), c.Node(2))
+	s := newSlotServer(t, c.Node(0), c.Node(1), c.Node(2))
 	t.Run("history", func(t *testing.T) { testGaleraHistory(t, c) })
 	t.Run("lost updates", func(t *testing.T) { testGaleraLostUpdates(t, c) })
 	t.Run("pool and slots", func(t *testing.T) { testGaleraAdditions(t, c) })

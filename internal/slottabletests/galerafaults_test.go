@@ -10,7 +10,6 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -54,8 +53,15 @@ func TestGaleraFaults(t *testing.T) {
 		addresses := newAddresses()
 		fleettest.Pause(t, func() workerassign.Assigner {
 			return fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses)))
-		}, func() { signalNodes(t, c, syscall.SIGSTOP) }, func() { signalNodes(t, c, syscall.SIGCONT) })
+		}, func() { forEachNode(c, (*mariadbtest.Server).Pause) }, func() { forEachNode(c, (*mariadbtest.Server).Resume) })
 	})
+}
+
+// forEachNode calls f with all nodes.
+func forEachNode(c *mariadbtest.Cluster, f func(*mariadbtest.Server)) {
+	for n := range c.Size() {
+		f(c.Node(n))
+	}
 }
 
 // galeraAddresses creates a database with the tables, and returns a data source name and the addresses of all nodes.
@@ -98,13 +104,6 @@ func openGalera(t *testing.T, addresses string) *sql.DB {
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { db.Close() })
 	return db
-}
-
-// signalNodes sends a signal to all nodes.
-func signalNodes(t *testing.T, c *mariadbtest.Cluster, which syscall.Signal) {
-	for n := range c.Size() {
-		signal(c.Node(n), which)(t)
-	}
 }
 
 // runGaleraProcess is one of the processes of testGaleraProcesses. Their leases are long, because 60 processes share this
@@ -187,12 +186,12 @@ func testGaleraNodePaused(t *testing.T, c *mariadbtest.Cluster) {
 	}
 	f.RunLeases(workerassign.NewSlotTable(openGalera(t, addresses)))
 	f.WaitAllLeases(t, 10)
-	signal(c.Node(1), syscall.SIGSTOP)(t)
+	c.Node(1).Pause()
 	paused := time.Now()
 	time.Sleep(2 * fleettest.Horizon) // beyond all grants
 	f.WaitLeases(t, 10)
 	t.Logf("%v after a node was paused, generators have new leases", time.Since(paused))
-	signal(c.Node(1), syscall.SIGCONT)(t)
+	c.Node(1).Resume()
 	c.WaitFor(3)
 	f.WaitLeases(t, 10)
 	f.Check(t, 1000)

@@ -14,6 +14,7 @@ import (
 // R7: a read waits for a lock of the table while the replica is promoted. The clock that it returns together with ReadOnly
 // false must not be earlier than the promotion: the floor follows from it.
 func TestR7ReadDuringPromotion(t *testing.T) {
+	t.Parallel()
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
 	table := workerassign.NewSlotTable(mariadbtest.Open(t, dsn))

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package slottabletests tests slot tables of workerassign against servers that fail: it takes minutes, and so
+// Package slottabletests tests slot tables of workerassign against servers that fail: it takes long, and so
 // runs next to the tests of workerassign.
 package slottabletests
 
@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
+
+func TestMain(m *testing.M) { testkit.RunParallel(m, 6) }
 
 // recycledRequest returns a request to an assigner of recycled worker IDs.
 func recycledRequest() workerassign.Request {

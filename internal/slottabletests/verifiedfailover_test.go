@@ -104,6 +104,7 @@ func (v *verifiedFleet) sharedWorkers() (n int) {
 // fencing time. Worker IDs are assigned a second time. With WithVerification no UID is generated twice. Without
 // it, some are.
 func TestInvariant1VerifiedFailover(t *testing.T) {
+	t.Parallel()
 	for name, verified := range map[string]bool{"with verification": true, "without verification": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
@@ -121,8 +122,8 @@ func verifiedFailover(t *testing.T, verified bool, fencing time.Duration) bool {
 	primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--sync-binlog=1")...)
 	database := slotDatabase(t, primary) // WORKER_NODE is in the same script
 	replica := primary.Replica("--sync-binlog=1")
-	s, promoted := newSlotServer(primary), newSlotServer(replica)
-	db := s.open(t, database, "")
+	s, promoted := newSlotServer(t, primary), newSlotServer(t, replica)
+	db := s.open(t, database)
 	ctx, stop := context.WithCancel(t.Context())
 	v := &verifiedFleet{t: t, fleet: fleettest.New(), ctx: ctx, opts: opts, workers: map[int64]map[int]bool{}}
 	defer v.running.Wait()
@@ -130,7 +131,10 @@ func verifiedFailover(t *testing.T, verified bool, fencing time.Duration) bool {
 
 	v.start(db, 3)
 	kept := mustAssignDisposable(t, db, opts)
-	v.wait()
+	testkit.Eventually(t, "all have a row", func() bool {
+		var rows int
+		return db.QueryRow("SELECT COUNT(*) FROM WORKER_NODE").Scan(&rows) == nil && rows == 4
+	})
 	replica.WaitApplied(primary)
 	replica.Admin().MustExec("STOP SLAVE")
 	v.start(db, 3) // the replica does not receive their rows
@@ -138,7 +142,7 @@ func verifiedFailover(t *testing.T, verified bool, fencing time.Duration) bool {
 	v.wait()
 	replica.Admin().MustExec("SET GLOBAL read_only = 0")
 	begin := time.Now()
-	v.start(promoted.open(t, database, ""), 5)
+	v.start(promoted.open(t, database), 5)
 	granted, err := lost.Reserve(t.Context(), time.Now().Add(time.Hour)) // the old primary still grants
 	if err != nil {
 		t.Fatal(err)

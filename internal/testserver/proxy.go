@@ -13,6 +13,9 @@ type Proxy struct {
 	// Filter, if not nil, changes what was delayed before it is delivered.
 	Filter func(delayed []byte) []byte
 
+	// Delays, if not nil, reports whether DelayRequests delays a request, and what follows it on the same connection.
+	Delays func(request []byte) bool
+
 	// OneReply says that each request has one reply. Then a connection is closed at once when something was lost on it, and
 	// delayed requests have been executed when their replies arrive.
 	OneReply bool
@@ -197,7 +200,7 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 		}
 		p.mu.Lock()
 		drop := isRequest && p.mode == loseRequests || !isRequest && (p.mode == loseReplies || c.detached)
-		if isRequest && p.mode == delayRequests {
+		if isRequest && p.mode == delayRequests && (p.Delays == nil || len(c.delayed) > 0 || p.Delays(buf[:n])) {
 			c.delayed = append(c.delayed, buf[:n]...)
 			drop = true
 		}

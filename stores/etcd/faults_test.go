@@ -43,6 +43,7 @@ func TestKilledMember(t *testing.T) {
 // The server does not answer for longer than a grant.
 func TestPausedServer(t *testing.T) {
 	testkit.Full(t, "the file, MariaDB and Redis are paused in each run")
+	t.Parallel()
 	s := etcdtest.Start(t)
 	newStore := stores(t, s.Endpoint())
 	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Continue)
@@ -51,6 +52,7 @@ func TestPausedServer(t *testing.T) {
 // A process is stopped beyond its lease, and its slot is taken by another.
 func TestStoppedProcess(t *testing.T) {
 	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
+	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return etcdtest.Start(t).Endpoint() },
 		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
 			return fleettest.Assigner(New(dial(t, address)), opts...)

@@ -40,6 +40,7 @@ func assign(t *testing.T, s *Store, opts ...workerassign.RecycledOption) workera
 
 // An index that is wrong costs time or a new slot, and neither a wrong result nor a failed write.
 func TestWrongIndex(t *testing.T) {
+	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-index-%d/", time.Now().UnixNano())))
 	// A grace of minutes, so that the slot that is held does not become free during the test.
@@ -88,6 +89,7 @@ func TestWrongIndex(t *testing.T) {
 // The indexes have no key for slots that are held, so that a Reserve writes one key. Keys of names that no slot
 // has any more are deleted.
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-keys-%d/", time.Now().UnixNano())))
 	count := func(want int64) {
@@ -131,6 +133,7 @@ func TestKeys(t *testing.T) {
 
 // A history that was deleted is replaced by a new one, which ends the leases.
 func TestMissingHistory(t *testing.T) {
+	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-history-%d/", time.Now().UnixNano())))
 	l := assign(t, s)
@@ -151,6 +154,7 @@ func TestMissingHistory(t *testing.T) {
 
 // A record that cannot be read is a permanent error, and so is one of another worker ID.
 func TestDamagedRecord(t *testing.T) {
+	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-damaged-%d/", time.Now().UnixNano())))
 	l := assign(t, s)
@@ -167,6 +171,7 @@ func TestDamagedRecord(t *testing.T) {
 
 // A user without permissions is a permanent error; the permission on the prefix is enough.
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	root := dial(t, server.Endpoint())
 	ctx := t.Context()
@@ -205,6 +210,7 @@ func TestPermissions(t *testing.T) {
 
 // A client that was closed is a permanent error; one that reaches no server is not.
 func TestClosedClient(t *testing.T) {
+	t.Parallel()
 	server := etcdtest.Start(t)
 	client := dial(t, server.Endpoint())
 	s := New(client)

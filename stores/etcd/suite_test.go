@@ -14,6 +14,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
+func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
+
 // dial returns a client, which is closed at the end of the test.
 func dial(tb testing.TB, endpoints ...string) *clientv3.Client {
 	tb.Helper()

@@ -31,6 +31,7 @@ func waitForCluster(t *testing.T, server *redistest.Server, lines ...string) {
 // The store works on Redis Cluster: both keys of a pool are in one slot of it. While the cluster is down, the
 // error is temporary.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, MaxRedirects: 1})
 	t.Cleanup(func() { c.Close() })
@@ -61,6 +62,7 @@ func TestCluster(t *testing.T) {
 // A range is taken once also where the tags move to another node of the cluster: the redirections MOVED and ASK are
 // followed. The other node has another history, so the gap is added once.
 func TestTagClusterMove(t *testing.T) {
+	t.Parallel()
 	a, b := redistest.Start(t, "--cluster-enabled", "yes"), redistest.Start(t, "--cluster-enabled", "yes")
 	host, port, _ := strings.Cut(b.Address(), ":")
 	a.MustCommand("CLUSTER", "MEET", host, port)

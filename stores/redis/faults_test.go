@@ -35,6 +35,7 @@ func TestKilledServer(t *testing.T) {
 		"no file":  {"--appendonly", "no"}, // the pool is lost each time
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
 			server := redistest.Start(t, flags...)
 			fleettest.Kill(t, stores(t, server), server.Kill, server.Restart)
 		})
@@ -43,6 +44,7 @@ func TestKilledServer(t *testing.T) {
 
 // The server does not answer for longer than a grant. The client's timeouts end a call within the pause.
 func TestPausedServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c := goredis.NewClient(&goredis.Options{Addr: server.Address(), ReadTimeout: 100 * time.Millisecond, MaxRetries: -1})
 	t.Cleanup(func() { c.Close() })
@@ -51,6 +53,7 @@ func TestPausedServer(t *testing.T) {
 
 // A process is stopped beyond its lease, and its slot is taken by another.
 func TestStoppedProcess(t *testing.T) {
+	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return redistest.Start(t).Address() },
 		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
 			return fleettest.Assigner(redis.New(connect(t, address)), opts...)
@@ -157,6 +160,7 @@ func TestLostGrant(t *testing.T) {
 
 // FLUSHALL deletes the pool: the leases end, the next pool begins with a floor, and the generators continue.
 func TestFlushAll(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := redis.New(connect(t, server.Address()))
 	f := fleettest.New()

@@ -25,6 +25,7 @@ func TestKilledPrimary(t *testing.T) {
 
 // A primary with a replica does not answer for longer than a grant.
 func TestPausedPrimary(t *testing.T) {
+	t.Parallel()
 	primary := redistest.Start(t)
 	primary.Replica()
 	fleettest.Pause(t, func() workerassign.Assigner {

@@ -12,9 +12,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
 )
+
+func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
 
 // connect returns a client that is closed at the end of the test.
 func connect(t testing.TB, address string) *goredis.Client {

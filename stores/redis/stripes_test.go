@@ -51,6 +51,7 @@ func (k *stripedTakers) run(ctx context.Context, t *testing.T, s *segment.Sequen
 // Three servers that know nothing of each other each have a stripe. While one is down, the others serve, without an error of
 // a call. When it is back, all serve. No number comes twice. The group of another number of stripes has no tags.
 func TestStripesOfThreeServers(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var servers []*redistest.Server
 	var stripes []*segment.Striped

@@ -27,6 +27,7 @@ func TestKilledServer(t *testing.T) {
 // The server does not answer for longer than a grant, and for longer than a session.
 func TestPausedServer(t *testing.T) {
 	testkit.Full(t, "the file, MariaDB and Redis are paused in each run")
+	t.Parallel()
 	s := zookeepertest.Start(t)
 	newStore := stores(t, s.Address())
 	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Continue)
@@ -35,6 +36,7 @@ func TestPausedServer(t *testing.T) {
 // A process is stopped beyond its lease, and its slot is taken by another.
 func TestStoppedProcess(t *testing.T) {
 	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
+	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return zookeepertest.Start(t).Address() },
 		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
 			return fleettest.Assigner(New(dialShort(t, address)), opts...)

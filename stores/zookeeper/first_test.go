@@ -10,14 +10,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // Processes that are the first ones of a fleet, at the same time, create one history: another one would give the pool a
 // floor.
 func TestConcurrentFirstReads(t *testing.T) {
-	servers := zookeepertest.Servers(t)
+	t.Parallel()
+	servers := servers(t)
 	var conns []*zk.Conn
 	for range 10 {
 		c := dial(t, servers...)
@@ -49,7 +49,8 @@ func TestConcurrentFirstReads(t *testing.T) {
 
 // The indexes may be deleted as a whole.
 func TestDeletedIndexes(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	t.Parallel()
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-deleted-%d", time.Now().UnixNano())))
 	lease := assign(t, s)
 	for part := range int64(freeParts) {
@@ -77,7 +78,8 @@ func TestDeletedIndexes(t *testing.T) {
 
 // A path with characters that ZooKeeper does not permit is an invalid option, and not a server that is down.
 func TestPathCharacters(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	t.Parallel()
+	conn := dial(t, servers(t)...)
 	for _, p := range []string{"/a\x00b", "/a\x01b", "/a\u0085", "/\xff"} {
 		_, err := New(conn, WithPath(p)).Read(t.Context(), workerassign.SlotQuery{})
 		if !errors.Is(err, workerassign.ErrPermanent) || !errors.Is(err, workerassign.ErrOption) {

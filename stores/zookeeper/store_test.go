@@ -40,6 +40,7 @@ func assign(t *testing.T, s *Store, opts ...workerassign.RecycledOption) workera
 // A backup is restored. ZooKeeper does not show it. NewHistory ends all leases, refuses writes that were
 // prepared before, and no lease begins before the end of all grants.
 func TestRestoredBackup(t *testing.T) {
+	t.Parallel()
 	server := zookeepertest.Start(t)
 	store := New(dial(t, server.Address()))
 	lease := assign(t, store)
@@ -85,7 +86,8 @@ func TestRestoredBackup(t *testing.T) {
 
 // An index that is wrong costs time or a new slot, and neither a wrong result nor a failed write.
 func TestWrongIndex(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	t.Parallel()
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-index-%d", time.Now().UnixNano())))
 	// A grace of minutes, so that the slot that is held does not become free during the test.
 	named := func(name string) workerassign.Lease {
@@ -138,7 +140,8 @@ func TestWrongIndex(t *testing.T) {
 
 // Znodes that are missing are created again, except records.
 func TestMissingZnodes(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	t.Parallel()
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-missing-%d/a/b", time.Now().UnixNano())))
 	before := read(t, s, workerassign.SlotQuery{})
 	if err := conn.Delete(s.clockPath(), -1); err != nil {
@@ -171,7 +174,8 @@ func TestMissingZnodes(t *testing.T) {
 
 // A record that cannot be read is a permanent error, and so is one of another worker ID.
 func TestDamagedRecord(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	t.Parallel()
+	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-damaged-%d", time.Now().UnixNano())))
 	l := assign(t, s)
 	for _, text := range []string{"", "{", `{"workerID":5,"revision":1}`} {
@@ -187,7 +191,8 @@ func TestDamagedRecord(t *testing.T) {
 
 // An account without permissions is a permanent error.
 func TestPermissions(t *testing.T) {
-	servers := zookeepertest.Servers(t)
+	t.Parallel()
+	servers := servers(t)
 	path := fmt.Sprintf("/test-permissions-%d", time.Now().UnixNano())
 	conn := dial(t, servers...)
 	if err := conn.AddAuth("digest", []byte("service:secret")); err != nil {

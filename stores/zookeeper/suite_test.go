@@ -6,11 +6,17 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
+
+func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
+
+// servers returns the servers that tests without faults share.
+var servers = testkit.Shared(zookeepertest.Servers)
 
 // A client drops its connection, with an error for all calls on it, if the server is silent for two thirds of the session's
 // timeout. On a busy machine a server is silent for a second or two. So the timeout is short only in tests in which the

@@ -30,7 +30,7 @@ func must(t *testing.T, err error) {
 
 // In one process the calls of a tag do not compete: each is one write. No number is lost or taken twice.
 func TestTagQueue(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, newPath())
 	takertest.Create(t, s)
 	const goroutines, takes = 10, 20
@@ -66,7 +66,7 @@ func TestTagQueue(t *testing.T) {
 
 // A tag whose call does not return delays calls of the same tag as long as their contexts allow, and no other tag.
 func TestTagBlocked(t *testing.T) {
-	s := New(dial(t, zookeepertest.Servers(t)...), newPath())
+	s := New(dial(t, servers(t)...), newPath())
 	takertest.Create(t, s)
 	must(t, s.CreateTag(t.Context(), "free", segment.TagConfig{}))
 	leave, err := s.tags.Enter(t.Context(), takertest.Tag)
@@ -119,7 +119,7 @@ func TestTagTurnOfEndedCall(t *testing.T) {
 
 // A record that is wrong is an error that names the znode, and remains as it is.
 func TestTagDamagedRecord(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, newPath())
 	takertest.Create(t, s)
 	takertest.Take(t, s, segment.Request{Tag: takertest.Tag})
@@ -154,7 +154,7 @@ func TestTagDamagedRecord(t *testing.T) {
 
 // Marks that somebody has deleted or added do not stop a tag.
 func TestTagMarks(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, newPath())
 	takertest.Create(t, s)
 	tag := s.tagPath(takertest.Tag)
@@ -178,7 +178,7 @@ func TestTagMarks(t *testing.T) {
 // Znodes of tags that an older version of this package has not created are created. A pool of tags that was deleted is
 // created again, as one that may have lost tags.
 func TestTagMissingZnodes(t *testing.T) {
-	conn := dial(t, zookeepertest.Servers(t)...)
+	conn := dial(t, servers(t)...)
 	s := New(conn, newPath())
 	_, _, err := s.readClock(t.Context())
 	must(t, err)
@@ -200,7 +200,7 @@ func TestTagMissingZnodes(t *testing.T) {
 
 // NewHistory records the time at once: tags that cannot have existed then do not begin with a gap.
 func TestTagNewHistory(t *testing.T) {
-	s := New(dial(t, zookeepertest.Servers(t)...), newPath())
+	s := New(dial(t, servers(t)...), newPath())
 	takertest.Create(t, s)
 	must(t, s.NewHistory(t.Context()))
 	state, err := s.readTag(t.Context(), takertest.Tag, true)
