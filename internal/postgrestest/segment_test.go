@@ -15,6 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/uniq"
@@ -33,7 +34,7 @@ func TestSegmentTableConformance(t *testing.T) {
 		return segment.NewTable(postgrestest.Open(tb, dsn), segment.WithAttemptTimeout(3*time.Second))
 	}
 	s.Admin().MustExec("CREATE ROLE service LOGIN PASSWORD 'very-secret'")
-	segmenttest.Run(t, segmenttest.Harness{
+	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {
 			name, admin = s.Database()
 			postgrestest.RunScript(t, admin, schemaScript(t))
@@ -60,7 +61,7 @@ func TestSegmentTableConformance(t *testing.T) {
 			},
 			Without: map[string]string{"LoseWrites": "Leaf's table has no record of the server, so that a Table cannot notice it"},
 		},
-	})
+	}))
 }
 
 // segmentDatabase creates a database with the table.

@@ -17,6 +17,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
@@ -105,6 +106,7 @@ func TestTableConformance(t *testing.T) {
 
 // The table of Leaf's own script, in the server's default collation, which ignores case and accents.
 func TestLeafTableConformance(t *testing.T) {
+	testkit.Full(t, "TestTableConformance has the suite on MariaDB")
 	t.Parallel()
 	conformance(t, mariadbtest.StartMySQL56(t), strings.Replace(leafScript, "step int(11)", "step bigint", 1)+" DEFAULT CHARSET=utf8mb4;\n", true)
 }

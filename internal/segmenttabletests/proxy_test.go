@@ -18,6 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -232,7 +233,7 @@ func TestProxySplitsAtRandom(t *testing.T) {
 		running.Go(func() {
 			w := all.set.Writer()
 			var c *segment.Table
-			for n := range fullOr(2000, 60) {
+			for n := range testkit.Size(60, 2000) {
 				if n%5 == 0 { // after an error, a Table has other statements
 					c = segment.NewTable(db, segment.WithAttemptTimeout(5*time.Second))
 				}
