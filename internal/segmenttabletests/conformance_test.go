@@ -16,6 +16,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
@@ -101,7 +102,7 @@ func conformance(t *testing.T, s *mariadbtest.Server, script string, foldsTags b
 
 func TestTableConformance(t *testing.T) {
 	t.Parallel()
-	conformance(t, mariadbtest.Start(t), schemaScript(t), false)
+	conformance(t, mariadbtest.Start(t), ringuid.MySQLSchema(), false)
 }
 
 // The table of Leaf's own script, in the server's default collation, which ignores case and accents.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
@@ -38,7 +39,7 @@ func TestTableGalera(t *testing.T) {
 func galeraDatabase(t *testing.T, c *mariadbtest.Cluster) (name string, nodes []*sqlx.DB, addresses []string) {
 	t.Helper()
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	for i := range c.Size() {
 		node := mariadbtest.Open(t, c.Node(i).DSN("root", "", name))
 		testkit.Retry(t, "the table is on a node", func() error {

@@ -6,32 +6,22 @@ package segmenttabletests
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
 )
 
-// schemaScript returns the content of schema.sql.
-func schemaScript(tb testing.TB) string {
-	tb.Helper()
-	text, err := os.ReadFile("../../schema.sql")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(text)
-}
-
 // database creates a database with the table, and returns its name and a connection.
 func database(t *testing.T, s *mariadbtest.Server) (string, *sqlx.DB) {
 	t.Helper()
 	name, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	return name, db
 }
 
