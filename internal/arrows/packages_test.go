@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"uid/percpu":              {"uid"},
 	"uid/opaque":              {"uid"},
 	"segment":                 {"internal/lockedfile", "internal/safelog", "internal/sqlstore", "ringbuffer"},
-	"segment/segmenttest":     {"internal/leaktest", "segment"},
+	"segment/segmenttest":     {"internal/leaktest", "internal/testkit", "segment"},
 }
 
 // Each package imports only packages that are below it, and the examples import no internal package.

@@ -3,15 +3,12 @@
 package postgrestest_test
 
 import (
-	"context"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -24,66 +21,16 @@ func TestSegmentTableChangedWhileRunning(t *testing.T) {
 	db.MustExec("CREATE ROLE u LOGIN PASSWORD 'p'")
 	grant := "SELECT (biz_tag, max_id, step), UPDATE (max_id, update_time) ON leaf_alloc "
 	db.MustExec("GRANT " + grant + "TO u")
-	var (
-		all         uniq.Set
-		taken, ends atomic.Int64
-		running     sync.WaitGroup
-		mu          sync.Mutex
-	)
-	seen := map[string]int{}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	for g := range 6 {
-		running.Go(func() {
-			db := postgrestest.Open(t, s.DSN("u", "p", name))
-			w := all.Writer()
-			source := segment.NewTable(db, segment.WithAttemptTimeout(2*time.Second))
-			for ctx.Err() == nil {
-				// All remember the same, as one Sequence does: the counter must not go below it.
-				got, err := source.Take(ctx, segment.Request{Tag: "orders", Size: int64(g % 2 * 7), AtLeast: ends.Load()})
-				if err != nil {
-					if text := err.Error(); ctx.Err() == nil {
-						if !strings.HasPrefix(text, "segment: ") {
-							t.Errorf("Take() = %v", err)
-						}
-						mu.Lock()
-						seen[strings.Split(text, "127.0.0.1")[0]]++
-						mu.Unlock()
-					}
-					time.Sleep(time.Millisecond)
-					continue
-				}
-				for n := got.First; n < got.First+got.Length; n++ {
-					if !w.Add(n) {
-						t.Errorf("the number %d of %+v was handed out twice", n, got)
-						return
-					}
-				}
-				for end := got.First + got.Length; ; {
-					if old := ends.Load(); old >= end || ends.CompareAndSwap(old, end) {
-						break
-					}
-				}
-				taken.Add(1)
-			}
-		})
+	k := takertest.New(t)
+	for n := range 6 {
+		db := postgrestest.Open(t, s.DSN("u", "p", name))
+		k.Run(segment.NewTable(db, segment.WithAttemptTimeout(2*time.Second)), n > 0, 5*time.Second)
 	}
-	more := func(what string) {
-		t.Helper()
-		want := taken.Load() + 30
-		for deadline := time.Now().Add(time.Minute); taken.Load() < want && !t.Failed(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				mu.Lock()
-				defer mu.Unlock()
-				t.Fatalf("after %s no ranges are taken: %v", what, seen)
-			}
-		}
-	}
-	more("the start")
+	db.SetMaxOpenConns(1)
 	db.MustExec("CREATE FUNCTION less() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.max_id := NEW.max_id - 1; RETURN NEW; END'")
 	db.MustExec("CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
 	const trigger = "CREATE TRIGGER tr BEFORE UPDATE ON leaf_alloc FOR EACH ROW EXECUTE FUNCTION "
-	for what, statements := range map[string][]string{
+	k.Disturb(map[string][]string{
 		"a new privilege":       {"REVOKE " + grant + "FROM u", "GRANT " + grant + "TO u"},
 		"another name":          {"ALTER TABLE leaf_alloc RENAME TO away", "ALTER TABLE away RENAME TO leaf_alloc"},
 		"another type":          {"ALTER TABLE leaf_alloc ALTER max_id TYPE numeric", "ALTER TABLE leaf_alloc ALTER max_id TYPE bigint"},
@@ -107,20 +54,14 @@ func TestSegmentTableChangedWhileRunning(t *testing.T) {
 		"vacuum and locks":      {"VACUUM FULL leaf_alloc", "CLUSTER leaf_alloc USING leaf_alloc_pkey", "REINDEX TABLE leaf_alloc"},
 		"unlogged":              {"ALTER TABLE leaf_alloc SET UNLOGGED", "ALTER TABLE leaf_alloc SET LOGGED"},
 		"no synchronous_commit": {"ALTER ROLE u SET synchronous_commit = off", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'u'"},
-	} {
-		db.SetMaxOpenConns(1)
-		for _, statement := range statements {
-			if _, err := db.Exec(statement); err != nil {
-				t.Fatalf("%s: %v", statement, err)
-			}
-			time.Sleep(5 * time.Millisecond) // so that some Takes see it; the test does not depend on it
+	}, func(statement string) error {
+		_, err := db.Exec(statement)
+		return err
+	})
+	k.Check()
+	for text := range k.Errors() {
+		if !strings.HasPrefix(text, "segment: ") {
+			t.Errorf("Take() = %s", text)
 		}
-		more(what)
-	}
-	cancel()
-	running.Wait()
-	t.Logf("%d ranges", taken.Load())
-	for text, n := range seen {
-		t.Logf("%6d %s", n, text)
 	}
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/uniq"
@@ -33,10 +35,10 @@ func TestSegmentTableConformance(t *testing.T) {
 		return segment.NewTable(postgrestest.Open(tb, dsn), segment.WithAttemptTimeout(3*time.Second))
 	}
 	s.Admin().MustExec("CREATE ROLE service LOGIN PASSWORD 'very-secret'")
-	segmenttest.Run(t, segmenttest.Harness{
+	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {
 			name, admin = s.Database()
-			postgrestest.RunScript(t, admin, schemaScript(t))
+			postgrestest.RunScript(t, admin, ringuid.PostgreSQLSchema())
 			admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id, update_time), INSERT (biz_tag, max_id, step, description) ON leaf_alloc TO service")
 			return client(tb)
 		},
@@ -60,14 +62,14 @@ func TestSegmentTableConformance(t *testing.T) {
 			},
 			Without: map[string]string{"LoseWrites": "Leaf's table has no record of the server, so that a Table cannot notice it"},
 		},
-	})
+	}))
 }
 
 // segmentDatabase creates a database with the table.
 func segmentDatabase(t *testing.T, s *postgrestest.Server) (name string, db *sqlx.DB) {
 	t.Helper()
 	name, db = s.Database()
-	postgrestest.RunScript(t, db, schemaScript(t))
+	postgrestest.RunScript(t, db, ringuid.PostgreSQLSchema())
 	return name, db
 }
 

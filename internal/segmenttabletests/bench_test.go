@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/segment"
 )
@@ -18,7 +19,7 @@ import (
 func BenchmarkNumbers(b *testing.B) {
 	s := mariadbtest.Start(b)
 	_, db := s.Database()
-	mariadbtest.RunScript(b, db, schemaScript(b))
+	mariadbtest.RunScript(b, db, ringuid.MySQLSchema())
 	db.SetMaxIdleConns(64)
 	db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
 	db.MustExec("CREATE TABLE one_row (tag VARCHAR(128) PRIMARY KEY, n BIGINT NOT NULL) ENGINE=InnoDB")

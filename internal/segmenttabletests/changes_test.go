@@ -6,14 +6,13 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -28,6 +27,23 @@ func createAudit(db *sqlx.DB) {
 	db.MustExec(auditTrigger)
 }
 
+// renewedTable is a Table that is replaced after 50 Takes, as by a process that has just started.
+type renewedTable struct {
+	db    *sqlx.DB
+	takes int
+	table *segment.Table
+}
+
+func (r *renewedTable) Take(ctx context.Context, request segment.Request) (segment.Range, error) {
+	if r.takes%50 == 0 {
+		r.table = segment.NewTable(r.db, segment.WithAttemptTimeout(2*time.Second))
+	}
+	r.takes++
+	return r.table.Take(ctx, request)
+}
+
+func (r *renewedTable) String() string { return "a table" }
+
 // An operator changes the table in all ways while processes take ranges. Takes fail meanwhile, and no number is handed out twice.
 func TestTableChangedWhileRunning(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
@@ -37,61 +53,14 @@ func TestTableChangedWhileRunning(t *testing.T) {
 		db.MustExec("CREATE USER 'u'@'%' IDENTIFIED BY 'p'")
 		grant := "(biz_tag, max_id, step), UPDATE (max_id) ON " + name + ".leaf_alloc "
 		db.MustExec("GRANT SELECT " + grant + "TO 'u'@'%'")
-		var all numbers
-		var taken, ends atomic.Int64
-		var running sync.WaitGroup
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var mu sync.Mutex
-		seen := map[string]int{}
-		for g := range 6 {
-			running.Go(func() {
-				db := mariadbtest.Open(t, s.DSN("u", "p", name))
-				defer db.Close()
-				w := all.set.Writer()
-				var source *segment.Table
-				for n := 0; ctx.Err() == nil; n++ {
-					if n%50 == 0 {
-						source = segment.NewTable(db, segment.WithAttemptTimeout(2*time.Second))
-					}
-					// All remember the same, as one Sequence does: the counter must not go below it.
-					got, err := source.Take(ctx, segment.Request{Tag: tag, Size: int64(g % 2 * 7), AtLeast: ends.Load()})
-					if err != nil {
-						if text := err.Error(); ctx.Err() == nil {
-							if text == "" || !strings.HasPrefix(text, "segment: ") {
-								t.Errorf("Take() = %v", err)
-							}
-							mu.Lock()
-							seen[strings.Split(text, "127.0.0.1")[0]]++
-							mu.Unlock()
-						}
-						time.Sleep(time.Millisecond)
-						continue
-					}
-					all.add(t, w, got)
-					for end := got.First + got.Length; ; {
-						if old := ends.Load(); old >= end || ends.CompareAndSwap(old, end) {
-							break
-						}
-					}
-					taken.Add(1)
-				}
-			})
+		k := takertest.New(t)
+		for n := range 6 {
+			db := mariadbtest.Open(t, s.DSN("u", "p", name))
+			k.Run(&renewedTable{db: db}, n > 0, 2*time.Second)
 		}
-		more := func(what string) {
-			t.Helper()
-			want := taken.Load() + 30
-			for deadline := time.Now().Add(time.Minute); taken.Load() < want && !t.Failed(); time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					mu.Lock()
-					defer mu.Unlock()
-					t.Fatalf("after %s no ranges are taken: %v", what, seen)
-				}
-			}
-		}
-		more("the start")
+		db.SetMaxOpenConns(1)
 		db.MustExec(auditTable)
-		for what, statements := range map[string][]string{
+		k.Disturb(map[string][]string{
 			"a new privilege":    {"REVOKE SELECT " + grant + "FROM 'u'@'%'", "GRANT SELECT " + grant + "TO 'u'@'%'"},
 			"another name":       {"RENAME TABLE leaf_alloc TO away", "RENAME TABLE away TO leaf_alloc"},
 			"another engine":     {"ALTER TABLE leaf_alloc ENGINE = MyISAM", "ALTER TABLE leaf_alloc ENGINE = InnoDB"},
@@ -110,21 +79,15 @@ func TestTableChangedWhileRunning(t *testing.T) {
 			"a trigger's step":   {"CREATE TRIGGER grow BEFORE UPDATE ON leaf_alloc FOR EACH ROW SET NEW.step = 11", "DROP TRIGGER grow", "UPDATE leaf_alloc SET step = 10"},
 			"a trigger's error":  {"CREATE TRIGGER fails BEFORE UPDATE ON leaf_alloc FOR EACH ROW SIGNAL SQLSTATE '45000'", "DROP TRIGGER fails"},
 			"locks":              {"LOCK TABLES leaf_alloc READ", "UNLOCK TABLES", "FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES"},
-		} {
-			db.SetMaxOpenConns(1)
-			for _, statement := range statements {
-				if _, err := db.Exec(statement); err != nil {
-					t.Fatalf("%s: %v", statement, err)
-				}
-				time.Sleep(5 * time.Millisecond) // so that some Takes see it; the test does not depend on it
+		}, func(statement string) error {
+			_, err := db.Exec(statement)
+			return err
+		})
+		k.Check()
+		for text := range k.Errors() {
+			if !strings.HasPrefix(text, "segment: ") {
+				t.Errorf("Take() = %s", text)
 			}
-			more(what)
-		}
-		cancel()
-		running.Wait()
-		t.Logf("%d ranges, errors: %d kinds", taken.Load(), len(seen))
-		for text, n := range seen {
-			t.Logf("%6d %s", n, text)
 		}
 	})
 }

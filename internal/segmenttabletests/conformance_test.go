@@ -16,7 +16,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
@@ -100,11 +102,12 @@ func conformance(t *testing.T, s *mariadbtest.Server, script string, foldsTags b
 
 func TestTableConformance(t *testing.T) {
 	t.Parallel()
-	conformance(t, mariadbtest.Start(t), schemaScript(t), false)
+	conformance(t, mariadbtest.Start(t), ringuid.MySQLSchema(), false)
 }
 
 // The table of Leaf's own script, in the server's default collation, which ignores case and accents.
 func TestLeafTableConformance(t *testing.T) {
+	testkit.Full(t, "TestTableConformance has the suite on MariaDB")
 	t.Parallel()
 	conformance(t, mariadbtest.StartMySQL56(t), strings.Replace(leafScript, "step int(11)", "step bigint", 1)+" DEFAULT CHARSET=utf8mb4;\n", true)
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
@@ -22,6 +24,7 @@ func TestTableGalera(t *testing.T) {
 	if isTaker(t) {
 		return
 	}
+	testkit.Full(t, "TestTableProcesses has one server")
 	c := mariadbtest.StartGalera(t, 3)
 	t.Run("a node that lags behind", func(t *testing.T) { testGaleraLag(t, c) })
 	t.Run("tags created on all nodes", func(t *testing.T) { testGaleraCreate(t, c) })
@@ -36,16 +39,13 @@ func TestTableGalera(t *testing.T) {
 func galeraDatabase(t *testing.T, c *mariadbtest.Cluster) (name string, nodes []*sqlx.DB, addresses []string) {
 	t.Helper()
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	for i := range c.Size() {
 		node := mariadbtest.Open(t, c.Node(i).DSN("root", "", name))
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			if _, err := node.Exec("SELECT max_id FROM leaf_alloc"); err == nil {
-				break
-			} else if time.Now().After(deadline) {
-				t.Fatal(err)
-			}
-		}
+		testkit.Retry(t, "the table is on a node", func() error {
+			_, err := node.Exec("SELECT max_id FROM leaf_alloc")
+			return err
+		})
 		nodes = append(nodes, node)
 		addresses = append(addresses, c.Node(i).Address())
 	}
@@ -55,15 +55,10 @@ func galeraDatabase(t *testing.T, c *mariadbtest.Cluster) (name string, nodes []
 // execOnNode executes a statement until there is no conflict with what other nodes write.
 func execOnNode(tb testing.TB, node *sqlx.DB, statement string, args ...any) {
 	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	testkit.Retry(tb, statement, func() error {
 		_, err := node.Exec(statement, args...)
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			tb.Fatal(err)
-		}
-	}
+		return err
+	})
 }
 
 // A node that has not applied yet what another node has acknowledged does not report that the counter was set back,
@@ -157,16 +152,14 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster, compares bool) {
 			node.MustExec("SET wsrep_on = ON")
 		}
 	}
+	all := startTakers(t, 30, 30, time.Minute, c.Node(0).DSN("root", "", name), addresses...)
 	insertTag(nodes[0], tag, 1, 50)
-	all := startTakers(t, fullOr(30, 4), fullOr(30, 15), c.Node(0).DSN("root", "", name), addresses...)
-	all.wait(t)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	t.Logf("%d ranges, %d numbers; errors: %v", all.ranges.Load(), all.total.Load(), all.errors)
+	all.Join()
+	all.Check()
 	nodes[1].SetMaxOpenConns(1)
 	nodes[1].MustExec("SET wsrep_sync_wait = 1")
-	if got := maxID(t, nodes[1], tag); got != all.total.Load()+1 || all.numbers.set.Len() != all.total.Load() {
-		t.Errorf("max_id is %d, and %d numbers were handed out, %d different ones; want a difference of 1", got, all.total.Load(), all.numbers.set.Len())
+	if got := maxID(t, nodes[1], tag); got != all.Last()+1 || all.Len() != all.Last() {
+		t.Errorf("max_id is %d, and %d numbers up to %d were handed out; want all up to max_id", got, all.Len(), all.Last())
 	}
 }
 
@@ -203,17 +196,14 @@ func testGaleraConformance(t *testing.T, c *mariadbtest.Cluster) {
 // A node is killed while processes write to all three. Takes continue on the others, and when it is back.
 func testGaleraNodeKilled(t *testing.T, c *mariadbtest.Cluster) {
 	name, nodes, addresses := galeraDatabase(t, c)
+	all := startTakers(t, 3, 0, 2*time.Second, c.Node(0).DSN("root", "", name), addresses...)
 	insertTag(nodes[0], tag, 1, 50)
-	all := startTakers(t, 3, 0, c.Node(0).DSN("root", "", name), addresses...)
-	all.more(t, 50)
+	all.Wait(50)
 	c.Node(2).Kill()
-	all.more(t, 50)
+	all.Wait(50)
 	c.Node(2).RestartRecovered()
 	c.WaitFor(3)
-	all.more(t, 50)
-	all.kill()
-	t.Logf("%d ranges, %d numbers", all.ranges.Load(), all.total.Load())
-	if all.numbers.set.Len() != all.total.Load() {
-		t.Errorf("%d numbers were handed out, %d different ones", all.total.Load(), all.numbers.set.Len())
-	}
+	all.Wait(50)
+	all.KillAll()
+	all.Check()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -228,11 +229,12 @@ func TestProxySplitsAtRandom(t *testing.T) {
 	var all numbers
 	var taken, failed atomic.Int64
 	var running sync.WaitGroup
+	begin := time.Now()
 	for g, db := range clients {
 		running.Go(func() {
 			w := all.set.Writer()
 			var c *segment.Table
-			for n := range fullOr(2000, 60) {
+			for n := 0; n < testkit.Size(60, 2000) || failed.Load() == 0 && time.Since(begin) < 2*time.Minute; n++ {
 				if n%5 == 0 { // after an error, a Table has other statements
 					c = segment.NewTable(db, segment.WithAttemptTimeout(5*time.Second))
 				}

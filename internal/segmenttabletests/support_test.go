@@ -6,44 +6,40 @@ package segmenttabletests
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
 )
-
-// schemaScript returns the content of schema.sql.
-func schemaScript(tb testing.TB) string {
-	tb.Helper()
-	text, err := os.ReadFile("../../schema.sql")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(text)
-}
 
 // database creates a database with the table, and returns its name and a connection.
 func database(t *testing.T, s *mariadbtest.Server) (string, *sqlx.DB) {
 	t.Helper()
 	name, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	return name, db
 }
 
 // startFunc starts a server, like mariadbtest.Start.
 type startFunc func(testing.TB, ...string) *mariadbtest.Server
 
-// onEachServer runs a test on MariaDB, and on MySQL 5.6 if that is installed.
+// onEachServer runs a test on MariaDB, and in full size on MySQL 5.6.
 func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
 	for _, server := range []struct {
 		name  string
 		start startFunc
 	}{{"MariaDB", mariadbtest.Start}, {"MySQL 5.6", mariadbtest.StartMySQL56}} {
-		t.Run(server.name, func(t *testing.T) { test(t, server.start) })
+		t.Run(server.name, func(t *testing.T) {
+			if server.name != "MariaDB" {
+				testkit.Full(t, "the test runs on MariaDB")
+			}
+			test(t, server.start)
+		})
 	}
 }
 

@@ -126,6 +126,9 @@ func (k *Takers) add(w *uniq.Writer, r segment.Range) {
 // Last returns the greatest number so far.
 func (k *Takers) Last() int64 { return k.last.Load() }
 
+// Len returns how many different numbers there are. The takers must have ended.
+func (k *Takers) Len() int64 { return k.set.Len() }
+
 // Errors returns how often Take has failed with each error.
 func (k *Takers) Errors() map[string]int {
 	k.mu.Lock()
