@@ -50,6 +50,7 @@ finish() {
 	for pid in $(started || true); do
 		kill -KILL "$pid" 2>/dev/null || true
 	done
+	cat "$run"/*.log 2>/dev/null || true # of parts that have not ended
 	step "times"
 	cat "$run/times"
 	printf '%5d s  in all\n' "$SECONDS"
@@ -114,6 +115,7 @@ await() {
 	for started in $parts; do
 		wait "${started%%:*}" || failed="$failed ${started#*:}"
 		cat "$run/${started#*:}.log"
+		rm "$run/${started#*:}.log"
 	done
 	parts=''
 	if [ -n "$failed" ]; then
