@@ -81,20 +81,31 @@ func startProcess(cmd *exec.Cmd, a account, exited chan<- struct{}) error {
 // Pause stops all processes of the server until Resume. It returns when all of their threads have stopped.
 func (p *Process) Pause() {
 	p.tb.Helper()
-	testkit.Eventually(p.tb, "all processes of the server stop", p.stopAll)
+	p.stopAll()
 }
 
-// stopAll reports whether all processes of the server have stopped, and stops the others.
-func (p *Process) stopAll() bool {
-	all := p.processes()
-	stopped := true
-	for _, q := range all {
-		if !q.stopped() {
-			syscall.Kill(q.pid, syscall.SIGSTOP)
-			stopped = false
+// stopAll is Pause, and returns the processes. It stops a process only after its parent: a process that starts another one may
+// have to wait until that one has executed its program, and does not stop meanwhile.
+func (p *Process) stopAll() []process {
+	p.tb.Helper()
+	stopped := map[int]bool{}
+	for {
+		var next []process
+		all := p.processes()
+		for _, q := range all {
+			if !stopped[q.pid] && (q.pid == p.PID() || stopped[q.parent]) {
+				syscall.Kill(q.pid, syscall.SIGSTOP)
+				next = append(next, q)
+			}
+		}
+		if len(next) == 0 { // all had stopped before they were listed, so none has started another one since
+			return all
+		}
+		testkit.Eventually(p.tb, "all processes of the server stop", func() bool { return !slices.ContainsFunc(next, process.proceeds) })
+		for _, q := range next {
+			stopped[q.pid] = true
 		}
 	}
-	return stopped && slices.Equal(all, p.processes()) // none has started another process before it stopped
 }
 
 // Continue is Resume.
@@ -112,8 +123,7 @@ func (p *Process) Resume() {
 // exists.
 func (p *Process) killAll() {
 	p.tb.Helper()
-	p.Pause()
-	all := p.processes()
+	all := p.stopAll()
 	for _, q := range all {
 		syscall.Kill(q.pid, syscall.SIGKILL)
 	}
@@ -122,8 +132,8 @@ func (p *Process) killAll() {
 
 // process is one process of a server. Another process may have the same ID later, but not the same time of its start.
 type process struct {
-	pid     int
-	started string
+	pid, parent int
+	started     string
 }
 
 // processes returns the main process of the server and its descendants, each after its parent, or nil if the main process
@@ -141,9 +151,9 @@ func (p *Process) processes() (all []process) {
 		}
 		switch _, parent, started := stat(filepath.Join("/proc", entry.Name(), "stat")); {
 		case pid == p.PID() && p.Running():
-			all = append(all, process{pid, started})
+			all = append(all, process{pid, parent, started})
 		case parent != 0:
-			children[parent] = append(children[parent], process{pid, started})
+			children[parent] = append(children[parent], process{pid, parent, started})
 		}
 	}
 	for i := 0; i < len(all); i++ {
@@ -158,10 +168,10 @@ func (q process) running() bool {
 	return started == q.started && !strings.Contains("ZX", state)
 }
 
-// stopped reports whether all threads of the process have stopped or ended.
-func (q process) stopped() bool {
+// proceeds reports whether a thread of the process has neither stopped nor ended.
+func (q process) proceeds() bool {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", q.pid))
-	return !slices.ContainsFunc(files, func(file string) bool {
+	return slices.ContainsFunc(files, func(file string) bool {
 		state, _, _ := stat(file)
 		return !strings.Contains("TZX", state)
 	})
