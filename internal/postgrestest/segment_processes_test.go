@@ -67,12 +67,8 @@ func takeLikeLeaf(db *sqlx.DB) (r segment.Range, err error) {
 		return r, err
 	}
 	defer tx.Rollback()
-	result, err := tx.Exec("UPDATE leaf_alloc SET max_id = max_id + step WHERE biz_tag = 'orders'")
-	if err != nil {
+	if _, err := tx.Exec("UPDATE leaf_alloc SET max_id = max_id + step WHERE biz_tag = 'orders'"); err != nil {
 		return r, err
-	}
-	if n, _ := result.RowsAffected(); n == 0 {
-		return r, segment.ErrNoTag
 	}
 	var maxID, step int64
 	if err := tx.QueryRow("SELECT max_id, step FROM leaf_alloc WHERE biz_tag = 'orders'").Scan(&maxID, &step); err != nil {

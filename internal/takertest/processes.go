@@ -118,11 +118,21 @@ func RunProcess(t *testing.T, take func(ctx context.Context, goroutine int, r se
 	const greatestFailures = 1000 // in a row, if takes is limited
 	var takes int
 	fmt.Sscan(testkit.ChildArg(), &takes)
+	for begun := false; !begun; time.Sleep(rand.N(100 * time.Millisecond)) {
+		switch got, err := take(t.Context(), 1, segment.Request{Tag: Tag, Size: 1}); {
+		case err == nil:
+			begun = true
+			fmt.Println("range", got.First, got.Length)
+		case errors.Is(err, segment.ErrNoTag):
+			fmt.Println("ready")
+		default:
+			fmt.Println("error", oneLine(err))
+		}
+	}
 	var running sync.WaitGroup
 	for g := range 8 {
 		running.Go(func() {
 			r := segment.Request{Tag: Tag}
-			begun := false
 			for n, failures := 0, 0; takes == 0 || n < takes && failures < greatestFailures; {
 				r.Size = randomSize()
 				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -135,12 +145,9 @@ func RunProcess(t *testing.T, take func(ctx context.Context, goroutine int, r se
 						fmt.Printf("wrong Take(%+v) = %+v\n", r, got)
 					}
 					r.AtLeast = int64(g%2) * (got.First + got.Length) // half of them remember it
-					n, failures, begun = n+1, 0, true
-				case !begun && errors.Is(err, segment.ErrNoTag):
-					fmt.Println("ready")
-					time.Sleep(time.Millisecond)
+					n, failures = n+1, 0
 				default:
-					fmt.Println("error", strings.ReplaceAll(err.Error(), "\n", " "))
+					fmt.Println("error", oneLine(err))
 					failures++
 					time.Sleep(rand.N(20 * time.Millisecond))
 				}
@@ -149,6 +156,8 @@ func RunProcess(t *testing.T, take func(ctx context.Context, goroutine int, r se
 	}
 	running.Wait()
 }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
 // TestProcesses checks that processes take all numbers from 1 on, and none twice. arg is the address of the store, and src
 // a source of it. open returns one of a process.
