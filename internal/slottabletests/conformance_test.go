@@ -52,7 +52,6 @@ func TestRecycledOnSlotTable(t *testing.T) {
 // concurrent writes on several nodes one succeeds.
 func TestSlotTableConformanceGalera(t *testing.T) {
 	testkit.Full(t, "it starts a cluster")
-	t.Parallel()
 	// The clients use all nodes in turn. Without the flag, a node may not have applied yet what another one has
 	// acknowledged; then a write to it returns false, which Recycled tries again, and the suite does not expect.
 	c := mariadbtest.StartGalera(t, 3, "--wsrep-sync-wait=15")

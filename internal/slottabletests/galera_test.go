@@ -25,7 +25,6 @@ import (
 // The subtests share a cluster, because starting one takes long.
 func TestSlotTableGalera(t *testing.T) {
 	testkit.Full(t, "it starts a cluster")
-	t.Parallel()
 	c := mariadbtest.StartGalera(t, 3)
 	s := newSlotServer(t, c.Node(0), c.Node(1), c.Node(2))
 	t.Run("history", func(t *testing.T) { testGaleraHistory(t, c) })
