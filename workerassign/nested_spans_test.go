@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 )
 
@@ -99,6 +100,9 @@ func TestInvariant1NestedSpans(t *testing.T) {
 	silent := slog.New(slog.DiscardHandler)
 	var unitsUsed int64
 	seeds := uint64(1_500)
+	if testkit.Race {
+		seeds = testkit.Size[uint64](300, 1_500) // it has one goroutine
+	}
 	if testing.Short() {
 		seeds = 100
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Invariant 1: whatever happens to the process, the store and the clock, no two spans of one worker ID overlap, and the
@@ -15,6 +17,9 @@ import (
 // synctest bubble, so that a slow disk does not end them.
 func TestInvariant1SavedRandom(t *testing.T) {
 	seeds := uint64(12)
+	if testkit.Race {
+		seeds = testkit.Size[uint64](3, 12) // it has one goroutine
+	}
 	if testing.Short() {
 		seeds = 1
 	}

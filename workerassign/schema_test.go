@@ -238,7 +238,7 @@ func addRows(t *testing.T, db *sqlx.DB, rows ...agedRow) {
 // runs again. schema.sql may run repeatedly: it does not change rows and counter. The test uses several
 // strict modes and both kinds of TIMESTAMP defaults.
 func TestD12SchemaMayRunAgain(t *testing.T) {
-	for _, flags := range [][]string{
+	for n, flags := range [][]string{
 		nil,
 		{"--explicit-defaults-for-timestamp=OFF"},
 		{"--explicit-defaults-for-timestamp=ON", "--sql-mode=STRICT_ALL_TABLES,STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"},
@@ -246,6 +246,9 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 		{"--lower-case-table-names=1", "--sql-mode=ANSI"},
 	} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			if n >= 3 {
+				testkit.Full(t, "the modes before it are the most usual ones")
+			}
 			s := mariadbtest.Start(t, flags...)
 			_, db := s.Database()
 			script := schemaScript(t)

@@ -173,7 +173,7 @@ func TestSlotTableTimeoutError(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	written, err := table.Write(ctx, SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}})
-	if written || err == nil || !strings.Contains(err.Error(), "no answer within") || time.Since(begin) > 5*time.Second {
+	if written || err == nil || !strings.Contains(err.Error(), "no answer within") || time.Since(begin) > 30*time.Second {
 		t.Errorf("Write() = %v, %v after %v", written, err, time.Since(begin))
 	}
 }
