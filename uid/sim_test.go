@@ -145,10 +145,13 @@ func (s *simulation) run(events int) error {
 
 const simEventCount = 600
 
-// numberOfSeeds returns how many seeds to simulate: sim.seeds if it is set, or as testkit.Amount.
+// numberOfSeeds returns how many seeds to simulate: sim.seeds if it is set, or about as testkit.Amount.
 func numberOfSeeds(small, usual, full uint64) uint64 {
-	if *simSeeds != 0 {
+	switch {
+	case *simSeeds != 0:
 		return *simSeeds
+	case testkit.Race: // which finds little in one goroutine
+		return testkit.Size(small, 5*small)
 	}
 	return testkit.Amount(small, usual, full)
 }
