@@ -2,7 +2,6 @@ package testserver
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,21 +57,21 @@ func cacheDirectory() (string, error) {
 	if directory := os.Getenv(CacheEnv); directory != "" {
 		return directory, nil
 	}
-	return ownCache()
-}
-
-// ownCache creates a directory that is removed when this process has ended, however that happens.
-var ownCache = sync.OnceValues(func() (string, error) {
-	directory, err := os.MkdirTemp("", "ringuid-srv")
+	remover, err := ownCache()
 	if err != nil {
 		return "", err
 	}
-	remover := exec.Command("sh", "-c", `trap "" HUP INT TERM; cat; rm -rf "$0"`, directory)
-	if ownCacheUsed, err = remover.StdinPipe(); err == nil {
-		err = remover.Start()
-	}
-	return directory, err
-})
+	return remover.Args[len(remover.Args)-1], nil
+}
 
-// ownCacheUsed is open until this process ends.
-var ownCacheUsed io.Closer
+// ownCache creates a directory and starts a process that removes it when this one has ended, however that happens. The
+// directory is the last argument of the process, whose standard input remains open.
+var ownCache = sync.OnceValues(func() (*exec.Cmd, error) {
+	directory, err := os.MkdirTemp("", "ringuid-srv")
+	if err != nil {
+		return nil, err
+	}
+	remover := exec.Command("sh", "-c", `trap "" HUP INT TERM; cat; rm -rf "$0"`, directory)
+	_, err = remover.StdinPipe()
+	return remover, errors.Join(err, remover.Start())
+})
