@@ -35,8 +35,8 @@ func TestSegmentTableProcesses(t *testing.T) {
 	name, db := segmentDatabase(t, s)
 	all := takertest.StartProcesses(t, processes, 0, s.DSN("postgres", "", name))
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 50)")
-	for i := range testkit.Size(5, 100) {
-		all.Wait(int64(processes) * 40)
+	all.Wait(int64(processes) * 40)
+	for i := range testkit.Size(6, 100) {
 		db.Exec("UPDATE leaf_alloc SET step = $1", 10+7*(i%5))
 		switch {
 		case i%3 == 2:
@@ -50,8 +50,8 @@ func TestSegmentTableProcesses(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			s.Resume()
 		}
+		all.Wait(50)
 	}
-	all.Wait(50)
 	all.KillAll()
 	all.Check()
 	var maxID int64
