@@ -87,13 +87,19 @@ gotest() (
 	exit "$status"
 )
 
-# nested ARGUMENT… runs the tests of the nested modules one after the other, except those on PostgreSQL.
+# nested MODULES ARGUMENT… runs the tests of nested modules one after the other.
 nested() {
-	status=0
-	for module in $all; do
-		[ "$module" = . ] || [ "$module" = ./internal/postgrestest ] || gotest "$module" "$@" ./... || status=$?
+	modules=$1 status=0
+	shift
+	for module in $modules; do
+		gotest "$module" "$@" ./... || status=$?
 	done
 	return "$status"
+}
+
+# without MODULE… prints all nested modules but these.
+without() {
+	printf '%s\n' "$all" | grep -vxF -e . "${@/#/-e./}"
 }
 
 # The parts that run at the same time.
@@ -144,10 +150,11 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086,SC2046 # the lists have several words
 	{
 		part race gotest . -race $concurrent
-		part servers gotest internal/postgrestest ./...
 		part others gotest . $(others)
 	}
-	part nested nested
+	part postgres nested internal/postgrestest
+	part command nested cmd/ringuid
+	part nested nested "$(without internal/postgrestest cmd/ringuid)"
 	part plain scripts/plain.sh
 	part checks nice -n 5 scripts/check.sh
 	part models nice -n 5 scripts/proof.sh changed
@@ -157,8 +164,8 @@ else
 	scripts/check.sh
 	# shellcheck disable=SC2086 # the list has several words
 	part race gotest . -race ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment ./... # these take longest
-	part servers gotest internal/postgrestest -race ./...
-	part nested nested -race
+	part postgres nested internal/postgrestest -race
+	part nested nested "$(without internal/postgrestest)" -race
 	part plain scripts/plain.sh
 	await
 	examples
