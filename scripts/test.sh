@@ -165,9 +165,13 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	part models nice -n 5 scripts/proof.sh changed
 	vet internal/postgrestest
 	part postgres nested internal/postgrestest
+	stores=$(without internal/postgrestest cmd/ringuid)
+	for module in $stores; do
+		vet "$module"
+	done
+	part nested nested "$stores"
 	vet cmd/ringuid
 	part command nested cmd/ringuid
-	part nested nested "$(without internal/postgrestest cmd/ringuid)"
 	part checks nice -n 5 scripts/check.sh
 	await
 else
