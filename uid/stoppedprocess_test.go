@@ -34,7 +34,7 @@ func TestStoppedProcess(t *testing.T) {
 	c := startGenerating(t, nil)
 	c.Pause()
 	time.Sleep(testkit.Size(4*time.Second, time.Minute))
-	c.Continue()
+	c.Resume()
 	c.stop(0)
 }
 

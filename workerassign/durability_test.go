@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -18,7 +19,7 @@ func TestSchemaDurability(t *testing.T) {
 		s := start(t, append(mariadbtest.PrimaryFlags(), "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")...)
 		admin := s.Admin()
 		statements := newSection(t, "DURABILITY")
-		show := statements.nextStatement("SELECT @@GLOBAL.")
+		show := statements.Next("SELECT @@GLOBAL.")
 		settings := func(want string) {
 			t.Helper()
 			var flush, binlog int
@@ -27,10 +28,10 @@ func TestSchemaDurability(t *testing.T) {
 			}
 		}
 		settings("0 0")
-		admin.MustExec(statements.nextStatement("SET GLOBAL innodb_flush_log_at_trx_commit"))
-		admin.MustExec(statements.nextStatement("SET GLOBAL sync_binlog"))
+		admin.MustExec(statements.Next("SET GLOBAL innodb_flush_log_at_trx_commit"))
+		admin.MustExec(statements.Next("SET GLOBAL sync_binlog"))
 		settings("1 1")
-		admin.MustExec(statements.nextStatement("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")) // TestSemiSynchronousReplica checks its result
+		admin.MustExec(statements.Next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")) // TestSemiSynchronousReplica checks its result
 	})
 }
 
@@ -94,7 +95,7 @@ func TestRaisedCounter(t *testing.T) {
 			last = 3
 		}
 		want(last, "ALTER TABLE and a restart")
-		addRows(t, db, agedRow{5000, 0})
+		addRows(t, db, schematest.AgedRow{ID: 5000, Ago: 0})
 		restart()
 		want(5001, "a row with an explicit ID and a restart")
 		_, err := db.Exec("INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (5001, 'h', 'p', 3, CURRENT_DATE)")
@@ -121,8 +122,8 @@ func TestSemiSynchronousReplica(t *testing.T) {
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_enabled = ON")
 	statements := newSection(t, "DURABILITY")
-	statements.remaining = statements.remaining[len(statements.remaining)-1:]
-	show := statements.nextStatement("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
+	statements.Remaining = statements.Remaining[len(statements.Remaining)-1:]
+	show := statements.Next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
 	testkit.Eventually(t, "semi-synchronous replication", func() bool {
 		statusOf := func(s *mariadbtest.Server, name string) string {
 			rows := []struct {

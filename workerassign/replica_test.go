@@ -41,9 +41,9 @@ func newFailover(t *testing.T, start startFunc) *failover {
 	db := createIDsDatabase(t, f.primary)
 	mariadbtest.RunScript(t, db, schemaScript(t))
 	account := newSection(t, "PRIVILEGES", "<password>", "secret")
-	db.MustExec(account.nextStatement("CREATE USER"))
-	db.MustExec(account.nextStatement("GRANT INSERT ("))
-	account.remaining = nil // the statements that change the privileges of an existing account
+	db.MustExec(account.Next("CREATE USER"))
+	db.MustExec(account.Next("GRANT INSERT ("))
+	account.Remaining = nil // the statements that change the privileges of an existing account
 	f.replica = f.primary.Replica()
 	admin := f.replica.Admin()
 	admin.MustExec("CREATE DATABASE shop")
@@ -170,7 +170,7 @@ func TestSchemaFailover(t *testing.T) {
 			})
 
 			// Step 1.
-			f.primary.Admin().MustExec(statements.nextStatement("SET GLOBAL read_only = 1"))
+			f.primary.Admin().MustExec(statements.Next("SET GLOBAL read_only = 1"))
 			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary", readOnly)
 			f.primary.Kill()
 			f.primary.RestartWith("--read-only") // as its configuration file says now
@@ -179,10 +179,10 @@ func TestSchemaFailover(t *testing.T) {
 
 			// Step 2.
 			admin := mariadbtest.Open(t, f.replica.DSN("root", "", "ids"))
-			admin.MustExec(statements.nextStatement("SET GLOBAL read_only = 1"))
-			admin.MustExec(statements.nextStatement("STOP "))
+			admin.MustExec(statements.Next("SET GLOBAL read_only = 1"))
+			admin.MustExec(statements.Next("STOP "))
 			f.apply()
-			status := statements.nextStatement("SHOW ")
+			status := statements.Next("SHOW ")
 			testkit.Eventually(t, "all received rows applied", func() bool {
 				columns := f.replica.QueryRow(status)
 				for _, name := range []string{"Exec_Master_Log_Pos", "Read_Master_Log_Pos", "Relay_Master_Log_File", "Master_Log_File"} {
@@ -192,22 +192,22 @@ func TestSchemaFailover(t *testing.T) {
 				}
 				return columns["Exec_Master_Log_Pos"] == columns["Read_Master_Log_Pos"] && columns["Relay_Master_Log_File"] == columns["Master_Log_File"]
 			})
-			admin.MustExec(statements.nextStatement("STOP "))
-			admin.MustExec(statements.nextStatement("RESET "))
+			admin.MustExec(statements.Next("STOP "))
+			admin.MustExec(statements.Next("RESET "))
 
 			// Step 3.
 			var here, used int64
 			var newest string
-			if err := admin.QueryRow(statements.nextStatement("SELECT MAX(ID), MAX(CREATED)")).Scan(&here, &newest); err != nil || here != f.received {
+			if err := admin.QueryRow(statements.Next("SELECT MAX(ID), MAX(CREATED)")).Scan(&here, &newest); err != nil || here != f.received {
 				t.Errorf("the greatest ID is %d, %v; want %d, the last received one", here, err, f.received)
 			}
-			if err := admin.Get(&used, statements.nextStatement("SELECT MAX((<uid> >> 13)")); err != nil || used != f.stored {
+			if err := admin.Get(&used, statements.Next("SELECT MAX((<uid> >> 13)")); err != nil || used != f.stored {
 				t.Errorf("the greatest worker ID in UIDs is %d, %v; want %d", used, err, f.stored)
 			}
 
 			// Step 4. Inserting an existing ID fails, and the second statement detects an ID that is too
 			// small.
-			insert, verify := statements.nextStatement("INSERT INTO WORKER_NODE (ID,"), statements.nextStatement("SELECT ID, HOST_NAME")
+			insert, verify := statements.Next("INSERT INTO WORKER_NODE (ID,"), statements.Next("SELECT ID, HOST_NAME")
 			raised := func() int64 {
 				t.Helper()
 				var id int64
@@ -243,7 +243,7 @@ func TestSchemaFailover(t *testing.T) {
 			if n := maxID(t, f.replica); n != next {
 				t.Errorf("before the server accepts writes the greatest ID is %d, want %d", n, next)
 			}
-			f.replica.Admin().MustExec(statements.nextStatement("SET GLOBAL read_only = 0"))
+			f.replica.Admin().MustExec(statements.Next("SET GLOBAL read_only = 0"))
 			service := openAsService(t, f.replica)
 			var after []int64
 			for range 5 {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -63,8 +64,8 @@ func TestSchemaServers(t *testing.T) {
 		wantErrorNumber(t, err, "a Chinese host name in latin1", 1366)
 		statements, admin := newSection(t, "SERVERS"), mariadbtest.Open(t, s.DSN("root", "", "ids"))
 		admin.SetMaxOpenConns(1) // so that the statements share a session
-		admin.MustExec(statements.nextStatement("SET SESSION sql_mode"))
-		admin.MustExec(statements.nextStatement("ALTER TABLE WORKER_NODE CONVERT"))
+		admin.MustExec(statements.Next("SET SESSION sql_mode"))
+		admin.MustExec(statements.Next("ALTER TABLE WORKER_NODE CONVERT"))
 		if id := mustGrant(t, db, chinese); id <= last {
 			t.Errorf("worker ID %d was assigned after %d", id, last)
 		}
@@ -82,7 +83,7 @@ func TestSchemaPrivileges(t *testing.T) {
 		s := start(t)
 		db := createIDsDatabase(t, s)
 		statements := newSection(t, "PRIVILEGES", "<password>", "secret")
-		create, columns := statements.nextStatement("CREATE USER"), statements.nextStatement("GRANT INSERT (")
+		create, columns := statements.Next("CREATE USER"), statements.Next("GRANT INSERT (")
 		if _, err := db.Exec(columns); err == nil {
 			t.Error("the grant succeeds before the table and the account exist")
 		}
@@ -110,9 +111,9 @@ func TestSchemaPrivileges(t *testing.T) {
 		limited()
 
 		db.MustExec("GRANT INSERT ON ids.WORKER_NODE TO 'service'@'%'") // a privilege on all columns
-		addRows(t, mariadbtest.Open(t, s.DSN("service", "secret", "ids")), agedRow{1000, 0})
-		db.MustExec(statements.nextStatement("REVOKE INSERT"))
-		db.MustExec(statements.nextStatement("GRANT INSERT ("))
+		addRows(t, mariadbtest.Open(t, s.DSN("service", "secret", "ids")), schematest.AgedRow{ID: 1000, Ago: 0})
+		db.MustExec(statements.Next("REVOKE INSERT"))
+		db.MustExec(statements.Next("GRANT INSERT ("))
 		limited()
 	})
 }
@@ -126,12 +127,12 @@ func TestSchemaDeletion(t *testing.T) {
 		mariadbtest.RunScript(t, db, schemaScript(t))
 		const old, batch = 25_000, 10_000
 		const day = 86_400
-		var rows []agedRow
+		var rows []schematest.AgedRow
 		for id := range int64(old) {
-			rows = append(rows, agedRow{id + 1, 2 * 366 * day})
+			rows = append(rows, schematest.AgedRow{ID: id + 1, Ago: 2 * 366 * day})
 		}
 		addRows(t, db, rows...)
-		addRows(t, db, agedRow{old + 1, 364 * day}, agedRow{old + 2, 0}, agedRow{old + 3, 2 * 366 * day}) // the last row is old, but has the greatest ID
+		addRows(t, db, schematest.AgedRow{ID: old + 1, Ago: 364 * day}, schematest.AgedRow{ID: old + 2, Ago: 0}, schematest.AgedRow{ID: old + 3, Ago: 2 * 366 * day}) // the last row is old, but has the greatest ID
 
 		ctx := t.Context()
 		conn, err := db.Connx(ctx)
@@ -162,7 +163,7 @@ func TestSchemaDeletion(t *testing.T) {
 			return err
 		}
 		statements := newSection(t, "WHEN ROWS MAY BE DELETED")
-		isolation, remove := statements.nextStatement("SET SESSION TRANSACTION ISOLATION LEVEL"), statements.nextStatement("DELETE FROM WORKER_NODE")
+		isolation, remove := statements.Next("SET SESSION TRANSACTION ISOLATION LEVEL"), statements.Next("DELETE FROM WORKER_NODE")
 
 		// At the default isolation level the DELETE blocks inserts. An open transaction stands for a
 		// DELETE that is running.
@@ -204,7 +205,7 @@ func TestSchemaDeletion(t *testing.T) {
 			t.Errorf("the remaining rows are %d, want %d", left, want)
 		}
 		db.MustExec("DELETE FROM WORKER_NODE")
-		addRows(t, db, agedRow{50_000, 2 * 366 * day})
+		addRows(t, db, schematest.AgedRow{ID: 50_000, Ago: 2 * 366 * day})
 		if n := must(remove); n != 0 {
 			t.Error("the DELETE deletes the row with the greatest ID")
 		}
@@ -224,5 +225,14 @@ func TestSchemaStrictModes(t *testing.T) {
 			AND MODIFIED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW()`); err != nil || left != 1 {
 			t.Errorf("%d rows have the right times, %v; want 1", left, err)
 		}
+	})
+}
+
+// The query HOW MANY ARE LEFT is right on all tables.
+func TestSchemaHowManyAreLeft(t *testing.T) {
+	onEachServer(t, func(t *testing.T, start startFunc) {
+		db := createIDsDatabase(t, start(t))
+		mariadbtest.RunScript(t, db, schemaScript(t))
+		schematest.TestHowManyAreLeft(t, tested(t), db, addRows)
 	})
 }

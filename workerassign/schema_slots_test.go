@@ -42,7 +42,7 @@ func TestSchemaSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		db.MustExec("UPDATE WORKER_SLOT SET free_at_ms = 1000 WHERE holder_name = 'crashed'")
-		rows, err := db.Queryx(newSection(t, "WHAT A SLOT MEANS").nextStatement("SELECT worker_id"))
+		rows, err := db.Queryx(newSection(t, "WHAT A SLOT MEANS").Next("SELECT worker_id"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,8 +118,8 @@ func TestSchemaSlotFloor(t *testing.T) {
 				}
 				defer conn.Close()
 				begin := time.Now()
-				for len(statements.remaining) > 0 {
-					if _, err := conn.ExecContext(t.Context(), statements.nextStatement("")); err != nil {
+				for len(statements.Remaining) > 0 {
+					if _, err := conn.ExecContext(t.Context(), statements.Next("")); err != nil {
 						t.Fatal(err)
 					}
 				}

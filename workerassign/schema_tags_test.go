@@ -26,11 +26,11 @@ func TestSchemaTags(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		db := createIDsDatabase(t, start(t))
 		mariadbtest.RunScript(t, db, schemaScript(t))
-		db.MustExec(newSection(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").nextStatement("INSERT INTO leaf_alloc"))
+		db.MustExec(newSection(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").Next("INSERT INTO leaf_alloc"))
 		wantRange(t, db, segment.Request{Tag: "orders"}, 1000, 50)
-		db.MustExec(newSection(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").nextStatement("UPDATE leaf_alloc SET step"))
+		db.MustExec(newSection(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").Next("UPDATE leaf_alloc SET step"))
 		db.MustExec("UPDATE leaf_alloc SET update_time = NOW() - INTERVAL 1 DAY")
-		query := newSection(t, "WHAT A TAG MEANS").nextStatement("SELECT biz_tag")
+		query := newSection(t, "WHAT A TAG MEANS").Next("SELECT biz_tag")
 		type state struct {
 			Tag         string `db:"biz_tag"`
 			MaxID       int64  `db:"max_id"`
@@ -65,8 +65,8 @@ func TestSchemaTagPrivileges(t *testing.T) {
 		mariadbtest.RunScript(t, db, schemaScript(t))
 		db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 10)")
 		statements := newSection(t, "PRIVILEGES ON TAGS", "<password>", "secret")
-		db.MustExec(statements.nextStatement("CREATE USER"))
-		db.MustExec(statements.nextStatement("GRANT SELECT ("))
+		db.MustExec(statements.Next("CREATE USER"))
+		db.MustExec(statements.Next("GRANT SELECT ("))
 		service := mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
 		source := segment.NewTable(service)
 		wantRange(t, service, segment.Request{Tag: "orders"}, 1, 10)
@@ -85,7 +85,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 			}
 		}
 		forbidden()
-		db.MustExec(statements.nextStatement("GRANT INSERT ("))
+		db.MustExec(statements.Next("GRANT INSERT ("))
 		service = mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
 		source = segment.NewTable(service)
 		if err := source.CreateTag(t.Context(), "new", segment.TagConfig{Start: 5}); err != nil {
@@ -128,7 +128,7 @@ func TestSchemaTagDeletion(t *testing.T) {
 				Max  int64  `db:"max_id"`
 				Time string `db:"update_time"`
 			}
-			if err := db.Select(&found, statements.nextStatement("SELECT biz_tag")); err != nil {
+			if err := db.Select(&found, statements.Next("SELECT biz_tag")); err != nil {
 				t.Fatal(err)
 			}
 			for _, f := range found {
@@ -136,7 +136,7 @@ func TestSchemaTagDeletion(t *testing.T) {
 					t.Errorf("%s: the query finds %q", collation, f.Tag)
 				}
 			}
-			if n, _ := db.MustExec(statements.nextStatement("DELETE FROM leaf_alloc")).RowsAffected(); int(n) != len(remove) || len(found) != len(remove) {
+			if n, _ := db.MustExec(statements.Next("DELETE FROM leaf_alloc")).RowsAffected(); int(n) != len(remove) || len(found) != len(remove) {
 				t.Errorf("%s: %d tags were found and %d deleted, want %d", collation, len(found), n, len(remove))
 			}
 			var left []string
@@ -176,12 +176,12 @@ func TestSchemaTagFailover(t *testing.T) {
 	}
 	statements := newSection(t, "TAGS AFTER A FAILOVER OR A RESTORED BACKUP", "<column>", "number", "<table>", "shop", "<tag>", "orders", "<margin>", "1000")
 	var greatest string
-	if err := admin.Get(&greatest, statements.nextStatement("SELECT MAX")); err != nil || greatest != "150" {
+	if err := admin.Get(&greatest, statements.Next("SELECT MAX")); err != nil || greatest != "150" {
 		t.Fatal(greatest, err)
 	}
 	admin.MustExec("SET GLOBAL sql_safe_updates = 1")
-	admin.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = GREATEST", "<greatest number>", greatest))
-	admin.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = LEAST"))
+	admin.MustExec(statements.Next("UPDATE leaf_alloc SET max_id = GREATEST", "<greatest number>", greatest))
+	admin.MustExec(statements.Next("UPDATE leaf_alloc SET max_id = LEAST"))
 	admin.MustExec("SET GLOBAL read_only = 0")
 	wantRange(t, admin, segment.Request{Tag: "orders", AtLeast: 201}, 1151, 100)
 	wantRange(t, admin, segment.Request{Tag: "others"}, 1001, 10)

@@ -13,16 +13,21 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// testedSections returns the headings of the sections in schema.sql that contain statements. For each
-// section there is a test that runs all of its statements. TestSchemaComments fails if a section is
-// missing here. A test fails if it does not run all statements of its section.
-func testedSections() []string {
-	return []string{
+// newSection returns a section of schema.sql.
+func newSection(t *testing.T, heading string, pairs ...string) *schematest.Section {
+	t.Helper()
+	return tested(t).Section(t, heading, pairs...)
+}
+
+// tested returns schema.sql with the headings of its sections that contain statements.
+func tested(t *testing.T) schematest.Script {
+	return schematest.Script{Name: "schema.sql", Text: schemaScript(t), Sections: []string{
 		"SERVERS",                                    // TestSchemaServers
 		"DURABILITY",                                 // TestSchemaDurability
 		"PRIVILEGES",                                 // TestSchemaPrivileges
@@ -39,120 +44,12 @@ func testedSections() []string {
 		"PRIVILEGES ON TAGS",                         // TestSchemaTagPrivileges
 		"WHICH TAGS MAY BE DELETED",                  // TestSchemaTagDeletion
 		"TAGS AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaTagFailover
-	}
+	}}
 }
 
-// schemaComments are the statements and the shell commands in the comments of schema.sql.
-type schemaComments struct {
-	headings   []string
-	statements map[string][]string
-	commands   []string
-}
-
-// parseComments parses the comments of schema.sql, which have a regular form. A line in capitals is the
-// heading of a section. Lines that are indented by seven spaces or more are statements or commands. A
-// statement ends with a semicolon. A command begins with a dollar sign. All other lines are prose, which
-// contains no semicolon.
-func parseComments(script string) (*schemaComments, error) {
-	var (
-		c         = &schemaComments{statements: map[string][]string{}}
-		heading   string
-		statement []string
-		isHeading = regexp.MustCompile(`^[A-Z][A-Z ]+$`)
-	)
-	for line := range strings.Lines(script) {
-		line = strings.TrimRight(line, "\n")
-		text, ok := strings.CutPrefix(line, "--")
-		code, isCode := strings.CutPrefix(text, "       ")
-		code = strings.TrimSpace(code)
-		switch {
-		case !ok || !isCode:
-			if len(statement) > 0 {
-				return nil, fmt.Errorf("the statement %q does not end with a semicolon", statement)
-			}
-			if ok && strings.Contains(text, ";") {
-				return nil, fmt.Errorf("prose contains a semicolon, or a statement is not indented by seven spaces: %q", line)
-			}
-			if h := strings.TrimSpace(text); ok && isHeading.MatchString(h) {
-				heading = h
-			}
-		case strings.HasPrefix(code, "$ "):
-			c.commands = append(c.commands, code)
-		default:
-			statement = append(statement, code)
-			if body, ends := strings.CutSuffix(strings.Join(statement, "\n"), ";"); ends {
-				if len(c.statements[heading]) == 0 {
-					c.headings = append(c.headings, heading)
-				}
-				c.statements[heading] = append(c.statements[heading], body)
-				statement = nil
-			}
-		}
-	}
-	return c, nil
-}
-
-// The comments of schema.sql have the form that parseComments requires, and every section with
-// statements has a test.
+// The comments of schema.sql have the form that package schematest requires, and every section with statements has a test.
 func TestSchemaComments(t *testing.T) {
-	c, err := parseComments(schemaScript(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := testedSections(); !slices.Equal(c.headings, want) {
-		t.Errorf("the sections with statements are %q, want %q", c.headings, want)
-	}
-	if want := []string{"$ mysql ids < schema.sql"}; !slices.Equal(c.commands, want) {
-		t.Errorf("the commands are %q, want %q", c.commands, want)
-	}
-	for _, wrong := range []string{"--   SELECT 1;\n", "--       SELECT 1\n-- prose\n", "--       SELECT\nCREATE TABLE"} {
-		if c, err := parseComments(wrong); err == nil {
-			t.Errorf("parseComments(%q) returns the statements %q, want an error", wrong, c.statements)
-		}
-	}
-}
-
-// section is the statements of a section of schema.sql, in order, for the test that runs them.
-type section struct {
-	t            *testing.T
-	remaining    []string
-	placeholders *strings.Replacer
-}
-
-// newSection returns a section. The test fails if it does not use all of its statements. pairs are the
-// arguments of strings.NewReplacer, which replaces the placeholders. A placeholder without a replacement
-// is an error.
-func newSection(t *testing.T, heading string, pairs ...string) *section {
-	t.Helper()
-	c, err := parseComments(schemaScript(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(testedSections(), heading) || len(c.statements[heading]) == 0 {
-		t.Fatalf("schema.sql has no section %q with statements, or the section is missing in testedSections", heading)
-	}
-	s := &section{t: t, remaining: c.statements[heading], placeholders: strings.NewReplacer(pairs...)}
-	t.Cleanup(func() {
-		if len(s.remaining) > 0 && !t.Failed() {
-			t.Errorf("the test did not run these statements of the section %s: %q", heading, s.remaining)
-		}
-	})
-	return s
-}
-
-// nextStatement returns the next statement, which must begin with the given text. It replaces the placeholders
-// by the pairs of newSection, then by further pairs.
-func (s *section) nextStatement(begin string, pairs ...string) string {
-	s.t.Helper()
-	if len(s.remaining) == 0 || !strings.HasPrefix(s.remaining[0], begin) {
-		s.t.Fatalf("the next statements are %q, want one that begins with %q", s.remaining, begin)
-	}
-	statement := strings.NewReplacer(pairs...).Replace(s.placeholders.Replace(s.remaining[0]))
-	s.remaining = s.remaining[1:]
-	if placeholder := regexp.MustCompile(`<[A-Za-z][A-Za-z ]*>`).FindString(statement); placeholder != "" {
-		s.t.Fatalf("nothing replaces %s in %s", placeholder, statement)
-	}
-	return statement
+	tested(t).Check(t, "$ mysql ids < schema.sql")
 }
 
 // startFunc starts a server, like mariadbtest.Start.
@@ -217,16 +114,13 @@ func wantErrorNumber(t *testing.T, err error, what string, numbers ...uint16) {
 	}
 }
 
-// agedRow is a row with its ID and its age in seconds.
-type agedRow struct{ id, ago int64 }
-
 // addRows inserts rows.
-func addRows(t *testing.T, db *sqlx.DB, rows ...agedRow) {
+func addRows(t *testing.T, db *sqlx.DB, rows ...schematest.AgedRow) {
 	t.Helper()
 	for some := range slices.Chunk(rows, 1000) {
 		var values strings.Builder
 		for _, r := range some {
-			fmt.Fprintf(&values, ", (%d, 'h', 'p', 3, CURRENT_DATE, NOW(), NOW() - INTERVAL %d SECOND)", r.id, r.ago)
+			fmt.Fprintf(&values, ", (%d, 'h', 'p', 3, CURRENT_DATE, NOW(), NOW() - INTERVAL %d SECOND)", r.ID, r.Ago)
 		}
 		if _, err := db.Exec("INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED) VALUES " + values.String()[2:]); err != nil {
 			t.Fatal(err)
@@ -260,10 +154,10 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 				}
 			}
 			// The statements of the comments run in each mode. Other tests check their results.
-			db.MustExec(newSection(t, "HOW MANY ARE LEFT").nextStatement("SELECT used"))
+			db.MustExec(newSection(t, "HOW MANY ARE LEFT").Next("SELECT used"))
 			deletion := newSection(t, "WHEN ROWS MAY BE DELETED")
-			db.MustExec(deletion.nextStatement("SET SESSION TRANSACTION ISOLATION LEVEL"))
-			db.MustExec(deletion.nextStatement("DELETE FROM WORKER_NODE"))
+			db.MustExec(deletion.Next("SET SESSION TRANSACTION ISOLATION LEVEL"))
+			db.MustExec(deletion.Next("DELETE FROM WORKER_NODE"))
 			db.MustExec("DELETE FROM WORKER_NODE") // the comments forbid this, but this server keeps its counter
 			s.Kill()
 			s.Restart()

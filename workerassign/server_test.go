@@ -47,9 +47,9 @@ func createService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB, database st
 	t.Helper()
 	user := "service_" + database[len(database)-6:]
 	statements := newSection(t, "PRIVILEGES", "<password>", "secret", "'service'", "'"+user+"'", "ids.", database+".")
-	db.MustExec(statements.nextStatement("CREATE USER"))
-	db.MustExec(statements.nextStatement("GRANT INSERT ("))
-	statements.remaining = nil // the statements that change the privileges of an existing account
+	db.MustExec(statements.Next("CREATE USER"))
+	db.MustExec(statements.Next("GRANT INSERT ("))
+	statements.Remaining = nil // the statements that change the privileges of an existing account
 	return s.DSN(user, "secret", database)
 }
 

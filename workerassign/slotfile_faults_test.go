@@ -132,7 +132,7 @@ func TestR3SlotFileProcessStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Continue()
+	c.Resume()
 	spans := []grantedSpan{{l.WorkerID(), l.NotBefore().UnixMilli(), granted.UnixMilli(), 1}}
 	last := grantedSpan{}
 	for line := first; line != "lost"; line = c.Line() {

@@ -209,8 +209,8 @@ func TestSlotTableContract(t *testing.T) {
 func slotService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB) *sqlx.DB {
 	t.Helper()
 	statements := newSection(t, "PRIVILEGES ON SLOTS", "<password>", "secret", "'service'", "'slots'")
-	for len(statements.remaining) > 0 {
-		db.MustExec(statements.nextStatement(""))
+	for len(statements.Remaining) > 0 {
+		db.MustExec(statements.Next(""))
 	}
 	return mariadbtest.Open(t, s.DSN("slots", "secret", "ids"))
 }

@@ -36,7 +36,7 @@ func verificationServer(t *testing.T) (s *mariadbtest.Server, admin, service *sq
 	mariadbtest.RunScript(t, admin, schemaScript(t))
 	dsn := createService(t, s, admin, database)
 	user := "service_" + database[len(database)-6:]
-	admin.MustExec(newSection(t, "VERIFIED WORKER IDS", "'service'", "'"+user+"'", "ids.", database+".").nextStatement("GRANT SELECT (ID, PORT)"))
+	admin.MustExec(newSection(t, "VERIFIED WORKER IDS", "'service'", "'"+user+"'", "ids.", database+".").Next("GRANT SELECT (ID, PORT)"))
 	return s, admin, mariadbtest.Open(t, dsn)
 }
 

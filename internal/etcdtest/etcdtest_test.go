@@ -23,7 +23,7 @@ func TestServer(t *testing.T) {
 	if err := alone.ping(ctx); err == nil {
 		t.Error("a paused server answers")
 	}
-	alone.Continue()
+	alone.Resume()
 	alone.Restore(alone.Snapshot(), "another")
 	if err := alone.ping(context.Background()); err != nil {
 		t.Error(err)

@@ -147,7 +147,7 @@ func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *test
 	// If the process is stopped in the middle of a transaction, nobody can take its slot. Then it is stopped again.
 	var g uid.Generator
 	testkit.Retry(t, "the slot of the stopped process is free", func() (err error) {
-		child.Continue()
+		child.Resume()
 		time.Sleep(rand.N(3 * time.Millisecond))
 		child.Pause()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -162,7 +162,7 @@ func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *test
 	}
 	f.Add(w, first)
 	begin := g.Parse(first).Time
-	child.Continue()
+	child.Resume()
 	own, others := 0, 0
 	testkit.Eventually(t, "the process generates UIDs with another worker ID", func() bool {
 		f.Take(w, g, 10)

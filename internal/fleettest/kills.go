@@ -91,6 +91,3 @@ func (f *Fleet) killDuring(t *testing.T, c call, kill func()) *moment {
 	kill()
 	return m
 }
-
-// FullEnv is testkit.FullEnv.
-const FullEnv = testkit.FullEnv

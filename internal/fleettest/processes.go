@@ -64,7 +64,7 @@ func (p *Processes) Kill(child *testkit.Child) {
 	delete(p.running, child)
 }
 
-// Pause stops n of the running processes, until Continue.
+// Pause stops n of the running processes, until Resume.
 func (p *Processes) Pause(n int) {
 	for child := range p.running {
 		if n--; n < 0 {
@@ -74,10 +74,10 @@ func (p *Processes) Pause(n int) {
 	}
 }
 
-// Continue continues all processes.
-func (p *Processes) Continue() {
+// Resume continues all processes.
+func (p *Processes) Resume() {
 	for child := range p.running {
-		child.Continue()
+		child.Resume()
 	}
 }
 

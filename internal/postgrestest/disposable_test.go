@@ -18,6 +18,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -176,7 +177,7 @@ func TestRiskySettings(t *testing.T) {
 func TestChosenID(t *testing.T) {
 	t.Parallel()
 	db := idsDatabase(t, postgrestest.Start(t))
-	addRows(t, db, agedRow{2, 0})
+	addRows(t, db, schematest.AgedRow{ID: 2, Ago: 0})
 	for i, want := range []int64{1, 3} {
 		if id := mustAssign(t, db); id != want {
 			t.Errorf("worker ID %d of Assign %s, want %d", id, strconv.Itoa(i+1), want)

@@ -136,9 +136,9 @@ func TestSchemaFailover(t *testing.T) {
 		f.primary.Kill()
 		admin := postgrestest.Open(t, f.standby.DSN("postgres", "", "ids"))
 		admin.SetMaxOpenConns(1) // one session
-		admin.MustExec(statements.nextStatement("ALTER SYSTEM SET default_transaction_read_only"))
-		admin.MustExec(statements.nextStatement("SELECT pg_reload_conf"))
-		admin.MustExec(statements.nextStatement("SELECT pg_promote"))
+		admin.MustExec(statements.Next("ALTER SYSTEM SET default_transaction_read_only"))
+		admin.MustExec(statements.Next("SELECT pg_reload_conf"))
+		admin.MustExec(statements.Next("SELECT pg_promote"))
 		insert := "INSERT INTO worker_node (host_name, port, type, launch_date) VALUES ('h', 'p', 3, CURRENT_DATE)"
 		_, err := openAsService(t, f.standby).Exec(insert)
 		wantState(t, err, "an insert before step 5", "25006")
@@ -146,16 +146,16 @@ func TestSchemaFailover(t *testing.T) {
 		// Step 3.
 		var here, used int64
 		var newest time.Time
-		if err := admin.QueryRow(statements.nextStatement("SELECT max(id), max(created)")).Scan(&here, &newest); err != nil || here != f.received {
+		if err := admin.QueryRow(statements.Next("SELECT max(id), max(created)")).Scan(&here, &newest); err != nil || here != f.received {
 			t.Errorf("the greatest ID is %d, %v; want %d, the last received one", here, err, f.received)
 		}
-		if err := orders.Get(&used, statements.nextStatement("SELECT max((<uid> >> 13)")); err != nil || used != f.stored {
+		if err := orders.Get(&used, statements.Next("SELECT max((<uid> >> 13)")); err != nil || used != f.stored {
 			t.Errorf("the greatest worker ID in UIDs is %d, %v; want %d", used, err, f.stored)
 		}
 
 		// Step 4. The statement does not lower the counter.
-		admin.MustExec(statements.nextStatement("SET default_transaction_read_only"))
-		raise := statements.nextStatement("SELECT setval(")
+		admin.MustExec(statements.Next("SET default_transaction_read_only"))
+		raise := statements.Next("SELECT setval(")
 		var counter int64
 		if err := admin.Get(&counter, raise); err != nil || counter != next {
 			t.Errorf("the counter is %d, %v; want %d", counter, err, next)
@@ -163,7 +163,7 @@ func TestSchemaFailover(t *testing.T) {
 		if err := admin.Get(&counter, strings.Replace(raise, strconv.FormatInt(next, 10), "7", 1)); err != nil || counter != next+1 {
 			t.Errorf("after a number that is too small, the counter is %d, %v; want %d", counter, err, next+1)
 		}
-		admin.MustExec(statements.nextStatement("INSERT INTO worker_node"))
+		admin.MustExec(statements.Next("INSERT INTO worker_node"))
 		if err := admin.Get(&here, "SELECT max(id) FROM worker_node"); err != nil || here != next+2 {
 			t.Errorf("the greatest ID is %d, %v; want %d", here, err, next+2)
 		}
@@ -171,8 +171,8 @@ func TestSchemaFailover(t *testing.T) {
 		wantState(t, err, "an insert before step 5", "25006")
 
 		// Step 5.
-		admin.MustExec(statements.nextStatement("ALTER SYSTEM RESET"))
-		admin.MustExec(statements.nextStatement("SELECT pg_reload_conf"))
+		admin.MustExec(statements.Next("ALTER SYSTEM RESET"))
+		admin.MustExec(statements.Next("SELECT pg_reload_conf"))
 		service := openAsService(t, f.standby)
 		after := []int64{mustAssign(t, service, workerassign.WithHighWaterFile(filepath.Join(f.directory, "primary")))}
 		for range 5 {
@@ -213,7 +213,7 @@ func TestSchemaDurability(t *testing.T) {
 			db.MustExec("SELECT pg_reload_conf()")
 			statements := newSection(t, "DURABILITY")
 			var fsync, pages, commit, standbys string
-			show := statements.nextStatement("SELECT current_setting(")
+			show := statements.Next("SELECT current_setting(")
 			settings := func(pool *sql.DB, want string) {
 				t.Helper()
 				testkit.Retry(t, "the settings apply", func() error {
@@ -234,10 +234,10 @@ func TestSchemaDurability(t *testing.T) {
 				return pool
 			}
 			settings(open(primary, ""), "off")
-			db.MustExec(statements.nextStatement("ALTER ROLE service"))
+			db.MustExec(statements.Next("ALTER ROLE service"))
 			db.MustExec("ALTER DATABASE ids RESET synchronous_commit")
 			settings(open(primary, ""), "on")
-			status := statements.nextStatement("SELECT application_name")
+			status := statements.Next("SELECT application_name")
 			testkit.Retry(t, "the standby is synchronous", func() error {
 				var name, state, sync string
 				err := db.QueryRow(status).Scan(&name, &state, &sync)

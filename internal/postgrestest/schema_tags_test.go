@@ -15,10 +15,10 @@ import (
 func TestSchemaTags(t *testing.T) {
 	db := idsDatabase(t, postgrestest.Start(t))
 	source := segment.NewTable(db)
-	db.MustExec(newSection(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").nextStatement("INSERT INTO leaf_alloc"))
+	db.MustExec(newSection(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").Next("INSERT INTO leaf_alloc"))
 	wantTaken(t, source, segment.Request{Tag: "orders"}, 1000, 50, 50)
-	db.MustExec(newSection(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").nextStatement("UPDATE leaf_alloc SET step"))
-	query := newSection(t, "WHAT A TAG MEANS").nextStatement("SELECT biz_tag")
+	db.MustExec(newSection(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").Next("UPDATE leaf_alloc SET step"))
+	query := newSection(t, "WHAT A TAG MEANS").Next("SELECT biz_tag")
 	type state struct {
 		Tag         string  `db:"biz_tag"`
 		MaxID       int64   `db:"max_id"`
@@ -55,7 +55,7 @@ func TestSchemaTagDeletion(t *testing.T) {
 		}
 	}
 	statements := newSection(t, "WHICH TAGS MAY BE DELETED", "<tag>", "a_b")
-	rows, err := db.Query(statements.nextStatement("SELECT biz_tag"))
+	rows, err := db.Query(statements.Next("SELECT biz_tag"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSchemaTagDeletion(t *testing.T) {
 			t.Errorf("the query finds %q", tag)
 		}
 	}
-	if n, _ := db.MustExec(statements.nextStatement("DELETE FROM leaf_alloc")).RowsAffected(); rows.Err() != nil || int(n) != len(remove) || found != len(remove) {
+	if n, _ := db.MustExec(statements.Next("DELETE FROM leaf_alloc")).RowsAffected(); rows.Err() != nil || int(n) != len(remove) || found != len(remove) {
 		t.Errorf("%d tags were found and %d deleted, want %d; %v", found, n, len(remove), rows.Err())
 	}
 	var left []string
@@ -89,18 +89,18 @@ func TestSchemaTagPrivileges(t *testing.T) {
 	db := idsDatabase(t, s)
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 10)")
 	statements := newSection(t, "PRIVILEGES ON TAGS", "<password>", "secret")
-	db.MustExec(statements.nextStatement("CREATE ROLE"))
+	db.MustExec(statements.Next("CREATE ROLE"))
 	service := openAsService(t, s)
 	source := segment.NewTable(service)
 	_, err := source.Take(t.Context(), segment.Request{Tag: "orders"})
 	wantState(t, err, "without privileges", "42501")
-	db.MustExec(statements.nextStatement("GRANT SELECT ("))
+	db.MustExec(statements.Next("GRANT SELECT ("))
 	wantTaken(t, source, segment.Request{Tag: "orders"}, 1, 10, 10)
 	if _, err := source.Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 12}); !errors.Is(err, segment.ErrSetBack) {
 		t.Errorf("Take() = %v, want ErrSetBack", err)
 	}
 	wantState(t, source.CreateTag(t.Context(), "new", segment.TagConfig{}), "CreateTag without its privilege", "42501")
-	db.MustExec(statements.nextStatement("GRANT INSERT ("))
+	db.MustExec(statements.Next("GRANT INSERT ("))
 	if err := source.CreateTag(t.Context(), "new", segment.TagConfig{Start: 5}); err != nil {
 		t.Error(err)
 	}
@@ -143,11 +143,11 @@ func TestSchemaTagFailover(t *testing.T) {
 	statements := newSection(t, "TAGS AFTER A FAILOVER OR A RESTORED BACKUP", "<column>", "number", "<table>", "shop", "<tag>", "orders",
 		"<margin>", "1000", "<greatest number>", "150")
 	var greatest int64
-	if err := promoted.Get(&greatest, statements.nextStatement("SELECT max")); err != nil || greatest != 150 {
+	if err := promoted.Get(&greatest, statements.Next("SELECT max")); err != nil || greatest != 150 {
 		t.Fatal(greatest, err)
 	}
-	promoted.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = greatest"))
-	promoted.MustExec(statements.nextStatement("UPDATE leaf_alloc SET max_id = least"))
+	promoted.MustExec(statements.Next("UPDATE leaf_alloc SET max_id = greatest"))
+	promoted.MustExec(statements.Next("UPDATE leaf_alloc SET max_id = least"))
 	wantTaken(t, source, segment.Request{Tag: "orders", AtLeast: 201}, 1151, 100, 100)
 	wantTaken(t, source, segment.Request{Tag: "others"}, 1001, 10, 10)
 }

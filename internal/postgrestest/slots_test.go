@@ -95,8 +95,8 @@ func slotService(t *testing.T, db *sqlx.DB) {
 	t.Helper()
 	statements := newSection(t, "PRIVILEGES ON SLOTS", "<password>", "secret")
 	db.MustExec("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
-	for len(statements.remaining) > 0 {
-		db.MustExec(statements.nextStatement(""))
+	for len(statements.Remaining) > 0 {
+		db.MustExec(statements.Next(""))
 	}
 }
 
@@ -139,7 +139,7 @@ func TestSchemaSlots(t *testing.T) {
 		Until    time.Time  `db:"until"`
 		FreeAt   time.Time  `db:"free_at"`
 	}
-	if err := service.Select(&rows, newSection(t, "WHAT A SLOT MEANS").nextStatement("SELECT worker_id")); err != nil || len(rows) != 3 {
+	if err := service.Select(&rows, newSection(t, "WHAT A SLOT MEANS").Next("SELECT worker_id")); err != nil || len(rows) != 3 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	if rows[0].State != "held" || rows[1].State != "released" || rows[2].State != "expired" || *rows[0].Name != "orders-3" || *rows[0].Host == "" ||
@@ -191,8 +191,8 @@ func TestSchemaRaiseFloor(t *testing.T) {
 	}
 	defer admin.Close()
 	begin := time.Now()
-	for len(statements.remaining) > 0 {
-		if _, err := admin.ExecContext(t.Context(), statements.nextStatement("")); err != nil {
+	for len(statements.Remaining) > 0 {
+		if _, err := admin.ExecContext(t.Context(), statements.Next("")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -148,7 +148,7 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster) {
 	// machine. Then the processes continue, beyond their leases.
 	p.Pause(processes * 5 / 6)
 	c.WaitFor(3)
-	p.Continue()
+	p.Resume()
 	p.Wait(t, 1000, processes)
 	p.KillAll()
 	uids, starts = p.Counts()

@@ -77,7 +77,7 @@ func (p *Processes) Replace() {
 func (p *Processes) Pause() {
 	p.all[0].Pause()
 	time.Sleep(20 * time.Millisecond)
-	p.all[0].Continue()
+	p.all[0].Resume()
 }
 
 // Join waits until all processes have ended by themselves.

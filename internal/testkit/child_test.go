@@ -36,7 +36,7 @@ func TestChild(t *testing.T) {
 	c.Line()
 	c.Line()
 	c.Pause()
-	c.Continue()
+	c.Resume()
 	c.Process.Kill()
 	if lines := slices.Collect(c.Lines()); len(lines) != 0 {
 		t.Errorf("Lines() = %q", lines)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Pause stops the child until Continue. It returns when the child has stopped.
+// Pause stops the child until Resume. It returns when the child has stopped.
 func (c *Child) Pause() {
 	c.tb.Helper()
 	c.signal(syscall.SIGSTOP)
@@ -29,8 +29,8 @@ func WaitStopped(tb testing.TB, pid int) {
 	}
 }
 
-// Continue continues the child after Pause.
-func (c *Child) Continue() { c.signal(syscall.SIGCONT) }
+// Resume continues the child after Pause.
+func (c *Child) Resume() { c.signal(syscall.SIGCONT) }
 
 func (c *Child) signal(s syscall.Signal) {
 	c.tb.Helper()

@@ -108,9 +108,6 @@ func (p *Process) stopAll() []process {
 	}
 }
 
-// Continue is Resume.
-func (p *Process) Continue() { p.Resume() }
-
 // Resume continues all processes of the server after Pause.
 func (p *Process) Resume() {
 	for _, q := range slices.Backward(p.processes()) {

@@ -31,6 +31,3 @@ func (p *Process) Pause() { p.tb.Skip("pausing a server is implemented on Linux 
 
 // Resume has no effect without Pause.
 func (p *Process) Resume() {}
-
-// Continue is Resume.
-func (p *Process) Continue() {}

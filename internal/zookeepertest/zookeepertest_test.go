@@ -19,7 +19,7 @@ func TestServer(t *testing.T) {
 	if err := s.ping(ctx); err == nil {
 		t.Error("a paused server answers")
 	}
-	s.Continue()
+	s.Resume()
 	if err := s.ping(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -46,7 +46,7 @@ func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	s := etcdtest.Start(t)
 	newStore := stores(t, s.Endpoint())
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Continue)
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Resume)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.

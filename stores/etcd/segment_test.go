@@ -47,7 +47,7 @@ func tagFaults(s *etcdtest.Server, prefix *string) segmenttest.Faults {
 		Kill:   func(testing.TB) { s.Kill() },
 		Start:  func(testing.TB) { s.Restart() },
 		Pause:  func(testing.TB) { s.Pause() },
-		Resume: func(testing.TB) { s.Continue() },
+		Resume: func(testing.TB) { s.Resume() },
 		LoseWrites: func(tb testing.TB, write func()) {
 			snapshot := s.Snapshot()
 			write()

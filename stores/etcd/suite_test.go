@@ -55,7 +55,7 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 		Kill:         func(testing.TB) { s.Kill() },
 		Start:        func(testing.TB) { s.Restart() },
 		Pause:        func(testing.TB) { s.Pause() },
-		Resume:       func(testing.TB) { s.Continue() },
+		Resume:       func(testing.TB) { s.Resume() },
 		LoseRequests: p.LoseRequests,
 		LoseReplies:  p.LoseReplies,
 		DelayWrites:  p.DelayRequests,

@@ -30,7 +30,7 @@ func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	s := zookeepertest.Start(t)
 	newStore := stores(t, s.Address())
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Continue)
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Resume)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.

@@ -86,7 +86,7 @@ func TestSource(t *testing.T) {
 			Kill:        func(testing.TB) { s.Kill() },
 			Start:       func(testing.TB) { s.Restart() },
 			Pause:       func(testing.TB) { s.Pause() },
-			Resume:      func(testing.TB) { s.Continue() },
+			Resume:      func(testing.TB) { s.Resume() },
 			LoseReplies: p.LoseReplies,
 			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
 				conn := dial(tb, s.Address())

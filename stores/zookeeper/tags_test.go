@@ -113,7 +113,7 @@ func TestTagTurnOfEndedCall(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 	}
-	server.Continue()
+	server.Resume()
 	takertest.Take(t, s, segment.Request{Tag: takertest.Tag})
 }
 
