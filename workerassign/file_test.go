@@ -19,7 +19,7 @@ import (
 // assign returns the worker ID of a new lease, and fails the test if there is an error.
 func assign(tb testing.TB, a Assigner) int64 {
 	tb.Helper()
-	l, err := a.Assign(context.Background(), Request{})
+	l, err := a.Assign(testkit.Patient(tb), Request{})
 	if err != nil {
 		tb.Fatal(err)
 	}

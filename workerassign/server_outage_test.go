@@ -115,7 +115,7 @@ func assignAfterFailure(t *testing.T, db workerassign.DB, repair func()) error {
 	t.Helper()
 	var log syncBuffer
 	a := workerassign.NewDisposable(db, logTo(&log))
-	got, ctx := make(chan error, 1), patient(t)
+	got, ctx := make(chan error, 1), testkit.Patient(t)
 	go func() {
 		_, err := a.Assign(ctx, workerassign.Request{})
 		got <- err

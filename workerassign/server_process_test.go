@@ -82,7 +82,7 @@ func assignInProcess(t *testing.T, arg string) {
 	testkit.Retry(t, "the other processes", func() error { _, err := os.Stat(begin); return err })
 	a := workerassign.NewDisposable(mariadbtest.Open(t, dsn), discardLog(), workerassign.WithNode(workerassign.Node{
 		HostName: fmt.Sprintf("host-%d", n), Port: fmt.Sprintf("port-%d", n), Type: workerassign.NodeType(1 + n%3)}))
-	l, err := a.Assign(patient(t), workerassign.Request{})
+	l, err := a.Assign(testkit.Patient(t), workerassign.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

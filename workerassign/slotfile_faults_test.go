@@ -56,7 +56,7 @@ func TestSlotFileProcessKilled(t *testing.T) {
 		release := holdFileLock(t, path)
 		left := temporaryFiles(t, path)
 		release()
-		state, err := workerassign.NewSlotFile(path).Read(patient(t), workerassign.SlotQuery{All: true})
+		state, err := workerassign.NewSlotFile(path).Read(testkit.Patient(t), workerassign.SlotQuery{All: true})
 		if err != nil || int64(len(state.Slots)) != state.Pool.Slots {
 			t.Fatalf("after %d processes the pool has %d slots, %d of them in the file: %v", processes, state.Pool.Slots, len(state.Slots), err)
 		}
@@ -124,11 +124,11 @@ func TestR3SlotFileProcessStopped(t *testing.T) {
 	c.Pause()
 	release()
 	a := workerassign.NewRecycled(workerassign.NewSlotFile(path), append(slotFileOptions, workerassign.WithWorkerID(0), workerassign.WithHorizon(time.Hour))...)
-	l, err := a.Assign(patient(t), slotFileRequest(2)) // waits until the slot is free
+	l, err := a.Assign(testkit.Patient(t), slotFileRequest(2)) // waits until the slot is free
 	if err != nil {
 		t.Fatal(err)
 	}
-	granted, err := l.Reserve(patient(t), time.Now().Add(30*time.Minute)) // the process must not get the slot back
+	granted, err := l.Reserve(testkit.Patient(t), time.Now().Add(30*time.Minute)) // the process must not get the slot back
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,12 +149,12 @@ func TestR3SlotFileProcessStopped(t *testing.T) {
 func leaseUntilLost(t *testing.T, path string) {
 	a := workerassign.NewRecycled(workerassign.NewSlotFile(path), slotFileOptions...)
 	for lost := false; ; lost = true {
-		l, err := a.Assign(patient(t), slotFileRequest(2))
+		l, err := a.Assign(testkit.Patient(t), slotFileRequest(2))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for {
-			granted, err := l.Reserve(patient(t), time.Now().Add(100*time.Millisecond))
+			granted, err := l.Reserve(testkit.Patient(t), time.Now().Add(100*time.Millisecond))
 			if errors.Is(err, workerassign.ErrLeaseLost) {
 				fmt.Println("lost")
 				break

@@ -50,13 +50,6 @@ func scan(line, form string, values ...any) bool {
 	return err == nil
 }
 
-// patient returns the context of calls that wait for others also on a busy machine.
-func patient(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // checkDisjoint fails the test if two spans of one worker ID overlap (invariant 1).
 func checkDisjoint(t *testing.T, spans []grantedSpan) {
 	t.Helper()
@@ -78,13 +71,13 @@ func TestInvariant1SlotFileProcesses(t *testing.T) {
 	if path := testkit.ChildArg(); path != "" {
 		a := workerassign.NewRecycled(workerassign.NewSlotFile(path), slotFileOptions...)
 		for range leases {
-			l, err := a.Assign(patient(t), slotFileRequest(workerIDs))
+			l, err := a.Assign(testkit.Patient(t), slotFileRequest(workerIDs))
 			if err != nil {
 				t.Fatal(err)
 			}
 			granted := l.NotBefore()
 			for range 3 {
-				granted, err = l.Reserve(patient(t), time.Now().Add(100*time.Millisecond))
+				granted, err = l.Reserve(testkit.Patient(t), time.Now().Add(100*time.Millisecond))
 				if errors.Is(err, workerassign.ErrLeaseLost) { // this process was slow, and others need slots
 					break
 				}
@@ -101,7 +94,7 @@ func TestInvariant1SlotFileProcesses(t *testing.T) {
 				used = time.Time{}
 			}
 			fmt.Println("used", max(used.UnixMilli(), l.NotBefore().UnixMilli())) // before it may be granted to another
-			if err := l.Release(patient(t), used); err != nil {
+			if err := l.Release(testkit.Patient(t), used); err != nil {
 				t.Fatal(err)
 			}
 		}

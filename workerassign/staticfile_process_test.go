@@ -16,7 +16,7 @@ import (
 // grantUntilKilled is what a child does: it takes a lease, extends it until the child is killed, and prints the worker ID and the
 // beginning of the lease, and then the worker ID and the end of each grant.
 func grantUntilKilled(t *testing.T, a workerassign.Assigner) {
-	l, err := a.Assign(context.Background(), slotFileRequest(8))
+	l, err := a.Assign(testkit.Patient(t), slotFileRequest(8))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func (s *grantSequence) run(t *testing.T, c *testkit.Child, running func()) {
 // wantInUse checks that an assigner gets no lease while a process has the file.
 func wantInUse(t *testing.T, a workerassign.Assigner) {
 	t.Helper()
-	if l, err := a.Assign(context.Background(), slotFileRequest(8)); l != nil || !errors.Is(err, workerassign.ErrInUse) {
+	if l, err := a.Assign(testkit.Patient(t), slotFileRequest(8)); l != nil || !errors.Is(err, workerassign.ErrInUse) {
 		t.Errorf("Assign() while a process has the file = %v, %v; want ErrInUse", l, err)
 	}
 }
@@ -88,7 +88,7 @@ func TestInvariant1StaticFileProcesses(t *testing.T) {
 	for range 12 {
 		s.run(t, testkit.StartChild(t, path), func() { wantInUse(t, newAssigner(path)) })
 	}
-	l, err := newAssigner(path).Assign(context.Background(), slotFileRequest(8))
+	l, err := newAssigner(path).Assign(testkit.Patient(t), slotFileRequest(8))
 	if err != nil || l.WorkerID() != 7 || l.NotBefore().UnixMilli() < s.last {
 		t.Errorf("Assign() = %v, %v; want a lease that begins at or after %d", l, err, s.last)
 	}

@@ -71,7 +71,7 @@ func openAsService(t *testing.T, s *postgrestest.Server) *sqlx.DB {
 // assign assigns a worker ID.
 func assign(t *testing.T, db workerassign.DB, opts ...workerassign.DisposableOption) (int64, error) {
 	t.Helper()
-	l, err := workerassign.NewDisposable(db, append([]workerassign.DisposableOption{discardLog()}, opts...)...).Assign(t.Context(), workerassign.Request{})
+	l, err := workerassign.NewDisposable(db, append([]workerassign.DisposableOption{discardLog()}, opts...)...).Assign(testkit.Patient(t), workerassign.Request{})
 	if err != nil {
 		return 0, err
 	}

@@ -3,7 +3,6 @@
 package slottabletests
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -38,7 +38,7 @@ func testGaleraDisposable(t *testing.T, c *mariadbtest.Cluster) {
 				d := workerassign.NewDisposable(nodeDB, workerassign.WithTimeout(time.Minute),
 					workerassign.WithLogger(slog.New(slog.DiscardHandler)))
 				for range each {
-					lease, err := d.Assign(context.Background(), workerassign.Request{MaxWorkerID: 1 << 22})
+					lease, err := d.Assign(testkit.Patient(t), workerassign.Request{MaxWorkerID: 1 << 22})
 					if err != nil {
 						t.Errorf("Assign() = %v", err)
 						return

@@ -177,7 +177,7 @@ func verifiedFailover(t *testing.T, verified bool, fencing time.Duration) bool {
 // mustAssignDisposable takes a lease of a Disposable.
 func mustAssignDisposable(t *testing.T, db *sql.DB, opts []workerassign.DisposableOption) workerassign.Lease {
 	t.Helper()
-	l, err := workerassign.NewDisposable(db, opts...).Assign(t.Context(), workerassign.Request{})
+	l, err := workerassign.NewDisposable(db, opts...).Assign(testkit.Patient(t), workerassign.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -33,4 +34,11 @@ func Retry(tb testing.TB, what string, f func() error) {
 			tb.Fatalf("%s: not after %v: %v", what, patience, err)
 		}
 	}
+}
+
+// Patient returns a context for a call that takes long only on a busy machine. It ends with the test.
+func Patient(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	tb.Cleanup(cancel)
+	return ctx
 }
