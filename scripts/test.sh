@@ -3,9 +3,13 @@
 # stops after the first part that fails, and ends all processes that it has started.
 . "$(dirname "$0")/lib.sh"
 
+packages=3 # at the same time
 case ${1:-usual} in
 usual) ;;
-full) export RINGUID_FULL=1 ;; # package testkit reads it
+full)
+	export RINGUID_FULL=1 # package testkit reads it
+	packages=1
+	;;
 *)
 	echo "usage: scripts/test.sh [full]" >&2
 	exit 2
@@ -74,7 +78,7 @@ mkdir "$run/cache"
 export RINGUID_REQUIRE_SERVER=1
 
 # gotest DIRECTORY ARGUMENT… runs tests of a module. check.sh vets them. Several packages run at the same time, because the tests
-# on servers wait most of the time.
+# on servers wait most of the time; in full size one for each part, because dozens of processes take UIDs in each.
 gotest() (
 	began=$SECONDS
 	directory=$1
@@ -82,7 +86,7 @@ gotest() (
 	step "go test $* in $directory"
 	cd "$directory"
 	status=0
-	go test -vet=off -p 3 -count=1 -timeout 60m "$@" || status=$?
+	go test -vet=off -p "$packages" -count=1 -timeout 60m "$@" || status=$?
 	took $((SECONDS - began)) "  go test in $directory"
 	exit "$status"
 )
@@ -178,8 +182,7 @@ else
 	scripts/check.sh
 	# shellcheck disable=SC2086 # the list has several words
 	part race gotest . -race ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment ./... # these take longest
-	part postgres nested internal/postgrestest -race
-	part nested nested "$(without internal/postgrestest)" -race
+	part nested nested "internal/postgrestest $(without internal/postgrestest)" -race
 	part plain scripts/plain.sh
 	await
 	examples

@@ -59,7 +59,7 @@ func TestTableProcesses(t *testing.T) {
 	}
 	s := mariadbtest.Start(t, "--max-connections=1000")
 	name, db := database(t, s)
-	all := startTakers(t, takertest.Count(), testkit.Size(40, 30), time.Minute, s.DSN("root", "", name), s.Address())
+	all := startTakers(t, takertest.Count(), testkit.Size(40, 30), 10*time.Minute, s.DSN("root", "", name), s.Address())
 	insertTag(db, tag, 1, 50)
 	for i := range 20 {
 		all.Wait(int64(takertest.Count() * 8))

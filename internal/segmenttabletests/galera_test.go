@@ -152,8 +152,8 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster, compares bool) {
 			node.MustExec("SET wsrep_on = ON")
 		}
 	}
-	all := startTakers(t, 30, 30, time.Minute, c.Node(0).DSN("root", "", name), addresses...)
-	insertTag(nodes[0], tag, 1, 50)
+	all := startTakers(t, 30, 30, 10*time.Minute, c.Node(0).DSN("root", "", name), addresses...)
+	execOnNode(t, nodes[0], insertStatement, tag, 1, 50)
 	all.Join()
 	all.Check()
 	nodes[1].SetMaxOpenConns(1)
@@ -197,7 +197,7 @@ func testGaleraConformance(t *testing.T, c *mariadbtest.Cluster) {
 func testGaleraNodeKilled(t *testing.T, c *mariadbtest.Cluster) {
 	name, nodes, addresses := galeraDatabase(t, c)
 	all := startTakers(t, 3, 0, 2*time.Second, c.Node(0).DSN("root", "", name), addresses...)
-	insertTag(nodes[0], tag, 1, 50)
+	execOnNode(t, nodes[0], insertStatement, tag, 1, 50)
 	all.Wait(50)
 	c.Node(2).Kill()
 	all.Wait(50)

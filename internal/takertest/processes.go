@@ -135,7 +135,7 @@ func RunProcess(t *testing.T, take func(ctx context.Context, goroutine int, r se
 			r := segment.Request{Tag: Tag}
 			for n, failures := 0, 0; takes == 0 || n < takes && failures < greatestFailures; {
 				r.Size = randomSize()
-				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // hundreds wait for one row
 				got, err := take(ctx, g, r)
 				cancel()
 				switch {
