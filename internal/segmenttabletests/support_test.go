@@ -44,7 +44,9 @@ func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
 }
 
 // insertTag inserts a row, as an operator does.
-func insertTag(db *sqlx.DB, tag string, maxID, step any) { db.MustExec(insertStatement, tag, maxID, step) }
+func insertTag(db *sqlx.DB, tag string, maxID, step any) {
+	db.MustExec(insertStatement, tag, maxID, step)
+}
 
 const insertStatement = "INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES (?, ?, ?)"
 
