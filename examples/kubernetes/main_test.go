@@ -47,7 +47,7 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows cannot send a signal to one process")
+		testkit.Missing(t, "Windows cannot send a signal to one process")
 	}
 	server := mariadbtest.Start(t)
 	name, db := server.Database()

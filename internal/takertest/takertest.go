@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,8 +95,14 @@ func (k *Takers) Run(src segment.Source, remember bool, timeout time.Duration) {
 // randomSize returns a size for a request. 0 is the tag's step.
 func randomSize() int64 { return []int64{0, 0, 1, 3, 7, 20, 100, 1000}[rand.IntN(8)] }
 
-// fail records an error of Take.
+// prefix matches the beginning of the errors of our packages.
+var prefix = regexp.MustCompile(`^(segment|stores/redis|etcd|zookeeper): `)
+
+// fail records an error of Take, and fails the test if it has no prefix of ours.
 func (k *Takers) fail(text string) {
+	if !prefix.MatchString(text) {
+		k.tb.Errorf("Take() = %s", text)
+	}
 	text, _, _ = strings.Cut(text, "127.0.0.1")
 	k.mu.Lock()
 	k.errors[text]++
@@ -128,13 +135,6 @@ func (k *Takers) Last() int64 { return k.last.Load() }
 
 // Len returns how many different numbers there are. The takers must have ended.
 func (k *Takers) Len() int64 { return k.set.Len() }
-
-// Errors returns how often Take has failed with each error.
-func (k *Takers) Errors() map[string]int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return maps.Clone(k.errors)
-}
 
 // Wait waits until n more ranges were taken.
 func (k *Takers) Wait(n int64) {
@@ -203,8 +203,10 @@ func (k *Takers) CheckDense() {
 
 // String describes what was taken.
 func (k *Takers) String() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	return fmt.Sprintf("%d numbers of %d ranges up to %d, %d duplicates, %d failed calls: %v",
-		k.numbers.Load(), k.ranges.Load(), k.Last(), k.duplicates.Load(), k.failures.Load(), k.Errors())
+		k.numbers.Load(), k.ranges.Load(), k.Last(), k.duplicates.Load(), k.failures.Load(), k.errors)
 }
 
 // Create creates the tag. It fails the test if that is not possible.

@@ -2,7 +2,11 @@
 
 package testserver
 
-import "os/exec"
+import (
+	"os/exec"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+)
 
 // account does nothing: on this system, the tests must not run as root.
 type account struct{}
@@ -26,8 +30,8 @@ func startProcess(cmd *exec.Cmd, _ account, exited chan<- struct{}) error {
 // killAll kills the main process of the server. Its child processes notice that and end.
 func (p *Process) killAll() { p.cmd.Process.Kill() }
 
-// Pause skips the test: it is implemented on Linux only.
-func (p *Process) Pause() { p.tb.Skip("pausing a server is implemented on Linux only") }
+// Pause calls testkit.Missing: it is implemented on Linux only.
+func (p *Process) Pause() { testkit.Missing(p.tb, "pausing a server is implemented on Linux only") }
 
 // Resume has no effect without Pause.
 func (p *Process) Resume() {}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -354,21 +353,6 @@ func must(b []byte, err error) []byte {
 		panic(err)
 	}
 	return b
-}
-
-func TestAllocations(t *testing.T) {
-	if testkit.Race {
-		t.Skip("with the race detector, a sync.Pool drops some of what is put; make test runs it without (scripts/plain.sh)")
-	}
-	c := newCodec(t, "orders", testKey(t, 'a'))
-	b := make([]byte, 0, 64)
-	text := encode(t, c, 7)
-	if n := testing.AllocsPerRun(1000, func() { b = must(c.Append(b[:0], 7)) }); n != 0 {
-		t.Errorf("Append allocates %v times", n)
-	}
-	if n := testing.AllocsPerRun(1000, func() { _, _ = c.Decode(text) }); n != 0 {
-		t.Errorf("Decode allocates %v times", n)
-	}
 }
 
 func BenchmarkAppend(b *testing.B) {

@@ -57,7 +57,7 @@ var listening = regexp.MustCompile(`msg=listening address=(\S+)`)
 func startProcess(t testing.TB, args ...string) *process {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows cannot send a signal to one process")
+		testkit.Missing(t, "Windows cannot send a signal to one process")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // it is killed if it does not end
 	t.Cleanup(cancel)
