@@ -139,8 +139,14 @@ await() {
 # examples runs the example that the README begins with.
 examples() {
 	step "the examples"
-	go build -o "$run/examples/" ./examples/...
-	XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
+	go build -o "$run/examples/" ./examples/... &&
+		XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
+}
+
+# computing runs what requires no server, in full size.
+computing() {
+	scripts/plain.sh && examples && nice -n 5 scripts/cross.sh && nice -n 5 scripts/proof.sh full && nice -n 5 scripts/proof.sh small &&
+		FUZZTIME=${FUZZTIME:-3s} nice -n 5 scripts/fuzz.sh && nice -n 5 scripts/benchonce.sh
 }
 
 # others prints the packages of the root module without the concurrent ones.
@@ -179,18 +185,14 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	await
 else
 	scripts/check.sh
+	tables="./internal/slottabletests ./internal/segmenttabletests" # they wait most of the time
 	# shellcheck disable=SC2086 # the list has several words
-	part race gotest . -race ./workerassign ./internal/slottabletests ./uid ./internal/segmenttabletests ./segment ./... # these take longest
+	part tables gotest . -race $tables
+	# shellcheck disable=SC2046,SC2086 # the lists have several words
+	part race gotest . -race ./workerassign ./uid ./segment $(go list ./... | grep -vxF -f <(go list $tables ./workerassign ./uid ./segment))
 	part nested nested "internal/postgrestest $(without internal/postgrestest)" -race
-	part plain scripts/plain.sh
+	part computing computing
 	await
-	examples
-	scripts/cross.sh
-	part models scripts/proof.sh full
-	part fuzzing env FUZZTIME="${FUZZTIME:-3s}" scripts/fuzz.sh
-	await
-	scripts/proof.sh small
-	scripts/benchonce.sh
 fi
 
 step "checking that no process remains"
