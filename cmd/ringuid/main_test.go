@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // asProgram is the name of an environment variable that makes the test binary run the program instead of the tests.
