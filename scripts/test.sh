@@ -53,6 +53,10 @@ took() { printf '%5d s  %s\n' "$1" "$2" >>"$run/times"; }
 finish() {
 	status=$?
 	trap - EXIT
+	for part in $(jobs -pr); do # with all that it has started: it would start something else when that ends
+		kill -KILL -- "-$part" || true
+	done 2>/dev/null
+	wait 2>/dev/null
 	for pid in $(started || true); do
 		kill -KILL "$pid" 2>/dev/null || true
 	done
@@ -108,16 +112,18 @@ without() {
 
 # The parts that run at the same time.
 parts=''
-# part NAME COMMAND… starts a part. Its output is printed when it has ended.
+# part NAME COMMAND… starts a part, in a process group of its own. Its output is printed when it has ended.
 part() {
 	name=$1
 	shift
+	set -m
 	(
 		began=$SECONDS status=0
 		"$@" || status=$?
 		took $((SECONDS - began)) "$name"
 		exit "$status"
-	) >"$run/$name.log" 2>&1 &
+	) >"$run/$name.log" 2>&1 </dev/null &
+	set +m
 	parts="$parts $!:$name"
 }
 
@@ -139,8 +145,7 @@ await() {
 # examples runs the example that the README begins with.
 examples() {
 	step "the examples"
-	go build -o "$run/examples/" ./examples/... &&
-		XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
+	go build -o "$run/examples/" ./examples/... && XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
 }
 
 # computing runs what requires no server, in full size.
@@ -149,11 +154,9 @@ computing() {
 		FUZZTIME=${FUZZTIME:-3s} nice -n 5 scripts/fuzz.sh && nice -n 5 scripts/benchonce.sh
 }
 
-# others prints the packages of the root module without the concurrent ones.
+# others PACKAGE… prints the packages of the root module without these.
 others() {
-	# shellcheck disable=SC2086 # the list has several words
-	go list $concurrent >"$run/concurrent"
-	go list ./... | grep -vxF -f "$run/concurrent"
+	go list "$@" >"$run/these" && go list ./... >"$run/all" && grep -vxF -f "$run/these" "$run/all"
 }
 
 # vet vets a module, and so compiles what its tests are compiled with: parts that start at the same time with an empty cache
@@ -168,8 +171,10 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086 # the list has several words
 	part race gotest . -race $concurrent
 	vet .
-	# shellcheck disable=SC2046 # the list has several words
-	part others gotest . $(others)
+	# shellcheck disable=SC2086 # the list has several words
+	remaining=$(others $concurrent) # a failure here ends the script: without packages, go test would run those of one directory
+	# shellcheck disable=SC2086 # the list has several words
+	part others gotest . $remaining
 	part plain scripts/plain.sh
 	part examples examples
 	vet internal/postgrestest
@@ -186,10 +191,13 @@ if [ -z "${RINGUID_FULL-}" ]; then
 else
 	scripts/check.sh
 	tables="./internal/slottabletests ./internal/segmenttabletests" # they wait most of the time
-	# shellcheck disable=SC2086 # the list has several words
+	first="./workerassign ./uid ./segment"                           # they take longest
+	# shellcheck disable=SC2086 # the lists have several words
+	remaining=$(others $tables $first)
+	# shellcheck disable=SC2086 # the lists have several words
 	part tables gotest . -race $tables
-	# shellcheck disable=SC2046,SC2086 # the lists have several words
-	part race gotest . -race ./workerassign ./uid ./segment $(go list ./... | grep -vxF -f <(go list $tables ./workerassign ./uid ./segment))
+	# shellcheck disable=SC2086 # the lists have several words
+	part race gotest . -race $first $remaining
 	part nested nested "internal/postgrestest $(without internal/postgrestest)" -race
 	part computing computing
 	await
