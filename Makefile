@@ -13,7 +13,7 @@ test: ## run the checks, and the tests on real servers (installed if missing) in
 	@scripts/test.sh
 
 .PHONY: test-full
-test-full: ## run everything in full size, with the race detector, the models, fuzzing and each benchmark: an hour and a half on 2 cores
+test-full: ## run everything in full size, with the race detector, the models, fuzzing and each benchmark: an hour on 2 cores
 	@scripts/test.sh full
 
 .PHONY: soak-tests
