@@ -51,7 +51,12 @@ command -v python3 >/dev/null || missing="$missing python3"
 command -v node >/dev/null || missing="$missing nodejs"
 command -v systemd-analyze >/dev/null || missing="$missing systemd" # it verifies the unit of the server
 cc=$(go env CC)
-command -v "${cc%% *}" >/dev/null || missing="$missing gcc libc6-dev"
+for compiler in "${cc%% *}" cc gcc; do # of go test -race, of the clock of servers, and of the models
+	command -v "$compiler" >/dev/null || {
+		missing="$missing gcc libc6-dev"
+		break
+	}
+done
 case $(uname -sm) in # the test that requires QEMU runs on these systems only
 "Linux x86_64") qemu=qemu-x86_64 ;;
 "Linux aarch64") qemu=qemu-aarch64 ;;

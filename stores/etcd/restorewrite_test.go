@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -34,18 +35,15 @@ func TestWriteToRestoredSnapshot(t *testing.T) {
 	if _, err := dial(t, r.server.Endpoint()).Get(t.Context(), "any"); err != nil { // until the server answers
 		t.Fatal(err)
 	}
-	var ok bool
-	var err error
-	for range 20 { // until the client has connected again
+	testkit.Retry(t, "a write to the new cluster", func() error { // until the client has connected again
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		ok, err = r.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{taken}})
-		cancel()
+		defer cancel()
+		ok, err := r.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{taken}})
 		if ok {
-			t.Error("the write to the new cluster returned true")
-			return
+			t.Fatal("the write to the new cluster returned true")
 		}
-	}
-	t.Log(ok, err)
+		return err
+	})
 	if after := read(t, New(dial(t, r.server.Endpoint())), workerassign.SlotQuery{}); after.History == s.History {
 		t.Errorf("the history is %q as before", after.History)
 	}
