@@ -51,7 +51,7 @@ test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, 
 	cd stores/zookeeper && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: release-check
-release-check: ## run the quick part, without servers: formatting, vet, staticcheck, other systems, short tests
+release-check: ## install the command as users do, from modules with the versions that scripts/release.sh writes
 	cd cmd/ringuid && RINGUID_REQUIRE_SERVER=1 RINGUID_FULL=1 go test -count=1 -timeout 20m -run TestInstallOfRelease -v .
 
 .PHONY: fuzz

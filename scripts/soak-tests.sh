@@ -10,6 +10,15 @@
 . "$(dirname "$0")/lib.sh"
 
 [ $# != 0 ] || set -- idle idle idle idle idle idle busy busy busy busy procs=1 procs=4
+for condition; do
+	case $condition in
+	idle | busy | procs=*) ;;
+	*)
+		echo "the condition is $condition; must be idle, busy, procs=1 or procs=4" >&2
+		exit 2
+		;;
+	esac
+done
 target=${SOAK_TARGET:-test}
 logs=${SOAK_LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
@@ -44,10 +53,6 @@ for condition; do
 		done
 		;;
 	procs=*) environment+=(GOMAXPROCS="${condition#procs=}") ;;
-	*)
-		echo "the condition is $condition; must be idle, busy, procs=1 or procs=4" >&2
-		exit 2
-		;;
 	esac
 	began=$(date +'%F %T') start=$SECONDS result=pass
 	log=$logs/$(date +%s)-$condition.log

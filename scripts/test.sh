@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the checks and the tests on real servers: scripts/test.sh, or scripts/test.sh full for everything in full size. It
-# stops after the first part that fails, and ends all processes that it has started.
+# Runs the checks and the tests on real servers: scripts/test.sh, or scripts/test.sh full for everything in full size. Parts
+# run at the same time; when all have ended, it fails if one has. It ends all processes that it has started.
 . "$(dirname "$0")/lib.sh"
 
 packages=3 # at the same time
@@ -151,7 +151,7 @@ examples() {
 # computing runs what requires no server, in full size.
 computing() {
 	scripts/plain.sh && examples && nice -n 5 scripts/cross.sh && nice -n 5 scripts/proof.sh full && nice -n 5 scripts/proof.sh small &&
-		FUZZTIME=${FUZZTIME:-3s} nice -n 5 scripts/fuzz.sh && nice -n 5 scripts/benchonce.sh
+		FUZZTIME=${FUZZTIME:-3s} nice -n 5 scripts/fuzz.sh
 }
 
 # others PACKAGE… prints the packages of the root module without these.
@@ -201,6 +201,7 @@ else
 	part nested nested "internal/postgrestest $(without internal/postgrestest)" -race
 	part computing computing
 	await
+	scripts/benchonce.sh # alone, because it measures
 fi
 
 step "checking that no process remains"

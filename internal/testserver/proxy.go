@@ -4,7 +4,8 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Proxy forwards TCP connections to a server, and loses or delays what is sent. The connections that it has
@@ -16,8 +17,10 @@ type Proxy struct {
 	// Delays, if not nil, reports whether DelayRequests delays a request, and what follows it on the same connection.
 	Delays func(request []byte) bool
 
-	// OneReply says that each request has one reply. Then a connection is closed at once when something was lost on it, and
-	// delayed requests have been executed when their replies arrive.
+	// HasMessage, if not nil, reports whether data has a request, or a reply. If it is nil, it has if it is not empty.
+	HasMessage func(data []byte) bool
+
+	// OneReply says that each request has one reply. Then a connection is closed at once when something was lost on it.
 	OneReply bool
 
 	listener net.Listener
@@ -99,7 +102,7 @@ func (p *Proxy) during(m proxyMode, call func()) {
 }
 
 // DelayRequests calls call; what clients send meanwhile reaches the server when deliver is called.
-func (p *Proxy) DelayRequests(_ testing.TB, call func()) (deliver func()) {
+func (p *Proxy) DelayRequests(tb testing.TB, call func()) (deliver func()) {
 	p.setMode(delayRequests)
 	call()
 	p.mu.Lock()
@@ -115,6 +118,7 @@ func (p *Proxy) DelayRequests(_ testing.TB, call func()) (deliver func()) {
 		delayed = append(delayed, c)
 	}
 	return func() {
+		var requested []*proxied
 		for _, c := range delayed {
 			p.mu.Lock()
 			data := c.delayed
@@ -122,15 +126,19 @@ func (p *Proxy) DelayRequests(_ testing.TB, call func()) (deliver func()) {
 			if p.Filter != nil {
 				data = p.Filter(data)
 			}
+			select {
+			case <-c.replied: // to something before
+			default:
+			}
 			c.server.Write(data)
+			if p.hasMessage(data) {
+				requested = append(requested, c)
+			}
 		}
-		if !p.OneReply {
-			time.Sleep(300 * time.Millisecond) // until the server has executed them
+		for _, c := range requested {
+			testkit.Eventually(tb, "the server has executed the delayed requests", func() bool { return len(c.replied) > 0 })
 		}
 		for _, c := range delayed {
-			if p.OneReply {
-				<-c.replied
-			}
 			c.server.Close()
 		}
 	}
@@ -209,7 +217,7 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 		if ends {
 			return
 		}
-		if !isRequest && detached {
+		if !isRequest && detached && p.hasMessage(buf[:n]) {
 			c.hasReplied()
 		}
 		if drop {
@@ -219,6 +227,10 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 			return
 		}
 	}
+}
+
+func (p *Proxy) hasMessage(data []byte) bool {
+	return len(data) > 0 && (p.HasMessage == nil || p.HasMessage(data))
 }
 
 // hasReplied records a reply to delayed requests.

@@ -27,29 +27,43 @@ func dial(tb testing.TB, endpoints ...string) *clientv3.Client {
 	return client
 }
 
-// dropResets removes the frames that cancel a request from the frames of an HTTP/2 connection: of a request
-// that arrives late the server does not know that the client has given up.
-func dropResets(data []byte) []byte {
-	const headerLen, rstStream = 9, 3
-	var kept []byte
+// frames splits the frames of an HTTP/2 connection. Each has a length of three bytes and a type, in a header of nine bytes.
+func frames(data []byte, f func(kind byte, frame []byte)) {
+	const headerLen = 9
 	for len(data) >= headerLen {
 		n := headerLen + int(data[0])<<16 + int(data[1])<<8 + int(data[2])
 		if n > len(data) {
 			break
 		}
-		if data[3] != rstStream {
-			kept = append(kept, data[:n]...)
-		}
+		f(data[3], data[:n])
 		data = data[n:]
 	}
+}
+
+// dropResets removes the frames that cancel a request: of a request that arrives late the server does not know that the client
+// has given up.
+func dropResets(data []byte) (kept []byte) {
+	const rstStream = 3
+	frames(data, func(kind byte, frame []byte) {
+		if kind != rstStream {
+			kept = append(kept, frame...)
+		}
+	})
 	return kept
+}
+
+// hasMessage reports whether data has the headers of a request or of a reply.
+func hasMessage(data []byte) (has bool) {
+	const headers = 1
+	frames(data, func(kind byte, _ []byte) { has = has || kind == headers })
+	return has
 }
 
 // faults returns a server with a proxy before it, and the faults of both.
 func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 	s := etcdtest.Start(tb)
 	p := testserver.NewProxy(tb, s.Endpoint())
-	p.Filter = dropResets
+	p.Filter, p.HasMessage = dropResets, hasMessage
 	return p, assigntest.Faults{
 		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.Kill() },
