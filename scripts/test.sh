@@ -148,12 +148,6 @@ examples() {
 	go build -o "$run/examples/" ./examples/... && XDG_STATE_HOME="$run/state" "$run/examples/quickstart"
 }
 
-# computing runs what requires no server, in full size.
-computing() {
-	scripts/plain.sh && examples && nice -n 5 scripts/cross.sh && nice -n 5 scripts/proof.sh full && nice -n 5 scripts/proof.sh small &&
-		FUZZTIME=${FUZZTIME:-3s} nice -n 5 scripts/fuzz.sh
-}
-
 # others PACKAGE… prints the packages of the root module without these.
 others() {
 	go list "$@" >"$run/these" && go list ./... >"$run/all" && grep -vxF -f "$run/these" "$run/all"
@@ -194,12 +188,16 @@ else
 	first="./workerassign ./uid ./segment"                           # they take longest
 	# shellcheck disable=SC2086 # the lists have several words
 	remaining=$(others $tables $first)
-	# shellcheck disable=SC2086 # the lists have several words
+	# root runs the tests of the root module, and what requires no server.
+	root() {
+		# shellcheck disable=SC2086 # the lists have several words
+		gotest . -race $first $remaining && scripts/plain.sh && examples && scripts/cross.sh && scripts/proof.sh full && scripts/proof.sh small &&
+			FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
+	}
+	# shellcheck disable=SC2086 # the list has several words
 	part tables gotest . -race $tables
-	# shellcheck disable=SC2086 # the lists have several words
-	part race gotest . -race $first $remaining
+	part root root
 	part nested nested "internal/postgrestest $(without internal/postgrestest)" -race
-	part computing computing
 	await
 	scripts/benchonce.sh # alone, because it measures
 fi
