@@ -98,11 +98,8 @@ func randomSize() int64 { return []int64{0, 0, 1, 3, 7, 20, 100, 1000}[rand.IntN
 // prefix matches the beginning of the errors of our packages.
 var prefix = regexp.MustCompile(`^(segment|stores/redis|etcd|zookeeper): `)
 
-// fail records an error of Take, and fails the test if it has no prefix of ours.
+// fail records an error of Take.
 func (k *Takers) fail(text string) {
-	if !prefix.MatchString(text) {
-		k.tb.Errorf("Take() = %s", text)
-	}
 	text, _, _ = strings.Cut(text, "127.0.0.1")
 	k.mu.Lock()
 	k.errors[text]++
@@ -163,7 +160,7 @@ func (k *Takers) waitFor(counter *atomic.Int64, n int64) {
 const Failing = "until Takes fail"
 
 // Disturb executes groups of statements that disturb the store, in any order, while takers run. After each group ranges
-// are taken again.
+// are taken again. The errors of Take must have our prefix.
 func (k *Takers) Disturb(groups map[string][]string, execute func(statement string) error) {
 	k.tb.Helper()
 	k.Wait(30)
@@ -178,6 +175,13 @@ func (k *Takers) Disturb(groups map[string][]string, execute func(statement stri
 		}
 		if k.Wait(30); k.tb.Failed() {
 			k.tb.Fatalf("after %s", what)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for text := range k.errors {
+		if !prefix.MatchString(text) {
+			k.tb.Errorf("Take() = %s", text)
 		}
 	}
 }
