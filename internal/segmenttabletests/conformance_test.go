@@ -6,10 +6,8 @@ import (
 	"context"
 	"database/sql"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,17 +43,6 @@ func open(tb testing.TB, dsn string, addresses ...string) *sql.DB {
 	return db
 }
 
-// signal sends a signal to a server's process.
-func signal(tb testing.TB, s *mariadbtest.Server, which syscall.Signal) {
-	p, err := os.FindProcess(s.PID())
-	if err == nil {
-		err = p.Signal(which)
-	}
-	if err != nil {
-		tb.Error(err)
-	}
-}
-
 // restoreRows calls write, and then restores the rows as they were before, as after a restored backup.
 func restoreRows(tb testing.TB, db *sqlx.DB, write func()) {
 	tb.Helper()
@@ -88,8 +75,8 @@ func conformance(t *testing.T, s *mariadbtest.Server, script string, foldsTags b
 		Faults: segmenttest.Faults{
 			Kill:        func(testing.TB) { s.Kill() },
 			Start:       func(testing.TB) { s.Restart() },
-			Pause:       func(tb testing.TB) { signal(tb, s, syscall.SIGSTOP) },
-			Resume:      func(tb testing.TB) { signal(tb, s, syscall.SIGCONT) },
+			Pause:       func(testing.TB) { s.Pause() },
+			Resume:      func(testing.TB) { s.Resume() },
 			LoseReplies: proxy.LoseReplies,
 			SetCounter: func(tb testing.TB, tag string, next int64) {
 				admin.MustExec("UPDATE leaf_alloc SET max_id = ? WHERE biz_tag = ?", next, tag)

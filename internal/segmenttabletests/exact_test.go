@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -90,10 +89,13 @@ func TestTableKills(t *testing.T) {
 		case 1:
 			all.Replace() // a process, which may be in a transaction
 		default:
-			signal(t, s, syscall.SIGSTOP)
+			s.Pause()
 			time.Sleep(20 * time.Millisecond)
-			signal(t, s, syscall.SIGCONT)
-			all.Pause()
+			s.Resume()
+			first := all.First()
+			first.Pause()
+			time.Sleep(20 * time.Millisecond)
+			first.Resume()
 		}
 		all.Wait(30)
 	}

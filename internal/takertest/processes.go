@@ -73,12 +73,8 @@ func (p *Processes) Replace() {
 	p.start()
 }
 
-// Pause pauses the process that was started first for a moment.
-func (p *Processes) Pause() {
-	p.all[0].Pause()
-	time.Sleep(20 * time.Millisecond)
-	p.all[0].Resume()
-}
+// First returns the process that was started first.
+func (p *Processes) First() *testkit.Child { return p.all[0].Child }
 
 // Join waits until all processes have ended by themselves.
 func (p *Processes) Join() {

@@ -1,16 +1,17 @@
-//go:build unix && !aix && !solaris
+//go:build unix
 
 package testkit
 
 import (
-	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Pause stops the child until Resume. It returns when the child has stopped.
 func (c *Child) Pause() {
 	c.tb.Helper()
-	c.signal(syscall.SIGSTOP)
+	c.signal(unix.SIGSTOP)
 	WaitStopped(c.tb, c.Process.Pid)
 }
 
@@ -18,21 +19,21 @@ func (c *Child) Pause() {
 func WaitStopped(tb testing.TB, pid int) {
 	tb.Helper()
 	for {
-		var status syscall.WaitStatus
-		_, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+		var status unix.WaitStatus
+		_, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil)
 		if err == nil && status.Stopped() {
 			return
 		}
-		if err != syscall.EINTR {
+		if err != unix.EINTR {
 			tb.Fatalf("process %d has not stopped: %v, %#x", pid, err, status)
 		}
 	}
 }
 
 // Resume continues the child after Pause.
-func (c *Child) Resume() { c.signal(syscall.SIGCONT) }
+func (c *Child) Resume() { c.signal(unix.SIGCONT) }
 
-func (c *Child) signal(s syscall.Signal) {
+func (c *Child) signal(s unix.Signal) {
 	c.tb.Helper()
 	if err := c.Process.Signal(s); err != nil {
 		c.tb.Fatal(err)
