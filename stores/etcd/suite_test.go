@@ -97,7 +97,7 @@ func TestStore(t *testing.T) {
 func TestStoreOnCluster(t *testing.T) {
 	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
-	servers := etcdtest.StartCluster(t, 3)
+	servers := etcdtest.StartCluster(t, 3, "--election-timeout=5000") // only a member that is killed may lose an election: a write fails meanwhile
 	var endpoints []string
 	for _, s := range servers {
 		endpoints = append(endpoints, s.Endpoint())
