@@ -28,11 +28,7 @@ func TestKilledServer(t *testing.T) {
 func TestKilledMember(t *testing.T) {
 	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
-	servers := etcdtest.StartCluster(t, 3)
-	var endpoints []string
-	for _, s := range servers {
-		endpoints = append(endpoints, s.Endpoint())
-	}
+	servers, endpoints := startCluster(t)
 	n := 0
 	fleettest.Kill(t, stores(t, endpoints...), func() { servers[n%3].Kill() }, func() {
 		servers[n%3].Restart()

@@ -98,11 +98,7 @@ func TestSource(t *testing.T) {
 func TestSourceOnCluster(t *testing.T) {
 	testkit.Full(t, "TestSource has the suite on one server")
 	t.Parallel()
-	servers := etcdtest.StartCluster(t, 3, "--election-timeout=5000") // only a member that is killed may lose an election: a write fails meanwhile
-	var endpoints []string
-	for _, s := range servers {
-		endpoints = append(endpoints, s.Endpoint())
-	}
+	servers, endpoints := startCluster(t, steadyLeader)
 	prefix := ""
 	client := func(tb testing.TB) segment.Creator { return New(dial(tb, endpoints...), WithPrefix(prefix)) }
 	f := tagFaults(servers[1], &prefix)

@@ -93,15 +93,25 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// steadyLeader lets a member be silent for longer before the others elect a new leader, because calls fail during an election: a
+// member that gets no CPU for a moment would fail a test.
+const steadyLeader = "--election-timeout=5000"
+
+// startCluster starts a cluster of three members.
+func startCluster(tb testing.TB, flags ...string) (servers []*etcdtest.Server, endpoints []string) {
+	tb.Helper()
+	servers = etcdtest.StartCluster(tb, 3, flags...)
+	for _, s := range servers {
+		endpoints = append(endpoints, s.Endpoint())
+	}
+	return servers, endpoints
+}
+
 // The store fulfils the contract on a cluster of three members, of which one is killed.
 func TestStoreOnCluster(t *testing.T) {
 	testkit.Full(t, "it starts a cluster")
 	t.Parallel()
-	servers := etcdtest.StartCluster(t, 3, "--election-timeout=5000") // only a member that is killed may lose an election: a write fails meanwhile
-	var endpoints []string
-	for _, s := range servers {
-		endpoints = append(endpoints, s.Endpoint())
-	}
+	servers, endpoints := startCluster(t, steadyLeader)
 	none := "TestStore has it, on one server"
 	assigntest.RunStoreTests(t, assigntest.Harness{
 		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
