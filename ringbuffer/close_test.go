@@ -109,7 +109,7 @@ func TestCloseFromWithin(t *testing.T) {
 				Stale: func(int64) bool { act(); return false }}
 		}},
 		{"a take policy", false, func(act func()) Config {
-			return Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error {
+			return Config{TakePolicy: takePolicyFunc(func(context.Context, Waiter) error {
 				act()
 				return nil
 			})}

@@ -20,8 +20,8 @@ func TestUserErrorsAreMasked(t *testing.T) {
 		name string
 		cfg  Config
 	}{
-		{"a take policy", Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { return foreign })}},
-		{"a joined error of a take policy", Config{TakePolicy: takePolicyFunc(func(context.Context, *Ring) error {
+		{"a take policy", Config{TakePolicy: takePolicyFunc(func(context.Context, Waiter) error { return foreign })}},
+		{"a joined error of a take policy", Config{TakePolicy: takePolicyFunc(func(context.Context, Waiter) error {
 			return errors.Join(mine, ErrClosed)
 		})}},
 		{"a provider that fails", Config{Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, closed })}},
@@ -65,7 +65,7 @@ func TestUserErrorsAreMasked(t *testing.T) {
 		}
 	})
 	t.Run("an error whose Is panics", func(t *testing.T) {
-		r := newTestRing(t, Config{Capacity: 1, TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { return panickingIs{} })})
+		r := newTestRing(t, Config{Capacity: 1, TakePolicy: takePolicyFunc(func(context.Context, Waiter) error { return panickingIs{} })})
 		var p *PanicError
 		if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "no is" {
 			t.Errorf("Take() = %v, want the panic", err)

@@ -15,10 +15,27 @@ import (
 // While the ring is open and its provider is not exhausted, errors.Is finds neither ErrClosed nor
 // ErrExhausted in the error that the take returns, whatever error the policy returned.
 //
-// To write a policy, build it on the ring's Wait and Pad.
+// If the policy returns ErrEmpty itself, the take returns an *EmptyError, which has the cause.
+//
+// To write a policy, build it on the methods of w. It cannot put runs, and it cannot close the ring.
 type TakePolicy interface {
-	OnEmpty(ctx context.Context, r *Ring) error
+	OnEmpty(ctx context.Context, w Waiter) error
 }
+
+// A Waiter is what a TakePolicy can do about an empty ring: Wait and Pad are those of the Ring.
+type Waiter interface {
+	Wait(ctx context.Context) error
+	Pad(ctx context.Context) error
+}
+
+// waiter is the Waiter that policies get. It hides the ring: no assertion converts it to a *Ring.
+type waiter struct{ ring *Ring }
+
+// Wait implements Waiter.
+func (w waiter) Wait(ctx context.Context) error { return w.ring.Wait(ctx) }
+
+// Pad implements Waiter.
+func (w waiter) Pad(ctx context.Context) error { return w.ring.Pad(ctx) }
 
 // A PutPolicy decides what Put does when the ring is full. It corresponds to the original's
 // rejected-put handler. No lock is held while OnFull runs. The run has not been put. Put returns
@@ -31,7 +48,10 @@ type PutPolicy interface {
 // callTakePolicy calls the take policy and returns a panic as an error.
 func (r *Ring) callTakePolicy(ctx context.Context) (err error) {
 	defer recoverPanic("the take policy", &err)
-	return r.cfg.TakePolicy.OnEmpty(ctx, r)
+	if err := r.cfg.TakePolicy.OnEmpty(ctx, waiter{r}); err != ErrEmpty {
+		return err
+	}
+	return r.emptyError()
 }
 
 // callPutPolicy calls the put policy and returns a panic as an error.
@@ -57,17 +77,14 @@ const (
 )
 
 // OnEmpty implements TakePolicy.
-func (p builtinTakePolicy) OnEmpty(ctx context.Context, r *Ring) error {
+func (p builtinTakePolicy) OnEmpty(ctx context.Context, w Waiter) error {
 	switch p {
 	case CallerPads:
-		return r.Pad(ctx)
+		return w.Pad(ctx)
 	case Wait:
-		return r.Wait(ctx)
+		return w.Wait(ctx)
 	case Fail:
-		if !r.initialized() {
-			return errNotInitialized
-		}
-		return r.emptyError()
+		return ErrEmpty
 	}
 	return fmt.Errorf("%w: take policy is %d; must be CallerPads, Wait or Fail", ErrConfig, int(p))
 }

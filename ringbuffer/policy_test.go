@@ -5,13 +5,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
-type takePolicyFunc func(context.Context, *Ring) error
+type takePolicyFunc func(context.Context, Waiter) error
 
-func (f takePolicyFunc) OnEmpty(ctx context.Context, r *Ring) error { return f(ctx, r) }
+func (f takePolicyFunc) OnEmpty(ctx context.Context, w Waiter) error { return f(ctx, w) }
 
 type putPolicyFunc func(context.Context, *Ring, Run) error
 
@@ -22,19 +24,39 @@ func (f putPolicyFunc) OnFull(ctx context.Context, r *Ring, run Run) error { ret
 // integer that was not put.
 func TestD7PolicyThatDoesNothing(t *testing.T) {
 	calls := 0
-	r, err := newRing(Config{Capacity: 1, TakePolicy: takePolicyFunc(func(_ context.Context, r *Ring) error {
+	var r *Ring
+	r = newTestRing(t, Config{Capacity: 1, TakePolicy: takePolicyFunc(func(context.Context, Waiter) error {
 		if calls++; calls == 5 {
 			mustPut(t, r, 42, 1)
 		}
 		return nil
-	})}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	})})
 	mustTake(t, r, 42)
 	if calls != 5 {
 		t.Errorf("the policy was called %d times, want 5", calls)
+	}
+}
+
+// What a take policy gets has the methods Wait and Pad, and is converted to nothing else: a policy can neither put integers of its
+// own, which another ring may have handed out, nor close the ring. For the ErrEmpty of a policy, the take returns the reason.
+func TestTakePolicyCanOnlyWaitAndPad(t *testing.T) {
+	var got Waiter
+	r := newTestRing(t, Config{TakePolicy: takePolicyFunc(func(_ context.Context, w Waiter) error {
+		got = w
+		return ErrEmpty
+	})})
+	if _, err := r.Take(context.Background()); err != r.emptyError() {
+		t.Errorf("Take() = %v, want the ring's *EmptyError", err)
+	}
+	var methods []string
+	for n := range reflect.TypeOf(got).NumMethod() {
+		methods = append(methods, reflect.TypeOf(got).Method(n).Name)
+	}
+	if !slices.Equal(methods, []string{"Pad", "Wait"}) {
+		t.Errorf("the policy got a %T with the methods %v, want Pad and Wait only", got, methods)
+	}
+	if v := reflect.ValueOf(got); v.Kind() != reflect.Struct || v.NumField() != 1 || v.Field(0).CanInterface() {
+		t.Errorf("the policy got a %T that does not hide its ring", got)
 	}
 }
 
@@ -71,7 +93,7 @@ func TestDiscardLogsTheRun(t *testing.T) {
 func TestPanickingPolicies(t *testing.T) {
 	var p *PanicError
 	r := newTestRing(t, Config{Capacity: 1,
-		TakePolicy: takePolicyFunc(func(context.Context, *Ring) error { panic("take") }),
+		TakePolicy: takePolicyFunc(func(context.Context, Waiter) error { panic("take") }),
 		PutPolicy:  putPolicyFunc(func(context.Context, *Ring, Run) error { panic("put") }),
 	})
 	if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "take" || p.In != "the take policy" {

@@ -25,7 +25,6 @@ func TestZeroRing(t *testing.T) {
 				"Stats":          func() error { return r.Stats().LastError },
 				"CallerPads":     func() error { return CallerPads.OnEmpty(ctx, r) },
 				"policy Wait":    func() error { return Wait.OnEmpty(ctx, r) },
-				"policy Fail":    func() error { return Fail.OnEmpty(ctx, r) },
 				"policy Discard": func() error { return Discard.OnFull(ctx, r, Run{Length: 1}) },
 			} {
 				if err := f(); !errors.Is(err, ErrConfig) {

@@ -20,7 +20,7 @@ type takePolicy struct {
 var errNotInTime = errors.New("segment: no range arrived in time")
 
 // OnEmpty implements ringbuffer.TakePolicy.
-func (t takePolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+func (t takePolicy) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error {
 	waits := t.policy == nil || t.policy == ringbuffer.Wait || t.policy == ringbuffer.CallerPads
 	state := t.provider.snapshot()
 	if ctx.Value(withoutPolicy{}) != nil || waits && t.maxWait == 0 || t.policy == nil && state.Hopeless {
@@ -31,14 +31,14 @@ func (t takePolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
 	limited, cancel := context.WithTimeoutCause(ctx, t.maxWait, fmt.Errorf("%w: within %v", errNotInTime, t.maxWait))
 	defer cancel()
 	if t.policy != nil {
-		err := t.policy.OnEmpty(limited, r)
+		err := t.policy.OnEmpty(limited, w)
 		var source *sourceError
 		if errors.As(err, &source) && ctx.Err() == nil && limited.Err() != nil {
 			return context.Cause(limited) // CallerPads: the source was cut off
 		}
 		return err
 	}
-	return r.Wait(limited)
+	return w.Wait(limited)
 }
 
 // currentError is an EmptyError of this Sequence, on its way through the ring. One of another Sequence, which a

@@ -154,9 +154,9 @@ func TestWaitingCallsReturn(t *testing.T) {
 }
 
 // policyFunc is a function that implements ringbuffer.TakePolicy.
-type policyFunc func(ctx context.Context, r *ringbuffer.Ring) error
+type policyFunc func(ctx context.Context, w ringbuffer.Waiter) error
 
-func (f policyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
+func (f policyFunc) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error { return f(ctx, w) }
 
 var errPolicy = errors.New("policy")
 
@@ -167,18 +167,18 @@ func TestOwnTakePolicies(t *testing.T) {
 		want   string
 		is     error
 	}{
-		"error":                        {func(context.Context, *ringbuffer.Ring) error { return errPolicy }, "(policy)", errPolicy},
-		"panic":                        {func(context.Context, *ringbuffer.Ring) error { panic("boom") }, "the take policy panicked: boom", ErrEmpty},
-		"an error whose Is panics":     {func(context.Context, *ringbuffer.Ring) error { return panickingIs{} }, "panicked: no is", ErrEmpty},
-		"an error whose As panics":     {func(context.Context, *ringbuffer.Ring) error { return panickingAs{} }, "panicked: no as", ErrEmpty},
-		"an error whose Unwrap panics": {func(context.Context, *ringbuffer.Ring) error { return panickingUnwrap{} }, "panicked: no unwrap", ErrEmpty},
-		"Wait":                         {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Wait(ctx) }, "no range arrived in time", ErrEmpty},
-		"Pad":                          {func(ctx context.Context, r *ringbuffer.Ring) error { return r.Pad(ctx) }, "connection refused", errDown},
-		"ErrClosed":                    {func(context.Context, *ringbuffer.Ring) error { return ErrClosed }, "(segment: closed)", ErrEmpty},
-		"ringbuffer.ErrClosed":         {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrClosed }, "(ringbuffer: closed)", ErrEmpty},
-		"ringbuffer.ErrExhausted":      {func(context.Context, *ringbuffer.Ring) error { return ringbuffer.ErrExhausted }, "exhausted)", ErrEmpty},
-		"EmptyError of another":        {func(context.Context, *ringbuffer.Ring) error { return &EmptyError{Tag: "other"} }, `(segment: tag "other"`, ErrEmpty},
-		"ErrEmpty of package segment":  {func(context.Context, *ringbuffer.Ring) error { return ErrEmpty }, "(segment: no number at present)", ErrEmpty},
+		"error":                        {func(context.Context, ringbuffer.Waiter) error { return errPolicy }, "(policy)", errPolicy},
+		"panic":                        {func(context.Context, ringbuffer.Waiter) error { panic("boom") }, "the take policy panicked: boom", ErrEmpty},
+		"an error whose Is panics":     {func(context.Context, ringbuffer.Waiter) error { return panickingIs{} }, "panicked: no is", ErrEmpty},
+		"an error whose As panics":     {func(context.Context, ringbuffer.Waiter) error { return panickingAs{} }, "panicked: no as", ErrEmpty},
+		"an error whose Unwrap panics": {func(context.Context, ringbuffer.Waiter) error { return panickingUnwrap{} }, "panicked: no unwrap", ErrEmpty},
+		"Wait":                         {func(ctx context.Context, w ringbuffer.Waiter) error { return w.Wait(ctx) }, "no range arrived in time", ErrEmpty},
+		"Pad":                          {func(ctx context.Context, w ringbuffer.Waiter) error { return w.Pad(ctx) }, "connection refused", errDown},
+		"ErrClosed":                    {func(context.Context, ringbuffer.Waiter) error { return ErrClosed }, "(segment: closed)", ErrEmpty},
+		"ringbuffer.ErrClosed":         {func(context.Context, ringbuffer.Waiter) error { return ringbuffer.ErrClosed }, "(ringbuffer: closed)", ErrEmpty},
+		"ringbuffer.ErrExhausted":      {func(context.Context, ringbuffer.Waiter) error { return ringbuffer.ErrExhausted }, "exhausted)", ErrEmpty},
+		"EmptyError of another":        {func(context.Context, ringbuffer.Waiter) error { return &EmptyError{Tag: "other"} }, `(segment: tag "other"`, ErrEmpty},
+		"ErrEmpty of package segment":  {func(context.Context, ringbuffer.Waiter) error { return ErrEmpty }, "(segment: no number at present)", ErrEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestOwnTakePolicies(t *testing.T) {
 func TestTakePolicyThatCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *Sequence
-		s, _ = newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { return s.Close() })))
+		s, _ = newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, ringbuffer.Waiter) error { return s.Close() })))
 		if _, err := s.Next(); err != ErrClosed {
 			t.Errorf("Next() = %v, want ErrClosed", err)
 		}
@@ -212,7 +212,7 @@ func TestTakePolicyThatCloses(t *testing.T) {
 // A take that its policy ends with an error after Close returns ErrClosed.
 func TestTakePolicyAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(time.Second); return errPolicy })))
+		s, _ := newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, ringbuffer.Waiter) error { time.Sleep(time.Second); return errPolicy })))
 		time.AfterFunc(time.Millisecond, func() { s.Close() })
 		if _, err := s.Next(); err != ErrClosed {
 			t.Errorf("Next() = %v, want ErrClosed", err)
@@ -223,7 +223,7 @@ func TestTakePolicyAfterClose(t *testing.T) {
 // A policy may try again as long as it likes.
 func TestTakePolicyThatTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, src := newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(time.Second); return nil })))
+		s, src := newEmptySequence(t, down, WithTakePolicy(policyFunc(func(context.Context, ringbuffer.Waiter) error { time.Sleep(time.Second); return nil })))
 		time.AfterFunc(time.Minute, func() { src.fail(nil) })
 		begin := time.Now()
 		mustNext(t, s, 21)
@@ -245,7 +245,7 @@ func TestLastRangeArrivesWhileThePolicyRuns(t *testing.T) {
 			}
 			return nil
 		}
-		policy := policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(2 * time.Second); return errPolicy })
+		policy := policyFunc(func(context.Context, ringbuffer.Waiter) error { time.Sleep(2 * time.Second); return errPolicy })
 		s := newTestSequence(t, src, WithTakePolicy(policy))
 		for i := range int64(25) {
 			mustNext(t, s, MaxNumber-24+i)
@@ -259,7 +259,7 @@ func TestLastRangeArrivesWhileThePolicyRuns(t *testing.T) {
 // A call that takes again, after its policy has ended the wait, does not call the policy again.
 func TestTakingAgainDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, policy := range []ringbuffer.TakePolicy{ringbuffer.CallerPads, ringbuffer.Wait, policyFunc(func(context.Context, *ringbuffer.Ring) error { time.Sleep(time.Second); return errPolicy })} {
+		for _, policy := range []ringbuffer.TakePolicy{ringbuffer.CallerPads, ringbuffer.Wait, policyFunc(func(context.Context, ringbuffer.Waiter) error { time.Sleep(time.Second); return errPolicy })} {
 			s, _ := newEmptySequence(t, down, WithTakePolicy(policy))
 			begin := time.Now()
 			_, _, err := s.ring.Claim(context.WithValue(t.Context(), withoutPolicy{}, true), 1)
@@ -283,7 +283,7 @@ func TestLastNumberIsWaitedForOnce(t *testing.T) {
 				}
 				return nil
 			}
-			policy := policyFunc(func(ctx context.Context, _ *ringbuffer.Ring) error { <-ctx.Done(); return ctx.Err() })
+			policy := policyFunc(func(ctx context.Context, _ ringbuffer.Waiter) error { <-ctx.Done(); return ctx.Err() })
 			s := newTestSequence(t, src, WithTakePolicy(policy), WithMaxWait(time.Second))
 			mustNext(t, s, MaxNumber-2)
 			mustNext(t, s, MaxNumber-1)

@@ -198,9 +198,9 @@ func ExampleFormat_Parse() {
 // countThenWait is a user's take policy: it counts how often the ring was empty, and waits.
 type countThenWait struct{ empty int }
 
-func (p *countThenWait) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+func (p *countThenWait) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error {
 	p.empty++ // one goroutine takes UIDs here; with several, this must be an atomic counter
-	return r.Wait(ctx)
+	return w.Wait(ctx)
 }
 
 func ExampleWithTakePolicy() {

@@ -70,7 +70,7 @@ func TestTakePolicyErrorsAreMasked(t *testing.T) {
 		for _, err := range []error{foreign, fmt.Errorf("%w: the next generator too: %w", policyErr, foreign)} {
 			c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithClock(fakeclock.New(DefaultEpoch().Add(time.Hour))),
 				WithMaxBorrow(0), WithRollover(false), WithBoostPower(0), WithScheduleInterval(0),
-				WithTakePolicy(takePolicyFunc(func(context.Context, *ringbuffer.Ring) error { return err })))
+				WithTakePolicy(takePolicyFunc(func(context.Context, ringbuffer.Waiter) error { return err })))
 			for way, take := range map[string]func() error{
 				"Next":  func() error { _, err := c.Next(); return err },
 				"NextN": func() error { _, err := c.NextN(make([]ID, 100)); return err },

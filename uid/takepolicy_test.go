@@ -13,14 +13,14 @@ import (
 )
 
 // takePolicyFunc is a function as a take policy.
-type takePolicyFunc func(ctx context.Context, r *ringbuffer.Ring) error
+type takePolicyFunc func(ctx context.Context, w ringbuffer.Waiter) error
 
-func (f takePolicyFunc) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error { return f(ctx, r) }
+func (f takePolicyFunc) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error { return f(ctx, w) }
 
 // A panic of a take policy is an error of its taker, and affects no other taker.
 func TestTakePolicyPanics(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
-		WithTakePolicy(takePolicyFunc(func(context.Context, *ringbuffer.Ring) error { panic("boom") })))
+		WithTakePolicy(takePolicyFunc(func(context.Context, ringbuffer.Waiter) error { panic("boom") })))
 	var err error
 	for err == nil {
 		_, err = c.Next()
@@ -40,11 +40,11 @@ type countingPolicy struct {
 	asked int
 }
 
-func (p *countingPolicy) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+func (p *countingPolicy) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error {
 	p.mu.Lock()
 	p.asked++
 	p.mu.Unlock()
-	return r.Wait(ctx)
+	return w.Wait(ctx)
 }
 
 func TestUserTakePolicy(t *testing.T) {

@@ -23,9 +23,9 @@ type timedCallerPads struct {
 	waits *hdrhistogram.Histogram
 }
 
-func (p *timedCallerPads) OnEmpty(ctx context.Context, r *ringbuffer.Ring) error {
+func (p *timedCallerPads) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error {
 	start := time.Now()
-	err := uid.CallerPads.OnEmpty(ctx, r)
+	err := uid.CallerPads.OnEmpty(ctx, w)
 	took := int64(time.Since(start))
 	p.mu.Lock()
 	defer p.mu.Unlock()
