@@ -72,7 +72,11 @@ const (
 // begins. It must be the same in all processes, as the number of digits; it must not be time.Local, which depends on
 // the host, unless that is UTC. NewDaily requests the first ranges of the present day, and creates its tag if
 // necessary. The source must be a Creator. Its errors are those of New. ctx limits only NewDaily. The caller must
-// call Close. On a Group, call CreateTag of the Group once before the first day: see Stripe.
+// call Close.
+//
+// Before the first day, call CreateTag of the source once, as the example does: a Daily creates no tag in a new file
+// or in an empty store, because the store may have lost its data. A table does not require it. On a Group, call
+// CreateTag of the Group: see Stripe.
 //
 // No range is longer than a hundredth of a day's numbers, or than the step of WithDailyStep if that is greater,
 // whatever WithMaxStep and the tag's own step say. A source that continues beyond a gap after a failover, such as

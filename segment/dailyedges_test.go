@@ -3,6 +3,7 @@ package segment_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +41,22 @@ func TestDailyYears(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A Daily does not create the first tag of a new file, which may be one that was lost. The error names the call that says that it is new.
+func TestDailyInANewFile(t *testing.T) {
+	source := segment.NewFile(filepath.Join(t.TempDir(), "segments"))
+	clock := segment.WithClock(func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) })
+	_, err := segment.NewDaily(t.Context(), source, "orders", 6, time.UTC, clock, quietOption())
+	if !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), `call CreateTag(ctx, "orders.20261121", segment.TagConfig{}) of the source once`) {
+		t.Errorf("NewDaily: %v, want ErrNoTag with the call to make", err)
+	}
+	if err := source.CreateTag(t.Context(), "orders.20261121", segment.TagConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := newDaily(t, source, time.UTC, clock).Next(); n != 20261121000001 || err != nil {
+		t.Errorf("Next() = %d, %v; want the first number of the day", n, err)
 	}
 }
 

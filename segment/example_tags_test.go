@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ringuid/ringuid/segment"
@@ -87,10 +89,22 @@ func ExampleNewGroup() {
 	// 8 of stripe 2
 }
 
-// Daily numbers begin with the date.
+// Daily numbers begin with the date. CreateTag is called once in the life of the file, by hand or by a setup script: it says that
+// the file is new, and was not lost with the numbers of the day.
 func ExampleNewDaily() {
+	ctx := context.Background()
+	directory, err := os.MkdirTemp("", "daily")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(directory) // a real program uses a file that lasts
+	source := segment.NewFile(filepath.Join(directory, "segments"))
+	if err := source.CreateTag(ctx, "orders", segment.TagConfig{}); err != nil {
+		panic(err)
+	}
+
 	noon := func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) } // a fixed output
-	daily, err := segment.NewDaily(context.Background(), segmenttest.NewMemory(), "orders", 6, time.UTC, segment.WithClock(noon))
+	daily, err := segment.NewDaily(ctx, source, "orders", 6, time.UTC, segment.WithClock(noon))
 	if err != nil {
 		panic(err)
 	}

@@ -151,7 +151,8 @@ func (f *File) Take(ctx context.Context, r Request) (Range, error) {
 }
 
 // CreateTag implements Creator. Acknowledged writes of a file are not lost, so UnusedBefore has an effect only if
-// there is no file: it may have been lost, and CreateTag returns an error that wraps ErrNoTag; and after WithCopyGap.
+// there is no file: it may have been lost, and CreateTag returns an error that wraps ErrNoTag, until somebody creates a
+// tag without UnusedBefore, which says that the file is new; and after WithCopyGap.
 func (f *File) CreateTag(ctx context.Context, tag string, c TagConfig) error {
 	if err := f.check(); err != nil {
 		return err
@@ -168,7 +169,8 @@ func (f *File) CreateTag(ctx context.Context, tag string, c TagConfig) error {
 			return false, fmt.Errorf("%w: %q, in %s", ErrTagExists, tag, f)
 		}
 		if content.id == "" && !c.UnusedBefore.IsZero() && len(content.tags) == 0 {
-			return false, fmt.Errorf("%w: %q: %s does not exist, and may have been lost: if no number was handed out from it, create a tag without UnusedBefore first", ErrNoTag, tag, f)
+			return false, fmt.Errorf("%w: %q: %s does not exist: it is new, or was lost; only if it is new, call CreateTag(ctx, %q, segment.TagConfig{}) of the source once, "+
+				"which says that no number was handed out", ErrNoTag, tag, f, tag)
 		}
 		next := c.Start
 		if !c.UnusedBefore.IsZero() && c.UnusedBefore.UnixMilli() <= content.copied {
