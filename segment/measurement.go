@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"sync"
 	"time"
 
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -58,4 +59,51 @@ func (m *measurement) arrival(taken uint64) (rate float64, known bool) {
 	known = !m.arrived.IsZero()
 	m.begun, m.arrived, m.takenAtStart = true, time.Now(), taken
 	return StepState{Elapsed: m.elapsed, Taken: m.taken}.rate(), known
+}
+
+// recentSamples is how many samples a recent takes in its window.
+const recentSamples = 20
+
+// recent counts how many numbers were taken in the last window. It knows how many had been taken at some instants, and
+// counts from the earliest of these that lies in the window. So it never counts more than was taken in the window, and
+// leaves out less than a sample's interval.
+type recent struct {
+	window time.Duration
+	start  time.Time
+
+	mu      sync.Mutex
+	samples [recentSamples + 1]sample // the zero value is right, too: nothing had been taken at the start
+	next    int                       // the oldest one
+}
+
+// sample is how many numbers had been taken at a time after the start.
+type sample struct {
+	at    time.Duration
+	taken uint64
+}
+
+// interval is the time between two samples.
+func (r *recent) interval() time.Duration { return max(r.window/recentSamples, time.Second) }
+
+// sample adds a sample. The time is read first, so that what is taken meanwhile counts as older than it is.
+func (r *recent) sample(taken func() uint64) {
+	s := sample{at: time.Since(r.start)}
+	s.taken = taken()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.samples[r.next] = s
+	r.next = (r.next + 1) % len(r.samples)
+}
+
+// count returns how many numbers were taken in the window, of those that have been taken.
+func (r *recent) count(taken uint64) (n uint64) {
+	now := time.Since(r.start)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.samples {
+		if now-s.at <= r.window && s.taken < taken {
+			n = max(n, taken-s.taken)
+		}
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,5 +118,41 @@ func TestMeasurementOutageInSeries(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		request(600, 3)
 		want(10*time.Second, 200)
+	})
+}
+
+// A recent never counts more than was taken in its window, whenever samples are taken, and leaves out at most what was taken in one
+// interval if they are taken in time.
+func TestRecent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(50) {
+			rnd := rand.New(rand.NewPCG(seed, 16))
+			r := recent{window: time.Minute, start: time.Now()}
+			late := seed%2 == 1 // the ticker is late now and then
+			var taken uint64
+			var takes []time.Time // of each number
+			sampled := time.Now()
+			for range 2000 {
+				for range rnd.IntN(3) * rnd.IntN(50) {
+					taken++
+					takes = append(takes, time.Now())
+				}
+				if since := time.Since(sampled); since >= r.interval() && (!late || rnd.IntN(10) == 0) {
+					r.sample(func() uint64 { return taken })
+					sampled = time.Now()
+				}
+				within := func(d time.Duration) (n uint64) {
+					for i := len(takes) - 1; i >= 0 && time.Since(takes[i]) <= d; i-- {
+						n++
+					}
+					return n
+				}
+				got, most, least := r.count(taken), within(r.window), within(r.window-r.interval()-time.Second)
+				if got > most || !late && got < least {
+					t.Fatalf("seed %d: counted %d, want %d to %d", seed, got, least, most)
+				}
+				time.Sleep(time.Duration(rnd.Int64N(int64(time.Second))))
+			}
+		}
 	})
 }

@@ -31,6 +31,7 @@ func (o option) apply(c *config) { o(c) }
 type config struct {
 	capacity   int
 	policy     StepPolicy
+	window     time.Duration // of StepState.Recent
 	maxStep    int64
 	maxWait    time.Duration
 	tryTimeout time.Duration
@@ -50,6 +51,7 @@ func newConfig(opts []Option) (config, error) {
 	c := config{
 		capacity:   DefaultCapacity,
 		policy:     OutageStep{Outage: DefaultOutage},
+		window:     DefaultOutage,
 		maxStep:    DefaultMaxStep,
 		maxWait:    DefaultMaxWait,
 		tryTimeout: DefaultTryTimeout,
@@ -66,7 +68,8 @@ func newConfig(opts []Option) (config, error) {
 
 // WithCapacity sets how many ranges are kept in memory, with the current one: 2, 4, 8 or another power of two up to
 // 1024. The next range is requested when one is used up. The default is 2. When the process ends, the numbers in
-// memory are lost, as a gap.
+// memory are lost, as a gap. With OutageStep more ranges are shorter, so that more is left when the next one is
+// requested, and the source is asked more often.
 func WithCapacity(ranges int) Option {
 	return option(func(c *config) {
 		if ranges < 2 || ranges > 1024 || ranges&(ranges-1) != 0 {
@@ -84,22 +87,22 @@ func WithStepPolicy(p StepPolicy) Option {
 			c.fail("the step policy is nil; must not be nil")
 			return
 		}
-		var err error
+		outage := OutageStep{Outage: DefaultOutage}
 		switch o := p.(type) { // not a type that embeds an OutageStep, and may have a Size of its own
 		case OutageStep:
-			err = o.check()
+			outage = o
 		case *OutageStep:
 			if o == nil {
 				c.fail("the step policy is a nil *OutageStep; must not be nil")
 				return
 			}
-			err = o.check()
+			outage = *o
 		}
-		if err != nil {
+		if err := outage.check(); err != nil {
 			c.fail("%v", err)
 			return
 		}
-		c.policy = p
+		c.policy, c.window = p, outage.Outage
 	})
 }
 

@@ -32,6 +32,7 @@ type provider struct {
 	step     int64 // the tag's own step
 	last     int64 // the size of the last range
 	measured measurement
+	recent   recent
 
 	log         *safelog.Queue // nil with a queue
 	panicLogged time.Time      // when the last panic was logged
@@ -95,7 +96,7 @@ func (p *provider) size() (size int64, err error) {
 			p.failed(fmt.Errorf("%w: the step policy ended its goroutine", ErrOption))
 		}
 	}()
-	state := StepState{Step: p.step, Last: p.last, Elapsed: p.measured.elapsed, Taken: p.measured.taken, Capacity: p.cfg.capacity}
+	state := StepState{Step: p.step, Last: p.last, Elapsed: p.measured.elapsed, Taken: p.measured.taken, Recent: p.recent.count(stats.Taken), Capacity: p.cfg.capacity}
 	greatest := p.cfg.maxStep
 	if p.initial == 0 {
 		greatest = max(greatest, p.step)

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -121,9 +122,10 @@ func TestZeroIsNotHandedOut(t *testing.T) {
 // With a stride, 0 is not handed out either.
 func TestZeroWithStride(t *testing.T) {
 	next := int64(0)
-	s := newTestSequence(t, sourceFunc(func(context.Context, Request) (Range, error) {
-		next += 2
-		return Range{First: (next - 2) * 3, Length: 2, Stride: 3}, nil
+	s := newTestSequence(t, sourceFunc(func(_ context.Context, r Request) (Range, error) {
+		first, length := next, cmp.Or(r.Size, 2)
+		next += length
+		return Range{First: first * 3, Length: length, Stride: 3}, nil
 	}))
 	for want := int64(3); want < 30; want += 3 {
 		mustNext(t, s, want)

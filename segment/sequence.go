@@ -69,7 +69,7 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 		return nil, err
 	}
 	s := &Sequence{tag: tag, cfg: cfg}
-	s.provider = &provider{tag: tag, sources: sources, cfg: &s.cfg, ring: s.ring.Stats}
+	s.provider = &provider{tag: tag, sources: sources, cfg: &s.cfg, ring: s.ring.Stats, recent: recent{window: cfg.window, start: time.Now()}}
 	if prepare != nil {
 		prepare(s.provider)
 	}
@@ -82,6 +82,8 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 		Provider:      s.provider,
 		Capacity:      cfg.capacity,
 		PaddingFactor: paddingFactor,
+		Interval:      s.provider.recent.interval(),
+		OnSchedule:    func() { s.provider.recent.sample(func() uint64 { return s.ring.Stats().Taken }) },
 		TakePolicy:    takePolicy{s.provider, cfg.takePolicy, cfg.maxWait},
 		Logger:        log,
 	})

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -23,6 +22,7 @@ type StepState struct {
 	Last     int64         // the size of the last range
 	Elapsed  time.Duration // from the arrival of the last range to the request for the next one
 	Taken    uint64        // how many numbers were taken in that time
+	Recent   uint64        // how many were taken in the last ten minutes, or in the Outage of an OutageStep: some 5 % fewer, never more
 	Capacity int           // how many ranges are kept in memory
 }
 
@@ -71,16 +71,20 @@ func (LeafStep) Size(s StepState) int64 {
 	}
 }
 
-// OutageStep aims at a buffer that outlasts an outage of the source: at the rate seen lately, the numbers that are
-// left in memory when the next range is requested last for 1.25 times Outage. The size is at least the tag's own
-// step. It grows at most to 8 times the last one, so that a short burst does not reserve numbers for a long time, and
-// falls at most to half of it.
+// OutageStep reserves for an outage of the source what was really handed out: a range has as many numbers as were taken
+// in the time Outage before its request, divided by the number of ranges in memory, but at least the tag's own step.
+//
+// So while the rate does not fall, all ranges in memory together have at most as many numbers as were taken in the last
+// Outage, or the tag's step in each, if that is more: each of them has at most its share of one of the two. They are
+// lost if the process is killed. When the rate falls, the ranges that are in memory are used up first, and the next
+// ones are shorter: after a burst, its ranges stay for as long as the later rate takes to use them up.
+//
+// At a steady rate, the numbers in memory last for nearly Outage after the arrival of a range, and for half of that when
+// the next one is requested, with two ranges in memory; with 8, for seven eighths. In the time Outage after the start they
+// last for less, because less was handed out until then; and so after an outage in which they ran out.
 type OutageStep struct {
-	Outage time.Duration // how long an outage must not be noticed: more than 0, at most a year
+	Outage time.Duration // more than 0, at most a year; if it is less than 20 s, samples of each second decide
 }
-
-// maxGrowth limits how much greater a range is than the one before.
-const maxGrowth = 8
 
 // check returns an error if the outage is out of range.
 func (o OutageStep) check() error {
@@ -91,10 +95,6 @@ func (o OutageStep) check() error {
 }
 
 // Size implements StepPolicy.
-func (o OutageStep) Size(s StepState) int64 {
-	// The next range is requested when one is used up, so all others are left.
-	want := s.rate() * o.Outage.Seconds() * 1.25 / float64(max(s.Capacity-1, 1))
-	want = max(want, float64(s.Last)/2)
-	want = min(want, float64(s.Last)*maxGrowth, math.MaxInt64/2)
-	return max(int64(want), s.Step)
+func (OutageStep) Size(s StepState) int64 {
+	return max(int64(s.Recent/uint64(max(s.Capacity, 1))), s.Step)
 }

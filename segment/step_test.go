@@ -43,27 +43,19 @@ func TestLeafStep(t *testing.T) {
 }
 
 func TestOutageStep(t *testing.T) {
-	tenMinutes := OutageStep{10 * time.Minute}
 	for _, test := range []struct {
-		name   string
-		policy OutageStep
-		state  StepState
-		want   int64
+		name  string
+		state StepState
+		want  int64
 	}{
-		// 100 numbers per second for 750 s
-		{"steady", tenMinutes, StepState{Step: 1000, Last: 75_000, Elapsed: 750 * time.Second, Taken: 75_000, Capacity: 2}, 75_000},
-		{"steady, 4 ranges: 3 are left", tenMinutes, StepState{Step: 1000, Last: 25_000, Elapsed: 250 * time.Second, Taken: 25_000, Capacity: 4}, 25_000},
-		{"growth is limited", tenMinutes, StepState{Step: 1000, Last: 1000, Elapsed: 10 * time.Second, Taken: 1000, Capacity: 2}, 8000},
-		{"fall is limited", tenMinutes, StepState{Step: 1000, Last: 75_000, Elapsed: time.Hour, Taken: 75_000, Capacity: 2}, 37_500},
-		{"never below the step", tenMinutes, StepState{Step: 1000, Last: 1000, Elapsed: time.Hour, Taken: 1, Capacity: 2}, 1000},
-		{"nothing taken", tenMinutes, StepState{Step: 1000, Last: 5000, Elapsed: time.Hour, Capacity: 2}, 2500},
-		{"no time has passed", tenMinutes, StepState{Step: 1000, Last: 1000, Taken: 1000, Capacity: 2}, 8000},
-		{"the clock went back", tenMinutes, StepState{Step: 1000, Last: 1000, Elapsed: -time.Hour, Taken: 1000, Capacity: 2}, 8000},
-		{"the step was raised", tenMinutes, StepState{Step: 1 << 30, Last: 1000, Elapsed: time.Hour, Taken: 1000, Capacity: 2}, 1 << 30},
-		{"great numbers", OutageStep{8784 * time.Hour}, StepState{Step: 1, Last: math.MaxInt64, Elapsed: 1, Taken: math.MaxUint64, Capacity: 2}, math.MaxInt64 / 2},
-		{"the zero value", OutageStep{}, StepState{}, 0},
+		{"a share of what was taken", StepState{Step: 1000, Recent: 60_001, Capacity: 2}, 30_000},
+		{"4 ranges", StepState{Step: 1000, Recent: 60_001, Capacity: 4}, 15_000},
+		{"never below the step", StepState{Step: 1000, Last: 75_000, Recent: 1999, Capacity: 2}, 1000},
+		{"nothing taken", StepState{Step: 1000, Last: 5000, Capacity: 2}, 1000},
+		{"great numbers", StepState{Step: 1, Recent: math.MaxUint64, Capacity: 2}, math.MaxInt64},
+		{"the zero value", StepState{}, 0},
 	} {
-		if got := test.policy.Size(test.state); got != test.want && float64(got) != float64(test.want) {
+		if got := (OutageStep{10 * time.Minute}).Size(test.state); got != test.want {
 			t.Errorf("%s: Size = %d, want %d", test.name, got, test.want)
 		}
 	}
