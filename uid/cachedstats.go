@@ -29,6 +29,7 @@ func (c *Cached) Stats() Stats {
 		FailedPaddings: ring.FailedPaddings,
 		LastFailure:    ring.LastFailure,
 		Dropped:        ring.Dropped,
+		Rollbacks:      c.runs.rollback.rollbacks.Load(),
 		Rollovers:      c.runs.changes.Load(),
 		Fill:           ring.Fill,
 		FillLevel:      float64(ring.FillRuns) / float64(ring.CapacityRuns),

@@ -142,6 +142,41 @@ func TestRollbacksAreCountedByUnits(t *testing.T) {
 	})
 }
 
+// A Cached generator counts and logs steps back in the same way: when it generates a run, and at a scheduled padding while nobody
+// takes UIDs.
+func TestCachedCountsRollbacks(t *testing.T) {
+	for _, idle := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			clock := new(bubbleClock)
+			more := []Option{WithClock(clock), logInto(&log)}
+			if !idle {
+				more = append(more, WithScheduleInterval(0))
+			}
+			c := newCached(t, new(disposableAssigner), smallOptions(t, more...)...)
+			for _, tt := range []struct {
+				behind time.Duration
+				want   uint64
+			}{{0, 0}, {999 * time.Millisecond, 0}, {5 * time.Second, 1}, {0, 1}, {time.Hour, 2}, {time.Hour, 2}} {
+				clock.set(-tt.behind)
+				time.Sleep(2 * time.Second)
+				if !idle {
+					for range 100 { // some runs
+						next(t, c)
+					}
+				}
+				if n := c.Stats().Rollbacks; n != tt.want {
+					t.Errorf("idle: %v: %v behind: %d steps back were counted, want %d", idle, tt.behind, n, tt.want)
+				}
+			}
+			synctest.Wait() // until the records are written
+			if n := strings.Count(log.String(), "the wall clock was set back"); n != 2 {
+				t.Errorf("idle: %v: logged %d times:\n%s", idle, n, log.String())
+			}
+		})
+	}
+}
+
 // wrongClock is a clock whose next readings are wrong: they are an hour back.
 type wrongClock struct {
 	bubbleClock

@@ -11,8 +11,8 @@ import (
 	"github.com/ringuid/ringuid/internal/unitclock"
 )
 
-// rollbackWatch counts and logs the steps back of the wall clock that a Default generator meets, and
-// waits for the wall clock if the policy says so.
+// rollbackWatch counts and logs the steps back of the wall clock that a generator meets, and waits for
+// the wall clock if the policy of a Default says so.
 type rollbackWatch struct {
 	policy RollbackPolicy
 	clock  *unitclock.Clock

@@ -49,10 +49,11 @@ type runProvider struct {
 	last  int64     // the last unit stamped with held; held.First() - 1 before the first one
 	since time.Time // when held was taken into use
 
-	log     rolloverLog
-	inUse   *leaseInUse
-	current atomic.Pointer[leaseInUse] // inUse, for Stats and Health
-	changes atomic.Uint64              // of the lease
+	log      rolloverLog
+	rollback rollbackWatch // counts steps back of the wall clock
+	inUse    *leaseInUse
+	current  atomic.Pointer[leaseInUse] // inUse, for Stats and Health
+	changes  atomic.Uint64              // of the lease
 }
 
 // leaseInUse is a lease, when it was taken into use, and what was stamped with it.
@@ -64,12 +65,13 @@ type leaseInUse struct {
 
 func newRunProvider(c *core) *runProvider {
 	p := &runProvider{
-		cfg:    c.cfg,
-		clock:  c.clock,
-		leases: c.leases,
-		spread: newSpread(c.cfg.spread),
-		held:   c.first,
-		last:   c.first.First() - 1,
+		cfg:      c.cfg,
+		clock:    c.clock,
+		leases:   c.leases,
+		spread:   newSpread(c.cfg.spread),
+		held:     c.first,
+		last:     c.first.First() - 1,
+		rollback: rollbackWatch{policy: RideOut(), clock: c.clock, log: c.cfg.log},
 	}
 	p.readClock()
 	p.since = p.now()
@@ -99,7 +101,12 @@ func (p *runProvider) limitFor(h *leasing.HeldLease) int64 {
 
 // readClock reads the clock for the next call of NextRun. It is safe for concurrent use.
 func (p *runProvider) readClock() {
-	elapsed := int64(p.clock.Elapsed())
+	r, err := p.clock.Read()
+	if err != nil {
+		return // the time stands still
+	}
+	p.rollback.note(r.Behind)
+	elapsed := int64(r.Elapsed)
 	for {
 		latest := p.elapsed.Load()
 		if elapsed <= latest || p.elapsed.CompareAndSwap(latest, elapsed) {
@@ -290,6 +297,7 @@ func (p *runProvider) changeTo(next *leasing.HeldLease) {
 // isStale reports whether a run would be older than the staleness bound at the next scheduled padding.
 func (p *runProvider) isStale(first int64) bool {
 	delta, _, _ := p.cfg.format.layout.Split(first)
-	behind := p.clock.Now().Sub(p.cfg.format.base.Time(delta))
+	p.readClock() // so that an idle generator, too, finds that the wall clock was set back
+	behind := p.now().Sub(p.cfg.format.base.Time(delta))
 	return behind+p.cfg.interval > p.cfg.staleness
 }

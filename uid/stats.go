@@ -35,8 +35,8 @@ type Stats struct {
 	// negative, the time lies behind. It is 0 for a Default generator, whose next UID has the current time.
 	Ahead time.Duration
 
-	// Rollbacks is how often a Default generator found that the wall clock had been set back to an
-	// earlier time unit.
+	// Rollbacks is how often the generator found that the wall clock had been set back to an earlier time
+	// unit. A Cached generator reads the clock for each run, and at each scheduled padding.
 	Rollbacks uint64
 
 	Rollovers uint64 // changes to another lease, at the borrow limit or because one was lost

@@ -190,11 +190,7 @@ func TestClosedSequences(t *testing.T) {
 // Each stripe of a group has a metric.
 func TestStripeMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stores := []*segmenttest.Memory{segmenttest.NewMemory(), segmenttest.NewMemory()}
-		group := segment.NewGroup(segment.Stripe(0, 2, stores[0]), segment.Stripe(1, 2, stores[1]))
-		if err := group.CreateTag(t.Context(), "orders", segment.TagConfig{Step: 10}); err != nil {
-			t.Fatal(err)
-		}
+		group, stores := newStripes(t)
 		s := newSequence(t, group, "orders", segment.WithStepPolicy(segment.FixedStep{}))
 		registry := newRegistry(t, NewSequenceCollector(s))
 		stores[1].Kill()
