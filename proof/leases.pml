@@ -8,6 +8,10 @@
  * There is one worker ID. Times are small integers. A lease is one try of one host to take the slot, with a token of its own
  * (R4): lease l has the token l+1, and 0 is no token. What a lease may stamp are the units from nb to end-1.
  *
+ * The host of lease 0 may be copied while it runs, once: then lease 1 is that of the copy. Each extension has a fresh token, which
+ * makes a difference only after the copy: what both of them may have written has the token 1, the first one writes 4, and the copy
+ * writes 2. Units that were granted, or asked for, before the copy may be stamped by both.
+ *
  * The host's clock appears as a free choice: a host may take a free slot or not, and may ask for any unit (R5, R6).
  *
  * The defines M_… are mutants: each one breaks the model.
@@ -47,6 +51,9 @@
 #endif
 #ifndef RESTORE
 #define RESTORE 0 /* 1: the failover is a backup that is restored, on a store whose history does not show it */
+#endif
+#ifndef COPIES
+#define COPIES 0 /* 1: the host of lease 0 may be copied */
 #endif
 #ifndef RAISES
 #define RAISES RESTORE /* how many times an operator calls RaiseFloor */
@@ -89,7 +96,8 @@ byte raises, raising; /* raising: 1: the pool must be written, before any host r
 #define CLOCK(s) (now + skew[s])
 
 typedef Lease {
-	byte state, nb, end
+	byte state, nb, end;
+	byte base /* the end of what was granted, or asked for, before the copy */
 }
 #define UNUSED 0
 #define ASKED  1 /* the write that takes the slot is on its way; its reply was not read */
@@ -97,10 +105,24 @@ typedef Lease {
 #define OVER   3 /* released, or the host has given up the try */
 Lease ls[LEASES];
 
+/* The tokens of lease l, and that of its next write (R4). */
+#if COPIES
+bit copied;
+#define OWN(l, t) ((t) == (l) + 1 || copied && ((l) == 0 && (t) == 4 || (l) == 1 && (t) == 1))
+#ifdef M_TOKEN_KEPT_BY_EXTENSION
+#define FRESH(l) (copied && (l) == 1 -> 1 : (l) + 1)
+#else
+#define FRESH(l) (copied && (l) == 0 -> 4 : (l) + 1)
+#endif
+#else
+#define OWN(l, t) ((t) == (l) + 1)
+#define FRESH(l) ((l) + 1)
+#endif
+
 /* A write: what the store must have, and what it writes. */
 typedef Message {
 	byte kind, l, hist, rev, tok, until; /* until: what the store must have */
-	byte nb, val, lhist, written
+	byte nb, val, lhist, written /* nb: of RESERVE the token that it writes */
 }
 #define TAKE    1
 #define RESERVE 2
@@ -118,7 +140,8 @@ byte x, y, b, l, m, s, v; /* of one step only */
 bit hit;
 
 /* Two leases have stamped, or may stamp, no unit both. */
-#define OVERLAP(a, b) (ls[a].state >= HELD && ls[b].state >= HELD && MAX(ls[a].nb, ls[b].nb) < MIN(ls[a].end, ls[b].end))
+#define BEGIN(a) MAX(ls[a].nb, ls[a].base)
+#define OVERLAP(a, b) (ls[a].state >= HELD && ls[b].state >= HELD && MAX(BEGIN(a), BEGIN(b)) < MIN(ls[a].end, ls[b].end))
 #if LEASES == 2
 #define DISJOINT !OVERLAP(0, 1)
 #else
@@ -233,9 +256,7 @@ inline apply(k) {
 				srv[s].until = ms[k].val;
 				srv[s].hist = ms[k].lhist
 			:: ms[k].kind == RESERVE ->
-#ifdef M_NOT_COMPARED
-				srv[s].tok = ms[k].l + 1;
-#endif
+				srv[s].tok = ms[k].nb;
 				srv[s].until = ms[k].val
 			:: ms[k].kind == RELEASE ->
 #ifndef M_RELEASE_KEEPS_TOKEN
@@ -299,6 +320,21 @@ active proctype World() {
 			primary = 1 - primary;
 			srv[primary].fencedAt = 0;
 		}
+
+#if COPIES
+	/* The host of lease 0 is copied, with what it knows. */
+	:: d_step { !copied && (ls[0].state == ASKED || ls[0].state == HELD) && ls[1].state == UNUSED ->
+			copied = 1;
+			ls[0].base = ls[0].end;
+			x = 0;
+			do
+			:: x < MESSAGES -> if :: ms[x].kind == RESERVE && ms[x].l == 0 -> ls[0].base = MAX(ls[0].base, ms[x].val) :: else fi; x++
+			:: else -> break
+			od;
+			x = 0;
+			ls[1].state = ls[0].state; ls[1].nb = ls[0].nb; ls[1].end = ls[0].end; ls[1].base = ls[0].base
+		}
+#endif
 
 #if RAISES
 	/* An operator raises the floor, to the present + H + M: the pool first, then the slot. R7 applies to the pool too.
@@ -400,7 +436,9 @@ active proctype World() {
 		}
 
 	/* A holder reads its slot and extends it. R1: until never falls. R6: to the horizon at most. R7: not if the pool has another
-	 * history than the lease. Go: workerassign (*slotLease).Reserve, (*slotLease).read, and Pool.leaseHistory */
+	 * history than the lease. R4: with a fresh token, and only if the slot has a token of the lease.
+	 * Go: workerassign (*slotLease).Reserve, (*slotLease).swap, (*slotLease).check, (*slotLease).lost, withToken,
+	 * (*slotLease).try, (*slotLease).refuse, (*slotLease).acknowledge, and Pool.leaseHistory */
 	:: atomic {
 			if
 			:: s = 0
@@ -416,7 +454,7 @@ active proctype World() {
 			if
 			:: ls[l].state == HELD && ACKNOWLEDGES(s) && srv[s].rev < WRITES && ROOM &&
 #ifndef M_NOT_COMPARED
-				srv[s].tok == l + 1 &&
+				OWN(l, srv[s].tok) &&
 #endif
 #ifndef M_HISTORY_NOT_COMPARED
 				NOTED(s) && srv[s].hist == LEASEHIST(s) &&
@@ -437,7 +475,7 @@ active proctype World() {
 			fi;
 #endif
 			d_step {
-				send(RESERVE, l, srv[s].rev, srv[s].tok, srv[s].until, 0, v, 0);
+				send(RESERVE, l, srv[s].rev, srv[s].tok, srv[s].until, FRESH(l), v, 0);
 				v = 0;
 				l = 0;
 				s = 0
@@ -458,7 +496,11 @@ active proctype World() {
 #endif
 			fi;
 			if
-			:: ls[l].state == HELD && ACKNOWLEDGES(s) && srv[s].tok == l + 1 && srv[s].from == ls[l].nb && srv[s].rev < WRITES && ROOM
+			:: ls[l].state == HELD && ACKNOWLEDGES(s) &&
+#ifndef M_RELEASE_OF_ANOTHER
+				OWN(l, srv[s].tok) && srv[s].from == ls[l].nb &&
+#endif
+				srv[s].rev < WRITES && ROOM
 			fi;
 			v = ls[l].nb;
 			do
@@ -559,7 +601,7 @@ active proctype World() {
 #ifdef M_TOKEN_NOT_COMPARED
 			:: srv[s].tok != 0 ->
 #else
-			:: srv[s].tok == l + 1 ->
+			:: OWN(l, srv[s].tok) ->
 #endif
 				ls[l].state = HELD;
 				ls[l].nb = srv[s].from;

@@ -16,6 +16,7 @@ var leaseConfigs = []config{
 	{name: "leases, grace", model: leases, defines: "T=4 H=1 M=1 WRITES=2 AHEAD=0 FAILOVERS=0 GUESSES=0 FIXED=1"},
 
 	{name: "leases, RaiseFloor after a restored backup", model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=2 RESTORE=1"},
+	{name: "leases, a host is copied", model: leases, defines: "T=1 H=1 F=0 M=0 WRITES=4 FAILOVERS=0 FIXED=1 LEASES=3 COPIES=1"},
 	{name: "leases, a former primary returns", model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=2 FAILOVERS=2"},
 
 	{name: "leases, failover", full: true, model: leases, defines: "T=2 H=1 F=0 M=1 WRITES=3"},
@@ -23,6 +24,7 @@ var leaseConfigs = []config{
 	{name: "leases, backup, three writes", full: true, model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=3 RESTORE=1"},
 	{name: "leases, RaiseFloor and a failover", full: true, model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=3 RAISES=1"},
 	{name: "leases, two failovers", full: true, model: leases, defines: "T=3 H=1 F=0 M=0 WRITES=2 FAILOVERS=2"},
+	{name: "leases, a host is copied, on a new slot", full: true, model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=4 FAILOVERS=0 LEASES=3 COPIES=1"},
 	{name: "leases, three tries", full: true, model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=2 LEASES=3"},
 }
 
@@ -33,6 +35,7 @@ var (
 	fencing    = config{model: leases, defines: "T=3 H=1 F=1 M=0 WRITES=3"}
 	grace      = config{model: leases, defines: "T=4 H=1 M=1 WRITES=3 AHEAD=0 FAILOVERS=0 GUESSES=0"}
 	restored   = config{model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=3 RESTORE=1"}
+	copies     = config{model: leases, defines: "T=1 H=2 F=0 M=0 WRITES=5 FAILOVERS=0 LEASES=3 COPIES=1"}
 	returns    = config{model: leases, defines: "T=2 H=1 F=0 M=0 WRITES=2 FAILOVERS=2"}
 )
 
@@ -52,6 +55,8 @@ var leaseMutants = []mutant{
 	{"R3: a lease begins at the store's clock", "M_BEGINS_AT_CLOCK", uniqueUnits, noFailover, "ls[0].state"},
 	{"R3: a lease begins before the floor", "M_FLOOR_IGNORED", uniqueUnits, failover, "ls[0].state"},
 	{"R4: the token is not compared after an ambiguous reply", "M_TOKEN_NOT_COMPARED", uniqueUnits, noFailover, "ls[0].state"},
+	{"R4: an extension keeps the token", "M_TOKEN_KEPT_BY_EXTENSION", uniqueUnits, copies, "ls[0].state"},
+	{"R4: Release does not compare the token", "M_RELEASE_OF_ANOTHER", uniqueUnits, copies, "ls[0].state"},
 	{"R1: Release keeps the token", "M_RELEASE_KEEPS_TOKEN", takeable, grace, "(x==3)"},
 	{"R5: no grace", "M_NO_GRACE", notRobbed, grace, "(x==1)"},
 	{"R5: grace without M", "M_GRACE_WITHOUT_M", notRobbed, grace, "(x==1)"},

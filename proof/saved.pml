@@ -151,7 +151,7 @@ active proctype World() {
 
 /* The results of a call of the store. */
 #define OK     1
-#define TAKEN  2 /* errSlotTaken */
+#define TAKEN  2 /* lostSlotError */
 #define LOST   3 /* ErrLeaseLost, because of the history */
 #define FAILED 4
 #define AGAIN  5 /* the swap was refused */
@@ -193,8 +193,8 @@ inline swap(aKind) {
 
 #define READ rev = slot.rev; tok = slot.tok; until = slot.until; hist = history
 
-/* Go: workerassign (*savedLease).extend, (*renewal).run, (*renewal).check, (*savedLease).write,
- * savedRecord.withToken, and savedRecord.acknowledged */
+/* Go: workerassign (*savedLease).extend, (*slotLease).swap, (*slotLease).check, (*slotLease).lost, (*savedLease).write,
+ * withToken, and savedRecord.acknowledged */
 inline extend() {
 	tries = 0;
 	do

@@ -95,7 +95,7 @@
 #define TOKEN     (me + 1 + HOSTS * life) /* of a host's start: its tries of one start come one after the other */
 
 typedef Slot {
-	byte rev, tok, from, until, written, freeAt, name, since;
+	byte rev, tok, from, until, written, name, since;
 	/* not in Go: the end of what leases may have stamped; the name of the last lease; whether that was released, and whether it
 	 * was not used beyond the floor */
 	byte top, had;
@@ -157,11 +157,11 @@ byte where[HOSTS];
 /* R5: whether a slot is free for the host h when the store's clock shows c, and the host's hc. The store was started longer than a
  * grace ago. Go: workerassign (*slotAssign).isFree */
 #ifdef M_FLOOR_NOT_COMPARED
-#define BEFOREFLOOR(w, c) 0
+#define BEFOREFLOOR(w) 0
 #else
-#define BEFOREFLOOR(w, c) (sl[w].until <= floor && sl[w].freeAt <= c)
+#define BEFOREFLOOR(w) (sl[w].until <= floor)
 #endif
-#define FREERELEASED(w, c, hc) (BEFOREFLOOR(w, c) || sl[w].until <= c && (sl[w].rev == 1 || sl[w].until <= hc))
+#define FREERELEASED(w, c, hc) (BEFOREFLOOR(w) || sl[w].until <= c && (sl[w].rev == 1 || sl[w].until <= hc))
 #ifdef M_HELD_FOR_EVER
 #define FREEHELD(h, w, c, hc) 0
 #else
@@ -170,13 +170,12 @@ byte where[HOSTS];
 #define ISFREE(h, w, c, hc) (sl[w].tok == 0 -> FREERELEASED(w, c, hc) : FREEHELD(h, w, c, hc))
 
 /* When a slot becomes free for the host h. Go: workerassign (*slotAssign).nextFree, and (*recycledConfig).nextFree */
-#define NEXTRELEASED(w) (sl[w].until <= floor -> MIN(sl[w].until, sl[w].freeAt) : sl[w].until)
 #ifdef M_NEXTFREE_WITH_GRACE
 #define NEXTHELD(h, w) FREEAT(sl[w].until, sl[w].written)
 #else
 #define NEXTHELD(h, w) (NOGRACE(h, w) -> sl[w].until + 1 : FREEAT(sl[w].until, sl[w].written))
 #endif
-#define NEXTFREE(h, w) (sl[w].tok == 0 -> NEXTRELEASED(w) : NEXTHELD(h, w))
+#define NEXTFREE(h, w) (sl[w].tok == 0 -> sl[w].until : NEXTHELD(h, w))
 
 /* What somebody must be able to take, without the fields of the slot that decide it: a lease that was released, and whose end lies
  * behind both clocks, or behind the floor; or one whose grant and last write lie a grace behind. */
@@ -241,10 +240,9 @@ active proctype World() {
 				sl[n].rev++;
 				sl[n].until = MAX(sl[n].until, floor);
 				sl[n].written = CLOCK;
-				sl[n].freeAt = sl[n].until;
 				sl[n].top = sl[n].until;
 				sl[n].released = 1;
-				sl[n].early = 0;
+				sl[n].early = (sl[n].until <= floor);
 				CHANGED
 			}
 		od;
@@ -428,7 +426,6 @@ inline claimSlot(w, from) {
 	sl[w].from = from;
 	sl[w].until = from;
 	sl[w].written = c;
-	sl[w].freeAt = FREEAT(from, c);
 	sl[w].name = NAME(me);
 	sl[w].since = c;
 	sl[w].top = from;
@@ -471,7 +468,7 @@ inline write() {
 		i = w;
 		do
 		:: i < count ->
-			sl[i].rev = 1; sl[i].from = c; sl[i].until = c; sl[i].written = c; sl[i].freeAt = c; sl[i].top = c; sl[i].released = 1;
+			sl[i].rev = 1; sl[i].from = c; sl[i].until = c; sl[i].written = c; sl[i].top = c; sl[i].released = 1;
 			i++
 		:: else -> i = 0; break
 		od;
@@ -561,13 +558,12 @@ proctype Host(byte me) {
 		od;
 		if :: d_step { true -> where[me] = HOLDS; nf = 0; tries = 0; reads = 0; all = 0; polled = 0; FORGET } fi;
 		do
-		/* Go: workerassign (*slotLease).Reserve, and (*slotLease).read */
+		/* Go: workerassign (*slotLease).Reserve, and (*slotLease).check */
 		:: d_step { sl[held[me]].tok == token[me] && DUE(me) ->
 				assert(!raised || !(old & (1 << me))); /* RaiseFloor has ended it */
 				UNTIL(me) = MAX(UNTIL(me), HOST(me) + GRANT(me));
 				sl[held[me]].rev++;
 				sl[held[me]].written = CLOCK;
-				sl[held[me]].freeAt = FREEAT(UNTIL(me), CLOCK);
 				sl[held[me]].top = UNTIL(me);
 				CHANGED
 			}
@@ -592,11 +588,6 @@ proctype Host(byte me) {
 					sl[w].until = c;
 #endif
 					sl[w].written = CLOCK;
-#ifdef M_FREE_AT_THE_FLOOR
-					sl[w].freeAt = sl[w].until;
-#else
-					sl[w].freeAt = (sl[w].until <= floor -> MIN(sl[w].until, CLOCK) : sl[w].until);
-#endif
 #ifdef M_NAME_CLEARED
 					sl[w].name = 0;
 #endif
@@ -617,7 +608,7 @@ init {
 	byte n;
 	atomic {
 		do
-		:: n < START -> sl[n].rev = 1; sl[n].from = ZERO; sl[n].until = ZERO; sl[n].written = ZERO; sl[n].freeAt = ZERO; sl[n].top = ZERO; sl[n].released = 1; n++
+		:: n < START -> sl[n].rev = 1; sl[n].from = ZERO; sl[n].until = ZERO; sl[n].written = ZERO; sl[n].top = ZERO; sl[n].released = 1; n++
 		:: else -> break
 		od;
 		n = 0;

@@ -62,7 +62,6 @@ const (
 var slotMutants = []mutant{
 	{"R1: Release keeps the token", "M_RELEASE_KEEPS_TOKEN", takeable, releases, "released"},
 	{"R1: Release does not lower until", "M_RELEASE_KEEPS_UNTIL", takeable, releases, "released"},
-	{"R5: a release before the floor is free after the floor only", "M_FREE_AT_THE_FLOOR", takeable, floored, "released"},
 	{"R5: the floor is not looked at", "M_FLOOR_NOT_COMPARED", takeable, floored, "released"},
 	{"R5: a slot that was not released is never free", "M_HELD_FOR_EVER", somebody, config{model: slots, defines: "SLOTS=1 T=5 LIVES=1 CRASHES=1"}, "released"},
 	{"no slot is added", "M_NOTHING_IS_ADDED", somebody, narrow, "count<"},

@@ -127,7 +127,7 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 		case before.Token != "" && slot.Token == "":
 			s.held--
 		}
-		if slot.Token != "" && slot.Token == before.Token && s.losesExtension {
+		if slot.Token != "" && leaseOf(slot.Token) == leaseOf(before.Token) && s.losesExtension {
 			slot.Until = before.Until
 		}
 		s.slots[n] = slot

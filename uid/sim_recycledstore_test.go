@@ -193,7 +193,7 @@ func (f *slotFleet) apply(s *slotServer, w workerassign.SlotWrite) bool {
 // checkWrite checks the rules that can be seen in one write of a slot.
 func (f *slotFleet) checkWrite(s *slotServer, old, slot workerassign.Slot) {
 	now := s.clock()
-	taken := slot.Token != "" && slot.Token != old.Token
+	taken := slot.Token != "" && leaseOf(slot.Token) != leaseOf(old.Token)
 	sameName := slot.Holder.Name != "" && slot.Holder.Name == old.Holder.Name
 	switch {
 	case old.Revision == 0:
@@ -208,6 +208,12 @@ func (f *slotFleet) checkWrite(s *slotServer, old, slot workerassign.Slot) {
 	case !taken && slot.Until.After(old.Until) && slot.Until.After(now.Add(f.horizon+f.skew)):
 		f.fail("R6", "worker ID %d was granted until %v at %v", slot.WorkerID, slot.Until, now)
 	}
+}
+
+// leaseOf returns the token with which the lease began that has a token.
+func leaseOf(token string) string {
+	lease, _, _ := strings.Cut(token, ".")
+	return lease
 }
 
 // later2 returns the later of two times.

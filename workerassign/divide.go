@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
@@ -54,6 +55,9 @@ import (
 // ended does not count. If Assign cannot release a lost lease, it logs a warning and continues with
 // the next lease.
 //
+// If what a lease was granted is void (ErrVoid), a copy of this process may have all leases whose parts are
+// not all assigned. Their remaining parts are not assigned, and these leases are never released.
+//
 // Assign returns the errors of the inner assigner. If the bits do not fit the layout, it returns an
 // error that wraps ErrOption, and does not call the inner assigner. If a worker ID of the inner assigner
 // does not fit into the lower bits, Assign releases its lease and returns an error that wraps ErrWidth.
@@ -75,6 +79,8 @@ type divideAssigner struct {
 	lock      chan struct{}      // a lock, held by sending, that guards the following fields
 	innerBits int                // the number of bits of a parent's worker ID; 0 before the first lease
 	parents   map[string]*parent // by format: the parent of the next lease
+
+	voidLeases atomic.Int64 // how many leases were found void
 }
 
 // releaseTimeout bounds the release of a lost lease by Assign.
@@ -118,12 +124,17 @@ func (d *divideAssigner) nextChild(ctx context.Context, inner Request, innerBits
 			ErrOption, d.bits, innerBits+d.bits, d.innerBits+d.bits)
 	}
 	p := d.parents[inner.Format]
+	if p != nil && p.mayBeCopied() {
+		delete(d.parents, inner.Format) // without a release, because the copy may use it
+		p = nil
+	}
 	if p != nil && p.lost.Load() {
 		// If one part could not be extended, another part of the same lease could not be either.
 		delete(d.parents, inner.Format)
 		p, lost = nil, p.releaseUnassigned(ctx)
 	}
 	if p == nil {
+		voidBefore := d.voidLeases.Load()
 		lease, err := d.assigner.Assign(ctx, inner)
 		if err != nil {
 			return nil, lost, err
@@ -132,7 +143,7 @@ func (d *divideAssigner) nextChild(ctx context.Context, inner Request, innerBits
 		if err != nil {
 			return nil, lost, err
 		}
-		p = newParent(lease, id, d.bits, innerBits)
+		p = newParent(lease, id, d.bits, innerBits, &d.voidLeases, voidBefore)
 		d.innerBits, d.parents[inner.Format] = innerBits, p
 	}
 	c = p.newChild(inner.Now)

@@ -2,6 +2,7 @@ package workerassign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,9 @@ type parent struct {
 	nextPart  int64 // the number of the next child; guarded by the lock of the divideAssigner
 
 	lost        atomic.Bool   // whether the last attempt to extend the lease failed
+	isVoid      atomic.Bool   // whether what the lease was granted is void
+	voidLeases  *atomic.Int64 // how many leases of the divideAssigner are void
+	voidBefore  int64         // how many were when this one was assigned
 	reserveLock chan struct{} // a lock, held by sending: calls of a lease's Reserve must not overlap
 
 	mu         sync.Mutex
@@ -25,10 +29,14 @@ type parent struct {
 	used       time.Time // the latest of the times that the children were released with
 }
 
-func newParent(lease Lease, id int64, bits, innerBits int) *parent {
+func newParent(lease Lease, id int64, bits, innerBits int, voidLeases *atomic.Int64, voidBefore int64) *parent {
 	parts := int64(1) << bits
-	return &parent{lease: lease, id: id, innerBits: innerBits, partCount: parts, unreleased: parts, reserveLock: make(chan struct{}, 1)}
+	return &parent{lease: lease, id: id, innerBits: innerBits, partCount: parts, unreleased: parts, reserveLock: make(chan struct{}, 1),
+		voidLeases: voidLeases, voidBefore: voidBefore}
 }
+
+// mayBeCopied reports whether a copy of this process may have the lease: one that was assigned before another one was found void.
+func (p *parent) mayBeCopied() bool { return p.voidLeases.Load() != p.voidBefore }
 
 // newChild returns the lease of the next part. There must be one. The caller must hold the lock of the
 // divideAssigner.
@@ -98,6 +106,10 @@ func (c *child) Reserve(ctx context.Context, until time.Time) (time.Time, error)
 	}
 	granted, err := c.lease.Reserve(ctx, until)
 	switch {
+	case errors.Is(err, ErrVoid):
+		if !c.isVoid.Swap(true) {
+			c.voidLeases.Add(1)
+		}
 	case err == nil:
 		lost = !granted.After(now) && until.After(now)
 	case ctx.Err() != nil: // the error says nothing about the lease

@@ -85,6 +85,7 @@ type PoolFullError struct {
 	Held        int64     // how many worker IDs are held, or were released and cannot be used yet
 	MaxWorkerID int64     // the greatest worker ID of the layout
 	NextFree    time.Time // when the next one becomes free, by the store's clock, unless its holder extends its lease
+	Floor       time.Time // before which no lease begins, if the store's clock has not reached it
 }
 
 // Error implements error.
@@ -92,8 +93,12 @@ func (e *PoolFullError) Error() string {
 	if e == nil {
 		return ErrPoolFull.Error()
 	}
-	return fmt.Sprintf("%v: %d are held, and the greatest worker ID of the layout is %d; the next one becomes free at %s, unless its holder extends its lease: use a layout with more worker bits, or fewer generators",
-		ErrPoolFull, e.Held, e.MaxWorkerID, e.NextFree.UTC().Format(time.RFC3339Nano))
+	floor := ""
+	if !e.Floor.IsZero() {
+		floor = fmt.Sprintf("; no lease begins before the pool's floor, %s", e.Floor.UTC().Format(time.RFC3339Nano))
+	}
+	return fmt.Sprintf("%v: %d are held, and the greatest worker ID of the layout is %d; the next one becomes free at %s, unless its holder extends its lease%s: use a layout with more worker bits, or fewer generators",
+		ErrPoolFull, e.Held, e.MaxWorkerID, e.NextFree.UTC().Format(time.RFC3339Nano), floor)
 }
 
 // Is reports whether target is ErrPoolFull.
@@ -111,7 +116,7 @@ func (e *SlotHeldError) Error() string {
 		return ErrSlotHeld.Error()
 	}
 	if e.Slot.Token == "" {
-		return fmt.Sprintf("workerassign: worker ID %d is not held, but cannot be used before %s, which is the pool's floor or the end of an earlier grant: "+
+		return fmt.Sprintf("workerassign: worker ID %d is not held, but cannot be used before %s, the end of an earlier grant: "+
 			"wait until the store's clock and this host's clock show that time", e.Slot.WorkerID, e.Slot.FreeAt.UTC().Format(time.RFC3339Nano))
 	}
 	h := e.Slot.Holder
@@ -244,7 +249,7 @@ func (r *Recycled) logUnsureFloor(log *safelog.Queue, s PoolState) (logged bool)
 func historyRecord(previous string) floorRecord {
 	return func(log *safelog.Queue, p Pool) {
 		log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
-			"history", p.History, "previous", previous, "floor", p.Floor)
+			"history", p.History, "previous", previous, "floor", p.Floor, "wait", p.Floor.Sub(p.Since))
 	}
 }
 

@@ -87,9 +87,6 @@ func (c *recycledConfig) freeAt(p Pool, s Slot) time.Time {
 // then (R5).
 func (c *recycledConfig) nextFree(s PoolState, slot Slot) time.Time {
 	if slot.Token == "" {
-		if !slot.Until.After(s.Pool.Floor) { // FreeAt was rounded up, or is of another host's clock
-			return earlier(slot.Until, slot.FreeAt)
-		}
 		return slot.Until
 	}
 	return later(c.freeAt(s.Pool, slot), s.Pool.Since.Add(c.grace(s.Pool)))

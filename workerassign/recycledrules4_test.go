@@ -69,7 +69,7 @@ func TestRule4LateWrites(t *testing.T) {
 		f.SetFaults(nil)
 		granted := f.reserve(l, 10*time.Second)
 
-		f.faultWrites(anyWrite, assigntest.Delay)
+		f.faultWrites(anyWrite, assigntest.Delay, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil {
 			f.Fatalf("Reserve whose write has not been made granted %v", until)
 		}
@@ -83,19 +83,19 @@ func TestRule4LateWrites(t *testing.T) {
 	})
 }
 
-// R4: after an error of its write, Reserve grants what the slot says, and nothing if it does not say so.
+// R4: after an error of its write, Reserve tries a second time. It grants nothing that was not acknowledged.
 func TestRule4Reserve(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		l := f.assign(f.assigner())
 		f.faultWrites(anyWrite, assigntest.LoseReply)
 		f.wantTime("the grant whose reply was lost", f.reserve(l, 10*time.Second), time.Now().Add(10*time.Second))
-		f.faultWrites(anyWrite, assigntest.LoseRequest)
+		f.faultWrites(anyWrite, assigntest.LoseRequest, assigntest.LoseRequest)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
 			f.Errorf("Reserve whose request was lost returned %v, %v; want an error of the store", until, err)
 		} else if !strings.Contains(err.Error(), "memory store") {
 			f.Errorf("the error %q does not name the store", err)
 		}
-		f.faultWrites(anyWrite, assigntest.Delay)
+		f.faultWrites(anyWrite, assigntest.Delay, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); err == nil {
 			f.Errorf("Reserve whose request was delayed granted %v", until)
 		}

@@ -136,7 +136,7 @@ func TestRule2ReserveAndRelease(t *testing.T) {
 		// A write of this lease that was delayed is made just before the release: the release tries again.
 		time.Sleep(2 * time.Hour)
 		l = f.assign(a)
-		f.faultWrites(onlySlots, assigntest.Delay)
+		f.faultWrites(onlySlots, assigntest.Delay, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); err == nil {
 			f.Fatalf("Reserve whose write was delayed granted %v", until)
 		}

@@ -192,7 +192,7 @@ func (l *savedLease) resume(ctx context.Context, content *lineDecoder, log *safe
 	switch {
 	case err == nil && l.begin.Before(l.record.slot.Until):
 		return true, nil
-	case errors.Is(err, errSlotTaken):
+	case isTaken(err):
 		log.Log(slog.LevelWarn, "workerassign: the lease in a file was lost; another worker ID is leased", "file", s.file.path, "err", err)
 		return false, nil
 	case ctx.Err() != nil, l.fileErr != nil, isAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew):

@@ -167,7 +167,8 @@ func TestSavedCrashAfterEachStep(t *testing.T) {
 
 // Any content of the file is refused or kept.
 func FuzzDecodeSavedRecord(f *testing.F) {
-	r := savedRecord{format: "f", mark: start}.acknowledged(Slot{WorkerID: 3, Revision: 4, Token: "t", From: start, Until: start, History: "h"}).withToken("u")
+	r := savedRecord{format: "f", mark: start}.acknowledged(Slot{WorkerID: 3, Revision: 4, Token: "t", From: start, Until: start, History: "h"})
+	r.tokens = withToken(r.tokens, "u")
 	e := &lineEncoder{}
 	r.encode(e)
 	f.Add(string(e.Out[1:]) + "\n")
@@ -185,13 +186,13 @@ func FuzzDecodeSavedRecord(f *testing.F) {
 	})
 }
 
-// The number of tokens in the file is bounded. The acknowledged one remains.
-func TestSavedTokensAreBounded(t *testing.T) {
-	r := savedRecord{}.acknowledged(Slot{Token: "first", Revision: 1})
+// The number of tokens of a lease is bounded. The acknowledged one remains.
+func TestTokensAreBounded(t *testing.T) {
+	tokens := []string{"first"}
 	for n := range 100 {
-		r = r.withToken(fmt.Sprint(n))
+		tokens = withToken(tokens, fmt.Sprint(n))
 	}
-	if len(r.tokens) != maxSavedTokens || r.tokens[0] != "first" || r.tokens[maxSavedTokens-1] != "99" {
-		t.Errorf("the tokens are %q", r.tokens)
+	if len(tokens) != maxTokens || tokens[0] != "first" || tokens[maxTokens-1] != "99" {
+		t.Errorf("the tokens are %q", tokens)
 	}
 }

@@ -57,8 +57,12 @@ func TestR2SavedLostSwap(t *testing.T) {
 				if err == nil && stored.Until.Before(granted) {
 					t.Errorf("granted until %v, and the store has granted %v", granted, stored.Until)
 				}
-				if tt.wantLost && !l.record.mark.Equal(before) {
-					t.Errorf("the mark is %v, want %v: nothing was granted", l.record.mark, before)
+				want := before
+				if errors.Is(err, ErrVoid) { // the file grants nothing any more
+					want = end
+				}
+				if tt.wantLost && !l.record.mark.Equal(want) {
+					t.Errorf("the mark is %v, want %v: nothing was granted", l.record.mark, want)
 				}
 			})
 		})
@@ -136,5 +140,40 @@ func (s *savedTest) mustWriteSlot(slot Slot) {
 	state := mustReadSlots(s.T, s.store, SlotQuery{})
 	if ok, err := s.store.Write(context.Background(), SlotWrite{History: state.History, Slots: []Slot{slot}}); !ok || err != nil {
 		s.Fatalf("Write(%+v) = %v, %v", slot, ok, err)
+	}
+}
+
+// R4: a copy of the process, or of its file, has extended the lease, or released it. What was granted is void, and the file grants
+// nothing any more: not to this process, and not to the next one, although that finds the store down.
+func TestR4SavedVoid(t *testing.T) {
+	for name, copied := range map[string]func(slot Slot) Slot{
+		"extends":  func(slot Slot) Slot { slot.Token = nextToken(leaseOf(slot.Token), start); return slot },
+		"releases": func(slot Slot) Slot { slot.Token = ""; return slot },
+	} {
+		for _, restarted := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSavedTest(t)
+				l := s.mustAssign(s.newSaved())
+				mustReserve(t, l, s.now.Add(time.Minute))
+				slot := s.slot(l.WorkerID())
+				slot.Revision++
+				s.mustWriteSlot(copied(slot))
+				s.now = s.now.Add(7 * time.Hour)
+				if !restarted {
+					if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); !errors.Is(err, ErrVoid) || !granted.IsZero() {
+						t.Errorf("%s: Reserve() = %v, %v; want ErrVoid", name, granted, err)
+					}
+					s.store.down.Store(true)
+				}
+				l.crash()
+				for range 2 { // if restarted, the first one finds it, and cannot take another slot
+					a := Saved(s.recycled(WithWorkerID(l.WorkerID())), s.path, quiet, WithTimeout(5*time.Second))
+					if l, err := a.Assign(context.Background(), s.request()); err == nil {
+						t.Errorf("%s, restarted: %v: a later process has the lease of worker ID %d from %v", name, restarted, l.WorkerID(), l.NotBefore())
+					}
+					s.store.down.Store(true)
+				}
+			})
+		}
 	}
 }

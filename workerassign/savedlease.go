@@ -62,7 +62,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time
 	if l.isDue(now, want) {
 		l.lastTry = now
 		extendErr = l.extendWithin(ctx, l.assigner.storeTimeout)
-		if errors.Is(extendErr, errSlotTaken) {
+		if isTaken(extendErr) {
 			l.lost = true
 			return time.Time{}, extendErr
 		}
@@ -112,16 +112,41 @@ func (l *savedLease) extendWithin(ctx context.Context, d time.Duration) error {
 	return l.extend(ctx)
 }
 
-// extend extends the lease in the store by the span. The token of each try is in the file before it is in the store.
+// extend extends the lease in the store by the span. The token of each try is in the file before it is in the store. If the grant
+// is void, the file grants nothing any more, also to a later process that finds the store down.
 func (l *savedLease) extend(ctx context.Context) error {
-	s := l.assigner
-	n := &renewal{recycled: s.recycled, req: l.request, slot: l.record.slot, tokens: l.record.tokens, span: s.cfg.span,
-		beforeSwap: func(next Slot) error { return l.write(l.record.withToken(next.Token)) }}
-	slot, err := n.run(ctx)
-	if err != nil {
-		return err
+	r, span, sent := l.assigner.recycled, l.assigner.cfg.span, l.request.now()
+	r.seen.CompareAndSwap(nil, &Pool{Horizon: span}) // a slot of it was leased
+	held := newSlotLease(r, l.request, Pool{}, l.record.slot, l.record.tokens...)
+	slot, err := held.swap(ctx, extending, func(s PoolState, _ Slot, next *Slot) (bool, error) {
+		r.found(s.Pool)
+		if err := r.checkClock(s, sent, l.request.now()); err != nil {
+			return false, err
+		}
+		if err := (&slotAssign{recycled: r, req: l.request}).checkPool(s.Pool); err != nil {
+			return false, err
+		}
+		if s.Pool.Horizon < span {
+			return false, fmt.Errorf("%w: the span is %v; must be at most the horizon of the pool in %v, %v: create the pool with WithHorizon of at least the span",
+				ErrOption, span, r.store, s.Pool.Horizon)
+		}
+		next.Until = later(next.Until, roundDown(s.Now.Add(span))) // R6, because the span is at most H
+		next.Holder.Host, next.Holder.Process = r.cfg.holder()
+		record := l.record
+		record.tokens = withToken(held.tokens, next.Token)
+		return true, l.write(record)
+	})
+	switch {
+	case err == nil:
+		return l.write(l.record.acknowledged(slot))
+	case errors.Is(err, ErrVoid):
+		record := l.record
+		record.mark = later(record.mark, record.slot.Until)
+		if writeErr := l.write(record); writeErr != nil {
+			return fmt.Errorf("%w; %w", err, writeErr)
+		}
 	}
-	return l.write(l.record.acknowledged(slot))
+	return err
 }
 
 // write writes a record to the file.

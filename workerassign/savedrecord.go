@@ -1,9 +1,6 @@
 package workerassign
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // savedHeader is the header of files of Saved.
 const savedHeader = "ringuid-saved v1"
@@ -12,24 +9,13 @@ const savedHeader = "ringuid-saved v1"
 //
 //	lease WORKERID REVISION FROM UNTIL MARK HISTORY FORMAT TOKENS TOKEN...
 type savedRecord struct {
-	slot   Slot      // WorkerID, Revision, From, Until and History, as the store has acknowledged them
+	slot   Slot      // WorkerID, Revision, Token, From, Until and History, as the store has acknowledged them
 	mark   time.Time // the end of what the generator was granted or, after Release, has used
 	format string    // of the generator
 
 	// tokens are the token that the store has acknowledged, and after it those of swaps that were made
 	// or not.
 	tokens []string
-}
-
-// maxSavedTokens bounds the tokens in a record. If more swaps than that have an unknown outcome, a late one may
-// cost the lease.
-const maxSavedTokens = 16
-
-// withToken returns the record with the token of another swap.
-func (r savedRecord) withToken(token string) savedRecord {
-	r.tokens = append(slices.Clone(r.tokens), token)
-	r.tokens = slices.Delete(r.tokens, 1, 1+max(len(r.tokens)-maxSavedTokens, 0))
-	return r
 }
 
 // acknowledged returns the record after the store has acknowledged a swap.
@@ -59,5 +45,9 @@ func decodeSavedRecord(d *lineDecoder) (r savedRecord, ok bool) {
 		r.tokens = append(r.tokens, d.Text())
 	}
 	d.Prefix("\n")
-	return r, !d.Failed && d.Rest == "" && len(r.tokens) > 0 && r.slot.Revision > 0
+	if d.Failed || d.Rest != "" || len(r.tokens) == 0 || r.slot.Revision <= 0 {
+		return r, false
+	}
+	r.slot.Token = r.tokens[0]
+	return r, true
 }

@@ -53,9 +53,9 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 		// Nothing was granted of a slot that was added and never taken. If a host whose clock is behind the store's did
 		// not take it, each such host of a crowd would add a batch of its own.
 		isNew := slot.Revision == 1
-		// No lease begins before the floor. So a slot that is released before it is free at once, if its grant ends before
-		// it. Otherwise each restart of a host, or of the store, would use another slot until then.
-		if !slot.Until.After(s.Pool.Floor) && !slot.FreeAt.After(s.Now) {
+		// No lease begins before the floor. So a slot is free at once if its grant ends before it. Otherwise each restart of a
+		// host, or of the store, would use another slot until then, and after RaiseFloor a full layout would have none.
+		if !slot.Until.After(s.Pool.Floor) {
 			return true
 		}
 		return !slot.Until.After(s.Now) && (isNew || !slot.Until.After(now))

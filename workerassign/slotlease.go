@@ -2,7 +2,12 @@ package workerassign
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,25 +34,25 @@ func horizonOf(l Lease) time.Duration {
 	return 0
 }
 
-// slotLease is a lease of Recycled.
+// slotLease is a lease on a slot. Recycled returns it, and Saved extends its own lease by one.
 type slotLease struct {
 	recycled *Recycled
 	req      Request
-	token    string // of the try that took the slot
 	workerID int64
 	from     time.Time
 	horizon  time.Duration
-	history  string // the slot's
 
-	mu           sync.Mutex
-	released     bool
-	acknowledged time.Time // what the store has acknowledged to this lease: the greatest until
-	revision     int64     // of the slot when that was acknowledged
+	mu       sync.Mutex
+	released bool
+	void     error    // why what was granted is void; nil if it is not
+	slot     Slot     // as the store has acknowledged it last
+	tokens   []string // one of which the slot has: the acknowledged one, and then those of writes whose outcome is not known
 }
 
-func newSlotLease(r *Recycled, req Request, p Pool, slot Slot) *slotLease {
-	return &slotLease{recycled: r, req: req, token: slot.Token, workerID: slot.WorkerID, from: slot.From,
-		horizon: p.Horizon - r.cfg.clockBound, acknowledged: slot.From, history: slot.History, revision: slot.Revision}
+// newSlotLease returns the lease on a slot that the store has acknowledged. tokens begins with that of the slot.
+func newSlotLease(r *Recycled, req Request, p Pool, slot Slot, tokens ...string) *slotLease {
+	return &slotLease{recycled: r, req: req, workerID: slot.WorkerID, from: slot.From, horizon: p.Horizon - r.cfg.clockBound,
+		slot: slot, tokens: tokens}
 }
 
 // WorkerID implements Lease.
@@ -59,52 +64,104 @@ func (l *slotLease) NotBefore() time.Time { return l.from }
 // Horizon implements BoundedLease.
 func (l *slotLease) Horizon() time.Duration { return l.horizon }
 
-// Reserve implements Lease. It reads the slot and extends it by a compare-and-swap (R2). After an error of
-// the write it reads the slot again (R4). It grants only what a write has acknowledged: a read does not
-// prove that what it returns is durable.
+// Reserve implements Lease.
 func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
-	if l.isReleased() {
+	l.mu.Lock()
+	released, void := l.released, l.void
+	l.mu.Unlock()
+	switch {
+	case released:
 		return time.Time{}, ErrReleased
+	case void != nil:
+		return time.Time{}, void
 	}
-	want := roundUp(until)
+	slot, err := l.swap(ctx, extending, func(s PoolState, old Slot, next *Slot) (bool, error) {
+		// R6. The store's clock is that of the read, which is earlier than the write.
+		next.Until = later(next.Until, earlier(roundUp(until), roundDown(s.Now.Add(s.Pool.Horizon))))
+		isAcknowledged := old.Until.Equal(l.known().Until)
+		return !isAcknowledged || next.Until.After(old.Until) || l.recycled.isAging(s, old), nil
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return slot.Until, nil
+}
+
+// Release implements Lease. It gives the rest of the span to the next lease.
+func (l *slotLease) Release(ctx context.Context, used time.Time) error {
+	l.mu.Lock()
+	isDone := l.released || l.void != nil
+	l.released = true
+	l.mu.Unlock()
+	if isDone {
+		return nil
+	}
+	_, err := l.swap(ctx, releasing, func(s PoolState, old Slot, next *Slot) (bool, error) {
+		next.Token = ""
+		next.Until = later(old.From, earlier(roundUp(used), next.Until)) // R1
+		next.FreeAt = next.Until
+		if !next.Until.After(s.Pool.Floor) { // the next lease begins at the floor (R5)
+			next.FreeAt = earlier(next.Until, s.nowUp())
+		}
+		return old.Token != "", nil // it is "" if the reply to this write was lost
+	})
+	if isTaken(err) {
+		return nil // it was released, or taken by another
+	}
+	return err
+}
+
+// What swap is for, in errors.
+const (
+	extending = "extend"
+	releasing = "release"
+)
+
+// swap reads the slot, checks that it is this lease's, and replaces it by a compare-and-swap (R2). change completes next,
+// which has a fresh token and no less until than was granted (R1), or returns false if nothing is to be written. swap returns
+// the slot as it is then.
+//
+// Each try has a token of its own (R4): after an error of the write, which may have been made or be made later, the next read
+// shows which one the slot has. A second error ends swap. A read does not prove that what it returns is durable, so what an
+// unacknowledged write has granted must be written again.
+func (l *slotLease) swap(ctx context.Context, action string, change func(s PoolState, old Slot, next *Slot) (bool, error)) (Slot, error) {
 	retry := newSwapRetry()
 	for failures := 0; ; {
-		s, slot, err := l.read(ctx)
+		sent := l.req.now()
+		s, err := l.readSlot(ctx)
 		if err != nil {
-			return time.Time{}, err
+			return Slot{}, l.storeError(action, err)
 		}
-		// R6. The store's clock is that of the read, which is earlier than the write.
-		next := earlier(want, roundDown(s.Now.Add(s.Pool.Horizon)))
-		if granted := l.granted(); !next.After(slot.Until) && !slot.Until.After(granted) && !l.recycled.isAging(s, slot) {
-			return slot.Until, nil
+		if err := l.check(ctx, s, sent, action); err != nil {
+			return Slot{}, err
 		}
-		written := slot
-		written.Revision++
-		written.Until = later(slot.Until, next) // R1
-		written.Written = s.nowUp()
-		written.FreeAt = l.recycled.cfg.freeAt(s.Pool, written)
-		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{written}, Replaced: []Slot{slot}})
-		if ok && err == nil {
-			l.acknowledge(written)
-			return written.Until, nil
+		old := s.Slots[0]
+		next := old
+		next.Revision++
+		next.Token = nextToken(leaseOf(old.Token), s.Now)
+		next.Until = later(old.Until, l.known().Until)
+		next.Written = s.nowUp()
+		if write, err := change(s, old, &next); err != nil || !write {
+			return old, err
 		}
-		if err != nil {
-			// The write may have been made, or be made later: then the slot has this token, and a later
-			// until, which the next read finds. Nothing is granted before that.
-			if ctx.Err() != nil {
-				return time.Time{}, l.storeError("extend", err)
+		if action == extending {
+			next.FreeAt = l.recycled.cfg.freeAt(s.Pool, next)
+		}
+		l.try(next.Token)
+		written, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}, Replaced: []Slot{old}})
+		switch {
+		case err != nil:
+			if failures++; ctx.Err() != nil || failures > 1 {
+				return Slot{}, l.storeError(action, err)
 			}
-			if _, again, readErr := l.read(ctx); readErr != nil {
-				return time.Time{}, readErr
-			} else if again.Revision == slot.Revision {
-				return time.Time{}, l.storeError("extend", err)
-			}
-			if failures++; failures == 1 {
-				continue
-			}
+			continue
+		case written:
+			l.acknowledge(next)
+			return next, nil
 		}
+		l.refuse(next.Token)
 		if err := retry.wait(ctx); err != nil {
-			return time.Time{}, l.storeError("extend", err)
+			return Slot{}, l.storeError(action, err)
 		}
 	}
 }
@@ -132,39 +189,155 @@ func (r *Recycled) isAging(s PoolState, slot Slot) bool {
 	return later(slot.Until, slot.Written).Add(r.cfg.grace(s.Pool) / 2).Before(s.Now)
 }
 
-// read reads the slot, and checks whether it is still this lease's and may be extended.
-func (l *slotLease) read(ctx context.Context) (PoolState, Slot, error) {
-	sent := l.req.now()
-	s, err := l.readSlot(ctx)
-	if err != nil {
-		return s, Slot{}, l.storeError("read", err)
-	}
+// check returns an error if the slot that was read is not this lease's any more, or must not be extended. If what was
+// granted is void, it records and logs that.
+func (l *slotLease) check(ctx context.Context, s PoolState, sent time.Time, action string) error {
 	if len(s.Slots) != 1 {
 		// R7: after a failover the slot may be missing because the write that added it was lost.
 		l.noteHistoryUnlessSkewed(ctx, s, sent)
-		return s, Slot{}, fmt.Errorf("%w: %w", ErrLeaseLost, missingSlotError(s.Pool, l.workerID))
+		return fmt.Errorf("%w: %w", ErrLeaseLost, missingSlotError(s.Pool, l.workerID))
 	}
-	slot := s.Slots[0]
-	switch {
-	case slot.Token != l.token || !slot.From.Equal(l.from): // R4
-		return s, slot, takenError(slot, l.from)
-	case slot.History != s.Pool.leaseHistory() || s.Pool.History != s.History: // R7
+	slot, history := s.Slots[0], l.known().History
+	lost := l.lost(s.Pool, slot)
+	now := s.Pool.leaseHistory()
+	if s.Pool.History != s.History || slot.History != now || lost != nil && history != now { // R7
+		if action == releasing {
+			return lost.orNil()
+		}
 		l.noteHistoryUnlessSkewed(ctx, s, sent)
-		return s, slot, fmt.Errorf("%w: worker ID %d was leased under the history %q of the store, which has now %q: another may have held it in between",
-			ErrLeaseLost, l.workerID, slot.History, s.History)
+		return fmt.Errorf("%w: worker ID %d was leased under the history %q of the store, which has now %q: another may have held it in between",
+			ErrLeaseLost, l.workerID, history, s.History)
 	}
-	return s, slot, nil
+	if lost != nil && lost.void {
+		l.mu.Lock()
+		l.void = lost
+		l.mu.Unlock()
+		log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
+		defer log.Flush(logFlushTimeout)
+		log.Log(slog.LevelError, "workerassign: another process may hold what a lease was granted; UIDs may have been generated twice",
+			"store", l.recycled.store.String(), "worker_id", l.workerID, "err", lost)
+	}
+	return lost.orNil()
 }
 
-// takenError returns the error for a lease that began at from, and whose slot has another token. Recycled.RaiseFloor ends a
-// lease without a new one: then the slot still has the lease's from and holder.
-func takenError(slot Slot, from time.Time) error {
-	if slot.Token == "" && slot.From.Equal(from) {
-		return fmt.Errorf("%w: the lease of worker ID %d was ended in the store at %s: an operator raised the floor",
-			ErrLeaseLost, slot.WorkerID, slot.Written.UTC().Format(time.RFC3339Nano))
+// A lostSlotError says why a slot is not the lease's any more, although the store has lost no writes that it knows of.
+type lostSlotError struct {
+	text string
+	void bool // what was granted is void
+}
+
+// Error implements error.
+func (e *lostSlotError) Error() string {
+	if e.void {
+		return ErrVoid.Error() + ": " + e.text
 	}
-	return fmt.Errorf("%w: worker ID %d was taken by %q (host %q, process %q) at %s", ErrLeaseLost, slot.WorkerID,
-		slot.Holder.Name, slot.Holder.Host, slot.Holder.Process, slot.Holder.Since.UTC().Format(time.RFC3339Nano))
+	return ErrLeaseLost.Error() + ": " + e.text
+}
+
+// Is reports whether target is ErrLeaseLost or, if the grant is void, ErrVoid.
+func (e *lostSlotError) Is(target error) bool {
+	return target == ErrLeaseLost || e.void && target == ErrVoid
+}
+
+// isTaken reports whether a swap failed because the slot is not the lease's any more.
+func isTaken(err error) bool {
+	lost := (*lostSlotError)(nil)
+	return errors.As(err, &lost)
+}
+
+// orNil returns e as an error that is nil if e is.
+func (e *lostSlotError) orNil() error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// lost returns what it means that the slot does not have a token of this lease; nil if it has one, or if the store shows an older
+// state of this lease, because it has lost an extension. What was granted is void if another process may have a part
+// of it: a copy of this one, or a lease that begins before its end (R4).
+func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
+	l.mu.Lock()
+	known, tokens := l.slot, l.tokens
+	l.mu.Unlock()
+	isOld := slot.Revision < known.Revision
+	isSameLease := slot.Token != "" && leaseOf(slot.Token) == leaseOf(known.Token)
+	isReleased := slot.Token == "" && slot.From.Equal(l.from)
+	h, written := slot.Holder, slot.Written.UTC().Format(time.RFC3339Nano)
+	switch {
+	case slices.Contains(tokens, slot.Token), isSameLease && isOld:
+		return nil
+	case isSameLease:
+		return &lostSlotError{void: true, text: fmt.Sprintf("a copy of this process has extended the lease of worker ID %d (host %q, process %q) at %s: "+
+			"a process must not be resumed more than once", slot.WorkerID, h.Host, h.Process, written)}
+	case isOld && !slot.Until.After(l.from) && (slot.Token == "" || slot.From.Before(l.from)):
+		return &lostSlotError{text: fmt.Sprintf("the store shows an old state of the slot of worker ID %d, revision %d, although this lease has written revision %d: "+
+			"it has lost writes, or a server is behind", slot.WorkerID, slot.Revision, known.Revision)}
+	case isReleased && !p.Floor.Before(later(slot.Until, known.Until)):
+		return &lostSlotError{text: fmt.Sprintf("the lease of worker ID %d was ended in the store at %s: an operator raised the floor", slot.WorkerID, written)}
+	case !slot.From.Before(known.Until):
+		return &lostSlotError{text: fmt.Sprintf("worker ID %d was taken by %q (host %q, process %q) at %s",
+			slot.WorkerID, h.Name, h.Host, h.Process, h.Since.UTC().Format(time.RFC3339Nano))}
+	case isReleased && !isOld:
+		return &lostSlotError{void: true, text: fmt.Sprintf("the lease of worker ID %d was released in the store at %s, and not by this process: a copy of it was closed, "+
+			"or RaiseFloor was called with a floor before the end of the lease", slot.WorkerID, written)}
+	}
+	return &lostSlotError{void: true, text: fmt.Sprintf("worker ID %d was leased again from %s on (%q, host %q, process %q), although this lease was granted until %s: "+
+		"the store has lost writes that it had acknowledged (a restored backup, etcd's --force-new-cluster, or a server that took over without them), "+
+		"or a copy of this process has released it", slot.WorkerID, slot.From.UTC().Format(time.RFC3339Nano), h.Name, h.Host, h.Process, known.Until.UTC().Format(time.RFC3339Nano))}
+}
+
+// leaseToken returns the token that takes a slot. now is the store's clock, because two copies of a process may draw the same
+// random numbers.
+func leaseToken(now time.Time) string {
+	return strconv.FormatInt(now.UnixMicro(), 36) + "-" + newToken()
+}
+
+// nextToken returns a fresh token, which extends the lease that began with the token lease. It has at most 64 bytes: a store may
+// have a column for it.
+func nextToken(lease string, now time.Time) string { return lease + "." + leaseToken(now)[:24] }
+
+// leaseOf returns the token with which the lease began that has a token.
+func leaseOf(token string) string {
+	lease, _, _ := strings.Cut(token, ".")
+	return lease
+}
+
+// maxTokens bounds the tokens of a lease. If more writes than that have an unknown outcome, a late one may cost the lease.
+const maxTokens = 16
+
+// withToken returns tokens with another one. The first one, which was acknowledged, remains.
+func withToken(tokens []string, token string) []string {
+	tokens = append(slices.Clone(tokens), token)
+	return slices.Delete(tokens, 1, 1+max(len(tokens)-maxTokens, 0))
+}
+
+// known returns the slot as the store has acknowledged it last.
+func (l *slotLease) known() Slot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slot
+}
+
+// try records the token of a write.
+func (l *slotLease) try(token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tokens = withToken(l.tokens, token)
+}
+
+// refuse forgets the token of a write that was not made: if the slot has it nevertheless, a copy has written it.
+func (l *slotLease) refuse(token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tokens = slices.DeleteFunc(slices.Clone(l.tokens), func(t string) bool { return t == token })
+}
+
+// acknowledge records what the store has acknowledged.
+func (l *slotLease) acknowledge(slot Slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slot, l.tokens = slot, []string{slot.Token}
 }
 
 // noteHistoryUnlessSkewed is noteHistory, unless the clocks of the store and of this host differ by more than the
@@ -191,55 +364,6 @@ func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
 	l.recycled.logFloor(log, p, historyRecord(s.Pool.History), written, err) // if it fails, the next Assign does it
 }
 
-// Release implements Lease. It gives the rest of the span to the next lease.
-func (l *slotLease) Release(ctx context.Context, used time.Time) error {
-	l.mu.Lock()
-	first := !l.released
-	l.released = true
-	l.mu.Unlock()
-	if !first {
-		return nil
-	}
-	used = roundUp(used)
-	retry := newSwapRetry()
-	for failures := 0; ; {
-		s, err := l.readSlot(ctx)
-		if err != nil {
-			return l.storeError("release", err)
-		}
-		if len(s.Slots) != 1 {
-			return missingSlotError(s.Pool, l.workerID)
-		}
-		old := s.Slots[0]
-		if old.Token != l.token || !old.From.Equal(l.from) {
-			return nil // it was released, or taken by another
-		}
-		slot := old
-		slot.Revision++
-		slot.Token = ""
-		slot.Until = later(slot.From, earlier(used, slot.Until)) // R1
-		slot.Written = s.nowUp()
-		slot.FreeAt = slot.Until
-		if !slot.Until.After(s.Pool.Floor) { // the next lease begins at the floor (R5)
-			slot.FreeAt = earlier(slot.Until, s.nowUp())
-		}
-		ok, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}, Replaced: []Slot{old}})
-		if ok && err == nil {
-			return nil
-		}
-		if err != nil {
-			failures++
-			if ctx.Err() != nil || failures > 1 {
-				return l.storeError("release", err)
-			}
-			continue
-		}
-		if err := retry.wait(ctx); err != nil {
-			return l.storeError("release", err)
-		}
-	}
-}
-
 // storeError returns an error of the store with what it kept from being done.
 func (l *slotLease) storeError(action string, err error) error {
 	return fmt.Errorf("workerassign: cannot %s the slot of worker ID %d in %s: %w", action, l.workerID, l.recycled.store.String(), err)
@@ -251,40 +375,18 @@ const maxStaleReads = 5
 // readSlot reads the slot. If the store returns an older state than this lease has written, it reads again some
 // times, so that a store which is a moment behind does not cost the lease.
 func (l *slotLease) readSlot(ctx context.Context) (PoolState, error) {
-	l.mu.Lock()
-	known := l.revision
-	l.mu.Unlock()
+	known := l.known()
 	for retry := newSwapRetry(); ; {
 		s, err := l.recycled.store.Read(ctx, SlotQuery{WorkerIDs: []int64{l.workerID}})
 		if err != nil {
 			return s, err
 		}
-		sameHistory := s.Pool.History == s.History && s.Pool.leaseHistory() == l.history
-		if isBehind := len(s.Slots) == 0 || s.Slots[0].Revision < known; !sameHistory || !isBehind || retry.attempts == maxStaleReads {
+		sameHistory := s.Pool.History == s.History && s.Pool.leaseHistory() == known.History
+		if isBehind := len(s.Slots) == 0 || s.Slots[0].Revision < known.Revision; !sameHistory || !isBehind || retry.attempts == maxStaleReads {
 			return s, nil
 		}
 		if err := retry.wait(ctx); err != nil {
 			return s, err
 		}
 	}
-}
-
-// acknowledge records what the store has acknowledged.
-func (l *slotLease) acknowledge(slot Slot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.acknowledged, l.revision = later(l.acknowledged, slot.Until), slot.Revision
-}
-
-// granted returns what the store has acknowledged.
-func (l *slotLease) granted() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.acknowledged
-}
-
-func (l *slotLease) isReleased() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.released
 }

@@ -22,7 +22,7 @@ func (a *slotAssign) take(ctx context.Context, s PoolState, slot Slot) (Lease, e
 // try is never taken for that to another (R4).
 func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) (Slot, error) {
 	slot.Revision++
-	slot.Token = newToken()
+	slot.Token = leaseToken(s.Now)
 	slot.From, slot.Until = from, from
 	slot.History, slot.Written = s.Pool.leaseHistory(), s.nowUp()
 	slot.FreeAt = a.recycled.cfg.freeAt(s.Pool, slot)
@@ -53,9 +53,10 @@ func (a *slotAssign) result(ctx context.Context, s PoolState, written bool, err 
 		return nil, nil
 	}
 	if s.Pool.Floor.After(s.Now) && !a.floorLogged {
-		a.log.Log(slog.LevelWarn, "workerassign: the lease begins later, at the floor of the pool; the generator waits for it", "worker_id", slot.WorkerID, "floor", s.Pool.Floor)
+		a.log.Log(slog.LevelWarn, "workerassign: the lease begins later, at the floor of the pool; the generator waits for it", "worker_id", slot.WorkerID,
+			"floor", s.Pool.Floor, "wait", s.Pool.Floor.Sub(s.Now))
 	}
-	return newSlotLease(a.recycled, a.req, s.Pool, slot), nil
+	return newSlotLease(a.recycled, a.req, s.Pool, slot, slot.Token), nil
 }
 
 // add adds slots to the pool, and takes the first of them. It returns nil and no error if another was faster.
@@ -111,6 +112,9 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 // fullError returns the error for a pool whose slots are all held.
 func (a *slotAssign) fullError(s PoolState) *PoolFullError {
 	e := &PoolFullError{Held: min(s.Pool.Slots, a.req.MaxWorkerID-s.Pool.First+1), MaxWorkerID: a.req.MaxWorkerID}
+	if s.Pool.Floor.After(s.Now) {
+		e.Floor = s.Pool.Floor
+	}
 	for _, slot := range s.Slots {
 		if slot.WorkerID > a.req.MaxWorkerID { // see choose
 			continue
