@@ -25,7 +25,8 @@ func (r *Recycled) State(ctx context.Context) (PoolState, error) {
 // wraps ErrPool; also if its horizon, fencing time or skew is impossible.
 //
 // Every slot is written, so that every lease that was taken before fails to extend. If RaiseFloor returns
-// an error, call it again: it may have raised the floor for a part of the slots.
+// an error, call it again: it may have raised the floor for a part of the slots. The slots can be leased again at once, from the
+// floor on.
 func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 	if err := r.usable(); err != nil {
 		return err

@@ -17,6 +17,10 @@ import (
 // needs as many worker IDs as it has generators, and a few more, for any number of restarts. The rules that
 // it follows, R1 to R8, are in doc/design.md, section 8, and how to run it is in doc/fleet.md.
 //
+// If the process is copied while it runs (a snapshot of a machine that is resumed twice), both copies generate the
+// same UIDs until the second one extends its lease: 12 seconds with the defaults of package uid. Then its grant is
+// void (ErrVoid), and it takes another one.
+//
 // Its leases have an end: a generator extends them ahead of need, and uses the store about every 12 seconds
 // with the defaults of package uid. If it cannot, it generates UIDs up to the end of its grant.
 //
@@ -72,7 +76,7 @@ var (
 
 	// ErrLeaseLost is returned by Reserve of a lease of Recycled that cannot be extended any more:
 	// another generator has taken its slot, or the store may have lost writes. What was granted
-	// remains valid.
+	// remains valid, unless the error wraps ErrVoid too.
 	ErrLeaseLost = errors.New("workerassign: the lease is lost")
 
 	// ErrPool is returned if the records of a pool contradict each other: a slot is missing, for

@@ -72,8 +72,9 @@ func WithSpan(d time.Duration) SavedOption {
 // One assumption is left. If the file is set back while the store is down, together with its file system, for
 // example to a snapshot of the machine, or if a machine is cloned with it, UIDs can be generated a second time:
 // up to the borrow limit if the former process has ended and the clock is right, or for up to the span if it
-// is still running. When the store can be reached, the second process that extends the lease finds that it is
-// lost: each extension has a fresh token, which is in the file before it is in the store.
+// is still running. So they can if the process is copied while it runs. When the store can be reached, the second
+// process that extends the lease, after a quarter of the span, finds that it is void (ErrVoid): each extension has a fresh
+// token, which is in the file before it is in the store. Its file grants nothing any more.
 func Saved(r *Recycled, path string, opts ...SavedOption) Assigner {
 	s := &saved{recycled: r, machine: lockedfile.MachineID, storeTimeout: 5 * time.Second, cfg: savedConfig{config: newConfig(), span: DefaultSpan}}
 	for _, o := range opts {

@@ -38,6 +38,9 @@ type Verification struct {
 // account requires the privilege SELECT on two columns, which schema.sql describes under VERIFIED WORKER IDS. Rows of
 // running services must not be deleted.
 //
+// It only looks at the row, so it does not notice a process that is copied while it runs (a snapshot of a machine that is
+// resumed twice): both copies generate the same UIDs until one of them ends.
+//
 // It supports servers of the MySQL family. A value that is negative is an error of Assign that wraps ErrOption.
 func WithVerification(v Verification) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {

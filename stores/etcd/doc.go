@@ -35,7 +35,7 @@
 // loses an acknowledged write, and PoolState.NoLoss is true, on these assumptions: no member runs with
 // --unsafe-no-fsync; the disks keep what fsync has reported; a member whose data was lost is removed and
 // added again as a new one, never restarted with an empty directory; no backup is restored without what
-// is described next; nobody deletes keys.
+// is described next, and no member is started with --force-new-cluster without it; nobody deletes keys.
 //
 // # History, and restored snapshots
 //
@@ -48,6 +48,11 @@
 // a new value too. But a process that has just started has seen none. So an operator who restores a
 // snapshot must use a new token, and should call Store.NewHistory, or Recycled.RaiseFloor, before generators
 // can reach the cluster.
+//
+// A member that is started with --force-new-cluster makes a new cluster of what it has. If it lagged behind, writes that
+// the old cluster had acknowledged are lost, and the cluster ID stays. So call Store.NewHistory before services connect. If
+// that was forgotten, a lease that another one overlaps is void (workerassign.ErrVoid) at its next extension, which is
+// logged as an error; until then UIDs are generated twice.
 //
 // # Tags
 //
