@@ -118,9 +118,16 @@ func (s *Server) Info(name string) string {
 func (s *Server) Replica(flags ...string) *Server {
 	s.tb.Helper()
 	r := start(s.tb, s.hasClock, append(append([]string(nil), s.flags...), flags...))
-	r.MustCommand("REPLICAOF", "127.0.0.1", strconv.Itoa(s.Port(0)))
+	r.Follow(s.Address())
 	r.WaitSynced(s)
 	return r
+}
+
+// Follow makes the server s a replica of the server at an address, and does not wait for it.
+func (s *Server) Follow(address string) {
+	s.tb.Helper()
+	host, port, _ := strings.Cut(address, ":")
+	s.MustCommand("REPLICAOF", host, port)
 }
 
 // WaitSynced waits until the replica s has received everything that the primary has written up to now.

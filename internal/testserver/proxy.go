@@ -28,6 +28,7 @@ type Proxy struct {
 	mu          sync.Mutex
 	target      string
 	mode        proxyMode
+	isCut       func(client net.Addr) bool // of Cut; nil: no client
 	connections map[*proxied]bool
 	accepted    sync.WaitGroup
 }
@@ -93,6 +94,26 @@ func (p *Proxy) LoseRequests(_ testing.TB, call func()) { p.during(loseRequests,
 
 // LoseReplies calls call; meanwhile what the server sends gets lost.
 func (p *Proxy) LoseReplies(_ testing.TB, call func()) { p.during(loseReplies, call) }
+
+// Cut loses what clients and the server send, and that they close connections, until heal is called, which closes them: as if
+// the network lost all packets. isCut says which clients are cut off, by their addresses; nil: all.
+func (p *Proxy) Cut(isCut func(client net.Addr) bool) (heal func()) {
+	if isCut == nil {
+		isCut = func(net.Addr) bool { return true }
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isCut = isCut
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for c := range p.connections {
+			c.client.Close()
+			c.server.Close()
+		}
+		p.isCut = nil
+	}
+}
 
 func (p *Proxy) during(m proxyMode, call func()) {
 	p.setMode(m)
@@ -188,6 +209,9 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if p.cuts(c) {
+			return // until heal
+		}
 		c.client.Close()
 		if isRequest && (c.detached || len(c.delayed) > 0) {
 			return // until the delayed requests are delivered
@@ -207,12 +231,13 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 			return
 		}
 		p.mu.Lock()
-		drop := isRequest && p.mode == loseRequests || !isRequest && (p.mode == loseReplies || c.detached)
+		isCut := p.cuts(c)
+		drop := isCut || isRequest && p.mode == loseRequests || !isRequest && (p.mode == loseReplies || c.detached)
 		if isRequest && p.mode == delayRequests && (p.Delays == nil || len(c.delayed) > 0 || p.Delays(buf[:n])) {
 			c.delayed = append(c.delayed, buf[:n]...)
 			drop = true
 		}
-		detached, ends := c.detached, drop && p.OneReply && p.mode != delayRequests && !c.detached
+		detached, ends := c.detached, drop && !isCut && p.OneReply && p.mode != delayRequests && !c.detached
 		p.mu.Unlock()
 		if ends {
 			return
@@ -228,6 +253,9 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 		}
 	}
 }
+
+// cuts reports whether Cut concerns a connection. p.mu is held.
+func (p *Proxy) cuts(c *proxied) bool { return p.isCut != nil && p.isCut(c.client.RemoteAddr()) }
 
 func (p *Proxy) hasMessage(data []byte) bool {
 	return len(data) > 0 && (p.HasMessage == nil || p.HasMessage(data))

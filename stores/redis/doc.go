@@ -42,9 +42,7 @@
 //   - a restart of Redis or a failover ends all leases: generators use what they were granted, and then
 //     wait until F + H + M after the change was noticed, 110 s by default. doc/fleet.md has the numbers. For
 //     a shorter wait use a smaller F, M and horizon, and a borrow limit (uid.WithMaxBorrow) of seconds.
-//   - F must be at least the time for which an old primary may go on acknowledging writes after another
-//     server was promoted. Bound that time on the servers: min-replicas-to-write 1 and min-replicas-max-lag
-//     10 make a primary that lost its replicas refuse writes after about 10 s.
+//   - F is the second line: see below.
 //   - M must be at least the difference of the clocks of two servers. Run NTP on them.
 //   - an old primary must never be used again with the data that it had: Sentinel and Redis Cluster make it
 //     a replica of the new one, which replaces its data.
@@ -55,9 +53,63 @@
 //     its first replica is back.
 //   - active-active deployments, which merge the writes of several primaries, must not be used.
 //
-// WAIT and WAITAOF are not used. They make the loss of a write less probable and do not exclude it, so the
-// history would have to end all leases at a failover nevertheless; and a write that was not confirmed in time
-// is not undone.
+// # Which writes count
+//
+// A write of slots, a Take and a CreateTag count when more than half of the servers have them. Each script is sent
+// in one pipeline with WAIT. If too few replicas acknowledge it within a second (or half of the client's
+// ReadTimeout, if that is less), the result is an error: the write may be kept or lost. A primary to which too few
+// replicas are attached writes nothing (NOREPLICAS). So of two primaries at most one grants anything, whichever
+// clients it has. A primary that was frozen, for example with its virtual machine, accepts writes when it continues,
+// also with min-replicas-to-write: Redis compares that once a second with what it knew before. It has no replicas
+// any more, so nothing that it writes counts.
+//
+// The number of servers is the field "servers" of the hashes of slots and of tags: the greatest number that a
+// primary has seen, itself and the replicas attached to it, by their addresses in INFO. Sentinels do not count. Nor
+// do replicas of replicas: if there are any, or if more servers will be attached later, set the number to that of
+// all servers that can ever be attached or promoted:
+//
+//	redis-cli HSET 'ringuid:{default}:slots' servers 5
+//	redis-cli HSET 'ringuid:{default}:tags' servers 5
+//
+//	servers   replicas that must have a write   servers that may fail
+//	1         0                                 0
+//	2         1                                 0: without the replica nothing is granted
+//	3         1                                 1
+//	4         2                                 1
+//	5         2                                 2
+//
+// A greater number is noticed by the next write. Until all servers know it, a few writes later, the field has both,
+// such as "5 3", and so many replicas must have a write that those which know the former number only are no majority
+// of that. To avoid this, set the number before the fleet starts. The number does not fall by itself. When servers
+// were removed for ever, set it to the number of those that are left; otherwise fewer may fail, or nothing is
+// granted. It must never be less.
+//
+// Two servers stop granting when the replica is down. If that is not acceptable, WithReplicas(0) declares that no
+// replica must have a write. Then F alone protects: a primary that goes on for longer than F after another one was
+// promoted leads to UIDs and numbers that come twice.
+//
+// WAIT counts servers and not identities. So a replica must belong to one group of servers permanently: in Redis
+// Cluster set cluster-allow-replica-migration no (before Redis 7 cluster-migration-barrier to more than there are
+// replicas).
+//
+// WAIT does not keep Sentinel or the cluster from promoting a replica that lacks the last writes, so the history
+// still ends all leases at a failover. WAITAOF is not used: appendfsync everysec may lose on all servers what has
+// just counted, if all crash.
+//
+// # F, and min-replicas-to-write
+//
+// F (workerassign.WithFencing) must be longer than a call, from its read to the end of its write: some seconds. And
+// as a second line, it should be at least the time for which a former primary may go on acknowledging writes after
+// another server was promoted. Bound that time on the servers, on each of them:
+//
+//	min-replicas-to-write  half of the servers, rounded down: 1 of 2 or 3, 2 of 4 or 5
+//	min-replicas-max-lag   10
+//
+// A primary that has lost its replicas refuses writes after 10 to 12 s, unless it was frozen. F is 30 s by default;
+// for a smaller one set a smaller lag, of at most half of F: F also contains the seconds until the other replicas
+// have left the former primary. With fewer than half of the servers, such as min-replicas-to-write 1 for a primary
+// with three replicas, two halves go on at the same time, for as long as they are divided; F does not help against
+// that, and the acknowledgements do.
 //
 // # What an operator must set
 //
@@ -69,7 +121,7 @@
 //     option for the first start of a fleet, and then remove it.
 //   - for a user of its own:
 //     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget
-//     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby
+//     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby +wait
 //     A client of Redis Cluster also requires +cluster|slots, one with the option DB +select, and one with
 //     ClientName +client|setname.
 //
@@ -113,10 +165,15 @@
 //   - a failover or a restart that loses more than a gap of one tag's numbers: the ones beyond the gap are handed
 //     out twice. With appendfsync everysec a crash of the machine loses a second or two, a failover what the
 //     replica had not received. The gap must be greater than what a tag hands out in that time, in whole ranges.
-//   - two primaries: a former primary that is not fenced goes on without a gap, below the numbers of the new one.
-//     Numbers repeat as soon as it has handed out a gap. If it is restarted, or a replica attaches to it, before it
-//     is fenced, it skips the gap too, and any range may repeat. Bound the time with min-replicas-to-write 1 and
-//     min-replicas-max-lag 10, and let it start as a replica only.
+//   - two primaries, only with WithReplicas of less than half of the servers: a former primary that is not fenced
+//     goes on without a gap, below the numbers of the new one. Numbers repeat as soon as it has handed out a gap. If
+//     it is restarted, or a replica attaches to it, before it is fenced, it skips the gap too, and any range may
+//     repeat. Bound the time with min-replicas-to-write and min-replicas-max-lag, and let it start as a replica
+//     only.
+//   - a primary that keeps most of the servers goes on although another one was promoted. That one begins when a
+//     replica of the former one joins it, and its gap has grown meanwhile, by a tenth for each second. It does not
+//     suffice if a tag hands out more than that, or if the servers are divided for longer than 1000 s. Let no server
+//     be promoted on the smaller side: Sentinels and masters of a cluster on most of the hosts prevent that.
 //   - a second loss soon after the first one, of the record of the first one too: what was handed out between them,
 //     up to 100 numbers for each millisecond with the default gap, does not repeat, more may. If the lost server had
 //     noticed several changes, because it was restarted for example, 10 s for each of them must have passed. Two
@@ -125,8 +182,8 @@
 //     lower numbers, and reaches those of the first one up to 100 gaps later. The clocks of the two servers
 //     must not differ by more than the time between the changes. If two replicas of one primary that lag by different
 //     times are promoted one after the other, the one that lags more first, then the second one must be promoted
-//     later than the first one by more than that difference; otherwise it leads to lower numbers, too. min-replicas-to-write 1 prevents most of these
-//     losses, because a new primary then hands out nothing before it has a replica.
+//     later than the first one by more than that difference; otherwise it leads to lower numbers, too. Most of these
+//     losses do not happen with two servers or more, because a new primary hands out nothing before it has a replica.
 //   - a change whose former primary had a clock that was ahead counts as if it had happened at that time: until then
 //     tags that programs create begin beyond the gap, with no number twice.
 //   - a server without an append-only file may lose all since its last snapshot. Set appendonly yes.

@@ -23,7 +23,9 @@ const (
 	adviceMaster    = "the server is a replica without its primary: if this persists, check the replication"
 	adviceCluster   = "if this persists, check the state of the cluster (CLUSTER INFO)"
 	adviceMoved     = "if this persists, use a client of Redis Cluster (NewClusterClient), and check the state of the cluster (CLUSTER INFO)"
-	adviceReplicas  = "the primary has too few replicas (min-replicas-to-write): if this persists, check them"
+	adviceReplicas  = "the primary has too few replicas (min-replicas-to-write, or half of the servers that the pool's hash names in its field servers): if this persists, check them"
+	adviceServers   = "set the field to the number of servers, with HSET"
+	adviceLag       = "if this persists, check the replicas and their connections to the primary"
 	adviceMemory    = "the server has reached maxmemory: if this persists, raise it or delete data"
 	adviceDisk      = "the server cannot save its data: if this persists, check its log and its disk"
 	adviceLimit     = "the server has reached maxclients: if this persists, raise it"
@@ -59,6 +61,9 @@ func serverErrors() []serverError {
 		{"UNKILLABLE", false, adviceBusy},
 		{"NOSCRIPT", false, adviceLoading}, // SCRIPT FLUSH between EVALSHA and EVAL
 		{"NOREPLICAS", false, adviceReplicas},
+		{"UNBLOCKED", false, adviceReplica}, // of WAIT
+		{"ERR WAIT cannot be used with replica", false, adviceReplica},
+		{"SERVERS", true, adviceServers},
 		{"OOM", false, adviceMemory},
 		{"MISCONF", false, adviceDisk},
 		{"ERR max number of clients reached", false, adviceLimit},
@@ -98,6 +103,8 @@ func adviceFor(err error) (advice string, permanent bool) {
 		switch network := net.Error(nil); {
 		case errors.Is(err, redis.ErrClosed):
 			return adviceClosed, true
+		case errors.Is(err, errUnacknowledged):
+			return adviceLag, false
 		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 			return "", false
 		case errors.As(err, &network):

@@ -60,7 +60,7 @@ func TestReplica(t *testing.T) {
 
 // documentedRights returns the rights of the user in the package documentation.
 func documentedRights() []string {
-	return strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby")
+	return strings.Fields("~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby +wait")
 }
 
 // The user of the documentation can do everything. Errors about permissions are permanent, and say what to do.
@@ -214,8 +214,9 @@ func TestPanic(t *testing.T) {
 type panicHook struct{}
 
 func (panicHook) DialHook(next goredis.DialHook) goredis.DialHook { return next }
-func (panicHook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
+
+func (panicHook) ProcessPipelineHook(goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(context.Context, []goredis.Cmder) error { panic("in a hook") }
 }
 
 func (panicHook) ProcessHook(goredis.ProcessHook) goredis.ProcessHook {

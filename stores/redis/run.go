@@ -2,70 +2,140 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// run runs a script. It returns when ctx ends: go-redis does not end a command whose reply it waits for. The
+const (
+	// acknowledgeTimeout is how long the server waits for the acknowledgements of replicas, if the client's ReadTimeout is
+	// at least twice that.
+	acknowledgeTimeout = time.Second
+
+	// maxSends is how often a script that writes is sent: again only if the server has refused it without executing it.
+	maxSends = 6
+)
+
+// errUnacknowledged is the error for a write that too few replicas have acknowledged.
+var errUnacknowledged = errors.New("the write may be lost")
+
+// run calls f, which runs a script. It returns when ctx ends: go-redis does not end a command whose reply it waits for. The
 // goroutine of the command then ends after the client's timeouts.
-func (s *Store) run(ctx context.Context, c redis.Scripter, script *redis.Script, keys []string, args []any) *redis.Cmd {
-	failed := redis.NewCmd(ctx)
+func (s *Store) run(ctx context.Context, f func() *redis.Cmd) *redis.Cmd {
 	if s.err != nil {
-		failed.SetErr(s.err)
-		return failed
+		return failed(ctx, s.err)
 	}
 	if err := ctx.Err(); err != nil {
-		failed.SetErr(err)
-		return failed
+		return failed(ctx, err)
 	}
 	done := make(chan *redis.Cmd, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil { // of a hook of the client
-				panicked := redis.NewCmd(ctx)
-				panicked.SetErr(fmt.Errorf("the client panicked: %v", p))
-				done <- panicked
+				done <- failed(ctx, fmt.Errorf("the client panicked: %v", p))
 			}
 		}()
-		done <- script.Run(ctx, c, keys, args...)
+		done <- f()
 	}()
 	select {
 	case cmd := <-done:
 		return cmd
 	case <-ctx.Done():
-		failed.SetErr(ctx.Err())
-		return failed
+		return failed(ctx, ctx.Err())
 	}
 }
 
-// once runs scripts without sending a command again after a lost connection, when it is not known whether the
-// server has executed it. It follows redirections of a cluster.
-type once struct{ redis.UniversalClient }
-
-// Eval implements redis.Scripter.
-func (c once) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	return c.process(ctx, "eval", script, keys, args)
-}
-
-// EvalSha implements redis.Scripter.
-func (c once) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
-	return c.process(ctx, "evalsha", sha1, keys, args)
-}
-
-func (c once) process(ctx context.Context, command, script string, keys []string, args []any) *redis.Cmd {
-	all := []any{command, script, len(keys)}
-	for _, key := range keys {
-		all = append(all, key)
-	}
-	cmd := redis.NewCmd(ctx, append(all, args...)...)
-	cmd.SetFirstKeyPos(3)
-	c.Process(ctx, onceCmd{cmd}) // the error is in cmd
+func failed(ctx context.Context, err error) *redis.Cmd {
+	cmd := redis.NewCmd(ctx)
+	cmd.SetErr(err)
 	return cmd
 }
 
-// onceCmd is a command that is not sent again.
-type onceCmd struct{ *redis.Cmd }
+// runWrite runs a script that begins with primary.lua. It executes it once: after a lost connection it is not known whether
+// the server has done so. The result is an error unless enough replicas have acknowledged what the script has written.
+// needed is how many that are, as the last script has reported it.
+func (s *Store) runWrite(ctx context.Context, script *redis.Script, needed *atomic.Int64, keys []string, args []any) *redis.Cmd {
+	return s.run(ctx, func() *redis.Cmd {
+		cluster, isCluster := s.client.(*redis.ClusterClient)
+		client, _ := s.client.(*redis.Client)
+		if isCluster { // a pipeline of the cluster's client would send WAIT, which has no key, to any node
+			var err error
+			if client, err = cluster.MasterForKey(ctx, keys[0]); err != nil {
+				return failed(ctx, err)
+			}
+		}
+		send, asking := script.EvalSha, false
+		for sends := 1; ; sends++ {
+			replicas, declared := needed.Load(), ""
+			if s.replicas >= 0 {
+				replicas, declared = s.replicas, " declared"
+			}
+			cmd := acknowledged(ctx, client, asking, replicas, func(p redis.Pipeliner) *redis.Cmd {
+				return send(ctx, p, keys, append([]any{strconv.FormatInt(replicas, 10) + declared}, args...)...)
+			})
+			kind, detail, _ := strings.Cut(serverText(cmd.Err()), " ")
+			switch {
+			case sends == maxSends:
+				return cmd
+			case kind == "NOSCRIPT":
+				send = script.Eval
+			case kind == "REPLICAS":
+				n, err := strconv.ParseInt(detail, 10, 64)
+				if err != nil {
+					return cmd
+				}
+				needed.Store(n)
+			case isCluster && (kind == "MOVED" || kind == "ASK"):
+				cluster.ReloadState(ctx)
+				_, address, _ := strings.Cut(detail, " ")
+				options := *client.Options()
+				options.Addr = address
+				client, asking = redis.NewClient(&options), kind == "ASK"
+				defer client.Close()
+			default:
+				if isCluster && kind == "READONLY" { // a failover that the client has not noticed
+					cluster.ReloadState(ctx)
+				}
+				return cmd
+			}
+		}
+	})
+}
+
+// acknowledged sends a script and WAIT in one pipeline, on one connection: WAIT counts the replicas that have acknowledged
+// what its connection has written.
+func acknowledged(ctx context.Context, client *redis.Client, asking bool, replicas int64, script func(redis.Pipeliner) *redis.Cmd) *redis.Cmd {
+	timeout := acknowledgeTimeout
+	if read := client.Options().ReadTimeout; read > 0 {
+		timeout = max(min(timeout, read/2), time.Millisecond) // WAIT with 0 would wait forever
+	}
+	pipeline := client.Pipeline()
+	if asking {
+		pipeline.Do(ctx, "asking")
+	}
+	cmd := script(pipeline)
+	wait := redis.NewIntCmd(ctx, "wait", replicas, timeout.Milliseconds())
+	pipeline.Process(ctx, onceCmd{wait})
+	_, err := pipeline.Exec(ctx)
+	switch {
+	case cmd.Err() != nil:
+	case wait.Err() != nil:
+		cmd.SetErr(fmt.Errorf("%w: WAIT: %w", errUnacknowledged, wait.Err()))
+	case err != nil: // of the login; the commands do not have it
+		cmd.SetErr(err)
+	case wait.Val() < replicas:
+		cmd.SetErr(fmt.Errorf("%w: %d replicas have acknowledged it within %v; must be at least %d", errUnacknowledged, wait.Val(), timeout, replicas))
+	}
+	return cmd
+}
+
+// onceCmd is a command whose pipeline is not sent again.
+type onceCmd struct{ *redis.IntCmd }
 
 // NoRetry implements redis.Cmder.
 func (onceCmd) NoRetry() bool { return true }

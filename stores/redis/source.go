@@ -50,9 +50,9 @@ func WithFailoverGap(n int64) Option {
 	})
 }
 
-// Take implements segment.Source. It sends the command once, whatever MaxRetries in the client's options is: if
-// the reply is lost, the result is an error, and the numbers may be a gap. If ctx ends first, the command may still be
-// executed, which leaves a gap.
+// Take implements segment.Source. It takes a range once, whatever MaxRetries in the client's options is: if the reply is
+// lost, or too few replicas have acknowledged the range, the result is an error, and the numbers may be a gap. If ctx ends
+// first, the command may still be executed, which leaves a gap.
 func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
 	if err := r.Validate(); err != nil {
 		return segment.Range{}, err
@@ -76,13 +76,14 @@ func (s *Store) Take(ctx context.Context, r segment.Request) (segment.Range, err
 	return segment.Range{}, s.tagReplyError(reply)
 }
 
-// CreateTag implements segment.Creator. It sends the command once. The first tag of a pool requires a TagConfig
-// whose UnusedBefore is the zero time: a pool that is missing may have been lost, with its tags. If the history has
-// changed after UnusedBefore, or less than 35 s before, the tag may have existed: for so long a former primary may
-// have gone on creating tags. The tag then begins at Start plus what existing tags have skipped in this time
-// (WithFailoverGap). The creation of the pool counts as a change. UnusedBefore is compared with the servers' clocks: set
-// it earlier by as much as those and the caller's may differ. If the server refuses a part of the script, because the user
-// lacks a right, the tag may exist without a step: Take then returns an error that says so.
+// CreateTag implements segment.Creator. It creates the tag once. If too few replicas have acknowledged it, the result
+// is an error, and the tag may exist. The first tag of a pool requires a TagConfig whose UnusedBefore is the zero
+// time: a pool that is missing may have been lost, with its tags. If the history has changed after UnusedBefore, or
+// less than 35 s before, the tag may have existed: for so long a former primary may have gone on creating tags. The
+// tag then begins at Start plus what existing tags have skipped in this time (WithFailoverGap). The creation of the
+// pool counts as a change. UnusedBefore is compared with the servers' clocks: set it earlier by as much as those and
+// the caller's may differ. If the server refuses a part of the script, because the user lacks a right, the tag may
+// exist without a step: Take then returns an error that says so.
 func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) error {
 	if err := segment.CheckTag(tag); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (s *Store) runTags(ctx context.Context, script *redis.Script, args []any) (
 	case script == nil:
 		return nil, fmt.Errorf("%w: stores/redis: the Store was not made by New", segment.ErrOption)
 	}
-	reply, err := s.run(ctx, once{s.client}, script, []string{s.tagsKey}, args).StringSlice()
+	reply, err := s.runWrite(ctx, script, &s.tagReplicas, []string{s.tagsKey}, args).StringSlice()
 	if err == nil && len(reply) == 0 {
 		return nil, s.wrongReply(reply)
 	}

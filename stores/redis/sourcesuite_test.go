@@ -19,12 +19,11 @@ func newProxy(t *testing.T, address string) *testserver.Proxy {
 	return p
 }
 
-// The store fulfils the contract of segment.Source and segment.Creator, on a primary with a replica, behind a proxy.
+// The store fulfils the contract of segment.Source and segment.Creator, on a primary with two replicas, behind a proxy.
 func TestSourceSuite(t *testing.T) {
 	t.Parallel()
-	primary := redistest.Start(t)
-	replica := primary.Replica()
-	p := newProxy(t, primary.Address())
+	servers := startReplicated(redistest.Start(t))
+	p := newProxy(t, servers.primary.Address())
 	pools, pool := 0, ""
 	client := func(tb testing.TB) segment.Creator {
 		return redis.New(connect(tb, p.Address()), redis.WithPool(pool))
@@ -33,30 +32,22 @@ func TestSourceSuite(t *testing.T) {
 		New: func(tb testing.TB) segment.Creator {
 			pools++
 			pool = fmt.Sprint("pool-", pools)
+			servers.declare(tagsKey(pool))
 			return client(tb)
 		},
 		Client: client,
 		Faults: segmenttest.Faults{
-			Kill: func(testing.TB) { primary.Kill() },
-			Start: func(testing.TB) {
-				primary.Restart()
-				replica.WaitSynced(primary)
-			},
-			Pause:       func(testing.TB) { primary.Pause() },
-			Resume:      func(testing.TB) { primary.Resume() },
+			Kill:        func(testing.TB) { servers.primary.Kill() },
+			Start:       func(testing.TB) { servers.restart() },
+			Pause:       func(testing.TB) { servers.primary.Pause() },
+			Resume:      func(testing.TB) { servers.primary.Resume() },
 			LoseReplies: p.LoseReplies,
 			LoseWrites: func(_ testing.TB, write func()) {
-				replica.WaitSynced(primary)
-				replica.Disconnect()
-				write()
-				primary.Kill()
-				replica.Promote()
-				primary = replica
-				replica = primary.Replica()
-				p.SetTarget(primary.Address())
+				servers.loseWrites(write)
+				p.SetTarget(servers.primary.Address())
 			},
 			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
-				c, ctx := connect(tb, primary.Address()), context.Background()
+				c, ctx := connect(tb, servers.primary.Address()), context.Background()
 				dump, err := c.Dump(ctx, tagsKey(pool)).Result()
 				if err != nil {
 					tb.Fatal(err)
@@ -67,7 +58,7 @@ func TestSourceSuite(t *testing.T) {
 				}
 			},
 			SetCounter: func(tb testing.TB, tag string, next int64) {
-				primary.MustCommand("HSET", tagsKey(pool), "next:"+tag, fmt.Sprint(next))
+				servers.primary.MustCommand("HSET", tagsKey(pool), "next:"+tag, fmt.Sprint(next))
 			},
 		},
 	})

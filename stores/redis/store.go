@@ -9,6 +9,7 @@ import (
 	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,6 +21,8 @@ import (
 const DefaultPool = "default"
 
 var (
+	//go:embed primary.lua
+	primaryScript string
 	//go:embed read.lua
 	readScript string
 	//go:embed write.lua
@@ -34,10 +37,14 @@ type Store struct {
 	keys            []string // the pool's hash, and the index of its slots by the time at which they become free
 	tagsKey         string   // the hash of the pool's tags
 	failoverGap     int64
+	replicas        int64 // of WithReplicas; -1: what the hash says
 	read, write     *redis.Script
 	take, createTag *redis.Script
 	err             error  // of New: an invalid argument
 	invalid         string // the text of err
+
+	// How many replicas must acknowledge a write of slots, and one of tags, as the last script has reported it.
+	slotReplicas, tagReplicas atomic.Int64
 
 	// ignoreHistory makes the store forget rule R7, in tests that show what the rule prevents.
 	ignoreHistory bool
@@ -66,21 +73,36 @@ func WithPool(name string) Option {
 	})
 }
 
+// WithReplicas sets how many replicas must acknowledge a write before it counts, instead of half of the servers, rounded
+// down: see the package documentation. n must be 0 to 1000. All processes of a pool must have the same.
+//
+// With fewer than half of the servers, two primaries may both go on: one that was frozen, or cut off with fewer replicas than
+// that, acknowledges grants, and UIDs and numbers come twice, unless it is fenced within F by other means (WithFencing of
+// package workerassign). min-replicas-to-write alone does not do that. 0 is for a primary and one replica if grants must
+// go on without the replica. With more than half, fewer servers may fail.
+func WithReplicas(n int) Option {
+	return option(func(s *Store) {
+		if n < 0 || n > 1000 {
+			s.setError("the number of replicas is %d; must be 0 to 1000", n)
+			return
+		}
+		s.replicas = int64(n)
+	})
+}
+
 // New returns a store on client. It does not use the server: an invalid argument is an error of the methods that
-// wraps workerassign.ErrOption or segment.ErrOption. The client may be a client of one server, of Sentinel or of Redis
-// Cluster, but not a *redis.Ring: it would change to another server, and back, without a new history. The
+// wraps workerassign.ErrOption or segment.ErrOption. The client may be a *redis.Client, of one server or of Sentinel, or a
+// *redis.ClusterClient, but not a *redis.Ring: it would change to another server, and back, without a new history. The
 // caller closes the client after the generators.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	s := &Store{
-		client: client, pool: DefaultPool, failoverGap: DefaultFailoverGap,
-		read: redis.NewScript(readScript), write: redis.NewScript(writeScript),
-		take: redis.NewScript(tagsScript + takeScript), createTag: redis.NewScript(tagsScript + createTagScript),
+		client: client, pool: DefaultPool, failoverGap: DefaultFailoverGap, replicas: -1,
+		read: redis.NewScript(readScript), write: redis.NewScript(primaryScript + writeScript),
+		take: redis.NewScript(primaryScript + tagsScript + takeScript), createTag: redis.NewScript(primaryScript + tagsScript + createTagScript),
 	}
 	switch c := client.(type) {
 	case nil:
 		s.setError("the client is nil; must not be nil")
-	case *redis.Ring:
-		s.setError("the client is a *redis.Ring; must be a client of one server, of Sentinel or of Redis Cluster")
 	case *redis.Client:
 		if c == nil {
 			s.setError("the client is nil; must not be nil")
@@ -89,6 +111,8 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		if c == nil {
 			s.setError("the client is nil; must not be nil")
 		}
+	default:
+		s.setError("the client is a %T; must be a *redis.Client, of one server or of Sentinel, or a *redis.ClusterClient", client)
 	}
 	for _, o := range opts {
 		if o == nil {
@@ -138,7 +162,7 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 	for _, id := range q.WorkerIDs {
 		args = append(args, id)
 	}
-	reply, err := s.run(ctx, s.client, s.read, s.keys, args).Slice()
+	reply, err := s.run(ctx, func() *redis.Cmd { return s.read.Run(ctx, s.client, s.keys, args...) }).Slice()
 	if err != nil {
 		return workerassign.PoolState{}, s.error("read", err)
 	}
@@ -225,8 +249,8 @@ func parseHistory(text string) (h history, ok bool) {
 	return history{server: text[:n], poolID: text[n+1:]}, true
 }
 
-// Write implements workerassign.SlotStore. It sends the command once, whatever MaxRetries in the client's
-// options is: if a reply is lost, the result is an error.
+// Write implements workerassign.SlotStore. It writes once, whatever MaxRetries in the client's options is: if a reply is
+// lost, the result is an error. It is also an error if too few replicas have acknowledged the write.
 func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
 	h, ok := parseHistory(w.History)
 	if s.err == nil && !ok {
@@ -249,7 +273,7 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 		}
 		args = append(args, slot.WorkerID, encodeSlot(slot), replaced)
 	}
-	written, err := s.run(ctx, once{s.client}, s.write, s.keys, args).Int()
+	written, err := s.runWrite(ctx, s.write, &s.slotReplicas, s.keys, args).Int()
 	if err != nil {
 		return false, s.error("write", err)
 	}

@@ -38,6 +38,40 @@ func hashKey(pool string) string  { return "ringuid:{" + pool + "}:slots" }
 func indexKey(pool string) string { return "ringuid:{" + pool + "}:free" }
 func tagsKey(pool string) string  { return "ringuid:{" + pool + "}:tags" }
 
+// replicated is a primary with two replicas: a write counts if one of them has it.
+type replicated struct {
+	primary  *redistest.Server
+	replicas [2]*redistest.Server
+}
+
+func startReplicated(primary *redistest.Server) *replicated {
+	return &replicated{primary, [2]*redistest.Server{primary.Replica(), primary.Replica()}}
+}
+
+// declare sets the number of servers in a hash, as an operator can. Otherwise the first writes need both replicas.
+func (r *replicated) declare(key string) { r.primary.MustCommand("HSET", key, "servers", "3") }
+
+// restart starts the primary again. The replication ID changes when the first replica is back.
+func (r *replicated) restart() {
+	r.primary.Restart()
+	for _, replica := range r.replicas {
+		replica.WaitSynced(r.primary)
+	}
+}
+
+// loseWrites calls write. What it writes counts, because one replica has it, but the other one is promoted.
+func (r *replicated) loseWrites(write func()) {
+	former, promoted, has := r.primary, r.replicas[0], r.replicas[1]
+	promoted.WaitSynced(former)
+	promoted.Disconnect()
+	write()
+	former.Kill()
+	promoted.Promote()
+	has.Follow(promoted.Address())
+	r.primary, r.replicas = promoted, [2]*redistest.Server{has, promoted.Replica()}
+	has.WaitSynced(promoted)
+}
+
 // read reads the pool; an error fails the test.
 func read(t testing.TB, s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
 	t.Helper()

@@ -10,40 +10,31 @@ import (
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
-// harness starts a primary with a replica, behind a proxy, and returns how to open stores and inject faults.
+// harness starts a primary with two replicas, behind a proxy, and returns how to open stores and inject faults.
 func harness(t *testing.T) assigntest.Harness {
-	primary := redistest.StartWithClock(t)
-	replica := primary.Replica()
-	p := newProxy(t, primary.Address())
+	servers := startReplicated(redistest.StartWithClock(t))
+	p := newProxy(t, servers.primary.Address())
 	var offset time.Duration
 	return assigntest.Harness{
 		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+			servers.declare(hashKey(pool))
 			return redis.New(connect(tb, p.Address()), redis.WithPool(pool))
 		},
 		Faults: assigntest.Faults{
-			Kill: func(testing.TB) { primary.Kill() },
-			Start: func(testing.TB) {
-				primary.Restart()
-				replica.WaitSynced(primary) // the replication ID changes when the replica comes back
-			},
-			Pause:  func(testing.TB) { primary.Pause() },
-			Resume: func(testing.TB) { primary.Resume() },
+			Kill:   func(testing.TB) { servers.primary.Kill() },
+			Start:  func(testing.TB) { servers.restart() },
+			Pause:  func(testing.TB) { servers.primary.Pause() },
+			Resume: func(testing.TB) { servers.primary.Resume() },
 			LoseWrites: func(_ testing.TB, write func()) {
-				replica.WaitSynced(primary)
-				replica.Disconnect()
-				write()
-				primary.Kill()
-				replica.Promote()
-				primary = replica
-				replica = primary.Replica()
-				p.SetTarget(primary.Address())
+				servers.loseWrites(write)
+				p.SetTarget(servers.primary.Address())
 			},
 			LoseRequests: p.LoseRequests,
 			LoseReplies:  p.LoseReplies,
 			DelayWrites:  p.DelayRequests,
 			StepClock: func(_ testing.TB, d time.Duration) {
 				offset += d
-				primary.SetClock(offset)
+				servers.primary.SetClock(offset)
 			},
 			Without: map[string]string{"StopClock": "the clock of the server can be stepped, and does not stop"},
 		},

@@ -1,5 +1,5 @@
--- The beginning of take.lua and createtag.lua: checks the role and the eviction policy, and notices a change of the
--- history.
+-- The beginning of take.lua and createtag.lua, after primary.lua: checks the eviction policy, and notices a change of
+-- the history.
 -- KEYS: the hash of the pool's tags. ARGV[1]: the failover gap, or 0 to notice nothing.
 --
 -- Fields of the pool: 'history', the server's replication ID and run ID at the last change; 'skip', how many
@@ -7,17 +7,12 @@
 -- its time and the value of 'skip' before it; 'at', the time of the last write. Times are Unix milliseconds. A tag
 -- has the value of 'skip' in 'skip:<tag>' up to which it has skipped numbers. So a tag skips once for each change,
 -- also if it is used much later.
-local replication = redis.call('INFO', 'replication')
-if not string.find(replication, 'role:master', 1, true) then
-	return redis.error_reply('READONLY this server is a replica')
-end
 local policy = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)') or ''
 if string.find(policy, 'allkeys', 1, true) == 1 then
 	return {'policy', policy}
 end
-local replicationID = string.match(replication, 'master_replid:(%x+)')
 local runID = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-if not replicationID or not runID then
+if replicationID == '' or not runID then
 	return {'no history'}
 end
 
@@ -78,4 +73,8 @@ if history ~= server and (gap > 0 or not history) then
 	end
 	changes = table.concat(list, ' ')
 	fields = {'at', decimal(now), 'history', server, 'skip', decimal(skip), 'changes', changes}
+end
+if updated ~= stored then
+	fields[#fields + 1] = 'servers'
+	fields[#fields + 1] = updated
 end

@@ -1,18 +1,13 @@
--- Compares and swaps the pool's record and slots, together with the history. It checks everything first,
--- so that it writes everything or nothing.
+-- Compares and swaps the pool's record and slots, together with the history. It comes after primary.lua. It checks
+-- everything first, so that it writes everything or nothing.
 -- KEYS: the pool's hash, the index of its slots by the time at which they become free.
 -- ARGV: the history as 'replication ID/run ID', or '' in a test that turns the comparison off; the pool's
 -- ID; the pool's new record or ''; history, since, floor and slots of the record that it replaces, separated by spaces, or
 -- '' if only the revision is compared; and then the slots, each as its worker ID, its new record, and the token and until of
 -- the record that is replaced, separated by a space, or '' if only the revision is compared.
 -- Reply: 1 if the records are written, otherwise 0.
-local replication = redis.call('INFO', 'replication')
-if not string.find(replication, 'role:master', 1, true) then
-	return redis.error_reply('READONLY this server is a replica')
-end
 if ARGV[1] ~= '' then
-	local history = (string.match(replication, 'master_replid:(%x+)') or '') .. '/' ..
-		(string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '')
+	local history = replicationID .. '/' .. (string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '')
 	if history ~= ARGV[1] then
 		return 0
 	end
@@ -96,6 +91,9 @@ end
 
 redis.call('ZCARD', KEYS[2]) -- fails here, and not later, if the key has another type
 set('slots', slots)
+if updated ~= stored then
+	set('servers', updated)
+end
 local unused = {}
 for name, members in pairs(lists) do
 	local ids = {}

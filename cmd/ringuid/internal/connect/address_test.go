@@ -93,6 +93,8 @@ func TestWrongAddress(t *testing.T) {
 		"redis://h?horizon=-1s":               "must be a duration of more than 0",
 		"redis://h?fencing=x":                 "must be a duration of at least 0",
 		"redis://h?worker-id=-1":              "must be a decimal number of at least 0",
+		"redis://h?replicas=some":             "must be a decimal number of at least 0",
+		"etcd://h?replicas=1":                 "replicas is set, but is only for Redis",
 		"redis://h?new-pool=maybe":            "must be true or false",
 		"etcd://h?x=1":                        `the parameter "x" is not known`,
 		"zookeeper://h?x=1":                   `the parameter "x" is not known`,

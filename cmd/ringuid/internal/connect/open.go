@@ -178,6 +178,9 @@ func (s *Store) openRedis() error {
 	if s.options.Pool != "" {
 		opts = append(opts, redis.WithPool(s.options.Pool))
 	}
+	if n := s.options.Replicas; n != nil {
+		opts = append(opts, redis.WithReplicas(int(*n)))
+	}
 	store := redis.New(client, opts...)
 	s.clients.Redis, s.slots, s.source, s.close = client, store, store, client.Close
 	return nil

@@ -29,6 +29,7 @@ type Options struct {
 	SlotTable string
 	TagTable  string // of segments; "": the package's default
 	Pool      string // in Redis; "": the package's default
+	Replicas  *int64 // in Redis; nil: half of the servers
 
 	// These are for recycled worker IDs. The zero values mean the defaults of package workerassign.
 	Name          string
@@ -64,6 +65,7 @@ func parameters() []parameter {
 		{"slot-table", func(o *Options, v string) error { return assign(&o.SlotTable, v) }},
 		{"tag-table", func(o *Options, v string) error { return assign(&o.TagTable, v) }},
 		{"pool", func(o *Options, v string) error { return assign(&o.Pool, v) }},
+		{"replicas", func(o *Options, v string) error { return assignNumber(&o.Replicas, v) }},
 		{"name", func(o *Options, v string) error { return assign(&o.Name, v) }},
 		{"history", func(o *Options, v string) error { return assign(&o.History, v) }},
 		{"worker-id", func(o *Options, v string) error { return assignNumber(&o.WorkerID, v) }},
@@ -176,6 +178,7 @@ func (o *Options) check(k Kind) error {
 		{"tag-table", o.TagTable != "", isDatabase, "databases", false},
 		{"history", o.History != "", isDatabase, "databases", true},
 		{"pool", o.Pool != "", k == Redis, "Redis", false},
+		{"replicas", o.Replicas != nil, k == Redis, "Redis", false},
 		{"name", o.Name != "", true, "", true},
 		{"worker-id", o.WorkerID != nil, true, "", true},
 		{"first-worker-id", o.FirstWorkerID != nil, true, "", true},

@@ -284,6 +284,36 @@ func TestRedis(t *testing.T) {
 	examine(t, url).expect(t, "fault writable: the server is a slave")
 }
 
+// Replicas and the settings that concern them are examined.
+func TestRedisReplicas(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t)
+	replica := primary.Replica()
+	url := "redis://" + primary.Address()
+	hold(t, url+"?new-pool=true")
+	noFailover := "warning failover: min-replicas-to-write is 0 and min-replicas-max-lag is 10"
+	examine(t, url).expect(t, "ok replicas: ringuid:{default}:slots: of 2 servers, 1 replicas must have each write, and 1 are attached", "ok replicas: ringuid:{default}:tags: of 2",
+		"info replicas: with two servers", noFailover, "info failover: repl-backlog-ttl is 3600")
+	examine(t, url+"?replicas=0").expect(t, noFailover, "warning replicas: replicas=0", "ok replicas: *0 replicas must have")
+	primary.MustCommand("CONFIG", "SET", "min-replicas-to-write", "1")
+	examine(t, url).expect(t, "ok failover: min-replicas-to-write is 1 and min-replicas-max-lag is 10")
+	examine(t, url+"?fencing=10s").expect(t, "warning failover: min-replicas-max-lag is 10, and F is 10s")
+	primary.MustCommand("HSET", "ringuid:{default}:tags", "servers", "5 3")
+	primary.MustCommand("CONFIG", "SET", "min-replicas-to-write", "2")
+	examine(t, url).expect(t, "ok failover", "fault privileges: NOREPLICAS", "ok replicas: ringuid:{default}:slots", "fault replicas: ringuid:{default}:tags: of 5 servers, 3 replicas must have each write, and 1 are attached")
+	primary.MustCommand("CONFIG", "SET", "min-replicas-to-write", "0")
+	primary.MustCommand("HSET", "ringuid:{default}:tags", "servers", "five")
+	replica.Stop()
+	testkit.Retry(t, "the primary notices that the replica has ended", func() error {
+		if n := primary.Info("connected_slaves"); n != "0" {
+			return fmt.Errorf("%s replicas are connected", n)
+		}
+		return nil
+	})
+	examine(t, url).expect(t, noFailover, `fault replicas: the field servers of ringuid:{default}:tags is "five"`,
+		"fault replicas: ringuid:{default}:slots: of 2 servers, 1 replicas must have each write, and 0 are attached: nothing is granted")
+}
+
 // The node of a Redis Cluster that has the pool is examined.
 func TestRedisCluster(t *testing.T) {
 	t.Parallel()
@@ -293,6 +323,11 @@ func TestRedisCluster(t *testing.T) {
 	testkit.Eventually(t, "the cluster is ready", func() bool { return strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok") })
 	hold(t, url+"?new-pool=true&name=eighth")
 	examine(t, url).expect(t, "info version: Redis *the node of the pool \"default\" is ", "ok durability", "ok clock", "ok privileges", "info held: worker ID 0 by eighth", `info tag: "orders": the next number is 7`)
+	server.MustCommand("HSET", "ringuid:{default}:slots", "servers", "3")
+	few := "fault replicas: ringuid:{default}:slots: of 3 servers"
+	examine(t, url).expect(t, few, "warning failover: min-replicas-to-write", "warning failover: cluster-allow-replica-migration is yes")
+	server.MustCommand("CONFIG", "SET", "cluster-allow-replica-migration", "no")
+	examine(t, url).expect(t, few, "warning failover: min-replicas-to-write", "ok failover: cluster-allow-replica-migration is no")
 }
 
 // With Sentinel, the primary is examined that it names, and not the Sentinel.

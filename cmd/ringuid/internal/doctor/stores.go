@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	goredis "github.com/redis/go-redis/v9"
@@ -63,7 +64,8 @@ func (e *examination) redis() {
 	if info["aof_last_write_status"] == "err" || info["aof_last_bgrewrite_status"] == "err" {
 		e.fault("durability", "look at the server's log: its disk may be full", "the last write of the append-only file failed")
 	}
-	e.info("failover", "%s replicas are connected; see doc/fleet.md for min-replicas-to-write", info["connected_slaves"])
+	tags := "ringuid:{" + pool + "}:tags"
+	e.replicas(client, info, slots, tags)
 	// A write of a field that does not exist changes nothing.
 	switch err := client.HDel(e.ctx, slots, "ringuid doctor").Err(); {
 	case err == nil:
@@ -74,7 +76,7 @@ func (e *examination) redis() {
 		e.failed("privileges", err)
 	}
 	e.pool()
-	fields, err := client.HGetAll(e.ctx, "ringuid:{"+pool+"}:tags").Result()
+	fields, err := client.HGetAll(e.ctx, tags).Result()
 	if err != nil {
 		e.failed("tags", err)
 		return
@@ -88,6 +90,102 @@ func (e *examination) redis() {
 		}
 	}
 	e.tagList(found)
+}
+
+// replicas examines whether enough replicas are attached, and the settings that concern them. keys are those of the hashes with
+// the number of servers.
+func (e *examination) replicas(client *goredis.Client, info map[string]string, keys ...string) {
+	attached := map[string]bool{}
+	for name, value := range info {
+		address, _, online := strings.Cut(value, ",state=online,")
+		if _, err := strconv.Atoi(strings.TrimPrefix(name, "slave")); online && err == nil {
+			attached[address] = true
+		}
+	}
+	most := 1
+	for _, key := range keys {
+		text, err := client.HGet(e.ctx, key, "servers").Result()
+		if err != nil && !errors.Is(err, goredis.Nil) {
+			e.failed("replicas", err)
+			return
+		}
+		var servers, fewer int
+		n, _ := fmt.Sscan(text, &servers, &fewer) // n is how many of them there are
+		switch {
+		case text == "":
+			servers = len(attached) + 1
+		case n == 0:
+			e.fault("replicas", "set the field to the number of servers, with HSET", "the field servers of %s is %q", key, text)
+			continue
+		}
+		most = max(most, servers)
+		needed := servers / 2
+		if n == 2 { // as in primary.lua of stores/redis
+			needed = max(needed, servers-fewer/2-1)
+		}
+		if declared := e.store.Options().Replicas; declared != nil {
+			if int(*declared) < needed {
+				e.warn("replicas", "remove replicas from the URL, so that half of the servers must have each write",
+					"replicas=%d: a primary that was replaced, and acknowledges writes after F, leads to duplicates", *declared)
+			}
+			needed = int(*declared)
+		}
+		state := fmt.Sprintf("%s: of %d servers, %d replicas must have each write, and %d are attached", key, servers, needed, len(attached))
+		if len(attached) < needed {
+			e.fault("replicas", "repair the replicas; if servers were removed for ever, set their number: see doc/fleet.md, Redis", "%s: nothing is granted", state)
+			continue
+		}
+		e.ok("replicas", "%s", state)
+	}
+	if most == 1 {
+		return
+	}
+	if most == 2 {
+		e.info("replicas", "with two servers nothing is granted while one is down; a third one would allow that")
+	}
+	setting := func(name string) (value int, ok bool) {
+		settings, err := client.ConfigGet(e.ctx, name).Result()
+		if text := settings[name]; err == nil && text != "" {
+			value, err = strconv.Atoi(text)
+			return value, err == nil
+		}
+		return 0, false
+	}
+	lag, ok := setting("min-replicas-max-lag")
+	if !ok {
+		e.info("failover", "this user may not read the settings: see doc/fleet.md, Redis")
+		return
+	}
+	fencing := workerassign.DefaultFencing
+	if set := e.store.Options().Fencing; set != nil {
+		fencing = *set
+	}
+	least, _ := setting("min-replicas-to-write")
+	switch {
+	case least < most/2 || lag == 0:
+		e.warn("failover", fmt.Sprintf("set min-replicas-to-write %d and min-replicas-max-lag 10 on all servers", most/2),
+			"min-replicas-to-write is %d and min-replicas-max-lag is %d: a primary that has lost its replicas goes on accepting writes", least, lag)
+	case time.Duration(lag)*time.Second > fencing/2:
+		e.warn("failover", "set min-replicas-max-lag to at most half of F", "min-replicas-max-lag is %d, and F is %v: a primary may accept writes after F", lag, fencing)
+	default:
+		e.ok("failover", "min-replicas-to-write is %d and min-replicas-max-lag is %d", least, lag)
+	}
+	if ttl, _ := setting("repl-backlog-ttl"); ttl != 0 {
+		e.info("failover", "repl-backlog-ttl is %d: a primary without replicas for so many seconds has another history, and a floor follows; 0 prevents that", ttl)
+	}
+	if info["cluster_enabled"] != "1" {
+		return
+	}
+	const migration = "cluster-allow-replica-migration"
+	settings, err := client.ConfigGet(e.ctx, migration).Result()
+	switch allowed := settings[migration]; {
+	case err != nil || allowed == "":
+		e.info("failover", "%s cannot be read: make sure that no replica moves to another master", migration)
+	case allowed != "no":
+		e.warn("failover", "set "+migration+" no on all nodes", "%s is %s: a replica that moves to another master counts there, so two may have enough", migration, allowed)
+	default:
+		e.ok("failover", "%s is no", migration)
+	}
 }
 
 // appendSync examines how often the append-only file is written to disk.
