@@ -136,7 +136,7 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 			return ringbuffer.Run{}, err
 		}
 		unit = max(p.last+1, now)
-	} else if p.rollover && unit > now+p.prefetchLead && p.hasBegun(now) {
+	} else if p.rollover && unit > now+p.prefetchLead && p.isWorthReplacing(now) {
 		p.nextLease(now) // an error of it matters at the borrow limit
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
@@ -168,10 +168,13 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 // was, the generator waits for it, and does not replace it.
 func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
 
-// hasBegun reports whether the clock has reached the first unit of the lease in use. If it has not, the lease begins at
-// the floor of a pool (R7), and so do all others: a change would gain no more than what was stamped since the floor.
-// A generator that waits for a floor would otherwise use another worker ID for each run of its ring.
-func (p *runProvider) hasBegun(now int64) bool { return p.held.First() <= now }
+// isWorthReplacing reports whether a change of the lease at the borrow limit gains at least three quarters of what the limit
+// allows. If it does not, the first unit of the lease in use lies ahead of the clock, at the floor of a pool (R7), and that of
+// all other leases too: a generator that waits for a floor would otherwise use another worker ID for each run of its ring.
+//
+// A lease that was taken just now begins in the next unit, or later if the clock of the store is ahead. It must be worth
+// replacing at once, because otherwise a generator could use only one lease in a unit, whatever the load is.
+func (p *runProvider) isWorthReplacing(now int64) bool { return p.held.First() <= now+1+p.borrowLimit/4 }
 
 // onBorrowLimit is called when the next unit lies beyond the borrow limit. It changes to the next
 // lease, which starts at the current time again, or returns what to wait for. If the lease is bounded and
@@ -190,7 +193,7 @@ func (p *runProvider) onBorrowLimit(now, unit int64) error {
 		wait.After, wait.Reason = min(wait.After, left), errTooSoon
 		return wait
 	}
-	if next := p.leases.Next(); !p.hasBegun(now) || next != nil && p.firstUnitOf(next, now) >= unit {
+	if next := p.leases.Next(); !p.isWorthReplacing(now) || next != nil && p.firstUnitOf(next, now) >= unit {
 		wait.Reason = errNoGain
 		return wait
 	}
