@@ -1,5 +1,33 @@
 package ringbuffer
 
+// Drop drops all runs that are in the ring, and one that the provider is generating or has generated. While no call of
+// the provider runs, it first calls before, which must not block: from then on the provider may return other runs. So a
+// take that begins after Drop has returned gets nothing of the runs before that call. If the ring is closed, Drop does
+// nothing. It waits for a call of the provider that is running.
+//
+// As any taker does, it claims all integers that are left.
+func (r *Ring) Drop(before func()) {
+	if !r.initialized() || r.providerLock.acquire(r.ctx) != nil {
+		return
+	}
+	defer r.providerLock.release()
+	if r.closed.Load() {
+		return
+	}
+	before()
+	if r.hasPendingRun.Load() {
+		r.hasPendingRun.Store(false)
+		r.releasePlace()
+	}
+	for {
+		s := r.current.Load()
+		r.counters.drop(s)
+		if !r.advance(s) {
+			return
+		}
+	}
+}
+
 // dropStale drops runs from the front of the ring up to the last stale one. It needs no lock,
 // because it works as any taker does: to drop a run, it claims all integers that are left. It
 // returns an error if Stale panics.

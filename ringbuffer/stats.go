@@ -2,6 +2,7 @@ package ringbuffer
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -18,13 +19,15 @@ type counters struct {
 	failedPaddings      atomic.Uint64
 	consecutiveFailures atomic.Int64 // failures since the last run was put; written under the provider lock
 	lastFailure         atomic.Int64 // when the last failure was, in nanoseconds since 1970; 0 if there was none
+	dropping            sync.Mutex   // held by drop
 
 	testHookDrop func() // set by tests; drop calls it before its compare-and-swap
 }
 
-// drop claims all integers that are left of a run that is or was the current one. Only the padder
-// calls it, so calls are never concurrent.
+// drop claims all integers that are left of a run that is or was the current one.
 func (c *counters) drop(s *runState) {
+	c.dropping.Lock()
+	defer c.dropping.Unlock()
 	dropped := c.dropped.Load()
 	for {
 		t := s.taken.Load()
@@ -67,7 +70,7 @@ func (c *counters) monotonicTaken(claimed uint64) uint64 {
 // fields are not read at the same instant. No counter ever decreases.
 type Stats struct {
 	Taken          uint64    // integers handed out
-	Dropped        uint64    // integers dropped because their run, or one behind it, was stale
+	Dropped        uint64    // integers dropped by Drop, or because their run, or one behind it, was stale
 	RejectedTakes  uint64    // times that a take found the ring empty
 	RejectedPuts   uint64    // times that Put found the ring full
 	Paddings       [4]uint64 // paddings that put at least one run, indexed by Trigger

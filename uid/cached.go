@@ -56,6 +56,13 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		case <-leases.Done():
 		}
 	})
+	leases.OnVoid(func(err error) {
+		select {
+		case <-initialized:
+			c.drop(err)
+		case <-leases.Done():
+		}
+	})
 	err = c.ring.Init(ctx, ringbuffer.Config{
 		Provider:      c.runs,
 		Capacity:      1 << cfg.boostPower,
@@ -154,6 +161,16 @@ func translate(err error) error {
 		return mask(err)
 	}
 	return err
+}
+
+// drop drops the lease in use, the next one, and all UIDs that were generated and are not taken. err is why, and wraps ErrLease.
+// A call that begins after drop has returned gets no UID of these leases. The generator takes another lease.
+func (c *Cached) drop(err error) {
+	// No run is being generated when the leases are dropped, and what was generated before is in the ring.
+	c.ring.Drop(func() { c.leases.Drop(c.runs.held, err) })
+	// After the ring, so that every block of the last generation was claimed before.
+	c.generation.Add(1)
+	c.ring.Kick()
 }
 
 // Parse splits a UID into its parts.

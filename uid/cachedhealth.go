@@ -31,7 +31,7 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	held, layout := lease.held, p.cfg.format.layout
 	now := p.clock.Unit()
 	stamped := lease.stamped.Load()
-	unit := max(stamped+1, now)
+	unit := p.nextUnit(held, stamped, now)
 	soon := now + p.limitFor(held) + 1 // the last unit that may be stamped when the next unit starts
 	switch {
 	case unit > layout.MaxDelta():

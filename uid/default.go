@@ -71,6 +71,7 @@ func newDefaultOn(c *core) *Default {
 	d.leaseChanger.spread = spread
 	d.lease.Store(newDefaultLease(layout, c.first, c.first.First(), c.clock.Elapsed(), spread))
 	d.leaseChanger.horizon.note(&c.cfg, c.first)
+	c.leases.OnVoid(d.leaseChanger.drop)
 	return d
 }
 
@@ -139,7 +140,9 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 			if err := d.leaseChanger.whySealed(); err != nil {
 				return 0, err
 			}
-			continue
+			if d.lease.Load() != l {
+				continue
+			}
 		}
 		r, err := d.clock.Read()
 		if err != nil {
@@ -156,6 +159,11 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 		}
 		now, unit := d.clock.UnitAt(elapsed), last>>d.seqBits
 		switch {
+		case last == sealed: // the lease was dropped
+			if err := d.leaseChanger.extend(ctx, l, now, elapsed); err != nil {
+				return 0, err
+			}
+			continue
 		case now > unit:
 			unit = now
 			d.rollback.caughtUp()

@@ -20,7 +20,9 @@ func (d *Default) Health() Health {
 			if err := d.leaseChanger.whySealed(); err != nil {
 				return d.healthOf(l.held, err)
 			}
-			continue
+			if d.lease.Load() != l {
+				continue
+			}
 		}
 		replaced, err := d.whyNotOK(l, last)
 		if replaced {
@@ -46,6 +48,8 @@ func (d *Default) whyNotOK(l *defaultLease, last int64) (replaced bool, err erro
 	}
 	now, unit := d.clock.UnitAt(elapsed), last>>d.seqBits
 	switch {
+	case last == sealed: // the lease was dropped
+		unit = now
 	case !d.cfg.rollback.ride && now < unit && unit >= l.firstUnit:
 		if behind := d.clock.Until(unit, elapsed); d.isLong(behind) || behind > d.cfg.rollback.bound {
 			return false, fmt.Errorf("%w: it is %v behind the last UID's time", ErrClockBack, behind)

@@ -43,8 +43,16 @@ func (c *leaseChanger) seal() *defaultLease {
 	return c.sealCurrent()
 }
 
+// drop drops the lease in use and the next one. err is why, and wraps ErrLease. A call that begins after drop has returned gets
+// no UID of these leases. It takes another lease.
+func (c *leaseChanger) drop(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leases.Drop(c.sealCurrent().held, err)
+}
+
 // whySealed is called when the lease is sealed. It returns an error, or nil if another lease has
-// replaced it.
+// replaced it, or will do so because it was dropped.
 func (c *leaseChanger) whySealed() error {
 	if c.waiter.isClosed() {
 		return ErrClosed
@@ -134,7 +142,7 @@ type nextLease struct {
 func (c *leaseChanger) change(l *defaultLease, now int64, elapsed time.Duration, err error) nextLease {
 	clockNow := c.clock.Elapsed() // not under the lock, because it may call the user's clock
 	c.mu.Lock()
-	if c.lease.Load() != l || l.last.Load() == sealed {
+	if c.lease.Load() != l || l.last.Load() == sealed && !l.held.IsDropped() || c.waiter.isClosed() || c.exhausted.Load() {
 		c.mu.Unlock()
 		return nextLease{inUse: true}
 	}

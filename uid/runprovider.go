@@ -130,7 +130,7 @@ func (p *runProvider) until(unit int64) time.Duration {
 // no user code.
 func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 	now := p.nowUnit()
-	unit := max(p.last+1, now)
+	unit := p.nextUnit(p.held, p.last, now)
 	if unit > now+p.borrowLimit {
 		if err := p.onBorrowLimit(now, unit); err != nil {
 			return ringbuffer.Run{}, err
@@ -164,6 +164,15 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 	return run, nil
 }
 
+// nextUnit returns the next unit of a lease, of which last was stamped last. If the lease was dropped, it has none, so the
+// generator does not wait for the clock.
+func (p *runProvider) nextUnit(h *leasing.HeldLease, last, now int64) int64 {
+	if h.IsDropped() {
+		return now
+	}
+	return max(last+1, now)
+}
+
 // hasStamped reports whether a unit was stamped with the lease in use. If it begins so late that none
 // was, the generator waits for it, and does not replace it.
 func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
@@ -174,7 +183,9 @@ func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
 //
 // A lease that was taken just now begins in the next unit, or later if the clock of the store is ahead. It must be worth
 // replacing at once, because otherwise a generator could use only one lease in a unit, whatever the load is.
-func (p *runProvider) isWorthReplacing(now int64) bool { return p.held.First() <= now+1+p.borrowLimit/4 }
+func (p *runProvider) isWorthReplacing(now int64) bool {
+	return p.held.First() <= now+1+p.borrowLimit/4
+}
 
 // onBorrowLimit is called when the next unit lies beyond the borrow limit. It changes to the next
 // lease, which starts at the current time again, or returns what to wait for. If the lease is bounded and
@@ -214,6 +225,7 @@ func (p *runProvider) onBorrowLimit(now, unit int64) error {
 		return wait
 	}
 	limit := time.Duration(p.borrowLimit) * p.cfg.format.Unit() // of the lease that is left
+	p.leases.RecordRollover()
 	p.changeTo(next)
 	p.log.rolledOver(p.held, limit, p.since, p.changes.Load())
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,9 @@ type HeldLease struct {
 	denied  atomic.Bool  // a unit that had started was requested and not granted
 	waitFor atomic.Int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
 
+	dropped atomic.Pointer[error] // if not nil, why nothing may be stamped any more: see Manager.Drop
+	void    atomic.Bool           // the last call of Reserve has returned ErrVoid
+
 	extending retryTask
 	ctx       context.Context // ends when the lease is released
 	cancel    context.CancelFunc
@@ -50,8 +54,22 @@ func (h *HeldLease) WorkerID() int64 { return h.workerID }
 // First returns the first unit that may be stamped.
 func (h *HeldLease) First() int64 { return h.first }
 
-// Granted returns the first unit that is not granted. It never decreases.
-func (h *HeldLease) Granted() int64 { return h.granted.Load() }
+// Granted returns the first unit that is not granted. It never decreases, but when the lease is dropped: then it is 0.
+func (h *HeldLease) Granted() int64 {
+	if h.IsDropped() {
+		return 0
+	}
+	return h.granted.Load()
+}
+
+// IsDropped reports whether nothing may be stamped with the lease any more, although time was granted.
+func (h *HeldLease) IsDropped() bool { return h.dropped.Load() != nil }
+
+// drop drops the lease. err, which wraps ErrLease, is why.
+func (h *HeldLease) drop(err error) {
+	h.dropped.CompareAndSwap(nil, &err)
+	h.cancel()
+}
 
 // Denied reports whether the assigner did not grant a unit that had started: the lease is lost, or the
 // store's clock is behind.
@@ -180,7 +198,14 @@ func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) er
 	}
 	until, err := h.lease.Reserve(ctx, base.Time(end))
 	if err != nil {
-		return m.leaseError(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, base.Time(end).Format(time.RFC3339Nano)), err)
+		h.void.Store(errors.Is(err, workerassign.ErrVoid))
+		err = m.leaseError(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, base.Time(end).Format(time.RFC3339Nano)), err)
+		if h.void.Load() && !h.IsDropped() {
+			m.cfg.Log.Log(slog.LevelError, "uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken",
+				"worker_id", h.workerID, "err", err)
+			m.onVoid(err)
+		}
+		return err
 	}
 	granted := h.extendGrant(base.FirstDelta(until, m.cfg.Layout.MaxDelta()))
 	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
@@ -232,7 +257,16 @@ func (h *HeldLease) extendGrant(first int64) int64 {
 
 // release releases the lease. used is the unit after the last one that was stamped, or First if none
 // was.
+//
+// If the lease was dropped, a copy of this process may hold it, and nobody else may have it yet. So it is released only if the
+// assigner says that it is void: then Release changes nothing in the store, but lets go of what this process has, such as a
+// locked file.
 func (h *HeldLease) release(ctx context.Context, used int64) error {
+	if h.IsDropped() && !h.void.Load() {
+		if _, err := h.lease.Reserve(ctx, h.manager.clock.TimeBase().Time(h.first)); !errors.Is(err, workerassign.ErrVoid) {
+			return nil
+		}
+	}
 	var until time.Time // nothing was stamped
 	if used > h.first {
 		until = h.manager.clock.TimeBase().Time(used)

@@ -48,12 +48,15 @@ type Manager struct {
 	assigner   workerassign.Assigner
 	unitsAhead int64 // ReserveAhead in units
 	notify     func()
+	onVoid     func(error)
 	ctx        context.Context
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 
 	assigning   retryTask
 	next        atomic.Pointer[HeldLease] // taken in advance, not used yet
+	dropping    sync.Mutex                // held while drops changes, and while prepare compares it and stores next
+	drops       int                       // the number of calls of Drop
 	shortLeases atomic.Int64              // the number of leases in a row that were lost soon after they were taken into use
 	losses      atomic.Uint64             // the number of leases that were lost
 }
@@ -70,6 +73,7 @@ func NewManager(cfg Config, clock *unitclock.Clock, a workerassign.Assigner) *Ma
 		assigner:   a,
 		unitsAhead: int64(cfg.ReserveAhead / clock.TimeBase().Unit()),
 		notify:     func() {},
+		onVoid:     func(error) {},
 	}
 	m.assigning.timeout = workerassign.DefaultTimeout // an assigner may make several tries of its own
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -95,6 +99,52 @@ func (m *Manager) SetHooks(h Hooks) {
 // set before the first task starts.
 func (m *Manager) OnChange(f func()) { m.notify = f }
 
+// OnVoid sets a function that is called, in the background, when Reserve of a lease has returned an error that wraps
+// workerassign.ErrVoid. err wraps it, and ErrLease. The function calls Drop for the lease in use, and drops what was generated
+// with it. It must be set before the first task starts.
+func (m *Manager) OnVoid(f func(err error)) { m.onVoid = f }
+
+// Drop drops the lease in use and the next one: from now on nothing is granted of them. A copy of this process may hold both, and a
+// lease that is being taken. So they are not released, and the store keeps them until they expire. The generator must not
+// change its lease meanwhile. Drop does not block, and calls no user code.
+func (m *Manager) Drop(h *HeldLease, err error) {
+	m.dropping.Lock()
+	defer m.dropping.Unlock()
+	m.drops++
+	h.drop(err)
+	if next := m.next.Swap(nil); next != nil {
+		m.dropNext(next, err)
+	}
+}
+
+// dropNext drops a lease that was taken and not used.
+func (m *Manager) dropNext(next *HeldLease, err error) {
+	next.drop(err)
+	m.losses.Add(1)
+	m.Retire(next, next.first)
+}
+
+// setNext stores a lease as the next one. If Drop was called after the given number of calls, it drops the lease.
+func (m *Manager) setNext(h *HeldLease, drops int) {
+	m.dropping.Lock()
+	defer m.dropping.Unlock()
+	if m.drops != drops {
+		m.dropNext(h, errDropped)
+		return
+	}
+	m.next.Store(h)
+}
+
+// dropCount returns the number of calls of Drop.
+func (m *Manager) dropCount() int {
+	m.dropping.Lock()
+	defer m.dropping.Unlock()
+	return m.drops
+}
+
+// errDropped is why a lease is dropped that was being taken.
+var errDropped = fmt.Errorf("%w: the leases of the generator were dropped meanwhile", ErrLease)
+
 // Done returns a channel that is closed when Close begins.
 func (m *Manager) Done() <-chan struct{} { return m.ctx.Done() }
 
@@ -118,7 +168,7 @@ func (m *Manager) acquire(ctx context.Context) (*HeldLease, error) {
 	}
 	h.ctx, h.cancel = context.WithCancel(m.ctx)
 	h.extending.maxPause = func() time.Duration {
-		if m.clock.Unit() < h.granted.Load() {
+		if m.clock.Unit() < h.Granted() {
 			return max(m.cfg.ReserveAhead/8, time.Millisecond) // see HeldLease.reserve
 		}
 		return MaxRetryPause
@@ -142,6 +192,10 @@ func (m *Manager) RecordLoss(inUse time.Duration) {
 	m.shortLeases.Add(1)
 }
 
+// RecordRollover records that a lease was used until the borrow limit, so that no lease that is lost later counts as lost in a
+// row with those before.
+func (m *Manager) RecordRollover() { m.shortLeases.Store(0) }
+
 // Losses returns how many leases were lost, including those that were lost before they were used.
 func (m *Manager) Losses() uint64 { return m.losses.Load() }
 
@@ -149,7 +203,10 @@ func (m *Manager) Losses() uint64 { return m.losses.Load() }
 // not block. It returns the error of the last try, if a task is running. If a bounded lease cannot grant
 // the unit yet, the task waits for the clock and asks then.
 func (m *Manager) Extend(h *HeldLease, unit int64) error {
-	if unit < h.askAt.Load() || h.granted.Load() > m.cfg.Layout.MaxDelta() {
+	if err := h.dropped.Load(); err != nil {
+		return *err
+	}
+	if unit < h.askAt.Load() || h.Granted() > m.cfg.Layout.MaxDelta() {
 		return nil
 	}
 	return m.run(h.ctx, &h.extending, "extend the lease", 0, func(ctx context.Context) (bool, error) {
@@ -159,7 +216,7 @@ func (m *Manager) Extend(h *HeldLease, unit int64) error {
 		}
 		now = m.clock.Unit()
 		err := h.reserve(ctx, max(unit, now), unit <= now)
-		return unit < h.granted.Load(), err
+		return unit < h.Granted(), err
 	})
 }
 
@@ -170,7 +227,7 @@ func (m *Manager) Check(h *HeldLease, unit int64) (failed bool, err error) {
 	extending := h.extending.isRunning()
 	err = m.Extend(h, unit)
 	switch {
-	case unit < h.granted.Load():
+	case unit < h.Granted():
 		return false, nil
 	case err != nil:
 		return true, err
@@ -188,9 +245,9 @@ var errNotExtended = fmt.Errorf("%w: all of the granted time is used, and the as
 // GrantedUntil returns the first unit that cannot be stamped without the assigner's store, and whether it
 // would have to be granted: with the lease in use, and then with the next one.
 func (m *Manager) GrantedUntil(h *HeldLease) (unit int64, bounded bool) {
-	unit = h.granted.Load()
+	unit = h.Granted()
 	if next := m.next.Load(); next != nil && !next.denied.Load() && next.first <= unit {
-		unit = max(unit, next.granted.Load())
+		unit = max(unit, next.Granted())
 	}
 	return unit, unit <= m.cfg.Layout.MaxDelta()
 }
@@ -205,10 +262,11 @@ func (m *Manager) prepare() error {
 		if m.next.Load() != nil { // the task before this one took it after the check above
 			return true, nil
 		}
+		drops := m.dropCount()
 		h, err := m.acquire(ctx)
 		switch {
 		case err == nil:
-			m.next.Store(h)
+			m.setNext(h, drops)
 		case errors.Is(err, ErrTimeExhausted): // the end of a lease, not of the generator
 			err = fmt.Errorf("%w: no next lease: %w", ErrLease, m.cfg.Mask(err))
 		case !errors.Is(err, ErrLease):
@@ -238,7 +296,7 @@ func (m *Manager) Ready(firstOf func(*HeldLease) int64) (h *HeldLease, tried <-c
 	first := firstOf(next)
 	tried = next.NextTry()
 	err = m.Extend(next, first)
-	if first < next.granted.Load() {
+	if first < next.Granted() {
 		return next, nil, nil
 	}
 	if err != nil || next.denied.Load() {

@@ -142,7 +142,7 @@ func TestReadyReplacesALostLease(t *testing.T) {
 }
 
 // The delay before the next lease grows with each lease that is lost soon after it was taken into use. A
-// lease that was held for a minute ends that.
+// lease that was held for a minute ends that, and one that was used until the borrow limit.
 func TestDelayGrowsWithLostLeases(t *testing.T) {
 	m := newTestManager(t, 31)
 	var want []time.Duration
@@ -164,6 +164,8 @@ func TestDelayGrowsWithLostLeases(t *testing.T) {
 	take()
 	m.RecordLoss(0)
 	want = append(want, retryPause(1))
+	take()
+	m.RecordRollover()
 	take()
 }
 

@@ -1,0 +1,159 @@
+package leasing
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// errVoid is an error of Reserve for a grant that another process may hold.
+var errVoid = fmt.Errorf("%w: a copy has it", workerassign.ErrVoid)
+
+// isVoid makes Reserve return errVoid.
+func isVoid(time.Time) (time.Time, error) { return time.Time{}, errVoid }
+
+// takeNext takes the next lease.
+func (m *testManager) takeNext(t *testing.T) (*HeldLease, *fakeLease) {
+	t.Helper()
+	m.Ready(firstUnit)
+	m.runTasks()
+	h := m.Next()
+	if h == nil {
+		t.Fatal("there is no next lease")
+	}
+	return h, h.lease.(*fakeLease)
+}
+
+// wantNotReleased checks that Release was not called.
+func wantNotReleased(t *testing.T, l *fakeLease) {
+	t.Helper()
+	if len(l.released) != 0 {
+		t.Errorf("worker ID %d was released: a copy of the process may hold it", l.id)
+	}
+}
+
+// A copy of the process has both leases, the one in use and the next one. So if Reserve of either is void, both are dropped at once: nothing is granted
+// of them any more. Only the one that is void is released, because somebody else could otherwise take the other one beside the copy.
+func TestInvariant1VoidGrantDropsBothLeases(t *testing.T) {
+	for _, void := range []string{"in use", "next", "both"} {
+		t.Run(void, func(t *testing.T) {
+			m := newTestManager(t, 31)
+			inUse, l1 := m.acquire(t)
+			next, l2 := m.takeNext(t)
+			calls := 0
+			m.OnVoid(func(err error) {
+				if calls++; !errors.Is(err, ErrLease) {
+					t.Errorf("OnVoid has %v; want ErrLease", err)
+				}
+				m.Drop(inUse, err)
+			})
+			h := inUse
+			if void != "next" {
+				l1.grant = isVoid
+			}
+			if void != "in use" {
+				l2.grant = isVoid
+			}
+			if void == "next" {
+				h = next
+			}
+			m.notified = 0
+			m.Extend(h, startUnit+40)
+			m.runTasks()
+			for _, h := range []*HeldLease{inUse, next} {
+				if !h.IsDropped() || h.Granted() != 0 {
+					t.Errorf("worker ID %d: IsDropped() = %t, Granted() = %d", h.WorkerID(), h.IsDropped(), h.Granted())
+				}
+				if err := m.Extend(h, startUnit+1); !errors.Is(err, ErrLease) {
+					t.Errorf("worker ID %d: Extend() = %v; want ErrLease", h.WorkerID(), err)
+				}
+				if failed, err := m.Check(h, startUnit); !failed || !errors.Is(err, ErrLease) {
+					t.Errorf("worker ID %d: Check() = %t, %v", h.WorkerID(), failed, err)
+				}
+			}
+			if calls != 1 || m.Next() != nil {
+				t.Errorf("OnVoid was called %d times, the next lease is %v", calls, m.Next())
+			}
+			if unit, _ := m.GrantedUntil(inUse); unit != 0 {
+				t.Errorf("GrantedUntil() = %d", unit)
+			}
+			m.wantLog(t, 1, "ERROR uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken")
+			// Another lease is taken. The first one is replaced by it.
+			another, _ := m.takeNext(t)
+			if another.WorkerID() != 3 {
+				t.Errorf("the next lease has worker ID %d", another.WorkerID())
+			}
+			m.Use()
+			m.Retire(inUse, startUnit+7)
+			m.runTasks()
+			switch void {
+			case "in use":
+				wantReleased(t, l1, at(startUnit+7))
+				wantNotReleased(t, l2)
+			case "next":
+				wantNotReleased(t, l1)
+				wantReleased(t, l2, time.Time{})
+			case "both": // as with parts of one lease
+				wantReleased(t, l1, at(startUnit+7))
+				wantReleased(t, l2, time.Time{})
+			}
+		})
+	}
+}
+
+// A lease that is being taken when the leases are dropped is dropped too: a copy of the process may have received it as well.
+func TestInvariant1LeaseBeingTakenIsDropped(t *testing.T) {
+	m := newTestManager(t, 31)
+	inUse, _ := m.acquire(t)
+	m.assigner.assign = func(l *fakeLease) error {
+		if l.id == 2 {
+			m.Drop(inUse, ErrLease)
+		}
+		return nil
+	}
+	m.Ready(firstUnit)
+	m.runTasks()
+	if m.Next() != nil || m.notified != 1 || m.Losses() != 1 {
+		t.Errorf("the next lease is %v, %d notifications, %d lost leases; want none, 1 and 1", m.Next(), m.notified, m.Losses())
+	}
+	wantNotReleased(t, m.assigner.leases[1])
+	if h, _ := m.takeNext(t); h.WorkerID() != 3 {
+		t.Errorf("the next lease has worker ID %d, want 3", h.WorkerID())
+	}
+}
+
+// A dropped lease whose extension succeeds later grants nothing.
+func TestInvariant1DroppedWhileBeingExtended(t *testing.T) {
+	m := newTestManager(t, 31)
+	h, l := m.acquire(t)
+	l.grant = func(until time.Time) (time.Time, error) {
+		m.Drop(h, ErrLease)
+		return until, nil
+	}
+	m.Extend(h, startUnit+40)
+	m.runTasks()
+	if h.Granted() != 0 {
+		t.Errorf("Granted() = %d", h.Granted())
+	}
+	if err := m.Close(h, startUnit+3); err != nil {
+		t.Error(err)
+	}
+	wantNotReleased(t, l)
+}
+
+// A constructor returns the error of a first Reserve that is void.
+func TestAcquireOfVoidLease(t *testing.T) {
+	m := newTestManager(t, 31)
+	var l *fakeLease
+	m.assigner.assign = func(assigned *fakeLease) error {
+		l, assigned.grant = assigned, isVoid
+		return nil
+	}
+	if _, err := m.Acquire(t.Context()); !errors.Is(err, ErrLease) {
+		t.Errorf("Acquire() = %v", err)
+	}
+	wantReleased(t, l, time.Time{})
+}

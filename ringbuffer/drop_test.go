@@ -1,0 +1,143 @@
+package ringbuffer
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+)
+
+// numbered is a provider of runs of 10 integers. The upper digits of a run are its source, which a test changes.
+type numbered struct {
+	source, runs atomic.Int64
+	hook         func() // if not nil, called between reading the source and returning the run
+}
+
+func (p *numbered) NextRun(context.Context) (Run, error) {
+	source := p.source.Load()
+	if p.hook != nil {
+		p.hook()
+	}
+	return Run{First: source*1e15 + p.runs.Add(1)*10, Length: 10}, nil
+}
+
+// Drop waits for a run that is being generated, drops it too, and calls before when none is. What is put later stays. The
+// counters are exact.
+func TestDrop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, release := &numbered{}, make(chan struct{})
+		r := newTestRing(t, Config{Capacity: 4, Provider: p})
+		mustTake(t, r, 10)
+		r.providerLock.acquire(context.Background())
+		p.hook = func() { <-release }
+		r.providerLock.release()
+		for range 35 {
+			r.Take(context.Background())
+		}
+		synctest.Wait() // the padder is in NextRun
+		dropped := make(chan struct{})
+		go func() {
+			r.Drop(func() { p.source.Store(1) })
+			close(dropped)
+		}()
+		synctest.Wait()
+		select {
+		case <-dropped:
+			t.Error("Drop does not wait for the provider")
+		default:
+		}
+		close(release)
+		<-dropped
+		synctest.Wait()
+		v, err := r.Take(context.Background())
+		if err != nil || v < 1e15 {
+			t.Errorf("Take() = %d, %v after Drop; want an integer of source 1", v, err)
+		}
+		put := uint64(p.runs.Load() * 10)
+		if st := r.Stats(); st.Taken != 37 || st.Dropped == 0 || st.Taken+st.Dropped+st.Fill != put {
+			t.Errorf("Stats() = %+v; want 37 taken, and %d in sum", st, put)
+		}
+	})
+}
+
+// Drop drops a run that the provider has returned and that was not put yet.
+func TestDropOfPendingRun(t *testing.T) {
+	r, err := newRing(Config{Capacity: 1, Logger: discardLogger(), Provider: &numbered{}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.putLock.tryAcquire()
+	r.Pad(ended)
+	r.putLock.release()
+	if !r.hasPendingRun.Load() {
+		t.Fatal("there is no pending run")
+	}
+	r.Drop(func() {})
+	mustTake(t, r, 20)
+}
+
+// A closed ring, and a zero one, drop nothing.
+func TestDropOfClosedRing(t *testing.T) {
+	r := newTestRing(t, Config{Capacity: 4, Provider: &numbered{}})
+	r.Close()
+	for _, r := range []*Ring{r, {}, nil} {
+		r.Drop(func() { t.Error("before is called") })
+	}
+}
+
+// A take that begins after Drop has returned gets nothing that was generated before, whoever pads and drops meanwhile.
+func TestDropConcurrently(t *testing.T) {
+	for _, policy := range []TakePolicy{CallerPads, Wait} {
+		p := &numbered{}
+		r := newTestRing(t, Config{Capacity: 4, Provider: p, Assist: true, TakePolicy: policy})
+		var dropped, taken atomic.Int64
+		var all sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 4 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					least := dropped.Load()
+					v, err := r.Take(ctx)
+					if err != nil {
+						continue
+					}
+					taken.Add(1)
+					if source := v / 1e15; source < least {
+						t.Errorf("source %d after the drop of all before %d", source, least)
+						return
+					}
+				}
+			})
+		}
+		for range 2 {
+			all.Go(func() {
+				for range testkit.Amount(300, 3_000, 300_000) {
+					if t.Failed() {
+						break
+					}
+					var now int64
+					r.Drop(func() { now = p.source.Add(1) })
+					for {
+						least := dropped.Load()
+						if least >= now || dropped.CompareAndSwap(least, now) {
+							break
+						}
+					}
+				}
+				testkit.Eventually(t, "something is taken", func() bool { return taken.Load() > 0 })
+				cancel()
+			})
+		}
+		all.Wait()
+		st := r.Stats()
+		if st.Taken != uint64(taken.Load()) || st.Dropped == 0 {
+			t.Errorf("Stats() = %+v; want %d taken", st, taken.Load())
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package uid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// copiedSource is an assigner whose store shows at some time that a copy of this process holds leases: those with a worker ID up
+// to void. The worker IDs are 1, 2, 3 and so on.
+type copiedSource struct {
+	assigned, void atomic.Int64
+	refuse         atomic.Bool // Assign fails
+	mu             sync.Mutex
+	released       []int64
+}
+
+var errCopied = fmt.Errorf("%w, %w: a copy of this process has extended it", workerassign.ErrVoid, workerassign.ErrLeaseLost)
+
+// errRefused is an error of Assign.
+var errRefused = errors.New("the store is down")
+
+// Assign implements workerassign.Assigner.
+func (s *copiedSource) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+	if s.refuse.Load() {
+		return nil, errRefused
+	}
+	id := s.assigned.Add(1)
+	return &fakeLease{id: id,
+		reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+			if id <= s.void.Load() {
+				return time.Time{}, errCopied
+			}
+			return until, nil
+		},
+		release: func(context.Context) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.released = append(s.released, id)
+			return nil
+		},
+	}, nil
+}
+
+// newCopied returns a generator of 16 UIDs a second on a source.
+func newCopied(t *testing.T, mode string, s workerassign.Assigner, opts ...Option) Generator {
+	t.Helper()
+	opts = append([]Option{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(layout(t, 35, 14, 4)),
+		WithBoostPower(2), WithReserveAhead(10 * time.Second)}, opts...)
+	var g Generator
+	var err error
+	if mode == "Cached" {
+		g, err = NewCached(t.Context(), s, opts...)
+	} else {
+		g, err = NewDefault(t.Context(), s, opts...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	return g
+}
+
+// Invariant 1: if Reserve of a lease is void, the generator drops it at once, with all UIDs that were generated and not
+// taken, in the ring and in blocks, and with the next lease, which a copy of the process has too. It takes another lease. While
+// there is none, takes fail as when a lease was lost.
+func TestInvariant1VoidGrantIsDropped(t *testing.T) {
+	for _, mode := range []string{"Cached", "Default"} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &copiedSource{}
+				g := newCopied(t, mode, s)
+				if _, err := g.Next(); err != nil {
+					t.Fatal(err)
+				}
+				var local *Local
+				var blocks []*Block
+				if c, ok := g.(*Cached); ok {
+					local = c.Local()
+					for range 3 {
+						if _, err := local.Next(); err != nil {
+							t.Fatal(err)
+						}
+					}
+					b, err := c.Claim(t.Context(), 5)
+					if err != nil {
+						t.Fatal(err)
+					}
+					blocks = append(blocks, &b)
+					c.runs.nextLease(c.clock.Unit())
+				} else {
+					g.(*Default).leases.Ready((*leasing.HeldLease).First)
+				}
+				synctest.Wait()
+				if n := s.assigned.Load(); n != 2 {
+					t.Fatalf("%d leases were taken, want 2", n)
+				}
+				s.void.Store(1)
+				s.refuse.Store(true)
+				before := time.Now()
+				for time.Since(before) < 8*time.Second { // Reserve is called when a quarter of 15 s is used
+					if c, ok := g.(*Default); ok {
+						c.Next()
+					}
+					time.Sleep(time.Second / 2)
+				}
+				for _, b := range blocks {
+					if id, ok := b.Next(); ok {
+						t.Errorf("a block returns %v", g.Parse(id))
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				id, err := g.NextContext(ctx)
+				if !errors.Is(err, ErrLease) || !errors.Is(err, workerassign.ErrVoid) && !errors.Is(err, errRefused) {
+					t.Errorf("NextContext() = %v, %v; want ErrLease with the reason", g.Parse(id), err)
+				}
+				if local != nil {
+					if id, err := local.NextContext(ctx); !errors.Is(err, ErrLease) {
+						t.Errorf("Local.Next() = %v, %v", g.Parse(id), err)
+					}
+				}
+				if h := g.Health(); !errors.Is(h.Err, ErrLease) || h.For != 0 {
+					t.Errorf("Health() = %+v", h)
+				}
+				s.refuse.Store(false)
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				if id, err := g.Next(); err != nil || g.Parse(id).WorkerID != 3 {
+					t.Errorf("with another lease: %v, %v; want worker ID 3", g.Parse(id), err)
+				}
+				if h := g.Health(); h.Err != nil {
+					t.Errorf("Health() = %+v", h)
+				}
+				if st := g.Stats(); st.WorkerID != 3 || st.LostLeases != 2 {
+					t.Errorf("Stats() = %+v", st)
+				}
+				synctest.Wait()
+				if fmt.Sprint(s.released) != "[1]" {
+					t.Errorf("the worker IDs %v were released; want 1, which is void, and not 2, which the copy may hold", s.released)
+				}
+			})
+		})
+	}
+}
+
+// Invariant 1: a take that begins after a drop gets no UID of the leases that were dropped, however it takes, while many take.
+func TestInvariant1DropUnderLoad(t *testing.T) {
+	for _, mode := range []string{"Cached", "Default"} {
+		t.Run(mode, func(t *testing.T) {
+			s := &copiedSource{}
+			g := newCopied(t, mode, s, WithEpoch(time.Now().Add(-time.Hour).Truncate(time.Second)), WithTimeUnit(time.Millisecond),
+				WithLayout(layout(t, 35, 22, 6)), WithReserveAhead(50*time.Millisecond), WithMaxBorrow(100*time.Millisecond))
+			var dropped, failed atomic.Int64 // the greatest worker ID that was dropped
+			var taken [8]atomic.Int64
+			var takers sync.WaitGroup
+			ctx, cancel := context.WithCancel(t.Context())
+			defer takers.Wait()
+			defer cancel()
+			for n := range taken {
+				takers.Go(func() {
+					takeOf := takesOf(g, n)
+					for ctx.Err() == nil {
+						last := dropped.Load()
+						id, err := takeOf(ctx)
+						if err != nil {
+							if !errors.Is(err, ErrLease) && !errors.Is(err, context.Canceled) {
+								t.Error(err)
+							}
+							failed.Add(1)
+							time.Sleep(time.Millisecond) // not a busy loop
+							continue
+						}
+						taken[n].Add(1)
+						if p := g.Parse(id); p.WorkerID <= last {
+							t.Errorf("taker %d got a UID of worker ID %d; all up to %d were dropped before", n, p.WorkerID, last)
+							return
+						}
+					}
+				})
+			}
+			rounds := testkit.Amount(10, 40, 5000)
+			for round := range rounds {
+				for n := range taken {
+					before := taken[n].Load()
+					testkit.Eventually(t, "each taker takes", func() bool { return t.Failed() || taken[n].Load() > before })
+				}
+				if t.Failed() {
+					return
+				}
+				all := s.assigned.Load()
+				if round%2 == 0 {
+					s.void.Store(all) // and Reserve is called meanwhile
+				}
+				switch g := g.(type) {
+				case *Cached:
+					g.leases.RecordLoss(time.Hour) // otherwise the pause before the next lease would grow
+					g.drop(ErrLease)
+				case *Default:
+					g.leases.RecordLoss(time.Hour)
+					g.leaseChanger.drop(ErrLease)
+				}
+				dropped.Store(all)
+			}
+			t.Logf("%d drops, %d leases, %d failed takes", rounds, s.assigned.Load(), failed.Load())
+		})
+	}
+}
+
+// takesOf returns a way of taking UIDs.
+func takesOf(g Generator, n int) func(context.Context) (ID, error) {
+	c, ok := g.(*Cached)
+	if !ok {
+		return func(ctx context.Context) (ID, error) { return g.NextContext(ctx) }
+	}
+	var block Block
+	local := c.Local()
+	switch n % 5 {
+	case 0:
+		return local.NextContext
+	case 1:
+		return func(ctx context.Context) (ID, error) {
+			for {
+				if id, ok := block.Next(); ok {
+					return id, nil
+				}
+				b, err := c.Claim(ctx, 10)
+				if err != nil {
+					return 0, err
+				}
+				block.replace(&b)
+			}
+		}
+	case 2:
+		return func(ctx context.Context) (ID, error) {
+			var ids [3]ID
+			_, err := c.NextNContext(ctx, ids[:])
+			return ids[0], err
+		}
+	case 3:
+		var next func() (ID, error, bool)
+		var stop func()
+		return func(ctx context.Context) (ID, error) {
+			if next == nil {
+				next, stop = iter.Pull2(c.All(ctx))
+			}
+			id, err, _ := next()
+			if err != nil {
+				stop()
+				next = nil
+			}
+			return id, err
+		}
+	}
+	return c.NextContext
+}
