@@ -84,7 +84,7 @@ func settingTable() []setting {
 
 		{SettingKey{"layout", "the widths of sign, time, worker ID and sequence, as in 1-28-22-13"}, setLayout, getLayout},
 		{SettingKey{"epoch", "the instant that time counts from, as in 2026-01-01T00:00:00Z"}, setEpoch, getEpoch},
-		durationSetting("time_unit", "the unit of time, from 1ms to 1s", func(s *Settings) *time.Duration { return &s.TimeUnit }, false),
+		durationSetting("time_unit", "the unit of time, from 1ms to 1s", func(s *Settings) *time.Duration { return &s.TimeUnit }),
 
 		pointerSetting("boost_power", fmt.Sprintf("the size of the ring, which is 2^boost_power time units: 0 to %d", MaxBoostPower),
 			func(s *Settings) **int { return &s.BoostPower }, parseInt, strconv.Itoa),
@@ -93,15 +93,15 @@ func settingTable() []setting {
 		pointerSetting("schedule_interval", "the time between scheduled paddings, as in 1s; 0 turns them off",
 			func(s *Settings) **time.Duration { return &s.ScheduleInterval }, parseDuration, time.Duration.String),
 		durationSetting("max_staleness", "how far the time of a UID may lie behind the clock, as in 3s",
-			func(s *Settings) *time.Duration { return &s.MaxStaleness }, false),
+			func(s *Settings) *time.Duration { return &s.MaxStaleness }),
 		pointerSetting("max_borrow", "how far the time of a UID may lie ahead of the clock, as in 1h",
 			func(s *Settings) **time.Duration { return &s.MaxBorrow }, parseDuration, time.Duration.String),
 		pointerSetting("rollover", "whether another lease is taken at the borrow limit: true or false",
 			func(s *Settings) **bool { return &s.Rollover }, parseBool, strconv.FormatBool),
-		durationSetting("rollover_interval", "the least time between two such changes, as in 1h; 0 for no limit",
-			func(s *Settings) *time.Duration { return &s.RolloverInterval }, true),
+		pointerSetting("rollover_interval", "the least time between two such changes, as in 1h; 0 for no limit",
+			func(s *Settings) **time.Duration { return &s.RolloverInterval }, parseDuration, time.Duration.String),
 		durationSetting("reserve_ahead", "how far ahead of need the time of a lease is reserved, as in 30s",
-			func(s *Settings) *time.Duration { return &s.ReserveAhead }, false),
+			func(s *Settings) *time.Duration { return &s.ReserveAhead }),
 		{SettingKey{"take_policy", "what happens when the ring is empty: caller_pads, wait or fail"}, setTakePolicy, getTakePolicy},
 		{SettingKey{"rollback", "what the generator default does when the clock is set back: ride_out, refuse, or wait_out with a bound, as in wait_out:5s"},
 			setRollback, getRollback},
@@ -175,11 +175,11 @@ func numberSetting(name, usage string, field func(*Settings) *int, zero bool) se
 }
 
 // durationSetting returns the setting of a duration that is not set if it is 0.
-func durationSetting(name, usage string, field func(*Settings) *time.Duration, zero bool) setting {
+func durationSetting(name, usage string, field func(*Settings) *time.Duration) setting {
 	return setting{SettingKey{name, usage},
 		func(s *Settings, text string) error {
 			d, err := parseDuration(text)
-			if err == nil && d == 0 && !zero {
+			if err == nil && d == 0 {
 				err = settingError("is 0; must be greater, or left out for the default")
 			}
 			if err == nil {

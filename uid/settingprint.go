@@ -26,7 +26,7 @@ func (s Settings) InForce() (Settings, error) {
 	if s.Generator == GeneratorDefault {
 		s.Rollback = c.rollback
 		s.BoostPower, s.PaddingFactor, s.ScheduleInterval, s.MaxStaleness = nil, 0, nil, 0
-		s.MaxBorrow, s.Rollover, s.RolloverInterval, s.TakePolicy = nil, nil, 0, nil
+		s.MaxBorrow, s.Rollover, s.RolloverInterval, s.TakePolicy = nil, nil, nil, nil
 		return s, nil
 	}
 	s.Rollback = RollbackPolicy{}

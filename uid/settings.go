@@ -31,7 +31,7 @@ type Settings struct {
 	MaxStaleness     time.Duration  // see WithMaxStaleness
 	MaxBorrow        *time.Duration // see WithMaxBorrow
 	Rollover         *bool          // see WithRollover
-	RolloverInterval time.Duration  // see WithRolloverInterval
+	RolloverInterval *time.Duration // see WithRolloverInterval
 	ReserveAhead     time.Duration  // see WithReserveAhead
 	TakePolicy       TakePolicy     // see WithTakePolicy; as text CallerPads, Wait or Fail
 	Rollback         RollbackPolicy // see WithRollback
@@ -76,7 +76,7 @@ func (s Settings) Options() []Option {
 	add(s.MaxStaleness != 0, func() Option { return WithMaxStaleness(s.MaxStaleness) })
 	add(s.MaxBorrow != nil, func() Option { return WithMaxBorrow(*s.MaxBorrow) })
 	add(s.Rollover != nil, func() Option { return WithRollover(*s.Rollover) })
-	add(s.RolloverInterval != 0, func() Option { return WithRolloverInterval(s.RolloverInterval) })
+	add(s.RolloverInterval != nil, func() Option { return WithRolloverInterval(*s.RolloverInterval) })
 	add(s.ReserveAhead != 0, func() Option { return WithReserveAhead(s.ReserveAhead) })
 	add(s.TakePolicy != nil, func() Option { return WithTakePolicy(s.TakePolicy) })
 	add(s.Spread != 0, func() Option { return WithSpread(s.Spread) })

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"net"
 	"os"
+	"os/signal"
 	"reflect"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -69,7 +73,7 @@ type generatorFlags struct {
 	MaxStaleness     *string `group:"generator" placeholder:"DURATION" help:"How far the time of a UID may lie behind the clock. Default: 3s."`
 	MaxBorrow        *string `group:"generator" placeholder:"DURATION" help:"How far the time of a UID may lie ahead of the clock. Default: 1h."`
 	Rollover         *string `group:"generator" placeholder:"BOOL" help:"Whether another lease is taken at the borrow limit: true or false. Default: true."`
-	RolloverInterval *string `group:"generator" placeholder:"DURATION" help:"The least time between two such changes. Default: no limit."`
+	RolloverInterval *string `group:"generator" placeholder:"DURATION" help:"The least time between two such changes; 0 for no limit. Default: 10m for worker IDs that are used up, else no limit."`
 	ReserveAhead     *string `group:"generator" placeholder:"DURATION" help:"How far ahead of need the time of a lease is reserved. Default: 30s."`
 	TakePolicy       *string `group:"generator" placeholder:"POLICY" help:"What happens when the ring is empty: caller_pads, wait or fail. Default: caller_pads."`
 	Rollback         *string `group:"generator" placeholder:"POLICY" help:"What the generator default does when the clock is set back: ride_out, refuse, or wait_out with a bound, as in wait_out:5s. Default: ride_out."`
@@ -114,6 +118,9 @@ Examples:
 
 // Run serves until the context ends.
 func (c *serveCommand) Run(a *App) (err error) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // which would end the process
+	defer signal.Stop(hangups)
 	cfg, err := server.ReadConfig(server.Sources{File: c.Config, Flags: c.given(), LookupEnv: a.LookupEnv, Environ: a.Environ, Check: checkStores})
 	if err != nil {
 		return usageErrorf("%w", configFaults{err})
@@ -142,8 +149,38 @@ func (c *serveCommand) Run(a *App) (err error) {
 	if err != nil {
 		return err
 	}
-	log.Info("listening", "address", listener.Addr().String(), "tls", cfg.TLSCert != "", "store", served.store(), "version", version())
+	go reloadCertificate(a.Context, hangups, s, log)
+	served.logRollovers(log)
+	log.Info("listening", "address", listener.Addr().String(), "page", pageURL(cfg, listener.Addr()), "store", served.store(), "version", version())
 	return s.Serve(a.Context, listener)
+}
+
+// reloadCertificate reads the certificate again at each SIGHUP, until ctx ends.
+func reloadCertificate(ctx context.Context, hangups <-chan os.Signal, s *server.Server, log *slog.Logger) {
+	for {
+		select {
+		case <-hangups:
+		case <-ctx.Done():
+			return
+		}
+		if err := s.ReloadCertificate(); err != nil {
+			log.Error("SIGHUP: the former certificate stays in use", "err", err)
+			continue
+		}
+		log.Info("SIGHUP: the certificate, if there is one, was read again; other settings are those of the start")
+	}
+}
+
+// pageURL returns a URL of the page for a browser on this machine.
+func pageURL(cfg server.Config, addr net.Addr) string {
+	scheme, host := "http", addr.String()
+	if cfg.TLSCert != "" {
+		scheme = "https"
+	}
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return scheme + "://" + host + "/"
 }
 
 // configFaults prints the faults of a configuration: each on a line of its own, if there are several.
@@ -253,6 +290,37 @@ type served struct {
 	uids   server.Generator // nil: none
 	tags   *segment.Tags    // nil: none
 	pool   server.Pool      // nil: none
+
+	rolloverInterval time.Duration // the least time between two worker IDs that are used up; 0: no limit, or none is used up
+}
+
+// defaultRolloverInterval is the least time between two rollovers of a generator whose worker IDs are used up. Clients choose the load:
+// without a limit, one of them can use up a worker ID every two seconds.
+const defaultRolloverInterval = 10 * time.Minute
+
+// limitRollovers returns the settings of the generator with a limit of rollovers, if they have none of their own. Recycled worker IDs
+// are not used up.
+func (s *served) limitRollovers(settings uid.Settings) uid.Settings {
+	if settings.Generator == uid.GeneratorDefault || settings.Rollover != nil && !*settings.Rollover || s.pool != nil {
+		return settings
+	}
+	if settings.RolloverInterval == nil {
+		interval := defaultRolloverInterval
+		settings.RolloverInterval = &interval
+	}
+	s.rolloverInterval = *settings.RolloverInterval
+	return settings
+}
+
+// logRollovers logs for how long the worker IDs last at the greatest load.
+func (s *served) logRollovers(log *slog.Logger) {
+	if s.rolloverInterval == 0 || s.uids.Stats().WorkerIDsTotal == 0 {
+		return
+	}
+	remaining := s.uids.Stats().WorkerIDsRemaining
+	days := float64(remaining) * s.rolloverInterval.Hours() / 24
+	log.Info("a load above the layout's rate uses up a worker ID in each rollover interval",
+		"rollover_interval", s.rolloverInterval, "worker_ids_remaining", remaining, "days_at_such_a_load", math.Floor(days))
 }
 
 // openServed opens the stores, and takes a worker ID.
@@ -291,7 +359,7 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		if err != nil {
 			return nil, err
 		}
-		if s.uids, err = newGenerator(ctx, workers, cfg.UID, log); err != nil {
+		if s.uids, err = newGenerator(ctx, workers, s.limitRollovers(cfg.UID), log); err != nil {
 			return nil, err
 		}
 	}

@@ -331,7 +331,7 @@ func TestStreamsAreNotLimited(t *testing.T) {
 		}
 		defer stream.Body.Close()
 	}
-	testkit.Eventually(t, "3 streams", func() bool { return s.streams.Load() == 3 })
+	testkit.Eventually(t, "3 streams", func() bool { return s.streams.count() == 3 })
 	for _, path := range []string{"/v1/uid", "/v1/segment/orders", "/healthz"} {
 		if a := s.get(path); a.status != 200 {
 			t.Errorf("%s: %d %s", path, a.status, a.body)

@@ -3,9 +3,15 @@ package server
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // A Token is a secret that clients send in the header Authorization, and what it allows.
@@ -15,6 +21,7 @@ type Token struct {
 	UIDs    bool     // UIDs may be taken
 	Tags    []string // the tags whose numbers may be taken; "*" allows all
 	Observe bool     // statistics, metrics and events may be read
+	Rate    int      // how many UIDs and numbers may be taken per second, on average; 0: no limit
 }
 
 // MinTokenLength is the least length of a Token's secret.
@@ -29,14 +36,18 @@ type authorizer struct {
 // the client sends.
 type hashedToken struct {
 	Token
-	hash [sha256.Size]byte
+	hash  [sha256.Size]byte
+	limit *rate.Limiter // nil: none
 }
 
-func newAuthorizer(tokens []Token) authorizer {
+func newAuthorizer(cfg Config) authorizer {
 	var a authorizer
-	for _, t := range tokens {
+	for _, t := range cfg.Tokens {
 		h := hashedToken{Token: t, hash: sha256.Sum256([]byte(t.Secret))}
 		h.Secret = ""
+		if t.Rate > 0 {
+			h.limit = rate.NewLimiter(rate.Limit(t.Rate), max(t.Rate, cfg.MaxBatch)) // so that each request is possible
+		}
 		a.tokens = append(a.tokens, h)
 	}
 	return a
@@ -93,7 +104,26 @@ func (c *call) authorize() bool {
 		c.fail(http.StatusForbidden, "the token does not allow this", nil)
 		return false
 	}
+	c.token = t
 	return true
+}
+
+// mayTake reports whether the token's rate allows n numbers now. If not, it answers the request.
+func (c *call) mayTake(n int) bool {
+	if c.token == nil || c.token.limit == nil {
+		return true
+	}
+	now := time.Now()
+	taken := c.token.limit.ReserveN(now, n)
+	wait := taken.DelayFrom(now)
+	if wait == 0 {
+		return true
+	}
+	taken.CancelAt(now)
+	seconds := int(math.Ceil(wait.Seconds()))
+	c.w.Header()["Retry-After"] = []string{strconv.Itoa(seconds)}
+	c.fail(http.StatusTooManyRequests, fmt.Sprintf("the token allows %d UIDs and numbers per second; try again in %d s, or request fewer", c.token.Rate, seconds), nil)
+	return false
 }
 
 // mayObserve reports whether the request may see details.

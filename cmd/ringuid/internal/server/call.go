@@ -13,6 +13,7 @@ type call struct {
 	r     *http.Request
 	id    string // the request ID
 	route *route
+	token *hashedToken // nil: there are no tokens, or the route requires none
 	begin time.Time
 
 	status int    // 0 until the answer has begun

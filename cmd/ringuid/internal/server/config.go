@@ -118,6 +118,9 @@ func (c Config) validate(where func(name string) string) (Config, error) {
 			fail("tokens", "has the secret of the token %q twice; secrets must differ", name)
 		}
 		names[name], secrets[t.Secret] = true, true
+		if t.Rate < 0 {
+			fail("tokens", "has the rate %d for the token %q; must be at least 1, or left out for no limit", t.Rate, name)
+		}
 		if !t.UIDs && len(t.Tags) == 0 && !t.Observe {
 			fail("tokens", "has a token %q that allows nothing; set uids, tags or observe", name)
 		}

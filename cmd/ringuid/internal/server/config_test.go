@@ -123,7 +123,7 @@ log-level: loud
 tls-cert: missing.pem
 tokens:
   - {name: a, token: short, uids: true}
-  - {name: a, token: 0123456789abcdef0, uids: yes, sort: x}
+  - {name: a, token: 0123456789abcdef0, uids: yes, sort: x, rate: 0}
   - {token-file: missing, observe: true}
   - {name: c, token: 0123456789abcdef0}
 `)
@@ -147,6 +147,7 @@ tokens:
 		path + `:12: tokens has two tokens with the name "a"`,
 		path + `:14 has uids: yes; must be true or false`,
 		path + `:14 has the unknown key "sort" in a token`,
+		path + `:14 has rate: 0; must be a number, at least 1`,
 		path + `:15: token-file cannot be read`,
 		path + `:12: tokens has no name for token 3`,
 		path + `:12: tokens has the secret of the token "c" twice`,

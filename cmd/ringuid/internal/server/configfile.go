@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -135,6 +136,16 @@ func (f configFile) flag(p pair) bool {
 	return text == "true"
 }
 
+// number returns a value that is a number, at least 1.
+func (f configFile) number(p pair) int {
+	text, ok := f.scalar(p)
+	n, err := strconv.Atoi(text)
+	if ok && (err != nil || n < 1) {
+		f.fail(f.at(p.value), "has %s: %s; must be a number, at least 1", p.key, text)
+	}
+	return max(n, 0)
+}
+
 // setting sets a setting. Those of files are relative to the directory of the file.
 func (f configFile) setting(st setting, p pair) {
 	var text string
@@ -196,8 +207,10 @@ func (f configFile) tokens(p pair) {
 				t.Observe = f.flag(p)
 			case "tags":
 				t.Tags = f.list(p)
+			case "rate":
+				t.Rate = f.number(p)
 			default:
-				f.fail(f.at(p.node), "has the unknown key %q in a token; the keys are name, token, token-file, uids, tags and observe", p.key)
+				f.fail(f.at(p.node), "has the unknown key %q in a token; the keys are name, token, token-file, uids, tags, observe and rate", p.key)
 			}
 		}
 		if hasSecret != 1 {

@@ -128,7 +128,7 @@ func TestEventsHead(t *testing.T) {
 			t.Errorf("%d, %v, %v", resp.StatusCode, resp.Header, err)
 		}
 	}
-	if n := s.streams.Load(); n != 0 {
+	if n := s.streams.count(); n != 0 {
 		t.Errorf("%d streams are open", n)
 	}
 	testkit.Eventually(t, "no request in flight", func() bool { return s.inFlight.Load() == 0 })

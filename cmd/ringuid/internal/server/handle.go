@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -68,13 +69,14 @@ func (s *Server) answer(rt *route) http.Handler {
 // requests are being answered that max-requests limits, with this one if it is one of them.
 func (c *call) admit(limited int64) bool {
 	s, r := c.s, c.r
+	foreign := c.foreignPage()
 	switch {
 	case limited > int64(s.cfg.MaxRequests):
 		c.fail(http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being answered, which is the limit; try again later", s.cfg.MaxRequests), nil)
 	case !s.hosts.allows(r.Host):
 		c.fail(http.StatusMisdirectedRequest, "the host of the request is not one of this server; if it should be, add it to the setting hosts", nil)
-	case c.isForeign():
-		c.fail(http.StatusForbidden, "a page of another site must not use this server", nil)
+	case foreign != "":
+		c.fail(http.StatusForbidden, foreign, nil)
 	case r.ContentLength != 0 && !c.route.body:
 		c.w.Header()["Connection"] = s.values.closing // the body is not read
 		c.fail(http.StatusRequestEntityTooLarge, "a request for this path has no body", nil)
@@ -92,18 +94,39 @@ func (c *call) bodyLimit() string {
 	return fmt.Sprintf("the body must have at most %d bytes", c.s.cfg.MaxBody)
 }
 
-// isForeign reports whether a browser sends the request for a page of another site. Other clients do not send the
-// headers.
-func (c *call) isForeign() bool {
+// foreignPage returns why the request is refused if a browser sends it for a page of another site, or may do so, or "". Other clients
+// do not send the headers.
+func (c *call) foreignPage() string {
 	h := c.r.Header
-	site := h["Sec-Fetch-Site"]
-	if len(site) == 0 || site[0] == "same-origin" || site[0] == "none" {
-		return false
+	takes := c.route.needs == takeUIDs || c.route.needs == takeTag
+	if site := h["Sec-Fetch-Site"]; len(site) > 0 {
+		// A link to the page or to figures is harmless. One that takes numbers is not, and neither is a frame, which a page
+		// can open without being noticed.
+		isLink := h.Get("Sec-Fetch-Mode") == "navigate" && (h.Get("Sec-Fetch-Dest") == "document" || h.Get("Sec-Fetch-Dest") == "")
+		if site[0] == "same-origin" || site[0] == "none" || isLink && !takes {
+			return ""
+		}
+		return "a page of another site must not use this server"
 	}
-	// A link to the page or to figures is harmless. One that takes numbers is not, and neither is a frame, which a page
-	// can open without being noticed.
-	isLink := h.Get("Sec-Fetch-Mode") == "navigate" && (h.Get("Sec-Fetch-Dest") == "document" || h.Get("Sec-Fetch-Dest") == "")
-	return !isLink || c.route.needs == takeUIDs || c.route.needs == takeTag
+	// Browsers leave that header out over plain HTTP, unless the host is localhost. They send Origin with some requests, and Referer if
+	// the page does not turn it off.
+	origins := h["Origin"]
+	for _, origin := range origins {
+		if !isOfHost(origin, c.r.Host) {
+			return fmt.Sprintf("the request is for a page of %.100q (Origin), and the host of this server is %.100q: a page of another host must not use this server", origin, c.r.Host)
+		}
+	}
+	if takes && len(origins) == 0 && strings.HasPrefix(h.Get("User-Agent"), "Mozilla/") && !isOfHost(h.Get("Referer"), c.r.Host) {
+		return "a browser may have sent this for a page of another host, because neither Sec-Fetch-Site nor Origin nor Referer names a page of this one; " +
+			"use TLS, or a client that is no browser"
+	}
+	return ""
+}
+
+// isOfHost reports whether a URL names the host of a request, with its port.
+func isOfHost(text, host string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
 // finish records the result of a call. A panic of the handler is a failure.
@@ -118,7 +141,11 @@ func (c *call) finish() {
 		s.limited.Add(-1)
 	}
 	s.inFlight.Add(-1)
-	c.route.metrics.observe(c.status, c.failed(), time.Since(c.begin))
+	took := time.Since(c.begin)
+	c.route.metrics.observe(c.status, c.failed(), took)
+	if !c.route.free {
+		s.latencies.observe(took)
+	}
 	if c.failed() {
 		s.failures.add(failure{Time: c.begin, Path: c.route.path, Status: c.status, Text: c.text(), RequestID: c.id})
 	}

@@ -16,6 +16,8 @@ type sample struct {
 	Failures uint64  `json:"failures"`
 	Fill     float64 `json:"fill"`  // 0 to 1
 	Ahead    float64 `json:"ahead"` // seconds
+	P50      float64 `json:"p50"`   // seconds that requests took, without probes and the like; 0 if there was none in the last seconds
+	P99      float64 `json:"p99"`
 }
 
 const (
@@ -80,7 +82,14 @@ func (s *Server) takeSamples(ctx context.Context) {
 	ticker := time.NewTicker(sampleInterval)
 	defer ticker.Stop()
 	for {
-		s.history.add(s.sample(time.Now()))
+		now := time.Now()
+		x := s.sample(now)
+		p50, p99 := s.latencies.quantiles()
+		x.P50, x.P99 = p50.Seconds(), p99.Seconds()
+		if g := s.opts.UIDs; g != nil {
+			s.lease.note(s.log, now, g.Stats(), g.Health())
+		}
+		s.history.add(x)
 		select {
 		case <-ctx.Done():
 			return

@@ -16,6 +16,9 @@ import (
 
 // leafSnowflake answers with one UID. The key has no meaning, as in Leaf.
 func (c *call) leafSnowflake() {
+	if !c.mayTake(1) {
+		return
+	}
 	id, err := c.takeUID()
 	if err != nil {
 		c.failLeaf(leafEmpty, uidProblem(err), err)
@@ -27,6 +30,9 @@ func (c *call) leafSnowflake() {
 // leafSegment answers with one number of the tag.
 func (c *call) leafSegment() {
 	tag := c.r.PathValue("key")
+	if !c.mayTake(1) {
+		return
+	}
 	v, err := c.takeNumber(tag)
 	if err != nil {
 		_, detail := numberProblem(tag, err)

@@ -62,7 +62,7 @@ func newHTTPMetrics(s *Server, others []prometheus.Collector) (*httpMetrics, err
 	for _, c := range append([]prometheus.Collector{
 		m.requests, m.failed, m.duration, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("ringuid_http_requests_in_flight", "Requests that are being answered, including this one.", func() float64 { return float64(s.inFlight.Load()) }),
-		gauge("ringuid_http_event_streams", "Streams of events that are open, one for each open page.", func() float64 { return float64(s.streams.Load()) }),
+		gauge("ringuid_http_event_streams", "Streams of events that are open, one for each open page.", func() float64 { return float64(s.streams.count()) }),
 	}, others...) {
 		if err := m.registry.Register(c); err != nil {
 			return nil, err

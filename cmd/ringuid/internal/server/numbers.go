@@ -13,9 +13,14 @@ import (
 func (c *call) takeNumbers() {
 	tag := c.r.PathValue("tag")
 	sel, ok := c.selection()
+	if !ok || !c.mayTake(max(sel.n, 1)) {
+		return
+	}
+	taken, ok := c.reserve(c.s.lists, sel.n*listMemory)
 	if !ok {
 		return
 	}
+	defer c.s.lists.release(taken)
 	b := c.s.batches.get()
 	defer c.s.batches.put(b)
 	if sel.n == 0 {

@@ -141,7 +141,8 @@ func TestAnswersAreDescribed(t *testing.T) {
 	pool.state.Slots = []workerassign.Slot{{WorkerID: 1, Token: "x"}, {WorkerID: 2}}
 	cfg := testConfig()
 	secret := strings.Repeat("s", 20)
-	cfg.Tokens = []Token{{Name: "all", Secret: secret, UIDs: true, Tags: []string{"*"}, Observe: true}, {Name: "none", Secret: strings.Repeat("n", 20), Tags: []string{"x"}}}
+	cfg.Tokens = []Token{{Name: "all", Secret: secret, UIDs: true, Tags: []string{"*"}, Observe: true}, {Name: "none", Secret: strings.Repeat("n", 20), Tags: []string{"x"}},
+		{Name: "limited", Secret: strings.Repeat("r", 20), UIDs: true, Tags: []string{"*"}, Rate: 1}}
 	opts := Options{Pool: pool,
 		UIDs: &fakeGenerator{Generator: real, next: func(ctx context.Context) (uid.ID, error) {
 			if failing != nil {
@@ -225,9 +226,12 @@ func TestAnswersAreDescribed(t *testing.T) {
 		send(s, "GET", path, "")
 	}
 	s.draining.Store(false)
-	s.streams.Add(maxStreams)
-	send(s, "GET", "/v1/events", "")
-	s.streams.Add(-maxStreams)
+	for range 2 { // which is used up for hours then
+		s.auth.tokens[2].limit.ReserveN(time.Now(), cfg.MaxBatch)
+	}
+	for _, path := range []string{"/v1/uid", "/v1/segment/orders", "/api/snowflake/get/x", "/api/segment/get/orders"} {
+		send(s, "GET", path, "", "Authorization", "Bearer "+strings.Repeat("r", 20)) // 429
+	}
 
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {

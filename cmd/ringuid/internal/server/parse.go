@@ -8,24 +8,39 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ringuid/ringuid/uid"
 )
 
-// parsedUID is the form of the parts of a UID as JSON.
-type parsedUID struct {
-	ID       uid.ID `json:"id"`
-	Time     string `json:"time"` // as in RFC 3339, in UTC; not a time.Time, which has no JSON for a year beyond 9999
-	WorkerID int64  `json:"worker_id"`
-	Sequence int64  `json:"sequence"`
-	Delta    int64  `json:"delta"`
+// appendParts appends the JSON of the parts of a UID. The time is as in RFC 3339, in UTC; its year may have more than four digits, which
+// the JSON of a time.Time has not.
+func (s *Server) appendParts(b []byte, id uid.ID) []byte {
+	p := s.opts.UIDs.Parse(id)
+	b = appendNumber(append(b, `{"id":`...), int64(p.ID), false)
+	b = p.Time.UTC().AppendFormat(append(b, `,"time":"`...), time.RFC3339Nano)
+	b = strconv.AppendInt(append(b, `","worker_id":`...), p.WorkerID, 10)
+	b = strconv.AppendInt(append(b, `,"sequence":`...), p.Sequence, 10)
+	b = strconv.AppendInt(append(b, `,"delta":`...), p.Delta, 10)
+	return append(b, '}')
 }
 
-// parse returns the parts of a UID.
-func (s *Server) parse(id uid.ID) parsedUID {
-	p := s.opts.UIDs.Parse(id)
-	return parsedUID{ID: p.ID, Time: p.Time.UTC().Format(time.RFC3339Nano), WorkerID: p.WorkerID, Sequence: p.Sequence, Delta: p.Delta}
+// The memory of a request to parse UIDs, in bytes.
+const (
+	partsMemory = 160 // of a UID and the text of its parts
+	bodyMemory  = 8   // of each byte of a body: as much as the parts of its UIDs need if these have the usual length
+)
+
+// A parsedID is a uid.ID for which null is an error, and not 0.
+type parsedID uid.ID
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *parsedID) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return errors.New("null is not a UID")
+	}
+	return (*uid.ID)(id).UnmarshalJSON(text)
 }
 
 // parseUID answers with the parts of the UID in the path.
@@ -35,16 +50,28 @@ func (c *call) parseUID() {
 		c.fail(http.StatusBadRequest, fmt.Sprintf("%.100q is not a UID; must be a decimal number from 0 to 2^63-1, without leading zeros", c.r.PathValue("id")), nil)
 		return
 	}
-	c.sendJSON(http.StatusOK, c.s.parse(id))
+	b := c.s.batches.get()
+	defer c.s.batches.put(b)
+	b.out = append(c.s.appendParts(b.out, id), '\n')
+	c.send(http.StatusOK, c.s.values.json, b.out)
 }
 
 // parseUIDs answers with the parts of the UIDs in the body.
 func (c *call) parseUIDs() {
+	length := c.s.cfg.MaxBody
+	if c.r.ContentLength >= 0 {
+		length = int(c.r.ContentLength)
+	}
+	taken, ok := c.reserve(c.s.parses, length*bodyMemory)
+	if !ok {
+		return
+	}
+	defer func() { c.s.parses.release(taken) }()
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, int64(c.s.cfg.MaxBody))
 	d := json.NewDecoder(c.r.Body)
 	d.DisallowUnknownFields()
 	var in struct {
-		IDs []*uid.ID `json:"ids"` // a null would be the ID 0
+		IDs []parsedID `json:"ids"`
 	}
 	err := d.Decode(&in)
 	if err == nil {
@@ -70,17 +97,24 @@ func (c *call) parseUIDs() {
 	case len(in.IDs) < 1 || len(in.IDs) > c.s.cfg.MaxBatch:
 		c.fail(http.StatusBadRequest, fmt.Sprintf("the body has %d IDs; must have 1 to %d", len(in.IDs), c.s.cfg.MaxBatch), nil)
 		return
-	case slices.Contains(in.IDs, nil):
-		c.fail(http.StatusBadRequest, "the body has null among its IDs; must have IDs only", nil)
-		return
 	}
-	out := struct {
-		Parts []parsedUID `json:"parts"`
-	}{make([]parsedUID, len(in.IDs))}
+	if need := int64(len(in.IDs) * partsMemory); need > max(taken, smallAnswer) { // very short UIDs
+		c.s.parses.release(taken)
+		if taken, ok = c.reserve(c.s.parses, int(need)); !ok {
+			return
+		}
+	}
+	b := c.s.batches.get()
+	defer c.s.batches.put(b)
+	b.out = append(slices.Grow(b.out, len(in.IDs)*partsMemory), `{"parts":[`...)
 	for i, id := range in.IDs {
-		out.Parts[i] = c.s.parse(*id)
+		if i > 0 {
+			b.out = append(b.out, ',')
+		}
+		b.out = c.s.appendParts(b.out, uid.ID(id))
 	}
-	c.sendJSON(http.StatusOK, out)
+	b.out = append(b.out, "]}\n"...)
+	c.send(http.StatusOK, c.s.values.json, b.out)
 }
 
 // sendJSON answers with a value as JSON.

@@ -91,6 +91,17 @@ func (s *Server) newMux() (http.Handler, map[string]http.Handler) {
 			c.fail(http.StatusMethodNotAllowed, "the method must be "+strings.ReplaceAll(list, ", ", " or "), nil)
 		}}))
 	}
+	missing := func(detail string, paths ...string) {
+		for _, path := range paths {
+			mux.Handle(path, s.answer(&route{path: path, metrics: other, handler: func(c *call) { c.fail(http.StatusNotFound, detail, nil) }}))
+		}
+	}
+	if s.opts.UIDs == nil {
+		missing("this server has no store of worker IDs, so it serves no UIDs; set store", "/v1/uid", "/v1/uid/", "/v1/parse", "/api/snowflake/")
+	}
+	if s.opts.Sequences == nil {
+		missing("this server has no store of tags, so it serves no numbers of tags; set tag-store", "/v1/segment/", "/api/segment/")
+	}
 	mux.Handle("/", s.answer(&route{path: "/", metrics: other, handler: func(c *call) {
 		c.fail(http.StatusNotFound, "there is no such path; /openapi.json lists all", nil)
 	}}))

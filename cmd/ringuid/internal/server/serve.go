@@ -37,17 +37,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      s.cfg.WriteTimeout,
 		IdleTimeout:       s.cfg.IdleTimeout,
 		MaxHeaderBytes:    s.cfg.MaxHeader,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreamsOfConnection},
 		ErrorLog:          log.New(errorLog{s}, "", 0),
 		ConnContext:       connContext,
 	}
 	l = joiningListener{netutil.LimitListener(l, s.cfg.MaxConnections)}
 	serve := server.Serve
 	if s.cfg.TLSCert != "" {
-		cert, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)
-		if err != nil {
-			return errors.Join(fmt.Errorf("server: TLS: %w", err), l.Close())
+		if err := s.ReloadCertificate(); err != nil {
+			return errors.Join(err, l.Close())
 		}
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+		server.TLSConfig = &tls.Config{
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.cert.Load(), nil },
+			MinVersion:     tls.VersionTLS12,
+		}
 		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
 
@@ -69,6 +72,24 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return s.shutdown(server)
 }
+
+// ReloadCertificate reads the files of the certificate again, for the connections that follow. If they cannot be used, the former
+// certificate stays. A server without TLS has none.
+func (s *Server) ReloadCertificate() error {
+	if s.cfg.TLSCert == "" {
+		return nil
+	}
+	cert, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)
+	if err != nil {
+		return fmt.Errorf("server: tls-cert and tls-key cannot be used: %w", err)
+	}
+	s.cert.Store(&cert)
+	return nil
+}
+
+// maxStreamsOfConnection is how many requests a connection of HTTP/2 may have at the same time. Without a limit of its own, each of them
+// could be as much as a connection of HTTP/1.1.
+const maxStreamsOfConnection = 50
 
 // shutdown ends a server without failing a request that it has accepted.
 func (s *Server) shutdown(server *http.Server) error {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
@@ -76,14 +78,21 @@ type Server struct {
 	inFlight   atomic.Int64 // all requests that are being answered
 	limited    atomic.Int64 // those of them that max-requests limits
 	draining   atomic.Bool
+	short      atomic.Int64        // requests that take few UIDs
+	long       *semaphore.Weighted // the long lists that take UIDs
+	lists      *budget             // of answers with lists
+	parses     *budget             // of requests to parse UIDs
 	batches    batchPool
 	joins      joinPool
 	failures   failureLog
 	logLimit   logLimiter
 	leases     leaseCache
 	history    *history
-	streams    atomic.Int64
-	stopped    chan struct{} // closed when the server no longer accepts requests
+	streams    streamList
+	latencies  latencies
+	lease      leaseWatch
+	cert       atomic.Pointer[tls.Certificate] // nil: no TLS
+	stopped    chan struct{}                   // closed when the server no longer accepts requests
 }
 
 // ErrOption is wrapped by the errors of New for invalid options.
@@ -102,9 +111,12 @@ func New(cfg Config, opts Options) (*Server, error) {
 		opts.Logger = slog.Default()
 	}
 	s := &Server{cfg: cfg, opts: opts, log: opts.Logger, values: newHeaderValues(), started: time.Now()}
-	s.auth = newAuthorizer(cfg.Tokens)
+	s.auth = newAuthorizer(cfg)
 	s.hosts = newHostCheck(cfg.Listen, cfg.Hosts)
 	s.requestIDs = newRequestIDs()
+	s.long = semaphore.NewWeighted(maxLongLists)
+	s.lists = newBudget(listBudget, cfg.MaxRequests/2) // so that long answers leave room for short ones
+	s.parses = newBudget(parseBudget, cfg.MaxRequests/4)
 	s.history = newHistory()
 	s.leases = newLeaseCache()
 	s.stopped = make(chan struct{})

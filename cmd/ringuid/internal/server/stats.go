@@ -33,6 +33,7 @@ type generatorState struct {
 	Layout layoutState `json:"layout"`
 
 	HasRing bool `json:"has_ring"` // false for a uid.Default: then the figures of a ring are 0
+	leaseState
 }
 
 // layoutState describes the format of UIDs.
@@ -49,8 +50,8 @@ type layoutState struct {
 // httpState has the server's own counters.
 type httpState struct {
 	Requests uint64 `json:"requests"`
-	Failures uint64 `json:"failures"` // of the server: status 500 and above
-	InFlight int64  `json:"in_flight"`
+	Failures uint64 `json:"failures"`  // of the server: status 500 and above
+	InFlight int64  `json:"in_flight"` // without streams of events
 }
 
 // maxTagsShown is how many tags a snapshot has: those that handed out most numbers.
@@ -66,7 +67,7 @@ func (s *Server) snapshot() snapshot {
 		f := g.Format()
 		l := f.Layout()
 		_, isDefault := g.(*uid.Default)
-		out.UID = &generatorState{HasRing: !isDefault, Stats: g.Stats(), Health: g.Health(), Layout: layoutState{
+		out.UID = &generatorState{HasRing: !isDefault, leaseState: s.lease.last(), Stats: g.Stats(), Health: g.Health(), Layout: layoutState{
 			Text: l.String(), TimeBits: l.TimeBits(), WorkerBits: l.WorkerBits(), SequenceBits: l.SequenceBits(),
 			Epoch: f.Epoch().Format(time.RFC3339), UnitNanos: int64(f.Unit()), End: f.End().Format(time.RFC3339),
 		}}
@@ -85,7 +86,7 @@ func (s *Server) snapshot() snapshot {
 // httpState returns the server's own counters.
 func (s *Server) httpState() httpState {
 	requests, failures := s.metrics.totals()
-	return httpState{Requests: requests, Failures: failures, InFlight: s.inFlight.Load()}
+	return httpState{Requests: requests, Failures: failures, InFlight: s.inFlight.Load() - s.streams.count()}
 }
 
 // stats answers with the state of the server.

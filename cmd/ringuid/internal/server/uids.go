@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ringuid/ringuid/uid"
 )
@@ -74,9 +75,14 @@ func (c *call) count(text string, sel *selection) bool {
 // takeUIDs answers with one UID, or with a list.
 func (c *call) takeUIDs() {
 	sel, ok := c.selection()
+	if !ok || !c.mayTake(max(sel.n, 1)) {
+		return
+	}
+	taken, ok := c.reserve(c.s.lists, sel.n*listMemory)
 	if !ok {
 		return
 	}
+	defer c.s.lists.release(taken)
 	b := c.s.batches.get()
 	defer c.s.batches.put(b)
 	if sel.n == 0 {
@@ -99,13 +105,49 @@ func (c *call) takeUIDs() {
 	c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
 }
 
-// takeBatch adds n UIDs to an answer.
+// longList is the number of UIDs beyond which a list is taken in parts of that size.
+const longList = 256
+
+// maxLongLists is how many long lists take UIDs at the same time.
+const maxLongLists = 4
+
+// takeBatch adds n UIDs to an answer. When requests want more UIDs than the generator has, each time unit brings a few thousand. So
+// a long list waits before each of its parts while shorter requests wait.
 func (c *call) takeBatch(b *batch, n int) error {
+	s := c.s
+	if n <= longList {
+		s.short.Add(1)
+		defer s.short.Add(-1)
+		return c.takePart(b, n)
+	}
+	if !s.long.TryAcquire(1) { // Acquire would start a timer
+		if err := s.long.Acquire(&c.limit, 1); err != nil {
+			return err
+		}
+	}
+	defer s.long.Release(1)
+	for ; n > 0; n -= longList {
+		for s.short.Load() > 0 {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-c.limit.Done():
+				return c.limit.Err()
+			}
+		}
+		if err := c.takePart(b, min(n, longList)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takePart adds n UIDs to an answer.
+func (c *call) takePart(b *batch, n int) error {
 	blocks, ok := c.s.opts.UIDs.(interface {
 		Claim(ctx context.Context, n int) (uid.Block, error)
 	})
 	if !ok {
-		b.ids = slices.Grow(b.ids, n)[:n]
+		b.ids = slices.Grow(b.ids[:0], n)[:n]
 		clear(b.ids) // so that a generator that fills in fewer is noticed
 		if _, err := c.s.opts.UIDs.NextNContext(&c.limit, b.ids); err != nil {
 			return err
@@ -146,6 +188,8 @@ var errRange = errors.New("server: bug: a range of numbers has none, or more tha
 
 // takeUID returns one UID.
 func (c *call) takeUID() (uid.ID, error) {
+	c.s.short.Add(1)
+	defer c.s.short.Add(-1)
 	id, err := c.s.opts.UIDs.NextContext(&c.limit)
 	if err == nil && id <= 0 {
 		return 0, errNotPositive

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// A budget bounds the memory of the answers of one kind that are in flight: those that are generated, and those that wait for their
+// clients to read them. Requests beyond it wait for a while, and are then refused.
+type budget struct {
+	bytes    *semaphore.Weighted
+	size     int64
+	requests atomic.Int64 // that have a part of it, or wait for one
+	most     int64        // of these
+}
+
+// The sizes of the budgets. Twice their sum, which is what the garbage collector allows, and the memory of 1,000 connections, are
+// less than 128 MiB.
+const (
+	listBudget  = 12 << 20
+	parseBudget = 8 << 20
+)
+
+// smallAnswer is the length of the longest body of an answer that no budget bounds. The buffers of its connection hold it, so its
+// handler never waits for the client.
+const smallAnswer = 3 << 10
+
+func newBudget(size, requests int) *budget {
+	return &budget{bytes: semaphore.NewWeighted(int64(size)), size: int64(size), most: int64(max(requests, 1))}
+}
+
+// errBudget is the error of a request that has found no part of a budget in time.
+var errBudget = errors.New("server: the answers in flight use all memory that is allowed for them")
+
+// reserve waits for n bytes of a budget, but no longer than the request may take. It returns how many it has taken, for release. If it
+// gets none, it answers the request, and ok is false.
+func (c *call) reserve(b *budget, n int) (taken int64, ok bool) {
+	if n <= smallAnswer {
+		return 0, true
+	}
+	taken = min(int64(n), b.size)
+	if b.requests.Add(1) <= b.most && (b.bytes.TryAcquire(taken) || b.bytes.Acquire(&c.limit, taken) == nil) {
+		return taken, true
+	}
+	b.requests.Add(-1)
+	c.fail(http.StatusServiceUnavailable, "too many long answers wait for their clients; try again later, or request fewer", errBudget)
+	return 0, false
+}
+
+// release gives back what reserve has taken.
+func (b *budget) release(taken int64) {
+	if taken > 0 {
+		b.bytes.Release(taken)
+		b.requests.Add(-1)
+	}
+}

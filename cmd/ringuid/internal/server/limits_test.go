@@ -1,0 +1,264 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+)
+
+// When clients request more UIDs than the generator has, requests for one UID are answered within three time units, however many lists
+// wait.
+func TestShortRequestsGoFirst(t *testing.T) {
+	layout, err := bitsalloc.New(31, 22, 10) // 1,024 UIDs per second
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := []uid.Option{uid.WithLayout(layout), uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0), uid.WithLogger(slog.New(slog.DiscardHandler))}
+	for _, kind := range []string{uid.GeneratorCached, uid.GeneratorDefault} {
+		t.Run(kind, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+				file := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
+				var g Generator
+				if kind == uid.GeneratorDefault {
+					g, err = uid.NewDefault(t.Context(), file, opts...)
+				} else {
+					g, err = uid.NewCached(t.Context(), file, opts...)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer g.Close()
+				s := start(testConfig(), Options{UIDs: g})
+				var lists sync.WaitGroup
+				for range 30 {
+					lists.Go(func() {
+						if a := s.get("/v1/uid?n=2000"); a.status != 200 {
+							t.Errorf("a list: %d %s", a.status, a.body)
+						}
+					})
+				}
+				time.Sleep(5 * time.Second)
+				for range 20 {
+					begin := time.Now()
+					if a := s.get("/v1/uid"); a.status != 200 || time.Since(begin) > 3*time.Second {
+						t.Errorf("one UID: status %d after %v", a.status, time.Since(begin))
+					}
+				}
+				lists.Wait()
+			})
+		})
+	}
+}
+
+// A token with a rate gets that many UIDs and numbers per second, and then status 429 that says when to try again. Others do not notice.
+func TestRateOfToken(t *testing.T) {
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		cfg, bearer := testTokens()
+		cfg.MaxBatch = 100
+		cfg.Tokens[0].Rate, cfg.Tokens[0].Tags = 50, []string{"orders"}
+		s := start(cfg, Options{})
+		for _, tt := range []struct {
+			path   string
+			status int
+			wait   int // Retry-After
+		}{
+			{"/v1/uid?n=90", 200, 0}, {"/v1/segment/orders?n=5", 200, 0}, {"/v1/segment/orders", 200, 0}, {"/api/snowflake/get/x", 200, 0}, {"/api/segment/get/orders", 200, 0},
+			{"/v1/uid?n=2", 200, 0}, {"/v1/uid", 429, 1}, {"/v1/uid?n=100", 429, 2}, {"/v1/segment/orders", 429, 1}, {"/v1/segment/orders?n=60", 429, 2}, {"/api/snowflake/get/x", 429, 1},
+			{"/api/segment/get/orders", 429, 1}, {"/v1/uid/5", 200, 0}, {"/v1/uid?n=101", 400, 0},
+		} {
+			a := s.get(tt.path, "Authorization", bearer("uids"))
+			if a.status != tt.status || tt.wait > 0 && a.header.Get("Retry-After") != strconv.Itoa(tt.wait) {
+				t.Errorf("%s: %d %v %s, want %d, Retry-After %d", tt.path, a.status, a.header, a.body, tt.status, tt.wait)
+			}
+		}
+		isProblem(t, "the rate", s.get("/v1/uid", "Authorization", bearer("uids")), 429, "50 UIDs and numbers per second; try again in 1 s")
+		if a := s.get("/v1/segment/orders", "Authorization", bearer("orders")); a.status != 200 {
+			t.Errorf("another token: %+v", a)
+		}
+		time.Sleep(time.Second)
+		if a := s.get("/v1/uid?n=50", "Authorization", bearer("uids")); a.status != 200 {
+			t.Errorf("a second later: %+v", a)
+		}
+		if _, failures := s.metrics.totals(); failures != 0 {
+			t.Errorf("%d failures", failures)
+		}
+	})
+}
+
+// The path of what is not served says which store is missing.
+func TestMissingStore(t *testing.T) {
+	uids := start(t, testConfig(), Options{UIDs: newGenerator(t)})
+	for _, path := range []string{"/v1/segment/orders", "/v1/segment/orders?n=3", "/api/segment/get/orders"} {
+		isProblem(t, path, uids.get(path), 404, "this server has no store of tags, so it serves no numbers of tags; set tag-store")
+	}
+	tags := start(t, testConfig(), Options{Sequences: newSequences(t)})
+	for _, path := range []string{"/v1/uid", "/v1/uid?n=3", "/v1/uid/5", "/api/snowflake/get/x"} {
+		isProblem(t, path, tags.get(path), 404, "this server has no store of worker IDs, so it serves no UIDs; set store")
+	}
+}
+
+// However many streams of events are open, another one is accepted: it ends the oldest one, also if that client does not read. That is no
+// failure.
+func TestStreamsDoNotLockOut(t *testing.T) {
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		s := start(testConfig(), Options{UIDs: newGenerator(t)})
+		open := func() *http.Response {
+			resp, err := s.client().Get(s.url + "/v1/events")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { resp.Body.Close() })
+			return resp
+		}
+		for range maxStreams { // their clients do not read
+			open()
+		}
+		synctest.Wait()
+		if n := s.streams.count(); n != maxStreams {
+			t.Fatalf("%d streams are open", n)
+		}
+		for range 3 {
+			resp := open()
+			if b := make([]byte, len("event: history")); resp.StatusCode != 200 {
+				t.Errorf("another stream: %d", resp.StatusCode)
+			} else if _, err := resp.Body.Read(b); err != nil || string(b) != "event: history" {
+				t.Errorf("another stream: %q, %v", b, err)
+			}
+		}
+		synctest.Wait()
+		if n := s.inFlight.Load(); n != maxStreams {
+			t.Errorf("%d streams have not ended", n)
+		}
+		if state := s.httpState(); state.Failures != 0 || state.InFlight != 0 {
+			t.Errorf("%+v", state)
+		}
+	})
+}
+
+// When the store does not extend the lease, the log and the state of the server say so while the generator is still ready, and again when
+// it does.
+func TestStoreDoesNotExtendLease(t *testing.T) {
+	for name, fault := range map[string]assigntest.Fault{"it refuses": assigntest.LoseRequest, "it hangs": assigntest.Block} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+				store := assigntest.NewMemory(assigntest.WithNoLoss())
+				log := new(logBuffer)
+				logger := slog.New(slog.NewTextHandler(log, nil))
+				g, err := uid.NewCached(t.Context(), workerassign.NewRecycled(store, workerassign.WithNewPool()), uid.WithLogger(logger))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer g.Close()
+				s := start(testConfig(), Options{UIDs: g, Logger: logger})
+				const message = "the store of worker IDs does not extend the lease"
+				time.Sleep(5 * time.Minute)
+				if st := s.snapshot().UID; st.Low || time.Since(st.Extended) > 15*time.Second || strings.Contains(log.String(), message) {
+					t.Fatalf("before the outage: %+v\n%s", st.leaseState, log)
+				}
+				store.SetFaults(func(assigntest.Op) assigntest.Fault { return fault })
+				begin := time.Now()
+				for !s.snapshot().UID.Low {
+					time.Sleep(time.Second)
+				}
+				if took, st := time.Since(begin), s.snapshot(); took > 30*time.Second || !st.Ready || st.UID.Health.For < 10*time.Second {
+					t.Errorf("the lease is low after %v: ready %v, %v left", took, st.Ready, st.UID.Health.For)
+				}
+				if n := strings.Count(log.String(), message); n != 1 {
+					t.Errorf("%d warnings:\n%s", n, log)
+				}
+				store.SetFaults(nil)
+				for s.snapshot().UID.Low {
+					time.Sleep(time.Second)
+				}
+				if took := time.Since(begin); took > time.Minute || !strings.Contains(log.String(), "the store of worker IDs extends the lease again") {
+					t.Errorf("after %v:\n%s", took, log)
+				}
+			})
+		})
+	}
+}
+
+// Quantiles are those of the last samples, at most a quarter too great.
+func TestLatencies(t *testing.T) {
+	var l latencies
+	if p50, p99 := l.quantiles(); p50 != 0 || p99 != 0 {
+		t.Errorf("without requests: %v, %v", p50, p99)
+	}
+	near := func(what string, got, want time.Duration) {
+		t.Helper()
+		if got < want || got > want*5/4 {
+			t.Errorf("%s is %v, want %v to a quarter more", what, got, want)
+		}
+	}
+	for i := range 1000 {
+		l.observe(time.Duration(i+1) * 100 * time.Microsecond)
+	}
+	for range latencyWindow {
+		p50, p99 := l.quantiles()
+		near("the median", p50, 50*time.Millisecond)
+		near("p99", p99, 99*time.Millisecond)
+	}
+	if p50, _ := l.quantiles(); p50 != 0 {
+		t.Errorf("later: %v", p50)
+	}
+	for _, d := range []time.Duration{0, time.Microsecond, 3 * time.Microsecond, 999 * time.Microsecond, 7 * time.Second, time.Minute} {
+		l.observe(d)
+		p50, p99 := l.quantiles()
+		near(fmt.Sprint(d), p50, max(d, time.Microsecond))
+		near(fmt.Sprint(d), p99, max(d, time.Microsecond))
+		for range latencyWindow {
+			l.quantiles()
+		}
+	}
+	l.observe(time.Hour) // the last bucket
+	if _, p99 := l.quantiles(); p99 < 30*time.Second {
+		t.Errorf("an hour is %v", p99)
+	}
+}
+
+// Long answers that wait for their clients leave room: a short answer is given at once, and a long one that finds no memory in time is
+// refused.
+func TestBudget(t *testing.T) {
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		cfg := testConfig()
+		cfg.RequestTimeout, cfg.WriteTimeout, cfg.MaxRequests = time.Second, 20*time.Second, 200
+		s := start(cfg, Options{UIDs: newGenerator(t)})
+		body := `{"ids":["1"` + strings.Repeat(`,"1"`, 9999) + `]}`
+		for range 300 {
+			go io.WriteString(s.connect(), "GET /v1/uid?n=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			go io.WriteString(s.connect(), fmt.Sprintf("POST /v1/parse HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		}
+		time.Sleep(2 * time.Second)
+		if lists, parses := s.lists.requests.Load(), s.parses.requests.Load(); lists == 0 || parses == 0 || lists*10_000*listMemory > listBudget || parses*10_000*partsMemory > parseBudget {
+			t.Errorf("%d lists and %d answers with parts are in flight", lists, parses)
+		}
+		for _, path := range []string{"/v1/uid", "/v1/uid?n=10", "/v1/uid/5", "/api/snowflake/get/x"} {
+			begin := time.Now()
+			if a := s.get(path); a.status != 200 || time.Since(begin) > 0 {
+				t.Errorf("%s: %d after %v", path, a.status, time.Since(begin))
+			}
+		}
+		if a := s.do("POST", "/v1/parse", `{"ids":["5"]}`); a.status != 200 {
+			t.Errorf("a short body: %+v", a)
+		}
+		isProblem(t, "a long list", s.get("/v1/uid?n=10000"), 503, "too many long answers")
+		time.Sleep(cfg.WriteTimeout)
+		synctest.Wait()
+		if a := s.get("/v1/uid?n=10000"); a.status != 200 || s.lists.requests.Load() != 0 || s.parses.requests.Load() != 0 || s.inFlight.Load() != 0 {
+			t.Errorf("afterwards: %d", a.status)
+		}
+	})
+}
