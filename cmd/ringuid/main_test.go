@@ -50,6 +50,7 @@ func testSubcommands(t *testing.T, program string) {
 		status int
 	}{
 		{args: "--help", want: "Commands:"},
+		{args: "--version", want: "ringuid "},
 		{args: "next -n 3", want: "\n"},
 		{args: "next --store " + worker, want: "\n"},
 		{args: "parse 962392666547429376", want: "2026-11-21 04:21:53 UTC"},
@@ -58,6 +59,8 @@ func testSubcommands(t *testing.T, program string) {
 		{args: "schema mysql", want: "CREATE TABLE IF NOT EXISTS WORKER_NODE"},
 		{args: "doctor", want: "ok       format"},
 		{args: "worker-file show " + worker, want: "The last worker ID is 1."},
+		{args: "tag create orders --tag-store " + worker, want: `The tag "orders" was created in `},
+		{args: "tag create orders --tag-store " + worker, want: "the tag exists already", status: 1},
 		{args: "bench --rounds 1 --time 1us", want: "Cached.Next"},
 		{args: "completion bash", want: "ringuid"},
 		{args: "completion -c zsh", want: program},

@@ -19,6 +19,8 @@ type commands struct {
 	Verbose bool   `short:"v" help:"Log more to standard error."`
 	Color   string `default:"auto" enum:"auto,always,never" help:"Colors: auto (in terminals, unless NO_COLOR is set), always or never. Default: auto."`
 
+	Version kong.VersionFlag `help:"Print the version."`
+
 	Next       nextCommand       `cmd:"" help:"Generate UIDs."`
 	Serve      serveCommand      `cmd:"" help:"Serve UIDs over HTTP."`
 	Parse      parseCommand      `cmd:"" help:"Take UIDs apart."`
@@ -28,6 +30,7 @@ type commands struct {
 	Doctor     doctorCommand     `cmd:"" help:"Examine the store that assigns worker IDs."`
 	Bench      benchCommand      `cmd:"" help:"Measure on this machine what a UID costs."`
 	WorkerFile workerFileCommand `cmd:"" help:"Show or raise the counter of a worker file."`
+	Tag        tagCommand        `cmd:"" help:"Create a tag of segments."`
 
 	Completion completionCommand `cmd:"" help:"Print how to complete commands in bash, zsh and fish."`
 }
@@ -52,17 +55,17 @@ Examples:
 
 // options returns the options of the parser.
 func (a *App) options(stdout io.Writer) []kong.Option {
-	return []kong.Option{
+	return append(mappers(),
 		kong.Name("ringuid"),
 		kong.Description("Generates and reads unique 64-bit IDs, plans and checks their formats, and checks the stores that assign worker IDs."),
 		kong.Writers(stdout, a.Stderr),
 		kong.Exit(func(status int) { panic(errExit(status)) }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"forms": formNames()},
+		kong.Vars{"forms": formNames(), "version": "ringuid " + version()},
 		kong.Groups{"generator": "The generator, and the worker IDs that it takes from the store:"},
 		kong.Resolvers(kong.ResolverFunc(a.resolve)),
-	}
+	)
 }
 
 // checkEnviron finds misspelt variables, if the command reads variables: with another layout than the one that was meant, it
@@ -88,6 +91,7 @@ func (a *App) resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, erro
 		return nil, nil
 	}
 	if value, ok := a.LookupEnv(name); ok && value != "" {
+		a.variables["--"+flag.Name] = name
 		return value, nil
 	}
 	return nil, nil

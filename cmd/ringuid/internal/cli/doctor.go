@@ -69,7 +69,7 @@ func (c *doctorCommand) Run(a *App) error {
 	defer func() { done() }()
 	var findings []doctor.Finding
 	report := func(found doctor.Finding) {
-		found.Text = oneLine(found.Text)
+		found.Text, found.Advice = oneLine(connect.Plain(found.Text)), connect.Plain(found.Advice)
 		findings = append(findings, found)
 		if !c.JSON {
 			done()

@@ -4,11 +4,16 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 var update = flag.Bool("update", false, "write the golden files of testdata")
@@ -53,12 +58,13 @@ func TestGolden(t *testing.T) {
 		"move": {
 			"move 1-28-22-13 1-29-21-13 --at 2026-11-22", "move 1-28-22-13 1-31-23-9,2020-01-01 --at 2026-11-22 --roll-out 1h --json",
 			"move 1-28-22-13,2026-01-01,1s 1-30-23-10,2020-01-01 --at 2026-11-22 --ahead 0s --behind 0s",
-			"move 1-28-22-13,2030-01-01 1-28-22-13 --at 2026-11-22",
+			"move 1-28-22-13,2030-01-01 1-28-22-13 --at 2026-11-22", "move 1-28-22-13 1-28-22-13,2026-01-01,1s --at 2026-11-22",
+			"move 1-28-22-13 1-28-22-13 --at 2026-11-22 --json",
 		},
 		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
 		"help": {
 			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
-			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help", "completion --help",
+			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help", "tag --help", "tag create --help", "completion --help",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,14 +233,21 @@ func TestFails(t *testing.T) {
 		{exitUsage, "--ahead is -1s", "move 1-28-22-13 1-29-21-13 --ahead=-1s"},
 		{exitUsage, "roll-out", "move 1-28-22-13 1-29-21-13 --roll-out=-1s"},
 		{exitUsage, "the cut-over is", "move 1-28-22-13 1-29-21-13 --at 2020-01-01"},
-		{exitUsage, "must be one of", "schema oracle"},
+		{exitUsage, `<dialect> is "oracle"; must be mysql or postgres`, "schema oracle"},
 		{exitUsage, `there is no table "x"`, "schema mysql --tables x"},
 		{exitUsage, "is not the path of a file", "worker-file show mysql://h/db"},
 		{exitUsage, "the number is 0; must be 1 to 4194302", "worker-file set " + path + " 0"},
 		{exitUsage, "--form: missing value\nSee ringuid parse --help.", "parse --form"},
-		{exitUsage, "--n: missing value", "next -n"},
-		{exitUsage, `--n is "=3"; must be an integer: write -n 3, without =`, "next -n=3"},
-		{exitUsage, `--n is "1e3"; must be an integer`, "next -n 1e3"},
+		{exitUsage, "ringuid: -n: missing value\n", "next -n"},
+		{exitUsage, "-n: missing value; one that begins with - must follow =, as in --n=-5", "next -n -5"},
+		{exitUsage, "-n is -5; must be 1 to 10000000", "next --n=-5"},
+		{exitUsage, `ringuid: -n is "1e3"; must be an integer from 1 to 10,000,000`, "next -n 1e3"},
+		{exitUsage, `--color is "sometimes"; must be auto, always or never`, "--color sometimes parse 1"},
+		{exitUsage, "--tag-store is not set; set it, or RINGUID_TAG_STORE", "tag create orders"},
+		{exitUsage, "--start is 0; must be at least 1", "tag create orders --tag-store " + path + " --start 0"},
+		{exitUsage, "--step is 0; must be at least 1", "tag create orders --tag-store " + path + " --step 0"},
+		{exitUsage, "the step of a tag is 1099511627777; must be", "tag create orders --tag-store " + path + " --step 1099511627777"},
+		{exitUsage, "--tag-store: connect: wrong store", "tag create orders --tag-store host"},
 		{exitUsage, "-5 is not a flag; write -- before a value that begins with -, as in: worker-file set -- -5", "worker-file set " + path + " -5"},
 		{exitUsage, "-5 is not a flag; write -- before", "parse -5"},
 		{exitUsage, "sustained rate is NaN", "plan --nodes 1 --rate NaN --years 1"},
@@ -249,6 +262,81 @@ func TestFails(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v: want no file", entries, err)
+	}
+}
+
+// Each wrong value of a flag, an argument or a variable is an error that names it, quotes the value, and says what it must be. None is
+// the text of a parser.
+func TestWrongValues(t *testing.T) {
+	a := &App{}
+	parser, err := kong.New(new(commands), a.options(io.Discard)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wrong = "a?b"
+	checked := 0
+	check := func(name string, env []string, args ...string) {
+		t.Helper()
+		r := run(t, "", env, args...)
+		for _, raw := range []string{"but got", "expected", "strconv", " bit ", "parsing", "(string)", "EOL"} {
+			if strings.Contains(r.stderr, raw) {
+				t.Errorf("ringuid %q: %q has %q of a parser", args, r.stderr, raw)
+			}
+		}
+		if r.status != exitUsage || r.stdout != "" || !strings.HasPrefix(r.stderr, "ringuid: "+name) || !strings.Contains(r.stderr, wrong) || !strings.Contains(r.stderr, "must be") {
+			t.Errorf("ringuid %q with %q: %+v, want an error that begins with %s", args, env, r, name)
+		}
+		checked++
+	}
+	var visit func(n *kong.Node, path, needed []string)
+	visit = func(n *kong.Node, path, needed []string) {
+		for _, child := range n.Children {
+			if child.Name == "serve" || child.Name == "completion" { // serve checks its settings together
+				continue
+			}
+			path := append(slices.Clone(path), child.Name)
+			needed := slices.Clone(needed)
+			for _, arg := range child.Positional {
+				if arg.IsCumulative() {
+					continue
+				}
+				if arg.Target.Kind() != reflect.String || arg.Enum != "" {
+					check("<"+arg.Name+">", nil, append(append(slices.Clone(path), needed...), wrong)...)
+				}
+				value := "1"
+				if arg.Enum != "" {
+					value = arg.EnumSlice()[0]
+				}
+				needed = append(needed, value)
+			}
+			for _, flag := range child.Flags {
+				kind := flag.Target.Kind()
+				if kind == reflect.String && flag.Enum == "" && !slices.Contains([]string{"layout", "epoch", "unit", "worker-prefix"}, flag.Name) ||
+					kind == reflect.Slice && flag.Target.Type().Elem().Kind() == reflect.String || len(child.Children) > 0 {
+					continue
+				}
+				name := "--" + flag.Name
+				if len(flag.Name) == 1 {
+					name = "-" + flag.Name
+				}
+				line := append(slices.Clone(path), needed...)
+				check(name, nil, append(slices.Clone(line), "--"+flag.Name+"="+wrong)...)
+				if variable := flag.Tag.Get("fromenv"); variable != "" {
+					check(variable, []string{variable + "=" + wrong}, line...)
+				}
+			}
+			visit(child, path, needed)
+		}
+	}
+	visit(parser.Model.Node, nil, nil)
+	if checked < 50 {
+		t.Errorf("%d wrong values", checked)
+	}
+	// What follows -n needs no space.
+	for _, line := range []string{"next -n=3", "next -n3", "next -n 3"} {
+		if r := run(t, "", nil, strings.Fields(line)...); r.status != exitOK || strings.Count(r.stdout, "\n") != 3 {
+			t.Errorf("%s: %+v", line, r)
+		}
 	}
 }
 

@@ -71,6 +71,9 @@ func (c *moveCommand) Run(a *App) error {
 	if err != nil && !errors.Is(err, uid.ErrMove) {
 		return usageError{err}
 	}
+	if m.Old == m.New { // UIDs of one format are those of one fleet, which its worker IDs keep apart
+		r = uid.MoveReport{LastOld: -1, FirstNew: r.FirstNew, Safe: true} // LastOld: there is none to compare with
+	}
 	if c.JSON {
 		if err := printMoveJSON(a, m, r); err != nil {
 			return err
@@ -118,6 +121,10 @@ func printMove(a *App, m uid.Move, r uid.MoveReport) error {
 	relation := "less than"
 	if !r.Safe {
 		verdict, relation = p.paint("NOT SAFE", bad), "not less than"
+	}
+	if m.Old == m.New {
+		_, err := fmt.Fprintf(a.stdout(), "%s: both formats are the same, so nothing changes\n\nformat      %s\n", verdict, m.New)
+		return err
 	}
 	last := "none: the old format has issued nothing"
 	if r.LastOld >= 0 {

@@ -14,9 +14,9 @@ import (
 const maxNext = 10_000_000
 
 type nextCommand struct {
-	N       int           `short:"n" default:"1" help:"How many UIDs to generate: 1 to 10,000,000. Default: 1."`
+	N       int           `short:"n" default:"1" must:"an integer from 1 to 10,000,000" help:"How many UIDs to generate: 1 to 10,000,000. Default: 1."`
 	Hex     bool          `help:"Print hexadecimal digits, with 0x."`
-	Timeout time.Duration `default:"30s" help:"How long to try to get a worker ID and the first UID. Default: 30s.."`
+	Timeout time.Duration `default:"30s" help:"How long to try to get a worker ID and the first UID. Default: 30s."`
 	storeFlags
 	formatFlags
 	wrapFlags
@@ -100,25 +100,25 @@ func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid
 	return nil
 }
 
-// open returns a generator and its first UID, for which it may have to wait: a lease may begin later. A generator for many UIDs
-// borrows time, and does not wait for it.
+// open returns a generator and its first UID, for which it may have to wait: a lease may begin later.
 func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, uid.ID, error) {
 	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
 	defer cancel()
-	defer a.waiting("waiting for a worker ID")()
-	g, err := c.newGenerator(ctx, workers, opts)
+	first := &firstLease{Assigner: workers, begin: time.Now(), timeout: c.Timeout, out: a.Stderr, waiting: a.waiting("waiting for a worker ID")}
+	defer func() { first.waiting() }()
+	g, err := c.newGenerator(ctx, first, opts)
+	if first.err != nil { // in words of its own
+		return nil, 0, first.err
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	first, err := g.NextContext(ctx)
+	id, err := g.NextContext(ctx)
 	if err == nil {
-		return g, first, nil
+		return g, id, nil
 	}
 	if closeErr := g.Close(); closeErr != nil {
 		a.Logger.Warn("the worker ID was not given back", "err", closeErr)
-	}
-	if ctx.Err() != nil && a.Context.Err() == nil {
-		err = fmt.Errorf("there was a worker ID, but no UID within --timeout %v: %w; if the store's pool is new, its worker IDs begin later: raise --timeout", c.Timeout, err)
 	}
 	return nil, 0, err
 }

@@ -123,9 +123,9 @@ func TestNextWrapped(t *testing.T) {
 	}
 	fails(t, exitUsage, "--worker-divide is -1", nil, "next", "--worker-divide=-1")
 	fails(t, exitUsage, "must be disposable or recycled", []string{"RINGUID_ASSIGNER=static"}, "next", "--store", store)
-	fails(t, exitUsage, "assigner", []string{"RINGUID_ASSIGNER=random"}, "next", "--store", store)
+	fails(t, exitUsage, `RINGUID_ASSIGNER is "random"; must be disposable, recycled or static`, []string{"RINGUID_ASSIGNER=random"}, "next", "--store", store)
 	// The default store is not that of services whose environment has an assigner: their UIDs would be generated a second time.
-	fails(t, exitUsage, "is static", []string{"RINGUID_ASSIGNER=static"}, "next")
+	fails(t, exitUsage, "RINGUID_ASSIGNER is static", []string{"RINGUID_ASSIGNER=static"}, "next")
 	fails(t, exitUsage, "there is no store", []string{"RINGUID_ASSIGNER=disposable"}, "next")
 	fails(t, exitUsage, "there is no store", nil, "doctor", "--assigner", "recycled")
 	// A misspelt variable must not lead to another format than that of the services, or to another store.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
+
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 )
 
 // The exit statuses. doc/command.md lists them.
@@ -40,7 +42,8 @@ type App struct {
 	asks  *bool            // for tests; nil: whether there is a terminal
 	color string           // of --color
 
-	command string // the name of the program and of the subcommand, for errors
+	command   string            // the name of the program and of the subcommand, for errors
+	variables map[string]string // the environment variables that have set flags, by the names of these, such as --layout
 }
 
 // Now returns the time of this host's clock.
@@ -79,11 +82,14 @@ func (a *App) run(args []string) (err error) {
 		return fmt.Errorf("bug: the command line is wrong: %w", err)
 	}
 	a.command = "ringuid"
+	a.variables = map[string]string{}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case errExit: // of kong.Exit
-			err = r
+			if err = r; stdout.err != nil {
+				err = stdout.err
+			}
 		default:
 			panic(r)
 		}
@@ -109,7 +115,7 @@ func (a *App) run(args []string) (err error) {
 		level = slog.LevelDebug
 	}
 	a.color = c.Color
-	a.Logger = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	a.Logger = slog.New(slog.NewTextHandler(plainWriter{a.Stderr}, &slog.HandlerOptions{Level: level}))
 	if err := a.checkEnviron(parsed); err != nil {
 		return err
 	}
@@ -144,11 +150,9 @@ func (a *App) noCommand(parser *kong.Kong) error {
 	return usageErrorf("a subcommand is missing, such as: ringuid next")
 }
 
-// The texts of kong that explain replaces.
+// The texts of the parser that explain replaces.
 var (
 	missingArgument = regexp.MustCompile(`^expected (one of )?"(.*)"$`)
-	missingValue    = regexp.MustCompile(`^(.*): expected .* value but got "EOL" \(<EOL>\)$`)
-	wrongInteger    = regexp.MustCompile(`^(.*): expected a valid 64 bit int but got "(=?)(.*)"$`)
 	negativeNumber  = regexp.MustCompile(`^unknown flag (-[0-9][^,]*)`)
 )
 
@@ -160,18 +164,10 @@ func explain(err error, command string) error {
 	} else if m != nil {
 		return fmt.Errorf("missing: %s", m[2])
 	}
-	if m := missingValue.FindStringSubmatch(text); m != nil {
-		return fmt.Errorf("%s: missing value", m[1])
-	}
-	if m := wrongInteger.FindStringSubmatch(text); m != nil && m[2] != "" {
-		return fmt.Errorf("%s is %q; must be an integer: write -n %s, without =", m[1], "="+m[3], m[3])
-	} else if m != nil {
-		return fmt.Errorf("%s is %q; must be an integer from -2^63 to 2^63-1", m[1], m[3])
-	}
 	if m := negativeNumber.FindStringSubmatch(text); m != nil {
 		return fmt.Errorf("%s is not a flag; write -- before a value that begins with -, as in: %s -- %s", m[1], strings.TrimPrefix(command, "ringuid "), m[1])
 	}
-	return err
+	return errors.New(strings.Replace(text, ": is ", " is ", 1)) // of a mapper
 }
 
 // A usageError is an error of the command line.
@@ -205,12 +201,12 @@ func (a *App) exitStatus(err error) int {
 	case errors.Is(err, errFound):
 		return exitFound
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.Stderr, "ringuid: %v\nSee %s --help.\n", err, a.command)
+		fmt.Fprintf(a.Stderr, "ringuid: %s\nSee %s --help.\n", a.named(connect.Plain(err.Error())), a.command)
 		return exitUsage
 	case a.Context.Err() != nil && !errors.As(err, &shutdown):
 		fmt.Fprintln(a.Stderr, "ringuid: interrupted")
 		return exitInterrupted
 	}
-	fmt.Fprintf(a.Stderr, "ringuid: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(a.Stderr, "ringuid: %s\n", oneLine(connect.Plain(err.Error())))
 	return exitFailed
 }

@@ -37,8 +37,8 @@ func TestFullDisk(t *testing.T) {
 	takeIDs(t, nil, "--store", path)
 	for _, line := range []string{
 		"next --store PATH", "next -n 100000 --store PATH", "parse 1", "parse 1 --json", "plan --layout 1-28-22-13", "plan --nodes 1 --rate 1 --years 1", "plan --layout 1-28-22-13 --json",
-		"move 1-28-22-13 1-29-21-13", "move 1-28-22-13 1-29-21-13 --json", "schema mysql", "doctor --store PATH", "doctor --store PATH --json", "worker-file show PATH",
-		"worker-file show PATH2", "worker-file show PATH --json", "worker-file set PATH 100", "bench --rounds 1 --time 1us", "completion -c bash", "--help", "next --help", "worker-file set --help",
+		"move 1-28-22-13 1-29-21-13", "move 1-28-22-13 1-29-21-13 --json", "move 1-28-22-13 1-28-22-13", "tag create orders --tag-store PATH", "schema mysql", "doctor --store PATH", "doctor --store PATH --json", "worker-file show PATH",
+		"worker-file show PATH2", "worker-file show PATH --json", "worker-file set PATH 100", "bench --rounds 1 --time 1us", "completion -c bash", "--version", "--help", "next --help", "worker-file set --help",
 	} {
 		var stderr bytes.Buffer
 		a := &App{Context: t.Context(), Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: &stderr, LookupEnv: func(string) (string, bool) { return "", false }}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"strings"
+
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 )
 
 // stdout returns standard output for what commands print: a Write ends when the context does, so that Ctrl-C ends a command whose
@@ -54,6 +56,17 @@ func (w *recordingWriter) Write(p []byte) (int, error) {
 		w.err = err
 	}
 	return n, err
+}
+
+// A plainWriter is a writer of log records, which it writes in words of the command.
+type plainWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w plainWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, connect.Plain(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // oneLine returns the text of an error without line breaks, such as those of a driver that has tried several hosts.

@@ -28,12 +28,12 @@ func (f storeFlags) openContext(ctx context.Context, a *App) (*connect.Store, er
 	location := f.Store
 	opts := connect.Options{Logger: a.Logger}
 	if f.Assigner == "static" {
-		return nil, usageErrorf("--assigner, or RINGUID_ASSIGNER, is static: a static worker ID belongs to a process, and this command has none; must be disposable or recycled")
+		return nil, usageErrorf("--assigner is static: a static worker ID belongs to a process, and this command has none; must be disposable or recycled")
 	}
 	if location == "" {
 		if f.Assigner != "" {
 			// Services whose program opens the store have such an environment. The default store would generate their UIDs again.
-			return nil, usageErrorf("--assigner, or RINGUID_ASSIGNER, is %s, and there is no store: set --store, or RINGUID_STORE, to that of the services; or clear RINGUID_ASSIGNER for the default store", f.Assigner)
+			return nil, usageErrorf("--assigner is %s, and there is no store: set --store, or RINGUID_STORE, to that of the services; or clear RINGUID_ASSIGNER for the default store", f.Assigner)
 		}
 		path, err := a.defaultStore()
 		if err != nil {

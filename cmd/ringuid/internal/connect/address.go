@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -57,8 +58,8 @@ type address struct {
 	hasPassword    bool
 	hosts          string // separated by commas, as in the URL
 	path           string // decoded; of a file: the path of the file
-	query          string // without the parameters of Options, as in the URL
-	dsn            string // a data source name of go-sql-driver/mysql, without the parameters of Options
+	query          string // without the parameters of Options, as in the text
+	dsn            string // a data source name of go-sql-driver/mysql, without parameters
 	redacted       string
 }
 
@@ -88,8 +89,14 @@ func splitAddress(text string, o *Options) (a address, err error) {
 	switch {
 	case !hasScheme && isDSN(text):
 		a.kind = MySQL
-		a.dsn, err = takeParameters(text, strings.LastIndexByte(text, '/'), o)
-		return a, err
+		slash := strings.LastIndexByte(text, '/')
+		rest, err := takeParameters(text, slash, o)
+		if err != nil {
+			return a, err
+		}
+		database, query, _ := strings.Cut(rest[slash:], "?")
+		a.dsn, a.query = rest[:slash]+database, query
+		return a, nil
 	case !hasScheme && !isPath(text):
 		// A host name that is taken for a file would lead to the worker IDs of another store.
 		return a, errors.New("it has no scheme; a path must begin with / or ./, and the address of a server with a scheme such as mysql://")
@@ -130,7 +137,7 @@ func splitAddress(text string, o *Options) (a address, err error) {
 		return a, errors.New("its path contains a % that two hexadecimal digits do not follow")
 	}
 	a.query = query
-	return a, nil
+	return a, a.checkPorts()
 }
 
 // cutScheme splits a text at its first colon, if it begins with a scheme. One letter is a drive of Windows.
@@ -210,6 +217,18 @@ func (a *address) setAuthority(authority string) (err error) {
 	}
 	if slices.Contains(strings.Split(a.hosts, ","), "") {
 		return errors.New("a host is empty; must be host or host:port, and several are separated by commas")
+	}
+	return nil
+}
+
+// checkPorts returns an error if a host has a wrong port. It does not show the port, which may be a part of a password.
+func (a *address) checkPorts() error {
+	for host := range strings.SplitSeq(a.hosts, ",") {
+		if colon := strings.LastIndexByte(host, ':'); colon >= 0 && !strings.HasSuffix(host, "]") {
+			if n, err := strconv.ParseUint(host[colon+1:], 10, 16); err != nil || n == 0 {
+				return errors.New("the port of a host is wrong; must be 1 to 65535")
+			}
+		}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestParseAddress(t *testing.T) {
 		{"file:/a%20b?assign=recycled&name=x%2Fy", address{kind: File, scheme: "file", path: "/a b"}, Options{Assign: Recycled, Name: "x/y"}},
 		{"file:///a/b", address{kind: File, scheme: "file", path: "/a/b"}, Options{Assign: Disposable}},
 		{"file:b", address{kind: File, scheme: "file", path: "b"}, Options{Assign: Disposable}},
-		{"u:p?a/@tcp(h:1)/db?tls=true&assign=recycled&parseTime=true", address{kind: MySQL, dsn: "u:p?a/@tcp(h:1)/db?tls=true&parseTime=true"}, Options{Assign: Recycled}},
+		{"u:p?a/@tcp(h:1)/db?tls=true&assign=recycled&parseTime=true", address{kind: MySQL, dsn: "u:p?a/@tcp(h:1)/db", query: "tls=true&parseTime=true"}, Options{Assign: Recycled}},
 		{"mysql:p@tcp(h:1)/db", address{kind: MySQL, dsn: "mysql:p@tcp(h:1)/db"}, Options{Assign: Disposable}},
 		{"file:/a@b(c)/d", address{kind: File, scheme: "file", path: "/a@b(c)/d"}, Options{Assign: Disposable}},
 		{"tcp(h)/db?table=w", address{kind: MySQL, dsn: "tcp(h)/db"}, Options{Assign: Disposable, Table: "w"}},
@@ -65,24 +65,29 @@ func TestWrongAddress(t *testing.T) {
 		"mysql://u:se/secret@h/a":             "contains @ or #",
 		"mysql://u:secret%@h/a":               "%",
 		"mysql://u:secret@h/a%":               "%",
-		"mysql://u:secret@h/a?tls=none":       "none",
+		"mysql://u:secret@h/a?tls=none":       "the driver does not accept the parameter tls or its value",
+		"mysql://u:secret@h/a?timeout=soon":   "the parameter timeout or its value",
+		"u:secret@tcp(h)/a?parseTime=x&x=y":   "the parameter parseTime or its value",
+		"mysql://u:secret@h:x/a":              "the port of a host is wrong; must be 1 to 65535",
+		"etcd://h:0":                          "the port of a host is wrong",
+		"redis://[::1]:99999":                 "the port of a host is wrong",
 		"mysql://u:secret@h/a?assign=":        `the parameter assign is "": must be disposable or recycled`,
 		"u:secret@tcp(h/a":                    "not a data source name",
 		"u:secret@tcp(h)/":                    "it names no database",
 		"postgres://u:secret@h":               "it names no database",
 		"postgres://u:secret@h:x/a":           "port",
-		"postgres://u:secret@h/a?sslmode=x":   "sslmode",
-		"redis://u:secret@h/x":                "invalid",
+		"postgres://u:secret@h/a?sslmode=x":   "the parameter sslmode or its value",
+		"redis://u:secret@h/x":                "does not end with the number of a database",
 		"redis://u:secret@h,h2/":              "several hosts",
 		"redis-cluster://u:secret@h,h2/1":     "a Redis Cluster has no numbered databases",
 		"redis-cluster://u:secret@h,h2/x/y":   "no numbered databases",
 		"redis-cluster://h?read_only=true":    "all calls must reach the primary",
-		"redis-cluster://h?addr=x":            "unable to parse addr",
-		"redis-cluster://h?x=1":               "unexpected option: x",
+		"redis-cluster://h?addr=x":            "the parameter addr or its value",
+		"redis-cluster://h?x=1":               "the parameter x or its value",
 		"redis-cluster:secret@h":              "must begin with redis-cluster://",
 		"redis-sentinel://u:secret@h,h2":      "it has no name of a primary",
-		"redis-sentinel://u:secret@h,h2/a/b":  "invalid database number",
-		"redis-sentinel://h/m/0/1":            "invalid",
+		"redis-sentinel://u:secret@h,h2/a/b":  "does not end with the number of a database",
+		"redis-sentinel://h/m/0/1":            "does not end with the number of a database",
 		"redis-sentinel://h/m?master_name=n":  "master_name must not be set",
 		"redis-sentinel://h/m?password=secr":  "password must not be set",
 		"redis-sentinel://h/m?x=y;z":          "its parameters are not valid",
@@ -105,6 +110,8 @@ func TestWrongAddress(t *testing.T) {
 		"file:/a?name=x":                      "only for recycled worker IDs: add assign=recycled",
 		"mysql://h/a?pool-table=x":            "must be both or none",
 		"mysql://h/a?name=%":                  "%",
+
+		"postgres://h/a?sslrootcert=/none&sslmode=verify-full": "the parameter sslrootcert or its value: open /none: ",
 	} {
 		s, err := Open(context.Background(), text, Options{})
 		if s != nil {
@@ -115,6 +122,11 @@ func TestWrongAddress(t *testing.T) {
 		}
 		if checked := Check(text, Options{}); fmt.Sprint(checked) != fmt.Sprint(err) || !errors.Is(checked, ErrURL) {
 			t.Errorf("%q: Check returns %v, and Open %v", text, checked, err)
+		}
+		for _, raw := range []string{"redis: ", "strconv", "parse \"", "cannot parse", "invalid DSN", "invalid value", "time: "} {
+			if strings.Contains(fmt.Sprint(err), raw) {
+				t.Errorf("%q: %v\nis the text of a driver; must say it in other words", text, err)
+			}
 		}
 	}
 }

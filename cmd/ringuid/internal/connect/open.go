@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,53 @@ const (
 
 // urlError returns an error that wraps ErrURL.
 func (a *address) urlError(err error) error {
+	err = a.explain(err)
 	return fmt.Errorf("%w: %q: %w", ErrURL, a.redacted, hidePassword(err, a.password, url.QueryEscape(a.password), url.PathEscape(a.password)))
+}
+
+// A driverError is the error of a driver that has parsed an address, which names what the driver has made of it.
+type driverError struct{ error }
+
+func (e driverError) Unwrap() error { return e.error }
+
+// explain returns an error of a driver that has parsed the address in other words: with the parameter that it does not accept.
+func (a *address) explain(err error) error {
+	var driver driverError
+	isRedis := strings.HasPrefix(err.Error(), "redis: ") // of package redis
+	if !errors.As(err, &driver) && !isRedis {
+		return err
+	}
+	var file *fs.PathError // of a certificate, for example
+	reason := ""
+	if errors.As(err, &file) {
+		reason = ": " + file.Error()
+	}
+	for pair := range strings.SplitSeq(a.query, "&") {
+		one := *a
+		if one.query = pair; pair != "" && one.check() != nil {
+			name, _, _ := strings.Cut(pair, "=")
+			return fmt.Errorf("the driver does not accept the parameter %s or its value%s", name, reason)
+		}
+	}
+	if isRedis {
+		return errors.New("its path does not end with the number of a database, as /0 does")
+	}
+	return fmt.Errorf("the driver does not accept it%s", reason)
+}
+
+// check returns an error if no client can be made of the address. It connects to nothing.
+func (a *address) check() (err error) {
+	switch a.kind {
+	case MySQL:
+		_, err = a.mysqlConnector()
+	case PostgreSQL:
+		_, err = a.postgresConfig()
+	case Redis:
+		_, err = a.redisClient()
+	case ZooKeeper, Etcd:
+		err = a.noParameters()
+	}
+	return err
 }
 
 func (s *Store) openFile() error {
@@ -71,7 +118,11 @@ func (a *address) mysqlConnector() (driver.Connector, error) {
 		return nil, err
 	}
 	config.Logger = &mysql.NopLogger{} // errors are returned too
-	return mysql.NewConnector(config)
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, driverError{err}
+	}
+	return connector, nil
 }
 
 // mysqlConfig returns the configuration of a URL or of a data source name.
@@ -79,11 +130,14 @@ func (a *address) mysqlConfig() (*mysql.Config, error) {
 	if a.dsn != "" {
 		config, err := mysql.ParseDSN(a.dsn)
 		if err != nil {
-			return nil, errors.New("it is not a data source name such as user:password@tcp(host:3306)/database: " + strings.TrimPrefix(err.Error(), "invalid DSN: "))
+			return nil, errors.New("it is not a data source name such as user:password@tcp(host:3306)/database")
 		}
 		a.password = config.Passwd
 		if config.DBName == "" {
 			return nil, errNoDatabase
+		}
+		if config, err = mysql.ParseDSN(a.dsn + "?" + a.query); err != nil {
+			return nil, driverError{err}
 		}
 		return config, nil
 	}
@@ -97,7 +151,7 @@ func (a *address) mysqlConfig() (*mysql.Config, error) {
 	}
 	config, err := mysql.ParseDSN("tcp(" + hosts[0] + ")/" + url.PathEscape(database) + "?" + a.query)
 	if err != nil {
-		return nil, err
+		return nil, driverError{err}
 	}
 	config.User, config.Passwd = a.user, a.password
 	return config, nil
@@ -129,7 +183,7 @@ func (a *address) postgresConfig() (*pgx.ConnConfig, error) {
 	}
 	config, err := pgx.ParseConfig(u.String())
 	if err != nil {
-		return nil, err
+		return nil, driverError{err}
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = dialTimeout

@@ -84,17 +84,7 @@ func Check(rawURL string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	switch a.kind {
-	case MySQL:
-		_, err = a.mysqlConnector()
-	case PostgreSQL:
-		_, err = a.postgresConfig()
-	case Redis:
-		_, err = a.redisClient()
-	case ZooKeeper, Etcd:
-		err = a.noParameters()
-	}
-	if err != nil {
+	if err := a.check(); err != nil {
 		return a.urlError(err)
 	}
 	return nil

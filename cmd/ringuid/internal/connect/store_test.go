@@ -1,8 +1,10 @@
 package connect_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/cli"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
@@ -33,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// use takes a UID and a number of a segment from a store.
-func use(t *testing.T, s *connect.Store) {
+// use takes a UID and a number of a segment from a store, which Open has opened by a text.
+func use(t *testing.T, s *connect.Store, text string) {
 	t.Helper()
 	ctx := t.Context()
 	if err := s.Ping(ctx); err != nil {
@@ -48,16 +51,29 @@ func use(t *testing.T, s *connect.Store) {
 	if id, err := g.NextContext(ctx); err != nil || id <= 0 {
 		t.Fatalf("%v, %v", id, err)
 	}
-	if err := s.Source().CreateTag(ctx, "orders", segment.TagConfig{}); err != nil {
-		t.Fatal(err)
+	// The command creates a tag in each kind of store, once.
+	create := func() (status int, output string) {
+		var b bytes.Buffer
+		status = cli.Run(ctx, []string{"tag", "create", "orders", "--tag-store", text, "--start", "7", "--step", "50", "--description", "numbers of orders"},
+			strings.NewReader(""), &b, &b, func(string) (string, bool) { return "", false }, nil)
+		return status, b.String()
+	}
+	if status, output := create(); status != 0 || output != fmt.Sprintf("The tag \"orders\" was created in %s: its first number is 7.\n", s) {
+		t.Fatalf("ringuid tag create: %d, %q", status, output)
 	}
 	q, err := segment.New(ctx, s.Source(), "orders")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer q.Close()
-	if n, err := q.Next(); err != nil || n != 1 {
+	if n, err := q.Next(); err != nil || n != 7 {
 		t.Fatalf("%d, %v", n, err)
+	}
+	if status, output := create(); status != 1 || !strings.Contains(output, "the tag exists already") || strings.Contains(output, "password@") {
+		t.Errorf("ringuid tag create again: %d, %q", status, output)
+	}
+	if n, err := q.Next(); err != nil || n != 8 {
+		t.Errorf("after another try to create the tag: %d, %v", n, err)
 	}
 }
 
@@ -69,7 +85,7 @@ func TestFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		use(t, s)
+		use(t, s, text)
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -112,7 +128,7 @@ func TestServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			use(t, s)
+			use(t, s, text)
 			if state, err := s.Recycled().State(context.Background()); err != nil || state.Pool.Slots == 0 && s.Options().Assign == connect.Recycled {
 				t.Errorf("%s: %+v, %v", s, state.Pool, err)
 			}

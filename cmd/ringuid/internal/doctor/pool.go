@@ -62,7 +62,9 @@ func (e *examination) history(s workerassign.PoolState) {
 	case s.NoLoss:
 		e.ok("history", "the store loses no acknowledged writes, so leases continue after a failover")
 	default:
-		e.info("history", "the store can lose acknowledged writes: after each restart or failover, new leases begin %v later (F %v + H %v + M %v)", wait, p.Fencing, p.Horizon, p.Skew)
+		e.info("history", "the store can lose acknowledged writes: after each restart or failover, new leases begin %v later:"+
+			" %v until the former server accepts no writes (fencing), %v that it may have granted ahead (horizon), and %v for the difference of the clocks (skew)",
+			wait, p.Fencing, p.Horizon, p.Skew)
 	}
 	if p.Floor.After(s.Now) {
 		e.warn("floor", "wait: generators continue at that time",

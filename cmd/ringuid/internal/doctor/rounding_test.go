@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 func TestRoughly(t *testing.T) {
@@ -48,5 +49,17 @@ func TestClockLevels(t *testing.T) {
 		if len(got) != 1 || got[0].Level != tt.want || !strings.Contains(got[0].Text, tt.text) {
 			t.Errorf("%+v: %+v", tt, got)
 		}
+	}
+}
+
+// The wait after a failover is explained by what each part of it is for.
+func TestHistoryWait(t *testing.T) {
+	var got []Finding
+	e := &examination{report: func(f Finding) { got = append(got, f) }}
+	e.history(workerassign.PoolState{History: "a", Pool: workerassign.Pool{History: "a", Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second}})
+	const want = "new leases begin 1m50s later: 30s until the former server accepts no writes (fencing), 1m15s that it may have granted ahead (horizon), " +
+		"and 5s for the difference of the clocks (skew)"
+	if len(got) != 1 || !strings.Contains(got[0].Text, want) {
+		t.Errorf("%+v, want %q", got, want)
 	}
 }

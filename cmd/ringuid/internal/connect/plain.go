@@ -1,0 +1,32 @@
+package connect
+
+import "strings"
+
+// Plain returns the text of an error or of a log record of the library in words of a user of the command: the library names options and
+// functions of Go, where the user sets parameters of a store's URL.
+func Plain(text string) string {
+	table := "the parameter table of the store"
+	if strings.Contains(text, "segment:") {
+		table = "the parameter tag-table of the store"
+	}
+	return strings.NewReplacer(
+		"WithTable", table,
+		"WithSlotTables", "the parameters pool-table and slot-table of the store",
+		"WithNewPool", "the parameter new-pool=true of the store",
+		"WithWorkerID", "the parameter worker-id of the store",
+		"WithFirstWorkerID", "the parameter first-worker-id of the store",
+		"WithHorizon", "the parameter horizon of the store",
+		"WithHistory", "the parameter history of the store",
+		"WithPool", "the parameter pool of the store",
+		"WithPath", "the path of the store",
+		"WithACL", "the user of the store",
+		"NewClusterClient", "redis-cluster://",
+		", or WithNode", "",
+		" (NewFile)", "",
+		" (NewSlotFile)", " (assign=recycled)",
+		" (WithHighWaterFile)", "",
+		" (WithFailoverGap)", "",
+		", or see WithCopyGap", "",
+		"call NewHistory of a Store whose failover gap is", "a program must call NewHistory of the store's package, with a failover gap that is",
+	).Replace(text)
+}
