@@ -80,8 +80,8 @@ func (LeafStep) Size(s StepState) int64 {
 // ones are shorter: after a burst, its ranges stay for as long as the later rate takes to use them up.
 //
 // At a steady rate, the numbers in memory last for nearly Outage after the arrival of a range, and for half of that when
-// the next one is requested, with two ranges in memory; with 8, for seven eighths. In the time Outage after the start they
-// last for less, because less was handed out until then; and so after an outage in which they ran out.
+// the next one is requested, with two ranges in memory; with 8, for seven eighths. Soon after the start they last for
+// less, because less was handed out until then; and so after an outage in which they ran out.
 type OutageStep struct {
 	Outage time.Duration // more than 0, at most a year; if it is less than 20 s, samples of each second decide
 }
