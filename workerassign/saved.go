@@ -150,7 +150,7 @@ func (s *saved) takeOver() {
 		return
 	}
 	defer l.endTurn()
-	if l.lost {
+	if l.lost != nil {
 		l.close()
 	}
 }

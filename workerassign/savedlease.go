@@ -24,7 +24,7 @@ type savedLease struct {
 	record   savedRecord // what the file has
 	lastTry  time.Time   // when the store was last asked, by the generator's clock
 	replaced bool        // the store does not extend the lease any more, because its history is another one
-	lost     bool        // nothing more is granted
+	lost     error       // why nothing more is granted; nil: more may be
 	closed   bool        // the file is closed
 	fileErr  error       // of the last write of the file
 
@@ -53,8 +53,8 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time
 	}
 	defer l.endTurn()
 	switch {
-	case l.lost:
-		return time.Time{}, fmt.Errorf("%w: worker ID %d", ErrLeaseLost, l.workerID)
+	case l.lost != nil:
+		return time.Time{}, l.lost
 	case l.isReleased():
 		return time.Time{}, l.releasedError()
 	}
@@ -63,8 +63,8 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time
 		l.lastTry = now
 		extendErr = l.extendWithin(ctx, l.assigner.storeTimeout)
 		if isTaken(extendErr) {
-			l.lost = true
-			return time.Time{}, extendErr
+			l.lost = extendErr
+			return time.Time{}, l.lost
 		}
 		l.replaced = errors.Is(extendErr, ErrLeaseLost)
 		if l.isReleased() { // meanwhile
@@ -76,9 +76,9 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time
 		switch {
 		case !want.After(l.record.mark):
 		case l.replaced:
-			l.lost = true
-			return time.Time{}, fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
+			l.lost = fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
 				l.workerID, l.record.slot.Until.Format(time.RFC3339Nano))
+			return time.Time{}, l.lost
 		case extendErr != nil:
 			return time.Time{}, extendErr
 		}

@@ -84,7 +84,7 @@ func (l *savedLease) finish() {
 		return
 	}
 	defer l.close()
-	if l.lost {
+	if l.lost != nil {
 		return
 	}
 	l.mu.Lock()

@@ -158,3 +158,78 @@ type endedLease struct{ workerassign.Lease }
 func (endedLease) Reserve(context.Context, time.Time) (time.Time, error) {
 	return time.Time{}, workerassign.ErrLeaseLost
 }
+
+// R4: a member that lags is started with --force-new-cluster: writes that the cluster had acknowledged are lost, the cluster ID and the
+// history stay, and the revision soon is greater than before. The holder of a lease that was lost finds that its grant is void,
+// because another lease begins before the end of it. If NewHistory is called before services connect, no lease does.
+func TestForceNewCluster(t *testing.T) {
+	testkit.Full(t, "a cluster of three members")
+	for name, newHistory := range map[string]bool{"forgotten": false, "with NewHistory": true} {
+		t.Run(name, func(t *testing.T) {
+			members := etcdtest.StartCluster(t, 3)
+			lagging := members[2]
+			client := dial(t, members[0].Endpoint())
+			a := New(client)
+			before := assign(t, a)
+			if err := before.Release(t.Context(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := New(dial(t, lagging.Endpoint())).Read(t.Context(), workerassign.SlotQuery{}); err != nil { // it has everything
+				t.Fatal(err)
+			}
+			lagging.Pause()
+			var l workerassign.Lease
+			var granted time.Time
+			testkit.Retry(t, "a lease is taken and extended without the member that lags", func() (err error) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				if l == nil {
+					if l, err = fleettest.Assigner(a).Assign(ctx, fleettest.Request()); err != nil {
+						return err
+					}
+				}
+				granted, err = l.Reserve(ctx, time.Now().Add(fleettest.Horizon))
+				return err
+			})
+			if l.WorkerID() != before.WorkerID() {
+				t.Fatalf("the lease has worker ID %d, want %d, which was released", l.WorkerID(), before.WorkerID())
+			}
+			for _, m := range members {
+				m.Kill()
+			}
+			lagging.RestartWith("--force-new-cluster")
+			client.SetEndpoints(lagging.Endpoint())
+			b := New(dial(t, lagging.Endpoint()))
+			if newHistory {
+				if err := b.NewHistory(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			other := assign(t, b, workerassign.WithWorkerID(l.WorkerID()))
+			for range 20 { // so that the revision is greater than before
+				if _, err := other.Reserve(t.Context(), time.Now().Add(fleettest.Horizon)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			if begins := other.NotBefore(); begins.Before(granted) == newHistory {
+				t.Errorf("another lease begins at %v, and this one was granted until %v", begins, granted)
+			}
+			testkit.Retry(t, "the lease is found lost", func() error { // until the client has connected again
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				_, err := l.Reserve(ctx, time.Now().Add(time.Second))
+				if err == nil {
+					t.Fatal("Reserve returned no error")
+				}
+				if !errors.Is(err, workerassign.ErrLeaseLost) {
+					return err
+				}
+				if errors.Is(err, workerassign.ErrVoid) == newHistory {
+					t.Errorf("Reserve returned %v", err)
+				}
+				return nil
+			})
+		})
+	}
+}
