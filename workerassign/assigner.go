@@ -78,7 +78,8 @@ type Lease interface {
 	// time units that begin before it. The granted time may be earlier than until. If it is in the
 	// past, the call grants nothing new. It may be later than until; then the generator may use
 	// that time without another call. Unbounded means that there is no limit. A grant remains
-	// valid when a later call fails. Reserve may block on a store until ctx ends.
+	// valid when a later call fails, unless the error wraps ErrVoid. Reserve may block on a store until
+	// ctx ends.
 	Reserve(ctx context.Context, until time.Time) (time.Time, error)
 
 	// Release returns the lease to the assigner. The generator has used no time unit that begins
