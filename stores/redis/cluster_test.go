@@ -80,7 +80,7 @@ func TestTagClusterMove(t *testing.T) {
 	idA, idB := a.MustCommand("CLUSTER", "MYID"), b.MustCommand("CLUSTER", "MYID")
 	b.MustCommand("CLUSTER", "SETSLOT", slot, "IMPORTING", idA)
 	a.MustCommand("CLUSTER", "SETSLOT", slot, "MIGRATING", idB)
-	a.MustCommand("MIGRATE", host, port, key, "0", "5000")
+	a.MustCommand("MIGRATE", host, port, "", "0", "5000", "KEYS", key, hashKey(redis.DefaultPool))
 	first := wantGap(t, s, segment.Request{Tag: "x"}, 11, redis.DefaultFailoverGap) // by ASK
 	b.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)
 	a.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)

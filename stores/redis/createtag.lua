@@ -5,7 +5,7 @@
 -- Reply: 'created', 'no pool'; or 'exhausted', the first number and how many numbers would have been skipped; or
 -- 'exists' and the counter; or 'damaged', a field and its value.
 local tag, start = ARGV[2], ARGV[3]
-local counter, step, skipped = unpack(redis.call('HMGET', KEYS[1], 'next:' .. tag, 'step:' .. tag, 'skip:' .. tag))
+local counter, step, skipped = unpack(redis.call('HMGET', KEYS[2], 'next:' .. tag, 'step:' .. tag, 'skip:' .. tag))
 if counter then
 	return {'exists', counter}
 end
@@ -29,10 +29,11 @@ end
 if difference(maxCounter, start) - jump < 1 then
 	return {'exhausted', start, decimal(jump)}
 end
+noteServers()
 -- The counter first, with one command for each sum: if the server refuses one, for example because the user lacks the
 -- right, there must be no tag that begins without the jump.
-redis.call('HINCRBY', KEYS[1], 'next:' .. tag, decimal(jump))
-redis.call('HINCRBY', KEYS[1], 'next:' .. tag, start)
+redis.call('HINCRBY', KEYS[2], 'next:' .. tag, decimal(jump))
+redis.call('HINCRBY', KEYS[2], 'next:' .. tag, start)
 for _, text in ipairs({'step:' .. tag, ARGV[4], 'skip:' .. tag, decimal(skip)}) do
 	fields[#fields + 1] = text
 end
@@ -40,5 +41,5 @@ if ARGV[5] ~= '' then
 	fields[#fields + 1] = 'description:' .. tag
 	fields[#fields + 1] = ARGV[5]
 end
-redis.call('HSET', KEYS[1], unpack(fields))
+redis.call('HSET', KEYS[2], unpack(fields))
 return {'created'}

@@ -14,7 +14,8 @@
 //
 // A pool is one hash, so that no eviction, no partial loss and no DEL separates its slots. Its fields are
 // "pool", "slot:<worker ID>" for each slot, "name:<name>" with the worker IDs of the slots that have the
-// name, "slots" with the number of slots, and "id", which distinguishes the pool from one that was deleted. The
+// name, "slots" with the number of slots, "id", which distinguishes the pool from one that was deleted, and "servers",
+// the number of servers of Redis. The
 // records are JSON; times in them are Unix milliseconds, by the server's clock. Who holds worker ID 7:
 //
 //	redis-cli HGET 'ringuid:{default}:slots' slot:7
@@ -63,13 +64,12 @@
 // also with min-replicas-to-write: Redis compares that once a second with what it knew before. It has no replicas
 // any more, so nothing that it writes counts.
 //
-// The number of servers is the field "servers" of the hashes of slots and of tags: the greatest number that a
+// The number of servers is the field "servers" of the hash of slots, also for tags: the greatest number that a
 // primary has seen, itself and the replicas attached to it, by their addresses in INFO. Sentinels do not count. Nor
 // do replicas of replicas: if there are any, or if more servers will be attached later, set the number to that of
 // all servers that can ever be attached or promoted:
 //
 //	redis-cli HSET 'ringuid:{default}:slots' servers 5
-//	redis-cli HSET 'ringuid:{default}:tags' servers 5
 //
 //	servers   replicas that must have a write   servers that may fail
 //	1         0                                 0

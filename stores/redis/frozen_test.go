@@ -48,7 +48,7 @@ func frozen(t *testing.T, opts []redis.Option, primary *redistest.Server, newCli
 		}
 	}
 	f.WaitLeases(t, 20)
-	awaitServers(t, primary, hashKey(redis.DefaultPool), "3", func() error { return nil })
+	awaitServers(t, primary, "3", func() error { return nil })
 
 	history := read(t, stores["former"](), workerassign.SlotQuery{}).History
 	primary.Pause()

@@ -1,13 +1,13 @@
 -- The beginning of the scripts that write: checks that the server is a primary, and that enough replicas are attached to
 -- acknowledge what the script writes.
--- KEYS[1]: the hash. ARGV[1], which is removed: how many replicas the client waits for, and ' declared' if WithReplicas
--- has set that.
+-- KEYS[1]: the hash of the pool's slots. ARGV[1], which is removed: how many replicas the client waits for, and
+-- ' declared' if WithReplicas has set that.
 -- Errors, after which nothing was changed: READONLY; 'REPLICAS' and how many replicas the client must wait for;
 -- NOREPLICAS; SERVERS.
 --
 -- A write counts when more than half of all servers have it. So of two primaries one can go on at most, and it cannot once
 -- enough of its replicas have left it. The field 'servers' of the hash is how many servers there are: the greatest number
--- that a primary has seen. A server that has not received a greater number may be promoted, and would require fewer. So the
+-- that a primary has seen. It is one number for slots and tags, so that a former primary cannot begin anew with tags. A server that has not received a greater number may be promoted, and would require fewer. So the
 -- new number is first '5 3': 5 servers, of which some may know of 3 only; then '5 3 <replication ID> <offset>': a server
 -- that has acknowledged this offset knows it; and '5' when all have.
 -- A primary without enough replicas writes nothing: what it wrote would look later as if it had counted, such as a floor
@@ -17,34 +17,29 @@ if not string.find(replication, 'role:master', 1, true) then
 	return redis.error_reply('READONLY this server is a replica')
 end
 local replicationID = string.match(replication, 'master_replid:(%x+)') or ''
-local stored = redis.call('HGET', KEYS[1], 'servers') or '1'
-local servers, fewer, id, offset = string.match(stored .. ' ', '^(%d+) (%d*) ?(%x*) ?(%d*) ?$')
+local stored = redis.call('HGET', KEYS[1], 'servers') or ''
+local updated = stored == '' and '1' or stored
+local servers, fewer, id, offset = string.match(updated .. ' ', '^(%d+) (%d*) ?(%x*) ?(%d*) ?$')
 if not servers then
 	return redis.error_reply('SERVERS the field servers of the hash ' .. KEYS[1] .. ' is no number')
 end
 servers = tonumber(servers)
 
--- Replicas by their addresses: one that has connected again may be there twice. With this server, 'seen' are those that have
--- been heard of within 10 s, and 'informed' those that know the number.
-local addresses, online, seen, informed = {}, 0, 1, 1
-for address, acknowledged, lag in string.gmatch(replication, '(ip=[^,]*,port=%d+),state=online,offset=(%d+),lag=(%-?%d+)') do
-	local r = addresses[address] or {}
-	if not addresses[address] then
-		addresses[address], online = r, online + 1
+-- The replicas by their addresses, because one that has connected again may be there twice: whether they know the number.
+local addresses, online, informed = {}, 1, 1 -- with this server
+for address, acknowledged in string.gmatch(replication, '(ip=[^,]*,port=%d+),state=online,offset=(%d+)') do
+	if addresses[address] == nil then
+		addresses[address], online = false, online + 1
 	end
-	if not r.seen and tonumber(lag) <= 10 then
-		r.seen, seen = true, seen + 1
-	end
-	if not r.informed and id ~= '' and id == replicationID and tonumber(acknowledged) >= tonumber(offset) then
-		r.informed, informed = true, informed + 1
+	if not addresses[address] and id ~= '' and id == replicationID and tonumber(acknowledged) >= tonumber(offset) then
+		addresses[address], informed = true, informed + 1
 	end
 end
-local updated = stored -- the script writes it if it differs
-if seen > servers then
+if online > servers then
 	if fewer == '' then
 		fewer = tostring(servers)
 	end
-	servers = seen
+	servers = online
 	updated = servers .. ' ' .. fewer
 elseif fewer ~= '' and id ~= replicationID then -- what was written before has an offset by now
 	updated = servers .. ' ' .. fewer .. ' ' .. replicationID .. ' ' .. string.match(replication, 'master_repl_offset:(%d+)')
@@ -61,6 +56,13 @@ local waits, declared = string.match(table.remove(ARGV, 1), '^(%d+)(.*)$')
 if declared == '' and tonumber(waits) ~= needed then
 	return redis.error_reply('REPLICAS ' .. needed)
 end
-if online < tonumber(waits) then
-	return redis.error_reply('NOREPLICAS ' .. online .. ' replicas are attached to the primary; must be at least ' .. waits)
+if online - 1 < tonumber(waits) then
+	return redis.error_reply('NOREPLICAS ' .. online - 1 .. ' replicas are attached to the primary; must be at least ' .. waits)
+end
+
+-- noteServers writes the number if it has changed. It is called when nothing prevents the script from writing any more.
+local function noteServers()
+	if updated ~= stored then
+		redis.call('HSET', KEYS[1], 'servers', updated)
+	end
 end

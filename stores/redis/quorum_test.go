@@ -32,16 +32,19 @@ func fixed(s workerassign.SlotStore, opts ...workerassign.RecycledOption) *worke
 	return fleettest.Assigner(s, append(opts, workerassign.WithWorkerID(0), workerassign.WithFencing(floor-fleettest.Horizon))...)
 }
 
-// within calls f with a context of two seconds.
-func within[T any](t *testing.T, f func(context.Context) (T, error)) (T, error) {
+// callContext returns a context for a call that succeeds, or for one that fails, and is repeated for two seconds.
+func callContext(t *testing.T, succeeds bool) context.Context {
+	if succeeds {
+		return testkit.Patient(t)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	return f(ctx)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // reserve extends a lease as far as possible.
-func reserve(t *testing.T, l workerassign.Lease) (time.Time, error) {
-	return within(t, func(ctx context.Context) (time.Time, error) { return l.Reserve(ctx, time.Now().Add(time.Hour)) })
+func reserve(t *testing.T, l workerassign.Lease, succeeds bool) (time.Time, error) {
+	return l.Reserve(callContext(t, succeeds), time.Now().Add(time.Hour))
 }
 
 // assign takes a lease; an error fails the test.
@@ -55,13 +58,13 @@ func assign(t *testing.T, a workerassign.Assigner) workerassign.Lease {
 }
 
 // awaitServers waits until all servers know how many there are. Meanwhile step writes something.
-func awaitServers(t *testing.T, server *redistest.Server, key, want string, step func() error) {
+func awaitServers(t *testing.T, server *redistest.Server, want string, step func() error) {
 	t.Helper()
 	testkit.Retry(t, "all servers know how many there are", func() error {
 		if err := step(); err != nil {
 			return err
 		}
-		if got := server.MustCommand("HGET", key, "servers"); got != want {
+		if got := server.MustCommand("HGET", hashKey(redis.DefaultPool), "servers"); got != want {
 			return fmt.Errorf("the number of servers is %q, want %q", got, want)
 		}
 		return nil
@@ -84,15 +87,12 @@ func TestFrozenPrimary(t *testing.T) {
 			}
 			former, promoted := redis.New(connect(t, primary.Address()), opts...), redis.New(connect(t, replicas[0].Address()), opts...)
 			lease := assign(t, fixed(former, workerassign.WithNewPool()))
-			awaitServers(t, primary, hashKey(redis.DefaultPool), "3", func() error {
-				_, err := reserve(t, lease)
+			awaitServers(t, primary, "3", func() error {
+				_, err := reserve(t, lease, true)
 				return err
 			})
 			createTag(t, former, "x", segment.TagConfig{Step: 10})
-			awaitServers(t, primary, tagsKey(redis.DefaultPool), "3", func() error {
-				_, err := former.Take(t.Context(), segment.Request{Tag: "x"})
-				return err
-			})
+			take(t, former, segment.Request{Tag: "x"})
 			testkit.Eventually(t, "the replicas have acknowledged everything", func() bool {
 				return strings.Count(primary.MustCommand("INFO", "replication"), ",offset="+primary.Info("master_repl_offset")+",") == 2
 			})
@@ -104,13 +104,13 @@ func TestFrozenPrimary(t *testing.T) {
 			replicas[1].WaitSynced(replicas[0])
 			next := assign(t, fixed(promoted)) // waits until the worker ID is free
 			time.Sleep(time.Until(next.NotBefore()))
-			if _, err := reserve(t, next); err != nil {
+			if _, err := reserve(t, next, true); err != nil {
 				t.Fatal(err)
 			}
 			take(t, promoted, segment.Request{Tag: "x"})
 			primary.Resume()
 
-			granted, err := reserve(t, lease)
+			granted, err := reserve(t, lease, opts != nil)
 			_, errTake := former.Take(t.Context(), segment.Request{Tag: "x"})
 			errCreate := former.CreateTag(t.Context(), "y", segment.TagConfig{})
 			if opts != nil {
@@ -124,12 +124,12 @@ func TestFrozenPrimary(t *testing.T) {
 				t.Errorf("the former primary grants until %v, and the next lease begins at %v", granted, next.NotBefore())
 			}
 			for _, err := range []error{errTake, errCreate} {
-				if err == nil || !strings.Contains(err.Error(), "the write may be lost: 0 replicas have acknowledged it") {
-					t.Errorf("the former primary's error is %v, want one about acknowledgements", err)
+				if err == nil || !strings.Contains(err.Error(), "the write may be lost") && !strings.Contains(err.Error(), "NOREPLICAS") {
+					t.Errorf("the former primary's error is %v, want one about replicas", err)
 				}
 			}
 			// The promoted server goes on.
-			if _, err := reserve(t, next); err != nil {
+			if _, err := reserve(t, next, true); err != nil {
 				t.Error(err)
 			}
 			take(t, promoted, segment.Request{Tag: "x"})
@@ -153,8 +153,8 @@ func TestDividedServers(t *testing.T) {
 				}
 				former, promoted := redis.New(connect(t, primary.Address()), opts...), redis.New(connect(t, replicas[0].Address()), opts...)
 				lease := assign(t, fixed(former, workerassign.WithNewPool()))
-				awaitServers(t, primary, hashKey(redis.DefaultPool), fmt.Sprint(servers), func() error {
-					_, err := reserve(t, lease)
+				awaitServers(t, primary, fmt.Sprint(servers), func() error {
+					_, err := reserve(t, lease, true)
 					return err
 				})
 				kept := replicas[1]
@@ -164,26 +164,23 @@ func TestDividedServers(t *testing.T) {
 					replicas[2].Follow(replicas[0].Address())
 					replicas[2].WaitSynced(replicas[0])
 				}
-				next := func() (workerassign.Lease, error) {
-					return within(t, func(ctx context.Context) (workerassign.Lease, error) {
-						return fixed(promoted).Assign(ctx, fleettest.Request())
-					})
-				}
-				l, err := next() // in two seconds, which is longer than a floor of now
+				// Two seconds are longer than a floor.
+				l, err := fixed(promoted).Assign(callContext(t, opts != nil), fleettest.Request())
 				if (err == nil) != (opts != nil) {
 					t.Fatalf("the promoted server, cut off with %d of %d servers, grants: %v", servers-2, servers, err)
 				}
 				if l != nil {
 					time.Sleep(time.Until(l.NotBefore()))
 				}
-				granted, err := reserve(t, lease)
-				if (err == nil) != (servers == 3 || opts != nil) {
+				goesOn := servers == 3 || opts != nil
+				granted, err := reserve(t, lease, goesOn)
+				if (err == nil) != goesOn {
 					t.Errorf("the former primary, cut off with 2 of %d servers, grants until %v, %v", servers, granted, err)
 				}
 				if l == nil {
 					kept.Follow(replicas[0].Address())
 					kept.WaitSynced(replicas[0])
-					if _, err := reserve(t, lease); err == nil {
+					if _, err := reserve(t, lease, false); err == nil {
 						t.Error("the former primary has no replica, and grants")
 					}
 					l = assign(t, fixed(promoted))
@@ -205,13 +202,27 @@ func TestRaiseServers(t *testing.T) {
 	for range 4 {
 		replicas = append(replicas, primary.Replica())
 	}
-	c := goredis.NewClient(&goredis.Options{Addr: primary.Address(), ReadTimeout: 400 * time.Millisecond})
+	c := goredis.NewClient(&goredis.Options{Addr: primary.Address(), ReadTimeout: time.Second})
 	t.Cleanup(func() { c.Close() })
-	s, key := redis.New(c), tagsKey(redis.DefaultPool)
+	s, key := redis.New(c), hashKey(redis.DefaultPool)
 	createTag := func() error {
 		return s.CreateTag(t.Context(), fmt.Sprint("tag-", time.Now().UnixNano()), segment.TagConfig{})
 	}
-	awaitServers(t, primary, key, "5", createTag)
+	awaitServers(t, primary, "5", createTag)
+	// refused waits for an error with a text: on a busy machine there may be other errors before.
+	refused := func(text string) {
+		t.Helper()
+		testkit.Retry(t, "a write is refused", func() error {
+			err := createTag()
+			if err == nil {
+				t.Fatalf("a write counts; want an error with %q; the number of servers is %q", text, primary.MustCommand("HGET", key, "servers"))
+			}
+			if strings.Contains(err.Error(), text) {
+				return nil
+			}
+			return err
+		})
+	}
 	pause := func(servers ...*redistest.Server) {
 		for _, r := range servers {
 			r.Pause()
@@ -233,12 +244,8 @@ func TestRaiseServers(t *testing.T) {
 			primary.MustCommand("HSET", key, "servers", tt.stored)
 		}
 		pause(replicas[:5-tt.need]...) // one too many
-		if err := createTag(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("have acknowledged it within 200ms; must be at least %d", tt.need)) {
-			t.Errorf("with the number %q and %d replicas that acknowledge, CreateTag() = %v; want an error, because %d must", tt.stored, tt.need-1, err, tt.need)
-		}
-		// The new number is known to some servers only, so it is not half of them now.
-		if err := createTag(); err == nil {
-			t.Errorf("with the number %q the second write counts", tt.stored)
+		for range 2 {                  // the second one, too: the new number is known to some servers only, so it is not half of them
+			refused(fmt.Sprintf("have acknowledged it within 500ms; must be at least %d", tt.need))
 		}
 		resume()
 		pause(replicas[:4-tt.need]...)
@@ -251,22 +258,15 @@ func TestRaiseServers(t *testing.T) {
 			}
 			continue
 		}
-		awaitServers(t, primary, key, tt.final, createTag)
+		awaitServers(t, primary, tt.final, createTag)
 	}
 	primary.MustCommand("HSET", key, "servers", "5")
 	for _, r := range replicas[:3] {
 		r.Stop()
 	}
-	testkit.Retry(t, "a write is refused", func() error {
-		if err := createTag(); err == nil || !strings.Contains(err.Error(), "NOREPLICAS 1 replicas are attached to the primary; must be at least 2") {
-			return fmt.Errorf("CreateTag() = %w", err)
-		}
-		return nil
-	})
+	refused("NOREPLICAS 1 replicas are attached to the primary; must be at least 2")
 	primary.MustCommand("HSET", key, "servers", "2") // an operator has removed the servers
 	testkit.Retry(t, "a write counts", createTag)
 	primary.MustCommand("HSET", key, "servers", "two")
-	if err := createTag(); err == nil || !strings.Contains(err.Error(), "set the field to the number of servers") {
-		t.Errorf("with a number that is none, CreateTag() = %v", err)
-	}
+	refused("set the field to the number of servers")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -58,8 +57,7 @@ func failed(ctx context.Context, err error) *redis.Cmd {
 
 // runWrite runs a script that begins with primary.lua. It executes it once: after a lost connection it is not known whether
 // the server has done so. The result is an error unless enough replicas have acknowledged what the script has written.
-// needed is how many that are, as the last script has reported it.
-func (s *Store) runWrite(ctx context.Context, script *redis.Script, needed *atomic.Int64, keys []string, args []any) *redis.Cmd {
+func (s *Store) runWrite(ctx context.Context, script *redis.Script, keys []string, args []any) *redis.Cmd {
 	return s.run(ctx, func() *redis.Cmd {
 		cluster, isCluster := s.client.(*redis.ClusterClient)
 		client, _ := s.client.(*redis.Client)
@@ -71,7 +69,7 @@ func (s *Store) runWrite(ctx context.Context, script *redis.Script, needed *atom
 		}
 		send, asking := script.EvalSha, false
 		for sends := 1; ; sends++ {
-			replicas, declared := needed.Load(), ""
+			replicas, declared := s.needed.Load(), ""
 			if s.replicas >= 0 {
 				replicas, declared = s.replicas, " declared"
 			}
@@ -89,7 +87,7 @@ func (s *Store) runWrite(ctx context.Context, script *redis.Script, needed *atom
 				if err != nil {
 					return cmd
 				}
-				needed.Store(n)
+				s.needed.Store(n)
 			case isCluster && (kind == "MOVED" || kind == "ASK"):
 				cluster.ReloadState(ctx)
 				_, address, _ := strings.Cut(detail, " ")

@@ -123,7 +123,7 @@ func (s *Store) runTags(ctx context.Context, script *redis.Script, args []any) (
 	case script == nil:
 		return nil, fmt.Errorf("%w: stores/redis: the Store was not made by New", segment.ErrOption)
 	}
-	reply, err := s.runWrite(ctx, script, &s.tagReplicas, []string{s.tagsKey}, args).StringSlice()
+	reply, err := s.runWrite(ctx, script, s.tagKeys, args).StringSlice()
 	if err == nil && len(reply) == 0 {
 		return nil, s.wrongReply(reply)
 	}

@@ -14,7 +14,7 @@ func (s *Store) tagError(action, tag string, err error) error {
 		return err
 	}
 	if strings.HasPrefix(serverText(err), "WRONGTYPE") {
-		return fmt.Errorf("%w: %s: the key %q: %w; %s", segment.ErrSource, s, s.tagsKey, err, adviceType)
+		return fmt.Errorf("%w: %s: the key %q or %q: %w; %s", segment.ErrSource, s, s.tagKeys[1], s.tagKeys[0], err, adviceType)
 	}
 	text := fmt.Errorf("stores/redis: cannot %s tag %q in %s: %w", action, tag, s, err)
 	if advice, _ := adviceFor(err); advice != "" {
@@ -41,14 +41,14 @@ func (s *Store) tagReplyError(reply []string) error {
 func (s *Store) damagedTag(field, value string) error {
 	if strings.HasPrefix(field, "skip") {
 		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be how many numbers were skipped after changes of the history, 0 to 2251799813685248: "+
-			"set it to the greatest value of the fields that begin with skip, with HSET", segment.ErrSource, s, field, s.tagsKey, value)
+			"set it to the greatest value of the fields that begin with skip, with HSET", segment.ErrSource, s, field, s.tagKeys[1], value)
 	}
 	if strings.HasPrefix(field, "step:") {
 		return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be the tag's step, 1 to %d: set it with HSET",
-			segment.ErrSource, s, field, s.tagsKey, value, int64(segment.MaxStep))
+			segment.ErrSource, s, field, s.tagKeys[1], value, int64(segment.MaxStep))
 	}
 	return fmt.Errorf("%w: %s: the field %q of the hash %q is %q; must be the tag's next number, 0 to 9223372036854775807: "+
-		"set it with HSET, to more than any number that was handed out", segment.ErrSource, s, field, s.tagsKey, value)
+		"set it with HSET, to more than any number that was handed out", segment.ErrSource, s, field, s.tagKeys[1], value)
 }
 
 // noTag returns the error for a tag that does not exist.
@@ -56,7 +56,7 @@ func (s *Store) noTag(tag string, poolMissing bool) error {
 	if poolMissing {
 		return fmt.Errorf("%w: %q in %s: the pool is missing: the hash %q does not exist, because the pool is new, or because the server has lost it: "+
 			"create the tag beyond all numbers that were handed out, with a zero UnusedBefore, and so each other tag that existed: "+
-			"one that a program creates by itself begins only one gap behind its start", segment.ErrNoTag, tag, s, s.tagsKey)
+			"one that a program creates by itself begins only one gap behind its start", segment.ErrNoTag, tag, s, s.tagKeys[1])
 	}
 	return fmt.Errorf("%w: %q in %s: create it first", segment.ErrNoTag, tag, s)
 }

@@ -32,7 +32,7 @@ func TestSourceSuite(t *testing.T) {
 		New: func(tb testing.TB) segment.Creator {
 			pools++
 			pool = fmt.Sprint("pool-", pools)
-			servers.declare(tagsKey(pool))
+			servers.declare(pool)
 			return client(tb)
 		},
 		Client: client,

@@ -35,7 +35,7 @@ type Store struct {
 	client          redis.UniversalClient
 	pool            string
 	keys            []string // the pool's hash, and the index of its slots by the time at which they become free
-	tagsKey         string   // the hash of the pool's tags
+	tagKeys         []string // the pool's hash, and the hash of its tags
 	failoverGap     int64
 	replicas        int64 // of WithReplicas; -1: what the hash says
 	read, write     *redis.Script
@@ -43,8 +43,7 @@ type Store struct {
 	err             error  // of New: an invalid argument
 	invalid         string // the text of err
 
-	// How many replicas must acknowledge a write of slots, and one of tags, as the last script has reported it.
-	slotReplicas, tagReplicas atomic.Int64
+	needed atomic.Int64 // how many replicas must acknowledge a write, as the last script has reported it
 
 	// ignoreHistory makes the store forget rule R7, in tests that show what the rule prevents.
 	ignoreHistory bool
@@ -122,7 +121,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		o.apply(s)
 	}
 	s.keys = []string{"ringuid:{" + s.pool + "}:slots", "ringuid:{" + s.pool + "}:free"}
-	s.tagsKey = "ringuid:{" + s.pool + "}:tags"
+	s.tagKeys = []string{s.keys[0], "ringuid:{" + s.pool + "}:tags"}
 	return s
 }
 
@@ -273,7 +272,7 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 		}
 		args = append(args, slot.WorkerID, encodeSlot(slot), replaced)
 	}
-	written, err := s.runWrite(ctx, s.write, &s.slotReplicas, s.keys, args).Int()
+	written, err := s.runWrite(ctx, s.write, s.keys, args).Int()
 	if err != nil {
 		return false, s.error("write", err)
 	}

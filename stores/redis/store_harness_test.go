@@ -48,8 +48,8 @@ func startReplicated(primary *redistest.Server) *replicated {
 	return &replicated{primary, [2]*redistest.Server{primary.Replica(), primary.Replica()}}
 }
 
-// declare sets the number of servers in a hash, as an operator can. Otherwise the first writes need both replicas.
-func (r *replicated) declare(key string) { r.primary.MustCommand("HSET", key, "servers", "3") }
+// declare sets the number of servers of a pool, as an operator can. Otherwise the first writes need both replicas.
+func (r *replicated) declare(pool string) { r.primary.MustCommand("HSET", hashKey(pool), "servers", "3") }
 
 // restart starts the primary again. The replication ID changes when the first replica is back.
 func (r *replicated) restart() {

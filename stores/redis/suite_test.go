@@ -17,7 +17,7 @@ func harness(t *testing.T) assigntest.Harness {
 	var offset time.Duration
 	return assigntest.Harness{
 		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
-			servers.declare(hashKey(pool))
+			servers.declare(pool)
 			return redis.New(connect(tb, p.Address()), redis.WithPool(pool))
 		},
 		Faults: assigntest.Faults{

@@ -1,6 +1,6 @@
 -- The beginning of take.lua and createtag.lua, after primary.lua: checks the eviction policy, and notices a change of
 -- the history.
--- KEYS: the hash of the pool's tags. ARGV[1]: the failover gap, or 0 to notice nothing.
+-- KEYS: the hash of the pool's slots, the hash of its tags. ARGV[1]: the failover gap, or 0 to notice nothing.
 --
 -- Fields of the pool: 'history', the server's replication ID and run ID at the last change; 'skip', how many
 -- numbers each tag of the pool has to have skipped since the pool exists; 'changes', for each change of the history
@@ -42,7 +42,7 @@ end
 local maxCounter, maxSkip = '9223372036854775807', '2251799813685248' -- 2^63-1, 2^51
 local gap, server, time = tonumber(ARGV[1]), replicationID .. '/' .. runID, redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local history, skip, changes, at = unpack(redis.call('HMGET', KEYS[1], 'history', 'skip', 'changes', 'at'))
+local history, skip, changes, at = unpack(redis.call('HMGET', KEYS[2], 'history', 'skip', 'changes', 'at'))
 if history and not isNumber(skip, maxSkip) then
 	return {'damaged', 'skip', skip or ''}
 end
@@ -73,8 +73,4 @@ if history ~= server and (gap > 0 or not history) then
 	end
 	changes = table.concat(list, ' ')
 	fields = {'at', decimal(now), 'history', server, 'skip', decimal(skip), 'changes', changes}
-end
-if updated ~= stored then
-	fields[#fields + 1] = 'servers'
-	fields[#fields + 1] = updated
 end

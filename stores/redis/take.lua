@@ -4,7 +4,7 @@
 -- tag' and 'pool' if the pool has a record; or 'set back' or 'exhausted', the counter and how many numbers would
 -- have been skipped; or 'damaged', a field and its value. Everything but 'range' has changed nothing.
 local tag, size, atLeast = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local counter, step, skipped = unpack(redis.call('HMGET', KEYS[1], 'next:' .. tag, 'step:' .. tag, 'skip:' .. tag))
+local counter, step, skipped = unpack(redis.call('HMGET', KEYS[2], 'next:' .. tag, 'step:' .. tag, 'skip:' .. tag))
 if not counter and not step and not skipped then
 	return {'no tag', history and 'pool' or ''}
 end
@@ -35,6 +35,7 @@ if jump > 0 then
 	fields[#fields + 1] = 'skip:' .. tag
 	fields[#fields + 1] = decimal(skip)
 end
-redis.call('HINCRBY', KEYS[1], 'next:' .. tag, decimal(jump + size))
-redis.call('HSET', KEYS[1], unpack(fields))
+noteServers()
+redis.call('HINCRBY', KEYS[2], 'next:' .. tag, decimal(jump + size))
+redis.call('HSET', KEYS[2], unpack(fields))
 return {'range', counter, decimal(jump), decimal(size), step}

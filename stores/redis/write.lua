@@ -91,9 +91,6 @@ end
 
 redis.call('ZCARD', KEYS[2]) -- fails here, and not later, if the key has another type
 set('slots', slots)
-if updated ~= stored then
-	set('servers', updated)
-end
 local unused = {}
 for name, members in pairs(lists) do
 	local ids = {}
@@ -107,6 +104,7 @@ for name, members in pairs(lists) do
 		unused[#unused + 1] = 'name:' .. name
 	end
 end
+noteServers()
 -- unpack has a limit.
 for i = 1, #values, 1000 do
 	redis.call('HSET', KEYS[1], unpack(values, i, math.min(i + 999, #values)))

@@ -65,7 +65,7 @@ func (e *examination) redis() {
 		e.fault("durability", "look at the server's log: its disk may be full", "the last write of the append-only file failed")
 	}
 	tags := "ringuid:{" + pool + "}:tags"
-	e.replicas(client, info, slots, tags)
+	e.replicas(client, info, slots)
 	// A write of a field that does not exist changes nothing.
 	switch err := client.HDel(e.ctx, slots, "ringuid doctor").Err(); {
 	case err == nil:
@@ -92,9 +92,9 @@ func (e *examination) redis() {
 	e.tagList(found)
 }
 
-// replicas examines whether enough replicas are attached, and the settings that concern them. keys are those of the hashes with
-// the number of servers.
-func (e *examination) replicas(client *goredis.Client, info map[string]string, keys ...string) {
+// replicas examines whether enough replicas are attached, and the settings that concern them. The hash with a key has the number of
+// servers.
+func (e *examination) replicas(client *goredis.Client, info map[string]string, key string) {
 	attached := map[string]bool{}
 	for name, value := range info {
 		address, _, online := strings.Cut(value, ",state=online,")
@@ -102,45 +102,46 @@ func (e *examination) replicas(client *goredis.Client, info map[string]string, k
 			attached[address] = true
 		}
 	}
-	most := 1
-	for _, key := range keys {
-		text, err := client.HGet(e.ctx, key, "servers").Result()
-		if err != nil && !errors.Is(err, goredis.Nil) {
-			e.failed("replicas", err)
-			return
-		}
-		var servers, fewer int
-		n, _ := fmt.Sscan(text, &servers, &fewer) // n is how many of them there are
-		switch {
-		case text == "":
-			servers = len(attached) + 1
-		case n == 0:
-			e.fault("replicas", "set the field to the number of servers, with HSET", "the field servers of %s is %q", key, text)
-			continue
-		}
-		most = max(most, servers)
-		needed := servers / 2
-		if n == 2 { // as in primary.lua of stores/redis
-			needed = max(needed, servers-fewer/2-1)
-		}
-		if declared := e.store.Options().Replicas; declared != nil {
-			if int(*declared) < needed {
-				e.warn("replicas", "remove replicas from the URL, so that half of the servers must have each write",
-					"replicas=%d: a primary that was replaced, and acknowledges writes after F, leads to duplicates", *declared)
-			}
-			needed = int(*declared)
-		}
-		state := fmt.Sprintf("%s: of %d servers, %d replicas must have each write, and %d are attached", key, servers, needed, len(attached))
-		if len(attached) < needed {
-			e.fault("replicas", "repair the replicas; if servers were removed for ever, set their number: see doc/fleet.md, Redis", "%s: nothing is granted", state)
-			continue
-		}
-		e.ok("replicas", "%s", state)
-	}
-	if most == 1 {
+	text, err := client.HGet(e.ctx, key, "servers").Result()
+	if err != nil && !errors.Is(err, goredis.Nil) {
+		e.failed("replicas", err)
 		return
 	}
-	if most == 2 {
+	servers, fewer := len(attached)+1, 0
+	n, _ := fmt.Sscan(text, &servers, &fewer) // how many numbers there are
+	if n == 0 && text != "" {
+		e.fault("replicas", "set the field to the number of servers, with HSET", "the field servers of %s is %q", key, text)
+		return
+	}
+	if attached := len(attached) + 1; attached > servers { // the next write notices that
+		servers, n = attached, 1
+	}
+	needed := servers / 2
+	if n == 2 { // as in primary.lua of stores/redis
+		needed = max(needed, servers-fewer/2-1)
+	}
+	if declared := e.store.Options().Replicas; declared != nil {
+		if int(*declared) < needed {
+			e.warn("replicas", "remove replicas from the URL, so that half of the servers must have each write",
+				"replicas=%d: a primary that was replaced, and acknowledges writes after F, leads to duplicates", *declared)
+		}
+		needed = int(*declared)
+	}
+	state := fmt.Sprintf("of %d servers, %d replicas must have each write, and %d are attached", servers, needed, len(attached))
+	if len(attached) < needed {
+		e.fault("replicas", "repair the replicas; if servers were removed for ever, set their number: see doc/fleet.md, Redis", "%s: nothing is granted", state)
+	} else {
+		e.ok("replicas", "%s", state)
+	}
+	e.failover(client, info, servers)
+}
+
+// failover examines the settings of a primary for the case that another server is promoted.
+func (e *examination) failover(client *goredis.Client, info map[string]string, servers int) {
+	if servers == 1 {
+		return
+	}
+	if servers == 2 {
 		e.info("replicas", "with two servers nothing is granted while one is down; a third one would allow that")
 	}
 	setting := func(name string) (value int, ok bool) {
@@ -162,8 +163,8 @@ func (e *examination) replicas(client *goredis.Client, info map[string]string, k
 	}
 	least, _ := setting("min-replicas-to-write")
 	switch {
-	case least < most/2 || lag == 0:
-		e.warn("failover", fmt.Sprintf("set min-replicas-to-write %d and min-replicas-max-lag 10 on all servers", most/2),
+	case least < servers/2 || lag == 0:
+		e.warn("failover", fmt.Sprintf("set min-replicas-to-write %d and min-replicas-max-lag 10 on all servers", servers/2),
 			"min-replicas-to-write is %d and min-replicas-max-lag is %d: a primary that has lost its replicas goes on accepting writes", least, lag)
 	case time.Duration(lag)*time.Second > fencing/2:
 		e.warn("failover", "set min-replicas-max-lag to at most half of F", "min-replicas-max-lag is %d, and F is %v: a primary may accept writes after F", lag, fencing)
