@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/cpu"
@@ -40,7 +41,7 @@ var _ Generator = (*Cached)(nil)
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
 // ErrLease or ErrClock; or the error of ctx, if it ends during the first padding.
 func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
-	core, err := newCore(ctx, a, opts)
+	core, err := newCore(ctx, a, append(slices.Clip(opts), withRing))
 	if err != nil {
 		return nil, err
 	}

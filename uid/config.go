@@ -28,13 +28,14 @@ const (
 
 // An Option sets one property of a generator. The constructors check all options before they take a
 // lease. For an invalid one, the error wraps ErrOption and names the value and the bound. NewDefault also
-// checks the options about the ring, the schedule and borrowing, although it does not use them, so that
-// both generators accept the same options.
+// checks each option about the ring, the schedule and borrowing by itself, although it does not use them. It does not compare
+// them with each other.
 type Option func(*config)
 
 // config is the result of the options.
 type config struct {
 	format              Format
+	hasRing             bool // of a Cached generator
 	boostPower          int
 	factor              int
 	interval            time.Duration
@@ -95,6 +96,9 @@ func defaultConfig() config {
 	return c
 }
 
+// withRing is for the options of a Cached generator.
+func withRing(c *config) { c.hasRing = true }
+
 // newConfig applies the options to the defaults and checks the result.
 func newConfig(opts []Option) (config, error) {
 	c := defaultConfig()
@@ -111,8 +115,10 @@ func newConfig(opts []Option) (config, error) {
 	if bits := c.format.layout.SequenceBits(); c.spread >= bits {
 		c.fail("the spread is %d bits, must be less than the %d sequence bits of the layout %v", c.spread, bits, c.format.layout)
 	}
-	c.checkStaleness()
-	c.checkBorrow()
+	if c.hasRing {
+		c.checkStaleness()
+		c.checkBorrow()
+	}
 	c.logger = safelog.Wrap(c.logger)
 	c.log = safelog.NewQueue(c.logger)
 	return c, c.err

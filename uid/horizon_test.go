@@ -116,8 +116,8 @@ func takeAhead(t *testing.T, g Generator, d time.Duration) (got int, ahead time.
 	return got, ahead
 }
 
-// R6: the borrow limit is the horizon less 1.5 times what is reserved ahead and a unit. That is logged once:
-// as a warning only if the user has set a greater limit, or if it makes the rollover impossible that the user wants.
+// R6: the borrow limit is the horizon less 1.5 times what is reserved ahead and a unit. That is logged, once, only if the
+// user has set a greater limit, or if it makes the rollover impossible that the user wants.
 func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 	const idle = 10 * time.Minute
 	busy := testkit.Amount(time.Minute, 3*time.Minute, 10*time.Minute)
@@ -127,17 +127,18 @@ func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 		rollsOver               bool
 		level                   string // of the log record; "": there is none
 	}{
-		"default of Recycled":       {70 * time.Second, 30 * time.Second, 24 * time.Second, nil, true, "INFO"},
+		"default of Recycled":       {70 * time.Second, 30 * time.Second, 24 * time.Second, nil, true, ""},
 		"just enough":               {100 * time.Second, 30 * time.Second, 54 * time.Second, []Option{WithMaxBorrow(54 * time.Second)}, true, ""},
 		"a greater limit is set":    {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithMaxBorrow(25 * time.Second)}, true, "WARN"},
-		"twice the ring":            {54 * time.Second, 30 * time.Second, 8 * time.Second, nil, true, "INFO"},
+		"twice the ring":            {54 * time.Second, 30 * time.Second, 8 * time.Second, nil, true, ""},
 		"less than twice the ring":  {53 * time.Second, 30 * time.Second, 7 * time.Second, nil, false, "WARN"},
 		"less than the ring":        {48 * time.Second, 30 * time.Second, 2 * time.Second, nil, false, "WARN"},
 		"nothing":                   {46 * time.Second, 30 * time.Second, 0, nil, false, "WARN"},
 		"less than is reserved":     {20 * time.Second, 30 * time.Second, 0, nil, false, "WARN"},
 		"less than a unit":          {500 * time.Millisecond, 30 * time.Second, 0, nil, false, "WARN"},
-		"rollover is off":           {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithRollover(false)}, false, "INFO"},
-		"rollover is off, nothing":  {45 * time.Second, 30 * time.Second, 0, []Option{WithRollover(false)}, false, "WARN"},
+		"rollover is off":           {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithRollover(false)}, false, ""},
+		"rollover is off, nothing":  {45 * time.Second, 30 * time.Second, 0, []Option{WithRollover(false)}, false, ""},
+		"rollover is off, a limit":  {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithRollover(false), WithMaxBorrow(time.Hour)}, false, "WARN"},
 		"without scheduled padding": {48 * time.Second, 30 * time.Second, 2 * time.Second, []Option{WithScheduleInterval(0)}, false, "WARN"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestR6LaterLeaseWithAnotherHorizon(t *testing.T) {
 		s := &boundedSource{horizon: func(lease int64) time.Duration {
 			return []time.Duration{70 * time.Second, 60 * time.Second, 70 * time.Second, 30 * time.Second}[min(lease, 4)-1]
 		}}
-		c, log := newBounded(t, s)
+		c, log := newBounded(t, s, WithMaxBorrow(time.Hour))
 		for lease, limit := range []time.Duration{24 * time.Second, 14 * time.Second, 24 * time.Second, 0} {
 			ahead := time.Duration(0)
 			for range 60_000 {

@@ -29,11 +29,8 @@ func TestD11BadOptions(t *testing.T) {
 		{WithPaddingFactor(-3), "padding factor is -3 %"},
 		{WithPaddingFactor(100), "padding factor is 100 %"},
 		{WithScheduleInterval(-time.Second), "schedule interval is -1s"},
-		{WithMaxStaleness(0), "staleness bound is 0s, must be at least 3s"},
-		{WithMaxStaleness(-1), "staleness bound is -1ns, must be at least 3s"},
 		{WithMaxBorrow(-time.Second), "borrow limit is -1s"},
 		{WithRolloverInterval(-time.Second), "rollover interval is -1s"},
-		{WithMaxBorrow(time.Second), "borrow limit is 1s, must be at least 16s"},
 		{WithReserveAhead(0), "time to reserve ahead is 0s, must be at least the time unit, 1s"},
 		{WithTimeUnit(0), "bad time unit: 0s must be"},
 		{WithTimeUnit(-time.Second), "bad time unit: -1s must be"},
@@ -47,9 +44,6 @@ func TestD11BadOptions(t *testing.T) {
 	} {
 		t.Run(tt.want, func(t *testing.T) { expectBothRefuse(t, new(disposableAssigner), ErrOption, tt.want, 0, tt.option) })
 	}
-	t.Run("staleness without a schedule", func(t *testing.T) {
-		expectBothRefuse(t, new(disposableAssigner), ErrOption, "turns off the scheduled padding", 0, WithScheduleInterval(0), WithMaxStaleness(time.Minute))
-	})
 	t.Run("no assigner", func(t *testing.T) {
 		for _, mode := range modes {
 			if _, err := mode.make(context.Background(), nil); !errors.Is(err, ErrOption) {
@@ -57,6 +51,33 @@ func TestD11BadOptions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What depends on the ring and its schedule is refused by NewCached only: Default has none, and NewFormat no generator.
+func TestOptionsOfTheRing(t *testing.T) {
+	for text, opts := range map[string][]Option{
+		"staleness bound is 0s, must be at least 3s":   {WithMaxStaleness(0)},
+		"staleness bound is -1ns, must be at least 3s": {WithMaxStaleness(-1)},
+		"turns off the scheduled padding":              {WithScheduleInterval(0), WithMaxStaleness(time.Minute)},
+		"borrow limit is 4s, must be at least 16s":     {WithMaxBorrow(4 * time.Second)},
+	} {
+		t.Run(text, func(t *testing.T) {
+			a := new(disposableAssigner)
+			expectConstructorError(t, modes[0].name, modes[0].make, a, ErrOption, text, opts...)
+			if n := a.lastID.Load(); n != 0 {
+				t.Errorf("%d worker IDs were used up", n)
+			}
+			d, err := NewDefault(t.Context(), a, append(opts, discardLog())...)
+			if err != nil {
+				t.Fatalf("NewDefault: %v", err)
+			}
+			defer d.Close()
+			next(t, d)
+			if _, err := NewFormat(opts...); err != nil {
+				t.Errorf("NewFormat: %v", err)
+			}
+		})
+	}
 }
 
 func TestOptionsThatGoTogether(t *testing.T) {

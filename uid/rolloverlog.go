@@ -56,12 +56,11 @@ func (l *rolloverLog) lost(by *leasing.HeldLease, now time.Time, changes uint64,
 		"rollovers", changes, "err", err)
 }
 
-// limited logs that the borrow limit is less than the option's, because of the lease's horizon: once, and
-// again if a later lease reduces it further. That is a warning if something is not as the user wants it: a limit that
-// was set explicitly, the rollover, or what is reserved ahead.
+// limited logs that the borrow limit is less than what the user wants, because of the lease's horizon: less than the option, if that
+// was used, or too little for a rollover. It logs this once, and again if a later lease reduces the limit further.
 func (l *rolloverLog) limited(h *leasing.HeldLease, limit int64, rollsOver bool) {
 	unit := l.cfg.format.Unit()
-	if limit >= int64(l.cfg.borrow/unit) {
+	if rollsOver == l.cfg.rollover && (!l.cfg.borrowSet || limit >= int64(l.cfg.borrow/unit)) {
 		l.horizon.note(&l.cfg, h)
 		return
 	}
@@ -70,11 +69,7 @@ func (l *rolloverLog) limited(h *leasing.HeldLease, limit int64, rollsOver bool)
 	}
 	l.isLimited, l.limitedTo = true, limit
 	horizon, _ := h.Horizon()
-	level := slog.LevelInfo
-	if l.cfg.borrowSet || l.cfg.rollover && !rollsOver || !h.CoversReserve() {
-		level = slog.LevelWarn
-	}
-	l.cfg.log.Log(level, "uid: the borrow limit is reduced, because grants of the lease do not reach further; "+
+	l.cfg.log.Log(slog.LevelWarn, "uid: the borrow limit is reduced, because grants of the lease do not reach further; "+
 		"for a greater one, raise the horizon of the pool or reserve less ahead; without rollover, a generator at the limit continues at the layout's rate",
 		"borrow_limit", time.Duration(limit)*unit, "configured", l.cfg.borrow, "horizon", time.Duration(horizon)*unit,
 		"reserve_ahead", l.cfg.reserve, "ring_time", l.cfg.ringTime(), "rollover", rollsOver)

@@ -10,13 +10,22 @@ func (s Settings) Check() error {
 		found.add(k.Name, k.check(s))
 	}
 	if len(found) == 0 { // otherwise their values against each other mean nothing
-		c, _ := newConfig(s.Options())
+		c, _ := s.config()
 		for _, err := range c.faults {
 			found.add("", err)
 		}
 	}
 	s.checkAssigner(&found)
 	return found.err()
+}
+
+// config returns the configuration of the generator.
+func (s Settings) config() (config, error) {
+	opts := s.Options()
+	if s.Generator != GeneratorDefault {
+		opts = append(opts, withRing)
+	}
+	return newConfig(opts)
 }
 
 // checkAssigner checks the keys of the assigner against each other.

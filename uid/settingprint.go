@@ -14,7 +14,7 @@ func (s Settings) InForce() (Settings, error) {
 	if err := s.Check(); err != nil {
 		return Settings{}, err
 	}
-	c, err := newConfig(s.Options())
+	c, err := s.config()
 	if err != nil {
 		return Settings{}, err
 	}

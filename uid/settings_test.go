@@ -254,6 +254,7 @@ func TestSettingsCheck(t *testing.T) {
 			[]string{"generator: ", "boost_power: ", "padding_factor: ", "time_unit: ", "rollback: "}},
 		{"against each other", Settings{BoostPower: pointer(16), MaxBorrow: &hour, MaxStaleness: time.Second, ReserveAhead: time.Millisecond, Spread: 13},
 			[]string{"the spread is 13 bits", "the time to reserve ahead is 1ms", "staleness bound is 1s", "borrow limit is 1h0m0s"}},
+		{"without a ring", Settings{Generator: GeneratorDefault, MaxBorrow: new(time.Duration), MaxStaleness: time.Second}, nil},
 		{"no assigner", Settings{Store: "redis://u:p@h", WorkerID: "7", WorkerName: "x", WorkerPrefix: "1/2", WorkerDivide: 2},
 			[]string{`store: is "redis://u:xxxxx@h", and no assigner is set; leave it out`, "worker_id: ", "worker_name: ", "worker_prefix: ", "worker_divide: "}},
 		{"disposable", Settings{Assigner: AssignerDisposable, WorkerID: "7", WorkerName: "x"}, []string{"worker_id: ", "worker_name: "}},
