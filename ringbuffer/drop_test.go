@@ -40,7 +40,12 @@ func TestDrop(t *testing.T) {
 		synctest.Wait() // the padder is in NextRun
 		dropped := make(chan struct{})
 		go func() {
-			r.Drop(func() { p.source.Store(1) })
+			r.Drop(func() {
+				if !r.providerLock.held.Load() {
+					t.Error("the provider may be called meanwhile")
+				}
+				p.source.Store(1)
+			})
 			close(dropped)
 		}()
 		synctest.Wait()

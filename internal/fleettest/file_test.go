@@ -6,12 +6,22 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// What a slot file costs.
-func TestMeasureFile(t *testing.T) {
+// newFiles returns slot files.
+func newFiles(t *testing.T) Target {
 	dir := t.TempDir()
-	Measure(t, Target{
+	return Target{
 		Name:   "file",
 		Open:   func(pool string) workerassign.SlotStore { return workerassign.NewSlotFile(dir + "/" + pool) },
+		Load:   1_000_000,
 		Leases: 50,
-	}, Assigns)
+	}
+}
+
+// What a slot file costs.
+func TestMeasureFile(t *testing.T) { Measure(t, newFiles(t), Assigns) }
+
+// A million UIDs per second.
+func TestMeasureFileUnderLoad(t *testing.T) {
+	NeedsMeasure(t)
+	Measure(t, newFiles(t), Sustained)
 }

@@ -19,7 +19,7 @@ import (
 const (
 	MeasureEnv = "RINGUID_MEASURE"
 	HostsEnv   = "RINGUID_MEASURE_HOSTS"   // how many hosts; the default is 10,000
-	SecondsEnv = "RINGUID_MEASURE_SECONDS" // how long Sustained runs; the default is 60
+	SecondsEnv = "RINGUID_MEASURE_SECONDS" // how long Sustained runs; the default is 600
 )
 
 // isMeasuring reports whether MeasureEnv is set.
@@ -54,6 +54,7 @@ type Target struct {
 	Statements func() int64
 	Statement  string // what it counts, in the plural
 
+	Load   int // how many UIDs per second Sustained takes; 0: ten times the layout's rate
 	Leases int // how many Assigns takes; 0: 1,000. The cost of a write to a file grows with the number of slots
 }
 

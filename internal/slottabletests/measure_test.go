@@ -61,10 +61,11 @@ func target(t *testing.T, kind string, servers ...*mariadbtest.Server) fleettest
 			return sum
 		},
 		Statement: "statements",
+		Load:      2_000_000,
 	}
 }
 
-// What slot tables cost, and ten times the layout's rate: see the parts.
+// What slot tables cost, and two million UIDs per second: see the parts.
 func TestMeasureMariaDB(t *testing.T) {
 	fleettest.NeedsMeasure(t)
 	s := mariadbtest.Start(t, measuredFlags...)
