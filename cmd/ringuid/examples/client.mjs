@@ -1,8 +1,9 @@
-// Takes UIDs and numbers with Node's standard library. Usage: node client.mjs http://127.0.0.1:8080 [TOKEN]
+// Takes UIDs with Node's standard library, and a number of a tag if one is named.
+// Usage: node client.mjs http://127.0.0.1:8080 [TOKEN [TAG]]; without a token: ''
 import http from "node:http";
 import https from "node:https";
 
-const [url, token] = process.argv.slice(2);
+const [url, token, tag] = process.argv.slice(2);
 const agent = new (url.startsWith("https:") ? https : http).Agent({ keepAlive: true });
 
 // get returns the answer for a path as an object. It sends the request a second time if the server has closed the connection,
@@ -36,6 +37,8 @@ const { id } = await get("/v1/uid");
 console.log(BigInt(id));
 const { ids } = await get("/v1/uid?n=3");
 console.log(ids);
-const order = await get(`/v1/segment/${encodeURIComponent("orders")}`);
-console.log(order.id);
+if (tag) {
+  const order = await get(`/v1/segment/${encodeURIComponent(tag)}`);
+  console.log(order.id);
+}
 agent.destroy();

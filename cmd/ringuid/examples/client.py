@@ -1,4 +1,7 @@
-"""Takes UIDs and numbers with Python's standard library. Usage: client.py http://127.0.0.1:8080 [TOKEN]"""
+"""Takes UIDs with Python's standard library, and a number of a tag if one is named.
+
+Usage: client.py http://127.0.0.1:8080 [TOKEN [TAG]]; without a token: ''
+"""
 import http.client
 import json
 import sys
@@ -41,7 +44,8 @@ class Ringuid:
 
 
 if __name__ == "__main__":
-    server = Ringuid(*sys.argv[1:])
+    server = Ringuid(*sys.argv[1:3])
     print(server.uid())
     print(server.uids(3))
-    print(server.number("orders"))
+    if len(sys.argv) > 3:
+        print(server.number(sys.argv[3]))

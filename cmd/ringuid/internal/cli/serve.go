@@ -25,7 +25,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// serveFlags are the settings of the server that are flags. They are texts: server.ReadConfig checks them together with
+// serveFlags are the settings of the server that are flags. The help lists those that are hidden with their defaults only. They are texts: server.ReadConfig checks them together with
 // those of the environment and of the file, and reports all faults at once.
 type serveFlags struct {
 	Store           *string `placeholder:"URL" help:"The store of worker IDs. Without it, no UIDs are served."`
@@ -36,18 +36,18 @@ type serveFlags struct {
 	TLSCert         *string `name:"tls-cert" placeholder:"FILE" help:"The certificate and its chain (PEM)."`
 	TLSKey          *string `name:"tls-key" placeholder:"FILE" help:"The key of the certificate (PEM)."`
 	Hosts           *string `placeholder:"NAME,…" help:"The host names that requests may use for this server."`
-	MaxBatch        *string `placeholder:"N" help:"The greatest number of numbers of one request. Default: 10000."`
-	MaxBody         *string `placeholder:"BYTES" help:"The greatest length of a request's body. Default: 65536."`
-	MaxHeader       *string `placeholder:"BYTES" help:"The greatest length of a request's header. Default: 16384."`
-	MaxRequests     *string `placeholder:"N" help:"How many requests are answered concurrently; others get status 503. Default: 1000."`
-	MaxConnections  *string `placeholder:"N" help:"How many connections there may be; others wait. Default: 10000."`
-	RequestTimeout  *string `placeholder:"DURATION" help:"How long a request may wait for a number. Default: 5s."`
-	HeaderTimeout   *string `placeholder:"DURATION" help:"How long a client may take to send a request's header. Default: 5s."`
-	ReadTimeout     *string `placeholder:"DURATION" help:"How long a client may take to send a request. Default: 10s."`
-	WriteTimeout    *string `placeholder:"DURATION" help:"How long an answer may take. Default: 20s."`
-	IdleTimeout     *string `placeholder:"DURATION" help:"How long a connection may be idle. Default: 1m0s."`
-	Drain           *string `placeholder:"DURATION" help:"How long requests are still accepted after SIGTERM. Default: 1s."`
-	ShutdownTimeout *string `placeholder:"DURATION" help:"How long requests that have begun may take after that. Default: 20s."`
+	MaxBatch        *string `hidden:""`
+	MaxBody         *string `hidden:""`
+	MaxHeader       *string `hidden:""`
+	MaxRequests     *string `hidden:""`
+	MaxConnections  *string `hidden:""`
+	RequestTimeout  *string `hidden:""`
+	HeaderTimeout   *string `hidden:""`
+	ReadTimeout     *string `hidden:""`
+	WriteTimeout    *string `hidden:""`
+	IdleTimeout     *string `hidden:""`
+	Drain           *string `hidden:""`
+	ShutdownTimeout *string `hidden:""`
 	LogLevel        *string `placeholder:"LEVEL" help:"debug (a record of every request), info, warn or error. Default: info."`
 	LogFormat       *string `placeholder:"FORM" help:"text or json. Default: text."`
 
@@ -67,17 +67,17 @@ type generatorFlags struct {
 	WorkerDivide *string `group:"generator" placeholder:"BITS" help:"The bits by which the services of this store divide each worker ID."`
 
 	Generator        *string `group:"generator" placeholder:"KIND" help:"cached, or default, which has no ring. Default: cached."`
-	BoostPower       *string `group:"generator" placeholder:"N" help:"The size of the ring, which is 2^N time units. Default: 3."`
-	PaddingFactor    *string `group:"generator" placeholder:"PERCENT" help:"The percentage of the ring below which it is padded. Default: 50."`
-	ScheduleInterval *string `group:"generator" placeholder:"DURATION" help:"The time between scheduled paddings; 0 turns them off. Default: 1s."`
-	MaxStaleness     *string `group:"generator" placeholder:"DURATION" help:"How far the time of a UID may lie behind the clock. Default: 3s."`
-	MaxBorrow        *string `group:"generator" placeholder:"DURATION" help:"How far the time of a UID may lie ahead of the clock. Default: 1h."`
-	Rollover         *string `group:"generator" placeholder:"BOOL" help:"Whether another lease is taken at the borrow limit: true or false. Default: true."`
-	RolloverInterval *string `group:"generator" placeholder:"DURATION" help:"The least time between two such changes; 0 for no limit. Default: 10m for worker IDs that are used up, else no limit."`
-	ReserveAhead     *string `group:"generator" placeholder:"DURATION" help:"How far ahead of need the time of a lease is reserved. Default: 30s."`
-	TakePolicy       *string `group:"generator" placeholder:"POLICY" help:"What happens when the ring is empty: caller_pads, wait or fail. Default: caller_pads."`
-	Rollback         *string `group:"generator" placeholder:"POLICY" help:"What the generator default does when the clock is set back: ride_out, refuse, or wait_out with a bound, as in wait_out:5s. Default: ride_out."`
-	Spread           *string `group:"generator" placeholder:"BITS" help:"The bits over which the first sequence of a time unit varies. Default: 0."`
+	BoostPower       *string `hidden:""`
+	PaddingFactor    *string `hidden:""`
+	ScheduleInterval *string `hidden:""`
+	MaxStaleness     *string `hidden:""`
+	MaxBorrow        *string `hidden:""`
+	Rollover         *string `hidden:""`
+	RolloverInterval *string `hidden:""`
+	ReserveAhead     *string `hidden:""`
+	TakePolicy       *string `hidden:""`
+	Rollback         *string `hidden:""`
+	Spread           *string `hidden:""`
 }
 
 type serveCommand struct {
@@ -97,22 +97,30 @@ Serves UIDs, and numbers of tags, over HTTP to programs in any language:
   GET /                     a page for operators
   GET /openapi.json         the description of all paths
 
-Each setting is a flag, an environment variable (--max-batch is RINGUID_MAX_BATCH) or a key of the file of --config (max-batch).
-Those of the generator are below the key uid of the file, with underscores (time_unit). A flag takes precedence over a variable,
-and that over the file. All settings are checked at the start, also whether each variable that begins with RINGUID_ is a setting.
-To change one, start again: SIGTERM lets the server finish its requests.
+Each setting is a flag, an environment variable (--max-batch is RINGUID_MAX_BATCH) or a key of the file of --config (max-batch);
+those of the generator are below its key uid (time_unit). A flag takes precedence over a variable, and that over the file.
 
 Layout, epoch, time unit, prefix and division must be those of all other programs that use the store: otherwise UIDs can be
 generated twice.
 
 Without tokens, everybody who can connect may take UIDs. So it listens on this machine only, unless --listen says otherwise.
+SIGTERM lets it finish its requests; SIGHUP lets it read its certificate again.
 
 Examples:
 
-  ringuid serve --store /var/lib/ringuid/worker
-  curl http://127.0.0.1:8080/v1/uid?n=3
-  ringuid serve --store /var/lib/ringuid/worker --layout 1-41-10-12 --time-unit 1ms --epoch 2026-01-01
+  ringuid serve --store ~/ringuid-worker
+  curl 'http://127.0.0.1:8080/v1/uid?n=3'
+  ringuid serve --store ~/ringuid-ms --layout 1-41-10-12 --time-unit 1ms --epoch 2026-01-01
   ringuid serve --store 'mysql://service:secret@db1:3306/ids' --tag-store 'mysql://service:secret@db1:3306/ids' --listen :8080 --token-file /run/secrets/token
+
+More flags, with their defaults (doc/server.md and doc/settings.md describe them):
+
+  --max-batch=10000 --max-body=65536 --max-header=16384 --max-requests=1000 --max-connections=10000
+  --request-timeout=5s --header-timeout=5s --read-timeout=10s --write-timeout=20s --idle-timeout=1m
+  --drain=1s --shutdown-timeout=20s
+  --boost-power=3 --padding-factor=50 --schedule-interval=1s --max-staleness=3s --max-borrow=1h
+  --rollover=true --rollover-interval=10m (0 for recycled worker IDs) --reserve-ahead=30s
+  --take-policy=caller_pads --rollback=ride_out --spread=0
 `
 }
 

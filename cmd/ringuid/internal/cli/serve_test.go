@@ -1,14 +1,20 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
+	"github.com/ringuid/ringuid/uid"
 )
 
 // Each setting of the server is a flag, and each flag a setting.
@@ -61,6 +67,86 @@ func TestServeFaults(t *testing.T) {
 	}
 	fails(t, exitUsage, "there is nothing to serve", nil, "serve")
 	fails(t, exitUsage, "--tags is set, and tag-store is not", nil, "serve", "--store", "/s", "--tags", "orders")
+}
+
+// Unless the settings say otherwise, the generator of a server changes to another worker ID at most once in ten minutes if worker IDs
+// are used up, whatever clients request. The log says for how long the worker IDs last.
+func TestServeRolloverInterval(t *testing.T) {
+	for _, tt := range []struct {
+		store, settings string
+		rollovers       bool
+		log             string
+	}{
+		{"file:%s", "", false, "rollover_interval=10m0s worker_ids_remaining=1048574 days_at_such_a_load=7281"},
+		{"file:%s", "rollover_interval=1h", false, "rollover_interval=1h0m0s worker_ids_remaining=1048574 days_at_such_a_load=43690"},
+		{"file:%s", "rollover_interval=0", true, ""},
+		{"file:%s", "rollover=false", false, ""},
+		{"file:%s", "generator=default", false, ""},
+		{"file:%s?assign=recycled", "", true, ""},
+	} {
+		cfg := server.DefaultConfig()
+		for setting := range strings.SplitSeq("layout=1-35-20-8,boost_power=0,max_borrow=10s,"+tt.settings, ",") {
+			if key, value, ok := strings.Cut(setting, "="); ok && (tt.settings != "generator=default" || key == "layout" || key == "generator") {
+				if err := cfg.UID.Set(key, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		cfg.Store = fmt.Sprintf(tt.store, filepath.Join(t.TempDir(), "workers"))
+		var log strings.Builder
+		s, err := openServed(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.logRollovers(slog.New(slog.NewTextHandler(&log, nil)))
+		if !strings.Contains(log.String(), tt.log) || tt.log == "" && log.Len() > 0 {
+			t.Errorf("%+v: the log is %q", tt, log.String())
+		}
+		patience := 500 * time.Millisecond // in which all of it is generated if there are rollovers
+		if tt.rollovers {
+			patience = time.Minute
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, err = s.uids.NextNContext(ctx, make([]uid.ID, 256*30)) // three times what may be borrowed
+		cancel()
+		if n := s.uids.Stats().Rollovers; tt.rollovers && (n == 0 || err != nil) || !tt.rollovers && (n > 0 || err == nil) {
+			t.Errorf("%+v: %d rollovers, %v", tt, n, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The URL of the page is one that a browser on this machine can open.
+func TestPageURL(t *testing.T) {
+	tls := server.Config{TLSCert: "cert.pem"}
+	for _, tt := range []struct {
+		cfg  server.Config
+		addr string
+		want string
+	}{
+		{server.Config{}, "127.0.0.1:8080", "http://127.0.0.1:8080/"}, {server.Config{}, "0.0.0.0:80", "http://localhost:80/"}, {server.Config{}, "[::]:8080", "http://localhost:8080/"},
+		{tls, "[::1]:443", "https://[::1]:443/"}, {tls, "[::]:443", "https://localhost:443/"},
+	} {
+		addr := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(tt.addr))
+		if got := pageURL(tt.cfg, addr); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.addr, got, tt.want)
+		}
+	}
+}
+
+// The help fits on two screens.
+func TestServeHelpIsShort(t *testing.T) {
+	r := run(t, "", nil, "serve", "--help")
+	if n := strings.Count(r.stdout, "\n"); n > 70 {
+		t.Errorf("it has %d lines", n)
+	}
+	for _, name := range server.FlagNames() {
+		if !strings.Contains(r.stdout, "--"+name) {
+			t.Errorf("it does not name --%s", name)
+		}
+	}
 }
 
 // What the settings of the generator say about its worker ID is what it takes from the store.

@@ -109,6 +109,33 @@ func TestForeignPages(t *testing.T) {
 			t.Errorf("another site opens %s as %q: %d, want %d", tt.path, tt.dest, a.status, tt.status)
 		}
 	}
+	// Without Sec-Fetch-Site, as over plain HTTP, Origin or Referer must name this host. Clients that are no browsers send none of them.
+	const browser = "Mozilla/5.0 (X11; Linux x86_64)"
+	for _, tt := range []struct {
+		path, origin, referer, agent string
+		status                       int
+	}{
+		{"/v1/uid", "http://evil.example", "", "", 403}, {"/v1/uid", "null", "", "", 403}, {"/v1/uid", "http://ids.example:81", "", "", 403}, {"/v1/stats", "http://evil.example", "", "", 403},
+		{"/v1/uid", "http://evil.example", "http://ids.example:80/", "", 403}, {"/v1/uid", "http://IDS.example:80", "", browser, 200}, {"/v1/uid", "", "http://ids.example:80/a?b", browser, 200},
+		{"/v1/uid", "", "", browser, 403}, {"/v1/uid", "", "http://evil.example/", browser, 403}, {"/v1/segment/orders", "", "", browser, 403}, {"/api/snowflake/get/x", "", "", browser, 403},
+		{"/metrics", "", "", browser, 200}, {"/", "", "http://evil.example/", browser, 200}, {"/v1/uid/5", "", "", browser, 200}, {"/v1/uid", "", "", "curl/8", 200},
+	} {
+		cfg := testConfig()
+		cfg.Hosts = []string{"ids.example"}
+		header := []string{"Host", "ids.example:80"}
+		for name, value := range map[string]string{"Origin": tt.origin, "Referer": tt.referer, "User-Agent": tt.agent} {
+			if value != "" {
+				header = append(header, name, value)
+			}
+		}
+		a := start(t, cfg, Options{}).get(tt.path, header...)
+		if a.status != tt.status {
+			t.Errorf("%+v: %d", tt, a.status)
+		}
+		if tt.status == 403 {
+			isProblem(t, fmt.Sprintf("%+v", tt), a, 403, "a page of another host")
+		}
+	}
 	for host, status := range map[string]int{"localhost": 200, "LOCALHOST:80": 200, "127.0.0.1:99": 200, "[::1]:5": 200, "evil.example": 421, "evil.example:80": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421} {
 		if a := s.get("/v1/uid", "Host", host); a.status != status {
 			t.Errorf("host %s: %d, want %d", host, a.status, status)

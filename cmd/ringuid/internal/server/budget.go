@@ -46,8 +46,27 @@ func (c *call) reserve(b *budget, n int) (taken int64, ok bool) {
 		return taken, true
 	}
 	b.requests.Add(-1)
-	c.fail(http.StatusServiceUnavailable, "too many long answers wait for their clients; try again later, or request fewer", errBudget)
+	c.failBudget()
 	return 0, false
+}
+
+// reserveMore increases a part that reserve has taken to n bytes, if that is more. It does not wait if it holds a part: others that hold
+// one might wait for this.
+func (c *call) reserveMore(b *budget, taken int64, n int) (int64, bool) {
+	if taken == 0 {
+		return c.reserve(b, n)
+	}
+	more := min(int64(n), b.size) - taken
+	if more > 0 && !b.bytes.TryAcquire(more) {
+		c.failBudget()
+		return taken, false
+	}
+	return taken + max(more, 0), true
+}
+
+// failBudget answers a request that has found no part of a budget.
+func (c *call) failBudget() {
+	c.fail(http.StatusServiceUnavailable, "too many long answers wait for their clients; try again later, or request fewer", errBudget)
 }
 
 // release gives back what reserve has taken.

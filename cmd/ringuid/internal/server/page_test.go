@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +53,7 @@ func startChromium(t *testing.T) context.Context {
 	opts := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience),
+		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1"), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience),
 	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(cancel)
@@ -116,9 +118,9 @@ func (b *browser) waitFor(expression string) {
 }
 
 // eval returns the value of a JavaScript expression.
-func eval[T any](b *browser, expression string) (v T) {
+func eval[T any](b *browser, expression string, opts ...chromedp.EvaluateOption) (v T) {
 	b.t.Helper()
-	b.run(chromedp.Evaluate(expression, &v))
+	b.run(chromedp.Evaluate(expression, &v, opts...))
 	return v
 }
 
@@ -411,6 +413,81 @@ func testPageSilence(t *testing.T, b *browser) {
 	if console := b.console(); len(console) > 0 {
 		t.Errorf("the console has %q", console)
 	}
+}
+
+// A page of another host cannot take numbers, or read figures, over plain HTTP under a host name, where browsers do not send
+// Sec-Fetch-Site: not by a script, and not by an element that loads something.
+func TestForeignPageInBrowser(t *testing.T) {
+	cfg := testConfig()
+	cfg.Hosts = []string{"ids.example"}
+	g := newGenerator(t)
+	s := start(t, cfg, Options{UIDs: g, Sequences: newSequences(t)})
+	target := strings.Replace(s.url, "127.0.0.1", "ids.example", 1)
+	policy := ""
+	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<!doctype html><meta name="referrer" content="%s"><script>
+			const at = "%s", taken = [], ended = [];
+			const get = async (path, options) => { try { taken.push(await (await fetch(at + path, options)).text()) } catch {} };
+			const load = (name, key, path) => new Promise((resolve) => {
+				const e = document.createElement(name);
+				e.onload = e.onerror = resolve;
+				e[key] = at + path;
+				document.documentElement.append(e);
+			});
+			const submit = () => new Promise((resolve) => {
+				const frame = document.createElement("iframe"), form = document.createElement("form");
+				frame.name = "target";
+				document.documentElement.append(frame, form);
+				frame.onload = resolve;
+				form.action = at + "/v1/uid";
+				form.target = "target";
+				form.submit();
+			});
+			const run = async () => {
+				await get("/v1/uid?n=10000");
+				await get("/v1/uid?n=10000", { mode: "no-cors" });
+				await get("/v1/segment/orders", { mode: "no-cors" });
+				await get("/v1/stats");
+				await get("/v1/parse", { method: "POST", mode: "no-cors", body: '{"ids":["5"]}' });
+				await load("img", "src", "/v1/uid?n=10000");
+				await load("script", "src", "/api/snowflake/get/x");
+				await load("iframe", "src", "/api/segment/get/orders");
+				await submit();
+				window.done = true;
+			};
+			run();
+		</script>`, policy, target)
+	}))
+	defer foreign.Close()
+	b := openTab(startChromium(t), t)
+	for _, policy = range []string{"no-referrer", "unsafe-url"} {
+		before := metric(t, s.get("/metrics").body, `ringuid_http_requests_total`)
+		b.run(chromedp.Navigate(strings.Replace(foreign.URL, "127.0.0.1", "evil.example", 1)))
+		b.waitFor("window.done")
+		if taken := eval[[]string](b, "taken.filter(t => /[0-9]{5}/.test(t))"); len(taken) > 0 {
+			t.Errorf("%s: a foreign page has read %.100q", policy, taken)
+		}
+		if n := metric(t, s.get("/metrics").body, `ringuid_http_requests_total`) - before; n < 9 { // with that of the metrics itself
+			t.Errorf("%s: only %v requests have reached the server", policy, n)
+		}
+	}
+	if issued := g.Stats().Issued; issued != 0 {
+		t.Errorf("foreign pages have taken %d UIDs", issued)
+	}
+	for st := range s.opts.Sequences.Stats() {
+		t.Errorf("foreign pages have taken %d numbers of %s", st.Taken, st.Tag)
+	}
+	// A page of the same host may.
+	b.run(chromedp.Navigate(target + "/"))
+	if status := eval[int](b, `fetch("/v1/uid", { referrerPolicy: "same-origin" }).then(r => r.status)`, awaited); status != 200 {
+		t.Errorf("a page of the same host: %d", status)
+	}
+}
+
+// awaited makes eval wait for a promise.
+func awaited(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
+	return p.WithAwaitPromise(true)
 }
 
 // The policy of the page forbids everything from elsewhere and all inline code, and no file of the page needs more.

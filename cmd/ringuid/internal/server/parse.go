@@ -98,11 +98,8 @@ func (c *call) parseUIDs() {
 		c.fail(http.StatusBadRequest, fmt.Sprintf("the body has %d IDs; must have 1 to %d", len(in.IDs), c.s.cfg.MaxBatch), nil)
 		return
 	}
-	if need := int64(len(in.IDs) * partsMemory); need > max(taken, smallAnswer) { // very short UIDs
-		c.s.parses.release(taken)
-		if taken, ok = c.reserve(c.s.parses, int(need)); !ok {
-			return
-		}
+	if taken, ok = c.reserveMore(c.s.parses, taken, len(in.IDs)*partsMemory); !ok { // more only if the UIDs are very short
+		return
 	}
 	b := c.s.batches.get()
 	defer c.s.batches.put(b)
