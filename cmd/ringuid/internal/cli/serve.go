@@ -28,14 +28,14 @@ import (
 // serveFlags are the settings of the server that are flags. The help lists those that are hidden with their defaults only. They are texts: server.ReadConfig checks them together with
 // those of the environment and of the file, and reports all faults at once.
 type serveFlags struct {
-	Store           *string `placeholder:"URL" help:"The store of worker IDs. Without it, no UIDs are served."`
-	TagStore        *string `placeholder:"URL" help:"The store of tags. Without it, no numbers of tags are served. It may be the same store."`
-	Tags            *string `placeholder:"TAG,…" help:"The tags that are served. Default: all that the store has."`
+	Store           *string `placeholder:"URL" help:"The store of worker IDs; without it, no UIDs."`
+	TagStore        *string `placeholder:"URL" help:"The store of tags, which may be the same."`
+	Tags            *string `placeholder:"TAG,…" help:"The tags that are served. Default: all."`
 	Listen          *string `placeholder:"HOST:PORT" help:"The address to listen on. Default: 127.0.0.1:8080."`
-	TokenFile       *string `placeholder:"FILE" help:"A file with a token that allows everything; or set RINGUID_TOKEN. Tokens with fewer rights: in the file of --config."`
+	TokenFile       *string `placeholder:"FILE" help:"A file with a token that allows everything."`
 	TLSCert         *string `name:"tls-cert" placeholder:"FILE" help:"The certificate and its chain (PEM)."`
 	TLSKey          *string `name:"tls-key" placeholder:"FILE" help:"The key of the certificate (PEM)."`
-	Hosts           *string `placeholder:"NAME,…" help:"The host names that requests may use for this server."`
+	Hosts           *string `placeholder:"NAME,…" help:"The names that requests may use for the host."`
 	MaxBatch        *string `hidden:""`
 	MaxBody         *string `hidden:""`
 	MaxHeader       *string `hidden:""`
@@ -48,7 +48,7 @@ type serveFlags struct {
 	IdleTimeout     *string `hidden:""`
 	Drain           *string `hidden:""`
 	ShutdownTimeout *string `hidden:""`
-	LogLevel        *string `placeholder:"LEVEL" help:"debug (a record of every request), info, warn or error. Default: info."`
+	LogLevel        *string `placeholder:"LEVEL" help:"debug, info, warn or error. Default: info."`
 	LogFormat       *string `placeholder:"FORM" help:"text or json. Default: text."`
 
 	generatorFlags
@@ -56,17 +56,17 @@ type serveFlags struct {
 
 // generatorFlags are the settings of the generator and of its worker ID that are flags: the keys of uid.Settings, without the store.
 type generatorFlags struct {
-	Layout   *string `group:"generator" placeholder:"WIDTHS" help:"The widths of sign, time, worker ID and sequence. Default: 1-28-22-13."`
-	Epoch    *string `group:"generator" placeholder:"TIME" help:"The time that UIDs count from: a date or a time in RFC 3339. Default: 2026-01-01."`
-	TimeUnit *string `group:"generator" aliases:"unit" placeholder:"DURATION" help:"The time unit, from 1ms to 1s; also --unit. Default: 1s."`
+	Layout   *string `group:"generator" placeholder:"WIDTHS" help:"Sign, time, worker, sequence. Default: 1-28-22-13."`
+	Epoch    *string `group:"generator" placeholder:"TIME" help:"A date, or a time in RFC 3339. Default: 2026-01-01."`
+	TimeUnit *string `group:"generator" aliases:"unit" placeholder:"DURATION" help:"1ms to 1s; also --unit. Default: 1s."`
 
-	Assigner     *string `group:"generator" placeholder:"KIND" help:"What the store assigns: disposable or recycled worker IDs. Default: what the parameter assign of the store says, else recycled where there are no disposable ones."`
-	WorkerID     *string `name:"worker-id" group:"generator" placeholder:"N" help:"The recycled worker ID that must be leased: a number, or ordinal for that of a StatefulSet's pod."`
-	WorkerName   *string `group:"generator" placeholder:"NAME" help:"The name of a recycled worker ID, which is the same again after a restart."`
-	WorkerPrefix *string `group:"generator" placeholder:"N/BITS" help:"The upper bits of the worker IDs of all services of this store: 5/3 is the number 5 in 3 bits."`
-	WorkerDivide *string `group:"generator" placeholder:"BITS" help:"The bits by which the services of this store divide each worker ID."`
+	Assigner     *string `group:"generator" placeholder:"KIND" help:"disposable or recycled worker IDs."`
+	WorkerID     *string `name:"worker-id" group:"generator" placeholder:"N" help:"The recycled worker ID to lease, or ordinal."`
+	WorkerName   *string `group:"generator" placeholder:"NAME" help:"The name of a recycled worker ID."`
+	WorkerPrefix *string `group:"generator" placeholder:"N/BITS" help:"The upper bits of all worker IDs, as in 5/3."`
+	WorkerDivide *string `group:"generator" placeholder:"BITS" help:"The bits by which worker IDs are divided."`
 
-	Generator        *string `group:"generator" placeholder:"KIND" help:"cached, or default, which has no ring. Default: cached."`
+	Generator        *string `group:"generator" placeholder:"KIND" help:"cached, or default without a ring."`
 	BoostPower       *string `hidden:""`
 	PaddingFactor    *string `hidden:""`
 	ScheduleInterval *string `hidden:""`
@@ -81,7 +81,7 @@ type generatorFlags struct {
 }
 
 type serveCommand struct {
-	Config string `placeholder:"FILE" fromenv:"RINGUID_CONFIG" help:"A file of settings (YAML). Default: the environment variable RINGUID_CONFIG, else none."`
+	Config string `placeholder:"FILE" fromenv:"RINGUID_CONFIG" help:"A file of settings (YAML). Default: RINGUID_CONFIG."`
 	serveFlags
 }
 
@@ -113,7 +113,7 @@ Examples:
   ringuid serve --store ~/ringuid-ms --layout 1-41-10-12 --time-unit 1ms --epoch 2026-01-01
   ringuid serve --store 'mysql://service:secret@db1:3306/ids' --tag-store 'mysql://service:secret@db1:3306/ids' --listen :8080 --token-file /run/secrets/token
 
-More flags, with their defaults (doc/server.md and doc/settings.md describe them):
+More flags, with their defaults (see doc/server.md and doc/settings.md):
 
   --max-batch=10000 --max-body=65536 --max-header=16384 --max-requests=1000 --max-connections=10000
   --request-timeout=5s --header-timeout=5s --read-timeout=10s --write-timeout=20s --idle-timeout=1m
