@@ -26,6 +26,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
 // A browser is a tab of a headless Chromium.
@@ -161,7 +162,7 @@ func pagePool() *poolOf {
 // The page works in Chromium.
 func TestPage(t *testing.T) {
 	chromium := startChromium(t)
-	for name, test := range map[string]func(*testing.T, *browser){"figures": testPage, "token": testPageToken, "without a ring": testPageWithoutRing, "silence": testPageSilence} {
+	for name, test := range map[string]func(*testing.T, *browser){"figures": testPage, "token": testPageToken, "without a ring": testPageWithoutRing, "silence": testPageSilence, "store": testPageStore} {
 		t.Run(name, func(t *testing.T) { test(t, openTab(chromium, t)) })
 	}
 }
@@ -176,9 +177,9 @@ func testPage(t *testing.T, b *browser) {
 	stop := s.traffic(failing)
 	defer stop()
 	b.run(emulation.SetDeviceMetricsOverride(1440, 1000, 1, false), chromedp.Navigate(s.url+"/"))
-	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 2`)
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 4`)
 	if directory := os.Getenv("RINGUID_SCREENSHOTS"); directory != "" {
-		b.photograph(directory)
+		b.photograph(directory, "")
 	}
 	stop()
 
@@ -297,7 +298,7 @@ func (s *testServer) traffic(g *fakeGenerator) (stop func()) {
 }
 
 // photograph writes pictures of the page.
-func (b *browser) photograph(directory string) {
+func (b *browser) photograph(directory, prefix string) {
 	b.t.Helper()
 	seconds, _ := strconv.Atoi(os.Getenv("RINGUID_SCREENSHOTS_AFTER"))
 	time.Sleep(time.Duration(seconds) * time.Second) // so that the charts show something
@@ -310,14 +311,59 @@ func (b *browser) photograph(directory string) {
 			time.Sleep(1500 * time.Millisecond) // for the next event, which draws the charts again
 			var picture []byte
 			b.run(chromedp.FullScreenshot(&picture, 100))
-			path := filepath.Join(directory, fmt.Sprintf("%d-%s.png", size[0], scheme))
+			path := filepath.Join(directory, fmt.Sprintf("%s%d-%s.png", prefix, size[0], scheme))
 			if err := os.WriteFile(path, picture, 0o600); err != nil {
 				b.t.Fatal(err)
 			}
 		}
 	}
 	b.run(emulation.SetEmulatedMedia(), emulation.SetDeviceMetricsOverride(1440, 1000, 1, false), chromedp.Reload())
-	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 2`)
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 4`)
+}
+
+// The page shows how much is left of what ends, and how long requests take. It is amber when the store does not extend the lease, while
+// the server is still ready, and says why it is not connected.
+func testPageStore(t *testing.T, b *browser) {
+	store := assigntest.NewMemory(assigntest.WithNoLoss())
+	directory, reserve := os.Getenv("RINGUID_SCREENSHOTS"), 8*time.Second
+	if directory != "" {
+		reserve = time.Minute
+	}
+	pool := workerassign.NewRecycled(store, workerassign.WithNewPool(), workerassign.WithHorizon(5*time.Minute))
+	g, err := uid.NewCached(t.Context(), pool, uid.WithReserveAhead(reserve), uid.WithMaxBorrow(time.Minute), uid.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	s := start(t, testConfig(), Options{UIDs: g, Pool: pool, Sequences: newSequences(t)})
+	cell := func(key string) string {
+		return eval[string](b, fmt.Sprintf(`document.querySelector("[data-key=%s]").textContent`, key))
+	}
+	s.get("/v1/uid?n=1000")
+	b.run(chromedp.Navigate(s.url + "/"))
+	b.waitFor(`document.getElementById("state").textContent == "ready" && Number(document.querySelector("[data-key=p99]").dataset.value) > 0`)
+	for key, want := range map[string]string{
+		"workers_left": "used again", "store_state": `^has extended the lease .* s ago$`, "ahead": `^not ahead$|of at most 60 s$`, "in_flight": `^0$`, "p50": ` m?s$`, "p99": ` m?s$`,
+	} {
+		if got := cell(key); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s is %q, want %s", key, got, want)
+		}
+	}
+	store.SetFaults(func(assigntest.Op) assigntest.Fault { return assigntest.LoseRequest })
+	b.waitFor(`document.getElementById("state").className == "badge warn" && document.getElementById("state").textContent == "ready, but the store does not answer"`)
+	b.waitFor(`document.getElementById("why").checkVisibility() && document.getElementById("why").textContent.includes("does not extend the lease")`)
+	if directory != "" {
+		b.photograph(directory, "store-")
+	}
+	store.SetFaults(nil)
+	b.waitFor(`document.getElementById("state").textContent == "ready" && !document.getElementById("why").checkVisibility()`)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	b.waitFor(`document.getElementById("state").textContent == "not connected" && document.getElementById("why").checkVisibility()`)
+	if why := eval[string](b, `document.getElementById("why").textContent`); !strings.Contains(why, "does not answer") && !strings.Contains(why, "has ended the connection") {
+		t.Errorf("the page says %q", why)
+	}
 }
 
 // The page of a server with tokens asks for one that may observe, says why one does not work, and keeps it only in the tab.
@@ -360,7 +406,7 @@ func testPageWithoutRing(t *testing.T, b *browser) {
 		_, err := page.AddScriptToEvaluateOnNewDocument(`{ const right = Date.now; Date.now = () => right() + 3600_000; }`).Do(ctx)
 		return err
 	}), chromedp.Navigate(s.url+"/"))
-	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 1`)
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 3`)
 	if shown := eval[string](b, `[...document.querySelectorAll(".of-ring")].filter(e => e.checkVisibility()).map(e => e.textContent).join()`); shown != "" {
 		t.Errorf("the page shows %q", shown)
 	}
@@ -407,6 +453,7 @@ func testPageSilence(t *testing.T, b *browser) {
 		return err
 	}), chromedp.Navigate(s.url+"/"))
 	b.waitFor(`document.getElementById("state").textContent == "ready"`)
+	b.waitFor(`document.getElementById("why").textContent == "Nothing has arrived for 10 s."`)
 	b.waitFor(`document.getElementById("state").textContent == "not connected" && / the figures are those of 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/.test(" " + document.getElementById("about").textContent)`)
 	eval[bool](b, `!(window.silent = false)`)
 	b.waitFor(`document.getElementById("state").textContent == "ready" && document.getElementById("about").textContent.includes("up for")`)

@@ -42,7 +42,7 @@
   const samples = []; // from the server, the oldest first
   let charts = [];
 
-  const figure = (v) => (v == null ? "–" : v < 100 ? String(Math.round(v * 10) / 10) : integer.format(v));
+  const figure = (v) => (v == null ? "–" : v < 1 ? String(Number(v.toPrecision(2))) : v < 100 ? String(Math.round(v * 10) / 10) : integer.format(v));
   const moment = (t) => (t == null ? "–" : clock(new Date(t * 1000)));
   const axis = (values) => ({
     stroke: () => color("dim"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", values, size: 52,
@@ -61,7 +61,7 @@
       scales: { y: { range } }, legend: { live: true, markers: { stroke: tint, fill: () => "transparent" } }, cursor: { drag: { x: false, y: false } },
       axes: [
         { ...axis((_, ticks) => ticks.map((t) => clock(new Date(t * 1000)).replace(/:00$/, ""))), size: 28, space: 80 },
-        axis((_, ticks) => ticks.map((v) => compact.format(v))),
+        axis((_, ticks) => ticks.map((v) => (v < 1 ? figure(v) : compact.format(v)))),
       ],
     }, [[], ...series.map(() => [])], place);
     new ResizeObserver(() => {
@@ -77,8 +77,12 @@
       const rates = [];
       if (hasUID) rates.push(line("UIDs", "one", true));
       if (hasTags) rates.push(line("Numbers", "two"));
-      rates.push(line("Requests", "three"));
-      charts = [{ chart: newChart("chart-rate", rates, (_, low, high) => [0, Math.max(1, (high || 0) * 1.1)]), data: rateData }];
+      const fromZero = (least) => (_, low, high) => [0, Math.max(least, (high || 0) * 1.1)];
+      charts = [
+        { chart: newChart("chart-rate", rates, fromZero(1)), data: rateData },
+        { chart: newChart("chart-requests", [line("Requests", "three", true)], fromZero(1)), data: () => [seconds(), perSeconds("requests")] },
+        { chart: newChart("chart-latency", [line("Median", "two"), line("99 %", "three")], fromZero(0.1)), data: latencyData },
+      ];
       if (hasRing) charts.push({ chart: newChart("chart-fill", [line("Fill level", "two", true)], () => [0, 100]), data: fillData });
     }
     for (const c of charts) c.chart.setData(c.data());
@@ -89,11 +93,13 @@
     const more = samples[i][key] - samples[i - 1][key];
     return seconds > 0 && more >= 0 ? more / seconds : null; // the counters of tags that were dropped are gone
   };
+  const seconds = () => samples.slice(1).map((s) => s.t / 1000);
+  const perSeconds = (key) => samples.slice(1).map((_, i) => perSecond(key, i + 1));
   const rateData = () => {
-    const keys = [...(hasUID ? ["issued"] : []), ...(hasTags ? ["numbers"] : []), "requests"];
-    const at = samples.slice(1).map((s) => s.t / 1000);
-    return [at, ...keys.map((k) => at.map((_, i) => perSecond(k, i + 1)))];
+    const keys = [...(hasUID ? ["issued"] : []), ...(hasTags ? ["numbers"] : [])];
+    return [seconds(), ...keys.map(perSeconds)];
   };
+  const latencyData = () => [samples.map((s) => s.t / 1000), ...["p50", "p99"].map((k) => samples.map((s) => s[k] * 1000 || null))];
   const fillData = () => [samples.map((s) => s.t / 1000), samples.map((s) => s.fill * 100)];
 
   const addSample = (s) => {
@@ -178,29 +184,43 @@
     show("fill", `${Math.round(st.fill_level * 100)} %`, st.fill_level);
     one("fill-meter").value = st.fill_level;
     show("worker_id", String(st.worker_id), st.worker_id);
+    show("workers_left", st.worker_ids_total > 0 ? `${whole(st.worker_ids_remaining)} of ${whole(st.worker_ids_total)}` : "used again", st.worker_ids_remaining);
+    const extended = duration(Math.max(0, (time - Date.parse(g.lease_extended)) / 1000));
+    show("store_state", !st.lease_bounded ? "is asked for new worker IDs only" : g.lease_low ? `has not answered for ${extended}` : `has extended the lease ${extended} ago`);
+    cells.store_state.classList.toggle("bad", g.lease_low);
     show("lease_since", st.lease_since ? instant(st.lease_since) : "–");
     const left = (Date.parse(st.lease_until) - time) / 1000;
     show("lease_until", !st.lease_bounded ? "it has no end" : `${instant(st.lease_until)} (${left > 0 ? "in " + duration(left) : "ended"})`, st.lease_until || "");
     show("health_for", g.health.ok ? duration(g.health.for / 1e9) : "–");
     show("rollovers", integer.format(st.rollovers), st.rollovers);
     show("lost_leases", integer.format(st.lost_leases), st.lost_leases);
-    show("ahead", duration(st.ahead / 1e9), st.ahead);
+    show("ahead", st.ahead <= 0 ? "not ahead" : duration(st.ahead / 1e9) + (st.borrow_limit > 0 ? ` of at most ${duration(st.borrow_limit / 1e9)}` : ""), st.ahead);
     show("rejected_takes", integer.format(st.rejected_takes), st.rejected_takes);
     show("failed_paddings", integer.format(st.failed_paddings), st.failed_paddings);
     const failure = g.health.err || st.last_error;
     show("last_error", failure || "none");
-    cells.last_error.classList.toggle("bad", Boolean(failure));
+    for (const c of ["bad", "text"]) cells.last_error.classList.toggle(c, Boolean(failure));
     const rest = (Date.parse(st.end) - time) / 1000;
     show("end", instant(st.end) + (rest > 0 ? ` (in ${duration(rest)})` : ""), st.end);
+  };
+
+  // explain says below the header why the state is not as it should be.
+  const explain = (why) => {
+    const place = one("why");
+    place.hidden = !why;
+    if (place.textContent !== why) place.textContent = why;
   };
 
   let figuresOf = ""; // the time of the last state
   const showState = (s) => {
     figuresOf = s.time;
     const badge = one("state");
-    const text = s.ready ? "ready" : "not ready";
+    const low = s.uid?.lease_low;
+    const text = !s.ready ? "not ready" : low ? "ready, but the store does not answer" : "ready";
     if (badge.textContent !== text) badge.textContent = text; // so that it is announced once
-    badge.className = "badge " + (s.ready ? "good" : "bad");
+    badge.className = "badge " + (!s.ready ? "bad" : low ? "warn" : "good");
+    explain(!s.ready ? s.uid?.health.err || "The server is shutting down, or its tags have no numbers."
+      : low ? "The store of worker IDs does not extend the lease. UIDs end when the time that is left without the store is used up." : "");
     one("about").textContent = [`version ${s.version}`, s.store, `up for ${duration((Date.parse(s.time) - Date.parse(s.started)) / 1000)}`].filter(Boolean).join(" · ");
     hasUID = Boolean(s.uid);
     hasRing = hasUID && s.uid.has_ring;
@@ -211,6 +231,7 @@
     document.querySelector(".of-leases").hidden = !s.has_leases;
     if (s.uid) showGenerator(s.uid, Date.parse(s.time));
     show("requests", s.http.requests < 1e9 ? integer.format(s.http.requests) : compact.format(s.http.requests), s.http.requests);
+    show("in_flight", integer.format(s.http.in_flight), s.http.in_flight);
     show("failures", integer.format(s.http.failures), s.http.failures);
     show("tag_count", s.tag_count > s.tags.length ? `${s.tags.length} of ${integer.format(s.tag_count)}` : "");
     fillTable("tags", s.tags.map((t) => [
@@ -225,6 +246,10 @@
   const showSample = (s) => {
     addSample(s);
     const last = samples.length - 1;
+    for (const key of ["p50", "p99"]) {
+      const v = samples[last][key];
+      show(key, v === 0 ? "–" : v < 1 ? `${figure(v * 1000)} ms` : duration(v), v);
+    }
     if (last > 0) {
       for (const [key, counter] of [["uid_rate", "issued"], ["number_rate", "numbers"], ["request_rate", "requests"]]) {
         const v = perSecond(counter, last);
@@ -307,7 +332,9 @@
   // A connection that breaks without an end, as when a host vanishes, is noticed by its silence: there is an event each second.
   const longestSilence = 10_000;
 
-  // read reads events until the stream ends. It resolves to the status of the answer.
+  let ended = ""; // why the last stream has ended
+
+  // read reads events until the stream ends. It resolves to the status of the answer, or to 0.
   const read = async () => {
     const silence = new AbortController();
     let timer = 0;
@@ -318,13 +345,20 @@
     restart();
     try {
       return await readEvents(silence.signal, restart);
+    } catch {
+      ended = silence.signal.aborted ? `Nothing has arrived for ${longestSilence / 1000} s.` : "The server does not answer, or the connection is broken.";
+      return 0;
     } finally {
       clearTimeout(timer);
     }
   };
   const readEvents = async (signal, received) => {
     const resp = await request("/v1/events", signal);
-    if (!resp.ok) return resp.status;
+    if (!resp.ok) {
+      ended = `The server refuses: ${(await resp.json().catch(() => ({}))).detail || "status " + resp.status}.`;
+      return resp.status;
+    }
+    ended = "The server has ended the connection.";
     one("login").hidden = true;
     const reader = resp.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let text = ""; ;) {
@@ -351,19 +385,21 @@
   const run = async () => {
     for (let pause = 1000; ; pause = Math.min(2 * pause, 15_000)) {
       const begin = now();
-      const status = await read().catch(() => 0);
+      const status = await read();
       if (now() - begin > 5000) pause = 1000;
       const badge = one("state");
       badge.className = "badge bad";
       if (figuresOf) one("about").textContent = "the figures are those of " + instant(figuresOf);
       if (status === 401 || status === 403) {
         badge.textContent = "locked";
+        explain("");
         one("login").hidden = false;
         one("login-error").textContent = token ? (status === 401 ? "The server does not know this token." : "This token may not observe.") : "";
         await new Promise((resolve) => { wake = resolve; });
         continue;
       }
       badge.textContent = "not connected";
+      explain(ended);
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   };
