@@ -24,6 +24,9 @@
 --   require the privilege SELECT on the table.
 --   The table must not be UNLOGGED, because such a table and its counter are empty after a crash and on
 --   standbys. Its sequence must have CACHE 1, the default, if services use WithHighWaterFile.
+--   Services may connect through PgBouncer with pool_mode session or transaction. With transaction, the DSN
+--   requires default_query_exec_mode=exec (pgx) or binary_parameters=yes (lib/pq). With statement, services
+--   get no worker IDs, because there are no transactions. They can use tags of leaf_alloc that exist.
 --
 -- DURABILITY
 --   A service uses its worker ID as soon as the server has acknowledged the commit. If the server loses
@@ -158,13 +161,14 @@
 --      margin that is too large wastes worker IDs. A margin that is too small can lead to duplicate
 --      UIDs. The second statement never lowers the counter. Its result is the new counter, which must be
 --      at least the ID that you have chosen. The third statement inserts a row, so that the raised
---      counter can be seen in the table. Run all three in one session.
+--      counter can be seen in the table. Run all four in one session, one after the other or as one string.
 --
---       SET default_transaction_read_only = off;
+--       START TRANSACTION READ WRITE;
 --       SELECT setval(pg_get_serial_sequence('worker_node', 'id'),
 --                     greatest(<next ID>, nextval(pg_get_serial_sequence('worker_node', 'id'))));
 --       INSERT INTO worker_node (host_name, port, type, launch_date, modified, created)
 --       VALUES ('counter raised', '', 3, CURRENT_DATE, now(), now());
+--       COMMIT;
 --
 --   5. Now let the server accept writes:
 --
@@ -289,12 +293,12 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   loaded into a running server (pg_restore, psql), or if they use workerassign.WithHistory. Without the
 --   floor, UIDs are then generated twice.
 --   In these cases raise the floor before services connect to the server: set default_transaction_read_only, as
---   described in AFTER A FAILOVER OR A RESTORED BACKUP. Call Recycled.RaiseFloor, or run these statements
---   in one session. They end all leases. No lease begins before the floor, which is later than every time
---   that the old server can have granted. The server's clock must be right.
+--   described in AFTER A FAILOVER OR A RESTORED BACKUP. Run these statements in one session, one after the
+--   other or as one string. Recycled.RaiseFloor does the same for an account without that setting. They end
+--   all leases. No lease begins before the floor, which is later than every time that the old server can have
+--   granted. The server's clock must be right.
 --
---       SET default_transaction_read_only = off;
---       START TRANSACTION;
+--       START TRANSACTION READ WRITE;
 --       UPDATE worker_pool
 --          SET floor_ms = greatest(coalesce(floor_ms, 0),
 --                (extract(epoch FROM now()) * 1000)::bigint + fencing_ms + horizon_ms + skew_ms),
@@ -430,7 +434,7 @@ CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 --   backup or to a point in time, have a max_id that is too small. Raise max_id of every tag before services can
 --   write to the server: set default_transaction_read_only, as described in AFTER A FAILOVER OR A RESTORED
 --   BACKUP. The old server must no longer accept writes. Run the statements in a session in which that setting
---   is off.
+--   is off: run SET default_transaction_read_only = off first, as a statement of its own.
 --   1. For each tag whose numbers are stored somewhere, look for the greatest one, and raise max_id above it:
 --
 --       SELECT max(<column>) AS greatest_number FROM <table>;

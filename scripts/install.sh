@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
-# Galera library and rsync (for a cluster of such servers), PostgreSQL, Redis, etcd, ZooKeeper and a Java
+# Galera library and rsync (for a cluster of such servers), PostgreSQL, PgBouncer, Redis, etcd, ZooKeeper and a Java
 # runtime, promtool of Prometheus, Chromium, curl, Python, Node and
 # systemd-analyze (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and QEMU and
 # libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to
@@ -44,6 +44,7 @@ command -v java >/dev/null || missing="$missing default-jre-headless"
 command -v redis-server >/dev/null || missing="$missing redis-server"
 command -v spin >/dev/null || missing="$missing spin" # checks the models in proof
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || missing="$missing postgresql"
+command -v pgbouncer >/dev/null || missing="$missing pgbouncer"
 command -v promtool >/dev/null || missing="$missing prometheus"
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing="$missing chromium"
 command -v curl >/dev/null || missing="$missing curl" # the examples of clients of the server

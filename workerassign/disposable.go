@@ -64,8 +64,9 @@ const (
 // them, the first Assign finds out: PostgreSQL refuses MySQL's statement, once. NewDisposable does not
 // access the database. The caller closes db. Invalid arguments are reported by Assign.
 //
-// With pgx and a connection pooler that does not support prepared statements, such as PgBouncer before
-// 1.21 in transaction mode, add default_query_exec_mode=exec to the DSN.
+// With a connection pooler that does not support prepared statements, such as PgBouncer before 1.21 in
+// transaction mode, add default_query_exec_mode=exec to the DSN of pgx, or binary_parameters=yes to that of
+// lib/pq. A pooler in statement mode is refused, because it has no transactions.
 func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
 		config:         newConfig(),

@@ -27,7 +27,7 @@ import (
 //
 // On PostgreSQL, every Write is a transaction, and pgx prepares the statement of a Read unless
 // default_query_exec_mode in the DSN is exec or simple_protocol. Use one of these with a connection pooler that
-// does not support prepared statements.
+// does not support prepared statements. A pooler in statement mode is refused, because it has no transactions.
 //
 // Each call ends after 10 seconds, or when its context ends. A call that fails because its connection was
 // lost, or because its server is read-only or outside of its cluster, tries the pool's other connections at

@@ -177,7 +177,8 @@ func recycledRequest() workerassign.Request {
 // The statements raise the floor: all leases end, and no lease begins before the floor.
 func TestSchemaRaiseFloor(t *testing.T) {
 	t.Parallel()
-	db := idsDatabase(t, postgrestest.Start(t))
+	s := postgrestest.Start(t)
+	db := idsDatabase(t, s)
 	r := workerassign.NewRecycled(workerassign.NewSlotTable(db, workerassign.WithHistory("1")), quiet(),
 		workerassign.WithFencing(4*time.Second), workerassign.WithSkew(2*time.Second), workerassign.WithHorizon(20*time.Second))
 	l, err := r.Assign(t.Context(), recycledRequest())
@@ -185,17 +186,14 @@ func TestSchemaRaiseFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	statements := newSection(t, "SLOTS AFTER A RESTORED BACKUP")
-	admin, err := db.Connx(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
-	begin := time.Now()
+	var all []string
 	for len(statements.Remaining) > 0 {
-		if _, err := admin.ExecContext(t.Context(), statements.Next("")); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, statements.Next(""))
 	}
+	db.MustExec("ALTER DATABASE ids SET default_transaction_read_only = on") // of new sessions
+	begin := time.Now()
+	postgrestest.Open(t, s.DSN("postgres", "", "ids")).MustExec(strings.Join(all, ";\n"))
+	db.MustExec("ALTER DATABASE ids RESET default_transaction_read_only")
 	if _, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
 		t.Errorf("Reserve of a lease from before the floor returns %v, want ErrLeaseLost", err)
 	}

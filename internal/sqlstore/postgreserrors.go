@@ -93,6 +93,9 @@ func classifyState(state string, err error, a Advice) (Action, string) {
 	if containsAny(err, "cannot use serializable mode in a hot standby") { // the state is a general one too
 		return Reconnect, AdviceReadOnlyPostgres
 	}
+	if containsAny(err, "not allowed in statement pooling mode") { // of PgBouncer; the state is that of most of its errors
+		return Stop, AdvicePoolModePostgres
+	}
 	for _, known := range StateErrors(a) {
 		if strings.HasPrefix(state, known.State) {
 			return known.Action, known.Advice
