@@ -122,8 +122,8 @@
 --   that may have been assigned, before the server accepts its first write. Running services insert
 --   rows too, when they change their worker ID. So until step 5 the server must be read-only, or
 --   nobody else must be able to connect to it. If a tool makes replicas writable automatically, it
---   must run steps 1 to 4 first, or you must use semi-synchronous replication. On Galera, follow the
---   same steps after a bootstrap from a node that was not the most advanced one.
+--   must run steps 1 to 4 first, or you must use semi-synchronous replication. On Galera, follow
+--   steps 3 to 5 when the section Galera of doc/fleet.md says so.
 --   Services can be configured to refuse such IDs. workerassign.WithMinWorkerID refuses all IDs below
 --   a given number. workerassign.WithHighWaterFile refuses all IDs that are not greater than the
 --   greatest ID that was assigned to the host before. After the first such ID it stops the host until
@@ -306,11 +306,7 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --     primary, and restarted.
 --   * Replicas must not accept writes: set read_only in their configuration files.
 --   On Galera, services continue if a node fails, because the other nodes have received all that it has
---   acknowledged. If all nodes are down, start the cluster from the node with the greatest seqno. Galera
---   refuses another one (safe_to_bootstrap in grastate.dat). If you must start from another node, delete
---   its file grastate.dat first. Then the cluster has a new UUID, which services notice. Never do
---   that to one node of a cluster that runs. If you did not delete the file, or if you used pc.bootstrap,
---   follow the section SLOTS AFTER A RESTORED BACKUP.
+--   acknowledged. If all nodes are down, or if you use pc.bootstrap, follow the section Galera of doc/fleet.md.
 --   With workerassign.WithHistory, services notice none of this. See its documentation.
 --
 -- SLOTS AFTER A RESTORED BACKUP
@@ -458,8 +454,8 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 --
 -- TAGS AFTER A FAILOVER OR A RESTORED BACKUP
 --   A replica that was promoted without the primary's last changes, and a server that was restored from a
---   backup, have a max_id that is too small. The same applies to Galera after a bootstrap from a node that was
---   not the most advanced one. Raise max_id of every tag before services can write to the server.
+--   backup, have a max_id that is too small. The same applies to Galera if the section Galera of doc/fleet.md says
+--   so. Raise max_id of every tag before services can write to the server.
 --   Prevent connections, or set read_only, as described in AFTER A FAILOVER OR A RESTORED BACKUP. The old server
 --   must no longer accept writes.
 --   1. For each tag whose numbers are stored somewhere, look for the greatest one, and raise max_id above it:
