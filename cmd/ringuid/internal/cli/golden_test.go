@@ -158,7 +158,7 @@ func TestPlanEnvironment(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", line, r, want)
 		}
 	}
-	fails(t, exitUsage, "--layout", []string{"RINGUID_LAYOUT=1-2"}, "plan")
+	fails(t, exitUsage, "ringuid: RINGUID_LAYOUT: bitsalloc: bad layout", []string{"RINGUID_LAYOUT=1-2"}, "plan")
 }
 
 // UIDs are also read from standard input.
