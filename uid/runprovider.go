@@ -45,15 +45,16 @@ type runProvider struct {
 	// code, so readClock reads it before the ring takes its locks, and NextRun does not.
 	elapsed atomic.Int64
 
+	rollback rollbackWatch // counts steps back of the wall clock
+
 	held  *leasing.HeldLease
 	last  int64     // the last unit stamped with held; held.First() - 1 before the first one
 	since time.Time // when held was taken into use
 
-	log      rolloverLog
-	rollback rollbackWatch // counts steps back of the wall clock
-	inUse    *leaseInUse
-	current  atomic.Pointer[leaseInUse] // inUse, for Stats and Health
-	changes  atomic.Uint64              // of the lease
+	log     rolloverLog
+	inUse   *leaseInUse
+	current atomic.Pointer[leaseInUse] // inUse, for Stats and Health
+	changes atomic.Uint64              // of the lease
 }
 
 // leaseInUse is a lease, when it was taken into use, and what was stamped with it.
@@ -65,14 +66,14 @@ type leaseInUse struct {
 
 func newRunProvider(c *core) *runProvider {
 	p := &runProvider{
-		cfg:      c.cfg,
-		clock:    c.clock,
-		leases:   c.leases,
-		spread:   newSpread(c.cfg.spread),
-		held:     c.first,
-		last:     c.first.First() - 1,
-		rollback: rollbackWatch{policy: RideOut(), clock: c.clock, log: c.cfg.log},
+		cfg:    c.cfg,
+		clock:  c.clock,
+		leases: c.leases,
+		spread: newSpread(c.cfg.spread),
+		held:   c.first,
+		last:   c.first.First() - 1,
 	}
+	p.rollback = rollbackWatch{policy: RideOut(), clock: c.clock, log: c.cfg.log}
 	p.readClock()
 	p.since = p.now()
 	p.log = rolloverLog{cfg: c.cfg, rolloverAt: p.since}
