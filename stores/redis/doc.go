@@ -65,9 +65,9 @@
 // any more, so nothing that it writes counts.
 //
 // The number of servers is the field "servers" of the hash of slots, also for tags: the greatest number that a
-// primary has seen, itself and the replicas attached to it, by their addresses in INFO. Sentinels do not count. Nor
-// do replicas of replicas: if there are any, or if more servers will be attached later, set the number to that of
-// all servers that can ever be attached or promoted:
+// primary has seen, itself and the replicas attached to it, by their addresses in INFO, which must show them (slave0
+// and so on). Sentinels do not count. Nor do replicas of replicas: if there are any, or if more servers will be
+// attached later, set the number to that of all servers that can ever be attached or promoted:
 //
 //	redis-cli HSET 'ringuid:{default}:slots' servers 5
 //

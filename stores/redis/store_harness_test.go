@@ -49,7 +49,9 @@ func startReplicated(primary *redistest.Server) *replicated {
 }
 
 // declare sets the number of servers of a pool, as an operator can. Otherwise the first writes need both replicas.
-func (r *replicated) declare(pool string) { r.primary.MustCommand("HSET", hashKey(pool), "servers", "3") }
+func (r *replicated) declare(pool string) {
+	r.primary.MustCommand("HSET", hashKey(pool), "servers", "3")
+}
 
 // restart starts the primary again. The replication ID changes when the first replica is back.
 func (r *replicated) restart() {
