@@ -32,7 +32,7 @@ Without --store, the worker IDs are those of a file of yours ($XDG_STATE_HOME/ri
 ~/.local/state/ringuid/workers). They are used again. UIDs from there differ from each other, and may be equal to those that
 other users or hosts generate. For UIDs of a fleet, name its store, and give its layout, epoch and time unit, and what its
 services do to worker IDs (prefix and divide): the same as in all its services, otherwise UIDs can be generated twice. The variables of
-the environment are those of uid.Settings. If RINGUID_ASSIGNER is set, a store must be set too.
+the environment are those of the services (doc/settings.md). If RINGUID_ASSIGNER is set, a store must be set too.
 
 If no UIDs can be generated, the command prints nothing on standard output. If printing fails or is interrupted, the UIDs that were not
 printed are lost, and the last line may be incomplete.

@@ -147,7 +147,7 @@ func (a *address) mysqlConfig() (*mysql.Config, error) {
 	case database == "" || strings.Contains(database, "/"):
 		return nil, errNoDatabase
 	case len(hosts) > 1:
-		return nil, errors.New("it has several hosts; must be one")
+		return nil, errors.New("it has several hosts; must be one, such as that of a proxy in front of a Galera cluster")
 	}
 	config, err := mysql.ParseDSN("tcp(" + hosts[0] + ")/" + url.PathEscape(database) + "?" + a.query)
 	if err != nil {
