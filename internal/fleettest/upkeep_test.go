@@ -83,7 +83,7 @@ func TestSustained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sustained{meter: newMeter(memoryTarget(), "sustained"), scale: 1, layout: layout}
+		s := sustained{meter: newMeter(memoryTarget(), "sustained"), scale: 1, layout: layout, overload: 10}
 		s.run(t, 600)
 		c := s.meter.counts()
 		if most := int64(600 * s.calls(24) * 1.01); c.reads > most || c.writes > most || c.writes < most*8/10 {
