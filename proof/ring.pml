@@ -56,6 +56,9 @@
 #ifndef CLOSER
 #define CLOSER 0 /* 1: a process calls Close */
 #endif
+#ifndef DROPPER
+#define DROPPER 0 /* 1: a process calls Drop */
+#endif
 #ifndef CONTEXTS
 #define CONTEXTS 0 /* 1: the contexts of takers may end at any time; 2: except that of the first one */
 #endif
@@ -78,9 +81,9 @@
 
 #define PADDER (RUNS > 0)
 #if RUNS > 0
-#define NPROC (TAKERS + PUTTERS + CLOSER + 1)
+#define NPROC (TAKERS + PUTTERS + CLOSER + DROPPER + 1)
 #else
-#define NPROC (TAKERS + PUTTERS + CLOSER)
+#define NPROC (TAKERS + PUTTERS + CLOSER + DROPPER)
 #endif
 #define MASK (CAP - 1)
 #define LOW (CAP / 2) /* Config.lowWatermark for the default padding factor and a capacity of 1 or 2 */
@@ -151,6 +154,9 @@ byte given; /* how many runs the provider has returned */
 byte failures = FAILURES, notYets = NOTYETS;
 byte last;  /* the position of the last integer that was handed out or dropped */
 bit closeReturned;
+#if DROPPER
+byte dropped; /* once Drop has returned: how many runs the provider had returned before; without putters, these are the first ones */
+#endif
 bit padderDone;
 byte i; /* of d_steps only */
 
@@ -187,8 +193,18 @@ inline handOut(r, start, n) {
 	i = 0;
 	assert(POSITION(r) + start > last); /* order */
 	last = POSITION(r) + start + n - 1;
+#if DROPPER
+	assert(r > old); /* a take that began after Drop had returned */
+#endif
 	assert(!late) /* a take that began after Close had returned */
 }
+
+/* begin is the beginning of a take. */
+#if DROPPER
+#define begin() late = closeReturned; old = dropped
+#else
+#define begin() late = closeReturned
+#endif
 
 /* Go: ringbuffer (*runState).usedUp */
 inline usedUp(r) {
@@ -768,15 +784,18 @@ inline handleEmpty() {
 proctype Taker(byte me; byte wants) {
 	byte s, next, h, rt, start, got, used, out, result, n;
 	bit ok, pend, adv, low, pads, first, wasEmpty, late;
+#if DROPPER
+	byte old;
+#endif
 	do
 	:: TAKES > 0 && n == TAKES -> break
 	:: TAKES == 0 || n < TAKES ->
 		got = 0;
 		if
 		:: wants == 1 -> /* TryTake */
-			d_step { late = closeReturned; s = current }; /* r.current.Load() */
+			d_step { begin(); s = current }; /* r.current.Load() */
 			add(s, 1)
-		:: else -> d_step { late = closeReturned }
+		:: else -> d_step { begin() }
 		fi;
 		do
 		:: got > 0 -> break
@@ -840,9 +859,31 @@ proctype Putter(byte me) {
 	where[me] = DONE
 }
 
-/* dropStale, with counters.drop and lastStale. A run is stale if its date is 0. The dates are chosen when the run is
+/* Go: ringbuffer (*counters).drop */
+inline drop() {
+	do
+	:: rt = runs[s].taken; /* s.taken.Load() */
+		if
+		:: rt >= runs[s].length -> break
+#ifdef M_DROP_IN_TWO_STEPS
+		:: d_step { rt < runs[s].length -> used = runs[s].length - rt; handOut(s, rt, used); runs[s].taken = runs[s].length } -> break
+#else
+		:: d_step { rt < runs[s].length && runs[s].taken == rt -> /* s.taken.CompareAndSwap(t, s.length) */
+				used = runs[s].length - rt;
+				handOut(s, rt, used);
+				runs[s].taken = runs[s].length
+			} -> break
+		:: rt < runs[s].length && runs[s].taken != rt
+#endif
+		fi
+	od;
+	rt = 0;
+	used = 0
+}
+
+/* dropStale, with lastStale. A run is stale if its date is 0. The dates are chosen when the run is
  * dropped or not, which allows every order of dates.
- * Go: ringbuffer (*Ring).dropStale, (*Ring).lastStale, and (*counters).drop */
+ * Go: ringbuffer (*Ring).dropStale, and (*Ring).lastStale */
 inline dropStale() {
 	d_step { h = current; stale = runs[h].index; h = 0 }; /* r.current.Load().index */
 	do
@@ -870,24 +911,7 @@ inline dropStale() {
 				fi
 			:: POSITIVE(stale - runs[s].index)
 			fi;
-			do /* drop */
-			:: rt = runs[s].taken; /* s.taken.Load() */
-				if
-				:: rt >= runs[s].length -> break
-#ifdef M_DROP_IN_TWO_STEPS
-				:: d_step { rt < runs[s].length -> used = runs[s].length - rt; handOut(s, rt, used); runs[s].taken = runs[s].length } -> break
-#else
-				:: d_step { rt < runs[s].length && runs[s].taken == rt -> /* s.taken.CompareAndSwap(t, s.length) */
-						used = runs[s].length - rt;
-						handOut(s, rt, used);
-						runs[s].taken = runs[s].length
-					} -> break
-				:: rt < runs[s].length && runs[s].taken != rt
-#endif
-				fi
-			od;
-			rt = 0;
-			used = 0
+			drop()
 		:: else
 		fi;
 		advance();
@@ -905,6 +929,9 @@ inline dropStale() {
 proctype Padder(byte me) {
 	byte s, next, h, rt, used, out, stale, n, tailAtPause;
 	byte ticks = TICKS;
+#if DROPPER
+	byte old;
+#endif
 	bit ok, pend, adv, low, pads, wasEmpty, late, delay, onDemand;
 	do
 	:: if /* select */
@@ -952,6 +979,58 @@ proctype Padder(byte me) {
 	atomic { padderDone = 1; where[me] = DONE }
 }
 
+#if DROPPER
+/* What the function before changes is how many runs the provider has returned.
+ * Go: ringbuffer (*Ring).Drop */
+proctype Dropper(byte me) {
+	byte s, next, h, rt, used, out, before;
+	byte old;
+	bit ok, pend, adv, low, pads, wasEmpty, late;
+#ifndef M_DROP_WITHOUT_LOCK
+	acquire(PROVIDER, RELP, cancelled);
+#else
+	ok = 1;
+#endif
+	if
+	:: !ok
+	:: d_step { ok -> ok = closed } -> /* r.closed.Load() */
+		if
+		:: ok
+		:: else ->
+			before = given;
+#if PUTTERS > 0
+			if
+			:: hasPending -> hasPending = 0; releasePlace()
+			:: else
+			fi;
+#endif
+			do
+			:: s = current; /* r.current.Load() */
+				drop();
+				advance();
+				if
+#ifdef M_DROP_CURRENT_ONLY
+				:: adv -> break
+#else
+				:: adv
+#endif
+				:: else -> break
+				fi
+			od
+		fi;
+		if
+		:: d_step { true -> s = 0; ok = 0; adv = 0; wasEmpty = 0 }
+		fi;
+#ifndef M_DROP_WITHOUT_LOCK
+		release(PROVIDER, RELP)
+#endif
+	fi;
+	if
+	:: d_step { true -> dropped = before; before = 0; where[me] = DONE }
+	fi
+}
+#endif
+
 #if CLOSER
 /* Go: ringbuffer (*Ring).Close */
 proctype Closer(byte me) {
@@ -997,6 +1076,10 @@ init {
 		od;
 #if CLOSER
 		run Closer(n);
+		n++;
+#endif
+#if DROPPER
+		run Dropper(n);
 		n++;
 #endif
 #if RUNS > 0

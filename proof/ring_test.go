@@ -18,6 +18,8 @@ var ringConfigs = []config{
 	{name: "putters that give up", model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=1 PUTTERS=2 PUTS=1 PUTCONTEXTS=1"},
 	{name: "assist", model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=1 TAKES=3 ASSIST=1 EVEN=1 NOTYETS=1"},
 	{name: "drops", model: ring, defines: "POLICY=FAILS CAP=2 RUNS=3 TAKERS=2 TAKES=1 TICKS=1 ODD=2"},
+	{name: "Drop, pads", model: ring, defines: "POLICY=PADS CAP=1 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"},
+	{name: "Drop, drops", model: ring, defines: "POLICY=FAILS CAP=2 RUNS=3 TAKERS=1 TAKES=2 TICKS=1 DROPPER=1"},
 	{name: "failures", model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=1 TAKES=2 FAILURES=1 NOTYETS=1"},
 	{name: "failures, waits", model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2 FAILURES=1 NOTYETS=1"},
 	{name: "counter", model: ring, defines: "POLICY=FAILS CAP=1 RUNS=0 TAKERS=3 TAKES=0 CLAIM=3 COUNTER"},
@@ -37,6 +39,7 @@ var ringConfigs = []config{
 	{name: "assist, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=2 TAKES=1 ASSIST=1 EVEN=1 NOTYETS=1"},
 	{name: "closes, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
 	{name: "closes, two takers pad", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
+	{name: "Drop, closes", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2 DROPPER=1 CLOSER=1"},
 	{name: "drops, closes", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=3 TAKERS=1 TAKES=2 TICKS=2 CLOSER=1"},
 }
 
@@ -56,6 +59,8 @@ var (
 	pending      = config{full: true, model: ring, defines: "POLICY=PADS CAP=2 RUNS=2 TAKERS=2 TAKES=1 PUTTERS=1 PUTS=1 CONTEXTS=1"}
 	assist       = config{model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=2 TAKES=1 ASSIST=1 EVEN=1 NOTYETS=1"}
 	drops        = config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=2 TAKERS=1 TAKES=2 TICKS=1 ODD=2"}
+	dropper      = config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"}
+	dropper2     = config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"}
 	counter      = config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=0 TAKERS=3 TAKES=0 CLAIM=3 COUNTER"}
 	putOnce      = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=0 TAKERS=2 TAKES=0 PUTTERS=1 PUTS=1 CONTEXTS=2", search: fairClaim}
 	provided     = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=0 CONTEXTS=2", search: fairClaim}
@@ -67,6 +72,7 @@ const (
 	noDuplicate = "no integer twice"
 	order       = "order"
 	notClosed   = "no take after Close"
+	notDropped  = "no take after Drop"
 	reallyEmpty = "an empty ring is reported only if it is empty"
 	wakeUp      = "no lost wake-up"
 	waitEnds    = "each wait ends"
@@ -85,6 +91,8 @@ var ringMutants = []mutant{
 	{"Close does not replace the current run", "M_CURRENT_STAYS", notClosed, closes, "late"},
 	{"Close sets closed after it has replaced the current run", "M_CLOSED_COMES_LAST", notClosed, closes2, "late"},
 	{"Close does not cancel the context", "M_NO_CANCEL", wakeUp, closes, "where"},
+	{"Drop does not hold the provider lock", "M_DROP_WITHOUT_LOCK", notDropped, dropper, "old"},
+	{"Drop drops the current run only", "M_DROP_CURRENT_ONLY", notDropped, dropper2, "old"},
 	{"advance reports that nothing follows without a second look at current", "M_EMPTY_UNLESS_NEXT", reallyEmpty, smallFails, "wasEmpty"},
 	{"the provider's exhaustion counts before the runs that are left", "M_EXHAUSTED_COMES_FIRST", reallyEmpty, twoRuns, "wasEmpty"},
 	{"waiting takers are woken before the run is stored", "M_BROADCAST_FIRST", wakeUp, putters, "where"},

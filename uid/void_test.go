@@ -155,6 +155,27 @@ func TestInvariant1VoidGrantIsDropped(t *testing.T) {
 	}
 }
 
+// Invariant 1: a block that is claimed while the leases are dropped, of a run that was generated before, is invalid afterwards.
+func TestInvariant1BlockClaimedDuringDrop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCopied(t, "Cached", &copiedSource{}).(*Cached)
+		release := make(chan struct{})
+		go c.ring.Drop(func() { <-release }) // the drop has to wait for this one
+		synctest.Wait()
+		go c.drop(ErrLease)
+		synctest.Wait()
+		b, err := c.Claim(t.Context(), 5)
+		if err != nil || b.Len() != 5 {
+			t.Fatalf("a block of %d UIDs, %v", b.Len(), err)
+		}
+		close(release)
+		synctest.Wait()
+		if id, ok := b.Next(); ok {
+			t.Errorf("the block returns %v", c.Parse(id))
+		}
+	})
+}
+
 // Invariant 1: a take that begins after a drop gets no UID of the leases that were dropped, however it takes, while many take.
 func TestInvariant1DropUnderLoad(t *testing.T) {
 	for _, mode := range []string{"Cached", "Default"} {
