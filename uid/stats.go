@@ -47,7 +47,7 @@ type Stats struct {
 	Paddings       Paddings  // paddings that put at least one run
 	FailedPaddings uint64    // tries to pad that failed
 	LastFailure    time.Time // when the last of these was, by the system's clock, in UTC; the zero time if there was none
-	Dropped        uint64    // UIDs that were dropped because they became stale
+	Dropped        uint64    // UIDs that were dropped because they became stale, or because the grant of a lease is void
 	Fill           uint64    // UIDs that are ready
 	FillLevel      float64   // the fraction of the ring's runs that are ready: 0 to 1
 
