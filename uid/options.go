@@ -122,15 +122,14 @@ func WithMaxStaleness(d time.Duration) Option {
 // WithMaxBorrow sets the borrow limit: how far a UID's time may lie ahead of the clock. A Cached
 // generator that reaches it takes another lease, and so another worker ID, and resumes at the current
 // time. With WithRollover(false) it continues at the layout's rate. If it rolls over, d must be at
-// least twice the time of a full ring. The default is what the lease allows, and at most an hour, or twice the time of a full ring if
-// that is more. A Default generator does not borrow.
+// least twice the time of a full ring. The default is what the lease allows, and at most an hour, or twice
+// the time of a full ring if that is more. A Default generator does not borrow.
 //
 // Grants of a workerassign.BoundedLease, such as those of workerassign.NewRecycled, reach only as far as
 // its horizon. With such a lease the borrow limit is at most the horizon less 1.5 times the time to reserve
-// ahead (WithReserveAhead) and one time unit, and at least 0. The generator logs a warning if that is less than d, or if it
-// can no longer roll over. If what is left is less than twice the time
-// of a full ring, it does not roll over: at the limit it continues at the layout's rate, and its ring is not
-// full. At 0 it does not borrow.
+// ahead (WithReserveAhead) and one time unit, and at least 0. The generator logs a warning if that is less
+// than d, or if it can no longer roll over: if it is less than twice the time of a full ring. At the limit it
+// then continues at the layout's rate, and its ring is not full. At 0 it does not borrow.
 func WithMaxBorrow(d time.Duration) Option {
 	return func(c *config) {
 		if d < 0 {

@@ -35,8 +35,9 @@ func wantNotReleased(t *testing.T, l *fakeLease) {
 	}
 }
 
-// A copy of the process has both leases, the one in use and the next one. So if Reserve of either is void, both are dropped at once: nothing is granted
-// of them any more. Only the one that is void is released, because somebody else could otherwise take the other one beside the copy.
+// A copy of the process has both leases, the one in use and the next one. So if Reserve of either is void, both are dropped
+// at once: nothing is granted of them any more. Only the one that is void is released, because otherwise somebody else could
+// take the other one while the copy uses it.
 func TestInvariant1VoidGrantDropsBothLeases(t *testing.T) {
 	for _, void := range []string{"in use", "next", "both"} {
 		t.Run(void, func(t *testing.T) {

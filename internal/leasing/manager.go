@@ -104,9 +104,9 @@ func (m *Manager) OnChange(f func()) { m.notify = f }
 // with it. It must be set before the first task starts.
 func (m *Manager) OnVoid(f func(err error)) { m.onVoid = f }
 
-// Drop drops the lease in use and the next one: from now on nothing is granted of them. A copy of this process may hold both, and a
-// lease that is being taken. So they are not released, and the store keeps them until they expire. The generator must not
-// change its lease meanwhile. Drop does not block, and calls no user code.
+// Drop drops the lease in use and the next one: from now on nothing is granted of them. A copy of this process may hold both,
+// and a lease that is being taken. So they are not released, and the store keeps them until they expire (see HeldLease.release).
+// The generator must not change its lease meanwhile. Drop does not block, and calls no user code.
 func (m *Manager) Drop(h *HeldLease, err error) {
 	m.dropping.Lock()
 	defer m.dropping.Unlock()
