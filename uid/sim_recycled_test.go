@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"time"
 
@@ -270,7 +271,7 @@ func (f *slotFleet) start(h *slotHost, isDefault bool) error {
 		}
 	}
 	if err != nil {
-		f.record(h, "does not start: %v", err)
+		f.record(h, "does not start: %s", elapsedTime.ReplaceAllString(err.Error(), ""))
 		return err
 	}
 	p.core.leases.SetHooks(leasing.Hooks{
@@ -288,6 +289,9 @@ func (f *slotFleet) start(h *slotHost, isDefault bool) error {
 	f.record(h, "starts with worker ID %d, not before unit %d", p.core.first.WorkerID(), p.core.first.First())
 	return nil
 }
+
+// elapsedTime is in errors of Assign, and depends on pauses, whose lengths are random.
+var elapsedTime = regexp.MustCompile(` in \d+\.?\d*[mµn]?s\b`)
 
 // isHeldOrOff reports whether another try makes no sense at the same time.
 func isHeldOrOff(err error) bool {
