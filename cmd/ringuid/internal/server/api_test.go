@@ -122,8 +122,8 @@ func TestNumbers(t *testing.T) {
 	isProblem(t, "no tag", s.get("/v1/segment/none"), 404, `there is no tag \"none\"`)
 	isProblem(t, "invalid tag", s.get("/v1/segment/%20x"), 400, "the tag must have")
 	isProblem(t, "too long", s.get("/v1/segment/"+strings.Repeat("x", 129)), 400, "the tag must have")
-	isProblem(t, "UIDs are not served", s.get("/v1/uid"), 404, "there is no such path")
-	isProblem(t, "nor by Leaf's path", s.get("/api/snowflake/get/x"), 404, "there is no such path")
+	isProblem(t, "UIDs are not served", s.get("/v1/uid"), 404, "no store of worker IDs")
+	isProblem(t, "nor by Leaf's path", s.get("/api/snowflake/get/x"), 404, "no store of worker IDs")
 }
 
 // Only the tags of the setting are served; the others do not reach the source.

@@ -183,6 +183,7 @@ func TestStoreDoesNotExtendLease(t *testing.T) {
 				for s.snapshot().UID.Low {
 					time.Sleep(time.Second)
 				}
+				synctest.Wait() // for the record
 				if took := time.Since(begin); took > time.Minute || !strings.Contains(log.String(), "the store of worker IDs extends the lease again") {
 					t.Errorf("after %v:\n%s", took, log)
 				}
