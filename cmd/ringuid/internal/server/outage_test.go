@@ -5,21 +5,51 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/internal/testkit"
 )
 
-// When a server's store hangs, its log has a warning within half of the time that is left of its lease, and its state says so while it is
-// ready. It serves UIDs again soon after the store answers.
+// When a server's store hangs or is down, its log has a warning long before the end of its lease, and its state says so while it is ready. It
+// serves UIDs again soon after the store answers.
 func TestServeOutage(t *testing.T) {
 	testkit.Full(t, "a lease with the defaults ends after 45 s")
-	store := redistest.Start(t)
-	store.MustCommand("CONFIG", "SET", "maxmemory-policy", "noeviction")
-	p := startProcess(t, "--store", "redis://"+store.Address()+"/?new-pool=true", "--listen", "127.0.0.1:0", "--drain", "0s")
+	for name, start := range map[string]func(t *testing.T) (url string, down, up func()){
+		"Redis hangs": func(t *testing.T) (string, func(), func()) {
+			store := redistest.Start(t)
+			return "redis://" + store.Address() + "/?new-pool=true", store.Pause, store.Resume
+		},
+		"MariaDB hangs": func(t *testing.T) (string, func(), func()) {
+			store := mariadbtest.Start(t)
+			return mariaDBPool(t, store), store.Pause, store.Resume
+		},
+		"MariaDB is down": func(t *testing.T) (string, func(), func()) {
+			store := mariadbtest.Start(t)
+			return mariaDBPool(t, store), store.Kill, store.Restart
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testServeOutage(t, start)
+		})
+	}
+}
+
+// mariaDBPool returns the text of a store with the tables of a new pool.
+func mariaDBPool(t *testing.T, s *mariadbtest.Server) string {
+	t.Helper()
+	name, db := s.Database()
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	return s.DSN("root", "", name) + "?assign=recycled&new-pool=true"
+}
+
+func testServeOutage(t *testing.T, start func(t *testing.T) (url string, down, up func())) {
+	url, down, up := start(t)
+	p := startProcess(t, "--store", url, "--listen", "127.0.0.1:0", "--drain", "0s")
 	type state struct {
 		Ready bool
 		UID   struct {
@@ -44,7 +74,7 @@ func TestServeOutage(t *testing.T) {
 		return s
 	}
 	warning := regexp.MustCompile(`level=WARN msg="(uid: failed, trying again|the store of worker IDs does not extend the lease)`)
-	store.Pause()
+	down()
 	begin := time.Now()
 	var warned, low, ended time.Duration
 	for ended == 0 {
@@ -67,9 +97,9 @@ func TestServeOutage(t *testing.T) {
 	if warned == 0 || warned > ended*2/3 || low == 0 || low > ended*2/3 {
 		t.Errorf("a warning after %v, low after %v, not ready after %v:\n%s", warned, low, ended, p.text())
 	}
-	store.Resume()
+	up()
 	testkit.Eventually(t, "the server is ready again", func() bool { s := stats(); return s.Ready && !s.UID.Low })
-	if got := status(t, http.DefaultClient, "http://"+p.addr+"/v1/uid"); got != 200 || !strings.Contains(p.text(), "uid: recovered") {
+	if got := status(t, http.DefaultClient, "http://"+p.addr+"/v1/uid"); got != 200 {
 		t.Errorf("afterwards: %d\n%s", got, p.text())
 	}
 	http.DefaultClient.CloseIdleConnections()
