@@ -35,26 +35,61 @@ func newBudget(size, requests int) *budget {
 // errBudget is the error of a request that has found no part of a budget in time.
 var errBudget = errors.New("server: the answers in flight use all memory that is allowed for them")
 
-// reserve waits for n bytes of a budget, but no longer than the request may take. It returns how many it has taken, for release. If it
-// gets none, it answers the request, and ok is false.
-func (c *call) reserve(b *budget, n int) (taken int64, ok bool) {
-	if n <= smallAnswer {
+// reserve waits for the memory of an answer with a body of some length, but no longer than the request may take. It returns how many bytes
+// of the budget it has taken, for release. If it gets none, it answers the request, and ok is false.
+func (c *call) reserve(b *budget, body, memory int) (taken int64, ok bool) {
+	if body <= smallAnswer {
 		return 0, true
 	}
-	taken = min(int64(n), b.size)
-	if b.requests.Add(1) <= b.most && (b.bytes.TryAcquire(taken) || b.bytes.Acquire(&c.limit, taken) == nil) {
-		return taken, true
+	taken = min(int64(memory), b.size)
+	if b.requests.Add(1) <= b.most && c.acquireShare(taken) {
+		if c.acquire(b.bytes, taken) {
+			return taken, true
+		}
+		c.releaseShare()
 	}
 	b.requests.Add(-1)
 	c.failBudget()
 	return 0, false
 }
 
+// acquire waits for n bytes, but no longer than the request may take.
+func (c *call) acquire(s *semaphore.Weighted, n int64) bool {
+	return s.TryAcquire(n) || s.Acquire(&c.limit, n) == nil // Acquire would start a timer
+}
+
+// connectionShare is how many bytes of the budgets the requests of one connection may have at the same time. Only in HTTP/2 it has several.
+const connectionShare = listBudget / 8
+
+// shareKey is the key of a TLS connection's share in the context of its requests.
+type shareKey struct{}
+
+// acquireShare waits for as much of the connection's share.
+func (c *call) acquireShare(n int64) bool {
+	share, ok := c.r.Context().Value(shareKey{}).(*semaphore.Weighted)
+	if !ok {
+		return true
+	}
+	n = min(n, connectionShare)
+	if !c.acquire(share, n) {
+		return false
+	}
+	c.share, c.shared = share, n
+	return true
+}
+
+// releaseShare gives back what acquireShare has taken.
+func (c *call) releaseShare() {
+	if c.share != nil {
+		c.share.Release(c.shared)
+	}
+}
+
 // reserveMore increases a part that reserve has taken to n bytes, if that is more. It does not wait if it holds a part: others that hold
 // one might wait for this.
 func (c *call) reserveMore(b *budget, taken int64, n int) (int64, bool) {
 	if taken == 0 {
-		return c.reserve(b, n)
+		return c.reserve(b, n, n)
 	}
 	more := min(int64(n), b.size) - taken
 	if more > 0 && !b.bytes.TryAcquire(more) {
@@ -70,8 +105,9 @@ func (c *call) failBudget() {
 }
 
 // release gives back what reserve has taken.
-func (b *budget) release(taken int64) {
+func (c *call) release(b *budget, taken int64) {
 	if taken > 0 {
+		c.releaseShare()
 		b.bytes.Release(taken)
 		b.requests.Add(-1)
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // A call is one request that is being answered, and what became of it.
@@ -23,6 +25,9 @@ type call struct {
 	idHeader, lengthHeader [1]string // values of headers
 
 	expected bool // a status of 500 and above is not a failure of the server
+
+	share  *semaphore.Weighted // of the connection; nil if nothing was taken of it
+	shared int64               // what was taken
 
 	limit requestContext
 }

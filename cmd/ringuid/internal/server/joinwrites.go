@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // A joiningConn sends a list at once. net/http writes an answer of more than 4,096 bytes in two parts, the headers with the
@@ -68,12 +70,12 @@ func (l joiningListener) Accept() (net.Conn, error) {
 type connKey struct{}
 
 // connContext is an http.Server's ConnContext. The writes of a TLS connection, which has several requests at a time in HTTP/2, are
-// not joined.
+// not joined. It has a share of the budgets.
 func connContext(ctx context.Context, c net.Conn) context.Context {
 	if joining, ok := c.(*joiningConn); ok {
 		return context.WithValue(ctx, connKey{}, joining)
 	}
-	return ctx
+	return context.WithValue(ctx, shareKey{}, semaphore.NewWeighted(connectionShare))
 }
 
 // A joinPool keeps the memory of answers that are joined.

@@ -246,7 +246,7 @@ func TestBudget(t *testing.T) {
 		if lists, parses := s.lists.requests.Load(), s.parses.requests.Load(); lists == 0 || parses == 0 || lists*10_000*listMemory > listBudget || parses*10_000*partsMemory > parseBudget {
 			t.Errorf("%d lists and %d answers with parts are in flight", lists, parses)
 		}
-		for _, path := range []string{"/v1/uid", "/v1/uid?n=10", "/v1/uid/5", "/api/snowflake/get/x"} {
+		for _, path := range []string{"/v1/uid", "/v1/uid?n=128", "/v1/uid/5", "/api/snowflake/get/x"} {
 			begin := time.Now()
 			if a := s.get(path); a.status != 200 || time.Since(begin) > 0 {
 				t.Errorf("%s: %d after %v", path, a.status, time.Since(begin))

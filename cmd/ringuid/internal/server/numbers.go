@@ -16,11 +16,11 @@ func (c *call) takeNumbers() {
 	if !ok || !c.mayTake(max(sel.n, 1)) {
 		return
 	}
-	taken, ok := c.reserve(c.s.lists, sel.n*listMemory)
+	taken, ok := c.reserve(c.s.lists, sel.n*elementSize, sel.n*listMemory)
 	if !ok {
 		return
 	}
-	defer c.s.lists.release(taken)
+	defer c.release(c.s.lists, taken)
 	b := c.s.batches.get()
 	defer c.s.batches.put(b)
 	if sel.n == 0 {

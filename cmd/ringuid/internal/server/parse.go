@@ -62,11 +62,11 @@ func (c *call) parseUIDs() {
 	if c.r.ContentLength >= 0 {
 		length = int(c.r.ContentLength)
 	}
-	taken, ok := c.reserve(c.s.parses, length*bodyMemory)
+	taken, ok := c.reserve(c.s.parses, length*bodyMemory, length*bodyMemory)
 	if !ok {
 		return
 	}
-	defer func() { c.s.parses.release(taken) }()
+	defer func() { c.release(c.s.parses, taken) }()
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, int64(c.s.cfg.MaxBody))
 	d := json.NewDecoder(c.r.Body)
 	d.DisallowUnknownFields()
