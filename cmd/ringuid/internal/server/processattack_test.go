@@ -125,7 +125,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 			}
 			t.Logf("at most %d MiB of memory, others were served %d times", p.peakMemory()>>20, served)
-			if peak := p.peakMemory(); peak > limit {
+			if peak := p.peakMemory(); peak > limit && !testkit.Race { // the race detector has several bytes for each one
 				t.Errorf("the server used %d MiB of memory, want at most %d", peak>>20, limit>>20)
 			}
 		})
