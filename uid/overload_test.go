@@ -55,7 +55,7 @@ func TestBurstOnRecycled(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer c.Close()
-					time.Sleep(time.Now().Truncate(time.Second).Add(30*time.Second + at).Sub(time.Now()))
+					time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(30*time.Second + at)))
 					begin := time.Now()
 					ids := make([]ID, burst)
 					if n, err := c.NextN(ids); n != burst || err != nil {
