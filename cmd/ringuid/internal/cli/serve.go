@@ -133,7 +133,7 @@ func (c *serveCommand) Run(a *App) (err error) {
 	if err != nil {
 		return usageErrorf("%w", configFaults{err})
 	}
-	log := cfg.Logger(a.Stderr)
+	log := cfg.Logger(plainWriter{a.Stderr})
 	for _, w := range cfg.Warnings() {
 		log.Warn(w)
 	}
