@@ -133,14 +133,9 @@ func New(conn *zk.Conn, opts ...Option) *Store {
 	return s
 }
 
-// String implements workerassign.SlotStore and segment.Source.
-func (s *Store) String() string {
-	server := ""
-	if s.conn != nil {
-		server = " at " + s.conn.Server()
-	}
-	return fmt.Sprintf("ZooKeeper%s, path %q", server, s.root)
-}
+// String implements workerassign.SlotStore and segment.Source. It has no address, because that of the connection changes: give the
+// stores of several ensembles different paths.
+func (s *Store) String() string { return fmt.Sprintf("ZooKeeper, path %q", s.root) }
 
 func (s *Store) historyPath() string          { return s.root + "/history" }
 func (s *Store) clockPath() string            { return s.root + "/clock" }
