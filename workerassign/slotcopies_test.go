@@ -315,6 +315,34 @@ func TestR4ReleaseReplyLost(t *testing.T) {
 	})
 }
 
+// R4: a try to release whose request arrives just before that of the second try is no copy's.
+func TestR4ReleaseArrivesLate(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		l := f.assign(f.assigner())
+		f.reserve(l, 20*time.Second)
+		var first *workerassign.SlotWrite
+		arrived := false
+		f.SetFaults(func(op assigntest.Op) assigntest.Fault {
+			switch {
+			case op.Write == nil || arrived:
+			case first == nil:
+				first = op.Write
+				return assigntest.LoseRequest
+			default:
+				arrived = true
+				if ok, err := f.Write(f.Context(), *first); !ok || err != nil {
+					f.Errorf("Write = %v, %v", ok, err)
+				}
+			}
+			return assigntest.NoFault
+		})
+		f.release(l)
+		if log := f.log.String(); !arrived || log != "" {
+			f.Errorf("the second try was made: %v; the log is %q", arrived, log)
+		}
+	})
+}
+
 // Prefix passes ErrVoid on.
 func TestR4PrefixVoid(t *testing.T) {
 	inFleet(t, func(f *fleet) {

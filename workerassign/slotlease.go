@@ -326,11 +326,14 @@ func (l *slotLease) try(token string) {
 	l.tokens = withToken(l.tokens, token)
 }
 
-// refuse forgets the token of a write that was not made: if the slot has it nevertheless, a copy has written it.
+// refuse forgets the token of a write that was not made: if the slot has it nevertheless, a copy has written it. It forgets one of
+// equal tokens: the writes of Release have none, and an earlier one of them may still be made.
 func (l *slotLease) refuse(token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tokens = slices.DeleteFunc(slices.Clone(l.tokens), func(t string) bool { return t == token })
+	if i := slices.Index(l.tokens, token); i >= 0 {
+		l.tokens = slices.Delete(slices.Clone(l.tokens), i, i+1)
+	}
 }
 
 // acknowledge records what the store has acknowledged.
