@@ -69,7 +69,10 @@
 // and so on). Sentinels do not count. Nor do replicas of replicas: if there are any, or if more servers will be
 // attached later, set the number to that of all servers that can ever be attached or promoted:
 //
-//	redis-cli HSET 'ringuid:{default}:slots' servers 5
+//	redis-cli HSET 'ringuid:{default}:slots' servers '5 3'
+//
+// That is the new and the former number (1 before the pool exists). Both are required in a pool that is in use: with the new
+// number alone, servers that know only the former one could be a majority of it. Set them before servers are attached.
 //
 //	servers   replicas that must have a write   servers that may fail
 //	1         0                                 0
@@ -81,7 +84,7 @@
 // A greater number is noticed by the next write. Until all servers know it, a few writes later, the field has both,
 // such as "5 3", and so many replicas must have a write that those which know the former number only are no majority
 // of that. To avoid this, set the number before the fleet starts. The number does not fall by itself. When servers
-// were removed for ever, set it to the number of those that are left; otherwise fewer may fail, or nothing is
+// were removed permanently, set it to the number of those that are left; otherwise fewer may fail, or nothing is
 // granted. It must never be less.
 //
 // Two servers stop granting when the replica is down. If that is not acceptable, WithReplicas(0) declares that no

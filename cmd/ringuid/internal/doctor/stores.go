@@ -129,7 +129,7 @@ func (e *examination) replicas(client *goredis.Client, info map[string]string, k
 	}
 	state := fmt.Sprintf("of %d servers, %d replicas must have each write, and %d are attached", servers, needed, len(attached))
 	if len(attached) < needed {
-		e.fault("replicas", "repair the replicas; if servers were removed for ever, set their number: see doc/fleet.md, Redis", "%s: nothing is granted", state)
+		e.fault("replicas", "repair the replicas; if servers were removed permanently, set their number: see doc/fleet.md, Redis", "%s: nothing is granted", state)
 	} else {
 		e.ok("replicas", "%s", state)
 	}
