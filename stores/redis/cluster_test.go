@@ -1,7 +1,10 @@
 package redis_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -60,7 +63,8 @@ func TestCluster(t *testing.T) {
 }
 
 // A range is taken once also where the tags move to another node of the cluster: the redirections MOVED and ASK are
-// followed. The other node has another history, so the gap is added once.
+// followed, also without a host, which is then that of the node that sends them. The other node has another history, so the gap is
+// added once.
 func TestTagClusterMove(t *testing.T) {
 	t.Parallel()
 	a, b := redistest.Start(t, "--cluster-enabled", "yes"), redistest.Start(t, "--cluster-enabled", "yes")
@@ -70,7 +74,13 @@ func TestTagClusterMove(t *testing.T) {
 	for _, server := range []*redistest.Server{a, b} {
 		waitForCluster(t, server, "cluster_state:ok", "cluster_known_nodes:2")
 	}
-	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{a.Address()}})
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, ":") {
+			return nil, fmt.Errorf("the address %s has no host", address)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	c := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{a.Address()}, Dialer: dial})
 	t.Cleanup(func() { c.Close() })
 	s := redis.New(c)
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
@@ -81,9 +91,22 @@ func TestTagClusterMove(t *testing.T) {
 	b.MustCommand("CLUSTER", "SETSLOT", slot, "IMPORTING", idA)
 	a.MustCommand("CLUSTER", "SETSLOT", slot, "MIGRATING", idB)
 	a.MustCommand("MIGRATE", host, port, "", "0", "5000", "KEYS", key, hashKey(redis.DefaultPool))
+	a.MustCommand("CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint")
 	first := wantGap(t, s, segment.Request{Tag: "x"}, 11, redis.DefaultFailoverGap) // by ASK
+	a.MustCommand("CONFIG", "SET", "cluster-preferred-endpoint-type", "ip")         // otherwise the client cannot read the cluster's state
 	b.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)
 	a.MustCommand("CLUSTER", "SETSLOT", slot, "NODE", idB)
 	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: first, Length: 10, Step: 10}) // by MOVED
 	wantTake(t, s, segment.Request{Tag: "x"}, segment.Range{First: first + 10, Length: 10, Step: 10})
+}
+
+// The address in MOVED and ASK.
+func TestRedirected(t *testing.T) {
+	for detail, want := range map[string]string{
+		"3999 127.0.0.1:6381": "127.0.0.1:6381", "3999 node-1:6381": "node-1:6381", "3999 :6381": "10.0.0.1:6381", "3999 ::1:6381": "[::1]:6381",
+	} {
+		if got := redis.Redirected(detail, "10.0.0.1:6379"); got != want {
+			t.Errorf("MOVED %s leads to %s, want %s", detail, got, want)
+		}
+	}
 }

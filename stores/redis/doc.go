@@ -139,7 +139,8 @@
 // # Redis Cluster
 //
 // All keys of a pool have one hash tag, so they are on one node, and all calls go to the primary of that
-// node. A pool does not become faster by more nodes; several pools do.
+// node. A pool does not become faster by more nodes; several pools do. With cluster-preferred-endpoint-type
+// unknown-endpoint, go-redis cannot read the cluster's state.
 //
 // # Segments
 //

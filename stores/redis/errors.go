@@ -61,6 +61,7 @@ func serverErrors() []serverError {
 		{"UNKILLABLE", false, adviceBusy},
 		{"NOSCRIPT", false, adviceLoading}, // SCRIPT FLUSH between EVALSHA and EVAL
 		{"NOREPLICAS", false, adviceReplicas},
+		{"REPLICAS", false, adviceReplicas}, // the number of servers has changed before each try
 		{"UNBLOCKED", false, adviceReplica}, // of WAIT
 		{"ERR WAIT cannot be used with replica", false, adviceReplica},
 		{"SERVERS", true, adviceServers},

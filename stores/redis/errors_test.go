@@ -141,11 +141,14 @@ func TestServerErrors(t *testing.T) {
 	wantError(t, s, true, "closed")
 }
 
-// A client of one server that is part of a cluster is told what to use instead.
-func TestMovedAdvice(t *testing.T) {
+// Errors after which the last try gives up, and another one may not: a client of one server that is part of a cluster is told what
+// to use instead, and a script may ask for another number of replicas each time.
+func TestGivenUp(t *testing.T) {
 	s := redis.New(goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"}))
-	if err := redis.ErrorOf(s, "MOVED 3999 127.0.0.1:6381"); !strings.Contains(err.Error(), "NewClusterClient") {
-		t.Error(err)
+	for text, advice := range map[string]string{"MOVED 3999 127.0.0.1:6381": "NewClusterClient", "REPLICAS 2": "too few replicas"} {
+		if err := redis.ErrorOf(s, text); errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), advice) {
+			t.Errorf("%v; want %q, and another try", err, advice)
+		}
 	}
 }
 

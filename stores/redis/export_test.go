@@ -13,3 +13,6 @@ func (scriptError) RedisError() {}
 
 // ErrorOf returns the error of Write if the server returns the given text.
 func ErrorOf(s *Store, text string) error { return s.error("write", scriptError(text)) }
+
+// Redirected returns the address to which MOVED or ASK leads.
+var Redirected = redirected

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -90,9 +91,8 @@ func (s *Store) runWrite(ctx context.Context, script *redis.Script, keys []strin
 				s.needed.Store(n)
 			case isCluster && (kind == "MOVED" || kind == "ASK"):
 				cluster.ReloadState(ctx)
-				_, address, _ := strings.Cut(detail, " ")
 				options := *client.Options()
-				options.Addr = address
+				options.Addr = redirected(detail, options.Addr)
 				client, asking = redis.NewClient(&options), kind == "ASK"
 				defer client.Close()
 			default:
@@ -103,6 +103,18 @@ func (s *Store) runWrite(ctx context.Context, script *redis.Script, keys []strin
 			}
 		}
 	})
+}
+
+// redirected returns the address in what follows MOVED or ASK, such as "3999 127.0.0.1:6381". If it has no host, that is the one of
+// from, the node that has sent it. An IPv6 address has no brackets there.
+func redirected(detail, from string) string {
+	_, address, _ := strings.Cut(detail, " ")
+	colon := strings.LastIndexByte(address, ':')
+	host := address[:max(colon, 0)]
+	if host == "" {
+		host, _, _ = net.SplitHostPort(from)
+	}
+	return net.JoinHostPort(host, address[colon+1:])
 }
 
 // acknowledged sends a script and WAIT in one pipeline, on one connection: WAIT counts the replicas that have acknowledged
