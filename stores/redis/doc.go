@@ -59,15 +59,18 @@
 // A write of slots, a Take and a CreateTag count when more than half of the servers have them. Each script is sent
 // in one pipeline with WAIT. If too few replicas acknowledge it within a second (or half of the client's
 // ReadTimeout, if that is less), the result is an error: the write may be kept or lost. A primary to which too few
-// replicas are attached writes nothing (NOREPLICAS). So of two primaries at most one grants anything, whichever
-// clients it has. A primary that was frozen, for example with its virtual machine, accepts writes when it continues,
+// replicas are attached grants nothing: it refuses to write (NOREPLICAS), or, while it does not know that they have
+// gone, its writes do not count. So of two primaries at most one grants anything at a time, whichever clients it
+// has. A primary that was frozen, for example with its virtual machine, accepts writes when it continues,
 // also with min-replicas-to-write: Redis compares that once a second with what it knew before. It has no replicas
 // any more, so nothing that it writes counts.
 //
 // The number of servers is the field "servers" of the hash of slots, also for tags: the greatest number that a
 // primary has seen, itself and the replicas attached to it, by their addresses in INFO, which must show them (slave0
-// and so on). Sentinels do not count. Nor do replicas of replicas: if there are any, or if more servers will be
-// attached later, set the number to that of all servers that can ever be attached or promoted:
+// and so on). Replicas that share an address there, behind NAT or with published ports of containers, count as one:
+// set replica-announce-ip and replica-announce-port on each. Sentinels do not count. Nor do replicas of replicas: if
+// there are any, or if more servers will be attached later, set the number to that of all servers that can ever be
+// attached or promoted. A server that replaces another one is one more, unless the other one never returns:
 //
 //	redis-cli HSET 'ringuid:{default}:slots' servers '5 3'
 //
@@ -95,6 +98,13 @@
 // Cluster set cluster-allow-replica-migration no (before Redis 7 cluster-migration-barrier to more than there are
 // replicas).
 //
+// And a replica must not go back: once it has followed a promoted server, it must not follow the former primary again
+// before that one was restarted, or was a replica. It discards what it has acknowledged for the promoted server, and
+// the former primary, whose history is the same, goes on: UIDs and numbers may come twice. So they may if the replica
+// then follows the promoted server once more. Redis reveals none of this: on the former primary such a replica looks
+// like one that was away for longer than the backlog lasts. Sentinels that agree, and Redis Cluster, make the former
+// primary a replica. Stop it before you enter REPLICAOF by hand.
+//
 // WAIT does not keep Sentinel or the cluster from promoting a replica that lacks the last writes, so the history
 // still ends all leases at a failover. WAITAOF is not used: appendfsync everysec may lose on all servers what has
 // just counted, if all crash.
@@ -118,10 +128,16 @@
 //
 //   - maxmemory-policy noeviction, or a volatile policy. Read refuses a policy over all keys (allkeys), with
 //     an error that says so, because Redis would delete pools when memory is short.
-//   - appendonly yes, so that the pool is still there after a restart. Without it a pool begins anew with
-//     each restart: that is safe, because of the floor, but names and their worker IDs are forgotten. It is
-//     not safe with workerassign.WithNewPool, which turns the floor of a missing pool off: use that
-//     option for the first start of a fleet, and then remove it.
+//   - appendonly yes, so that the pool is still there after a restart. Without it the pool of a single server
+//     begins anew with each restart: that is safe, because of the floor, but names and their worker IDs are
+//     forgotten. It is not safe with workerassign.WithNewPool, which turns the floor of a missing pool off: use
+//     that option for the first start of a fleet, and then remove it.
+//   - a server with replicas must not start as a primary without its data, also not as a new one at the same
+//     address. It does not know how many servers there are, takes itself for the only one, and grants alone, also
+//     when a replica, which has the data, is promoted: UIDs come twice, as soon as both floors have passed. Let a
+//     server without data start as a replica (replicaof in its configuration), or after another one was promoted.
+//     With min-replicas-to-write it grants nothing while it has no replicas. WithReplicas of half of the servers
+//     does not depend on what a server knows.
 //   - for a user of its own:
 //     ACL SETUSER ringuid on >password ~ringuid:* resetchannels +evalsha +eval +info +time +hget +hmget
 //     +hgetall +hset +hdel +del +zadd +zcard +zcount +zrange +hincrby +wait

@@ -6,12 +6,15 @@
 -- NOREPLICAS; SERVERS.
 --
 -- A write counts when more than half of all servers have it. So of two primaries one can go on at most, and it cannot once
--- enough of its replicas have left it. The field 'servers' of the hash is how many servers there are: the greatest number
--- that a primary has seen. It is one number for slots and tags, so that a former primary cannot begin anew with tags. A server that has not received a greater number may be promoted, and would require fewer. So the
--- new number is first '5 3': 5 servers, of which some may know of 3 only; then '5 3 <replication ID> <offset>': a server
--- that has acknowledged this offset knows it; and '5' when all have.
--- A primary without enough replicas writes nothing: what it wrote would look later as if it had counted, such as a floor
--- that was calculated when another primary still had a majority.
+-- enough of its replicas have left it, unless they come back to it: operators must prevent that (doc.go, "Which writes count").
+-- The field 'servers' of the hash is how many servers there are: the greatest number that a primary has seen. It is one number
+-- for slots and tags, so that a former primary cannot begin anew with tags. A server that has not received a greater number may
+-- be promoted, and would require fewer. So the new number is first '5 3': 5 servers, of which some may know of 3 only; then
+-- '5 3 <replication ID> <offset>': a server that has acknowledged this offset knows it; and '5' when all have. A server that
+-- has lost its data has lost the number too.
+-- A primary that knows that it has too few replicas writes nothing: what it wrote would look later as if it had counted, such as
+-- a floor that was calculated when another primary still had a majority. What it writes while it does not know that they have gone
+-- looks like that too, but counts only if a replica has gone to the other primary, and comes back.
 local replication = redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then
 	return redis.error_reply('READONLY this server is a replica')

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
@@ -60,4 +62,127 @@ func TestPausedPrimary(t *testing.T) {
 	fleettest.Pause(t, func() workerassign.Assigner {
 		return fleettest.Assigner(redis.New(connect(t, primary.Address())), workerassign.WithNewPool())
 	}, primary.Pause, primary.Resume)
+}
+
+// A limit: a replica follows the promoted server, and then the former primary again, which was neither restarted nor a replica
+// meanwhile, so it has the same history, and goes on. The replica has discarded what it had acknowledged for the promoted server.
+// Or it has never acknowledged that server's floor, which counts when it follows that server once more.
+func TestReplicaGoesBack(t *testing.T) {
+	t.Parallel()
+	const horizon = 3 * time.Second // longer than a synchronization
+	opts := []workerassign.RecycledOption{workerassign.WithWorkerID(0), workerassign.WithHorizon(horizon)}
+	for _, stale := range []bool{false, true} {
+		t.Run(fmt.Sprint("floor without acknowledgement ", stale), func(t *testing.T) {
+			t.Parallel()
+			primary := redistest.Start(t)
+			successor, replica := primary.Replica(), primary.Replica()
+			primary.MustCommand("HSET", hashKey(redis.DefaultPool), "servers", "3")
+			former, promoted := redis.New(connect(t, primary.Address())), redis.New(connect(t, successor.Address()))
+			lease := assign(t, fleettest.Assigner(former, append(opts, workerassign.WithNewPool())...))
+			if _, err := reserve(t, lease, true); err != nil {
+				t.Fatal(err)
+			}
+			successor.WaitSynced(primary)
+			history := read(t, former, workerassign.SlotQuery{}).History
+			follow := func(s *redistest.Server) {
+				replica.Follow(s.Address())
+				replica.WaitSynced(s)
+			}
+
+			successor.Promote()
+			var next workerassign.Lease
+			if stale { // the promoted server notes its history, and the replica, which has left it, does not acknowledge that
+				p := testserver.NewProxy(t, successor.Address())
+				replica.Follow(p.Address())
+				replica.WaitSynced(successor)
+				p.Cut(nil)
+				follow(primary)
+				var noted workerassign.Pool
+				testkit.Retry(t, "the promoted server has noted its history", func() error {
+					if _, err := fleettest.Assigner(promoted, opts...).Assign(callContext(t, false), fleettest.Request()); err == nil {
+						t.Fatal("the promoted server has no replica, and grants")
+					}
+					state := read(t, promoted, workerassign.SlotQuery{})
+					if noted = state.Pool; noted.History != state.History {
+						return fmt.Errorf("the pool has the history %q, and the server %q", noted.History, state.History)
+					}
+					return nil
+				})
+				time.Sleep(time.Until(noted.Floor))
+			} else {
+				follow(successor)
+				next = assign(t, fleettest.Assigner(promoted, opts...))
+				time.Sleep(time.Until(next.NotBefore()))
+				if _, err := reserve(t, next, true); err != nil {
+					t.Fatal(err)
+				}
+				follow(primary)
+			}
+			granted, err := reserve(t, lease, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now := read(t, former, workerassign.SlotQuery{}).History; now != history {
+				t.Errorf("the former primary's history was %q, and is %q", history, now)
+			}
+			if stale {
+				follow(successor)
+				next = assign(t, fleettest.Assigner(promoted, opts...))
+			}
+			if !granted.After(next.NotBefore()) {
+				t.Errorf("the former primary grants until %v, and the next lease begins at %v: they do not collide any more", granted, next.NotBefore())
+			}
+		})
+	}
+}
+
+// A primary starts again without its data, while its replicas, which have them, are cut off. It does not know how many servers
+// there are, so it grants alone, also after one of them was promoted. Each of two settings prevents that.
+func TestEmptyPrimary(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		flags  []string
+		opts   []redis.Option
+		grants bool
+	}{
+		"no setting":            {grants: true},
+		"min-replicas-to-write": {flags: []string{"--min-replicas-to-write", "1"}},
+		"WithReplicas":          {opts: []redis.Option{redis.WithReplicas(1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := redistest.Start(t, append([]string{"--appendonly", "no"}, tt.flags...)...)
+			p := testserver.NewProxy(t, primary.Address())
+			successor, replica := primary.Replica(), primary.Replica()
+			for _, s := range []*redistest.Server{successor, replica} {
+				s.Follow(p.Address())
+				s.WaitSynced(primary)
+			}
+			primary.MustCommand("HSET", hashKey(redis.DefaultPool), "servers", "3")
+			former, promoted := redis.New(connect(t, primary.Address()), tt.opts...), redis.New(connect(t, successor.Address()), tt.opts...)
+			assign(t, fixed(former, workerassign.WithNewPool()))
+			successor.WaitSynced(primary)
+			p.Cut(nil)
+			primary.Kill()
+			primary.Restart()
+
+			lease, err := fixed(former).Assign(callContext(t, tt.grants), fleettest.Request())
+			errCreate := former.CreateTag(t.Context(), "x", segment.TagConfig{})
+			if (err == nil) != tt.grants || (errCreate == nil) != tt.grants || errCreate != nil && !strings.Contains(errCreate.Error(), "NOREPLICAS") {
+				t.Fatalf("the empty primary grants: Assign() = %v, CreateTag() = %v", err, errCreate)
+			}
+			successor.Promote()
+			replica.Follow(successor.Address())
+			replica.WaitSynced(successor)
+			next := assign(t, fixed(promoted))
+			if lease == nil {
+				return
+			}
+			time.Sleep(time.Until(next.NotBefore()))
+			granted, err := reserve(t, lease, true)
+			if err != nil || !granted.After(next.NotBefore()) {
+				t.Errorf("the empty primary grants until %v, %v, and the next lease begins at %v", granted, err, next.NotBefore())
+			}
+		})
+	}
 }

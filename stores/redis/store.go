@@ -73,7 +73,8 @@ func WithPool(name string) Option {
 }
 
 // WithReplicas sets how many replicas must acknowledge a write before it counts, instead of half of the servers, rounded
-// down: see the package documentation. n must be 0 to 1000. All processes of a pool must have the same.
+// down: see the package documentation. n must be 0 to 1000. All processes of a pool must have the same. The servers are all
+// that can ever be attached or promoted: one that replaces another one is one more, unless the other one never returns.
 //
 // With fewer than half of the servers, two primaries may both go on: one that was frozen, or cut off with fewer replicas than
 // that, acknowledges grants, and UIDs and numbers come twice, unless it is fenced within F by other means (WithFencing of

@@ -299,6 +299,9 @@ func TestRedisReplicas(t *testing.T) {
 	examine(t, url).expect(t, "ok failover: min-replicas-to-write is 1 and min-replicas-max-lag is 10")
 	examine(t, url+"?fencing=10s").expect(t, "warning failover: min-replicas-max-lag is 10, and F is 10s")
 	primary.MustCommand("CONFIG", "SET", "min-replicas-to-write", "0")
+	primary.MustCommand("CONFIG", "SET", "appendonly", "no")
+	examine(t, url).expect(t, noFailover, "warning durability: the append-only file is off", "warning durability: the primary has replicas, and no append-only file")
+	primary.MustCommand("CONFIG", "SET", "appendonly", "yes")
 	replica.Stop()
 	testkit.Retry(t, "the primary notices that the replica has ended", func() error {
 		if n := primary.Info("connected_slaves"); n != "0" {
@@ -318,6 +321,16 @@ func TestRedisReplicas(t *testing.T) {
 		}
 		found.expect(t, noFailover, "fault replicas: "+want)
 	}
+}
+
+// Replicas that share an address count as one.
+func TestRedisReplicasWithOneAddress(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t, "--min-replicas-to-write", "1")
+	for range 2 {
+		primary.Replica("--replica-announce-ip", "10.0.0.1", "--replica-announce-port", "6379")
+	}
+	examine(t, "redis://"+primary.Address()).expect(t, "warning replicas: 2 replicas are attached with 1 addresses", "ok replicas: of 2 servers")
 }
 
 // The node of a Redis Cluster that has the pool is examined.

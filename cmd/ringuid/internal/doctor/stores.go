@@ -95,12 +95,21 @@ func (e *examination) redis() {
 // replicas examines whether enough replicas are attached, and the settings that concern them. The hash with a key has the number of
 // servers.
 func (e *examination) replicas(client *goredis.Client, info map[string]string, key string) {
-	attached := map[string]bool{}
+	attached, connections := map[string]bool{}, 0
 	for name, value := range info {
 		address, _, online := strings.Cut(value, ",state=online,")
 		if _, err := strconv.Atoi(strings.TrimPrefix(name, "slave")); online && err == nil {
 			attached[address] = true
+			connections++
 		}
+	}
+	if connections > len(attached) {
+		e.warn("replicas", "set replica-announce-ip and replica-announce-port on each replica, unless one has just connected again",
+			"%d replicas are attached with %d addresses: those with one address count as one", connections, len(attached))
+	}
+	if len(attached) > 0 && info["aof_enabled"] != "1" {
+		e.warn("durability", "set appendonly yes on all servers, or let them start as replicas",
+			"the primary has replicas, and no append-only file: if it starts again without its data, it grants alone, also when a replica was promoted")
 	}
 	text, err := client.HGet(e.ctx, key, "servers").Result()
 	if err != nil && !errors.Is(err, goredis.Nil) {
