@@ -69,7 +69,7 @@ func TestPausedPrimary(t *testing.T) {
 // Or it has never acknowledged that server's floor, which counts when it follows that server once more.
 func TestReplicaGoesBack(t *testing.T) {
 	t.Parallel()
-	const horizon = 3 * time.Second // longer than a synchronization
+	const horizon = 10 * time.Second // much longer than a synchronization, also on a busy machine
 	opts := []workerassign.RecycledOption{workerassign.WithWorkerID(0), workerassign.WithHorizon(horizon)}
 	for _, stale := range []bool{false, true} {
 		t.Run(fmt.Sprint("floor without acknowledgement ", stale), func(t *testing.T) {
