@@ -253,7 +253,8 @@ func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
 	// The lease is lost if it cannot be extended, or does not grant a unit that has started. If another
 	// lease is at hand, it is also replaced if it does not grant a unit that has not started.
 	if err != nil || p.held.Denied() || p.leases.Next() != nil && p.held.IsRefused(unit) {
-		if next, _ := p.nextLease(now); next != nil && p.firstUnitOf(next, now) <= now+p.limitFor(next) {
+		next, failed := p.nextLease(now)
+		if next != nil && p.firstUnitOf(next, now) <= now+p.limitFor(next) {
 			p.leases.RecordLoss(p.now().Sub(p.since))
 			p.changeTo(next)
 			p.log.lost(p.held, p.since, p.changes.Load(), err)
@@ -268,6 +269,10 @@ func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
 				}
 				return wait
 			}
+		}
+		if failed == nil && p.held.IsDropped() { // nothing is in the ring, but the next lease is being taken
+			wait.Reason = err
+			return wait
 		}
 	}
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 // to void. The worker IDs are 1, 2, 3 and so on.
 type copiedSource struct {
 	assigned, void atomic.Int64
-	refuse         atomic.Bool // Assign fails
+	refuse         atomic.Bool   // Assign fails
+	delay          time.Duration // of Assign
 	mu             sync.Mutex
 	released       []int64
 }
@@ -37,6 +38,7 @@ func (s *copiedSource) Assign(context.Context, workerassign.Request) (workerassi
 	if s.refuse.Load() {
 		return nil, errRefused
 	}
+	time.Sleep(s.delay)
 	id := s.assigned.Add(1)
 	return &fakeLease{id: id,
 		reserve: func(_ context.Context, until time.Time) (time.Time, error) {
@@ -150,6 +152,30 @@ func TestInvariant1VoidGrantIsDropped(t *testing.T) {
 				synctest.Wait()
 				if fmt.Sprint(s.released) != "[1]" {
 					t.Errorf("the worker IDs %v were released; want 1, which is void, and not 2, which the copy may hold", s.released)
+				}
+			})
+		})
+	}
+}
+
+// While the lease that replaces a dropped one is being taken, takes wait, as at a change of the lease.
+func TestTakesWaitForReplacement(t *testing.T) {
+	for _, mode := range []string{"Cached", "Default"} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &copiedSource{}
+				g := newCopied(t, mode, s)
+				s.delay = time.Second
+				s.void.Store(1)
+				for before := time.Now(); time.Since(before) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
+					ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+					if _, err := g.NextContext(ctx); err != nil {
+						t.Fatalf("after %v: %v", time.Since(before), err)
+					}
+					cancel()
+				}
+				if st := g.Stats(); st.LostLeases == 0 {
+					t.Errorf("Stats() = %+v; the lease was not dropped", st)
 				}
 			})
 		})
