@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,46 @@ import (
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
 	"github.com/ringuid/ringuid/uid"
 )
+
+// The help has the defaults of the flags that it does not describe.
+func TestServeHelpDefaults(t *testing.T) {
+	listed := map[string]string{}
+	for _, match := range regexp.MustCompile(`--([a-z-]+)=(\S+)`).FindAllStringSubmatch((*serveCommand)(nil).Help(), -1) {
+		listed[match[1]] = match[2]
+	}
+	var check func(flags reflect.Type)
+	check = func(flags reflect.Type) {
+		for i := range flags.NumField() {
+			f := flags.Field(i)
+			if f.Anonymous {
+				check(f.Type)
+			} else if _, hidden := f.Tag.Lookup("hidden"); hidden && listed[flagName(f)] == "" {
+				t.Errorf("--%s is not listed", flagName(f))
+			}
+		}
+	}
+	check(reflect.TypeFor[serveFlags]())
+	if interval := defaultRolloverInterval.String(); interval != listed["rollover-interval"]+"0s" {
+		t.Errorf("--rollover-interval=%s is listed; the default is %s", listed["rollover-interval"], interval)
+	}
+	delete(listed, "rollover-interval")
+	cfg, err := server.ReadConfig(server.Sources{Flags: listed, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cfg.UID.InForce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := uid.Settings{}.InForce()
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("with the flags as they are listed: %v; the defaults are %v, %v", got, want, err)
+	}
+	cfg.UID = uid.Settings{}
+	if !reflect.DeepEqual(cfg, server.DefaultConfig()) {
+		t.Errorf("with the flags as they are listed: %+v\nthe defaults are %+v", cfg, server.DefaultConfig())
+	}
+}
 
 // Each setting of the server is a flag, and each flag a setting.
 func TestServeFlags(t *testing.T) {
