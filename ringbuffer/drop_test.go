@@ -21,7 +21,7 @@ func (p *numbered) NextRun(context.Context) (Run, error) {
 	if p.hook != nil {
 		p.hook()
 	}
-	return Run{First: source*1e15 + p.runs.Add(1)*10, Length: 10}, nil
+	return Run{First: source*1e12 + p.runs.Add(1)*10, Length: 10}, nil
 }
 
 // Drop waits for a run that is being generated, drops it too, and calls before when none is. What is put later stays. The
@@ -58,7 +58,7 @@ func TestDrop(t *testing.T) {
 		<-dropped
 		synctest.Wait()
 		v, err := r.Take(context.Background())
-		if err != nil || v < 1e15 {
+		if err != nil || v < 1e12 {
 			t.Errorf("Take() = %d, %v after Drop; want an integer of source 1", v, err)
 		}
 		put := uint64(p.runs.Load() * 10)
@@ -114,7 +114,7 @@ func TestDropConcurrently(t *testing.T) {
 						continue
 					}
 					taken.Add(1)
-					if source := v / 1e15; source < least {
+					if source := v / 1e12; source < least {
 						t.Errorf("source %d after the drop of all before %d", source, least)
 						return
 					}
