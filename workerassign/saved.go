@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
@@ -101,9 +100,6 @@ type saved struct {
 	machine      func() string
 	storeTimeout time.Duration // for the store, if there is a lease in the file
 	cfg          savedConfig
-
-	mu      sync.Mutex  // guards only the field
-	current *savedLease // the last lease; nil if there is none
 }
 
 // Assign implements Assigner. It blocks on the store as long as Recycled.Assign, unless the file has a lease that
@@ -117,7 +113,6 @@ func (s *saved) Assign(ctx context.Context, req Request) (_ Lease, err error) {
 	defer cancel()
 	log := safelog.NewQueue(s.cfg.loggerFor(req))
 	defer log.Flush(logFlushTimeout)
-	s.takeOver()
 	held, content, err := openHeldFile(s.file, s.machine())
 	if err != nil {
 		return nil, err
@@ -134,25 +129,7 @@ func (s *saved) Assign(ctx context.Context, req Request) (_ Lease, err error) {
 	}
 	done = true
 	l.workerID = l.record.slot.WorkerID
-	s.mu.Lock()
-	s.current = l
-	s.mu.Unlock()
 	return l, nil
-}
-
-// takeOver closes the file of a lease that was lost and is not released yet. It does not wait for a call of that
-// lease, which may wait for the store, or call the clock that calls Assign: then the file remains in use.
-func (s *saved) takeOver() {
-	s.mu.Lock()
-	l := s.current
-	s.mu.Unlock()
-	if l == nil || !l.tryTurn() {
-		return
-	}
-	defer l.endTurn()
-	if l.lost != nil {
-		l.close()
-	}
 }
 
 // start makes the lease usable: from the file, extended by the store if that can be reached, or from the store.

@@ -143,6 +143,28 @@ func (s *savedTest) mustWriteSlot(slot Slot) {
 	}
 }
 
+// A lease that is found void lets go of its file at once, because it may never be released: of the parts of Divide, only the one that
+// has found it is.
+func TestR4SavedVoidFreesItsFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSavedTest(t)
+		saved := s.newSaved()
+		l := mustAssignAt(t, Divide(saved, 1), s.request())
+		mustReserve(t, l, s.now.Add(time.Minute))
+		slot := s.slot(l.WorkerID())
+		slot.Revision, slot.Token = slot.Revision+1, nextToken(leaseOf(slot.Token), start)
+		s.mustWriteSlot(slot)
+		s.now = s.now.Add(7 * time.Hour)
+		if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); !errors.Is(err, ErrVoid) {
+			t.Fatalf("Reserve() = %v, %v; want ErrVoid", granted, err)
+		}
+		mustRelease(t, l, time.Time{}) // and not the other part
+		r := s.request()
+		r.Format += "; divided by 1 bits"
+		mustAssignAt(t, s.newSaved(), r).(*savedLease).crash()
+	})
+}
+
 // R4: a copy of the process, or of its file, has extended the lease, or released it. What was granted is void, and the file grants
 // nothing any more: not to this process, and not to the next one, although that finds the store down.
 func TestR4SavedVoid(t *testing.T) {

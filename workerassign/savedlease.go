@@ -24,7 +24,7 @@ type savedLease struct {
 	record   savedRecord // what the file has
 	lastTry  time.Time   // when the store was last asked, by the generator's clock
 	replaced bool        // the store does not extend the lease any more, because its history is another one
-	lost     error       // why nothing more is granted; nil: more may be
+	lost     error       // why nothing more is granted, and the file is closed; nil: more may be
 	closed   bool        // the file is closed
 	fileErr  error       // of the last write of the file
 
@@ -63,8 +63,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time
 		l.lastTry = now
 		extendErr = l.extendWithin(ctx, l.assigner.storeTimeout)
 		if isTaken(extendErr) {
-			l.lost = extendErr
-			return time.Time{}, l.lost
+			return time.Time{}, l.lose(extendErr)
 		}
 		l.replaced = errors.Is(extendErr, ErrLeaseLost)
 		if l.isReleased() { // meanwhile
@@ -76,9 +75,8 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time
 		switch {
 		case !want.After(l.record.mark):
 		case l.replaced:
-			l.lost = fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
-				l.workerID, l.record.slot.Until.Format(time.RFC3339Nano))
-			return time.Time{}, l.lost
+			return time.Time{}, l.lose(fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
+				l.workerID, l.record.slot.Until.Format(time.RFC3339Nano)))
 		case extendErr != nil:
 			return time.Time{}, extendErr
 		}
@@ -90,6 +88,14 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time
 		return time.Time{}, err
 	}
 	return next, nil
+}
+
+// lose records why nothing more is granted. It closes the file, so that another lease can be taken before this one is released,
+// which never happens if the generator has dropped it.
+func (l *savedLease) lose(err error) error {
+	l.lost = err
+	l.close()
+	return err
 }
 
 func (l *savedLease) releasedError() error {

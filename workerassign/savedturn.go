@@ -84,9 +84,6 @@ func (l *savedLease) finish() {
 		return
 	}
 	defer l.close()
-	if l.lost != nil {
-		return
-	}
 	l.mu.Lock()
 	used := l.used
 	l.mu.Unlock()
