@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -57,10 +58,10 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		case <-leases.Done():
 		}
 	})
-	leases.OnVoid(func(err error) {
+	leases.OnVoid(func(h *leasing.HeldLease, err error) {
 		select {
 		case <-initialized:
-			c.drop(err)
+			c.drop(h, err)
 		case <-leases.Done():
 		}
 	})
@@ -164,11 +165,12 @@ func translate(err error) error {
 	return err
 }
 
-// drop drops the lease in use, the next one, and all UIDs that were generated and are not taken. err is why, and wraps ErrLease.
-// A call that begins after drop has returned gets no UID of these leases. The generator takes another lease.
-func (c *Cached) drop(err error) {
+// drop drops a lease, all others that were taken since the last drop (see Manager.Drop), and all UIDs that were generated and are
+// not taken. err is why, and wraps ErrLease. A call that begins after drop has returned gets no UID of these leases. The generator
+// takes another lease.
+func (c *Cached) drop(h *leasing.HeldLease, err error) {
 	// No run is being generated when the leases are dropped, and what was generated before is in the ring.
-	c.ring.Drop(func() { c.leases.Drop(c.runs.held, err) })
+	c.ring.Drop(func() { c.leases.Drop(h, err) })
 	// After the ring, so that every block of the last generation was claimed before.
 	c.generation.Add(1)
 	c.ring.Kick()

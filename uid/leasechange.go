@@ -43,12 +43,16 @@ func (c *leaseChanger) seal() *defaultLease {
 	return c.sealCurrent()
 }
 
-// drop drops the lease in use and the next one. err is why, and wraps ErrLease. A call that begins after drop has returned gets
-// no UID of these leases. It takes another lease.
-func (c *leaseChanger) drop(err error) {
+// drop drops a lease and all others that were taken since the last drop: the one in use and the next one, too. err is why, and
+// wraps ErrLease. A call that begins after drop has returned gets no UID of these leases. It takes another lease.
+func (c *leaseChanger) drop(h *leasing.HeldLease, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leases.Drop(c.sealCurrent().held, err)
+	if h.IsDropped() {
+		return
+	}
+	c.sealCurrent()
+	c.leases.Drop(h, err)
 }
 
 // whySealed is called when the lease is sealed. It returns an error, or nil if another lease has

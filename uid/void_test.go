@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
 // copiedSource is an assigner whose store shows at some time that a copy of this process holds leases: those with a worker ID up
@@ -189,7 +191,7 @@ func TestInvariant1BlockClaimedDuringDrop(t *testing.T) {
 		release := make(chan struct{})
 		go c.ring.Drop(func() { <-release }) // the drop has to wait for this one
 		synctest.Wait()
-		go c.drop(ErrLease)
+		go c.drop(c.runs.current.Load().held, ErrLease)
 		synctest.Wait()
 		b, err := c.Claim(t.Context(), 5)
 		if err != nil || b.Len() != 5 {
@@ -253,19 +255,21 @@ func TestInvariant1DropUnderLoad(t *testing.T) {
 				if t.Failed() {
 					return
 				}
-				all := s.assigned.Load()
 				if round%2 == 0 {
-					s.void.Store(all) // and Reserve is called meanwhile
+					s.void.Store(s.assigned.Load()) // and Reserve is called meanwhile
 				}
+				var h *leasing.HeldLease
 				switch g := g.(type) {
 				case *Cached:
 					g.leases.RecordLoss(time.Hour) // otherwise the pause before the next lease would grow
-					g.drop(ErrLease)
+					h = g.runs.current.Load().held
+					g.drop(h, ErrLease)
 				case *Default:
 					g.leases.RecordLoss(time.Hour)
-					g.leaseChanger.drop(ErrLease)
+					h = g.lease.Load().held
+					g.leaseChanger.drop(h, ErrLease)
 				}
-				dropped.Store(all)
+				dropped.Store(h.WorkerID())
 			}
 			t.Logf("%d drops, %d leases, %d failed takes", rounds, s.assigned.Load(), failed.Load())
 		})
@@ -318,4 +322,72 @@ func takesOf(g Generator, n int) func(context.Context) (ID, error) {
 		}
 	}
 	return c.NextContext
+}
+
+// Invariant 1: a copy of the process has extended a lease, and the generator rolls over to the next one before it extends that lease
+// again. So its release finds that the lease is void. Then no UID of it comes any more, nor of the next lease, which the copy may
+// have too.
+func TestInvariant1ReplacedLeaseIsVoid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(recycledEpoch) + time.Hour)
+		store := assigntest.NewMemory(assigntest.WithNoLoss())
+		a := workerassign.NewRecycled(store, workerassign.WithNewPool())
+		g := newCopied(t, "Cached", a, WithReserveAhead(30*time.Second), WithMaxBorrow(8*time.Second))
+		c := g.(*Cached)
+		first := c.Stats().WorkerID
+		slot := store.Dump().Slots[first]
+		extended := slot
+		extended.Revision, extended.Token, extended.Until = slot.Revision+1, strings.SplitN(slot.Token, ".", 2)[0]+".copy", slot.Until.Add(10*time.Second)
+		if ok, err := store.Write(t.Context(), workerassign.SlotWrite{History: store.Dump().History, Slots: []workerassign.Slot{extended},
+			Replaced: []workerassign.Slot{slot}}); !ok || err != nil {
+			t.Fatalf("Write() = %t, %v", ok, err)
+		}
+		taken := 0
+		for c.Stats().WorkerID == first {
+			if id, err := c.Next(); err != nil || c.Parse(id).WorkerID != first {
+				t.Fatalf("Next() = %v, %v, want worker ID %d", c.Parse(id), err, first)
+			}
+			taken++
+			synctest.Wait()
+		}
+		for range taken {
+			if id, err := c.Next(); err != nil || c.Parse(id).WorkerID <= first+1 {
+				t.Fatalf("after a release that found that the lease is void: %v, %v; want a UID of a third lease", c.Parse(id), err)
+			}
+		}
+		if slot := store.Dump().Slots[first]; slot != extended {
+			t.Errorf("the slot is %+v; the copy has written %+v", slot, extended)
+		}
+	})
+}
+
+// A drop that comes late, of a lease that was dropped before, does not drop the lease that was taken since.
+func TestInvariant1DropComesLate(t *testing.T) {
+	for _, mode := range []string{"Cached", "Default"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &copiedSource{}
+			g := newCopied(t, mode, s)
+			var drop func()
+			switch g := g.(type) {
+			case *Cached:
+				h := g.runs.current.Load().held
+				drop = func() { g.drop(h, errCopied) }
+			case *Default:
+				h := g.lease.Load().held
+				drop = func() { g.leaseChanger.drop(h, errCopied) }
+			}
+			for range 2 {
+				drop()
+				for range 3 { // until there is another lease
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					g.NextContext(ctx)
+					cancel()
+					time.Sleep(time.Second)
+				}
+			}
+			if id, err := g.Next(); err != nil || g.Parse(id).WorkerID != 2 || s.assigned.Load() != 2 {
+				t.Errorf("%s: %v, %v; %d leases were taken, want 2", mode, g.Parse(id), err, s.assigned.Load())
+			}
+		})
+	}
 }

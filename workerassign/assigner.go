@@ -85,7 +85,9 @@ type Lease interface {
 	// Release returns the lease to the assigner. The generator has used no time unit that begins
 	// at or after used, and will use none, so a store may grant that time to another lease. UIDs
 	// of earlier time units may still be handed out. The zero time means that the generator used
-	// no time unit at all. Release may block on a store until ctx ends. Further calls do nothing.
+	// no time unit at all. Release may block on a store until ctx ends. Further calls do nothing. An
+	// error that wraps ErrVoid says the same as one of Reserve: the generator drops what it has
+	// generated with the lease and not returned.
 	Release(ctx context.Context, used time.Time) error
 }
 

@@ -26,8 +26,8 @@ var (
 	// ErrReleased is returned by Reserve of a lease that was released.
 	ErrReleased = errors.New("workerassign: lease was released")
 
-	// ErrVoid is returned by Reserve if another process may hold what was granted: the store shows that a copy
-	// of this process extended or released the lease, or that it has lost writes. Generators drop the grant, and
+	// ErrVoid is returned by Reserve or Release if another process may hold what was granted: the store shows that a
+	// copy of this process extended or released the lease, or that it has lost writes. Generators drop the grant, and
 	// all UIDs that they have generated and not returned, at once. It is a lost lease, too: an error that wraps
 	// ErrVoid also wraps ErrLeaseLost. Release of such a lease changes nothing in the store.
 	ErrVoid = errors.New("workerassign: the grant is void")

@@ -72,7 +72,16 @@ func (p *parent) release(ctx context.Context, parts int64, used time.Time) error
 	if !last {
 		return nil
 	}
-	return p.lease.Release(ctx, used)
+	err := p.lease.Release(ctx, used)
+	p.noteVoid(err)
+	return err
+}
+
+// noteVoid records that what the lease was granted is void, if err says so.
+func (p *parent) noteVoid(err error) {
+	if errors.Is(err, ErrVoid) && !p.isVoid.Swap(true) {
+		p.voidLeases.Add(1)
+	}
 }
 
 // child is the lease of one part of a parent.
@@ -107,9 +116,7 @@ func (c *child) Reserve(ctx context.Context, until time.Time) (time.Time, error)
 	granted, err := c.lease.Reserve(ctx, until)
 	switch {
 	case errors.Is(err, ErrVoid):
-		if !c.isVoid.Swap(true) {
-			c.voidLeases.Add(1)
-		}
+		c.noteVoid(err)
 	case err == nil:
 		lost = !granted.After(now) && until.After(now)
 	case ctx.Err() != nil: // the error says nothing about the lease

@@ -343,6 +343,70 @@ func TestR4ReleaseArrivesLate(t *testing.T) {
 	})
 }
 
+// R4: a release that finds that a copy has extended or released the lease returns an error that wraps ErrVoid, so that the
+// generator drops the UIDs of the lease that it has generated and not returned. It changes nothing.
+func TestR4ReleaseFindsVoid(t *testing.T) {
+	for name, happens := range map[string]func(f *fleet, twin workerassign.Lease){
+		"a copy has extended it": func(f *fleet, twin workerassign.Lease) { f.reserve(twin, 30*time.Second) },
+		"a copy has released it": (*fleet).release,
+	} {
+		inFleet(t, func(f *fleet) {
+			l := f.assign(f.assigner())
+			f.reserve(l, 20*time.Second)
+			twin := workerassign.CopyLease(l)
+			time.Sleep(time.Second)
+			happens(f, twin)
+			before := f.slot(0)
+			err := l.Release(f.Context(), time.Now())
+			wantError(f.T, name, err, workerassign.ErrVoid, "a copy of")
+			wantError(f.T, name, err, workerassign.ErrLeaseLost)
+			if err := l.Release(f.Context(), time.Now()); err != nil || f.slot(0) != before {
+				f.Errorf("%s: a second Release = %v; the slot was %+v, and is %+v", name, err, before, f.slot(0))
+			}
+			if log := f.log.String(); strings.Count(log, "level=ERROR") != 1 {
+				f.Errorf("%s: the log is %q; must have one error", name, log)
+			}
+		})
+	}
+}
+
+// R4: the same through Prefix and Divide. Divide then assigns no part of another lease that the copy may have.
+func TestR4WrappersReleaseFindsVoid(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		var inner []workerassign.Lease
+		kept := keepLeases{f.assigner(), func(l workerassign.Lease) { inner = append(inner, l) }}
+		release := func(what string, l workerassign.Lease, of int) {
+			f.reserve(l, 20*time.Second)
+			time.Sleep(time.Second)
+			f.reserve(workerassign.CopyLease(inner[of]), 30*time.Second)
+			if err := l.Release(f.Context(), time.Now()); !errors.Is(err, workerassign.ErrVoid) {
+				f.Errorf("Release of %s = %v; want ErrVoid", what, err)
+			}
+		}
+		assign := func(a workerassign.Assigner) workerassign.Lease {
+			l, err := a.Assign(f.Context(), f.request())
+			if err != nil {
+				f.Fatal(err)
+			}
+			return l
+		}
+		a := workerassign.Divide(workerassign.Prefix(kept, 0, 1), 1)
+		assign(a).Release(f.Context(), time.Now())
+		last, next := assign(a), assign(a)
+		if len(inner) != 2 {
+			f.Fatalf("%d leases were divided, want 2", len(inner))
+		}
+		release("the last part", last, 0)
+		if assign(a); len(inner) != 3 {
+			f.Errorf("the other part of a lease that a copy may have was assigned")
+		}
+		before := f.slot(inner[1].WorkerID())
+		if err := next.Release(f.Context(), time.Now()); err != nil || f.slot(inner[1].WorkerID()) != before {
+			f.Errorf("Release of a part = %v, and the slot of its lease, which a copy may use, is %+v", err, f.slot(inner[1].WorkerID()))
+		}
+	})
+}
+
 // Prefix passes ErrVoid on.
 func TestR4PrefixVoid(t *testing.T) {
 	inFleet(t, func(f *fleet) {

@@ -105,8 +105,8 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 		}
 		return old.Token != "", nil // it is "" if the reply to this write was lost
 	})
-	if isTaken(err) {
-		return nil // it was released, or taken by another
+	if isTaken(err) && !errors.Is(err, ErrVoid) {
+		return nil // another has taken it, or an operator raised the floor
 	}
 	return err
 }

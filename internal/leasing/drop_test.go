@@ -1,6 +1,7 @@
 package leasing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -45,11 +46,11 @@ func TestInvariant1VoidGrantDropsBothLeases(t *testing.T) {
 			inUse, l1 := m.acquire(t)
 			next, l2 := m.takeNext(t)
 			calls := 0
-			m.OnVoid(func(err error) {
+			m.OnVoid(func(h *HeldLease, err error) {
 				if calls++; !errors.Is(err, ErrLease) {
 					t.Errorf("OnVoid has %v; want ErrLease", err)
 				}
-				m.Drop(inUse, err)
+				m.Drop(h, err)
 			})
 			h := inUse
 			if void != "next" {
@@ -90,16 +91,12 @@ func TestInvariant1VoidGrantDropsBothLeases(t *testing.T) {
 			m.Use()
 			m.Retire(inUse, startUnit+7)
 			m.runTasks()
-			switch void {
-			case "in use":
-				wantReleased(t, l1, at(startUnit+7))
-				wantNotReleased(t, l2)
-			case "next":
+			if void == "next" {
 				wantNotReleased(t, l1)
 				wantReleased(t, l2, time.Time{})
-			case "both": // as with parts of one lease
+			} else {
 				wantReleased(t, l1, at(startUnit+7))
-				wantReleased(t, l2, time.Time{})
+				wantNotReleased(t, l2)
 			}
 		})
 	}
@@ -143,6 +140,62 @@ func TestInvariant1DroppedWhileBeingExtended(t *testing.T) {
 		t.Error(err)
 	}
 	wantNotReleased(t, l)
+}
+
+// A lease that was replaced is released. If that finds that it is void, the lease in use and the next one are dropped: a copy of the
+// process has them too, and UIDs of the one that was replaced may not be taken yet.
+func TestInvariant1ReleaseFindsVoidGrant(t *testing.T) {
+	m := newTestManager(t, 31)
+	replaced, l1 := m.acquire(t)
+	inUse, l2 := m.takeNext(t)
+	m.Use()
+	next, l3 := m.takeNext(t)
+	l1.onRelease = func(context.Context) error { return errVoid }
+	calls := 0
+	m.OnVoid(func(h *HeldLease, err error) {
+		if calls++; h != replaced || !errors.Is(err, ErrLease) {
+			t.Errorf("OnVoid has worker ID %d, %v", h.WorkerID(), err)
+		}
+		m.Drop(h, err)
+	})
+	m.Retire(replaced, startUnit+7)
+	m.runTasks()
+	if calls != 1 || !inUse.IsDropped() || !next.IsDropped() || inUse.Granted() != 0 || m.Next() != nil {
+		t.Errorf("OnVoid was called %d times; %d units of the lease in use are granted, and the next lease is %v", calls, inUse.Granted(), m.Next())
+	}
+	m.wantLog(t, 1, "ERROR uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken")
+	wantNotReleased(t, l3)
+	// The void of a lease that is dropped already says nothing about those that were taken since.
+	another, l4 := m.takeNext(t)
+	m.Use()
+	l2.onRelease = func(context.Context) error { return errVoid }
+	inUse.void.Store(true) // its Reserve, too, returned it
+	m.Retire(inUse, startUnit+8)
+	m.runTasks()
+	next, _ = m.takeNext(t)
+	if m.Drop(inUse, ErrLease); calls != 1 || another.IsDropped() || m.Next() != next {
+		t.Errorf("OnVoid was called %d times; of the leases that were taken later, one is dropped: %t, and the next one is %v", calls, another.IsDropped(), m.Next())
+	}
+	// A generator that is being closed has nothing to drop, but reports it.
+	l4.onRelease = func(context.Context) error { return errVoid }
+	if err := m.Close(another, startUnit+9); !errors.Is(err, ErrLease) || calls != 1 {
+		t.Errorf("Close() = %v; OnVoid was called %d times", err, calls)
+	}
+}
+
+// A lease that was replaced, and is not released yet when the leases are dropped, is not released: a copy of the process may use it.
+func TestInvariant1ReplacedLeaseIsDropped(t *testing.T) {
+	m := newTestManager(t, 31)
+	replaced, l := m.acquire(t)
+	inUse, _ := m.takeNext(t)
+	m.Use()
+	m.Retire(replaced, startUnit+7)
+	m.Drop(inUse, ErrLease)
+	before := l.reserveCalls()
+	m.runTasks()
+	if wantNotReleased(t, l); l.reserveCalls() != before {
+		t.Error("a lease was extended that a copy of the process may hold: the copy would lose it")
+	}
 }
 
 // A constructor returns the error of a first Reserve that is void.

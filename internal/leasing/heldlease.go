@@ -35,8 +35,8 @@ type HeldLease struct {
 	denied  atomic.Bool  // a unit that had started was requested and not granted
 	waitFor atomic.Int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
 
-	dropped atomic.Pointer[error] // if not nil, why nothing may be stamped any more: see Manager.Drop
-	void    atomic.Bool           // the last call of Reserve has returned ErrVoid
+	group *leaseGroup // is dropped as a whole
+	void  atomic.Bool // Reserve has returned ErrVoid
 
 	extending retryTask
 	ctx       context.Context // ends when the lease is released
@@ -45,7 +45,15 @@ type HeldLease struct {
 
 // NewHeldLease returns a lease that no assigner granted, for tests.
 func NewHeldLease(workerID, first int64) *HeldLease {
-	return &HeldLease{workerID: workerID, first: first}
+	return &HeldLease{workerID: workerID, first: first, group: &leaseGroup{}}
+}
+
+// A leaseGroup is what a generator drops at once: all leases that it has taken since it dropped some last, because a copy of this
+// process may have each of them.
+type leaseGroup struct {
+	dropped atomic.Pointer[error] // why nothing may be stamped any more; nil: the leases are not dropped
+	ctx     context.Context       // ends when they are dropped
+	cancel  context.CancelFunc
 }
 
 // WorkerID returns the worker ID.
@@ -63,13 +71,7 @@ func (h *HeldLease) Granted() int64 {
 }
 
 // IsDropped reports whether nothing may be stamped with the lease any more, although time was granted.
-func (h *HeldLease) IsDropped() bool { return h.dropped.Load() != nil }
-
-// drop drops the lease. err, which wraps ErrLease, is why.
-func (h *HeldLease) drop(err error) {
-	h.dropped.CompareAndSwap(nil, &err)
-	h.cancel()
-}
+func (h *HeldLease) IsDropped() bool { return h.group.dropped.Load() != nil }
 
 // Denied reports whether the assigner did not grant a unit that had started: the lease is lost, or the
 // store's clock is behind.
@@ -125,6 +127,7 @@ func (m *Manager) request() workerassign.Request {
 
 // assign takes a lease and checks it against the layout. A lease that does not fit is released.
 func (m *Manager) assign(ctx context.Context) (*HeldLease, error) {
+	group := m.currentGroup() // before the lease is taken: a copy that is made meanwhile has it too
 	lease, err := m.assigner.Assign(ctx, m.request())
 	if err != nil {
 		if errors.Is(err, workerassign.ErrWidth) { // the next worker ID would be even greater
@@ -135,7 +138,7 @@ func (m *Manager) assign(ctx context.Context) (*HeldLease, error) {
 	if lease == nil {
 		return nil, m.leaseError("no worker ID was assigned", errors.New("the assigner returned neither a lease nor an error"))
 	}
-	h := &HeldLease{lease: lease, manager: m, workerID: lease.WorkerID()}
+	h := &HeldLease{lease: lease, manager: m, workerID: lease.WorkerID(), group: group}
 	layout := m.cfg.Layout
 	if h.workerID < 0 || h.workerID > layout.MaxWorkerID() {
 		err := fmt.Errorf("%w: worker ID is %d, must be 0 to %d for the %d worker bits of layout %v; no UID was issued; "+
@@ -198,14 +201,7 @@ func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) er
 	}
 	until, err := h.lease.Reserve(ctx, base.Time(end))
 	if err != nil {
-		h.void.Store(errors.Is(err, workerassign.ErrVoid))
-		err = m.leaseError(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, base.Time(end).Format(time.RFC3339Nano)), err)
-		if h.void.Load() && !h.IsDropped() {
-			m.cfg.Log.Log(slog.LevelError, "uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken",
-				"worker_id", h.workerID, "err", err)
-			m.onVoid(err)
-		}
-		return err
+		return h.error(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, base.Time(end).Format(time.RFC3339Nano)), err)
 	}
 	granted := h.extendGrant(base.FirstDelta(until, m.cfg.Layout.MaxDelta()))
 	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
@@ -224,6 +220,23 @@ func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) er
 	}
 	return fmt.Errorf("%w: worker ID %d is granted only up to %s, and it is %s already: check whether this host's clock is ahead of the store's, "+
 		"and whether the lease was lost", ErrLease, h.workerID, until.UTC().Format(time.RFC3339Nano), base.Time(unit).Format(time.RFC3339Nano))
+}
+
+// error returns the generator's error for one that Reserve or Release has returned. If that says that what was granted is void,
+// the generator drops its leases, unless it is being closed: then nothing is left to be dropped.
+func (h *HeldLease) error(text string, cause error) error {
+	m := h.manager
+	err := m.leaseError(text, cause)
+	if !errors.Is(cause, workerassign.ErrVoid) {
+		return err
+	}
+	h.void.Store(true)
+	if !h.IsDropped() && m.ctx.Err() == nil {
+		m.cfg.Log.Log(slog.LevelError, "uid: the grant of a lease is void; all UIDs that were not taken are dropped, and another lease is taken",
+			"worker_id", h.workerID, "err", err)
+		m.onVoid(h, err)
+	}
+	return err
 }
 
 // unitsRequested returns how many units are requested from the first one on that is required: that one,
@@ -259,20 +272,17 @@ func (h *HeldLease) extendGrant(first int64) int64 {
 // was.
 //
 // If the lease was dropped, a copy of this process may hold it, and nobody else may have it yet. So it is released only if the
-// assigner says that it is void: then Release changes nothing in the store, but lets go of what this process has, such as a
-// locked file.
+// assigner has said that it is void: then Release changes nothing in the store.
 func (h *HeldLease) release(ctx context.Context, used int64) error {
 	if h.IsDropped() && !h.void.Load() {
-		if _, err := h.lease.Reserve(ctx, h.manager.clock.TimeBase().Time(h.first)); !errors.Is(err, workerassign.ErrVoid) {
-			return nil
-		}
+		return nil
 	}
 	var until time.Time // nothing was stamped
 	if used > h.first {
 		until = h.manager.clock.TimeBase().Time(used)
 	}
 	if err := h.lease.Release(ctx, until); err != nil {
-		return h.manager.leaseError(fmt.Sprintf("worker ID %d was not released", h.workerID), err)
+		return h.error(fmt.Sprintf("worker ID %d was not released", h.workerID), err)
 	}
 	return nil
 }

@@ -48,15 +48,15 @@ type Manager struct {
 	assigner   workerassign.Assigner
 	unitsAhead int64 // ReserveAhead in units
 	notify     func()
-	onVoid     func(error)
+	onVoid     func(*HeldLease, error)
 	ctx        context.Context
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 
 	assigning   retryTask
 	next        atomic.Pointer[HeldLease] // taken in advance, not used yet
-	dropping    sync.Mutex                // held while drops changes, and while prepare compares it and stores next
-	drops       int                       // the number of calls of Drop
+	dropping    sync.Mutex                // guards group; held while prepare compares it and stores next
+	group       *leaseGroup               // of leases that are taken
 	shortLeases atomic.Int64              // the number of leases in a row that were lost soon after they were taken into use
 	losses      atomic.Uint64             // the number of leases that were lost
 }
@@ -73,10 +73,11 @@ func NewManager(cfg Config, clock *unitclock.Clock, a workerassign.Assigner) *Ma
 		assigner:   a,
 		unitsAhead: int64(cfg.ReserveAhead / clock.TimeBase().Unit()),
 		notify:     func() {},
-		onVoid:     func(error) {},
+		onVoid:     func(*HeldLease, error) {},
 	}
 	m.assigning.timeout = workerassign.DefaultTimeout // an assigner may make several tries of its own
 	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.group = m.newGroup()
 	m.SetHooks(cfg.Hooks)
 	return m
 }
@@ -99,51 +100,59 @@ func (m *Manager) SetHooks(h Hooks) {
 // set before the first task starts.
 func (m *Manager) OnChange(f func()) { m.notify = f }
 
-// OnVoid sets a function that is called, in the background, when Reserve of a lease has returned an error that wraps
-// workerassign.ErrVoid. err wraps it, and ErrLease. The function calls Drop for the lease in use, and drops what was generated
-// with it. It must be set before the first task starts.
-func (m *Manager) OnVoid(f func(err error)) { m.onVoid = f }
+// OnVoid sets a function that is called, in the background, when Reserve or Release of a lease h has returned an error that wraps
+// workerassign.ErrVoid. h may be in use, the next one, or replaced already. err wraps ErrVoid and ErrLease. The function calls Drop,
+// and drops what was generated. It must be set before the first task starts.
+func (m *Manager) OnVoid(f func(h *HeldLease, err error)) { m.onVoid = f }
 
-// Drop drops the lease in use and the next one: from now on nothing is granted of them. A copy of this process may hold both,
-// and a lease that is being taken. So they are not released, and the store keeps them until they expire (see HeldLease.release).
-// The generator must not change its lease meanwhile. Drop does not block, and calls no user code.
+// Drop drops a lease and all others that were taken since the last Drop: from now on nothing is granted of the lease in use and
+// the next one. A copy of this process may hold them, those that are being taken, and those that were replaced. So they are not
+// released, and the store keeps them until they expire (see HeldLease.release). If h is dropped already, Drop does nothing, because
+// the lease in use was taken later. The generator must not change its lease meanwhile. Drop does not block, and calls no user code.
 func (m *Manager) Drop(h *HeldLease, err error) {
 	m.dropping.Lock()
 	defer m.dropping.Unlock()
-	m.drops++
-	h.drop(err)
+	if h.IsDropped() {
+		return
+	}
+	h.group.dropped.Store(&err)
+	h.group.cancel()
+	m.group = m.newGroup()
 	if next := m.next.Swap(nil); next != nil {
-		m.dropNext(next, err)
+		m.retireDropped(next)
 	}
 }
 
-// dropNext drops a lease that was taken and not used.
-func (m *Manager) dropNext(next *HeldLease, err error) {
-	next.drop(err)
-	m.losses.Add(1)
-	m.Retire(next, next.first)
+// newGroup returns the group of the leases that are taken from now on.
+func (m *Manager) newGroup() *leaseGroup {
+	g := &leaseGroup{}
+	g.ctx, g.cancel = context.WithCancel(m.ctx)
+	return g
 }
 
-// setNext stores a lease as the next one. If Drop was called after the given number of calls, it drops the lease.
-func (m *Manager) setNext(h *HeldLease, drops int) {
+// currentGroup returns the group of a lease that is going to be taken.
+func (m *Manager) currentGroup() *leaseGroup {
 	m.dropping.Lock()
 	defer m.dropping.Unlock()
-	if m.drops != drops {
-		m.dropNext(h, errDropped)
+	return m.group
+}
+
+// setNext stores a lease as the next one, unless it was dropped while it was being taken.
+func (m *Manager) setNext(h *HeldLease) {
+	m.dropping.Lock()
+	defer m.dropping.Unlock()
+	if h.IsDropped() {
+		m.retireDropped(h)
 		return
 	}
 	m.next.Store(h)
 }
 
-// dropCount returns the number of calls of Drop.
-func (m *Manager) dropCount() int {
-	m.dropping.Lock()
-	defer m.dropping.Unlock()
-	return m.drops
+// retireDropped retires a lease that was dropped and never used.
+func (m *Manager) retireDropped(h *HeldLease) {
+	m.losses.Add(1)
+	m.Retire(h, h.first)
 }
-
-// errDropped is why a lease is dropped that was being taken.
-var errDropped = fmt.Errorf("%w: the leases of the generator were dropped meanwhile", ErrLease)
 
 // Done returns a channel that is closed when Close begins.
 func (m *Manager) Done() <-chan struct{} { return m.ctx.Done() }
@@ -166,7 +175,7 @@ func (m *Manager) acquire(ctx context.Context) (*HeldLease, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.ctx, h.cancel = context.WithCancel(m.ctx)
+	h.ctx, h.cancel = context.WithCancel(h.group.ctx)
 	h.extending.maxPause = func() time.Duration {
 		if m.clock.Unit() < h.Granted() {
 			return max(m.cfg.ReserveAhead/8, time.Millisecond) // see HeldLease.reserve
@@ -203,7 +212,7 @@ func (m *Manager) Losses() uint64 { return m.losses.Load() }
 // not block. It returns the error of the last try, if a task is running. If a bounded lease cannot grant
 // the unit yet, the task waits for the clock and asks then.
 func (m *Manager) Extend(h *HeldLease, unit int64) error {
-	if err := h.dropped.Load(); err != nil {
+	if err := h.group.dropped.Load(); err != nil {
 		return *err
 	}
 	if unit < h.askAt.Load() || h.Granted() > m.cfg.Layout.MaxDelta() {
@@ -262,11 +271,10 @@ func (m *Manager) prepare() error {
 		if m.next.Load() != nil { // the task before this one took it after the check above
 			return true, nil
 		}
-		drops := m.dropCount()
 		h, err := m.acquire(ctx)
 		switch {
 		case err == nil:
-			m.setNext(h, drops)
+			m.setNext(h)
 		case errors.Is(err, ErrTimeExhausted): // the end of a lease, not of the generator
 			err = fmt.Errorf("%w: no next lease: %w", ErrLease, m.cfg.Mask(err))
 		case !errors.Is(err, ErrLease):
