@@ -149,6 +149,7 @@ func TestR4WritesWereLost(t *testing.T) {
 	for name, hold := range map[string]func(f *fleet, l workerassign.Lease){
 		"held":     func(f *fleet, l workerassign.Lease) { f.reserve(l, 10*time.Second) },
 		"released": func(f *fleet, l workerassign.Lease) { f.reserve(l, 10*time.Second); f.release(l) },
+		"held, by a server whose clock is behind": func(f *fleet, l workerassign.Lease) { f.reserve(l, 10*time.Second) },
 		"at the start of the lease": func(f *fleet, l workerassign.Lease) {
 			if slot := f.slot(0); !slot.From.Equal(slot.Until) {
 				f.Fatalf("%+v was extended", slot)
@@ -166,6 +167,9 @@ func TestR4WritesWereLost(t *testing.T) {
 					f.reserve(l, 30*time.Second)
 				}
 				f.LoseWrites(f.Writes() - writes)
+				if name == "held, by a server whose clock is behind" {
+					f.StepClock(-3900 * time.Millisecond)
+				}
 				other := f.assign(f.assigner())
 				if other.WorkerID() != l.WorkerID() {
 					f.Fatalf("the other lease has worker ID %d, want %d", other.WorkerID(), l.WorkerID())
@@ -177,6 +181,32 @@ func TestR4WritesWereLost(t *testing.T) {
 					f.Errorf("the pool was %+v, and is %+v", before.Pool, after.Pool)
 				}
 			})
+		})
+	}
+}
+
+// R4: a server that is behind shows the slot as the former holder had extended it, before its release lowered until. That is no
+// other lease in a part of this one.
+func TestR4OldStateBeforeRelease(t *testing.T) {
+	for _, used := range []bool{false, true} {
+		inFleet(t, func(f *fleet) {
+			former := f.assign(f.assigner())
+			f.reserve(former, 20*time.Second)
+			var end time.Time // nothing was used
+			if time.Sleep(workerassign.DefaultSkew + time.Second); used {
+				end = time.Now()
+			}
+			if err := former.Release(f.Context(), end); err != nil {
+				f.Fatal(err)
+			}
+			time.Sleep(2 * time.Millisecond)
+			l := f.assign(f.assigner())
+			f.reserve(l, 20*time.Second)
+			if granted := f.slot(0).Until; l.WorkerID() != 0 || !granted.After(former.NotBefore()) {
+				f.Fatalf("the lease has worker ID %d, and is granted until %v", l.WorkerID(), granted)
+			}
+			f.SetLag(3)
+			f.wantLost(fmt.Sprintf("used: %v", used), l, "shows an old state of the slot of worker ID 0")
 		})
 	}
 }

@@ -263,6 +263,8 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	isOld := slot.Revision < known.Revision
 	isSameLease := slot.Token != "" && leaseOf(slot.Token) == leaseOf(known.Token)
 	isReleased := slot.Token == "" && slot.From.Equal(l.from)
+	// A slot that was written again after the store had lost this lease was written later, as far as clocks agree (M).
+	wasBefore := slot.Written.Before(tokenTime(known.Token).Add(-p.Skew))
 	h, written := slot.Holder, slot.Written.UTC().Format(time.RFC3339Nano)
 	switch {
 	case slices.Contains(tokens, slot.Token), isSameLease && isOld:
@@ -270,7 +272,7 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	case isSameLease:
 		return &lostSlotError{void: true, text: fmt.Sprintf("a copy of this process has extended the lease of worker ID %d (host %q, process %q) at %s: "+
 			"a process must not be resumed more than once", slot.WorkerID, h.Host, h.Process, written)}
-	case isOld && !slot.Until.After(l.from) && (slot.Token == "" || slot.From.Before(l.from)):
+	case isOld && (wasBefore || !slot.Until.After(l.from) && (slot.Token == "" || slot.From.Before(l.from))):
 		return &lostSlotError{text: fmt.Sprintf("the store shows an old state of the slot of worker ID %d, revision %d, although this lease has written revision %d: "+
 			"it has lost writes, or a server is behind", slot.WorkerID, slot.Revision, known.Revision)}
 	case isReleased && !p.Floor.Before(later(slot.Until, known.Until)):
@@ -291,6 +293,16 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 // random numbers.
 func leaseToken(now time.Time) string {
 	return strconv.FormatInt(now.UnixMicro(), 36) + "-" + newToken()
+}
+
+// tokenTime returns the store's clock when the lease was taken that has a token; the zero time if the token does not have it.
+func tokenTime(token string) time.Time {
+	at, _, _ := strings.Cut(token, "-")
+	micros, err := strconv.ParseInt(at, 36, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros)
 }
 
 // nextToken returns a fresh token, which extends the lease that began with the token lease. It has at most 64 bytes: a store may
