@@ -197,16 +197,20 @@ func (l *slotLease) check(ctx context.Context, s PoolState, sent time.Time, acti
 		l.noteHistoryUnlessSkewed(ctx, s, sent)
 		return fmt.Errorf("%w: %w", ErrLeaseLost, missingSlotError(s.Pool, l.workerID))
 	}
-	slot, history := s.Slots[0], l.known().History
+	slot, known := s.Slots[0], l.known()
 	lost := l.lost(s.Pool, slot)
+	isCopys := lost != nil && leaseOf(slot.Token) == leaseOf(known.Token) // a copy has a part of the grant, whatever the history is
 	now := s.Pool.leaseHistory()
-	if s.Pool.History != s.History || slot.History != now || lost != nil && history != now { // R7
+	if !isCopys && (s.Pool.History != s.History || slot.History != now || lost != nil && known.History != now) { // R7
 		if action == releasing {
+			if lost != nil {
+				lost.void = false // as for an extension: the floor of R7 is later than the grant
+			}
 			return lost.orNil()
 		}
 		l.noteHistoryUnlessSkewed(ctx, s, sent)
 		return fmt.Errorf("%w: worker ID %d was leased under the history %q of the store, which has now %q: another may have held it in between",
-			ErrLeaseLost, l.workerID, history, s.History)
+			ErrLeaseLost, l.workerID, known.History, s.History)
 	}
 	if lost != nil && lost.void {
 		l.mu.Lock()
