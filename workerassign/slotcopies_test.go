@@ -337,6 +337,45 @@ func TestR4LateTries(t *testing.T) {
 	}
 }
 
+// R4: so many writes have had no answer that the tokens of the first ones were forgotten. If one of these is made at last, it cannot
+// be told from that of a copy. Then the lease is lost, but its grant stays. One that is remembered does no harm.
+func TestR4ForgottenTry(t *testing.T) {
+	for _, late := range []int{0, 6, 7, 19} {
+		inFleet(t, func(f *fleet) {
+			l := f.assign(f.assigner())
+			f.reserve(l, 20*time.Second)
+			var tries []workerassign.SlotWrite
+			f.SetFaults(func(op assigntest.Op) assigntest.Fault {
+				if op.Write == nil {
+					return assigntest.NoFault
+				}
+				tries = append(tries, *op.Write)
+				return assigntest.LoseRequest
+			})
+			for len(tries) < 20 {
+				if until, err := l.Reserve(f.Context(), time.Now().Add(40*time.Second)); err == nil {
+					f.Fatalf("Reserve whose requests were lost granted %v", until)
+				}
+				time.Sleep(time.Second / 10)
+			}
+			f.SetFaults(func(op assigntest.Op) assigntest.Fault { // when one more try is made, so that it is refused
+				if op.Write != nil {
+					f.SetFaults(nil)
+					if ok, err := f.Write(f.Context(), tries[late]); !ok || err != nil {
+						f.Errorf("Write = %v, %v", ok, err)
+					}
+				}
+				return assigntest.NoFault
+			})
+			if late < 7 {
+				f.wantLost("a forgotten try", l, "a try that had no answer was made late, or a copy of this process")
+				return
+			}
+			f.reserve(l, 30*time.Second)
+		})
+	}
+}
+
 // R1: the store has lost an extension without another history. The lease goes on, and until does not fall below what was granted:
 // neither at the next extension, nor at the release, which notes what was used. Otherwise the next lease could begin below
 // UIDs that were generated.

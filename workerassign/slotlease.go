@@ -273,6 +273,9 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	switch {
 	case slices.Contains(tokens, slot.Token), isSameLease && isOld:
 		return nil
+	case isSameLease && slices.Contains(tokens, forgottenTokens):
+		return &lostSlotError{text: fmt.Sprintf("the slot of worker ID %d was written at %s, after many tries to extend the lease that had no answer: "+
+			"a try that had no answer was made late, or a copy of this process has extended the lease", slot.WorkerID, written)}
 	case isSameLease:
 		return &lostSlotError{void: true, text: fmt.Sprintf("a copy of this process has extended the lease of worker ID %d (host %q, process %q) at %s: "+
 			"a process must not be resumed more than once", slot.WorkerID, h.Host, h.Process, written)}
@@ -322,10 +325,16 @@ func leaseOf(token string) string {
 // maxTokens bounds the tokens of a lease. If more writes than that have an unknown outcome, a late one may cost the lease.
 const maxTokens = 16
 
+// forgottenTokens stands among the tokens of a lease for those that were forgotten.
+const forgottenTokens = "forgotten"
+
 // withToken returns tokens with another one. The first one, which was acknowledged, remains.
 func withToken(tokens []string, token string) []string {
 	tokens = append(slices.Clone(tokens), token)
-	return slices.Delete(tokens, 1, 1+max(len(tokens)-maxTokens, 0))
+	if extra := len(tokens) - maxTokens; extra > 0 {
+		tokens = slices.Replace(tokens, 1, 2+extra, forgottenTokens)
+	}
+	return tokens
 }
 
 // known returns the slot as the store has acknowledged it last.
