@@ -39,6 +39,29 @@ func TestRule7RaiseFloorTriesAgain(t *testing.T) {
 	})
 }
 
+// R7: RaiseFloor takes longer than M, and a lease is extended before its slot is written. It does not get beyond the floor: so it was
+// ended by an operator, and not by a copy, and the next lease begins at the floor. One that begins there is extended as always.
+func TestRule7ExtendedDuringRaiseFloor(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		l := f.assign(f.assigner())
+		f.reserve(l, time.Hour)
+		floor := time.Now().Add(workerassign.DefaultHorizon + workerassign.DefaultSkew)
+		f.beforeWrite(onlySlots, func() {
+			time.Sleep(time.Minute)
+			f.wantTime("the grant during RaiseFloor", f.reserve(l, time.Hour), floor)
+		})
+		if err := f.assigner().RaiseFloor(f.Context(), floor); err != nil {
+			f.Fatal(err)
+		}
+		f.wantLost("after RaiseFloor", l, "an operator raised the floor")
+		next := f.assign(f.assigner(workerassign.WithWorkerID(0)))
+		f.wantTime("NotBefore of the next lease", next.NotBefore(), floor)
+		if granted := f.reserve(next, time.Hour); !granted.After(floor) {
+			f.Errorf("the next lease is granted until %v, and begins at the floor, %v", granted, floor)
+		}
+	})
+}
+
 // A lease that RaiseFloor has ended says so. It does not say that the slot was taken by its own holder.
 func TestRaiseFloorText(t *testing.T) {
 	inFleet(t, func(f *fleet) {

@@ -239,6 +239,27 @@ func TestSavedRaiseFloor(t *testing.T) {
 	}
 }
 
+// R7: an extension between the writes of RaiseFloor does not get beyond the floor, at which the next lease begins.
+func TestR7SavedExtendedDuringRaiseFloor(t *testing.T) {
+	s := newSavedTest(t)
+	l := s.mustAssign(s.newSaved())
+	floor := s.now.Add(26 * time.Hour)
+	s.store.beforeWrite = func(w SlotWrite) {
+		if w.Pool == nil {
+			s.store.beforeWrite = nil
+			s.now = s.now.Add(7 * time.Hour)
+			mustReserve(t, l, s.now.Add(time.Minute))
+		}
+	}
+	if err := s.recycled().RaiseFloor(context.Background(), floor); err != nil {
+		t.Fatal(err)
+	}
+	if slot := s.slot(l.WorkerID()); slot.Revision < 4 || !slot.Until.Equal(floor) {
+		t.Errorf("the slot is %+v; want until at the floor, %v", slot, floor)
+	}
+	l.crash()
+}
+
 // A file that is in use, of another format, worker ID or machine, or that is missing is refused, even while the store
 // is down.
 func TestSavedIsRefused(t *testing.T) {

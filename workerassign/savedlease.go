@@ -136,7 +136,7 @@ func (l *savedLease) extend(ctx context.Context) error {
 			return false, fmt.Errorf("%w: the span is %v; must be at most the horizon of the pool in %v, %v: create the pool with WithHorizon of at least the span",
 				ErrOption, span, r.store, s.Pool.Horizon)
 		}
-		next.Until = later(next.Until, roundDown(s.Now.Add(span))) // R6, because the span is at most H
+		next.Until = later(next.Until, held.limit(s, span)) // R6, because the span is at most H
 		next.Holder.Host, next.Holder.Process = r.cfg.holder()
 		record := l.record
 		record.tokens = withToken(held.tokens, next.Token)

@@ -76,8 +76,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		return time.Time{}, void
 	}
 	slot, err := l.swap(ctx, extending, func(s PoolState, old Slot, next *Slot) (bool, error) {
-		// R6. The store's clock is that of the read, which is earlier than the write.
-		next.Until = later(next.Until, earlier(roundUp(until), roundDown(s.Now.Add(s.Pool.Horizon))))
+		next.Until = later(next.Until, earlier(roundUp(until), l.limit(s, s.Pool.Horizon)))
 		isAcknowledged := old.Until.Equal(l.known().Until)
 		return !isAcknowledged || next.Until.After(old.Until) || l.recycled.isAging(s, old), nil
 	})
@@ -85,6 +84,16 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		return time.Time{}, err
 	}
 	return slot.Until, nil
+}
+
+// limit returns the end of what may be granted, if a grant reaches so far beyond the store's clock (R6). That is the clock of the read,
+// which is earlier than the write. A lease that begins before the floor is not extended beyond it: RaiseFloor is ending the lease.
+func (l *slotLease) limit(s PoolState, span time.Duration) time.Time {
+	limit := roundDown(s.Now.Add(span))
+	if l.from.Before(s.Pool.Floor) {
+		return earlier(limit, s.Pool.Floor)
+	}
+	return limit
 }
 
 // Release implements Lease. It gives the rest of the span to the next lease.
