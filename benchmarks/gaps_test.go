@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -129,7 +128,7 @@ func TestGaps(t *testing.T) {
 					failed = append(failed, r.take(int64(outage.Seconds())*rate, rate))
 				})
 			}
-			t.Log(fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |", subject.name, afterBurst, afterRate, failed[0], failed[1], failed[2], ranges))
+			t.Logf("| %s | %d | %d | %d | %d | %d | %d |", subject.name, afterBurst, afterRate, failed[0], failed[1], failed[2], ranges)
 		})
 		if subject.name == gapSubjects()[0].name && (afterBurst > burst || afterRate > 30*rate || afterBurst == 0) {
 			t.Errorf("a kill leaves %d numbers unused after %d, and %d after %d", afterBurst, burst, afterRate, 30*rate)
