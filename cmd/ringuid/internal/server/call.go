@@ -52,7 +52,7 @@ func newHeaderValues() headerValues {
 func (c *call) send(status int, contentType []string, body []byte) {
 	h := c.w.Header()
 	h["Content-Type"] = contentType
-	if len(body) > 2000 { // below 2,048 bytes, net/http sets it
+	if len(body) > 2000 || c.r.ProtoMajor == 2 { // below 2,048 bytes, net/http sets it, if the answer is not flushed
 		c.lengthHeader[0] = strconv.Itoa(len(body))
 		h["Content-Length"] = c.lengthHeader[:]
 	}

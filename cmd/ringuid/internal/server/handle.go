@@ -44,7 +44,19 @@ func isCanonical(path string) bool {
 func (s *Server) answer(rt *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
+		var share *connShare // of a connection of HTTP/2
+		if r.ProtoMajor == 2 {
+			share, _ = r.Context().Value(shareKey{}).(*connShare)
+		}
+		if share != nil && !s.beginStream(share) {
+			panic(http.ErrAbortHandler) // which resets the stream: it needs no memory then
+		}
 		c := &call{s: s, w: w, r: r, route: rt, id: s.requestIDs.of(r.Header), begin: begin}
+		s.inFlight.Add(1)
+		defer s.inFlight.Add(-1)
+		if share != nil {
+			defer c.endStream(share)
+		}
 		c.limit = requestContext{Context: r.Context(), deadline: begin.Add(s.cfg.RequestTimeout)}
 		h := w.Header()
 		c.idHeader[0] = c.id
@@ -53,7 +65,6 @@ func (s *Server) answer(rt *route) http.Handler {
 		if s.draining.Load() {
 			h["Connection"] = s.values.closing // so that no connection is idle when it is closed
 		}
-		s.inFlight.Add(1)
 		var n int64
 		if !rt.free {
 			n = s.limited.Add(1)
@@ -140,7 +151,6 @@ func (c *call) finish() {
 	if !c.route.free {
 		s.limited.Add(-1)
 	}
-	s.inFlight.Add(-1)
 	took := time.Since(c.begin)
 	c.route.metrics.observe(c.status, c.failed(), took)
 	if !c.route.free {

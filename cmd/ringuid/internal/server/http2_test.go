@@ -3,7 +3,9 @@ package server
 import (
 	"bytes"
 	"crypto/tls"
+	"net/http"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,19 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
+
+// requestHeader returns the header of a request of HTTP/2.
+func requestHeader(t *testing.T, method, path string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	e := hpack.NewEncoder(&b)
+	for _, f := range [][2]string{{":method", method}, {":path", path}, {":scheme", "https"}, {":authority", "localhost"}} {
+		if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
 
 // Clients of HTTP/2 that accept no byte of their answers, or send a part of a header, of a body, or nothing, keep neither a
 // request nor a connection beyond the time limits.
@@ -23,34 +38,24 @@ func TestSlowClientsOfHTTP2(t *testing.T) {
 		cfg.HeaderTimeout, cfg.ReadTimeout = 4*time.Second, 6*time.Second
 		cfg.TLSCert, cfg.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 		s := start(cfg, Options{})
-		header := func(method, path string) []byte {
-			var b bytes.Buffer
-			e := hpack.NewEncoder(&b)
-			for _, f := range [][2]string{{":method", method}, {":path", path}, {":scheme", "https"}, {":authority", "localhost"}} {
-				if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			return b.Bytes()
-		}
 		for _, tt := range []struct {
 			name     string
 			send     func(*http2.Framer) error
 			requests uint64 // that begin, and must end
 		}{
 			{"answers that nobody reads", func(fr *http2.Framer) error {
-				for i := range 20 {
-					if err := fr.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: header("GET", "/v1/uid?n=10000"), EndStream: true, EndHeaders: true}); err != nil {
+				for i := range maxStreamsOfConnection {
+					if err := fr.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: requestHeader(t, "GET", "/v1/uid?n=10000"), EndStream: true, EndHeaders: true}); err != nil {
 						return err
 					}
 				}
 				return nil
-			}, 20},
+			}, maxStreamsOfConnection},
 			{"a body that does not come", func(fr *http2.Framer) error {
-				return fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header("POST", "/v1/parse"), EndHeaders: true})
+				return fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: requestHeader(t, "POST", "/v1/parse"), EndHeaders: true})
 			}, 1},
 			{"a part of a header", func(fr *http2.Framer) error {
-				return fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header("GET", "/v1/uid")[:3], EndStream: true})
+				return fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: requestHeader(t, "GET", "/v1/uid")[:3], EndStream: true})
 			}, 0},
 			{"nothing", func(*http2.Framer) error { return nil }, 0},
 		} {
@@ -90,4 +95,83 @@ func TestSlowClientsOfHTTP2(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Streams of HTTP/2 whose clients have no room even for a short answer, or a refusal, are limited in number; further ones are reset. Other
+// connections are answered meanwhile, and all streams end at the time limit.
+func TestClosedWindowsAreLimited(t *testing.T) {
+	for path, want := range map[string]int{"/v1/uid": 200, "/healthz": 200, "/v1/uid?n=0": 400, "/none": 404} {
+		inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+			dir := t.TempDir()
+			roots := newCertificate(t, dir)
+			cfg := testConfig()
+			cfg.RequestTimeout, cfg.WriteTimeout, cfg.MaxRequests = time.Second, 20*time.Second, 12
+			cfg.TLSCert, cfg.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+			s := start(cfg, Options{})
+			const conns = 4
+			frames := make(chan http2.Frame, 1000)
+			for range conns {
+				conn := tls.Client(s.connect(), &tls.Config{RootCAs: roots, ServerName: "localhost", NextProtos: []string{http2.NextProtoTLS}})
+				if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
+					t.Fatal(err)
+				}
+				fr := http2.NewFramer(conn, conn)
+				fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+				go func() {
+					for {
+						f, err := fr.ReadFrame()
+						if err != nil {
+							return
+						}
+						switch f.(type) {
+						case *http2.MetaHeadersFrame, *http2.RSTStreamFrame:
+							frames <- f
+						}
+					}
+				}()
+				if err := fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+					t.Fatal(err)
+				}
+				for i := range maxStreamsOfConnection {
+					if err := fr.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: requestHeader(t, "GET", path), EndStream: true, EndHeaders: true}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+			}
+			answered, reset := 0, 0
+			for range len(frames) {
+				switch f := (<-frames).(type) {
+				case *http2.MetaHeadersFrame:
+					if got := f.PseudoValue("status"); got != strconv.Itoa(want) {
+						t.Errorf("%s: status %s", path, got)
+					}
+					answered++
+				case *http2.RSTStreamFrame:
+					reset++
+				}
+			}
+			kept := conns + cfg.MaxRequests/4 // the first of each connection, and others
+			if n := s.inFlight.Load(); answered != kept || reset != conns*maxStreamsOfConnection-kept || n != int64(kept) {
+				t.Errorf("%s: %d streams are answered, %d reset, %d requests in flight; want %d, %d, %d", path, answered, reset, n, kept, conns*maxStreamsOfConnection-kept, kept)
+			}
+			tr := &http.Transport{DialContext: s.dial, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}
+			defer tr.CloseIdleConnections()
+			for range 3 {
+				resp, err := (&http.Client{Transport: tr}).Get("https://" + s.addr + "/v1/uid")
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if resp.StatusCode != 200 || resp.ProtoMajor != 2 || resp.ContentLength < 1 {
+					t.Errorf("%s: another connection: %s %d, length %d", path, resp.Proto, resp.StatusCode, resp.ContentLength)
+				}
+			}
+			time.Sleep(cfg.WriteTimeout)
+			synctest.Wait()
+			if n, further := s.inFlight.Load(), s.further.Load(); n != 0 || further != 0 {
+				t.Errorf("%s: %d requests in flight at the time limit, %d of them counted as further ones", path, n, further)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -52,11 +53,48 @@ func status(t *testing.T, c *http.Client, url string) int {
 	return resp.StatusCode
 }
 
+// closedWindows opens connections of HTTP/2 whose windows are closed, and sends requests on each.
+func closedWindows(t *testing.T, p *process, roots *x509.CertPool, conns, requests int, path string) {
+	for range conns {
+		conn, err := tls.Dial("tcp", p.addr, &tls.Config{RootCAs: roots, ServerName: "localhost", NextProtos: []string{http2.NextProtoTLS}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+			t.Fatal(err)
+		}
+		fr := http2.NewFramer(conn, conn)
+		if err := fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+			t.Fatal(err)
+		}
+		go io.Copy(io.Discard, conn)
+		for i := range requests {
+			var header bytes.Buffer
+			e := hpack.NewEncoder(&header)
+			for _, f := range [][2]string{{":method", "GET"}, {":path", path}, {":scheme", "https"}, {":authority", "localhost"}} {
+				if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if fr.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: header.Bytes(), EndStream: true, EndHeaders: true}) != nil {
+				break // the server has closed the connection
+			}
+		}
+	}
+}
+
 // Clients that do not read their answers use little memory of a server, and others are served meanwhile.
 func TestClientsThatDoNotRead(t *testing.T) {
 	const limit = 128 << 20
 	dir := t.TempDir()
 	roots := server.NewCertificate(t, dir)
+	thousand := func(path string) func(*testing.T, *process) {
+		return func(t *testing.T, p *process) {
+			testkit.Full(t, "1,000 connections of TLS")
+			closedWindows(t, p, roots, 1000, 16, path) // 8 of them are allowed
+		}
+	}
 	for name, attack := range map[string]func(t *testing.T, p *process){
 		"1000 connections": func(t *testing.T, p *process) {
 			body := `{"ids":["1"` + strings.Repeat(`,"1"`, 9999) + `]}`
@@ -73,35 +111,11 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				go io.WriteString(conn, request)
 			}
 		},
-		"5 connections of HTTP2": func(t *testing.T, p *process) {
-			for range 5 {
-				conn, err := tls.Dial("tcp", p.addr, &tls.Config{RootCAs: roots, ServerName: "localhost", NextProtos: []string{http2.NextProtoTLS}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { conn.Close() })
-				if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-					t.Fatal(err)
-				}
-				fr := http2.NewFramer(conn, conn)
-				if err := fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil { // the window is closed
-					t.Fatal(err)
-				}
-				go io.Copy(io.Discard, conn)
-				for i := range 250 {
-					var header bytes.Buffer
-					e := hpack.NewEncoder(&header)
-					for _, f := range [][2]string{{":method", "GET"}, {":path", "/v1/uid?n=10000"}, {":scheme", "https"}, {":authority", "localhost"}} {
-						if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if fr.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: header.Bytes(), EndStream: true, EndHeaders: true}) != nil {
-						break // the server has closed the connection
-					}
-				}
-			}
-		},
+		"5 connections of HTTP2":                func(t *testing.T, p *process) { closedWindows(t, p, roots, 5, 250, "/v1/uid?n=10000") },
+		"1000 connections of HTTP2, long lists": thousand("/v1/uid?n=10000"),
+		"1000 connections of HTTP2, one UID":    thousand("/v1/uid"),
+		"1000 connections of HTTP2, probes":     thousand("/healthz"),
+		"1000 connections of HTTP2, refused":    thousand("/v1/uid?n=0"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--store", filepath.Join(t.TempDir(), "workers"), "--listen", "127.0.0.1:0", "--drain", "0s", "--shutdown-timeout", "1ms"}
@@ -114,9 +128,13 @@ func TestClientsThatDoNotRead(t *testing.T) {
 			c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}}
 			defer c.CloseIdleConnections()
 			attack(t, p)
+			paths := []string{"/v1/uid", "/v1/uid/5", "/v1/uid?n=1000"}
+			if strings.HasSuffix(name, "long lists") {
+				paths = paths[:2] // they use up all memory for lists
+			}
 			begin, served := time.Now(), 0
 			for served < 30 || time.Since(begin) < testkit.Size(2*time.Second, 6*time.Second) { // the latter is longer than a request waits
-				for _, path := range []string{"/v1/uid", "/v1/uid?n=1000", "/v1/uid/5"} {
+				for _, path := range paths {
 					if got := status(t, c, scheme+"://"+p.addr+path); got != 200 {
 						t.Errorf("%s after %v: status %d", path, time.Since(begin), got)
 					}

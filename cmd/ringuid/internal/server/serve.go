@@ -88,8 +88,34 @@ func (s *Server) ReloadCertificate() error {
 }
 
 // maxStreamsOfConnection is how many requests a connection of HTTP/2 may have at the same time. Without a limit of its own, each of them
-// could be as much as a connection of HTTP/1.1.
-const maxStreamsOfConnection = 50
+// could be as much as a connection of HTTP/1.1, and few connections could use up what beginStream allows. Go's clients open more connections.
+const maxStreamsOfConnection = 8
+
+// beginStream reports whether a request of HTTP/2 may begin: the first one of a connection always, and of the others a quarter of
+// max-requests, so that 1,000 connections need less than 128 MiB.
+// Each keeps a goroutine and a buffer while its client has no room for the answer, also for one that is short, or a refusal.
+func (s *Server) beginStream(share *connShare) bool {
+	if share.streams.Add(1) == 1 || s.further.Add(1) <= int64(s.cfg.MaxRequests/4) {
+		return true
+	}
+	s.leaveStream(share)
+	return false
+}
+
+// endStream waits until the client has room for the answer, and ends a request that has begun.
+func (c *call) endStream(share *connShare) {
+	if c.status != 0 {
+		_ = http.NewResponseController(c.w).Flush() // an error means that the client is gone
+	}
+	c.s.leaveStream(share)
+}
+
+// leaveStream counts a request that has ended.
+func (s *Server) leaveStream(share *connShare) {
+	if share.streams.Add(-1) > 0 {
+		s.further.Add(-1)
+	}
+}
 
 // shutdown ends a server without failing a request that it has accepted.
 func (s *Server) shutdown(server *http.Server) error {
