@@ -2,16 +2,20 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/ringuid/ringuid/uid"
 )
 
 // requestHeader returns the header of a request of HTTP/2.
@@ -174,4 +178,41 @@ func TestClosedWindowsAreLimited(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client of Go that has more requests than a connection may have opens more connections.
+func TestManyRequestsOfHTTP2(t *testing.T) {
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		dir := t.TempDir()
+		roots := newCertificate(t, dir)
+		cfg := testConfig()
+		cfg.TLSCert, cfg.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+		goOn := make(chan struct{})
+		s := start(cfg, Options{UIDs: &fakeGenerator{Generator: newGenerator(t), next: func(context.Context) (uid.ID, error) {
+			<-goOn
+			return 5, nil
+		}}})
+		tr := &http.Transport{DialContext: s.dial, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}
+		defer tr.CloseIdleConnections()
+		var requests sync.WaitGroup
+		for range 5 * maxStreamsOfConnection {
+			requests.Go(func() {
+				resp, err := (&http.Client{Transport: tr}).Get("https://" + s.addr + "/v1/uid")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp.Body.Close()
+				if resp.StatusCode != 200 || resp.ProtoMajor != 2 {
+					t.Errorf("%s %d", resp.Proto, resp.StatusCode)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := s.inFlight.Load(); n != 5*maxStreamsOfConnection {
+			t.Errorf("%d requests are in flight", n)
+		}
+		close(goOn)
+		requests.Wait()
+	})
 }

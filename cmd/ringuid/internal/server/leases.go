@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -36,39 +35,6 @@ type lease struct {
 	Name     string    `json:"name"`
 	Host     string    `json:"host"`
 	Process  string    `json:"process"`
-}
-
-// A leaseCache keeps the list of leases for a while.
-type leaseCache struct {
-	reading chan struct{} // has one element while nobody reads; it guards the fields below
-
-	at   time.Time
-	body *poolState
-}
-
-func newLeaseCache() leaseCache {
-	c := leaseCache{reading: make(chan struct{}, 1)}
-	c.reading <- struct{}{}
-	return c
-}
-
-// get returns the list, which is not older than leaseCacheTime. Only one call at a time reads the store.
-func (l *leaseCache) get(ctx context.Context, pool Pool) (*poolState, error) {
-	select {
-	case <-l.reading:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { l.reading <- struct{}{} }()
-	if l.body != nil && time.Since(l.at) < leaseCacheTime {
-		return l.body, nil
-	}
-	st, err := pool.State(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l.body, l.at = newPoolState(st), time.Now()
-	return l.body, nil
 }
 
 // newPoolState returns the state of a pool as JSON: the leases that are held first, by worker ID.
@@ -105,7 +71,13 @@ func (c *call) leases() {
 		c.fail(http.StatusNotFound, "the worker IDs of this server are not leased from a pool", nil)
 		return
 	}
-	list, err := c.s.leases.get(&c.limit, c.s.opts.Pool)
+	list, err := c.s.leases.get(&c.limit, func() (*poolState, error) {
+		st, err := c.s.opts.Pool.State(&c.limit)
+		if err != nil {
+			return nil, err
+		}
+		return newPoolState(st), nil
+	})
 	if err != nil {
 		c.fail(http.StatusServiceUnavailable, "the store does not answer; the log has the details", err)
 		return

@@ -11,15 +11,15 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 )
 
-// Answers that require no token are not limited in number, so one that its client does not read must need little memory: no copy of
-// the file.
-func TestMemoryOfAnswersWithoutToken(t *testing.T) {
-	cfg, _ := testTokens()
+// Answers that max-requests does not limit must need little memory while their clients do not read them: no copy of the file, or of the
+// metrics.
+func TestMemoryOfUnlimitedAnswers(t *testing.T) {
+	cfg, bearer := testTokens()
 	s := start(t, cfg, Options{UIDs: newGenerator(t), Logger: slog.New(slog.DiscardHandler)})
-	for _, path := range []string{"/openapi.json", "/assets/uplot.js"} {
+	for _, path := range []string{"/openapi.json", "/assets/uplot.js", "/metrics"} {
 		before, _ := heap()
 		const n = 50
-		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 200) // their answers are more than the buffers of the kernel hold
+		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+bearer("observe")+"\r\n\r\n", 200) // their answers are more than the buffers of the kernel hold
 		conns := make([]net.Conn, n)
 		for i := range conns {
 			var err error

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +23,7 @@ type httpMetrics struct {
 	requests *prometheus.CounterVec
 	failed   *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	text     *cache[metricsText]
 
 	mu     sync.Mutex
 	routes map[string]*routeMetrics
@@ -40,6 +43,7 @@ type routeMetrics struct {
 // newHTTPMetrics returns the metrics of a server, with those of the collectors.
 func newHTTPMetrics(s *Server, others []prometheus.Collector) (*httpMetrics, error) {
 	m := &httpMetrics{
+		text:   newCache[metricsText](metricsCacheTime),
 		routes: map[string]*routeMetrics{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ringuid_http_requests_total",
@@ -109,33 +113,50 @@ func (m *httpMetrics) totals() (requests, failures uint64) {
 	return requests, failures
 }
 
+// metricsCacheTime is how long the text of the metrics is used again, so that those who do not read it share a few texts.
+const metricsCacheTime = time.Second
+
 // serveMetrics answers with the metrics in Prometheus' text format, or with status 500 if a collector fails.
 func (c *call) serveMetrics() {
-	promhttp.HandlerFor(c.s.metrics.registry, promhttp.HandlerOpts{ErrorLog: callError{c}}).ServeHTTP(callWriter{c.w, c}, c.r)
+	text, err := c.s.metrics.text.get(&c.limit, c.s.metrics.gather)
+	switch {
+	case err == nil:
+		c.send(http.StatusOK, text.contentType, text.body)
+	case isTimeout(err):
+		c.fail(http.StatusServiceUnavailable, "the metrics were not collected in time; try again later", err)
+	default:
+		c.fail(http.StatusInternalServerError, "the metrics cannot be collected; the log has the details", err)
+	}
 }
 
-// A callWriter records the status of an answer that another handler writes.
-type callWriter struct {
-	http.ResponseWriter
-	c *call
+// A metricsText is the answer of promhttp.
+type metricsText struct {
+	contentType []string
+	body        []byte
 }
+
+// gather collects the metrics.
+func (m *httpMetrics) gather() (metricsText, error) {
+	w := textWriter{header: http.Header{}}
+	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: &w}).ServeHTTP(&w, &http.Request{URL: &url.URL{}})
+	return metricsText{w.header["Content-Type"], w.body.Bytes()}, w.err
+}
+
+// A textWriter keeps the answer of another handler.
+type textWriter struct {
+	header http.Header
+	body   bytes.Buffer
+	err    error // why it failed
+}
+
+// Header implements http.ResponseWriter.
+func (w *textWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (w callWriter) WriteHeader(status int) {
-	w.c.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
+func (w *textWriter) WriteHeader(int) {}
 
 // Write implements http.ResponseWriter.
-func (w callWriter) Write(b []byte) (int, error) {
-	if w.c.status == 0 {
-		w.c.status = http.StatusOK
-	}
-	return w.ResponseWriter.Write(b)
-}
-
-// A callError records why another handler failed.
-type callError struct{ c *call }
+func (w *textWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 
 // Println implements promhttp.Logger.
-func (e callError) Println(v ...any) { e.c.err = errors.New(strings.TrimSpace(fmt.Sprintln(v...))) }
+func (w *textWriter) Println(v ...any) { w.err = errors.New(strings.TrimSpace(fmt.Sprintln(v...))) }

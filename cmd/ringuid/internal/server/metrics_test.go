@@ -6,7 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -44,6 +48,39 @@ func TestMetricsFail(t *testing.T) {
 	if log := s.log.String(); !strings.Contains(log, "no figures") {
 		t.Errorf("the log is:\n%s", log)
 	}
+}
+
+// However many requests for metrics come at the same time, they are collected once, and again a second later. Who waits for that is answered
+// within the time limit.
+func TestMetricsAreCollectedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
+		var collected atomic.Int64
+		cfg := testConfig()
+		cfg.RequestTimeout = time.Second
+		takes := 100 * time.Millisecond
+		slow := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "slow"}, func() float64 {
+			time.Sleep(takes)
+			return float64(collected.Add(1))
+		})
+		s := start(cfg, Options{UIDs: newGenerator(t), Collectors: []prometheus.Collector{slow}})
+		for want := 1.0; want < 4; want++ {
+			var requests sync.WaitGroup
+			for range 50 {
+				requests.Go(func() {
+					if a := s.get("/metrics"); a.status != 200 || metric(t, a.body, "slow") != want || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain; version=0.0.4") {
+						t.Errorf("want the %vth figures: %d %v", want, a.status, a.header)
+					}
+				})
+			}
+			requests.Wait()
+			time.Sleep(metricsCacheTime)
+		}
+		takes = 3 * time.Second
+		go s.get("/metrics")
+		synctest.Wait()
+		isProblem(t, "while they are collected", s.get("/metrics"), 503, "not collected in time")
+		time.Sleep(takes)
+	})
 }
 
 // A failingCollector has no figures.

@@ -217,7 +217,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 	send(noPool, "GET", "/v1/leases", "")
 	send(noPool, "GET", "/v1/stats", "") // without tags and failures
 	failing, pool.err = errors.Join(uid.ErrEmpty, segment.ErrEmpty), errors.New("the store is down")
-	s.leases = newLeaseCache()
+	s.leases = newCache[*poolState](leaseCacheTime)
 	for _, path := range paths {
 		send(s, "GET", path, "")
 	}

@@ -115,6 +115,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		"1000 connections of HTTP2, long lists": thousand("/v1/uid?n=10000"),
 		"1000 connections of HTTP2, one UID":    thousand("/v1/uid"),
 		"1000 connections of HTTP2, probes":     thousand("/healthz"),
+		"1000 connections of HTTP2, metrics":    thousand("/metrics"),
 		"1000 connections of HTTP2, refused":    thousand("/v1/uid?n=0"),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ type Server struct {
 	joins      joinPool
 	failures   failureLog
 	logLimit   logLimiter
-	leases     leaseCache
+	leases     *cache[*poolState]
 	history    *history
 	streams    streamList
 	latencies  latencies
@@ -119,7 +119,7 @@ func New(cfg Config, opts Options) (*Server, error) {
 	s.lists = newBudget(listBudget, cfg.MaxRequests/2) // so that long answers leave room for short ones
 	s.parses = newBudget(parseBudget, cfg.MaxRequests/4)
 	s.history = newHistory()
-	s.leases = newLeaseCache()
+	s.leases = newCache[*poolState](leaseCacheTime)
 	s.stopped = make(chan struct{})
 	if s.page, err = readPage(); err != nil {
 		return nil, fmt.Errorf("server: bug: %w", err) // they are embedded
