@@ -267,3 +267,29 @@ func TestParse(t *testing.T) {
 	isProblem(t, "null", s.do("POST", "/v1/parse", `{"ids":["5",null]}`), 400, "null")
 	isProblem(t, "too many", s.do("POST", "/v1/parse", `{"ids":[`+strings.Repeat("1,", 10_000)+"1]}"), 400, "must have 1 to 10000")
 }
+
+// A server of UIDs stays ready while its tags have no numbers; one that serves only tags is ready while one of them has numbers. The answer
+// names the tags that have none.
+func TestReadinessWithTags(t *testing.T) {
+	empty, ok := segment.Health{Err: segment.ErrEmpty}, segment.Health{Buffered: 5}
+	g := newGenerator(t)
+	for _, tt := range []struct {
+		name     string
+		uids     Generator
+		health   map[string]segment.Health
+		status   int
+		contains string
+	}{
+		{"UIDs, the only tag is empty", g, map[string]segment.Health{"orders": empty}, 200, `"tags":{"orders":{"ok":false`},
+		{"UIDs, all tags are empty", g, map[string]segment.Health{"orders": empty, "invoices": empty}, 200, `"invoices":{"ok":false`},
+		{"UIDs, no tag is in memory", g, nil, 200, `{"ok":true,"uid":`},
+		{"tags, none is in memory", nil, nil, 200, `{"ok":true}`},
+		{"tags, one is empty", nil, map[string]segment.Health{"orders": empty, "invoices": ok}, 200, `{"ok":true,"tags":{"orders":{"ok":false`},
+		{"tags, all are empty", nil, map[string]segment.Health{"orders": empty, "invoices": empty}, 503, `"orders":{"ok":false`},
+	} {
+		s := start(t, testConfig(), Options{UIDs: tt.uids, Sequences: &fakeSequences{health: tt.health}})
+		if a := s.get("/readyz"); a.status != tt.status || !strings.Contains(a.body, tt.contains) {
+			t.Errorf("%s: %d %s, want %d with %s", tt.name, a.status, a.body, tt.status, tt.contains)
+		}
+	}
+}

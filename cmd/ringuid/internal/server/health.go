@@ -34,8 +34,8 @@ func (c *call) readyz() {
 	c.sendJSON(status, ready)
 }
 
-// readiness reports whether the server is ready: it does not shut down, its generator generates UIDs, and not all of the tags
-// in memory are without numbers. A single tag that fails does not count, because the others would be gone with it.
+// readiness reports whether the server is ready: it does not shut down, and its generator generates UIDs. If it has none, not all of the
+// tags in memory are without numbers. Otherwise tags do not count, because what the server still hands out would be gone with them.
 func (s *Server) readiness() readiness {
 	r := readiness{OK: true, Draining: s.draining.Load()}
 	if r.Draining {
@@ -57,7 +57,7 @@ func (s *Server) readiness() readiness {
 				r.Tags[tag] = h
 			}
 		}
-		r.OK = r.OK && (tags == 0 || len(r.Tags) < tags)
+		r.OK = r.OK && (s.opts.UIDs != nil || tags == 0 || len(r.Tags) < tags)
 	}
 	return r
 }
