@@ -101,8 +101,8 @@ func TestEmptyVariables(t *testing.T) {
 	if err != nil || cfg.Store != "/a" || len(cfg.Tags) != 1 || len(cfg.Hosts) != 1 || cfg.MaxBatch != 5 {
 		t.Errorf("%+v, %v", cfg, err)
 	}
-	for _, name := range []string{tokenEnv, tokenEnv + "_FILE"} {
-		if _, err := ReadConfig(Sources{LookupEnv: environment(map[string]string{name: ""})}); !errors.Is(err, ErrConfig) {
+	for name, want := range map[string]string{tokenEnv: "RINGUID_TOKEN has a secret of 0 characters", tokenEnv + "_FILE": "RINGUID_TOKEN_FILE is empty; must name a file"} {
+		if _, err := ReadConfig(Sources{LookupEnv: environment(map[string]string{name: ""})}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is empty: %v", name, err)
 		}
 	}

@@ -231,6 +231,9 @@ func (r *configReader) addTokenFile(where, path string) {
 // readSecret returns the first line of a file.
 func readSecret(path string) (string, error) {
 	const maxSecret = 1 << 12
+	if path == "" {
+		return "", errors.New("is empty; must name a file with a token, or not be set")
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %w", err)
