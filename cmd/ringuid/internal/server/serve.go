@@ -91,9 +91,9 @@ func (s *Server) ReloadCertificate() error {
 // could be as much as a connection of HTTP/1.1, and few connections could use up what beginStream allows. Go's clients open more connections.
 const maxStreamsOfConnection = 8
 
-// beginStream reports whether a request of HTTP/2 may begin: the first one of a connection always, and of the others a quarter of
-// max-requests, so that 1,000 connections need less than 128 MiB.
-// Each keeps a goroutine and a buffer while its client has no room for the answer, also for one that is short, or a refusal.
+// beginStream reports whether a request of HTTP/2 may begin: the only one of a connection always, and of the others a quarter of
+// max-requests. Each keeps a goroutine and a buffer while its client has no room for the answer, also if that is short, or a refusal. With
+// max-requests alone, such clients would use it up; without a limit, they would use up the memory.
 func (s *Server) beginStream(share *connShare) bool {
 	if share.streams.Add(1) == 1 || s.further.Add(1) <= int64(s.cfg.MaxRequests/4) {
 		return true
