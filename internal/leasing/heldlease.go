@@ -36,7 +36,7 @@ type HeldLease struct {
 	waitFor atomic.Int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
 
 	group *leaseGroup // is dropped as a whole
-	void  atomic.Bool // Reserve has returned ErrVoid
+	void  atomic.Bool // Reserve or Release has returned ErrVoid
 
 	extending retryTask
 	ctx       context.Context // ends when the lease is released
