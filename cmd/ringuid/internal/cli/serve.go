@@ -25,8 +25,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// serveFlags are the settings of the server that are flags. The help lists those that are hidden with their defaults only. They are texts: server.ReadConfig checks them together with
-// those of the environment and of the file, and reports all faults at once.
+// serveFlags are the settings of the server that are flags. The help lists those that are hidden with their defaults only. They are
+// texts: server.ReadConfig checks them together with those of the environment and of the file, and reports all faults at once.
 type serveFlags struct {
 	Store           *string `placeholder:"URL" help:"The store of worker IDs; without it, no UIDs."`
 	TagStore        *string `placeholder:"URL" help:"The store of tags, which may be the same."`
