@@ -67,6 +67,8 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 	mariadbtest.RunScript(t, db, schemaScript(t))
 	a := workerassign.NewDisposable(roundRobinPool(t, c, name), discardLog())
 	const assigners, before, after = 12, 40, 100
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // with OFF, a call may lose every race for longer than DefaultTimeout
+	defer cancel()
 	var (
 		mu       sync.Mutex
 		seen     = map[int64]bool{}
@@ -74,7 +76,7 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 		halfWay  sync.WaitGroup
 		assigned = func(n int) {
 			for range n {
-				l, err := a.Assign(context.Background(), workerassign.Request{})
+				l, err := a.Assign(ctx, workerassign.Request{})
 				if err != nil {
 					t.Errorf("Assign() = %v", err)
 					continue
