@@ -145,7 +145,8 @@ func RunProcess(t *testing.T, take func(ctx context.Context, goroutine int, r se
 				default:
 					fmt.Println("error", oneLine(err))
 					failures++
-					time.Sleep(rand.N(20 * time.Millisecond))
+					// Not more often, because hundreds of goroutines would keep a server that starts again from doing so.
+					time.Sleep(rand.N(time.Duration(min(failures, 25)) * 20 * time.Millisecond))
 				}
 			}
 		})
