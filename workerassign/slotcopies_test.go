@@ -296,6 +296,17 @@ func TestGrantStays(t *testing.T) {
 	})
 }
 
+// loseWrites has the requests of all writes lost, and collects them.
+func (f *fleet) loseWrites(lost *[]workerassign.SlotWrite) {
+	f.SetFaults(func(op assigntest.Op) assigntest.Fault {
+		if op.Write == nil {
+			return assigntest.NoFault
+		}
+		*lost = append(*lost, *op.Write)
+		return assigntest.LoseRequest
+	})
+}
+
 // R4: writes of earlier tries may arrive after later tries: each token that was tried is the lease's own, until a write is
 // acknowledged.
 func TestR4LateTries(t *testing.T) {
@@ -304,13 +315,7 @@ func TestR4LateTries(t *testing.T) {
 			l := f.assign(f.assigner())
 			f.reserve(l, 10*time.Second)
 			var tries []workerassign.SlotWrite
-			f.SetFaults(func(op assigntest.Op) assigntest.Fault {
-				if op.Write == nil {
-					return assigntest.NoFault
-				}
-				tries = append(tries, *op.Write)
-				return assigntest.LoseRequest
-			})
+			f.loseWrites(&tries)
 			for range 2 { // each tries twice
 				if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
 					f.Fatalf("Reserve whose requests were lost = %v, %v; want the error of the store", until, err)
@@ -345,13 +350,7 @@ func TestR4ForgottenTry(t *testing.T) {
 			l := f.assign(f.assigner())
 			f.reserve(l, 20*time.Second)
 			var tries []workerassign.SlotWrite
-			f.SetFaults(func(op assigntest.Op) assigntest.Fault {
-				if op.Write == nil {
-					return assigntest.NoFault
-				}
-				tries = append(tries, *op.Write)
-				return assigntest.LoseRequest
-			})
+			f.loseWrites(&tries)
 			for len(tries) < 20 {
 				if until, err := l.Reserve(f.Context(), time.Now().Add(40*time.Second)); err == nil {
 					f.Fatalf("Reserve whose requests were lost granted %v", until)
