@@ -61,26 +61,20 @@ func (c *call) acquire(s *semaphore.Weighted, n int64) bool {
 // connectionShare is how many bytes of the budgets the requests of one connection may have at the same time. Only in HTTP/2 it has several.
 const connectionShare = listBudget / 8
 
-// A connShare is what the requests of a TLS connection have of what is limited for all.
-type connShare struct {
-	bytes   *semaphore.Weighted
-	streams atomic.Int64 // requests of HTTP/2 that are being answered
-}
-
 // shareKey is the key of a TLS connection's share in the context of its requests.
 type shareKey struct{}
 
 // acquireShare waits for as much of the connection's share.
 func (c *call) acquireShare(n int64) bool {
-	share, ok := c.r.Context().Value(shareKey{}).(*connShare)
+	share, ok := c.r.Context().Value(shareKey{}).(*semaphore.Weighted)
 	if !ok {
 		return true
 	}
 	n = min(n, connectionShare)
-	if !c.acquire(share.bytes, n) {
+	if !c.acquire(share, n) {
 		return false
 	}
-	c.share, c.shared = share.bytes, n
+	c.share, c.shared = share, n
 	return true
 }
 

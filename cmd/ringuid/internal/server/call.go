@@ -24,6 +24,8 @@ type call struct {
 
 	idHeader, lengthHeader [1]string // values of headers
 
+	isStream bool // it is counted in Server.streamed
+
 	expected bool // a status of 500 and above is not a failure of the server
 
 	share  *semaphore.Weighted // of the connection; nil if nothing was taken of it
@@ -57,6 +59,7 @@ func (c *call) send(status int, contentType []string, body []byte) {
 		h["Content-Length"] = c.lengthHeader[:]
 	}
 	c.status = status
+	c.beginStream()
 	if status != http.StatusOK {
 		c.w.WriteHeader(status)
 	}

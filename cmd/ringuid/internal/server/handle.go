@@ -44,19 +44,10 @@ func isCanonical(path string) bool {
 func (s *Server) answer(rt *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		var share *connShare // of a connection of HTTP/2
-		if r.ProtoMajor == 2 {
-			share, _ = r.Context().Value(shareKey{}).(*connShare)
-		}
-		if share != nil && !s.beginStream(share) {
-			panic(http.ErrAbortHandler) // which resets the stream: it needs no memory then
-		}
 		c := &call{s: s, w: w, r: r, route: rt, id: s.requestIDs.of(r.Header), begin: begin}
 		s.inFlight.Add(1)
 		defer s.inFlight.Add(-1)
-		if share != nil {
-			defer c.endStream(share)
-		}
+		defer c.endStream()
 		c.limit = requestContext{Context: r.Context(), deadline: begin.Add(s.cfg.RequestTimeout)}
 		h := w.Header()
 		c.idHeader[0] = c.id

@@ -101,7 +101,7 @@ func TestSlowClientsOfHTTP2(t *testing.T) {
 	})
 }
 
-// Streams of HTTP/2 whose clients have no room even for a short answer, or a refusal, are limited in number; further ones are reset. Other
+// Streams of HTTP/2 whose clients have no room even for a short answer, or a refusal, are limited in number; further ones are reset soon. Other
 // connections are answered meanwhile, and all streams end at the time limit.
 func TestClosedWindowsAreLimited(t *testing.T) {
 	for path, want := range map[string]int{"/v1/uid": 200, "/healthz": 200, "/v1/uid?n=0": 400, "/none": 404} {
@@ -141,13 +141,14 @@ func TestClosedWindowsAreLimited(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				synctest.Wait()
 			}
+			time.Sleep(2 * crowdedFlush)
+			synctest.Wait()
 			answered, reset := 0, 0
 			for range len(frames) {
 				switch f := (<-frames).(type) {
 				case *http2.MetaHeadersFrame:
-					if got := f.PseudoValue("status"); got != strconv.Itoa(want) {
+					if got := f.PseudoValue("status"); got != strconv.Itoa(want) && got != "503" { // 503: the limit of requests
 						t.Errorf("%s: status %s", path, got)
 					}
 					answered++
@@ -155,9 +156,9 @@ func TestClosedWindowsAreLimited(t *testing.T) {
 					reset++
 				}
 			}
-			kept := conns + cfg.MaxRequests/4 // the first of each connection, and others
-			if n := s.inFlight.Load(); answered != kept || reset != conns*maxStreamsOfConnection-kept || n != int64(kept) {
-				t.Errorf("%s: %d streams are answered, %d reset, %d requests in flight; want %d, %d, %d", path, answered, reset, n, kept, conns*maxStreamsOfConnection-kept, kept)
+			kept, sent := cfg.MaxRequests/4, conns*maxStreamsOfConnection
+			if n := s.inFlight.Load(); answered != sent || reset != sent-kept || n != int64(kept) {
+				t.Errorf("%s: %d streams are answered, %d reset, %d requests in flight; want %d, %d, %d", path, answered, reset, n, sent, sent-kept, kept)
 			}
 			tr := &http.Transport{DialContext: s.dial, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}
 			defer tr.CloseIdleConnections()
@@ -173,20 +174,22 @@ func TestClosedWindowsAreLimited(t *testing.T) {
 			}
 			time.Sleep(cfg.WriteTimeout)
 			synctest.Wait()
-			if n, further := s.inFlight.Load(), s.further.Load(); n != 0 || further != 0 {
-				t.Errorf("%s: %d requests in flight at the time limit, %d of them counted as further ones", path, n, further)
+			if n, streamed := s.inFlight.Load(), s.streamed.Load(); n != 0 || streamed != 0 {
+				t.Errorf("%s: %d requests in flight at the time limit, and %d answers", path, n, streamed)
 			}
 		})
 	}
 }
 
-// A client of Go that has more requests than a connection may have opens more connections.
+// A client of Go that has more requests than a connection may have opens more connections. It reads, so all are answered, also if they are
+// so many that those who do not read are reset.
 func TestManyRequestsOfHTTP2(t *testing.T) {
 	inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
 		dir := t.TempDir()
 		roots := newCertificate(t, dir)
 		cfg := testConfig()
 		cfg.TLSCert, cfg.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+		cfg.MaxRequests = 2*maxStreamsOfConnection + 10 // a quarter are fewer than are answered at the same time
 		goOn := make(chan struct{})
 		s := start(cfg, Options{UIDs: &fakeGenerator{Generator: newGenerator(t), next: func(context.Context) (uid.ID, error) {
 			<-goOn
@@ -195,7 +198,7 @@ func TestManyRequestsOfHTTP2(t *testing.T) {
 		tr := &http.Transport{DialContext: s.dial, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}
 		defer tr.CloseIdleConnections()
 		var requests sync.WaitGroup
-		for range 5 * maxStreamsOfConnection {
+		for range 2 * maxStreamsOfConnection {
 			requests.Go(func() {
 				resp, err := (&http.Client{Transport: tr}).Get("https://" + s.addr + "/v1/uid")
 				if err != nil {
@@ -210,7 +213,7 @@ func TestManyRequestsOfHTTP2(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second) // the client sends again what was refused before it knew the limit
 		synctest.Wait()
-		if n := s.inFlight.Load(); n != 5*maxStreamsOfConnection {
+		if n := s.inFlight.Load(); n != 2*maxStreamsOfConnection {
 			t.Errorf("%d requests are in flight", n)
 		}
 		close(goOn)

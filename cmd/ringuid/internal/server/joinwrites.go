@@ -75,7 +75,7 @@ func connContext(ctx context.Context, c net.Conn) context.Context {
 	if joining, ok := c.(*joiningConn); ok {
 		return context.WithValue(ctx, connKey{}, joining)
 	}
-	return context.WithValue(ctx, shareKey{}, &connShare{bytes: semaphore.NewWeighted(connectionShare)})
+	return context.WithValue(ctx, shareKey{}, semaphore.NewWeighted(connectionShare))
 }
 
 // A joinPool keeps the memory of answers that are joined.

@@ -92,7 +92,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	thousand := func(path string) func(*testing.T, *process) {
 		return func(t *testing.T, p *process) {
 			testkit.Full(t, "1,000 connections of TLS")
-			closedWindows(t, p, roots, 1000, 16, path) // 8 of them are allowed
+			closedWindows(t, p, roots, 1000, 16, path)
 		}
 	}
 	for name, attack := range map[string]func(t *testing.T, p *process){

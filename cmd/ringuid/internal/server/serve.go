@@ -87,33 +87,31 @@ func (s *Server) ReloadCertificate() error {
 	return nil
 }
 
-// maxStreamsOfConnection is how many requests a connection of HTTP/2 may have at the same time. Without a limit of its own, each of them
-// could be as much as a connection of HTTP/1.1, and few connections could use up what beginStream allows. Go's clients open more connections.
-const maxStreamsOfConnection = 8
+// maxStreamsOfConnection is how many requests a connection of HTTP/2 may have at the same time. Without a limit of its own, few connections
+// could use up the lists that may wait. Browsers, and the client of the JDK, open no second connection.
+const maxStreamsOfConnection = 50
 
-// beginStream reports whether a request of HTTP/2 may begin: the only one of a connection always, and of the others a quarter of
-// max-requests. Each keeps a goroutine and a buffer while its client has no room for the answer, also if that is short, or a refusal. With
-// max-requests alone, such clients would use it up; without a limit, they would use up the memory.
-func (s *Server) beginStream(share *connShare) bool {
-	if share.streams.Add(1) == 1 || s.further.Add(1) <= int64(s.cfg.MaxRequests/4) {
-		return true
+// crowdedFlush is how long an answer may wait for its client while a quarter of max-requests others do. A client that reads needs less.
+const crowdedFlush = 20 * time.Millisecond
+
+// beginStream is called when the answer to a request of HTTP/2 begins. Each that waits until its client has room needs a goroutine and a
+// buffer, also if it is short, or a refusal: a quarter of max-requests may wait for as long as write-timeout, and others for a moment.
+// Then the stream is reset.
+func (c *call) beginStream() {
+	if c.isStream || c.r.ProtoMajor != 2 {
+		return
 	}
-	s.leaveStream(share)
-	return false
+	c.isStream = true
+	if c.s.streamed.Add(1) > int64(c.s.cfg.MaxRequests/4) {
+		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(crowdedFlush)) // an error means that the client is gone
+	}
 }
 
-// endStream waits until the client has room for the answer, and ends a request that has begun.
-func (c *call) endStream(share *connShare) {
-	if c.status != 0 {
-		_ = http.NewResponseController(c.w).Flush() // an error means that the client is gone
-	}
-	c.s.leaveStream(share)
-}
-
-// leaveStream counts a request that has ended.
-func (s *Server) leaveStream(share *connShare) {
-	if share.streams.Add(-1) > 0 {
-		s.further.Add(-1)
+// endStream waits until the client has room for the answer.
+func (c *call) endStream() {
+	if c.isStream {
+		_ = http.NewResponseController(c.w).Flush() // the same
+		c.s.streamed.Add(-1)
 	}
 }
 

@@ -77,7 +77,7 @@ type Server struct {
 	requestIDs requestIDs
 	inFlight   atomic.Int64 // all requests that are being answered
 	limited    atomic.Int64 // those of them that max-requests limits
-	further    atomic.Int64 // those of HTTP/2 that are not the first of their connections
+	streamed   atomic.Int64 // requests of HTTP/2 whose answers have begun, and may wait for their clients
 	draining   atomic.Bool
 	short      atomic.Int64        // requests that take few UIDs
 	long       *semaphore.Weighted // the long lists that take UIDs
