@@ -156,7 +156,7 @@ func TestClosedWindowsAreLimited(t *testing.T) {
 					reset++
 				}
 			}
-			kept, sent := cfg.MaxRequests/4, conns*maxStreamsOfConnection
+			kept, sent := cfg.MaxRequests, conns*maxStreamsOfConnection
 			if n := s.inFlight.Load(); answered != sent || reset != sent-kept || n != int64(kept) {
 				t.Errorf("%s: %d streams are answered, %d reset, %d requests in flight; want %d, %d, %d", path, answered, reset, n, sent, sent-kept, kept)
 			}
@@ -189,7 +189,7 @@ func TestManyRequestsOfHTTP2(t *testing.T) {
 		roots := newCertificate(t, dir)
 		cfg := testConfig()
 		cfg.TLSCert, cfg.TLSKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-		cfg.MaxRequests = 2*maxStreamsOfConnection + 10 // a quarter are fewer than are answered at the same time
+		cfg.MaxRequests = 2 * maxStreamsOfConnection // all are answered at the same time
 		goOn := make(chan struct{})
 		s := start(cfg, Options{UIDs: &fakeGenerator{Generator: newGenerator(t), next: func(context.Context) (uid.ID, error) {
 			<-goOn

@@ -91,18 +91,18 @@ func (s *Server) ReloadCertificate() error {
 // could use up the lists that may wait. Browsers, and the client of the JDK, open no second connection.
 const maxStreamsOfConnection = 50
 
-// crowdedFlush is how long an answer may wait for its client while a quarter of max-requests others do. A client that reads needs less.
-const crowdedFlush = 20 * time.Millisecond
+// crowdedFlush is how long an answer may wait for its client while max-requests others do. A client that reads needs less.
+const crowdedFlush = 100 * time.Millisecond
 
 // beginStream is called when the answer to a request of HTTP/2 begins. Each that waits until its client has room needs a goroutine and a
-// buffer, also if it is short, or a refusal: a quarter of max-requests may wait for as long as write-timeout, and others for a moment.
+// buffer, also if it is short, or a refusal: max-requests may wait for as long as write-timeout, and others for a moment.
 // Then the stream is reset.
 func (c *call) beginStream() {
 	if c.isStream || c.r.ProtoMajor != 2 {
 		return
 	}
 	c.isStream = true
-	if c.s.streamed.Add(1) > int64(c.s.cfg.MaxRequests/4) {
+	if c.s.streamed.Add(1) > int64(c.s.cfg.MaxRequests) {
 		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(crowdedFlush)) // an error means that the client is gone
 	}
 }
