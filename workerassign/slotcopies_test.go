@@ -221,12 +221,13 @@ func TestR4CopyExtendsBeforeFailover(t *testing.T) {
 // R4: a server that is behind shows the slot as the former holder had extended it, before its release lowered until. That is no
 // other lease in a part of this one.
 func TestR4OldStateBeforeRelease(t *testing.T) {
-	for _, used := range []bool{false, true} {
+	for n := range 4 {
+		used, pause := n%2 == 1, []time.Duration{workerassign.DefaultSkew + time.Second, time.Second / 10}[n/2]
 		inFleet(t, func(f *fleet) {
 			former := f.assign(f.assigner())
 			f.reserve(former, 20*time.Second)
 			var end time.Time // nothing was used
-			if time.Sleep(workerassign.DefaultSkew + time.Second); used {
+			if time.Sleep(pause); used {
 				end = time.Now()
 			}
 			if err := former.Release(f.Context(), end); err != nil {
@@ -239,7 +240,7 @@ func TestR4OldStateBeforeRelease(t *testing.T) {
 				f.Fatalf("the lease has worker ID %d, and is granted until %v", l.WorkerID(), granted)
 			}
 			f.SetLag(3)
-			f.wantLost(fmt.Sprintf("used: %v", used), l, "shows an old state of the slot of worker ID 0")
+			f.wantLost(fmt.Sprintf("used: %v, after %v", used, pause), l, "shows an old state of the slot of worker ID 0")
 		})
 	}
 }

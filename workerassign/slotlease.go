@@ -41,6 +41,7 @@ type slotLease struct {
 	workerID int64
 	from     time.Time
 	horizon  time.Duration
+	former   Slot // as it was when this lease was taken; zero if the slot was added, or is not known
 
 	mu       sync.Mutex
 	released bool
@@ -278,6 +279,8 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	isReleased := slot.Token == "" && slot.From.Equal(l.from)
 	// A slot that was written again after the store had lost this lease was written later, as far as clocks agree (M).
 	wasBefore := slot.Written.Before(tokenTime(known.Token).Add(-p.Skew))
+	// The former lease, before its release lowered its end. One that begins where it did is written later.
+	isFormer := slot.From.Equal(l.former.From) && !slot.Written.After(l.former.Written)
 	h, written := slot.Holder, slot.Written.UTC().Format(time.RFC3339Nano)
 	switch {
 	case slices.Contains(tokens, slot.Token), isSameLease && isOld:
@@ -288,7 +291,7 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	case isSameLease:
 		return &lostSlotError{void: true, text: fmt.Sprintf("a copy of this process has extended the lease of worker ID %d (host %q, process %q) at %s: "+
 			"a process must not be resumed more than once", slot.WorkerID, h.Host, h.Process, written)}
-	case isOld && (wasBefore || !slot.Until.After(l.from) && (slot.Token == "" || slot.From.Before(l.from))):
+	case isOld && (wasBefore || isFormer || !slot.Until.After(l.from) && (slot.Token == "" || slot.From.Before(l.from))):
 		return &lostSlotError{text: fmt.Sprintf("the store shows an old state of the slot of worker ID %d, revision %d, although this lease has written revision %d: "+
 			"it has lost writes, or a server is behind", slot.WorkerID, slot.Revision, known.Revision)}
 	case isReleased && !p.Floor.Before(later(slot.Until, known.Until)):

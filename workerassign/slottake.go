@@ -56,7 +56,13 @@ func (a *slotAssign) result(ctx context.Context, s PoolState, written bool, err 
 		a.log.Log(slog.LevelWarn, "workerassign: the lease begins later, at the floor of the pool; the generator waits for it", "worker_id", slot.WorkerID,
 			"floor", s.Pool.Floor, "wait", s.Pool.Floor.Sub(s.Now))
 	}
-	return newSlotLease(a.recycled, a.req, s.Pool, slot, slot.Token), nil
+	l := newSlotLease(a.recycled, a.req, s.Pool, slot, slot.Token)
+	for _, former := range s.Slots {
+		if former.WorkerID == slot.WorkerID {
+			l.former = former
+		}
+	}
+	return l, nil
 }
 
 // add adds slots to the pool, and takes the first of them. It returns nil and no error if another was faster.

@@ -164,7 +164,8 @@ func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *test
 	begin := g.Parse(first).Time
 	child.Resume()
 	own, others := 0, 0
-	testkit.Eventually(t, "the process generates UIDs with another worker ID", func() bool {
+	var after time.Time // the time of a UID that the process stamped with the worker ID after it had lost the slot
+	testkit.Eventually(t, "the process generates UIDs with another worker ID, and the next lease was lost if it has the same", func() bool {
 		f.Take(w, g, 10)
 		for len(uids) > 0 {
 			unit, of := add(<-uids)
@@ -173,12 +174,16 @@ func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *test
 				continue
 			}
 			own++
-			if at := g.Format().Epoch().Add(time.Duration(unit) * time.Millisecond); !at.Before(begin) && g.Stats().LostLeases == 0 {
-				t.Fatalf("the process stamped %v with worker ID %d after it had lost the slot; the next lease's first UID is of %v", at, worker, begin)
+			if at := g.Format().Epoch().Add(time.Duration(unit) * time.Millisecond); !at.Before(begin) {
+				after = at
 			}
 		}
-		return others >= 1000
+		// On a busy machine the next lease may end because it was not extended in time, and the process take the slot again.
+		return others >= 1000 && (after.IsZero() || g.Stats().LostLeases > 0)
 	})
+	if !after.IsZero() {
+		t.Logf("the process has stamped %v with worker ID %d; the next lease's first UID is of %v, and it was lost", after, worker, begin)
+	}
 	t.Logf("after it continued, the process generated %d UIDs with worker ID %d and %d with others; in all %s", own, worker, others, f.End())
 	if f.Duplicates() != 0 {
 		t.Errorf("%d duplicates, want 0", f.Duplicates())

@@ -103,7 +103,7 @@ func TestTagClusterMove(t *testing.T) {
 // The address in MOVED and ASK.
 func TestRedirected(t *testing.T) {
 	for detail, want := range map[string]string{
-		"3999 127.0.0.1:6381": "127.0.0.1:6381", "3999 node-1:6381": "node-1:6381", "3999 :6381": "10.0.0.1:6381", "3999 ::1:6381": "[::1]:6381",
+		"3999 127.0.0.1:6381": "127.0.0.1:6381", "3999 node-1:6381": "node-1:6381", "3999 :6381": "10.0.0.1:6381", "3999 ?:6381": "10.0.0.1:6381", "3999 ::1:6381": "[::1]:6381",
 	} {
 		if got := redis.Redirected(detail, "10.0.0.1:6379"); got != want {
 			t.Errorf("MOVED %s leads to %s, want %s", detail, got, want)

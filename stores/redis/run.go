@@ -105,13 +105,13 @@ func (s *Store) runWrite(ctx context.Context, script *redis.Script, keys []strin
 	})
 }
 
-// redirected returns the address in what follows MOVED or ASK, such as "3999 127.0.0.1:6381". If it has no host, that is the one of
+// redirected returns the address in what follows MOVED or ASK, such as "3999 127.0.0.1:6381". If it has no host, or ?, that is the one of
 // from, the node that has sent it. An IPv6 address has no brackets there.
 func redirected(detail, from string) string {
 	_, address, _ := strings.Cut(detail, " ")
 	colon := strings.LastIndexByte(address, ':')
 	host := address[:max(colon, 0)]
-	if host == "" {
+	if host == "" || host == "?" {
 		host, _, _ = net.SplitHostPort(from)
 	}
 	return net.JoinHostPort(host, address[colon+1:])
