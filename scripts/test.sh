@@ -200,8 +200,9 @@ else
 	# nestedInFull runs the tests of the nested modules. Those on PostgreSQL start hundreds of processes, which the race detector would
 	# make many times as expensive; the same goroutines run with it in the tests on MariaDB.
 	nestedInFull() {
-		nested internal/postgrestest || return
-		nested "$(without internal/postgrestest)" -race
+		postgres=0
+		nested internal/postgrestest || postgres=$?
+		nested "$(without internal/postgrestest)" -race && return "$postgres"
 	}
 	part nested nestedInFull
 	await
