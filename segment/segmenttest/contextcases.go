@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -35,7 +36,7 @@ func testContextEnded(t *sourceTest) {
 
 // A Take whose context ends returns soon, and what it has reserved is a gap.
 func testContextEndsDuringTakes(t *sourceTest) {
-	const takers, takes = 4, 60
+	takers, takes := 4, testkit.Size(20, 60)
 	clients := t.clients(takers)
 	t.create("orders", segment.TagConfig{Step: 10})
 	var taken ledger
@@ -82,7 +83,7 @@ func testNoGoroutineLeak(t *sourceTest) {
 	t.create("orders", segment.TagConfig{})
 	calls := func() {
 		concurrently(4, func(int) {
-			for n := range 50 {
+			for n := range 12 {
 				bound := callTimeout
 				if n%2 == 1 {
 					bound = rand.N(time.Millisecond)
@@ -97,8 +98,8 @@ func testNoGoroutineLeak(t *sourceTest) {
 	group.Do(calls) // opens connections, which may have goroutines
 	before, _ := group.Count()
 	group.Do(calls)
-	const tolerated = 30 // connections that were opened again; the calls were 200
-	t.retry("200 calls more", func() error {
+	const tolerated = 12 // connections that were opened again; the calls were 48
+	t.retry("48 calls more", func() error {
 		after, profile := group.Count()
 		if after <= before+tolerated {
 			return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -34,9 +35,9 @@ func testContextEnded(t *storeTest) {
 func testContextEndsDuringCalls(t *storeTest) {
 	s := t.create(2, newSlot)
 	slots := s.Slots
-	failed, made := 0, 0
+	failed, made, writes := 0, 0, testkit.Size(40, 120)
 	var longest time.Duration // that a write took
-	for n := range 120 {
+	for n := range writes {
 		bound := t.h.patience
 		if n > 10 {
 			bound = rand.N(2*longest + time.Microsecond)
@@ -76,7 +77,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 		slots = state.Slots
 	}
 	if made < 10 {
-		t.Errorf("%d of 120 writes returned true, although 10 of them had time enough", made)
+		t.Errorf("%d of %d writes returned true, although 10 of them had time enough", made, writes)
 	}
 	t.Logf("%d writes returned true, and %d failed because their contexts ended", made, failed)
 }
@@ -89,7 +90,7 @@ func testNoGoroutineLeak(t *storeTest) {
 		var running sync.WaitGroup
 		for range 4 {
 			running.Go(func() {
-				for n := range 50 {
+				for n := range 12 {
 					bound := t.h.patience
 					if n%2 == 1 {
 						bound = rand.N(time.Millisecond)
@@ -107,7 +108,7 @@ func testNoGoroutineLeak(t *storeTest) {
 	}
 	group := leaktest.NewGroup()
 	group.Do(calls)      // opens connections, which may have goroutines
-	const tolerated = 30 // connections that were opened again; the calls were 200
+	const tolerated = 12 // connections that were opened again; the calls were 48
 	time.Sleep(100 * time.Millisecond)
 	before, _ := group.Count()
 	group.Do(calls)
@@ -121,5 +122,5 @@ func testNoGoroutineLeak(t *storeTest) {
 			break
 		}
 	}
-	t.Errorf("200 calls left %d goroutines, and as many calls before left %d: the store starts goroutines that do not end\n%s", after, before, profile)
+	t.Errorf("48 calls left %d goroutines, and as many calls before left %d: the store starts goroutines that do not end\n%s", after, before, profile)
 }
