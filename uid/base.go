@@ -12,9 +12,6 @@ const (
 	base32Length   = 13
 	base32Greatest = "7ZZZZZZZZZZZZ"                    // of 2^63-1
 	base32Alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ" // Crockford's
-	base58Length   = 11
-	base58Greatest = "NQm6nKp8qFC"                                                // of 2^63-1
-	base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz" // Bitcoin's
 	base62Length   = 11
 	base62Greatest = "AzL8n0Y58m7" // of 2^63-1
 	base62Alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -30,12 +27,6 @@ const (
 		"\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11\x01\x12\x13\x01\x14\x15\x00\x16\x17\x18\x19\x1a\xff\x1b\x1c\x1d\x1e\x1f" +
 		"\xff\xff\xff\xff\xff\xff" +
 		"\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11\x01\x12\x13\x01\x14\x15\x00\x16\x17\x18\x19\x1a\xff\x1b\x1c\x1d\x1e\x1f"
-	base58Values = "" +
-		"\xff\x00\x01\x02\x03\x04\x05\x06\x07\x08" +
-		"\xff\xff\xff\xff\xff\xff\xff" +
-		"\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\xff\x11\x12\x13\x14\x15\xff\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x20" +
-		"\xff\xff\xff\xff\xff\xff" +
-		"\x21\x22\x23\x24\x25\x26\x27\x28\x29\x2a\x2b\xff\x2c\x2d\x2e\x2f\x30\x31\x32\x33\x34\x35\x36\x37\x38\x39"
 	base62Values = "" +
 		"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09" +
 		"\xff\xff\xff\xff\xff\xff\xff" +
@@ -50,14 +41,6 @@ const (
 func (id ID) Base32() string {
 	var b [base32Length]byte
 	return string(id.AppendBase32(b[:0]))
-}
-
-// Base58 returns the ID in base 58 with Bitcoin's alphabet: 11 digits and letters, without 0, O, I and l. The texts sort
-// as the IDs, byte by byte. A column for them must have a collation that distinguishes case, such as ascii_bin: with
-// another one, the texts of different IDs are equal.
-func (id ID) Base58() string {
-	var b [base58Length]byte
-	return string(id.AppendBase58(b[:0]))
 }
 
 // Base62 returns the ID in base 62: 11 digits, upper-case and lower-case letters, with the values of 0 to 9, A to Z and a to
@@ -79,17 +62,6 @@ func (id ID) AppendBase32(b []byte) []byte {
 	return append(b, digits[:]...)
 }
 
-// AppendBase58 appends what Base58 returns. It allocates only if b has too little capacity.
-func (id ID) AppendBase58(b []byte) []byte {
-	var digits [base58Length]byte
-	v := uint64(id)
-	for i := len(digits) - 1; i >= 0; i-- {
-		digits[i] = base58Alphabet[v%58]
-		v /= 58
-	}
-	return append(b, digits[:]...)
-}
-
 // AppendBase62 appends what Base62 returns. It allocates only if b has too little capacity.
 func (id ID) AppendBase62(b []byte) []byte {
 	var digits [base62Length]byte
@@ -107,13 +79,6 @@ func (id ID) AppendBase62(b []byte) []byte {
 // and names the character and its position.
 func ParseBase32(s string) (ID, error) {
 	return baseForm{"base 32", base32Length, 32, base32Alphabet, base32Values, base32Greatest}.parse(s)
-}
-
-// ParseBase58 is the inverse of Base58. It accepts exactly what Base58 returns for an ID that is not negative, so each ID has
-// one text: a text of fewer than 11 characters must be padded with '1'. For any other text the error wraps ErrRange and
-// names the character and its position.
-func ParseBase58(s string) (ID, error) {
-	return baseForm{"base 58", base58Length, 58, base58Alphabet, base58Values, base58Greatest}.parse(s)
 }
 
 // ParseBase62 is the inverse of Base62. It accepts exactly what Base62 returns for an ID that is not negative, so each ID has

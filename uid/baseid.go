@@ -11,9 +11,6 @@ import (
 // simple_protocol, in decimal digits, and does not read it from there.)
 type Base32ID ID
 
-// Base58ID is an ID whose text, and so its JSON, is that of ID.Base58; see Base32ID.
-type Base58ID ID
-
 // Base62ID is an ID whose text, and so its JSON, is that of ID.Base62; see Base32ID.
 type Base62ID ID
 
@@ -41,21 +38,6 @@ func (b Base32ID) MarshalText() ([]byte, error) { return ID(b).AppendBase32(nil)
 // returns an error.
 func (b *Base32ID) UnmarshalText(text []byte) error {
 	return unmarshalForm((*ID)(b), text, ParseBase32)
-}
-
-// String returns what ID.Base58 returns.
-func (b Base58ID) String() string { return ID(b).Base58() }
-
-// AppendText implements encoding.TextAppender. It does not fail.
-func (b Base58ID) AppendText(dst []byte) ([]byte, error) { return ID(b).AppendBase58(dst), nil }
-
-// MarshalText implements encoding.TextMarshaler. It does not fail.
-func (b Base58ID) MarshalText() ([]byte, error) { return ID(b).AppendBase58(nil), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler. It accepts what ParseBase58 accepts, and leaves the ID unchanged if it
-// returns an error.
-func (b *Base58ID) UnmarshalText(text []byte) error {
-	return unmarshalForm((*ID)(b), text, ParseBase58)
 }
 
 // String returns what ID.Base62 returns.

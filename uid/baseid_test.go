@@ -14,41 +14,40 @@ import (
 func TestBaseIDs(t *testing.T) {
 	type record struct {
 		A Base32ID            `json:"a"`
-		B Base58ID            `json:"b"`
 		C Base62ID            `json:"c"`
 		D map[Base32ID]string `json:"d"`
 		E NumberID            `json:"e"`
 		F Base62ID            `json:"f,omitzero"`
 	}
 	const id = 962392666547429376
-	in := record{A: id, B: id, C: id, D: map[Base32ID]string{7: "x"}, E: MaxSafeInteger}
+	in := record{A: id, C: id, D: map[Base32ID]string{7: "x"}, E: MaxSafeInteger}
 	text, err := json.Marshal(in)
-	want := fmt.Sprintf(`{"a":%q,"b":%q,"c":%q,"d":{"0000000000007":"x"},"e":9007199254740991}`, ID(id).Base32(), ID(id).Base58(), ID(id).Base62())
+	want := fmt.Sprintf(`{"a":%q,"c":%q,"d":{"0000000000007":"x"},"e":9007199254740991}`, ID(id).Base32(), ID(id).Base62())
 	if err != nil || string(text) != want {
 		t.Fatalf("the JSON is %s, %v; want %s", text, err, want)
 	}
 	var out record
-	if err := json.Unmarshal(text, &out); err != nil || out.A != in.A || out.B != in.B || out.C != in.C || out.D[7] != "x" || out.E != in.E {
+	if err := json.Unmarshal(text, &out); err != nil || out.A != in.A || out.C != in.C || out.D[7] != "x" || out.E != in.E {
 		t.Errorf("it is read as %+v, %v", out, err)
 	}
-	if got := fmt.Sprintf("%v %s %v %d", in.A, in.B, in.C, in.A); got != ID(id).Base32()+" "+ID(id).Base58()+" "+ID(id).Base62()+" 962392666547429376" {
+	if got := fmt.Sprintf("%v %s %d", in.A, in.C, in.A); got != ID(id).Base32()+" "+ID(id).Base62()+" 962392666547429376" {
 		t.Errorf("printed: %s", got)
 	}
 }
 
 func TestBaseIDErrors(t *testing.T) {
-	b32, b58, b62 := Base32ID(5), Base58ID(5), Base62ID(5)
-	for _, u := range []encoding.TextUnmarshaler{&b32, &b58, &b62} {
+	b32, b62 := Base32ID(5), Base62ID(5)
+	for _, u := range []encoding.TextUnmarshaler{&b32, &b62} {
 		for _, text := range []string{"", "5", "-0000000000", "-000000000000", "zzzzzzzzzzz", "zzzzzzzzzzzzz"} {
 			if err := u.UnmarshalText([]byte(text)); !errors.Is(err, ErrRange) {
 				t.Errorf("%T: %q: %v", u, text, err)
 			}
 		}
 	}
-	if b32 != 5 || b58 != 5 || b62 != 5 {
-		t.Errorf("after errors: %d, %d, %d", b32, b58, b62)
+	if b32 != 5 || b62 != 5 {
+		t.Errorf("after errors: %d, %d", b32, b62)
 	}
-	for _, u := range []encoding.TextUnmarshaler{(*Base32ID)(nil), (*Base58ID)(nil), (*Base62ID)(nil)} {
+	for _, u := range []encoding.TextUnmarshaler{(*Base32ID)(nil), (*Base62ID)(nil)} {
 		if err := u.UnmarshalText([]byte("0")); !errors.Is(err, ErrOption) {
 			t.Errorf("%T: %v", u, err)
 		}

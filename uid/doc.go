@@ -32,7 +32,7 @@
 //
 // # Values as text
 //
-// An [ID] is a string of decimal digits in JSON and in logs. Shorter forms are [ID.Base62], [ID.Base58], and [ID.Base32] for
+// An [ID] is a string of decimal digits in JSON and in logs. Shorter forms are [ID.Base62], and [ID.Base32] for
 // people who type an ID; a field of type [Base62ID], for example, has that form in JSON, and one of type [NumberID] is a
 // number. In a database an ID is a 64-bit integer; package database/sql can write and scan it. The documentation of ID says how to scan NULL. A [Format]
 // is one line of text, "1-28-22-13 2026-01-01T00:00:00Z 1s", which [ParseFormat] reads, so that a fleet

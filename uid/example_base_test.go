@@ -11,12 +11,12 @@ import (
 // Texts of a fixed length, which sort as the IDs.
 func ExampleID_Base62() {
 	id := uid.MustParse("962392666547429376")
-	fmt.Println(id.Base32(), id.Base58(), id.Base62())
+	fmt.Println(id.Base32(), id.Base62())
 
 	back, err := uid.ParseBase62(id.Base62())
 	fmt.Println(back == id, err)
 	// Output:
-	// 0TPRV10000800 3EZzNRLwGGX 195leaOEX1k
+	// 0TPRV10000800 195leaOEX1k
 	// true <nil>
 }
 
@@ -32,16 +32,16 @@ func ExampleParseBase32() {
 }
 
 // A field's type sets the form that its JSON has.
-func ExampleBase58ID() {
+func ExampleBase62ID() {
 	type order struct {
-		ID     uid.Base58ID `json:"id"`
+		ID     uid.Base62ID `json:"id"`
 		Parent uid.ID       `json:"parent"`
 	}
 	id := uid.MustParse("962392666547429376")
-	text, err := json.Marshal(order{ID: uid.Base58ID(id), Parent: id})
+	text, err := json.Marshal(order{ID: uid.Base62ID(id), Parent: id})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(string(text))
-	// Output: {"id":"3EZzNRLwGGX","parent":"962392666547429376"}
+	// Output: {"id":"195leaOEX1k","parent":"962392666547429376"}
 }

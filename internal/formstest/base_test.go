@@ -1,7 +1,6 @@
 package formstest
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 	"math/big"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mr-tron/base58"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/ringuid/ringuid/uid"
@@ -25,22 +23,6 @@ func ids() (ids []uid.ID) {
 		}
 	}
 	return ids
-}
-
-// Base58 is the text of the number's bytes in Bitcoin's base 58, which pads no numbers, padded to 11 characters.
-func TestBase58(t *testing.T) {
-	for _, id := range ids() {
-		b := bytes.TrimLeft(binary.BigEndian.AppendUint64(nil, uint64(id)), "\x00")
-		theirs := base58.Encode(b)
-		padded := strings.Repeat("1", max(11-len(theirs), 0)) + theirs
-		if got := id.Base58(); got != padded {
-			t.Fatalf("%d is %q, and %q in their base 58", id, got, padded)
-		}
-		back, err := base58.Decode(strings.TrimLeft(id.Base58(), "1"))
-		if id != 0 && (err != nil || !bytes.Equal(back, b)) { // 0 has no bytes, which they refuse to read
-			t.Fatalf("they read %q as %x, %v", id.Base58(), back, err)
-		}
-	}
 }
 
 // Base32 is the end of the ULID with the same low bits: a ULID is 128 bits in Crockford's base 32.

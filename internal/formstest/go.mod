@@ -4,7 +4,6 @@ go 1.25.0
 
 require (
 	github.com/goccy/go-yaml v1.19.2
-	github.com/mr-tron/base58 v1.3.0
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/ringuid/ringuid v0.0.0
 	gopkg.in/yaml.v3 v3.0.1

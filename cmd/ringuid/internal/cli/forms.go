@@ -21,7 +21,6 @@ func forms() []form {
 		{"decimal", uid.ID.String, uid.ParseID},
 		{"hexadecimal", func(id uid.ID) string { return fmt.Sprintf("0x%016x", int64(id)) }, parseHexadecimal},
 		{"base32", uid.ID.Base32, uid.ParseBase32},
-		{"base58", uid.ID.Base58, uid.ParseBase58},
 		{"base62", uid.ID.Base62, uid.ParseBase62},
 	}
 }
@@ -38,7 +37,7 @@ func formNames() string {
 	return names
 }
 
-// parseForm parses a UID in a form. The error wraps uid.ErrRange, unless the text is a UID in several forms.
+// parseForm parses a UID in a form. The error wraps uid.ErrRange.
 func parseForm(name, text string) (uid.ID, error) {
 	for _, f := range forms() {
 		if f.name == name {
@@ -49,7 +48,7 @@ func parseForm(name, text string) (uid.ID, error) {
 }
 
 // parseAnyForm parses a UID whose form is not known: decimal digits are a decimal number, digits that begin with 0x are
-// hexadecimal, and any other text must be valid in one form only.
+// hexadecimal, and the length of any other text tells its form.
 func parseAnyForm(text string) (uid.ID, error) {
 	isDecimal := text != "" && strings.Trim(text, "0123456789") == ""
 	switch {
@@ -58,21 +57,12 @@ func parseAnyForm(text string) (uid.ID, error) {
 	case strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0X"):
 		return parseHexadecimal(text)
 	}
-	var names []string
-	var found uid.ID
 	for _, f := range forms()[2:] {
 		if id, err := f.parse(text); err == nil {
-			names = append(names, f.name)
-			found = id
+			return id, nil
 		}
 	}
-	switch len(names) {
-	case 0:
-		return 0, fmt.Errorf("%w: %q must be a decimal number from 0 to 2^63-1, hexadecimal digits that begin with 0x, or 13 (base32) or 11 (base58, base62) characters", uid.ErrRange, text)
-	case 1:
-		return found, nil
-	}
-	return 0, fmt.Errorf("%q is a UID in %s: choose one by --form, as in --form %s", text, strings.Join(names, " and in "), names[0])
+	return 0, fmt.Errorf("%w: %q must be a decimal number from 0 to 2^63-1, hexadecimal digits that begin with 0x, or 13 (base32) or 11 (base62) characters", uid.ErrRange, text)
 }
 
 // parseHexadecimal parses 1 to 16 hexadecimal digits, with or without 0x.

@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 			"parse " + id, "parse 0x0d5b1a0000000000 9223372036854775807 0", "parse --json " + id + " 0",
 			"parse --layout 1-41-10-12 --unit 1ms --epoch 2010-11-04T01:42:54Z 1541815603606036480",
 			"parse --layout 1-20-10-10 5497558138880", "parse --color always " + id,
-			"parse --json --form base58 3F8nPHpzXTD", "parse --json 0TTG6J0000000",
+			"parse --json 19P0BEYxrzU", "parse --json 0TTG6J0000000",
 		},
 		"plan": {
 			"plan --layout 1-28-22-13", "plan --layout 1-41-10-12 --unit 1ms --json",
@@ -211,8 +211,7 @@ func TestFails(t *testing.T) {
 		{exitFailed, "must be a decimal number", "parse 1 x"},
 		{exitFailed, "must be a decimal number", "parse -- -1"},
 		{exitFailed, "without leading zeros", "parse 00"},
-		{exitFailed, "choose one by --form", "parse 19P1BEYxrzU"},
-		{exitFailed, "base 58", "parse --form base58 1"},
+		{exitFailed, "base 62", "parse --form base62 1"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0x0X1"},
 		{exitFailed, "1 to 16 hexadecimal digits", "parse 0xffffffffffffffff"},

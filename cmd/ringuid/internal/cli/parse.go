@@ -27,8 +27,8 @@ Takes UIDs apart. Prints the bits, and what each field means: when the UID was s
 that time unit. The flags must have the values of the generators: another layout, epoch or unit leads to another
 meaning, and nothing in the UID shows that.
 
-The form auto reads decimal digits as a decimal number, digits that begin with 0x as a hexadecimal one, and any other text if it is a
-UID in one form only. Most texts of 11 characters are valid in base58 and in base62, with different meanings: name the form.
+The form auto reads decimal digits as a decimal number, digits that begin with 0x as a hexadecimal one, and any other text
+by its length: base32 has 13 characters, base62 has 11.
 
 If one of the texts is not a UID, the command prints nothing on standard output.
 
