@@ -36,9 +36,8 @@
 // people who type an ID; a field of type [Base62ID], for example, has that form in JSON, and one of type [NumberID] is a
 // number. In a database an ID is a 64-bit integer; package database/sql can write and scan it. The documentation of ID says how to scan NULL. A [Format]
 // is one line of text, "1-28-22-13 2026-01-01T00:00:00Z 1s", which [ParseFormat] reads, so that a fleet
-// can keep it in its configuration. [Parts] have the JSON form of Baidu's UidGenerator. The JSON of
-// [Stats] has the same keys as a log record. All these forms can be read back. Text of another form is
-// an error.
+// can keep it in its configuration. [Parts] have the JSON form of Baidu's UidGenerator. These forms
+// can be read back; text of another form is an error. The JSON of [Stats] has the same keys as a log record, and is only written.
 //
 // # What makes UIDs unique
 //

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -49,7 +48,7 @@ func (p Parts) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It reads what MarshalJSON returns for the parts of an ID
-// that is not negative. Delta becomes 0, because MarshalJSON does not write it, and a time that
+// that is not negative, and of a year up to 9999. Delta becomes 0, because MarshalJSON does not write it, and a time that
 // MarshalJSON has cut to a millisecond stays cut. To get all parts, call Format.Parse with the ID.
 //
 // Each of the four fields must be present and have the form that MarshalJSON writes: otherwise the
@@ -96,16 +95,9 @@ func partNumber(field, text string) (int64, error) {
 	return int64(id), nil
 }
 
-// partTime reads the timestamp of partsJSON. Of a layout with many time bits its year may have more
-// than four digits, which time.Parse does not read; but the calendar repeats every 400 years.
+// partTime reads the timestamp of partsJSON.
 func partTime(text string) (time.Time, error) {
-	digits, rest, _ := strings.Cut(text, "-")
-	year, err := strconv.Atoi(digits)
-	var t time.Time
-	if err == nil {
-		t, err = time.Parse(timestampForm, fmt.Sprintf("%04d-%s", year%400, rest))
-		t = t.AddDate(year-year%400, 0, 0)
-	}
+	t, err := time.Parse(timestampForm, text)
 	if err != nil || t.Format(timestampForm) != text { // time.Parse is not strict
 		return time.Time{}, fmt.Errorf("%w: parts of a UID: timestamp %q must be a time in UTC as in %q", ErrRange, text, "2026-11-21 03:14:50.25")
 	}

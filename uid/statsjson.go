@@ -2,13 +2,8 @@ package uid
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 )
-
-// errNilStats is the error of unmarshalling into a nil pointer.
-var errNilStats = fmt.Errorf("%w: the Stats to unmarshal into are nil", ErrOption)
 
 // statsJSON is the form of Stats as JSON. Its names are those of the log; see Stats.LogValue.
 type statsJSON struct {
@@ -95,53 +90,4 @@ func jsonTime(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It reads what MarshalJSON returns, for programs that
-// collect statistics. LastError becomes an error that has the text and nothing else: errors.Is and
-// errors.As find nothing in it. End is not read but calculated from the format. A field that is
-// missing becomes zero. With an error, or for null, the Stats are unchanged.
-func (st *Stats) UnmarshalJSON(data []byte) error {
-	if st == nil {
-		return errNilStats
-	}
-	if string(data) == "null" {
-		return nil
-	}
-	var in statsJSON
-	if err := json.Unmarshal(data, &in); err != nil {
-		return fmt.Errorf("uid: statistics: %w", err)
-	}
-	*st = Stats{
-		WorkerID:           in.WorkerID,
-		Format:             in.Format,
-		LeaseSince:         jsonTime(in.LeaseSince),
-		LeaseUntil:         jsonTime(in.LeaseUntil),
-		LeaseBounded:       in.LeaseBounded,
-		WorkerIDsRemaining: in.Remaining,
-		WorkerIDsTotal:     in.Total,
-		ReserveAhead:       in.ReserveAhead,
-		LostLeases:         in.LostLeases,
-		Issued:             in.Issued,
-		RejectedTakes:      in.RejectedTakes,
-		Ahead:              in.Ahead,
-		Rollbacks:          in.Rollbacks,
-		Rollovers:          in.Rollovers,
-		RejectedPuts:       in.RejectedPuts,
-		Paddings:           Paddings(in.Paddings),
-		FailedPaddings:     in.FailedPaddings,
-		LastFailure:        jsonTime(in.LastFailure),
-		Dropped:            in.Dropped,
-		Fill:               in.Fill,
-		FillLevel:          in.FillLevel,
-		Borrowed:           in.Borrowed,
-		BorrowLimit:        in.BorrowLimit,
-	}
-	if !in.Format.Layout().IsZero() {
-		st.End = in.Format.End()
-	}
-	if in.LastError != nil {
-		st.LastError = errors.New(*in.LastError)
-	}
-	return nil
 }
