@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -75,7 +76,7 @@ func newSequence(ctx context.Context, src Source, tag string, cfg config, prepar
 	}
 	log := slog.New(slog.DiscardHandler)
 	if s.provider.queue == nil {
-		log = safelog.Wrap(cfg.logger).With("tag", tag)
+		log = cmp.Or(cfg.logger, slog.Default()).With("tag", tag)
 		s.provider.log = safelog.NewQueue(log)
 	}
 	err = s.ring.Init(ctx, ringbuffer.Config{

@@ -40,7 +40,7 @@ var _ Generator = (*Cached)(nil)
 // empty at first, and the first takers wait for that.
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
-// ErrLease or ErrClock; or the error of ctx, if it ends during the first padding.
+// or ErrLease; or the error of ctx, if it ends during the first padding.
 func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
 	core, err := newCore(ctx, a, append(slices.Clip(opts), withRing))
 	if err != nil {

@@ -14,8 +14,8 @@ import "time"
 // Clock without a monotonic clock is followed at once, and so is every Clock when the generator is
 // constructed.
 //
-// No method of a Clock is called under a lock, so it may call the generator. When one panics, the
-// constructors and Default.Next return an error that wraps ErrClock.
+// No method of a Clock is called under a lock, so it may call the generator. A panic of one is a panic of the call that
+// has read the clock, or ends the process if a goroutine of the generator has. The generator stays whole.
 type Clock interface {
 	Now() time.Time
 }

@@ -1,6 +1,7 @@
 package uid
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -119,7 +120,7 @@ func newConfig(opts []Option) (config, error) {
 		c.checkStaleness()
 		c.checkBorrow()
 	}
-	c.logger = safelog.Wrap(c.logger)
+	c.logger = cmp.Or(c.logger, slog.Default())
 	c.log = safelog.NewQueue(c.logger)
 	return c, c.err
 }

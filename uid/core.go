@@ -31,10 +31,7 @@ func newCore(ctx context.Context, a workerassign.Assigner, opts []Option) (*core
 	if a == nil {
 		return nil, fmt.Errorf("%w: the assigner is nil", ErrOption)
 	}
-	clock, err := unitclock.New(cfg.clock, cfg.format.base)
-	if err != nil {
-		return nil, err
-	}
+	clock := unitclock.New(cfg.clock, cfg.format.base)
 	if err := cfg.format.check(clock.Now()); err != nil {
 		return nil, err
 	}

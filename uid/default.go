@@ -44,7 +44,7 @@ var _ Generator = (*Default)(nil)
 // generator.
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
-// ErrLease or ErrClock.
+// or ErrLease.
 func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Default, error) {
 	core, err := newCore(ctx, a, opts)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *Default) isConstructed() bool { return d != nil && d.core != nil }
 // Next returns a UID with the current time. When the unit's sequence is used up, it waits for the next
 // unit; when the lease was not extended in time, for the assigner; and with WaitOut, for the wall
 // clock. NextContext limits the wait. Its errors wrap ErrClosed, ErrTimeExhausted (permanently),
-// ErrLease, ErrClock or, depending on WithRollback, ErrClockBack.
+// ErrLease or, depending on WithRollback, ErrClockBack.
 //
 // A lease that is lost is replaced by another one. UIDs then have another worker ID, and may be less
 // than earlier ones.
@@ -144,13 +144,7 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 				continue
 			}
 		}
-		r, err := d.clock.Read()
-		if err != nil {
-			if d.waiter.isClosed() {
-				return 0, ErrClosed
-			}
-			return 0, err
-		}
+		r := d.clock.Read()
 		elapsed, rides := r.Elapsed, d.cfg.rollback.ride
 		if !rides {
 			elapsed = min(elapsed, r.Wall)

@@ -38,10 +38,7 @@ func (d *Default) whyNotOK(l *defaultLease, last int64) (replaced bool, err erro
 	if d.waiter.isClosed() {
 		return false, ErrClosed
 	}
-	r, err := d.clock.Read()
-	if err != nil {
-		return false, err
-	}
+	r := d.clock.Read()
 	elapsed := r.Elapsed
 	if !d.cfg.rollback.ride {
 		elapsed = min(elapsed, r.Wall)

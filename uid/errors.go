@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/ringuid/ringuid/internal/leasing"
-	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
@@ -48,9 +47,6 @@ var (
 	// ErrRange is returned by Compose for a field that does not fit the layout, by ParseID for a text
 	// that is not a UID, and for JSON of an ID or of Parts that is not valid.
 	ErrRange = errors.New("uid: out of range")
-
-	// ErrClock is returned by the constructors and by Default.Next when the Clock panics.
-	ErrClock = unitclock.ErrPanic
 
 	// ErrClockBack is returned by a Default generator whose RollbackPolicy is WaitOut or Refuse, while
 	// the wall clock is behind the last UID's time.

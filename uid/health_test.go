@@ -300,29 +300,6 @@ func TestHealthOfTheClock(t *testing.T) {
 	if h := d.Health(); !h.OK() {
 		t.Errorf("Health() = %+v", h)
 	}
-	panics := &panickingClock{Clock: fake}
-	d, err = NewDefault(t.Context(), new(unboundedSource), WithClock(panics), WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	panics.armed.Store(true)
-	if h := d.Health(); h.OK() || !errors.Is(h.Err, ErrClock) {
-		t.Errorf("the clock panics: Health() = %+v; want ErrClock", h)
-	}
-}
-
-// panickingClock is a clock that panics when it is armed.
-type panickingClock struct {
-	*fakeclock.Clock
-	armed atomic.Bool
-}
-
-func (c *panickingClock) Now() time.Time {
-	if c.armed.Load() {
-		panic("clock")
-	}
-	return c.Clock.Now()
 }
 
 // A generator that is OK allocates nothing for Health.

@@ -37,7 +37,7 @@ func (e maskedError) As(target any) bool {
 // ownErrors returns the sentinel errors of generators and rings.
 func ownErrors() []error {
 	return []error{
-		ErrOption, ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID, ErrClosed, ErrLease, ErrRange, ErrClock, ErrClockBack, ErrMove, ErrBusy,
+		ErrOption, ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID, ErrClosed, ErrLease, ErrRange, ErrClockBack, ErrMove, ErrBusy,
 		ringbuffer.ErrConfig, ringbuffer.ErrRun, ringbuffer.ErrEmpty, ringbuffer.ErrFull, ringbuffer.ErrClosed, ringbuffer.ErrExhausted,
 	}
 }

@@ -219,8 +219,8 @@ func WithPutPolicy(p PutPolicy) Option {
 // WithLogger sets where the generator logs failures, rollovers and the approach of the end of the time
 // bits. It logs nothing per UID, and of repeated failures the first one. The assigner also logs there,
 // unless it has a logger of its own. The default is slog.Default(). To log nothing, use
-// slog.New(slog.DiscardHandler). The handler may take UIDs, block or panic: it runs in a separate
-// goroutine.
+// slog.New(slog.DiscardHandler). The handler may take UIDs or block: it runs in a separate
+// goroutine, in which a panic ends the process.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {

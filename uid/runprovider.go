@@ -102,10 +102,7 @@ func (p *runProvider) limitFor(h *leasing.HeldLease) int64 {
 
 // readClock reads the clock for the next call of NextRun. It is safe for concurrent use.
 func (p *runProvider) readClock() {
-	r, err := p.clock.Read()
-	if err != nil {
-		return // the time stands still
-	}
+	r := p.clock.Read()
 	p.rollback.note(r.Behind)
 	elapsed := int64(r.Elapsed)
 	for {

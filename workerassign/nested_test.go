@@ -115,7 +115,7 @@ func TestNestedErrorTexts(t *testing.T) {
 		{Prefix(countFrom(1), 3, 4), 15, "prefix 3 in 4 bits: the layout has 4 worker bits; must have at least 5", "at least 1"},
 		{divided, 4095, "the layout has 12 worker bits; must have 10, as the layout of the first generator", "at least"},
 		{Divide(countFrom(256), 2), 1023, "worker ID is 256; must be 0 to 255, to fit into the remaining 8 bits", releasing},
-		{Divide(failing, 2), 1023, "(" + releasing + ": " + errLeaseGone.Error() + ")", "panicked"},
+		{Divide(failing, 2), 1023, "(" + releasing + ": " + errLeaseGone.Error() + ")", "at least"},
 	} {
 		l, err := c.a.Assign(context.Background(), Request{MaxWorkerID: c.max})
 		if l != nil || err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), c.without) {

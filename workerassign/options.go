@@ -1,11 +1,11 @@
 package workerassign
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
@@ -42,13 +42,8 @@ func newConfig() config {
 }
 
 // loggerFor returns the logger for a request: the one of WithLogger, else the generator's, else
-// slog.Default(). It recovers panics of the log handler.
-func (c *config) loggerFor(r Request) *slog.Logger {
-	if c.logger != nil {
-		return safelog.Wrap(c.logger)
-	}
-	return safelog.Wrap(r.Logger)
-}
+// slog.Default().
+func (c *config) loggerFor(r Request) *slog.Logger { return cmp.Or(c.logger, r.Logger, slog.Default()) }
 
 // setError records the error of an invalid option, unless there is one already.
 func (c *config) setError(format string, args ...any) {

@@ -48,18 +48,13 @@ func (p *parent) newChild(now func() time.Time) *child {
 
 // releaseUnassigned counts the parts that were not assigned as released and not used. If that releases
 // the lease, it returns the error of the release.
-func (p *parent) releaseUnassigned(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("workerassign: Release panicked: %v", v)
-		}
-		if err != nil {
-			err = fmt.Errorf("worker ID %d: %w", p.id, err)
-		}
-	}()
+func (p *parent) releaseUnassigned(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	return p.release(ctx, p.partCount-p.nextPart, time.Time{})
+	if err := p.release(ctx, p.partCount-p.nextPart, time.Time{}); err != nil {
+		return fmt.Errorf("worker ID %d: %w", p.id, err)
+	}
+	return nil
 }
 
 // release counts parts, at least one, as released. It releases the lease after its last part.

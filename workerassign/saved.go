@@ -104,8 +104,7 @@ type saved struct {
 
 // Assign implements Assigner. It blocks on the store as long as Recycled.Assign, unless the file has a lease that
 // can be used.
-func (s *saved) Assign(ctx context.Context, req Request) (_ Lease, err error) {
-	defer recoverSaved("Assign", &err)
+func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
 	}

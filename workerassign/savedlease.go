@@ -44,8 +44,7 @@ func (l *savedLease) NotBefore() time.Time { return l.begin }
 //
 // Calls of one lease wait for each other, until ctx ends but for a second at most. So a call of Reserve in the code of a
 // store, a clock or a logger that another Reserve has called returns an error.
-func (l *savedLease) Reserve(ctx context.Context, until time.Time) (granted time.Time, err error) {
-	defer recoverSaved("Reserve", &err)
+func (l *savedLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
 	now := wallTime(l.request)
 	want := roundUp(until)
 	if err := l.takeTurn(ctx); err != nil {

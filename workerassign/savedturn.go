@@ -99,10 +99,3 @@ func (l *savedLease) close() {
 		l.held.close()
 	}
 }
-
-// recoverSaved turns a panic of the user's code into an error. It must be deferred.
-func recoverSaved(method string, err *error) {
-	if v := recover(); v != nil {
-		*err = fmt.Errorf("workerassign: %s of Saved: the store or the generator's clock panicked: %v", method, v)
-	}
-}

@@ -172,10 +172,7 @@ func TestBoundedLeaseIsNotAskedTooOften(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clock, err := unitclock.New(m.clock, base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		clock := unitclock.New(m.clock, base)
 		layout := m.cfg.Layout
 		m.Manager = NewManager(Config{Layout: layout, ReserveAhead: reserveAhead, Log: safelog.NewQueue(nil), Mask: m.cfg.Mask, Hooks: m.cfg.Hooks}, clock, m.assigner)
 		h, l := m.acquireBounded(t, time.Minute)

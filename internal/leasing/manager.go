@@ -161,16 +161,8 @@ func (m *Manager) Done() <-chan struct{} { return m.ctx.Done() }
 func (m *Manager) Cancel() { m.cancel() }
 
 // Acquire takes a lease and reserves what a generator needs of it at first. It blocks until that is
-// done or failed, or ctx ends. A panic of the assigner is an error.
-func (m *Manager) Acquire(ctx context.Context) (h *HeldLease, err error) {
-	_, err = m.attempt(ctx, 0, func(ctx context.Context) (_ bool, err error) {
-		h, err = m.acquire(ctx)
-		return true, err
-	})
-	return h, err
-}
-
-func (m *Manager) acquire(ctx context.Context) (*HeldLease, error) {
+// done or failed, or ctx ends.
+func (m *Manager) Acquire(ctx context.Context) (*HeldLease, error) {
 	h, err := m.assign(ctx)
 	if err != nil {
 		return nil, err
@@ -271,7 +263,7 @@ func (m *Manager) prepare() error {
 		if m.next.Load() != nil { // the task before this one took it after the check above
 			return true, nil
 		}
-		h, err := m.acquire(ctx)
+		h, err := m.Acquire(ctx)
 		switch {
 		case err == nil:
 			m.setNext(h)
@@ -333,7 +325,7 @@ const ReleaseTimeout = 5 * time.Second
 func (m *Manager) release(h *HeldLease, used int64) error {
 	h.cancel()
 	h.extending.stopAndWait()
-	_, err := m.attempt(context.Background(), ReleaseTimeout, func(ctx context.Context) (bool, error) {
+	_, err := within(context.Background(), ReleaseTimeout, func(ctx context.Context) (bool, error) {
 		return true, h.release(ctx, used)
 	})
 	if err != nil {

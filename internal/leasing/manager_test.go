@@ -50,14 +50,6 @@ func TestAcquireReservesOrReleases(t *testing.T) {
 	}
 }
 
-func TestAcquirePanics(t *testing.T) {
-	m := newTestManager(t, 31)
-	m.assigner.assign = func(*fakeLease) error { panic("boom") }
-	if h, err := m.Acquire(t.Context()); h != nil || !errors.Is(err, ErrLease) || !strings.Contains(err.Error(), "panicked: boom") {
-		t.Errorf("Acquire() = %v, %v", h, err)
-	}
-}
-
 // A lease is extended from a quarter of its grant on, in the background, and by one call at a time.
 func TestExtendIsAheadOfNeed(t *testing.T) {
 	m := newTestManager(t, 31)

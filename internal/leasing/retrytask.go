@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -53,51 +51,40 @@ func (m *Manager) run(ctx context.Context, t *retryTask, action string, delay ti
 	return t.err
 }
 
-// start starts the goroutine of a task. An assigner may end that goroutine by runtime.Goexit. This is
-// a failed try, and another goroutine continues.
+// start starts the goroutine of a task.
 func (m *Manager) start(ctx context.Context, t *retryTask, action string, delay time.Duration, f try) {
 	m.cfg.Hooks.Go(func() {
-		returned := false
-		defer func() {
-			if !returned {
-				m.cfg.Log.Log(slog.LevelError, "uid: the assigner ended the goroutine that called it", "action", action)
-				t.recordFailure(m.leaseError("a try to "+action+" failed", errGoexit))
-				m.start(ctx, t, action, min(max(2*delay, retryBase), MaxRetryPause), f)
+		var changed bool
+		var err error
+		defer func() { // deferred, so that a task whose assigner calls runtime.Goexit does not count as running
+			t.finish(err)
+			if changed {
+				m.notify()
 			}
 		}()
-		switch {
-		case delay > 0 && !m.cfg.Hooks.Delay(ctx, delay):
-			t.finish(nil)
-		case m.retry(ctx, t, action, f):
-			m.notify()
+		if delay == 0 || m.cfg.Hooks.Delay(ctx, delay) {
+			changed, err = m.retry(ctx, t, action, f)
 		}
-		returned = true
 	})
 }
 
-// errGoexit is the error of a try in which the assigner called runtime.Goexit.
-var errGoexit = errors.New("the assigner ended the goroutine that called it")
-
 // retry tries until a try succeeds, with growing pauses, or until ctx ends or the error is permanent.
-// It logs the first failure, and the success after failures.
-func (m *Manager) retry(ctx context.Context, t *retryTask, action string, f try) (changed bool) {
+// It logs the first failure, and the success after failures. The error is the one that ended the task.
+func (m *Manager) retry(ctx context.Context, t *retryTask, action string, f try) (changed bool, err error) {
 	for failures := int64(0); ; failures++ {
-		changed, err := m.attempt(ctx, cmp.Or(t.timeout, TryTimeout), f)
+		changed, err := within(ctx, cmp.Or(t.timeout, TryTimeout), f)
 		switch {
 		case ctx.Err() != nil:
-			t.finish(nil)
-			return false
+			return false, nil
 		case err == nil:
 			if failures > 0 {
 				m.cfg.Log.Log(slog.LevelInfo, "uid: recovered", "action", action, "failures", failures)
 			}
-			t.finish(nil)
-			return changed
+			return changed, nil
 		case errors.Is(err, ErrWorkerID): // the next worker ID would be even greater
 			m.cfg.Log.Log(slog.LevelError, "uid: failed permanently", "action", action, "err", err)
 			t.stop()
-			t.finish(err)
-			return true
+			return true, err
 		}
 		if failures == 0 {
 			m.cfg.Log.Log(slog.LevelWarn, "uid: failed, trying again", "action", action, "err", err)
@@ -105,36 +92,22 @@ func (m *Manager) retry(ctx context.Context, t *retryTask, action string, f try)
 		t.recordFailure(err)
 		pause := retryPause(failures + 1)
 		if t.maxPause != nil {
-			m.attempt(ctx, 0, func(context.Context) (bool, error) { // maxPause reads the clock, which may be the user's
-				pause = min(pause, t.maxPause())
-				return false, nil
-			})
+			pause = min(pause, t.maxPause())
 		}
 		// Random, so that the hosts of a fleet do not all try at once.
 		if !m.cfg.Hooks.Pause(ctx, pause/2+rand.N(pause/2+1)) {
 			if ctx.Err() != nil {
 				err = nil
 			}
-			t.finish(err) // a simulation ends the task instead of pausing, and starts another one
-			return false
+			return false, err // a simulation ends the task instead of pausing, and starts another one
 		}
 	}
 }
 
-// attempt makes one try, of limited length unless timeout is 0. It returns a panic of the assigner as
-// an error: a generator that has UIDs continues.
-func (m *Manager) attempt(ctx context.Context, timeout time.Duration, f try) (changed bool, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			m.cfg.Log.Log(slog.LevelError, "uid: the assigner panicked", "panic", v, "stack", string(debug.Stack()))
-			err = m.leaseError("the assigner panicked", fmt.Errorf("%v", v))
-		}
-	}()
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
+// within makes one try of limited length.
+func within(ctx context.Context, timeout time.Duration, f try) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	return f(ctx)
 }
 

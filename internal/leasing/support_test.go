@@ -143,10 +143,7 @@ func newTestManager(t *testing.T, timeBits int) *testManager {
 		t.Fatal(err)
 	}
 	m := &testManager{clock: fakeclock.New(at(startUnit)), assigner: new(fakeAssigner)}
-	clock, err := unitclock.New(m.clock, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clock := unitclock.New(m.clock, base)
 	logger := slog.New(slog.DiscardHandler)
 	m.Manager = NewManager(Config{
 		Layout:       layout,

@@ -1,6 +1,8 @@
+// Package safelog writes log records to the user's logger where the user's log handler must not run.
 package safelog
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -25,11 +27,11 @@ type Queue struct {
 }
 
 // NewQueue returns a queue for l, or for slog.Default() if l is nil.
-func NewQueue(l *slog.Logger) *Queue { return &Queue{logger: Wrap(l)} }
+func NewQueue(l *slog.Logger) *Queue { return &Queue{logger: cmp.Or(l, slog.Default())} }
 
 // Log queues a record with the attributes args, as slog.Logger.Log takes them. It does not block.
 func (q *Queue) Log(level slog.Level, msg string, args ...any) {
-	if q.logger.Handler() == (handler{slog.DiscardHandler}) {
+	if q.logger.Handler() == slog.DiscardHandler {
 		return
 	}
 	r := slog.NewRecord(time.Now(), level, msg, 0)
@@ -43,27 +45,27 @@ func (q *Queue) Log(level slog.Level, msg string, args ...any) {
 	q.waiting = append(q.waiting, r)
 	if q.writerDone == nil {
 		q.writerDone = make(chan struct{})
-		go q.writeQueued()
+		go q.writeQueued(q.writerDone)
 	}
 }
 
-// writeQueued writes the waiting records until there are none.
-func (q *Queue) writeQueued() {
-	ended := false
+// writeQueued writes the waiting records until there are none. A panic of the user's log handler ends the process.
+func (q *Queue) writeQueued(done chan struct{}) {
 	defer func() {
-		if !ended { // the handler has called runtime.Goexit; the records taken with that one are lost
-			go q.writeQueued()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.writerDone == done { // the handler has called runtime.Goexit
+			q.writerDone = nil
 		}
+		close(done)
 	}()
 	for {
 		q.mu.Lock()
 		records, dropped := q.waiting, q.dropped
 		q.waiting, q.dropped = nil, 0
 		if len(records) == 0 {
-			close(q.writerDone)
 			q.writerDone = nil
 			q.mu.Unlock()
-			ended = true
 			return
 		}
 		q.mu.Unlock()

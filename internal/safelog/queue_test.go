@@ -45,7 +45,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 }
 
-// A handler that blocks, panics or logs to the queue itself does not block Log.
+// A handler that blocks or logs to the queue itself does not block Log.
 func TestQueueWithBlockingHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *Queue
@@ -56,7 +56,6 @@ func TestQueueWithBlockingHandler(t *testing.T) {
 			written++
 			if r.Message == "first" {
 				q.Log(slog.LevelInfo, "by the handler")
-				panic("handler")
 			}
 		}}))
 		q.Log(slog.LevelInfo, "first")
@@ -99,4 +98,17 @@ func TestQueueWithExitingHandler(t *testing.T) {
 			t.Errorf("the records %q were written, want only the second", written)
 		}
 	})
+}
+
+// NewQueue(nil) writes to slog.Default().
+func TestQueueOfDefaultLogger(t *testing.T) {
+	var out bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+	q := NewQueue(nil)
+	q.Log(slog.LevelInfo, "message")
+	if !q.Flush(time.Minute) || !strings.Contains(out.String(), "msg=message") {
+		t.Errorf("the log is %q", out.String())
+	}
 }

@@ -17,14 +17,11 @@ type Clock struct {
 	intoUnit   time.Duration // how far into that unit the start is
 }
 
-// New returns a clock that starts at the time that source shows. The error wraps ErrPanic.
-func New(source Source, base bitsalloc.TimeBase) (*Clock, error) {
-	m, err := newMonotonicClock(source)
-	if err != nil {
-		return nil, err
-	}
+// New returns a clock that starts at the time that source shows.
+func New(source Source, base bitsalloc.TimeBase) *Clock {
+	m := newMonotonicClock(source)
 	delta := base.Delta(m.start)
-	return &Clock{monotonicClock: m, base: base, startDelta: delta, intoUnit: m.start.Sub(base.Time(delta))}, nil
+	return &Clock{monotonicClock: m, base: base, startDelta: delta, intoUnit: m.start.Sub(base.Time(delta))}
 }
 
 // TimeBase returns the epoch and the unit.

@@ -53,9 +53,9 @@ func TestInterruptedReading(t *testing.T) {
 		c.Elapsed()
 		source.Advance(tt.since)
 		source.pause, source.readings = tt.pause, 0
-		r, err := c.Read()
-		if err != nil || source.readings != tt.readings {
-			t.Errorf("%+v: the wall clock was read %d times, %v", tt, source.readings, err)
+		r := c.Read()
+		if source.readings != tt.readings {
+			t.Errorf("%+v: the wall clock was read %d times", tt, source.readings)
 		}
 		want := tt.at + tt.since + tt.pause + tt.lead
 		if tt.readings == 2 && (r.Elapsed != want || r.Behind != 0) || r.Elapsed > want || r.Elapsed < want-tt.pause {
@@ -71,9 +71,9 @@ func TestReadingThatIsInterruptedTwice(t *testing.T) {
 	c := newClock(t, source)
 	source.Advance(time.Minute)
 	source.pause, source.always, source.readings = time.Second, true, 0
-	r, err := c.Read()
-	if want := time.Minute + 2*time.Second; err != nil || source.readings != 2 || r.Elapsed != want || r.Behind != 0 {
-		t.Errorf("Read() = %+v, %v after %d readings; want %v, behind by 0, after 2", r, err, source.readings, want)
+	r := c.Read()
+	if want := time.Minute + 2*time.Second; source.readings != 2 || r.Elapsed != want || r.Behind != 0 {
+		t.Errorf("Read() = %+v after %d readings; want %v, behind by 0, after 2", r, source.readings, want)
 	}
 }
 

@@ -62,9 +62,8 @@ type Reading struct {
 	Behind    time.Duration // how far the accepted wall clock is behind the generator's clock
 }
 
-func newMonotonicClock(source Source) (c *monotonicClock, err error) {
-	defer recoverPanic(&err)
-	c = &monotonicClock{source: source, start: source.Now()}
+func newMonotonicClock(source Source) *monotonicClock {
+	c := &monotonicClock{source: source, start: source.Now()}
 	_, c.isSystem = source.(System)
 	if m, ok := source.(monotonicSource); ok {
 		c.separate, c.firstMonotonic = m, m.Monotonic()
@@ -72,7 +71,7 @@ func newMonotonicClock(source Source) (c *monotonicClock, err error) {
 	} else {
 		c.wallOnly = c.start == c.start.Round(0) // Round removes a monotonic reading
 	}
-	return c, nil
+	return c
 }
 
 // Start returns the first reading of the source, with its monotonic reading if it has one.
@@ -89,35 +88,21 @@ func (c *monotonicClock) TimeAt(elapsed time.Duration) time.Time {
 	return c.start.Round(0).Add(elapsed)
 }
 
-// Elapsed returns the generator's time since the start, which never decreases. If the source
-// panics, it returns the latest time.
-func (c *monotonicClock) Elapsed() time.Duration {
-	r, err := c.Read()
-	if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.monotonic + c.offset
-	}
-	return r.Elapsed
-}
+// Elapsed returns the generator's time since the start, which never decreases.
+func (c *monotonicClock) Elapsed() time.Duration { return c.Read().Elapsed }
 
-// Read reads the clocks. The error wraps ErrPanic.
-func (c *monotonicClock) Read() (Reading, error) {
-	s, err := c.sample(false)
-	if err != nil {
-		return Reading{}, err
-	}
+// Read reads the clocks.
+func (c *monotonicClock) Read() Reading {
+	s := c.sample(false)
 	c.mu.Lock()
 	if c.isDoubtful(s) {
 		c.mu.Unlock()
-		if s, err = c.sample(true); err != nil {
-			return Reading{}, err
-		}
+		s = c.sample(true)
 		c.mu.Lock()
 	}
 	r := c.update(s)
 	c.mu.Unlock()
-	return r, nil
+	return r
 }
 
 // maxDrift returns the most that two clocks drift apart in a time.

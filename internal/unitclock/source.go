@@ -1,8 +1,6 @@
 package unitclock
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"time"
 )
@@ -19,9 +17,6 @@ type monotonicSource interface {
 	Monotonic() time.Duration
 }
 
-// ErrPanic is returned when a Source panics. Package uid exports it as ErrClock.
-var ErrPanic = errors.New("uid: the clock panicked")
-
 // System is the clock of the operating system.
 type System struct{}
 
@@ -35,20 +30,10 @@ type sample struct {
 	minLead, maxLead time.Duration
 }
 
-// recoverPanic, when deferred, converts a panic of a Source into an error.
-func recoverPanic(err *error) {
-	if v := recover(); v != nil {
-		*err = fmt.Errorf("%w: %v", ErrPanic, v)
-	}
-}
-
 // sample reads the wall clock and then the monotonic clock, so that a goroutine that is paused
 // between the two finds the wall clock behind, and never ahead. A strict sample also reads the
 // monotonic clock before the wall clock, and so bounds it from both sides.
-func (c *monotonicClock) sample(strict bool) (s sample, err error) {
-	if !c.isSystem {
-		defer recoverPanic(&err)
-	}
+func (c *monotonicClock) sample(strict bool) (s sample) {
 	var before time.Duration
 	if strict {
 		before = c.readMonotonic()
@@ -66,7 +51,7 @@ func (c *monotonicClock) sample(strict bool) (s sample, err error) {
 	if strict {
 		s.maxLead = max(wall-before, s.minLead)
 	}
-	return s, nil
+	return s
 }
 
 // readMonotonic returns the monotonic time since the start.
