@@ -263,14 +263,6 @@ func generatorSituations() []situation {
 			r.run(10*time.Minute, nil)
 			return r
 		}, []string{"RinguidClockSetBack"}, []string{"RinguidNotOK"}},
-		{"a generator of the program panics", func(t *testing.T) *recording {
-			g := newFake(t)
-			r := record(t, NewCollector(g, WithLogger(slog.New(slog.DiscardHandler))))
-			r.run(5*time.Minute, nil)
-			g.stats = func() uid.Stats { panic("boom") }
-			r.run(5*time.Minute, nil)
-			return r
-		}, []string{"RinguidScrapeFails"}, nil},
 	}
 }
 

@@ -2,16 +2,10 @@ package prometheus
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // A family is all metrics of one name.
@@ -24,24 +18,16 @@ type family struct {
 
 // collector is a prometheus.Collector of one generator, or of the sequences of one object.
 type collector struct {
-	err      error // of the constructor; Describe reports it
-	kinds    map[string]prometheus.ValueType
-	descs    map[string]*prometheus.Desc
-	order    []*prometheus.Desc // as in the documentation
-	read     func(*scrape)      // calls Stats and Health, and adds the metrics
-	failures string             // the name of the family that counts panics
-	failed   atomic.Uint64
-	log      *safelog.Queue
-
-	mu     sync.Mutex // for the field below
-	logged time.Time  // when a panic was last logged
+	err   error // of the constructor; Describe reports it
+	kinds map[string]prometheus.ValueType
+	descs map[string]*prometheus.Desc
+	order []*prometheus.Desc // as in the documentation
+	read  func(*scrape)      // calls Stats and Health, and adds the metrics
 }
 
-// newCollector returns a collector. label is the name of the label with the collector's name, and failures that of the
-// family that counts panics of read.
-func newCollector(c config, label, failures string, families []family, read func(*scrape)) *collector {
-	out := &collector{err: c.err, read: read, failures: failures, log: safelog.NewQueue(c.logger),
-		kinds: map[string]prometheus.ValueType{}, descs: map[string]*prometheus.Desc{}}
+// newCollector returns a collector. label is the name of the label with the collector's name.
+func newCollector(c config, label string, families []family, read func(*scrape)) *collector {
+	out := &collector{err: c.err, read: read, kinds: map[string]prometheus.ValueType{}, descs: map[string]*prometheus.Desc{}}
 	if out.err != nil {
 		return out
 	}
@@ -100,54 +86,14 @@ func (s *scrape) addTime(name string, t time.Time) {
 	}
 }
 
-// Collect implements prometheus.Collector. If Stats or Health panics, only the counter of such failures is collected, so
-// that the metrics of the rest of the program are.
+// Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if c.err != nil {
 		return
 	}
 	s := &scrape{c: c}
-	if reason, stack := try(func() { c.read(s) }); reason != nil {
-		s.metrics = nil
-		c.failed.Add(1)
-		c.logFailure(reason, stack)
-	}
-	s.add(c.failures, float64(c.failed.Load()))
+	c.read(s)
 	for _, m := range s.metrics {
 		ch <- m
 	}
-}
-
-// try calls f in another goroutine, because f may end its goroutine. It returns why f has not returned, or nil.
-func try(f func()) (reason any, stack []byte) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		reason = "it has ended its goroutine"
-		defer func() {
-			if v := recover(); v != nil {
-				reason, stack = fmt.Sprint(v), debug.Stack()
-			}
-		}()
-		f()
-		reason = nil
-	}()
-	<-done
-	return reason, stack
-}
-
-// logInterval is the shortest time between two records of panics.
-const logInterval = time.Minute
-
-// logFailure logs that the statistics were not read.
-func (c *collector) logFailure(reason any, stack []byte) {
-	c.mu.Lock()
-	now := time.Now()
-	if !c.logged.IsZero() && now.Sub(c.logged) < logInterval {
-		c.mu.Unlock()
-		return
-	}
-	c.logged = now
-	c.mu.Unlock()
-	c.log.Log(slog.LevelError, "metrics: reading the statistics has panicked", "panic", reason, "stack", string(stack))
 }

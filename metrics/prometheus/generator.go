@@ -32,7 +32,6 @@ func generatorFamilies() (all, ofRing []family) {
 			{"ringuid_uid_ahead_seconds", "How far the time of the next UID lies ahead of the clock. It lies behind if the value is negative.", gauge, nil},
 			{"ringuid_uid_layout_rate", "UIDs per second that the layout has for one worker ID.", gauge, nil},
 			{"ringuid_uid_format_info", "The format of the UIDs. The value is 1.", gauge, []string{"layout", "epoch", "unit"}},
-			{"ringuid_uid_scrape_failures_total", "Scrapes of this generator that panicked.", counter, nil},
 		}, []family{
 			{"ringuid_uid_paddings_total", "Paddings that put at least one run.", counter, []string{"trigger"}},
 			{"ringuid_uid_failed_paddings_total", "Tries to pad that failed.", counter, nil},
@@ -61,14 +60,10 @@ func NewCollector(g uid.Generator, opts ...Option) prometheus.Collector {
 	}
 	if g == nil {
 		c.fail("the generator is nil; must not be nil")
-	} else if reason, _ := try(func() {
-		if g.Format() == (uid.Format{}) {
-			c.fail("the generator is nil or the zero value; must be created by a constructor")
-		}
-	}); reason != nil {
-		c.fail("the generator's Format has panicked: %v", reason)
+	} else if g.Format() == (uid.Format{}) {
+		c.fail("the generator is nil or the zero value; must be created by a constructor")
 	}
-	return newCollector(c, "generator", "ringuid_uid_scrape_failures_total", families, func(s *scrape) {
+	return newCollector(c, "generator", families, func(s *scrape) {
 		health := g.Health()
 		st := g.Stats()
 		closed := errors.Is(health.Err, uid.ErrClosed)

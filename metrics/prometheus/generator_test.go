@@ -157,17 +157,13 @@ func TestGeneratorNotOK(t *testing.T) {
 // Invalid arguments are errors of Register. Nothing is collected then.
 func TestInvalidCollectors(t *testing.T) {
 	g := newFake(t)
-	panics := newFake(t)
-	panics.stats = func() uid.Stats { panic("no statistics") }
 	for name, c := range map[string]prometheus.Collector{
 		"nil":               NewCollector(nil),
 		"nil Cached":        NewCollector((*uid.Cached)(nil)),
 		"nil Default":       NewCollector((*uid.Default)(nil)),
 		"nil percpu":        NewCollector((*percpu.Generator)(nil)),
 		"zero Cached":       NewCollector(new(uid.Cached)),
-		"panics":            NewCollector(panics),
 		"nil option":        NewCollector(g, nil),
-		"nil logger":        NewCollector(g, WithLogger(nil)),
 		"negative bound":    NewCollector(g, WithMaxTags(-1)),
 		"label of the name": NewCollector(g, WithLabels(prometheus.Labels{"generator": "x"})),
 		"label of a family": NewCollector(g, WithLabels(prometheus.Labels{"trigger": "x"})),

@@ -3,7 +3,6 @@ package prometheus
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +22,6 @@ type config struct {
 	name    string
 	labels  prometheus.Labels
 	maxTags int
-	logger  *slog.Logger
 	err     error // the first invalid option
 }
 
@@ -70,17 +68,5 @@ func WithMaxTags(n int) Option {
 			return
 		}
 		c.maxTags = n
-	}
-}
-
-// WithLogger sets where the collector logs a panic of Stats or Health, at most once a minute. The default is
-// slog.Default().
-func WithLogger(l *slog.Logger) Option {
-	return func(c *config) {
-		if l == nil {
-			c.fail("the logger is nil; must not be nil")
-			return
-		}
-		c.logger = l
 	}
 }

@@ -38,7 +38,6 @@ func poolFamilies() []family {
 		{"ringuid_pool_slots_held", "Worker IDs of the pool that a lease has at present.", gauge, nil},
 		{"ringuid_pool_floor_timestamp_seconds", "The time before which no lease begins, if there was one.", gauge, nil},
 		{"ringuid_pool_failed_reads_total", "Tries to read the pool that failed.", counter, nil},
-		{"ringuid_pool_scrape_failures_total", "Scrapes of this pool that panicked.", counter, nil},
 	}
 }
 
@@ -55,7 +54,7 @@ func NewPoolCollector(pool Pool, opts ...Option) prometheus.Collector {
 	}
 	r := &poolReader{pool: pool, reading: make(chan struct{}, 1)}
 	r.reading <- struct{}{}
-	return newCollector(c, "pool", "ringuid_pool_scrape_failures_total", poolFamilies(), r.read)
+	return newCollector(c, "pool", poolFamilies(), r.read)
 }
 
 // poolReader reads a pool, and keeps what it has read for a while.

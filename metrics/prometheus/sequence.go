@@ -28,7 +28,6 @@ func sequenceFamilies() (all, ofTags []family) {
 			{"ringuid_segment_next_number", "The number after the greatest one that was received.", gauge, tag},
 			{"ringuid_segment_number_limit", "The number after the greatest one that there can be.", gauge, tag},
 			{"ringuid_segment_source_failing", "Whether the last try of one source, such as a stripe of a group, has failed: 1 or 0.", gauge, []string{"tag", "source"}},
-			{"ringuid_segment_scrape_failures_total", "Scrapes of these sequences that panicked.", counter, nil},
 		}, []family{
 			{"ringuid_segment_tags", "Tags that are in memory.", gauge, nil},
 		}
@@ -37,14 +36,10 @@ func sequenceFamilies() (all, ofTags []family) {
 // newSequenceCollector returns a collector of sequences. check returns an error that wraps segment.ErrOption if no
 // constructor has made their object.
 func newSequenceCollector(c config, families []family, check func() error, read func(*scrape)) prometheus.Collector {
-	if reason, _ := try(func() {
-		if err := check(); errors.Is(err, segment.ErrOption) {
-			c.fail("%v", err)
-		}
-	}); reason != nil {
-		c.fail("code of the source has panicked: %v", reason)
+	if err := check(); errors.Is(err, segment.ErrOption) {
+		c.fail("%v", err)
 	}
-	return newCollector(c, "sequence", "ringuid_segment_scrape_failures_total", families, read)
+	return newCollector(c, "sequence", families, read)
 }
 
 // NewSequenceCollector returns a collector of a segment.Sequence, whose sources may be the stripes of a segment.Group. It

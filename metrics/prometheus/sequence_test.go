@@ -69,7 +69,7 @@ func TestEveryFieldOfSegmentStatsHasAMetric(t *testing.T) {
 		}
 		added := func(st segment.Stats) string {
 			families, _ := sequenceFamilies()
-			c := newCollector(newConfig(nil), "sequence", "ringuid_segment_scrape_failures_total", families, func(s *scrape) {
+			c := newCollector(newConfig(nil), "sequence", families, func(s *scrape) {
 				s.addSequence("x", st, segment.Health{})
 			})
 			return exposition(t, newRegistry(t, c))
