@@ -205,23 +205,3 @@ func TestContext(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	wantError(t, redis.New(connect(t, "127.0.0.1:1")), false, "check the address")
 }
-
-// A hook of the client that panics is an error.
-func TestPanic(t *testing.T) {
-	c := connect(t, "127.0.0.1:1")
-	c.AddHook(panicHook{})
-	wantError(t, redis.New(c), false, "panicked: in a hook")
-}
-
-// panicHook panics at each command.
-type panicHook struct{}
-
-func (panicHook) DialHook(next goredis.DialHook) goredis.DialHook { return next }
-
-func (panicHook) ProcessPipelineHook(goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return func(context.Context, []goredis.Cmder) error { panic("in a hook") }
-}
-
-func (panicHook) ProcessHook(goredis.ProcessHook) goredis.ProcessHook {
-	return func(context.Context, goredis.Cmder) error { panic("in a hook") }
-}

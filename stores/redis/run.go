@@ -34,14 +34,7 @@ func (s *Store) run(ctx context.Context, f func() *redis.Cmd) *redis.Cmd {
 		return failed(ctx, err)
 	}
 	done := make(chan *redis.Cmd, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil { // of a hook of the client
-				done <- failed(ctx, fmt.Errorf("the client panicked: %v", p))
-			}
-		}()
-		done <- f()
-	}()
+	go func() { done <- f() }()
 	select {
 	case cmd := <-done:
 		return cmd

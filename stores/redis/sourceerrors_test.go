@@ -63,9 +63,6 @@ func TestTagServerErrors(t *testing.T) {
 	closed := connect(t, server.Address())
 	closed.Close()
 	wantTagError(t, redis.New(closed), "closed")
-	panicking := connect(t, server.Address())
-	panicking.AddHook(panicHook{})
-	wantTagError(t, redis.New(panicking), "panicked: in a hook")
 }
 
 // The user of the documentation can take ranges and create tags, also after a change of the history. Other users
