@@ -23,7 +23,7 @@
 --   Java services whose MyBatis mapping has useGeneratedKeys read all columns of the new row. They
 --   require the privilege SELECT on the table.
 --   The table must not be UNLOGGED, because such a table and its counter are empty after a crash and on
---   standbys. Its sequence must have CACHE 1, the default, if services use WithHighWaterFile.
+--   standbys.
 --   Services may connect through PgBouncer with pool_mode session or transaction. With transaction, the DSN
 --   requires default_query_exec_mode=exec (pgx) or binary_parameters=yes (lib/pq). With statement, services
 --   get no worker IDs, because there are no transactions. They can use tags of leaf_alloc that exist.
@@ -118,10 +118,10 @@
 --   accepts its first write. Running services insert rows too, when they change their worker ID. So until
 --   step 5 the server must refuse writes. If a tool promotes standbys automatically, it must run steps 1
 --   to 4 first, or you must use synchronous replication.
---   Services can be configured to refuse such IDs. workerassign.WithMinWorkerID refuses all IDs below
---   a given number. workerassign.WithHighWaterFile refuses all IDs that are not greater than the
---   greatest ID that was assigned to the host before. After the first such ID it stops the host until
---   its file "….refused" is deleted. It does not stop a host that was not assigned any ID recently.
+--   Steps 3 and 4 are the protection: nothing else knows all IDs that were assigned. Services refuse IDs
+--   below the number of workerassign.WithMinWorkerID. It must be greater than all IDs that were assigned,
+--   because refused inserts increment the counter too, and the service uses the IDs from that number on.
+--   Recycled worker IDs notice a failover themselves (SLOTS AFTER A FAILOVER OR A RESTART).
 --
 --   1. Fence the old primary. If it is started again, it assigns IDs too, and the new primary does not
 --      know them. Stop it, prevent services from connecting to it, and prevent it from being started

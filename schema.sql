@@ -124,10 +124,11 @@
 --   nobody else must be able to connect to it. If a tool makes replicas writable automatically, it
 --   must run steps 1 to 4 first, or you must use semi-synchronous replication. On Galera, follow
 --   steps 3 to 5 when the section Galera of doc/fleet.md says so.
---   Services can be configured to refuse such IDs. workerassign.WithMinWorkerID refuses all IDs below
---   a given number. workerassign.WithHighWaterFile refuses all IDs that are not greater than the
---   greatest ID that was assigned to the host before. After the first such ID it stops the host until
---   its file "….refused" is deleted. It does not stop a host that was not assigned any ID recently.
+--   Steps 3 and 4 are the protection: nothing else knows all IDs that were assigned. Services refuse IDs
+--   below the number of workerassign.WithMinWorkerID. It must be greater than all IDs that were assigned,
+--   because refused inserts increment the counter too, and the service uses the IDs from that number on.
+--   Services with workerassign.WithVerification notice that their row is gone (VERIFIED WORKER IDS), and
+--   recycled worker IDs notice a failover themselves (SLOTS AFTER A FAILOVER OR A RESTART).
 --   If both servers show the same MAX(ID) in step 3, after steps 1 and 2, skip step 4.
 --
 --   1. Fence the old primary. If it is started again, it assigns IDs too, and the new primary does not

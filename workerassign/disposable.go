@@ -30,7 +30,6 @@ type Disposable struct {
 	db              DB
 	server          string // the server's address; "" if it is not known
 	cfg             disposableConfig
-	highWater       *highWater                   // nil without WithHighWaterFile
 	settingsChecked atomic.Bool                  // whether checkDurability has run
 	target          atomic.Pointer[insertTarget] // set by NewDisposable and by correctGuess
 }
@@ -42,7 +41,6 @@ type disposableConfig struct {
 	attemptTimeout time.Duration
 	backoff        sqlstore.Backoff
 	minWorkerID    int64
-	highWaterPath  string
 	verification   *Verification // nil without WithVerification
 }
 
@@ -91,11 +89,6 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 		d.server = sqlstore.ServerAddress(db)
 		d.cfg.err = d.setServerKind(sqlstore.KindOf(db))
 	}
-	if d.cfg.err == nil {
-		if cfg.highWaterPath != "" {
-			d.highWater, d.cfg.err = newHighWater(cfg.highWaterPath)
-		}
-	}
 	return d
 }
 
@@ -110,9 +103,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 // errors are returned immediately, as a *DatabaseError: a missing table, a missing privilege, a
 // wrong password. A host name that does not exist is a permanent error after a few attempts. A
 // missing key, or a key below 1, is a *DatabaseError that wraps ErrNoKey. A key that is too low is a
-// *DatabaseError that wraps ErrTooLow. Invalid arguments and options wrap ErrOption. Errors of the
-// file of WithHighWaterFile are those of File; if that file records an earlier refusal, the error is
-// a *DatabaseError that wraps ErrTooLow.
+// *DatabaseError that wraps ErrTooLow. Invalid arguments and options wrap ErrOption.
 //
 // After its first insert, the Disposable reads the server settings that decide whether committed
 // rows can be lost, and logs a warning if they can. schema.sql and schema.postgres.sql explain these

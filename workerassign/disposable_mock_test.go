@@ -84,5 +84,5 @@ func (d *Disposable) insertRowOnce() {
 		panic(err)
 	}
 	defer conn.Close()
-	(&assignment{d: d, node: testNode}).insertRow(context.Background(), time.Now(), conn, d.target.Load(), 0)
+	(&assignment{d: d, node: testNode}).insertRow(context.Background(), time.Now(), conn, d.target.Load())
 }

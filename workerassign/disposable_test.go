@@ -75,7 +75,6 @@ func TestD11DisposableOptions(t *testing.T) {
 		{WithBackoff(time.Second, time.Millisecond), "backoff is 1s to 1ms; the first must be greater than 0, and the second at least the first"},
 		{WithLogger(nil), "the logger is nil"},
 		{WithMinWorkerID(0), "minimum worker ID is 0; must be at least 1"},
-		{WithHighWaterFile(""), "the path of the high-water file is empty"},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -35,10 +35,8 @@ var (
 	// ErrNoKey is returned by Disposable if the insert returned no key, or a key below 1.
 	ErrNoKey = errors.New("workerassign: the insert returned no usable key")
 
-	// ErrTooLow is returned by Disposable if the key is below WithMinWorkerID, or not above the
-	// number in the file of WithHighWaterFile. The table's counter went back, and earlier worker
-	// IDs would be assigned again. The key is not used. Its row is rolled back, unless another
-	// process of the host recorded the same key after the commit.
+	// ErrTooLow is returned by Disposable if the key is below WithMinWorkerID. The table's counter went
+	// back, and earlier worker IDs would be assigned again. The key is not used, and its row is rolled back.
 	ErrTooLow = errors.New("workerassign: worker ID too low")
 
 	// ErrPermanent matches every *DatabaseError, and other errors of stores that another try does not

@@ -55,19 +55,19 @@ func (f *File) readCounter(path string, initialized bool) (int64, error) {
 	text, err := lockedfile.ReadRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if initialized {
-			return 0, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+repairAdvice, ErrCorrupt, f.path, formatNumber(f.header, 1000))
+			return 0, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+repairAdvice, ErrCorrupt, f.path, formatCounter(1000))
 		}
 		return 0, nil
 	}
 	if err != nil {
 		return 0, f.wrapError(err)
 	}
-	last, err := parseNumber(f.header, text)
-	if other := otherFile(text, f.header); err != nil && other != nil {
+	last, err := parseCounter(text)
+	if other := otherFile(text, workerHeader); err != nil && other != nil {
 		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, f.path, other)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w: "+repairAdvice, ErrCorrupt, f.path, err, formatNumber(f.header, 1000))
+		return 0, fmt.Errorf("%w: %s: %w: "+repairAdvice, ErrCorrupt, f.path, err, formatCounter(1000))
 	}
 	return last, nil
 }
@@ -80,7 +80,7 @@ const repairAdvice = "restore its latest content, never an older copy, or write 
 // replaceCounter replaces the counter file atomically by one with the number n, and returns when that
 // is on disk.
 func (f *File) replaceCounter(path string, lock *os.File, n int64) error {
-	return f.replaceContent(path, lock, func(*os.File) ([]byte, error) { return []byte(formatNumber(f.header, n)), nil })
+	return f.replaceContent(path, lock, func(*os.File) ([]byte, error) { return []byte(formatCounter(n)), nil })
 }
 
 // replaceContent replaces the file atomically, and returns when that is on disk: see lockedfile.Replace.
@@ -94,9 +94,4 @@ func (f *File) markLock(lock *os.File) error {
 		return f.wrapError(err)
 	}
 	return nil
-}
-
-// writeTemporaryText writes a new file with a text in the directory of path: see lockedfile.WriteTemporary.
-func writeTemporaryText(path, text string) (temporary string, err error) {
-	return lockedfile.WriteTemporary(path, func(*os.File) ([]byte, error) { return []byte(text), nil })
 }

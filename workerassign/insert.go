@@ -21,12 +21,11 @@ const (
 	phaseBegin
 	phaseInsert
 	phaseCommit
-	phaseHighWater
 )
 
 // String returns what the phase waits for, as errors and log records say it.
 func (p phase) String() string {
-	return [...]string{"a connection", "START TRANSACTION", "the insert", "the commit", "the high-water file"}[p]
+	return [...]string{"a connection", "START TRANSACTION", "the insert", "the commit"}[p]
 }
 
 // assignment is the state of one Assign. Its attempts run one after the other.
@@ -76,16 +75,7 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 // useConn is the part of attempt with a connection.
 func (t *assignment) useConn(ctx, attemptCtx context.Context, begin time.Time, conn *sql.Conn) (int64, *failure) {
 	target := t.d.target.Load()
-	// The mark is read after the connection was obtained. While this goroutine waited for the
-	// connection, another process may have received keys from a server that has failed since, and
-	// this connection may lead to the server that replaced it.
-	mark, err := t.highWaterMark(ctx)
-	if errors.Is(err, ErrTooLow) {
-		return 0, t.permanentFailure(err, target.adviceTooLow)
-	} else if err != nil {
-		return 0, &failure{err: err, returnAsIs: true}
-	}
-	key, failed := t.insertRow(attemptCtx, begin, conn, target, mark)
+	key, failed := t.insertRow(attemptCtx, begin, conn, target)
 	if failed != nil {
 		t.endTransaction(attemptCtx, conn, target, failed)
 		if corrected, err := t.d.correctGuess(target, failed.err); err != nil {
@@ -95,21 +85,13 @@ func (t *assignment) useConn(ctx, attemptCtx context.Context, begin time.Time, c
 		}
 		return 0, failed
 	}
-	if t.d.highWater != nil {
-		t.setPhase(phaseHighWater)
-		if err := t.d.highWater.raise(ctx, t.log, key); errors.Is(err, ErrTooLow) {
-			return 0, t.permanentFailure(t.recordRefusal(ctx, err), target.adviceTooLow)
-		} else if err != nil {
-			return 0, &failure{err: err, returnAsIs: true}
-		}
-	}
 	t.checkDurability(ctx, conn, target)
 	return key, nil
 }
 
 // insertRow inserts a row in a transaction, commits it and returns its key. It executes START
 // TRANSACTION and COMMIT as ordinary statements, because the Commit method of sql.Tx takes no context.
-func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget, mark int64) (int64, *failure) {
+func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget) (int64, *failure) {
 	t.setPhase(phaseBegin)
 	if _, err := t.exec(ctx, conn, target.begin); err != nil {
 		return 0, t.driverFailure(ctx, begin, err)
@@ -123,9 +105,6 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least 1", ErrNoKey, key), target.adviceKey)
 	case key < t.d.cfg.minWorkerID:
 		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), target.adviceTooLow)
-	case key <= mark:
-		return 0, t.permanentFailure(t.recordRefusal(ctx, fmt.Errorf("%w: the key is %d; must be greater than %d, which was assigned to this host before (%s)",
-			ErrTooLow, key, mark, t.d.cfg.highWaterPath)), target.adviceTooLow)
 	}
 	if t.d.cfg.verification != nil {
 		if failed := t.readBack(ctx, begin, conn, key); failed != nil {
@@ -211,24 +190,6 @@ func (t *assignment) readBack(ctx context.Context, begin time.Time, conn *sql.Co
 // adviceTooLow is the advice for a key that was, or may have been, assigned before.
 const adviceTooLow = "the table's counter went back, for example after a failover that lost rows or after restoring a backup: " +
 	"raise it above all assigned worker IDs, as described in schema.sql under AFTER A FAILOVER OR A RESTORED BACKUP"
-
-// highWaterMark returns the greatest worker ID that was assigned to this host; 0 without
-// WithHighWaterFile.
-func (t *assignment) highWaterMark(ctx context.Context) (int64, error) {
-	if t.d.highWater == nil {
-		return 0, nil
-	}
-	t.setPhase(phaseHighWater)
-	return t.d.highWater.check(ctx, t.log)
-}
-
-// recordRefusal writes a file that makes all further Assigns of this host fail, and returns reason.
-func (t *assignment) recordRefusal(ctx context.Context, reason error) error {
-	if err := t.d.highWater.writeRefusal(ctx, t.log, reason); err != nil {
-		return fmt.Errorf("%w (writing this to a file failed: %w)", reason, err)
-	}
-	return reason
-}
 
 func (t *assignment) setPhase(p phase) { t.phase.Store(int32(p)) }
 

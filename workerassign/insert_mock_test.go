@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -167,55 +165,5 @@ func TestVerificationOfInsert(t *testing.T) {
 				t.Errorf("%s: Assign() = %v, %v; want %q", c.name, l, err, c.want)
 			}
 		})
-	}
-}
-
-// A refusal of the high-water file is written to a file, and the error says so only if that failed. No temporary file remains.
-func TestRefusalIsWritten(t *testing.T) {
-	for _, fails := range []bool{false, true} {
-		path := filepath.Join(t.TempDir(), "granted")
-		if err := os.WriteFile(path, []byte(formatNumber(highWaterHeader, 500)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Test(t, func(t *testing.T) {
-			d, m := newMockDisposable(t, WithHighWaterFile(path))
-			locked := 0
-			d.highWater.file.afterStep = func(s step) error {
-				if s == stepLocked {
-					locked++
-				}
-				if s == stepLocked && locked == 2 && fails { // when the refusal is to be written
-					return os.MkdirAll(filepath.Join(path+refusedSuffix, "not empty"), 0o700)
-				}
-				return nil
-			}
-			expectInsert(m).WillReturnResult(sqlmock.NewResult(499, 1))
-			expectRollback(m)
-			if _, err := d.Assign(t.Context(), Request{}); !errors.Is(err, ErrTooLow) || strings.Contains(err.Error(), "writing this to a file failed") != fails {
-				t.Errorf("Assign() = %v; want that the file was not written: %v", err, fails)
-			}
-		})
-		left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*tmp*"))
-		if err != nil || len(left) != 0 && !fails {
-			t.Errorf("%q remain, %v", left, err)
-		}
-		if text, err := os.ReadFile(path + refusedSuffix); (err == nil) == fails || !fails && !strings.Contains(string(text), "the key is 499; must be greater than 500") {
-			t.Errorf("the refusal is %q, %v", text, err)
-		}
-	}
-}
-
-// An Assign with a high-water file leaves that, and its lock file, in the directory.
-func TestHighWaterFileLeavesNoTemporaries(t *testing.T) {
-	directory := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		d, m := newMockDisposable(t, WithHighWaterFile(filepath.Join(directory, "granted")))
-		expectSuccess(m, 10)
-		if _, err := d.Assign(t.Context(), Request{}); err != nil {
-			t.Error(err)
-		}
-	})
-	if left, err := os.ReadDir(directory); err != nil || len(left) != 2 {
-		t.Errorf("the directory has %v, %v; want two files", left, err)
 	}
 }

@@ -130,7 +130,8 @@ func WithAttemptTimeout(d time.Duration) DisposableOption {
 // means that the table's counter went back, for example after a failover to a replica that had not
 // received the last rows. Without the check, worker IDs would be assigned a second time. A running
 // generator tries again after a pause, and succeeds after the counter was raised as described in
-// schema.sql.
+// schema.sql. Each refused row increments the counter too, so n must be greater than every worker ID
+// that was assigned before the failover: rows that follow are accepted from n on.
 func WithMinWorkerID(n int64) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
 		if n < 1 {
@@ -138,34 +139,6 @@ func WithMinWorkerID(n int64) DisposableOption {
 			return
 		}
 		c.minWorkerID = n
-	})
-}
-
-// WithHighWaterFile makes the assigner store the greatest worker ID that was assigned to this host
-// (the high-water mark) in the file at path. Keys that are not greater are refused with an error that
-// wraps ErrTooLow, as with WithMinWorkerID. So a host detects a failover that lost rows, after which
-// worker IDs would be assigned a second time. The mark is on disk before a worker ID is used. Any
-// number of processes on one host may share the file if they use the same table. The rules of File
-// for its file and its lock file apply, and Assign returns the same errors. If the file cannot be
-// written, Assign returns an error before it inserts a row.
-//
-// A refused insert increments the table's counter too. Further inserts would soon raise it above this
-// host's mark. But another host with a greater mark may have received those keys. So after the first
-// refusal this host inserts no more rows: the refusal is written to a file with the same name and the
-// suffix ".refused". While that file exists, Assign returns ErrTooLow without an insert. Raise the
-// counter as described in schema.sql, then delete that file on each host that has it. A host detects
-// nothing if all of its own worker IDs survived the failover. WithMinWorkerID protects such a host.
-//
-// Use this option only with a database whose keys always grow: a single primary, or TiDB with
-// AUTO_ID_CACHE=1. On PostgreSQL the sequence must have CACHE 1, the default. The nodes of a Galera cluster that accept writes concurrently do not assign keys
-// in strict order. There, a key may be refused although no row was lost.
-func WithHighWaterFile(path string) DisposableOption {
-	return disposableOption(func(c *disposableConfig) {
-		if path == "" {
-			c.setError("the path of the high-water file is empty; must not be empty")
-			return
-		}
-		c.highWaterPath = path
 	})
 }
 

@@ -13,7 +13,6 @@ func otherFile(data []byte, ownHeader string) error {
 		{slotFileHeader, "a slot file, of recycled worker IDs (NewSlotFile)"},
 		{staticHeader, "a file of static worker IDs (StaticFile)"},
 		{savedHeader, "a file of saved leases (Saved)"},
-		{highWaterHeader, "a file of the greatest worker ID of a host (WithHighWaterFile)"},
 		{"ringuid-segments v1", "a file of segments"}, // of package segment
 	} {
 		if other.header != ownHeader && bytes.HasPrefix(data, []byte(other.header+" ")) {

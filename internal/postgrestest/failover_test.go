@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +23,6 @@ import (
 // writes its counter 32 IDs ahead, so more rows than that are missing.
 type failover struct {
 	primary, standby *postgrestest.Server
-	directory        string         // of the high-water files
 	granted          map[int64]bool // the worker IDs that the primary assigned
 	received         int64          // the greatest worker ID whose row the standby has received
 	stored           int64          // the greatest worker ID with a stored UID
@@ -35,7 +33,7 @@ type failover struct {
 // another server, which stands for the separate database of a service.
 func newFailover(t *testing.T, orders *sqlx.DB) *failover {
 	t.Helper()
-	f := &failover{primary: postgrestest.Start(t), granted: map[int64]bool{}, directory: t.TempDir()}
+	f := &failover{primary: postgrestest.Start(t), granted: map[int64]bool{}}
 	db := idsDatabase(t, f.primary)
 	createService(t, db)
 	f.standby = f.primary.Standby()
@@ -43,8 +41,7 @@ func newFailover(t *testing.T, orders *sqlx.DB) *failover {
 	assign40 := func(store bool) int64 {
 		t.Helper()
 		for range 40 {
-			g, err := uid.NewDefault(t.Context(), workerassign.NewDisposable(service, discardLog(),
-				workerassign.WithHighWaterFile(filepath.Join(f.directory, "primary"))))
+			g, err := uid.NewDefault(t.Context(), workerassign.NewDisposable(service, discardLog()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,8 +67,8 @@ func newFailover(t *testing.T, orders *sqlx.DB) *failover {
 }
 
 // A standby is promoted without the primary's last rows. Without the procedure it assigns worker IDs a
-// second time, but not to services with WithHighWaterFile or WithMinWorkerID. With the procedure it does
-// not, not even to a service that tries to insert rows during the whole procedure.
+// second time, but not to services with WithMinWorkerID. With the procedure it does not,
+// not even to a service that tries to insert rows during the whole procedure.
 func TestSchemaFailover(t *testing.T) {
 	t.Parallel()
 	t.Run("without the procedure", func(t *testing.T) {
@@ -79,11 +76,8 @@ func TestSchemaFailover(t *testing.T) {
 		f.primary.Kill()
 		f.standby.Promote()
 		service, again := openAsService(t, f.standby), 0
-		if _, err := assign(t, service, workerassign.WithHighWaterFile(filepath.Join(f.directory, "primary"))); !errors.Is(err, workerassign.ErrTooLow) ||
+		if _, err := assign(t, service, workerassign.WithMinWorkerID(f.last+1)); !errors.Is(err, workerassign.ErrTooLow) ||
 			!strings.Contains(err.Error(), "schema.postgres.sql") {
-			t.Errorf("with a high-water file Assign() = %v, want ErrTooLow", err)
-		}
-		if _, err := assign(t, service, workerassign.WithMinWorkerID(f.last+1)); !errors.Is(err, workerassign.ErrTooLow) {
 			t.Errorf("with a minimum Assign() = %v, want ErrTooLow", err)
 		}
 		var rows int
@@ -171,7 +165,7 @@ func TestSchemaFailover(t *testing.T) {
 		admin.MustExec(statements.Next("ALTER SYSTEM RESET"))
 		admin.MustExec(statements.Next("SELECT pg_reload_conf"))
 		service := openAsService(t, f.standby)
-		after := []int64{mustAssign(t, service, workerassign.WithHighWaterFile(filepath.Join(f.directory, "primary")))}
+		after := []int64{mustAssign(t, service, workerassign.WithMinWorkerID(next))}
 		for range 5 {
 			after = append(after, mustAssign(t, service))
 		}

@@ -24,7 +24,6 @@ func Plain(text string) string {
 		", or WithNode", "",
 		" (NewFile)", "",
 		" (NewSlotFile)", " (assign=recycled)",
-		" (WithHighWaterFile)", "",
 		" (WithFailoverGap)", "",
 		", or see WithCopyGap", "",
 		"call NewHistory of a Store whose failover gap is", "a program must call NewHistory of the store's package, with a failover gap that is",
