@@ -21,9 +21,8 @@ type DB interface {
 // and TiDB, and schema.postgres.sql on PostgreSQL. Create a Table with NewTable; the methods of the zero value return
 // an error.
 type Table struct {
-	db     DB
-	server string // the server's address; "" if it is not known
-	cfg    tableConfig
+	db  DB
+	cfg tableConfig
 
 	mu        sync.Mutex
 	dialect   tableDialect // nil before the first connection
@@ -76,7 +75,7 @@ const (
 // A table that does not exist or has other columns, a row with impossible values, and a storage engine without
 // transactions are errors that wrap ErrSource. If the table's collation does not distinguish the tag from another
 // row's, the error wraps ErrNoTag and names that row. All errors of the database say what to do, and which server it
-// was.
+// was if WithServerName is used.
 func NewTable(db DB, opts ...TableOption) *Table {
 	t := &Table{db: db, cfg: tableConfig{table: DefaultTable, attemptTimeout: DefaultAttemptTimeout}}
 	if sqlstore.IsNilDB(db) {
@@ -89,9 +88,6 @@ func NewTable(db DB, opts ...TableOption) *Table {
 		}
 		o.applyTable(&t.cfg)
 	}
-	if t.cfg.err == nil {
-		t.server = sqlstore.ServerAddress(db)
-	}
 	return t
 }
 
@@ -100,7 +96,7 @@ func (t *Table) String() string {
 	if t == nil {
 		return "table"
 	}
-	return sqlstore.AtServer("table "+t.cfg.table, t.server)
+	return sqlstore.AtServer("table "+t.cfg.table, t.cfg.server)
 }
 
 // Take implements Source.

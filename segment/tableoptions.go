@@ -23,6 +23,7 @@ func (o tableOption) applyTable(c *tableConfig) { o(c) }
 
 type tableConfig struct {
 	table          string
+	server         string // of WithServerName
 	attemptTimeout time.Duration
 	err            error // the error of the first invalid option
 }
@@ -44,6 +45,13 @@ func WithTable(name string) TableOption {
 		}
 		c.table = name
 	})
+}
+
+// WithServerName sets what errors, log records and metrics call the server, for example "db:3306", the address in the DSN.
+// It must not contain a password. Many errors of drivers do not say which server they are about. The stripes of a Group
+// are told apart by their index; the name says which server that is.
+func WithServerName(name string) TableOption {
+	return tableOption(func(c *tableConfig) { c.server = name })
 }
 
 // WithAttemptTimeout sets after what time an attempt fails that the server has not answered. It must be more than 0.

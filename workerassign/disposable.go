@@ -28,7 +28,6 @@ type DB interface {
 // value returns an error.
 type Disposable struct {
 	db              DB
-	server          string // the server's address; "" if it is not known
 	cfg             disposableConfig
 	settingsChecked atomic.Bool                  // whether checkDurability has run
 	target          atomic.Pointer[insertTarget] // set by NewDisposable and by correctGuess
@@ -37,6 +36,7 @@ type Disposable struct {
 type disposableConfig struct {
 	config
 	table          string
+	server         string // of WithServerName
 	node           func() Node
 	attemptTimeout time.Duration
 	backoff        sqlstore.Backoff
@@ -86,7 +86,6 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	}
 	d := &Disposable{db: db, cfg: cfg}
 	if cfg.err == nil {
-		d.server = sqlstore.ServerAddress(db)
 		d.cfg.err = d.setServerKind(sqlstore.KindOf(db))
 	}
 	return d
@@ -161,7 +160,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			return nil, failed.err
 		}
 		if failed.action == sqlstore.Stop || notFound == maxHostNotFound {
-			return nil, &DatabaseError{Table: d.cfg.table, Server: d.server, Advice: failed.advice, Err: failed.err}
+			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.advice, Err: failed.err}
 		}
 		if failed.action == sqlstore.Repeat {
 			continue
@@ -177,7 +176,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 				continue
 			}
 		}
-		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.server,
+		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.cfg.server,
 			"attempts", attempts, "err", failed.err, "advice", failed.advice)
 		pauses++
 		sqlstore.Sleep(ctx, d.cfg.backoff.Pause(pauses)) // the loop checks the context
@@ -186,7 +185,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 
 // retryError returns the error of an Assign whose context ended after so many attempts.
 func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *failure) error {
-	e := &RetryError{Operation: "inserting a row into " + sqlstore.AtServer(d.cfg.table, d.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
+	e := &RetryError{Operation: "inserting a row into " + sqlstore.AtServer(d.cfg.table, d.cfg.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
 	if last != nil {
 		e.LastErr, e.Advice = last.err, last.advice
 	}

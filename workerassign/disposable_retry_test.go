@@ -241,7 +241,7 @@ func TestMissingHostName(t *testing.T) {
 func TestAttemptTimeoutError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m := newMockDisposable(t, WithAttemptTimeout(4*time.Second), WithTimeout(12*time.Second))
-		d.server = "db:3306"
+		d.cfg.server = "db:3306"
 		for range 3 {
 			expectInsert(m).WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(1, 1))
 		}

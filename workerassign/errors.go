@@ -62,7 +62,7 @@ var (
 // that is running tries again nevertheless, after a pause, because someone may have fixed the cause.
 type DatabaseError struct {
 	Table  string // the table of the insert
-	Server string // host and port of the server; "" if they are not known
+	Server string // of WithServerName; "" without it
 	Advice string // how to fix the cause
 	Err    error  // the error of the driver, or one that wraps ErrNoKey or ErrTooLow
 }

@@ -197,7 +197,7 @@ func (t *assignment) setPhase(p phase) { t.phase.Store(int32(p)) }
 // call end when the attempt is over.
 func (t *assignment) warnIfSlow() (end func()) {
 	timer := time.AfterFunc(slowPhaseWarning, func() {
-		t.log.Log(slog.LevelWarn, "workerassign: waiting for the database", "table", t.d.cfg.table, "server", t.d.server,
+		t.log.Log(slog.LevelWarn, "workerassign: waiting for the database", "table", t.d.cfg.table, "server", t.d.cfg.server,
 			"waiting for", phase(t.phase.Load()).String(), "since", slowPhaseWarning)
 	})
 	return func() { timer.Stop() }

@@ -36,7 +36,7 @@ func TestLoggers(t *testing.T) {
 			t.Run(tt.name+" of "+fault, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					d, m := newMockDisposable(t)
-					d.cfg.logger, d.server = tt.own, "db:3306"
+					d.cfg.logger, d.cfg.server = tt.own, "db:3306"
 					own.Reset()
 					generators.Reset()
 					standard.Reset()

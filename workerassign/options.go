@@ -61,6 +61,22 @@ type disposableOption func(*disposableConfig)
 
 func (o disposableOption) applyDisposable(c *disposableConfig) { o(c) }
 
+// A DatabaseOption configures a Disposable, or the store of NewSlotTable.
+type DatabaseOption interface {
+	DisposableOption
+	SlotTableOption
+}
+
+type serverName string
+
+func (n serverName) applyDisposable(c *disposableConfig) { c.server = string(n) }
+func (n serverName) applySlotTable(c *slotTableConfig)   { c.server = string(n) }
+
+// WithServerName sets what errors and log records call the server, for example "db:3306", the address in the DSN. It
+// must not contain a password. Many errors of drivers do not say which server they are about: those of a server that
+// refuses an account, or that accepts a connection and does not answer. The name has no other meaning.
+func WithServerName(name string) DatabaseOption { return serverName(name) }
+
 // WithTimeout bounds Assign if its context has no deadline. It must be greater than 0. The default is
 // DefaultTimeout.
 func WithTimeout(d time.Duration) Option {

@@ -41,7 +41,7 @@ func TestPermanentServerErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log syncBuffer
-			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), logTo(&log)).Assign(context.Background(), workerassign.Request{})
+			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), workerassign.WithServerName(s.Address()), logTo(&log)).Assign(context.Background(), workerassign.Request{})
 			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table+" at "+s.Address()) {
 				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)
 			}

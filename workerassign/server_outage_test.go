@@ -23,7 +23,8 @@ func TestServerKilledDuringAssignment(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
 	mariadbtest.RunScript(t, db, schemaScript(t))
-	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond), discardLog())
+	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond),
+		workerassign.WithServerName(s.Address()), discardLog())
 	var (
 		mu       sync.Mutex
 		seen     = map[int64]bool{}
@@ -170,7 +171,7 @@ func TestSilentServer(t *testing.T) {
 	const timeout = 1500 * time.Millisecond
 	var log syncBuffer
 	a := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp("+listener.Addr().String()+")/ids"),
-		workerassign.WithTimeout(timeout), logTo(&log))
+		workerassign.WithTimeout(timeout), workerassign.WithServerName(listener.Addr().String()), logTo(&log))
 	begin := time.Now()
 	l, err := a.Assign(context.Background(), workerassign.Request{})
 	took := time.Since(begin)

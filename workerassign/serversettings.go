@@ -26,7 +26,7 @@ func (t *assignment) checkDurability(ctx context.Context, conn *sql.Conn, target
 	defer cancel()
 	for _, r := range target.findRisks(ctx, conn, target.table) {
 		t.log.Log(slog.LevelWarn, "workerassign: the database may lose assigned worker IDs and assign them a second time",
-			"table", t.d.cfg.table, "server", t.d.server, "setting", r.setting, "value", r.value, "must be", r.want, "risk", r.what)
+			"table", t.d.cfg.table, "server", t.d.cfg.server, "setting", r.setting, "value", r.value, "must be", r.want, "risk", r.what)
 	}
 }
 

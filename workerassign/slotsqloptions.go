@@ -24,6 +24,7 @@ func (o slotTableOption) applySlotTable(c *slotTableConfig) { o(c) }
 
 type slotTableConfig struct {
 	poolTable, slotTable string
+	server               string // of WithServerName
 	history              string // of WithHistory; "": the servers'
 	err                  error  // the error of the first invalid option
 }

@@ -26,7 +26,7 @@ func (t *slotTable) try(ctx context.Context, f func(context.Context, *sql.Conn, 
 		case failed.returnAsIs:
 			return failed.err
 		case failed.action == sqlstore.Stop:
-			return &DatabaseError{Table: t.cfg.slotTable, Server: t.server, Advice: slotAdvice(failed.advice), Err: failed.err}
+			return &DatabaseError{Table: t.cfg.slotTable, Server: t.cfg.server, Advice: slotAdvice(failed.advice), Err: failed.err}
 		case reading && failed.rolledBack && attempt < maxRolledBack,
 			failed.action == sqlstore.Reconnect && (reading || failed.refused) && attempt <= idle:
 			continue

@@ -78,17 +78,13 @@ func NewSlotTable(db DB, opts ...SlotTableOption) SlotStore {
 		}
 		o.applySlotTable(&t.cfg)
 	}
-	if t.cfg.err == nil {
-		t.server = sqlstore.ServerAddress(db)
-	}
 	return t
 }
 
 // slotTable is the SlotStore of NewSlotTable.
 type slotTable struct {
-	db     DB
-	server string // the server's address; "" if it is not known
-	cfg    slotTableConfig
+	db  DB
+	cfg slotTableConfig
 
 	mu         sync.Mutex
 	dialect    dialect // nil before the first connection
@@ -105,7 +101,7 @@ const (
 
 // String implements SlotStore.
 func (t *slotTable) String() string {
-	return sqlstore.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.server)
+	return sqlstore.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.cfg.server)
 }
 
 // Read implements SlotStore.

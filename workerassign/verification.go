@@ -165,10 +165,10 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 	switch {
 	case isAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
 		l.lost = fmt.Errorf("%w: worker ID %d in table %s: %w: the server may have lost rows in a failover, or somebody deleted the row", ErrLeaseLost,
-			l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.server), err)
+			l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.cfg.server), err)
 		return time.Time{}, l.lost
 	case err != nil:
-		return time.Time{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.server), err)
+		return time.Time{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.cfg.server), err)
 	}
 	l.granted = later(l.granted, roundDown(now.Add(l.d.cfg.verification.Horizon)))
 	return l.granted, nil

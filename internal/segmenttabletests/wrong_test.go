@@ -108,7 +108,7 @@ func TestWrongTables(t *testing.T) {
 					db.MustExec(statement)
 				}
 				before := content(db)
-				source := segment.NewTable(db)
+				source := segment.NewTable(db, segment.WithServerName(s.Address()))
 				for _, size := range []int64{0, 10} {
 					if taken, err := source.Take(t.Context(), segment.Request{Tag: "a", Size: size}); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {
 						t.Errorf("Take of %d = %+v, %v; want %v with %q", size, taken, err, tt.is, tt.want)
@@ -234,7 +234,7 @@ func TestWrongAccounts(t *testing.T) {
 		"no password":  {s.DSN("u", "wrong", name), "check user, password and host"},
 		"no database":  {s.DSN("root", "", "missing"), "name an existing one in the DSN"},
 	} {
-		source := segment.NewTable(mariadbtest.Open(t, tt.dsn))
+		source := segment.NewTable(mariadbtest.Open(t, tt.dsn), segment.WithServerName(s.Address()))
 		_, err := source.Take(t.Context(), segment.Request{Tag: "a"})
 		if err == nil || !strings.HasPrefix(err.Error(), "segment: ") || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.Address()) {
 			t.Errorf("%s: Take() = %v, want an error with %q", what, err, tt.want)

@@ -1,6 +1,6 @@
 // Package sqlstore contains what the packages workerassign and segment both must know of database servers and their
-// drivers: which errors pass, which connections were lost, advice for people, how names and texts are quoted, and the
-// address of a pool's server. It knows no tables.
+// drivers: which errors pass, which connections were lost, advice for people, and how names and texts are quoted.
+// It knows no tables.
 package sqlstore
 
 import (
@@ -8,13 +8,28 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"reflect"
 	"strings"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods.
 type DB interface {
 	Conn(ctx context.Context) (*sql.Conn, error)
 	Stats() sql.DBStats
+}
+
+// IsNilDB reports whether db is nil, a nil pointer, or a *sqlx.DB without a *sql.DB.
+func IsNilDB(db DB) bool {
+	if db == nil {
+		return true
+	}
+	if v := reflect.ValueOf(db); v.Kind() == reflect.Pointer && v.IsNil() {
+		return true
+	}
+	x, ok := db.(*sqlx.DB)
+	return ok && x.DB == nil
 }
 
 // The statements that end a transaction on MySQL. Without NO CHAIN NO RELEASE the session's completion_type

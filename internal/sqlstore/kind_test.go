@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"database/sql"
 	"testing"
 
@@ -38,3 +39,9 @@ func TestServerKind(t *testing.T) {
 		}
 	}
 }
+
+// customDB is a DB that the user implements.
+type customDB struct{}
+
+func (customDB) Conn(context.Context) (*sql.Conn, error) { return nil, sql.ErrConnDone }
+func (customDB) Stats() sql.DBStats                      { return sql.DBStats{} }

@@ -73,7 +73,7 @@ func (a *address) explain(err error) error {
 func (a *address) check() (err error) {
 	switch a.kind {
 	case MySQL:
-		_, err = a.mysqlConnector()
+		_, _, err = a.mysqlConnector()
 	case PostgreSQL:
 		_, err = a.postgresConfig()
 	case Redis:
@@ -103,26 +103,26 @@ func (s *Store) openFile() error {
 }
 
 func (s *Store) openMySQL() error {
-	connector, err := s.address.mysqlConnector()
+	connector, server, err := s.address.mysqlConnector()
 	if err != nil {
 		return s.address.urlError(err)
 	}
-	s.useDatabase(sql.OpenDB(connector))
+	s.useDatabase(sql.OpenDB(connector), server)
 	return nil
 }
 
-// mysqlConnector returns what opens connections to the database of a URL or of a data source name.
-func (a *address) mysqlConnector() (driver.Connector, error) {
+// mysqlConnector returns what opens connections to the database of a URL or of a data source name, and the server's address.
+func (a *address) mysqlConnector() (c driver.Connector, server string, err error) {
 	config, err := a.mysqlConfig()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	config.Logger = &mysql.NopLogger{} // errors are returned too
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return nil, driverError{err}
+		return nil, "", driverError{err}
 	}
-	return connector, nil
+	return connector, config.Addr, nil
 }
 
 // mysqlConfig returns the configuration of a URL or of a data source name.
@@ -164,7 +164,7 @@ func (s *Store) openPostgreSQL() error {
 	if err != nil {
 		return s.address.urlError(err)
 	}
-	s.useDatabase(stdlib.OpenDB(*config))
+	s.useDatabase(stdlib.OpenDB(*config), s.address.hosts)
 	return nil
 }
 
@@ -191,12 +191,12 @@ func (a *address) postgresConfig() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// useDatabase sets what databases of all kinds have in common.
-func (s *Store) useDatabase(db *sql.DB) {
+// useDatabase sets what databases of all kinds have in common. server is for errors and log records.
+func (s *Store) useDatabase(db *sql.DB, server string) {
 	o := s.options
 	s.clients.DB, s.close = db, db.Close
 	db.SetMaxOpenConns(16)
-	var tables []workerassign.SlotTableOption
+	tables := []workerassign.SlotTableOption{workerassign.WithServerName(server)}
 	if o.PoolTable != "" {
 		tables = append(tables, workerassign.WithSlotTables(o.PoolTable, o.SlotTable))
 	}
@@ -204,7 +204,7 @@ func (s *Store) useDatabase(db *sql.DB) {
 		tables = append(tables, workerassign.WithHistory(o.History))
 	}
 	s.slots = workerassign.NewSlotTable(db, tables...)
-	var tags []segment.TableOption
+	tags := []segment.TableOption{segment.WithServerName(server)}
 	if o.TagTable != "" {
 		tags = append(tags, segment.WithTable(o.TagTable))
 	}
@@ -212,7 +212,7 @@ func (s *Store) useDatabase(db *sql.DB) {
 	if o.Assign != Disposable {
 		return
 	}
-	var opts []workerassign.DisposableOption
+	opts := []workerassign.DisposableOption{workerassign.WithServerName(server)}
 	if o.Table != "" {
 		opts = append(opts, workerassign.WithTable(o.Table))
 	}
