@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"strings"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // A tableDialect is what a Table must know of a kind of database server. Its methods return errors of the driver,
@@ -13,8 +15,8 @@ type tableDialect interface {
 
 	isPostgres() bool
 
-	// adviceLocked is the advice if the server does not answer a statement that may wait for a lock.
-	adviceLocked() string
+	// reasonLocked is the reason if the server does not answer a statement that may wait for a lock.
+	reasonLocked() sqlstore.Reason
 
 	// inspect returns an ownError if the table has no transactions.
 	inspect(ctx context.Context, a *tableAttempt) error

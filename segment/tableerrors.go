@@ -12,54 +12,32 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
-// tableAdvice returns what to do about errors of a Table.
-func tableAdvice() sqlstore.Advice {
-	return sqlstore.Advice{
-		Unknown: "trying again would not help: correct the cause",
-		Table:   "the table does not exist: apply schema.sql, or set the table's name by WithTable",
-		Access: "the account may not use this database: check the database's name in the DSN, or grant the account " +
-			"the privileges in schema.sql under PRIVILEGES ON TAGS",
-		Grant:   "the account lacks a privilege: grant it those in schema.sql under PRIVILEGES ON TAGS",
-		Columns: "the table has the wrong columns: compare its columns with schema.sql",
-		Key:     "the table has the wrong columns, max_id must be BIGINT: compare its columns with schema.sql",
-		Closed:  "the pool was closed: close it only after the sequences that use it",
-		TablePostgres: "the table does not exist: apply schema.postgres.sql in the database of the DSN, " +
-			"set the table's name by WithTable, or check search_path",
-		SchemaPostgres:  "the schema does not exist: apply schema.postgres.sql, or set the table's name by WithTable",
-		GrantPostgres:   "the account lacks a privilege: grant it those in schema.postgres.sql under PRIVILEGES ON TAGS",
-		ColumnsPostgres: "the table has the wrong columns: compare its columns with schema.postgres.sql",
-		KeyPostgres:     "the table has the wrong columns, max_id must be BIGINT: compare its columns with schema.postgres.sql",
-		EncodingPostgres: "the database's encoding lacks a character of the tag or its description: use a database with the " +
-			"encoding UTF8, or another name",
-	}
-}
-
 // driverFailure returns a failure for an error of the driver.
 func (t *Table) driverFailure(ctx context.Context, begin time.Time, a *tableAttempt, err error) *tableFailure {
 	f := &tableFailure{err: maskOwnErrors(err), waiting: a.waiting}
 	if ctx.Err() != nil { // whatever error the driver returns
 		f.err = &sqlstore.TimeoutError{Waiting: a.waiting, Elapsed: time.Since(begin), Err: f.err}
-		f.advice = sqlstore.AdviceNoAnswer
+		f.reason = sqlstore.ReasonNoAnswer
 		switch s := t.db.Stats(); {
 		case a.conn == nil && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections:
-			f.advice = sqlstore.AdvicePool
+			f.reason = sqlstore.ReasonPool
 		case a.mayWait:
-			f.advice = a.d.adviceLocked()
+			f.reason = a.d.reasonLocked()
 		}
 		return f
 	}
 	if errors.Is(err, errOpenTransaction) { // tryOnce closes the connection
-		f.advice, f.reconnect = "commit or roll back whatever begins a transaction, also with db.Exec(\"BEGIN\")", true
+		f.reason, f.reconnect = sqlstore.ReasonOpenTransaction, true
 		return f
 	}
-	action, advice := sqlstore.Classify(err, tableAdvice())
-	f.advice = advice
+	action, reason := sqlstore.Classify(err)
+	f.reason = reason
 	var server *mysql.MySQLError
 	switch state, isPostgres := sqlstore.SQLState(err); {
 	case isPostgres && state == "42883": // no operator for these types
-		f.advice = tableAdvice().ColumnsPostgres
+		f.reason = sqlstore.ReasonColumnsPostgres
 	case errors.As(err, &server) && server.Number == 1292: // a text that is no number
-		f.advice = tableAdvice().Columns
+		f.reason = sqlstore.ReasonColumns
 	}
 	f.rolledBack = sqlstore.IsRolledBack(err)
 	// With ErrBadConn, go-sql-driver/mysql did not send the statement. lib/pq may have sent it.
@@ -78,11 +56,13 @@ func (t *Table) result(ctx context.Context, f *tableFailure) error {
 	case f.isOwn:
 		return f.err
 	}
-	switch a := tableAdvice(); f.advice {
-	case a.Table, a.Columns, a.Key, a.TablePostgres, a.SchemaPostgres, a.ColumnsPostgres, a.KeyPostgres:
-		return fmt.Errorf("%w: %s: %w; %s", ErrSource, t, f.err, f.advice)
+	advice := f.reason.Advice(sqlstore.Tags)
+	switch f.reason {
+	case sqlstore.ReasonTable, sqlstore.ReasonColumns, sqlstore.ReasonKey, sqlstore.ReasonTablePostgres, sqlstore.ReasonSchemaPostgres,
+		sqlstore.ReasonColumnsPostgres, sqlstore.ReasonKeyPostgres:
+		return fmt.Errorf("%w: %s: %w; %s", ErrSource, t, f.err, advice)
 	}
-	return fmt.Errorf("segment: %s: %w; %s", t, f.err, f.advice)
+	return fmt.Errorf("segment: %s: %w; %s", t, f.err, advice)
 }
 
 // tableErrors returns the errors that have a meaning for callers.

@@ -17,7 +17,7 @@ func (d mysqlTable) quote(table string) (string, error) { return sqlstore.QuoteM
 
 func (d mysqlTable) isPostgres() bool { return false }
 
-func (d mysqlTable) adviceLocked() string { return sqlstore.AdviceLocked }
+func (d mysqlTable) reasonLocked() sqlstore.Reason { return sqlstore.ReasonLocked }
 
 // inspect implements tableDialect. Without transactions, another writer's UPDATE may come between this one's and its
 // SELECT.

@@ -14,7 +14,7 @@ func (d postgresTable) quote(table string) (string, error) { return sqlstore.Quo
 
 func (d postgresTable) isPostgres() bool { return true }
 
-func (d postgresTable) adviceLocked() string { return sqlstore.AdviceLockedPostgres }
+func (d postgresTable) reasonLocked() sqlstore.Reason { return sqlstore.ReasonLockedPostgres }
 
 // inspect implements tableDialect: all tables have transactions.
 func (d postgresTable) inspect(context.Context, *tableAttempt) error { return nil }

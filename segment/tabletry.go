@@ -61,11 +61,11 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 // tableFailure is the error of an attempt.
 type tableFailure struct {
 	err        error
-	isOwn      bool   // an error of this package, with its own advice
-	advice     string // for an error of the driver
-	waiting    string // what the attempt was waiting for
-	rolledBack bool   // the server rolled the transaction back: nothing was written
-	reconnect  bool   // nothing was written, and another connection may work
+	isOwn      bool            // an error of this package, with its own advice
+	reason     sqlstore.Reason // for an error of the driver
+	waiting    string          // what the attempt was waiting for
+	rolledBack bool            // the server rolled the transaction back: nothing was written
+	reconnect  bool            // nothing was written, and another connection may work
 }
 
 // tryOnce is one attempt of try.
@@ -74,7 +74,7 @@ func (t *Table) tryOnce(ctx context.Context, conflicts int, f func(context.Conte
 	defer func() {
 		if v := recover(); v != nil {
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
-			failed = &tableFailure{err: err, advice: tableAdvice().Unknown}
+			failed = &tableFailure{err: err, reason: sqlstore.ReasonUnknown}
 			if a.conn != nil {
 				sqlstore.CloseAfterPanic(a.conn, a.executing)
 			}
@@ -106,7 +106,7 @@ func (t *Table) useConn(attemptCtx context.Context, begin time.Time, a *tableAtt
 		return &tableFailure{err: own.error, isOwn: true}
 	}
 	failed := t.driverFailure(attemptCtx, begin, a, err)
-	if action, _ := sqlstore.Classify(err, tableAdvice()); attemptCtx.Err() != nil || action == sqlstore.Reconnect || !sqlstore.IsServerError(err) {
+	if action, _ := sqlstore.Classify(err); attemptCtx.Err() != nil || action == sqlstore.Reconnect || !sqlstore.IsServerError(err) {
 		sqlstore.DiscardConn(a.conn)
 	} else {
 		a.rollback(attemptCtx)

@@ -6,14 +6,14 @@ import "github.com/ringuid/ringuid/internal/sqlstore"
 type failure struct {
 	err        error
 	action     sqlstore.Action
-	advice     string
+	reason     sqlstore.Reason
 	returnAsIs bool // return err itself, not a DatabaseError: the failure is not the database's
 }
 
 // classify decides what to do about an error of the driver.
 func classify(err error) failure {
-	action, advice := sqlstore.Classify(err, insertAdvice())
-	return failure{err: maskOwnErrors(err), action: action, advice: advice}
+	action, reason := sqlstore.Classify(err)
+	return failure{err: maskOwnErrors(err), action: action, reason: reason}
 }
 
 // maskOwnErrors returns an error of the driver, or of a function that the user gave to the driver,

@@ -33,7 +33,7 @@ func TestTransientErrors(t *testing.T) {
 		&net.DNSError{Err: "no such host", Name: "db", IsNotFound: true},
 		fmt.Errorf("wrapped: %w", mysql.ErrInvalidConn),
 	}
-	for _, e := range sqlstore.ServerErrors(insertAdvice()) {
+	for _, e := range sqlstore.ServerErrors() {
 		if e.Action != sqlstore.Stop {
 			causes = append(causes, &mysql.MySQLError{Number: e.Number, Message: e.Name})
 		}

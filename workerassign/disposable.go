@@ -160,7 +160,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			return nil, failed.err
 		}
 		if failed.action == sqlstore.Stop || notFound == maxHostNotFound {
-			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.advice, Err: failed.err}
+			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.reason.Advice(sqlstore.Inserts), Err: failed.err}
 		}
 		if failed.action == sqlstore.Repeat {
 			continue
@@ -177,7 +177,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			}
 		}
 		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.cfg.server,
-			"attempts", attempts, "err", failed.err, "advice", failed.advice)
+			"attempts", attempts, "err", failed.err, "advice", failed.reason.Advice(sqlstore.Inserts))
 		pauses++
 		sqlstore.Sleep(ctx, d.cfg.backoff.Pause(pauses)) // the loop checks the context
 	}
@@ -187,7 +187,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *failure) error {
 	e := &RetryError{Operation: "inserting a row into " + sqlstore.AtServer(d.cfg.table, d.cfg.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
 	if last != nil {
-		e.LastErr, e.Advice = last.err, last.advice
+		e.LastErr, e.Advice = last.err, last.reason.Advice(sqlstore.Inserts)
 	}
 	return e
 }

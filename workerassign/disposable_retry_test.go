@@ -247,7 +247,7 @@ func TestAttemptTimeoutError(t *testing.T) {
 		}
 		_, err := d.Assign(context.Background(), Request{})
 		want := "workerassign: gave up: inserting a row into WORKER_NODE at db:3306: 3 attempts in 12s: context deadline exceeded; " +
-			"the last attempt: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + sqlstore.AdviceLocked
+			"the last attempt: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + sqlstore.ReasonLocked.Advice(sqlstore.Inserts)
 		if err == nil || err.Error() != want {
 			t.Errorf("Assign() = %v,\nwant %s", err, want)
 		}

@@ -52,7 +52,7 @@ func (t *assignment) attempt(ctx context.Context) (key int64, failed *failure) {
 				sqlstore.CloseAfterPanic(conn, t.executing)
 			}
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
-			key, failed = 0, &failure{err: err, action: sqlstore.Stop, advice: adviceUnknown}
+			key, failed = 0, &failure{err: err, action: sqlstore.Stop, reason: sqlstore.ReasonUnknown}
 		}
 	}()
 	begin := time.Now()
@@ -102,9 +102,9 @@ func (t *assignment) insertRow(ctx context.Context, begin time.Time, conn *sql.C
 	case failed != nil:
 		return 0, failed
 	case key <= 0:
-		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least 1", ErrNoKey, key), target.adviceKey)
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least 1", ErrNoKey, key), target.reasonKey)
 	case key < t.d.cfg.minWorkerID:
-		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), target.adviceTooLow)
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key is %d; must be at least %d (WithMinWorkerID)", ErrTooLow, key, t.d.cfg.minWorkerID), target.reasonTooLow)
 	}
 	if t.d.cfg.verification != nil {
 		if failed := t.readBack(ctx, begin, conn, key); failed != nil {
@@ -135,7 +135,7 @@ func (t *assignment) exec(ctx context.Context, conn *sql.Conn, statement string,
 func (t *assignment) execInsert(ctx context.Context, begin time.Time, conn *sql.Conn, target *insertTarget) (int64, *failure) {
 	node := Node{HostName: fitColumn(t.node.HostName), Port: fitColumn(t.node.Port), Type: t.node.Type}
 	if t.d.cfg.verification != nil && target.returnsKey {
-		return 0, t.permanentFailure(fmt.Errorf("%w: WithVerification does not support PostgreSQL", ErrOption), "use NewRecycled with NewSlotTable instead")
+		return 0, t.permanentFailure(fmt.Errorf("%w: WithVerification does not support PostgreSQL", ErrOption), sqlstore.ReasonVerificationPostgres)
 	}
 	if t.d.cfg.verification != nil {
 		t.token = newToken() // of its own for each attempt, which may insert a row of its own (R4)
@@ -149,20 +149,20 @@ func (t *assignment) execInsert(ctx context.Context, begin time.Time, conn *sql.
 		}
 		key, err := result.LastInsertId()
 		if err != nil {
-			return 0, t.permanentFailure(fmt.Errorf("%w: %w", ErrNoKey, maskOwnErrors(err)), "use a driver that returns generated keys, such as go-sql-driver/mysql")
+			return 0, t.permanentFailure(fmt.Errorf("%w: %w", ErrNoKey, maskOwnErrors(err)), sqlstore.ReasonNoKeys)
 		}
 		return key, nil
 	}
 	var value, setting any
 	switch err := conn.QueryRowContext(ctx, statement, args...).Scan(&value, &setting); {
 	case errors.Is(err, sql.ErrNoRows): // a trigger or a rule has prevented the insert
-		return 0, t.permanentFailure(fmt.Errorf("%w: the insert returned no row", ErrNoKey), target.adviceKey)
+		return 0, t.permanentFailure(fmt.Errorf("%w: the insert returned no row", ErrNoKey), target.reasonKey)
 	case err != nil:
 		return 0, t.driverFailure(ctx, begin, err)
 	}
 	key, ok := value.(int64)
 	if !ok {
-		return 0, t.permanentFailure(fmt.Errorf("%w: the key %v is not an integer", ErrNoKey, value), target.adviceKey)
+		return 0, t.permanentFailure(fmt.Errorf("%w: the key %v is not an integer", ErrNoKey, value), target.reasonKey)
 	}
 	return key, nil
 }
@@ -176,20 +176,14 @@ func (t *assignment) readBack(ctx context.Context, begin time.Time, conn *sql.Co
 		t.insertedAt = now
 		return nil
 	case isAnyOf(err, errRowLost, errRowMissing):
-		return t.permanentFailure(fmt.Errorf("%w: the row with the key %d cannot be found after its insert: %w", ErrNoKey, key, err), adviceUnknown)
+		return t.permanentFailure(fmt.Errorf("%w: the row with the key %d cannot be found after its insert: %w", ErrNoKey, key, err), sqlstore.ReasonUnknown)
 	case errors.Is(err, errReadOnly):
-		return &failure{err: err, action: sqlstore.Reconnect, advice: adviceUnknown}
+		return &failure{err: err, action: sqlstore.Reconnect, reason: sqlstore.ReasonUnknown}
 	}
 	failed := t.driverFailure(ctx, begin, err)
-	if failed.action == sqlstore.Stop && failed.advice == adviceGrant {
-		failed.advice = adviceLook
-	}
+	failed.reason = lookReason(failed.reason)
 	return failed
 }
-
-// adviceTooLow is the advice for a key that was, or may have been, assigned before.
-const adviceTooLow = "the table's counter went back, for example after a failover that lost rows or after restoring a backup: " +
-	"raise it above all assigned worker IDs, as described in schema.sql under AFTER A FAILOVER OR A RESTORED BACKUP"
 
 func (t *assignment) setPhase(p phase) { t.phase.Store(int32(p)) }
 
@@ -204,8 +198,8 @@ func (t *assignment) warnIfSlow() (end func()) {
 }
 
 // permanentFailure returns a failure for an error that this package found itself.
-func (t *assignment) permanentFailure(err error, advice string) *failure {
-	return &failure{err: err, action: sqlstore.Stop, advice: advice}
+func (t *assignment) permanentFailure(err error, reason sqlstore.Reason) *failure {
+	return &failure{err: err, action: sqlstore.Stop, reason: reason}
 }
 
 // driverFailure returns a failure for an error of the driver.
@@ -215,14 +209,14 @@ func (t *assignment) driverFailure(ctx context.Context, begin time.Time, err err
 		return &f
 	}
 	// The attempt's context has ended, whatever error the driver returns.
-	current, advice := phase(t.phase.Load()), sqlstore.AdviceNoAnswer
+	current, reason := phase(t.phase.Load()), sqlstore.ReasonNoAnswer
 	if current >= phaseInsert { // the server answered START TRANSACTION
-		advice = t.d.target.Load().adviceLocked
+		reason = t.d.target.Load().reasonLocked
 	}
 	if s := t.d.db.Stats(); current == phaseConnect && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
-		advice = sqlstore.AdvicePool
+		reason = sqlstore.ReasonPool
 	}
-	return &failure{err: &sqlstore.TimeoutError{Waiting: current.String(), Elapsed: time.Since(begin), Err: maskOwnErrors(err)}, action: sqlstore.Reconnect, advice: advice}
+	return &failure{err: &sqlstore.TimeoutError{Waiting: current.String(), Elapsed: time.Since(begin), Err: maskOwnErrors(err)}, action: sqlstore.Reconnect, reason: reason}
 }
 
 // endTransaction rolls back the transaction of an attempt that failed, so that its connection can

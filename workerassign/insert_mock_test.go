@@ -56,7 +56,7 @@ func (blockedConnector) Driver() driver.Driver { return noDriver{} }
 
 // A pool without a limit is not to blame if there is no connection; one that has reached its limit is.
 func TestAdviceOfPoolWithoutLimit(t *testing.T) {
-	for limit, want := range map[int]string{0: sqlstore.AdviceNoAnswer, 5: sqlstore.AdviceNoAnswer} {
+	for limit, want := range map[int]string{0: sqlstore.ReasonNoAnswer.Advice(sqlstore.Inserts), 5: sqlstore.ReasonNoAnswer.Advice(sqlstore.Slots)} {
 		synctest.Test(t, func(t *testing.T) {
 			db := sql.OpenDB(blockedConnector{})
 			defer db.Close()
@@ -135,7 +135,7 @@ func TestVerificationOfInsert(t *testing.T) {
 		again  bool
 	}{
 		{"denied", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1142}) }, "grant the account SELECT on the columns ID and PORT", ErrPermanent, false},
-		{"unknown", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1064}) }, adviceUnknown, ErrPermanent, false},
+		{"unknown", func(q *sqlmock.ExpectedQuery) { q.WillReturnError(&mysql.MySQLError{Number: 1064}) }, "correct the cause and start again", ErrPermanent, false},
 		{"missing", func(q *sqlmock.ExpectedQuery) {
 			q.WillReturnRows(sqlmock.NewRows(make([]string, 3)).AddRow(nil, 1, "0"))
 		}, "the row is gone", ErrNoKey, false},

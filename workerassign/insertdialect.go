@@ -17,7 +17,7 @@ type insertDialect struct {
 	returnsKey              bool // the insert statement returns the key as a row
 	findRisks               func(ctx context.Context, conn *sql.Conn, quoted string) []risk
 
-	adviceLocked, adviceTooLow, adviceKey string
+	reasonLocked, reasonTooLow, reasonKey sqlstore.Reason
 }
 
 // mysqlInserts returns the dialect of MySQL, MariaDB and TiDB.
@@ -25,8 +25,7 @@ func mysqlInserts() *insertDialect {
 	return &insertDialect{
 		begin: "START TRANSACTION", commit: sqlstore.CommitMySQL, rollback: sqlstore.RollbackMySQL,
 		quote: sqlstore.QuoteMySQL, insert: insertStatement, findRisks: findMySQLRisks,
-		adviceLocked: sqlstore.AdviceLocked, adviceTooLow: adviceTooLow,
-		adviceKey: "the column ID must be BIGINT AUTO_INCREMENT, as in schema.sql",
+		reasonLocked: sqlstore.ReasonLocked, reasonTooLow: sqlstore.ReasonTooLow, reasonKey: sqlstore.ReasonKeyColumn,
 	}
 }
 
@@ -37,8 +36,7 @@ func postgresInserts() *insertDialect {
 	return &insertDialect{
 		begin: "START TRANSACTION ISOLATION LEVEL READ COMMITTED", commit: "COMMIT", rollback: "ROLLBACK",
 		quote: quotePostgresTable, insert: postgresInsertStatement, returnsKey: true, findRisks: findPostgresRisks,
-		adviceLocked: sqlstore.AdviceLockedPostgres, adviceTooLow: strings.ReplaceAll(adviceTooLow, "schema.sql", "schema.postgres.sql"),
-		adviceKey: "the column id must be BIGINT GENERATED ALWAYS AS IDENTITY, as in schema.postgres.sql",
+		reasonLocked: sqlstore.ReasonLockedPostgres, reasonTooLow: sqlstore.ReasonTooLowPostgres, reasonKey: sqlstore.ReasonKeyColumnPostgres,
 	}
 }
 

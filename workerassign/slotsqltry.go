@@ -26,12 +26,12 @@ func (t *slotTable) try(ctx context.Context, f func(context.Context, *sql.Conn, 
 		case failed.returnAsIs:
 			return failed.err
 		case failed.action == sqlstore.Stop:
-			return &DatabaseError{Table: t.cfg.slotTable, Server: t.cfg.server, Advice: slotAdvice(failed.advice), Err: failed.err}
+			return &DatabaseError{Table: t.cfg.slotTable, Server: t.cfg.server, Advice: failed.reason.Advice(sqlstore.Slots), Err: failed.err}
 		case reading && failed.rolledBack && attempt < maxRolledBack,
 			failed.action == sqlstore.Reconnect && (reading || failed.refused) && attempt <= idle:
 			continue
 		}
-		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.err, slotAdvice(failed.advice))
+		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.err, failed.reason.Advice(sqlstore.Slots))
 	}
 }
 
@@ -44,7 +44,7 @@ func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Co
 				sqlstore.AbandonConn(conn)
 			}
 			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
-			failed = &slotFailure{failure: failure{err: err, action: sqlstore.Stop, advice: adviceUnknown}}
+			failed = &slotFailure{failure: failure{err: err, action: sqlstore.Stop, reason: sqlstore.ReasonUnknown}}
 		}
 	}()
 	begin := time.Now()
@@ -55,7 +55,7 @@ func (t *slotTable) tryOnce(ctx context.Context, f func(context.Context, *sql.Co
 		f := t.classify(callCtx, begin, nil, err)
 		f.refused = true
 		if s := t.db.Stats(); callCtx.Err() != nil && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
-			f.advice = sqlstore.AdvicePool
+			f.reason = sqlstore.ReasonPool
 		}
 		return &f
 	}
@@ -79,7 +79,7 @@ func (t *slotTable) classify(ctx context.Context, begin time.Time, d dialect, er
 	case errors.As(err, &known):
 		return *known
 	case ctx.Err() != nil: // whatever error the driver returns
-		return slotFailure{failure: failure{action: sqlstore.Reconnect, advice: sqlstore.AdviceNoAnswer,
+		return slotFailure{failure: failure{action: sqlstore.Reconnect, reason: sqlstore.ReasonNoAnswer,
 			err: &slotTimeoutError{elapsed: time.Since(begin), err: maskOwnErrors(err)}}}
 	case d == nil:
 		return classifyUnknown(err)

@@ -50,7 +50,7 @@ func (t *slotTable) tables(d dialect) (pool, slots string, err error) {
 		slots, err = d.quoteTable(t.cfg.slotTable)
 	}
 	if err != nil {
-		return "", "", permanentSlotFailure(fmt.Errorf("%w: %w", ErrOption, err), "set the tables' names by WithSlotTables")
+		return "", "", permanentSlotFailure(fmt.Errorf("%w: %w", ErrOption, err), sqlstore.ReasonTableNames)
 	}
 	return pool, slots, nil
 }

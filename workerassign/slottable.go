@@ -170,10 +170,10 @@ func (t *slotTable) inspect(ctx context.Context, conn *sql.Conn, d dialect, hist
 	}
 	switch {
 	case known.refused != "":
-		return known, permanentSlotFailure(errors.New(known.refused), "correct that on the server, as schema.sql describes")
+		return known, permanentSlotFailure(errors.New(known.refused), sqlstore.ReasonSettings)
 	case t.cfg.history != "" && known.risk != "":
 		return known, permanentSlotFailure(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
-			"change the settings as described in schema.sql or schema.postgres.sql under DURABILITY, or do not use WithHistory")
+			sqlstore.ReasonHistory)
 	case t.cfg.history != "":
 		known.noLoss = true
 	}

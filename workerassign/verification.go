@@ -73,8 +73,13 @@ func lookStatement(quoted string, key int64) string {
 	return "SELECT (SELECT PORT FROM " + quoted + " WHERE ID = " + strconv.FormatInt(key, 10) + "), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000, @@GLOBAL.read_only"
 }
 
-// adviceLook is the advice for a look that was denied.
-const adviceLook = "grant the account SELECT on the columns ID and PORT, as described in schema.sql under VERIFIED WORKER IDS"
+// lookReason returns the reason for a look that has failed, for that of its error: a look requires other privileges than an insert.
+func lookReason(r sqlstore.Reason) sqlstore.Reason {
+	if r == sqlstore.ReasonGrant {
+		return sqlstore.ReasonLook
+	}
+	return r
+}
 
 // errRowLost is the error of look if the row is gone or another's.
 var errRowLost = errors.New("the row has another token")
@@ -210,7 +215,7 @@ func (l *verifiedLease) lookOn(ctx context.Context, conn *sql.Conn) (time.Time, 
 	}
 	sqlstore.DiscardConn(conn) // to a server that may have been replaced
 	if f := classify(err); f.action == sqlstore.Stop && !errors.Is(err, errReadOnly) {
-		return time.Time{}, fmt.Errorf("%w; %s", err, adviceLook)
+		return time.Time{}, fmt.Errorf("%w; %s", f.err, lookReason(f.reason).Advice(sqlstore.Inserts))
 	}
 	return time.Time{}, err
 }

@@ -1,5 +1,5 @@
 // Package sqlstore contains what the packages workerassign and segment both must know of database servers and their
-// drivers: which errors pass, which connections were lost, advice for people, and how names and texts are quoted.
+// drivers: which errors pass, which connections were lost, reasons with advice for people, and how names and texts are quoted.
 // It knows no tables.
 package sqlstore
 

@@ -9,24 +9,38 @@ import (
 	"database/sql/driver"
 	"math/big"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
 )
 
-// testAdvice returns an Advice in which each text is the name of its field.
-func testAdvice() Advice {
-	return Advice{
-		Unknown: "unknown", Table: "table", Access: "access", Grant: "grant", Columns: "columns", Key: "key", Closed: "closed",
-		TablePostgres: "table postgres", SchemaPostgres: "schema postgres", GrantPostgres: "grant postgres",
-		ColumnsPostgres: "columns postgres", KeyPostgres: "key postgres", EncodingPostgres: "encoding postgres",
+// Each use has its own words for its tables, and the same as others for the rest.
+func TestAdvice(t *testing.T) {
+	for _, tt := range []struct {
+		reason              Reason
+		inserts, slots, tag string
+	}{
+		{ReasonTable, "the table's name by WithTable", "the tables' names by WithSlotTables", "the table's name by WithTable"},
+		{ReasonGrant, "grant it INSERT on the table", "PRIVILEGES ON SLOTS", "PRIVILEGES ON TAGS"},
+		{ReasonGrantPostgres, "SELECT on its column id", "schema.postgres.sql under PRIVILEGES ON SLOTS", "schema.postgres.sql under PRIVILEGES ON TAGS"},
+		{ReasonAccess, "grant the account INSERT", "PRIVILEGES ON SLOTS", "PRIVILEGES ON TAGS"},
+		{ReasonKey, "HOW MANY ARE LEFT", "a table has the wrong columns", "max_id must be BIGINT"},
+		{ReasonEncodingPostgres, "or WithNode", "encoding UTF8", "or another name"},
+		{ReasonBusy, "the load and the limits", "the load and the limits", "the load and the limits"},
+	} {
+		for use, want := range map[Use]string{Inserts: tt.inserts, Slots: tt.slots, Tags: tt.tag} {
+			if got := tt.reason.Advice(use); !strings.Contains(got, want) || strings.Contains(got, "WithNode") != (want == "or WithNode") {
+				t.Errorf("the advice of %q for the use %d is %q, want %q", tt.reason, use, got, want)
+			}
+		}
 	}
 }
 
 // A mock cannot return driver.ErrBadConn, because database/sql handles it itself.
 func TestBadConnIsTransient(t *testing.T) {
-	if action, advice := Classify(driver.ErrBadConn, testAdvice()); action != Reconnect {
-		t.Errorf("driver.ErrBadConn is classified as %v, %s", action, advice)
+	if action, reason := Classify(driver.ErrBadConn); action != Reconnect {
+		t.Errorf("driver.ErrBadConn is classified as %v, %s", action, reason)
 	}
 }
 
@@ -62,8 +76,8 @@ func TestTLSAlertsArePermanent(t *testing.T) {
 			near.Close()
 			far.Close()
 			<-done
-			if action, advice := Classify(err, testAdvice()); err == nil || action != Stop || advice != AdviceTLS {
-				t.Errorf("Classify(%v) = %v, %s; want Stop with AdviceTLS", err, action, advice)
+			if action, reason := Classify(err); err == nil || action != Stop || reason != ReasonTLS {
+				t.Errorf("Classify(%v) = %v, %s; want Stop with ReasonTLS", err, action, reason)
 			}
 		})
 	}
@@ -72,8 +86,8 @@ func TestTLSAlertsArePermanent(t *testing.T) {
 // ServerErrors contains each number once, with a name and an advice, and Classify uses its action.
 func TestServerErrors(t *testing.T) {
 	seen := map[uint16]bool{}
-	for _, e := range ServerErrors(testAdvice()) {
-		if seen[e.Number] || e.Name == "" || e.Advice == "" {
+	for _, e := range ServerErrors() {
+		if seen[e.Number] || e.Name == "" || e.Reason == "" {
 			t.Errorf("%+v is a duplicate or incomplete", e)
 		}
 		seen[e.Number] = true
@@ -83,7 +97,7 @@ func TestServerErrors(t *testing.T) {
 		1243: Reconnect, 1047: Reconnect, 1290: Reconnect, 1792: Reconnect, 1836: Reconnect, 1053: Reconnect,
 		1044: Stop, 1045: Stop, 1146: Stop, 9999: Stop,
 	} {
-		if action, _ := Classify(&mysql.MySQLError{Number: number}, testAdvice()); action != want {
+		if action, _ := Classify(&mysql.MySQLError{Number: number}); action != want {
 			t.Errorf("%d is classified as %v, want %v", number, action, want)
 		}
 	}
