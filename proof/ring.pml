@@ -21,7 +21,7 @@
 #define PUTS 0 /* how many runs each putter puts */
 #endif
 #ifndef PUTTERS
-#define PUTTERS 0
+#define PUTTERS 0 /* a ring has putters or a provider, never both */
 #endif
 #ifndef TAKERS
 #define TAKERS 2
@@ -120,8 +120,7 @@ Run runs[CLOSEDRUN + 1];
 byte current;
 byte slot[CAP];
 byte tail = START;
-byte reservedTail = START;
-bit wakeRequest, kickRequest;
+bit wakeRequest;
 /* What no process of the configuration can change is a constant, so that looking at it is no step. */
 #if CLOSER
 bit closed, cancelled;
@@ -134,19 +133,12 @@ bit exhausted;
 #else
 #define exhausted 0
 #endif
-#if PUTTERS > 0
-bit hasPending;
-#else
-#define hasPending 0 /* the run is pending only while the provider lock is held */
-#endif
 #if ASSIST
 bit padderPaused;
 #else
 #define padderPaused 0
 #endif
-bit held[2];
-#define PROVIDER 0 /* Ring.providerLock */
-#define PUT      1 /* Ring.putLock */
+bit held; /* Ring.turn */
 
 /* What follows is not in Go. */
 byte puts;  /* how many runs were put */
@@ -162,7 +154,7 @@ byte i; /* of d_steps only */
 
 #define RUNS_ON        0
 #define WAITS_FOR_RUN  1
-#define WAITS_FOR_LOCK 2
+#define WAITS_FOR_TURN 2
 #define IDLE           3
 #define DONE           4
 byte where[NPROC];
@@ -324,7 +316,7 @@ inline hasRun() {
 #ifdef M_TAIL_IS_COMPARED
 		d_step { ok = (tail != runs[h].index); used = 0; h = 0 }
 #else
-		d_step { next = NEXT(h); ok = FOLLOWS(next, h); wasEmpty = EMPTY && !hasPending }; /* r.slots[(s.index+1)&r.indexMask].Load() */
+		d_step { next = NEXT(h); ok = FOLLOWS(next, h); wasEmpty = EMPTY }; /* r.slots[(s.index+1)&r.indexMask].Load() */
 		if
 		:: d_step { !ok -> ok = (current != h); next = 0; used = 0; h = 0 } /* r.current.Load() != s */
 		:: d_step { ok -> next = 0; used = 0; h = 0 }
@@ -333,9 +325,8 @@ inline hasRun() {
 	fi
 }
 
-/* Go: ringbuffer (*Ring).wakePadder, and (*Ring).Kick */
+/* Go: ringbuffer (*Ring).wakePadder */
 #define wakePadder() wakeRequest = 1
-#define kick() kickRequest = 1
 
 /* The results of padOne. */
 #define PUTRUN    0
@@ -345,60 +336,39 @@ inline hasRun() {
 #define FAILED    4
 #define STOPPED   5
 
-/* Go: ringbuffer (*Ring).checkProvider */
-inline checkProvider() {
-	ok = exhausted; /* r.exhaustedError.Load() */
-	if
-	:: d_step { closed -> out = STOPPED } /* r.closed.Load() */
-	:: !closed ->
-		if
-		:: d_step { hasPending -> out = PUTRUN; pend = 1; ok = 0 } /* r.hasPendingRun.Load() */
-		:: d_step { !hasPending ->
-				pend = 0;
-				if
-				:: ok -> out = EXHAUSTED
-				:: !ok && RUNS == 0 -> out = NOROOM
-				:: !ok && RUNS > 0 -> out = PUTRUN
-				fi;
-				ok = 0
-			}
-		fi
-	fi
-}
-
-/* hasRoom; ok is the result, and rt the tail that it is based on.
+/* hasRoom; ok is the result.
  * Go: ringbuffer (*Ring).hasRoom */
 inline hasRoom() {
 	h = current; /* r.current.Load() */
-	rt = reservedTail; /* r.reservedTail.Load() */
+	rt = tail; /* r.tail.Load() */
 	usedUp(h);
 #ifdef M_CURRENT_IS_NOT_COUNTED
 	used = 1;
 #endif
-	d_step { ok = (WRAP(rt - runs[h].index) + 1 - used <= MASK); h = 0; used = 0 }
+	d_step { ok = POSITIVE(CAP - (rt - runs[h].index) - 1 + used); h = 0; rt = 0; used = 0 } /* the difference may be -1 */
 }
 
-/* Go: ringbuffer (*Ring).reservePlace */
-inline reservePlace() {
-	do
-	:: hasRoom();
+/* checkPadding; it sets out.
+ * Go: ringbuffer (*Ring).checkPadding */
+inline checkPadding() {
+	ok = exhausted; /* r.exhaustedError.Load() */
+	if
+	:: d_step { closed -> out = STOPPED; ok = 0 } /* r.closed.Load() */
+	:: !closed ->
 		if
-		:: !ok -> break
-#ifdef M_PLACE_IS_STORED
-		:: ok -> reservedTail = WRAP(rt + 1); break
+		:: d_step { ok -> out = EXHAUSTED; ok = 0 }
+#if RUNS == 0
+		:: d_step { !ok -> out = NOROOM }
 #else
-		:: d_step { ok && reservedTail == rt -> reservedTail = WRAP(rt + 1) } -> break /* CompareAndSwap */
-		:: ok && reservedTail != rt
+		:: !ok ->
+			hasRoom();
+			d_step { out = (ok -> PUTRUN : NOROOM); ok = 0 }
 #endif
 		fi
-	od;
-	rt = 0
+	fi
 }
 
-/* Go: ringbuffer (*Ring).releasePlace */
-#define releasePlace() reservedTail = WRAP(reservedTail - 1)
-
-/* publish; the caller holds the put lock.
+/* publish, in a turn.
  * Go: ringbuffer (*Ring).publish */
 inline publish() {
 #ifdef M_BROADCAST_FIRST
@@ -412,7 +382,7 @@ inline publish() {
 #ifdef M_TAIL_FIRST
 		rt = tail;
 #else
-		rt = WRAP(tail + 1); /* r.tail.Load(): only the holder of the put lock writes it */
+		rt = WRAP(tail + 1); /* r.tail.Load(): it is written only in a turn */
 #endif
 		h = slot[rt & MASK];
 		/* A run that takers have not left is overwritten. */
@@ -442,7 +412,7 @@ inline publish() {
 #endif
 }
 
-/* callProvider, with the provider's NextRun, and the release of the place if there is no run. It sets out.
+/* callProvider, with the provider's NextRun. It sets out.
  * Go: ringbuffer (*Ring).callProvider */
 inline callProvider() {
 	if
@@ -450,10 +420,6 @@ inline callProvider() {
 	:: d_step { failures > 0 -> failures--; out = FAILED }
 	:: d_step { notYets > 0 -> notYets--; out = NOTYET }
 	:: d_step { given == RUNS || EARLYEND -> out = EXHAUSTED }
-	fi;
-	if
-	:: d_step { out != PUTRUN -> releasePlace() } /* r.releasePlace() */
-	:: else
 	fi
 }
 
@@ -479,71 +445,24 @@ inline recordFailure() {
 	fi
 }
 
-/* padOne; the caller holds the provider lock. It sets out. ended is the condition under which its context has ended.
+/* padOne, in a turn. It sets out.
  * Go: ringbuffer (*Ring).padOne */
-inline padOne(ended) {
-	checkProvider();
-	if
-	:: out == PUTRUN ->
-		if
-		:: d_step { pend -> ok = 1; pend = 0 } /* r.hasPendingRun.Load(): only the holder of the provider lock writes it */
-		:: !pend ->
-			reservePlace();
-			if
-			:: d_step { !ok -> out = NOROOM }
-			:: ok ->
-				callProvider();
-				if
-				:: out == PUTRUN
-#if PUTTERS > 0
-					-> hasPending = 1 /* r.hasPendingRun.Store(true) */
-#endif
-				:: d_step { out != PUTRUN -> ok = 0 } -> recordFailure()
-				fi
-			fi
-		fi;
-		if
-		:: ok ->
-#if PUTTERS > 0
-			acquire(PUT, RELU, ended);
-#endif /* else nobody competes for the put lock, because the caller holds the provider lock */
-			if
-			:: d_step { !ok -> out = STOPPED }
-#ifndef M_NO_KICK
-				-> kick() /* r.Kick() */
-#endif
-			:: d_step { ok -> ok = closed } -> /* r.closed.Load() */
-				if
-				:: d_step { ok -> out = STOPPED }
-				:: d_step { !ok -> out = PUTRUN } ->
-					publish();
-#if PUTTERS > 0 && !defined(M_PENDING_STAYS)
-					hasPending = 0 /* r.hasPendingRun.Store(false) */
-#endif
-				fi;
-#if PUTTERS > 0
-				release(PUT, RELU)
+inline padOne() {
+#ifdef M_ROOM_BEFORE_TURN
+	out = (exhausted -> EXHAUSTED : PUTRUN);
 #else
-				skip
+	checkPadding();
 #endif
-			fi
-		:: else
-		fi
-	:: else
-	fi
-}
-
-/* checkPadding; it sets out.
- * Go: ringbuffer (*Ring).checkPadding */
-inline checkPadding() {
-	checkProvider();
 	if
 	:: out == PUTRUN ->
+		callProvider();
 		if
-		:: d_step { hasPending -> pend = 0 } /* r.hasPendingRun.Load() */
-		:: !hasPending ->
-			hasRoom();
-			d_step { rt = 0; if :: !ok -> out = NOROOM :: else fi }
+		:: out != PUTRUN -> recordFailure()
+		:: else ->
+			if
+			:: d_step { closed -> out = STOPPED } /* r.closed.Load() */
+			:: !closed -> publish()
+			fi
 		fi
 	:: else
 	fi
@@ -564,22 +483,16 @@ inline onLowWatermark() {
 	fi;
 #if ASSIST
 	if
-	:: !pads || held[PROVIDER] /* r.providerLock.held.Load() */
-	:: d_step { pads && !held[PROVIDER] -> pads = 0 } ->
+	:: !pads || held /* r.turn.held.Load() */
+	:: d_step { pads && !held -> pads = 0 } ->
 		checkPadding();
 		if
 		:: out == PUTRUN ->
-			d_step { tryAcquire(PROVIDER) };
+			d_step { tryAcquire() };
 			if
-			:: ok ->
-				padOne(cancelled);
-#ifndef M_ASSISTANT_FAILS_SILENTLY
-				if
-				:: out == NOTYET || out == FAILED -> wakePadder()
-				:: else
-				fi;
-#endif
-				release(PROVIDER, RELP)
+			:: d_step { ok -> ok = 0 } ->
+				padOne();
+				release()
 			:: else
 			fi
 		:: else
@@ -654,9 +567,9 @@ inline wait() {
 	od
 }
 
-/* pad is the method Pad, with padWithLock. result stays AGAIN if there is a run. The first try is made without a
+/* pad is the method Pad, with padInTurn. result stays AGAIN if there is a run. The first try is made without a
  * subscription.
- * Go: ringbuffer (*Ring).Pad, and (*Ring).padWithLock */
+ * Go: ringbuffer (*Ring).Pad, and (*Ring).padInTurn */
 inline pad() {
 	if
 	:: d_step { closed -> result = ISCLOSED } /* r.closed.Load() */
@@ -667,47 +580,41 @@ inline pad() {
 			:: first
 			:: !first ->
 				d_step { subscribe(AVAIL) };
-				d_step { subscribe(RELP) };
+				d_step { subscribe(REL) };
 				if
-				:: d_step { closed -> unsubscribe(AVAIL); unsubscribe(RELP); result = ISCLOSED } -> break
+				:: d_step { closed -> unsubscribe(AVAIL); unsubscribe(REL); result = ISCLOSED } -> break
 				:: !closed
 				fi;
 				hasRun();
 				if
-				:: d_step { ok -> unsubscribe(AVAIL); unsubscribe(RELP); ok = 0 } -> break
+				:: d_step { ok -> unsubscribe(AVAIL); unsubscribe(REL); ok = 0 } -> break
 				:: else
 				fi
 			fi;
-			d_step { tryAcquire(PROVIDER) };
+			d_step { tryAcquire() };
 			if
-			:: d_step { ok -> ok = 0 } -> /* padWithLock */
+			:: d_step { ok -> ok = 0 } -> /* padInTurn */
+				hasRun();
 				if
-				:: d_step { closed -> result = ISCLOSED }
-				:: !closed ->
-					hasRun();
+				:: d_step { ok -> result = TAKES_AGAIN; ok = 0 } /* another goroutine has put a run before */
+				:: else ->
+					padOne();
 					if
-					:: d_step { ok -> result = TAKES_AGAIN; ok = 0 } /* another goroutine has put a run before */
-					:: else ->
-						padOne(CONTEXT);
+					:: d_step { out == PUTRUN -> result = TAKES_AGAIN }
+					:: out != PUTRUN ->
 						if
-						:: d_step { out == PUTRUN -> result = TAKES_AGAIN }
-						:: d_step { out == NOROOM || out == NOTYET -> result = AGAIN }
-						:: d_step { out == STOPPED || out == FAILED || out == EXHAUSTED ->
-								if
-								:: closed -> result = ISCLOSED /* r.closed.Load() */
-								:: !closed && out == STOPPED -> result = ENDED
-								:: !closed && out == FAILED -> result = ISFAILED
-								:: !closed && out == EXHAUSTED -> result = ISEXHAUSTED
-								fi
-							}
-						fi;
-						d_step { out = 0; ok = 0 }
-					fi
+						:: d_step { closed -> result = ISCLOSED } /* r.closed.Load() */
+						:: d_step { !closed && (out == NOROOM || out == NOTYET) -> result = AGAIN }
+						:: d_step { !closed && out == FAILED -> result = ISFAILED }
+						:: d_step { !closed && out == EXHAUSTED -> result = ISEXHAUSTED }
+						fi
+					fi;
+					out = 0
 				fi;
-				release(PROVIDER, RELP);
+				release();
 				if
-				:: d_step { result != AGAIN -> unsubscribe(AVAIL); unsubscribe(RELP) } -> break
-				:: d_step { result == AGAIN && !first -> unsubscribe(RELP) } /* released = nil */
+				:: d_step { result != AGAIN -> unsubscribe(AVAIL); unsubscribe(REL) } -> break
+				:: d_step { result == AGAIN && !first -> unsubscribe(REL) } /* released = nil */
 #ifndef M_PAD_DOES_NOT_WAKE_PADDER
 					-> wakePadder()
 #endif
@@ -719,10 +626,10 @@ inline pad() {
 			:: d_step { first -> first = 0 }
 			:: d_step { !first -> where[me] = WAITS_FOR_RUN };
 				if
-				:: d_step { WOKEN(RELP) -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON }
-				:: d_step { WOKEN(AVAIL) -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON }
-				:: d_step { CONTEXT -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON; result = ENDED } -> break
-				:: d_step { cancelled -> unsubscribe(AVAIL); unsubscribe(RELP); where[me] = RUNS_ON; result = ISCLOSED } -> break
+				:: d_step { WOKEN(REL) -> unsubscribe(AVAIL); unsubscribe(REL); where[me] = RUNS_ON }
+				:: d_step { WOKEN(AVAIL) -> unsubscribe(AVAIL); unsubscribe(REL); where[me] = RUNS_ON }
+				:: d_step { CONTEXT -> unsubscribe(AVAIL); unsubscribe(REL); where[me] = RUNS_ON; result = ENDED } -> break
+				:: d_step { cancelled -> unsubscribe(AVAIL); unsubscribe(REL); where[me] = RUNS_ON; result = ISCLOSED } -> break
 				fi
 			fi
 		od;
@@ -783,7 +690,7 @@ inline handleEmpty() {
  * Go: ringbuffer (*Ring).TryTake, (*Ring).Take, and (*Ring).Claim */
 proctype Taker(byte me; byte wants) {
 	byte s, next, h, rt, start, got, used, out, result, n;
-	bit ok, pend, adv, low, pads, first, wasEmpty, late;
+	bit ok, adv, low, pads, first, wasEmpty, late;
 #if DROPPER
 	byte old;
 #endif
@@ -825,33 +732,31 @@ proctype Taker(byte me; byte wants) {
 	od
 }
 
-/* Go: ringbuffer (*Ring).Put, and (*Ring).handleFull */
+/* Go: ringbuffer (*Ring).Put */
 proctype Putter(byte me) {
 	byte h, rt, used, n;
-	bit ok;
+	bit ok, room;
 	do
 	:: n == PUTS -> break
 	:: n < PUTS ->
 		if
 		:: closed /* r.closed.Load() */
 		:: !closed ->
-			reservePlace();
-			if
-			:: ok ->
-				acquire(PUT, RELU, PUTCONTEXTS);
-				if
-				:: !ok -> releasePlace()
-#ifndef M_PLACE_RELEASED_SILENTLY
-					-> wakePadder()
+#ifdef M_PUT_WITHOUT_TURN
+			ok = 1;
+#else
+			acquire(PUTCONTEXTS);
 #endif
-				:: d_step { ok -> ok = closed } -> /* r.closed.Load() */
-					if
-					:: ok
-					:: !ok -> publish()
-					fi;
-					release(PUT, RELU)
-				fi
-			:: else /* ErrFull */
+			if
+			:: !ok
+			:: d_step { ok -> ok = closed } -> /* r.closed.Load() */
+				room = !ok;
+				hasRoom();
+				if
+				:: d_step { ok && room -> ok = 0; room = 0 } -> publish()
+				:: d_step { !ok || !room -> ok = 0; room = 0 } /* ErrClosed or ErrFull */
+				fi;
+				release()
 			fi
 		fi;
 		n++
@@ -932,12 +837,11 @@ proctype Padder(byte me) {
 #if DROPPER
 	byte old;
 #endif
-	bit ok, pend, adv, low, pads, wasEmpty, late, delay, onDemand;
+	bit ok, adv, low, pads, wasEmpty, late, delay, onDemand;
 	do
 	:: if /* select */
 		:: cancelled -> break
 		:: d_step { delay == 0 && wakeRequest -> wakeRequest = 0; onDemand = 1; where[me] = RUNS_ON }
-		:: d_step { kickRequest -> kickRequest = 0; onDemand = 1; where[me] = RUNS_ON }
 #if TICKS > 0
 		:: d_step { ticks > 0 -> ticks--; onDemand = 0; where[me] = RUNS_ON } -> dropStale()
 #endif
@@ -953,11 +857,11 @@ proctype Padder(byte me) {
 		:: checkPadding(); /* fillOne */
 			if
 			:: out == PUTRUN ->
-				acquire(PROVIDER, RELP, cancelled);
+				acquire(cancelled);
 				if
 				:: d_step { ok -> ok = 0 } ->
-					padOne(cancelled);
-					release(PROVIDER, RELP)
+					padOne();
+					release()
 				:: d_step { !ok -> out = STOPPED }
 				fi
 			:: else
@@ -985,9 +889,9 @@ proctype Padder(byte me) {
 proctype Dropper(byte me) {
 	byte s, next, h, rt, used, out, before;
 	byte old;
-	bit ok, pend, adv, low, pads, wasEmpty, late;
-#ifndef M_DROP_WITHOUT_LOCK
-	acquire(PROVIDER, RELP, cancelled);
+	bit ok, adv, low, pads, wasEmpty, late;
+#ifndef M_DROP_WITHOUT_TURN
+	acquire(cancelled);
 #else
 	ok = 1;
 #endif
@@ -998,12 +902,6 @@ proctype Dropper(byte me) {
 		:: ok
 		:: else ->
 			before = given;
-#if PUTTERS > 0
-			if
-			:: hasPending -> hasPending = 0; releasePlace()
-			:: else
-			fi;
-#endif
 			do
 			:: s = current; /* r.current.Load() */
 				drop();
@@ -1021,8 +919,8 @@ proctype Dropper(byte me) {
 		if
 		:: d_step { true -> s = 0; ok = 0; adv = 0; wasEmpty = 0 }
 		fi;
-#ifndef M_DROP_WITHOUT_LOCK
-		release(PROVIDER, RELP)
+#ifndef M_DROP_WITHOUT_TURN
+		release()
 #endif
 	fi;
 	if
@@ -1055,8 +953,8 @@ proctype Closer(byte me) {
 	cancelled = 1; /* r.cancel() */
 #endif
 	broadcast(AVAIL);
-	acquire(PROVIDER, RELP, 0);
-	release(PROVIDER, RELP);
+	acquire(0);
+	release();
 	if
 	:: padderDone || RUNS == 0
 	fi;

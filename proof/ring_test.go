@@ -14,8 +14,9 @@ var ringConfigs = []config{
 	{name: "closes, pads", model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=1 TAKES=2 CLOSER=1"},
 	{name: "putters", model: ring, defines: "POLICY=WAITS CAP=1 RUNS=0 TAKERS=2 TAKES=1 PUTTERS=2 PUTS=1"},
 	{name: "putters, two runs", model: ring, defines: "POLICY=PADS CAP=2 RUNS=0 TAKERS=1 TAKES=2 PUTTERS=2 PUTS=1"},
-	{name: "putter and provider", model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=1 TAKES=1 PUTTERS=1 PUTS=1 CONTEXTS=1 PUTCONTEXTS=1"},
-	{name: "putters that give up", model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=1 PUTTERS=2 PUTS=1 PUTCONTEXTS=1"},
+	{name: "putters that give up", model: ring, defines: "POLICY=WAITS CAP=2 RUNS=0 TAKERS=1 TAKES=2 PUTTERS=2 PUTS=2 PUTCONTEXTS=1"},
+	{name: "takers that give up", model: ring, defines: "POLICY=PADS CAP=1 RUNS=2 TAKERS=2 TAKES=1 CONTEXTS=1"},
+	{name: "putters, closes", model: ring, defines: "POLICY=WAITS CAP=1 RUNS=0 TAKERS=1 TAKES=2 PUTTERS=2 PUTS=1 CLOSER=1"},
 	{name: "assist", model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=1 TAKES=3 ASSIST=1 EVEN=1 NOTYETS=1"},
 	{name: "drops", model: ring, defines: "POLICY=FAILS CAP=2 RUNS=3 TAKERS=2 TAKES=1 TICKS=1 ODD=2"},
 	{name: "Drop, pads", model: ring, defines: "POLICY=PADS CAP=1 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"},
@@ -55,9 +56,6 @@ var (
 	spins        = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2", search: noCycle}
 	putters      = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=0 TAKERS=2 TAKES=1 PUTTERS=2 PUTS=1"}
 	putters2     = config{model: ring, defines: "POLICY=WAITS CAP=2 RUNS=0 TAKERS=1 TAKES=1 PUTTERS=2 PUTS=1"}
-	givesUp      = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2 PUTTERS=2 PUTS=1 PUTCONTEXTS=1"}
-	pending      = config{full: true, model: ring, defines: "POLICY=PADS CAP=2 RUNS=2 TAKERS=2 TAKES=1 PUTTERS=1 PUTS=1 CONTEXTS=1"}
-	assist       = config{model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=2 TAKES=1 ASSIST=1 EVEN=1 NOTYETS=1"}
 	drops        = config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=2 TAKERS=1 TAKES=2 TICKS=1 ODD=2"}
 	dropper      = config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"}
 	dropper2     = config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"}
@@ -91,7 +89,7 @@ var ringMutants = []mutant{
 	{"Close does not replace the current run", "M_CURRENT_STAYS", notClosed, closes, "late"},
 	{"Close sets closed after it has replaced the current run", "M_CLOSED_COMES_LAST", notClosed, closes2, "late"},
 	{"Close does not cancel the context", "M_NO_CANCEL", wakeUp, closes, "where"},
-	{"Drop does not hold the provider lock", "M_DROP_WITHOUT_LOCK", notDropped, dropper, "old"},
+	{"Drop does not wait for its turn", "M_DROP_WITHOUT_TURN", notDropped, dropper, "old"},
 	{"Drop drops the current run only", "M_DROP_CURRENT_ONLY", notDropped, dropper2, "old"},
 	{"advance reports that nothing follows without a second look at current", "M_EMPTY_UNLESS_NEXT", reallyEmpty, smallFails, "wasEmpty"},
 	{"the provider's exhaustion counts before the runs that are left", "M_EXHAUSTED_COMES_FIRST", reallyEmpty, twoRuns, "wasEmpty"},
@@ -102,10 +100,7 @@ var ringMutants = []mutant{
 	{"a taker whose provider has no run yet does not wake the padder", "M_PAD_DOES_NOT_WAKE_PADDER", wakeUp, pads, "where"},
 	{"release wakes nobody", "M_RELEASE_SILENT", wakeUp, putters2, "where"},
 	{"acquire subscribes, and does not try again after that", "M_LOCK_SUBSCRIBES_LAST", wakeUp, putters2, "where"},
-	{"a Put that gives up its place does not wake the padder (as it was)", "M_PLACE_RELEASED_SILENTLY", wakeUp, givesUp, "where"},
-	{"a taker that pads and fails does not wake the padder (as it was)", "M_ASSISTANT_FAILS_SILENTLY", wakeUp, assist, "where"},
 	{"the threshold is not looked at", "M_LOW_IS_IGNORED", wakeUp, twoRuns, "where"},
-	{"a run that stays pending wakes nobody", "M_NO_KICK", wakeUp, pending, "where"},
 	{"waiting takers are woken before the run is stored, others take endlessly", "M_BROADCAST_FIRST", waitEnds, putOnce, "acceptance"},
 	{"a taker looks for a run, and subscribes after that, others take endlessly", "M_SUBSCRIBE_LAST", waitEnds, putOnce, "acceptance"},
 	{"no wake-up when the provider is exhausted, others take endlessly", "M_EXHAUSTED_SILENTLY", waitEnds, provided, "acceptance"},
@@ -113,6 +108,7 @@ var ringMutants = []mutant{
 	{"the tail is stored before the slot, and compared", "M_TAIL_IS_COMPARED M_TAIL_FIRST", noSpin, suspendedPad, "non-progress"},
 	{"claim adds without a look at the counter", "M_NO_FIRST_LOOK", noWrap, counter, "start"},
 	{"the counter of a used-up run is never set back", "M_NO_SET_BACK", noWrap, counter, "start"},
-	{"a place is reserved by a store, without a compare-and-swap", "M_PLACE_IS_STORED", nothingLost, putters, "h"},
+	{"Put does not wait for its turn", "M_PUT_WITHOUT_TURN", nothingLost, putters, "h"},
+	{"padOne does not look for room in its turn", "M_ROOM_BEFORE_TURN", nothingLost, config{model: ring, defines: "POLICY=PADS CAP=1 RUNS=2 TAKERS=2 TAKES=1 EVEN=3"}, "h"},
 	{"hasRoom does not count the current run", "M_CURRENT_IS_NOT_COUNTED", nothingLost, twoRuns, "h"},
 }

@@ -1,4 +1,4 @@
-/* Signals and locks of package ringbuffer, for ring.pml.
+/* Signals and the turn of package ringbuffer, for ring.pml.
  *
  * A signal's channel is an object in Go: a waiter keeps the channel that it has subscribed to, whatever happens to the
  * signal. Here each process has, for each signal, the state of the channel that it keeps: none, the one that the signal
@@ -12,15 +12,14 @@
  * - tryAcquire: as subscribe.
  */
 #define AVAIL 0 /* Ring.runAvailable */
-#define RELP  1 /* Ring.providerLock.released */
-#define RELU  2 /* Ring.putLock.released */
+#define REL   1 /* Ring.turn.released */
 
 #define NONE     0
 #define PRESENT  1
 #define CLOSEDCH 2
 
-bit hasChan[3];
-byte kept[3*NPROC];
+bit hasChan[2];
+byte kept[2*NPROC];
 
 #define KEPT(g)  kept[(g)*NPROC+me]
 #define WOKEN(g) (KEPT(g) == CLOSEDCH)
@@ -46,38 +45,38 @@ inline broadcast(g) {
 
 /* tryAcquire; ok is the result.
  * Go: ringbuffer (*contextLock).tryAcquire */
-#define tryAcquire(l) ok = !held[l]; held[l] = 1
+#define tryAcquire() ok = !held; held = 1
 
-/* acquire waits for a lock; ended is the condition under which its context has ended. ok is the result.
+/* acquire waits for the turn; ended is the condition under which its context has ended. ok is the result.
  * Go: ringbuffer (*contextLock).acquire */
-inline acquire(l, g, ended) {
+inline acquire(ended) {
 	do
-	:: d_step { tryAcquire(l) };
+	:: d_step { tryAcquire() };
 		if
 		:: ok -> break
 		:: else
 		fi;
 #ifndef M_LOCK_SUBSCRIBES_LAST
-		d_step { subscribe(g) };
-		d_step { tryAcquire(l); if :: ok -> unsubscribe(g) :: else -> where[me] = WAITS_FOR_LOCK fi };
+		d_step { subscribe(REL) };
+		d_step { tryAcquire(); if :: ok -> unsubscribe(REL) :: else -> where[me] = WAITS_FOR_TURN fi };
 		if
 		:: ok -> break
 		:: else
 		fi;
 #else
-		d_step { subscribe(g); where[me] = WAITS_FOR_LOCK };
+		d_step { subscribe(REL); where[me] = WAITS_FOR_TURN };
 #endif
 		if /* select */
-		:: d_step { WOKEN(g) -> unsubscribe(g); where[me] = RUNS_ON }
-		:: d_step { (ended) -> unsubscribe(g); where[me] = RUNS_ON; ok = 0 } -> break
+		:: d_step { WOKEN(REL) -> unsubscribe(REL); where[me] = RUNS_ON }
+		:: d_step { (ended) -> unsubscribe(REL); where[me] = RUNS_ON; ok = 0 } -> break
 		fi
 	od
 }
 
 /* Go: ringbuffer (*contextLock).release */
-inline release(l, g) {
-	held[l] = 0;
+inline release() {
+	held = 0;
 #ifndef M_RELEASE_SILENT
-	broadcast(g)
+	broadcast(REL)
 #endif
 }

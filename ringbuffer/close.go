@@ -47,10 +47,10 @@ func (r *Ring) Close() error {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	var stillRunning string
-	if r.providerLock.acquire(ctx) != nil {
+	if r.turn.acquire(ctx) != nil {
 		stillRunning = "the provider"
 	} else {
-		r.providerLock.release() // from now on no goroutine calls the provider
+		r.turn.release() // from now on no goroutine calls the provider
 		if r.padderDone != nil {
 			select {
 			case <-r.padderDone:

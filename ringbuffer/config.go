@@ -17,7 +17,8 @@ const (
 
 // Config is the configuration of a ring. New checks it and keeps a copy.
 type Config struct {
-	// Provider generates the runs. If it is nil, only Put fills the ring.
+	// Provider generates the runs. If it is nil, Put fills the ring. A ring with a provider has no Put:
+	// two sources would have to agree on which integers are theirs.
 	Provider Provider
 
 	// Capacity is the number of runs that the ring holds, including the current one: a power of
@@ -61,7 +62,8 @@ type Config struct {
 	// TakePolicy decides what a take does when the ring is empty. nil means CallerPads.
 	TakePolicy TakePolicy
 
-	// PutPolicy decides what Put does when the ring is full. nil means Discard.
+	// PutPolicy decides what Put does when the ring is full. nil means Discard. A ring with a provider
+	// has no put policy.
 	PutPolicy PutPolicy
 
 	// Logger receives the records of failures: at most one for each series of failures and at most
@@ -83,16 +85,18 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TakePolicy == nil {
 		c.TakePolicy = CallerPads
 	}
-	if c.PutPolicy == nil {
-		c.PutPolicy = Discard
-	}
 	switch {
+	case c.Provider != nil && c.PutPolicy != nil:
+		return c, fmt.Errorf("%w: the configuration has a provider and a put policy; a ring with a provider has no Put", ErrConfig)
 	case c.Capacity < 1 || c.Capacity > MaxCapacity || c.Capacity&(c.Capacity-1) != 0:
 		return c, fmt.Errorf("%w: capacity is %d runs; must be a power of two from 1 to %d", ErrConfig, c.Capacity, MaxCapacity)
 	case c.PaddingFactor < 1 || c.PaddingFactor > 99:
 		return c, fmt.Errorf("%w: padding factor is %d %%; must be 1 to 99", ErrConfig, c.PaddingFactor)
 	case c.Interval < 0:
 		return c, fmt.Errorf("%w: interval is %v; must be 0 (off) or more", ErrConfig, c.Interval)
+	}
+	if c.PutPolicy == nil {
+		c.PutPolicy = Discard
 	}
 	return c, nil
 }

@@ -20,6 +20,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"padding factor below 1", Config{PaddingFactor: -1}, "padding factor is -1 %"},
 		{"padding factor above 99", Config{PaddingFactor: 100}, "padding factor is 100 %; must be 1 to 99"},
 		{"negative interval", Config{Interval: -1}, "interval is -1ns"},
+		{"a provider and a put policy", Config{Provider: &countingProvider{length: 1}, PutPolicy: Discard}, "has a provider and a put policy"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := New(context.Background(), tt.cfg)

@@ -13,7 +13,8 @@
 // the fill level has then fallen below the threshold, that taker also wakes the padder, or puts a
 // run itself ([Config].Assist). If there is no successor, the [TakePolicy] decides: [Fail], [Wait],
 // [CallerPads], or a policy that the program implements. Runs come from a [Provider]. The padder calls it, and with
-// CallerPads a taker may, but never two goroutines concurrently.
+// CallerPads a taker may, but never two goroutines concurrently: each has its turn, in which it requests a
+// run and puts it. A ring without a provider is filled by [Ring.Put] instead.
 //
 // # Invariants
 //

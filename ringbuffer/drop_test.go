@@ -31,9 +31,9 @@ func TestDrop(t *testing.T) {
 		p, release := &numbered{}, make(chan struct{})
 		r := newTestRing(t, Config{Capacity: 4, Provider: p})
 		mustTake(t, r, 10)
-		r.providerLock.acquire(context.Background())
+		r.turn.acquire(context.Background())
 		p.hook = func() { <-release }
-		r.providerLock.release()
+		r.turn.release()
 		for range 35 {
 			r.Take(context.Background())
 		}
@@ -41,7 +41,7 @@ func TestDrop(t *testing.T) {
 		dropped := make(chan struct{})
 		go func() {
 			r.Drop(func() {
-				if !r.providerLock.held.Load() {
+				if !r.turn.held.Load() {
 					t.Error("the provider may be called meanwhile")
 				}
 				p.source.Store(1)
@@ -66,25 +66,6 @@ func TestDrop(t *testing.T) {
 			t.Errorf("Stats() = %+v; want 37 taken, and %d in sum", st, put)
 		}
 	})
-}
-
-// Drop drops a run that the provider has returned and that was not put yet.
-func TestDropOfPendingRun(t *testing.T) {
-	r, err := newRing(Config{Capacity: 1, Logger: discardLogger(), Provider: &numbered{}}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	r.putLock.tryAcquire()
-	r.Pad(ended)
-	r.putLock.release()
-	if !r.hasPendingRun.Load() {
-		t.Fatal("there is no pending run")
-	}
-	r.Drop(func() {})
-	mustTake(t, r, 20)
 }
 
 // A closed ring, and a zero one, drop nothing.

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrConfig is returned by New for a Config that is invalid, and by the methods of a Ring that
-	// neither New nor Init has initialized.
+	// ErrConfig is returned by New for a Config that is invalid, by Put on a ring with a provider, and
+	// by the methods of a Ring that neither New nor Init has initialized.
 	ErrConfig = errors.New("ringbuffer: bad configuration")
 
 	// ErrRun is returned by Put for an invalid run. If a Provider returns an invalid run, ErrRun
@@ -38,6 +38,9 @@ var (
 
 // errNotInitialized is returned by the methods of a nil or a zero Ring.
 var errNotInitialized = fmt.Errorf("%w: the ring is nil or the zero value; call New to get a ring", ErrConfig)
+
+// errPutWithProvider is returned by Put on a ring with a provider.
+var errPutWithProvider = fmt.Errorf("%w: the ring has a provider, which puts all of its runs; Put is for a ring without one", ErrConfig)
 
 // errProviderGoexit is the padding error of a provider that called runtime.Goexit.
 var errProviderGoexit = errors.New("ringbuffer: the provider ended its goroutine")

@@ -17,7 +17,7 @@ func (r *Ring) failureDelay() time.Duration {
 	return min(firstFailureDelay<<min(max(n-1, 0), 16), maxFailureDelay)
 }
 
-// recordFailure records why the provider returned no run. The caller holds the provider lock.
+// recordFailure records why the provider returned no run. The caller has the turn.
 func (r *Ring) recordFailure(p padResult) {
 	r.lastEmptyError.Store(&EmptyError{Cause: p.err})
 	switch p.outcome {
@@ -59,7 +59,7 @@ func (r *Ring) logFailure(err error) {
 	r.log.Log(slog.LevelWarn, "ringbuffer: padding failed, trying again", args...)
 }
 
-// recordSuccess ends a series of failures. The caller holds the provider lock.
+// recordSuccess ends a series of failures. The caller has the turn.
 func (r *Ring) recordSuccess() {
 	if r.emptyError().Cause == nil {
 		return
@@ -72,9 +72,9 @@ func (r *Ring) recordSuccess() {
 
 // recordHookPanic records the panic of a hook, if err is not nil, as a failure of the provider.
 func (r *Ring) recordHookPanic(err error) {
-	if err == nil || r.providerLock.acquire(r.ctx) != nil {
+	if err == nil || r.turn.acquire(r.ctx) != nil {
 		return
 	}
 	r.recordFailure(padResult{outcome: outcomeFailed, err: err})
-	r.providerLock.release()
+	r.turn.release()
 }

@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// BeforeRun is called before each call of the provider, whichever goroutine makes it, and no lock is held
-// during the call.
+// BeforeRun is called before each call of the provider, whichever goroutine makes it, and before its turn.
 func TestBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *Ring
 		var hooks, runs atomic.Int64
-		var padder atomic.Bool // a padder runs, so a lock may be held by its goroutine
+		var padder atomic.Bool // a padder runs, so it may be its turn
 		r, err := newRing(Config{Capacity: 2, Assist: true, Logger: discardLogger(), Interval: time.Second,
 			BeforeRun: func() {
 				hooks.Add(1)
-				if !padder.Load() && (r.providerLock.held.Load() || r.putLock.held.Load()) {
-					t.Error("BeforeRun is called while a lock is held")
+				if !padder.Load() && r.turn.held.Load() {
+					t.Error("BeforeRun is called in a turn")
 				}
 			},
 			Provider: providerFunc(func(context.Context) (Run, error) {

@@ -53,8 +53,12 @@ func TestLogHandlerDoesNotBlockRing(t *testing.T) {
 					if _, err := r.Take(context.Background()); err != nil {
 						t.Errorf("Take() = %v", err)
 					}
-					if err := r.Put(context.Background(), Run{First: 1, Length: 1}); err != nil && !errors.Is(err, ErrFull) {
-						t.Errorf("Put() = %v", err)
+					full := newTestRing(t, Config{Capacity: 1, Logger: r.cfg.Logger})
+					mustPut(t, full, 1, 1)
+					for range 2 { // both are logged
+						if err := full.Put(context.Background(), Run{First: 2, Length: 1}); !errors.Is(err, ErrFull) {
+							t.Errorf("Put() = %v", err)
+						}
 					}
 					close(release)
 					synctest.Wait()

@@ -14,7 +14,7 @@ const (
 	outcomeNotYet                      // the provider has no run now
 	outcomeExhausted                   // the provider will never have another run
 	outcomeFailed                      // the provider failed
-	outcomeStopped                     // the ring was closed, or the caller's context ended
+	outcomeStopped                     // the ring was closed, or the context of New ended
 )
 
 // padResult is the result of a try to put a run of the provider. The zero value means that a run
@@ -36,13 +36,13 @@ func (r *Ring) Pad(ctx context.Context) error {
 		return ErrClosed
 	}
 	hookErr := r.callBeforeRun()
-	if r.providerLock.tryAcquire() { // the common case: no other goroutine is padding
-		if done, err := r.padWithLock(ctx, hookErr); done {
+	if r.turn.tryAcquire() { // the common case: no other goroutine is padding
+		if done, err := r.padInTurn(ctx, hookErr); done {
 			return err
 		}
 	}
 	for {
-		available, released := r.runAvailable.subscribe(), r.providerLock.released.subscribe()
+		available, released := r.runAvailable.subscribe(), r.turn.released.subscribe()
 		if r.closed.Load() {
 			return ErrClosed
 		}
@@ -50,11 +50,11 @@ func (r *Ring) Pad(ctx context.Context) error {
 			return nil
 		}
 		hookErr := r.callBeforeRun()
-		if r.providerLock.tryAcquire() {
-			if done, err := r.padWithLock(ctx, hookErr); done {
+		if r.turn.tryAcquire() {
+			if done, err := r.padInTurn(ctx, hookErr); done {
 				return err
 			}
-			released = nil // no run may be put yet, so acquiring the lock again would not help
+			released = nil // no run may be put yet, so another turn would not help
 			r.wakePadder()
 		}
 		select {
@@ -68,93 +68,55 @@ func (r *Ring) Pad(ctx context.Context) error {
 	}
 }
 
-// padWithLock puts one run for Pad. The caller holds the provider lock; padWithLock releases it.
-// hookErr is the result of callBeforeRun. done is false if no run may be put yet.
-func (r *Ring) padWithLock(ctx context.Context, hookErr error) (done bool, err error) {
-	defer r.providerLock.release()
-	if r.closed.Load() {
-		return true, ErrClosed
-	}
+// padInTurn puts one run for Pad, in a turn that Pad has acquired, and releases the turn. hookErr is the
+// result of callBeforeRun. done is false if no run may be put yet.
+func (r *Ring) padInTurn(ctx context.Context, hookErr error) (done bool, err error) {
+	defer r.turn.release()
 	if r.hasRun() {
-		return true, nil // another goroutine has put a run before the lock was acquired
+		return true, nil // another goroutine has put a run before this turn
 	}
-	switch p := r.padOne(ctx, hookErr); p.outcome {
-	case outcomePut:
+	p := r.padOne(ctx, hookErr)
+	switch {
+	case p.outcome == outcomePut:
 		r.counters.paddings[Caller].Add(1)
 		return true, nil
-	case outcomeNoRoom, outcomeNotYet:
+	case r.closed.Load():
+		return true, ErrClosed // Close may also be the reason why the provider failed
+	case p.outcome == outcomeNoRoom || p.outcome == outcomeNotYet:
 		return false, nil
-	case outcomeStopped:
-		if !r.closed.Load() {
-			return true, waitError(p.err, r.emptyError())
-		}
-		return true, ErrClosed
-	default:
-		if r.closed.Load() {
-			return true, ErrClosed // Close may be the reason why the provider failed
-		}
-		return true, p.err
 	}
+	return true, p.err
 }
 
-// checkPadding returns why no run can be put now, or the zero padResult if nothing prevents it.
+// checkPadding returns why no run can be put now, or the zero padResult if nothing prevents it. In a turn
+// the answer stays true, except that the ring may be closed.
 func (r *Ring) checkPadding() padResult {
-	p := r.checkProvider()
-	if p.outcome == outcomePut && !r.hasPendingRun.Load() {
-		if _, room := r.hasRoom(); !room {
-			p.outcome = outcomeNoRoom
-		}
-	}
-	return p
-}
-
-// checkProvider is checkPadding without the check for room.
-func (r *Ring) checkProvider() padResult {
 	switch end := r.exhaustedError.Load(); {
 	case r.closed.Load():
 		return padResult{outcome: outcomeStopped, err: ErrClosed}
-	case r.hasPendingRun.Load():
-		return padResult{} // a run that the provider has already returned is put in any case
 	case end != nil:
 		return padResult{outcome: outcomeExhausted, err: *end}
-	case r.cfg.Provider == nil:
+	case r.cfg.Provider == nil || !r.hasRoom():
 		return padResult{outcome: outcomeNoRoom}
 	}
 	return padResult{}
 }
 
-// padOne requests a run from the provider and puts it, if there is room. The caller holds the
-// provider lock. hookErr is the result of callBeforeRun, which the caller has called before it
-// acquired the lock.
+// padOne requests a run from the provider and puts it, if there is room. The caller has the turn. hookErr
+// is the result of callBeforeRun, which the caller has called before its turn.
 func (r *Ring) padOne(ctx context.Context, hookErr error) padResult {
-	if p := r.checkProvider(); p.outcome != outcomePut {
+	if p := r.checkPadding(); p.outcome != outcomePut {
 		return p
 	}
-	if !r.hasPendingRun.Load() {
-		if !r.reservePlace() {
-			return padResult{outcome: outcomeNoRoom}
-		}
-		run, p := r.callProvider(ctx, hookErr)
-		if p.outcome != outcomePut {
-			r.recordFailure(p)
-			return p
-		}
-		r.pendingRun = run
-		r.hasPendingRun.Store(true)
+	run, p := r.callProvider(ctx, hookErr)
+	if p.outcome != outcomePut {
+		r.recordFailure(p)
+		return p
 	}
-	if err := r.putLock.acquire(ctx); err != nil {
-		r.Kick() // the run stays pending; the next holder of the provider lock puts it, at the latest the padder
-		return padResult{outcome: outcomeStopped, err: err}
-	}
-	closed := r.closed.Load()
-	if !closed {
-		r.publish(r.pendingRun)
-		r.hasPendingRun.Store(false)
-	}
-	r.putLock.release()
-	if closed {
+	if r.closed.Load() {
 		return padResult{outcome: outcomeStopped, err: ErrClosed}
 	}
+	r.publish(run)
 	r.recordSuccess()
 	return padResult{}
 }

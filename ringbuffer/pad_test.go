@@ -112,35 +112,6 @@ func TestPadWithoutRunWakesPadder(t *testing.T) {
 	})
 }
 
-// The context of a goroutine that pads ends while it waits for the put lock. The run that the provider has returned is put
-// nevertheless, and nobody has to ask for it.
-func TestPendingRunIsPut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, err := newRing(Config{Capacity: 1, Logger: discardLogger(), Provider: &countingProvider{length: 1}}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		r.startPadder(0)
-		if !r.putLock.tryAcquire() {
-			t.Fatal("the put lock is held")
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		padded := make(chan error, 1)
-		go func() { padded <- r.Pad(ctx) }()
-		synctest.Wait()
-		cancel()
-		if err := <-padded; !errors.Is(err, context.Canceled) {
-			t.Errorf("Pad() = %v, want context.Canceled", err)
-		}
-		r.putLock.release()
-		synctest.Wait()
-		if n := r.Stats().FillRuns; n != 1 {
-			t.Errorf("the ring has %d runs, want 1", n)
-		}
-	})
-}
-
 // BeforeRun, which may be slow code of the user, is not called for a run that the ring has no room for.
 func TestFullRingDoesNotCallBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

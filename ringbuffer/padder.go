@@ -131,18 +131,15 @@ func (r *Ring) onLowWatermark(index uint64) {
 			return
 		}
 	}
-	if r.providerLock.held.Load() || r.checkPadding().outcome != outcomePut {
+	if r.turn.held.Load() || r.checkPadding().outcome != outcomePut {
 		return // another goroutine is padding, or no run can be put
 	}
 	hookErr := r.callBeforeRun()
-	if r.providerLock.tryAcquire() {
-		defer r.providerLock.release()
-		switch r.padOne(r.ctx, hookErr).outcome {
-		case outcomePut:
+	if r.turn.tryAcquire() {
+		defer r.turn.release()
+		if r.padOne(r.ctx, hookErr).outcome == outcomePut {
 			r.counters.paddings[Immediate].Add(1)
-		case outcomeNotYet, outcomeFailed:
-			r.wakePadder() // it tries again later; it may have found no room, because the place was reserved here
-		}
+		} // else the padder tries again: it was woken, or its pause ends
 	}
 }
 
@@ -168,16 +165,15 @@ func (r *Ring) fill(ctx context.Context, trigger Trigger) (time.Duration, error)
 	}
 }
 
-// fillOne puts one run. It releases the provider lock after each run, so that takers that pad can
-// acquire it in between.
+// fillOne puts one run. Each run is a turn of its own, so that takers that pad have theirs in between.
 func (r *Ring) fillOne(ctx context.Context) padResult {
 	if p := r.checkPadding(); p.outcome != outcomePut {
 		return p
 	}
 	hookErr := r.callBeforeRun()
-	if err := r.providerLock.acquire(ctx); err != nil {
+	if err := r.turn.acquire(ctx); err != nil {
 		return padResult{outcome: outcomeStopped, err: err}
 	}
-	defer r.providerLock.release()
+	defer r.turn.release()
 	return r.padOne(ctx, hookErr)
 }

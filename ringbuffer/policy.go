@@ -39,8 +39,7 @@ func (w waiter) Pad(ctx context.Context) error { return w.ring.Pad(ctx) }
 
 // A PutPolicy decides what Put does when the ring is full. It corresponds to the original's
 // rejected-put handler. No lock is held while OnFull runs. The run has not been put. Put returns
-// what OnFull returns, or a *PanicError if OnFull panics. Padding never calls the policy, because it
-// asks for a run only if there is room for it.
+// what OnFull returns, or a *PanicError if OnFull panics.
 type PutPolicy interface {
 	OnFull(ctx context.Context, r *Ring, run Run) error
 }

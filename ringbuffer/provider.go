@@ -10,7 +10,7 @@ import (
 //
 // NextRun returns the next run. Two goroutines never call it concurrently. It is not called after
 // Close has returned, unless Close returned ErrBusy. It may block, but it must then honour ctx,
-// which Close cancels. Takers of an empty ring wait for it; Put does not. It must not take from its
+// which Close cancels. Takers of an empty ring wait for it. It must not take from its
 // own ring, because that take would wait for it. Its runs should be disjoint: an integer that is in
 // two runs is handed out twice.
 //
@@ -23,9 +23,8 @@ type Provider interface {
 	NextRun(ctx context.Context) (Run, error)
 }
 
-// callProvider calls the provider, with a context that Close cancels too. The caller has reserved a
-// place for the run; callProvider releases it if the provider returns no run. If hookErr is not nil,
-// it is the result, and the provider is not called.
+// callProvider calls the provider, with a context that Close cancels too. The caller has the turn. If
+// hookErr is not nil, it is the result, and the provider is not called.
 func (r *Ring) callProvider(ctx context.Context, hookErr error) (run Run, p padResult) {
 	p = padResult{outcome: outcomeFailed, err: hookErr}
 	returned := false
@@ -34,9 +33,6 @@ func (r *Ring) callProvider(ctx context.Context, hookErr error) (run Run, p padR
 			p = padResult{outcome: outcomeFailed, err: &PanicError{Value: v, Stack: debug.Stack(), In: "the provider"}}
 		} else if !returned { // the provider called runtime.Goexit, so padOne does not record the failure
 			r.recordFailure(padResult{outcome: outcomeFailed, err: errProviderGoexit})
-		}
-		if p.outcome != outcomePut {
-			r.releasePlace()
 		}
 	}()
 	if hookErr != nil {

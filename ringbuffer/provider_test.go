@@ -120,7 +120,7 @@ func TestErrorThatPanicsLater(t *testing.T) {
 	})
 }
 
-// A provider that ends the goroutine that calls it leaves no lock held and no place reserved.
+// A provider that ends the goroutine that calls it leaves no turn behind.
 func TestProviderCallsGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ends atomic.Bool

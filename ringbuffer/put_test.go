@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/uniq"
 )
 
 func TestPutRejectsInvalidRuns(t *testing.T) {
@@ -56,66 +62,103 @@ func TestPutIntoFullRing(t *testing.T) {
 	}
 }
 
-// A second Put reserves the only place after the first one has found it. The first one must not put its run there too.
-func TestTwoPutsForOnePlace(t *testing.T) {
-	r := newRingWithoutProvider(t, 1, 0)
-	second := true
-	r.testHookReserve = func() {
-		if second {
-			second = false
-			mustPut(t, r, 5, 1)
-		}
+// A ring with a provider has no Put.
+func TestPutWithProvider(t *testing.T) {
+	r := newTestRing(t, Config{Capacity: 2, Provider: &countingProvider{length: 1}})
+	mustTake(t, r, 0)
+	if err := r.Put(context.Background(), Run{First: 100, Length: 1}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "the ring has a provider") {
+		t.Errorf("Put() = %v, want ErrConfig that names the provider", err)
 	}
-	if err := r.Put(context.Background(), Run{First: 9, Length: 1}); !errors.Is(err, ErrFull) {
-		t.Errorf("Put() = %v, want ErrFull", err)
-	}
-	mustTake(t, r, 5)
+	mustTake(t, r, 1)
+	mustTake(t, r, 2)
 }
 
-// A Put reserves the only place, waits for the put lock, and its context ends. Meanwhile the padder has found no room, and a
-// taker waits: it must get a run of the provider. (The model in package proof found this interleaving.)
-func TestPutGivesUpReservedPlace(t *testing.T) {
-	for _, policy := range []TakePolicy{Wait, CallerPads} {
-		synctest.Test(t, func(t *testing.T) {
-			r, err := newRing(Config{Capacity: 1, TakePolicy: policy, Provider: &countingProvider{length: 1}, Logger: discardLogger()}, 0)
-			if err != nil {
-				t.Fatal(err)
+// A Put waits while another one stores its run, and no longer than its context. Then it puts its run behind, if there is room.
+func TestPutWaitsForPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRingWithoutProvider(t, 2, 0)
+		results := make([]chan error, 4)
+		put := func(ctx context.Context, n int64) {
+			results[n] = make(chan error, 1)
+			go func() { results[n] <- r.Put(ctx, Run{First: n, Length: 1}) }()
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		resume := make(chan struct{})
+		r.testHookPublish = func() {
+			r.testHookPublish = nil
+			<-resume
+		}
+		put(context.Background(), 0)
+		synctest.Wait()
+		put(ctx, 1)
+		put(context.Background(), 2)
+		synctest.Wait()
+		cancel()
+		if err := <-results[1]; !errors.Is(err, context.Canceled) {
+			t.Errorf("Put() = %v, want context.Canceled", err)
+		}
+		select {
+		case err := <-results[2]:
+			t.Errorf("Put() = %v, while another one stores its run", err)
+		default:
+		}
+		close(resume)
+		for _, n := range []int{0, 2} {
+			if err := <-results[n]; err != nil {
+				t.Errorf("Put() = %v", err)
 			}
-			defer r.Close()
-			r.startPadder(0)
-			if !r.putLock.tryAcquire() { // as a goroutine that is suspended at the end of Put
-				t.Fatal("the put lock is held")
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			put, taken := make(chan error, 1), make(chan error, 1)
-			go func() { put <- r.Put(ctx, Run{First: 100, Length: 1}) }()
-			synctest.Wait()
-			go func() {
-				_, err := r.Take(context.Background())
-				taken <- err
-			}()
-			synctest.Wait()
-			cancel()
-			if err := <-put; !errors.Is(err, context.Canceled) {
-				t.Errorf("Put() = %v, want context.Canceled", err)
-			}
-			r.putLock.release()
-			synctest.Wait()
-			select {
-			case err := <-taken:
-				if err != nil {
-					t.Errorf("Take() = %v", err)
+		}
+		put(context.Background(), 3)
+		if err := <-results[3]; !errors.Is(err, ErrFull) {
+			t.Errorf("Put() = %v, want ErrFull", err)
+		}
+		mustTake(t, r, 0)
+		mustTake(t, r, 2)
+	})
+}
+
+// Each run of a Put that has succeeded is taken once, whoever puts and takes concurrently.
+func TestConcurrentPuts(t *testing.T) {
+	for _, capacity := range []int{1, 2, 4} {
+		r, err := newRing(Config{Capacity: capacity, TakePolicy: Wait, Logger: discardLogger()}, math.MaxUint64-100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const putters = 4
+		runs := testkit.Amount[int64](2_000, 5_000, 50_000)
+		var all sync.WaitGroup
+		for p := range int64(putters) {
+			all.Go(func() {
+				for n := range runs {
+					for r.Put(context.Background(), Run{First: (p*runs + n) * 2, Length: 2}) != nil {
+						runtime.Gosched() // the ring is full
+					}
 				}
-			default:
-				t.Errorf("%v: the taker still waits, although the provider has runs", policy)
-			}
-		})
+			})
+		}
+		var seen uniq.Set
+		for range 2 {
+			all.Go(func() {
+				w := seen.Writer()
+				for range putters * runs {
+					v, err := r.Take(context.Background())
+					if err != nil || !w.Add(v) {
+						t.Errorf("Take() = %d, %v; want an integer that was not taken", v, err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		r.Close()
 	}
 }
 
 // A goroutine that puts is suspended within publish, after takers can see the run. Takers that have
 // used up that run do not spin, and miss neither the end of their context nor the next run.
 func TestPublishSuspendedBetweenStores(t *testing.T) {
+	from10 := &countingProvider{length: 2}
+	from10.next.Store(10)
 	for _, tt := range []struct {
 		name   string
 		cfg    Config
@@ -123,7 +166,7 @@ func TestPublishSuspendedBetweenStores(t *testing.T) {
 	}{
 		{"Wait", Config{Capacity: 4, TakePolicy: Wait}, 3},
 		{"CallerPads", Config{Capacity: 4}, 3},
-		{"CallerPads with a provider", Config{Capacity: 4, Provider: &countingProvider{length: 2}}, 3},
+		{"CallerPads with a provider", Config{Capacity: 4, Provider: from10}, 3},
 		{"one run", Config{Capacity: 1, TakePolicy: Wait}, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,7 +183,11 @@ func TestPublishSuspendedBetweenStores(t *testing.T) {
 						time.Sleep(time.Second)
 					}
 				}
-				go r.Put(context.Background(), Run{First: 10, Length: 2})
+				if tt.cfg.Provider != nil {
+					go r.Pad(context.Background())
+				} else {
+					go r.Put(context.Background(), Run{First: 10, Length: 2})
+				}
 				synctest.Wait()
 				mustTake(t, r, 10)
 				mustTake(t, r, 11)

@@ -34,33 +34,23 @@ type Ring struct {
 	padderDone chan struct{} // closed when the padder has ended; nil if there is no padder
 
 	testHookPublish func() // set by tests; publish calls it between its stores
-	testHookReserve func() // set by tests; reservePlace calls it before its compare-and-swap
 	testHookWait    func() // set by tests; Wait calls it when it has found no run
 
-	// slots[k & indexMask] holds the run with index k. A slot is written under the put lock. Takers
-	// read it when they look for the successor of a run, and compare the index.
+	// slots[k & indexMask] holds the run with index k. A slot is written by the goroutine that has the
+	// turn. Takers read it when they look for the successor of a run, and compare the index.
 	slots []atomic.Pointer[runState]
 	_     cpu.CacheLinePad
 
-	// providerLock is held by the goroutine that calls the provider and puts the run that it
-	// returns, for as long as the provider takes. Only goroutines that request a run wait for
-	// it, and Close, for a limited time.
-	providerLock   contextLock
-	initializing   bool        // Init is running; under the provider lock, as the next four fields
-	lastLogged     time.Time   // when a series of failures was last logged
-	failuresLogged bool        // whether the current series of failures was logged
-	pendingRun     Run         // valid if hasPendingRun: a run that the provider has returned and that was not put yet
-	hasPendingRun  atomic.Bool // written under the provider lock
-
-	// putLock is held only for the stores of publish. No user code runs under it.
-	putLock      contextLock
-	tail         atomic.Uint64 // the index of the run that was put last; written under the put lock
-	totalPut     uint64        // how many integers were put, modulo 2^64; under the put lock
-	runAvailable signal        // a run was put, or the provider has failed or is exhausted
-
-	// reservedTail is tail plus the number of places that are reserved: one for the provider's next
-	// run, and one for each run that is being put.
-	reservedTail atomic.Uint64
+	// turn is held by the goroutine that puts a run: while it calls the provider and puts the run that
+	// the provider returns, for as long as the provider takes; or while Put stores its run. Only
+	// goroutines that want to put a run wait for it, and Drop, and Close, for a limited time.
+	turn           contextLock
+	initializing   bool          // Init is running; read and written in a turn, as the next two fields
+	lastLogged     time.Time     // when a series of failures was last logged
+	failuresLogged bool          // whether the current series of failures was logged
+	tail           atomic.Uint64 // the index of the run that was put last; written in a turn
+	totalPut       uint64        // how many integers were put, modulo 2^64; read and written in a turn
+	runAvailable   signal        // a run was put, or the provider has failed or is exhausted
 
 	wakeRequests   chan struct{}              // requests to fill the ring; holds one at most
 	kickRequests   chan struct{}              // the same, for requests that do not wait for a retry
@@ -136,7 +126,6 @@ func (r *Ring) init(cfg Config, start uint64) error {
 	r.kickRequests = make(chan struct{}, 1)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.tail.Store(start)
-	r.reservedTail.Store(start)
 	r.lastEmptyError.Store(new(EmptyError))
 	r.current.Store(&runState{index: start})
 	return nil

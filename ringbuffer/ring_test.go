@@ -101,7 +101,7 @@ func TestCacheLines(t *testing.T) {
 	if got := unsafe.Offsetof(r.cfg); got < line {
 		t.Errorf("the field after current is at offset %d, want at least %d", got, line)
 	}
-	if got := unsafe.Offsetof(r.providerLock) - unsafe.Offsetof(r.slots); got < line {
+	if got := unsafe.Offsetof(r.turn) - unsafe.Offsetof(r.slots); got < line {
 		t.Errorf("the fields that put writes begin %d bytes after those that takers read, want at least %d", got, line)
 	}
 }

@@ -1,24 +1,20 @@
 package ringbuffer
 
-// Drop drops all runs that are in the ring, and one that the provider is generating or has generated. While no call of
+// Drop drops all runs that are in the ring, and one that the provider is generating. While no call of
 // the provider runs, it first calls before, which must not block: from then on the provider may return other runs. So a
 // take that begins after Drop has returned gets nothing of the runs before that call. If the ring is closed, Drop does
 // nothing. It waits for a call of the provider that is running.
 //
 // As any taker does, it claims all integers that are left.
 func (r *Ring) Drop(before func()) {
-	if !r.initialized() || r.providerLock.acquire(r.ctx) != nil {
+	if !r.initialized() || r.turn.acquire(r.ctx) != nil {
 		return
 	}
-	defer r.providerLock.release()
+	defer r.turn.release()
 	if r.closed.Load() {
 		return
 	}
 	before()
-	if r.hasPendingRun.Load() {
-		r.hasPendingRun.Store(false)
-		r.releasePlace()
-	}
 	for {
 		s := r.current.Load()
 		r.counters.drop(s)

@@ -17,7 +17,7 @@ type counters struct {
 	maxReportedTaken    atomic.Uint64 // the greatest value of Stats.Taken so far
 	paddings            [triggerCount]atomic.Uint64
 	failedPaddings      atomic.Uint64
-	consecutiveFailures atomic.Int64 // failures since the last run was put; written under the provider lock
+	consecutiveFailures atomic.Int64 // failures since the last run was put; written in a turn
 	lastFailure         atomic.Int64 // when the last failure was, in nanoseconds since 1970; 0 if there was none
 	dropping            sync.Mutex   // held by drop
 

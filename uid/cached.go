@@ -78,7 +78,6 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		BeforeRun:  c.runs.readClock,
 		Assist:     true,
 		TakePolicy: cfg.take,
-		PutPolicy:  cfg.put,
 		Logger:     cfg.logger,
 	})
 	if err != nil {

@@ -12,19 +12,15 @@ import (
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// The policies of a Cached generator. These types are interfaces, so a program can implement its own
-// policies. Package ringbuffer describes how.
-type (
-	TakePolicy = ringbuffer.TakePolicy
-	PutPolicy  = ringbuffer.PutPolicy
-)
+// TakePolicy is what a Cached generator does when its ring is empty. It is an interface, so a program can
+// implement its own policy. Package ringbuffer describes how.
+type TakePolicy = ringbuffer.TakePolicy
 
-// The policies of the library.
+// The take policies of the library.
 const (
 	CallerPads = ringbuffer.CallerPads // the taker pads the ring itself; the default
 	Wait       = ringbuffer.Wait       // the taker sleeps until the ring is padded
 	Fail       = ringbuffer.Fail       // the taker gets ErrEmpty
-	Discard    = ringbuffer.Discard    // a run that finds the ring full is logged and dropped
 )
 
 // An Option sets one property of a generator. The constructors check all options before they take a
@@ -50,7 +46,6 @@ type config struct {
 	spread              int // bits
 	rollback            RollbackPolicy
 	take                TakePolicy
-	put                 PutPolicy
 	logger              *slog.Logger
 	log                 *safelog.Queue // writes to logger in a goroutine, because a handler may block or call the generator
 	clock               Clock
@@ -90,7 +85,6 @@ func defaultConfig() config {
 		reserve:    DefaultReserveAhead,
 		rollback:   RideOut(),
 		take:       CallerPads,
-		put:        Discard,
 		clock:      unitclock.System{},
 	}
 	c.setTimeBase(DefaultEpoch(), time.Second)

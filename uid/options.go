@@ -204,18 +204,6 @@ func WithTakePolicy(p TakePolicy) Option {
 	}
 }
 
-// WithPutPolicy sets what a Cached generator does with a run that finds the ring full. Its own padding
-// checks for room first, so there is no such run. The default is Discard.
-func WithPutPolicy(p PutPolicy) Option {
-	return func(c *config) {
-		if p == nil {
-			c.fail("the put policy is nil")
-			return
-		}
-		c.put = p
-	}
-}
-
 // WithLogger sets where the generator logs failures, rollovers and the approach of the end of the time
 // bits. It logs nothing per UID, and of repeated failures the first one. The assigner also logs there,
 // unless it has a logger of its own. The default is slog.Default(). To log nothing, use

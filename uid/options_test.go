@@ -38,7 +38,6 @@ func TestD11BadOptions(t *testing.T) {
 		{WithTimeUnit(3 * time.Millisecond), "bad time unit: 3ms must be a second, or divide a second"},
 		{WithTimeUnit(2 * time.Second), "bad time unit: 2s must be"},
 		{WithTakePolicy(nil), "the take policy is nil"},
-		{WithPutPolicy(nil), "the put policy is nil"},
 		{WithLogger(nil), "the logger is nil"},
 		{WithClock(nil), "the clock is nil"},
 	} {
