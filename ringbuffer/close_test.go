@@ -187,7 +187,7 @@ func TestBlockedProvider(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
-				if p := r.padOne(context.Background(), nil); p.err != nil {
+				if p := r.padOne(context.Background()); p.err != nil {
 					t.Fatal(p.err)
 				}
 			}

@@ -49,8 +49,6 @@ type Config struct {
 	// a clock that the user supplied. Several goroutines may call it concurrently, and a call of the
 	// provider need not follow, because another goroutine may have put a run meanwhile. It must not
 	// block. nil means that nothing is called.
-	//
-	// A panic of BeforeRun, Stale or OnSchedule counts as a failure of the provider.
 	BeforeRun func()
 
 	// Assist declares that the provider neither blocks nor takes long, so that takers may call it.
@@ -81,6 +79,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.PaddingFactor == 0 {
 		c.PaddingFactor = DefaultPaddingFactor
+	}
+	if c.BeforeRun == nil {
+		c.BeforeRun = func() {}
 	}
 	if c.TakePolicy == nil {
 		c.TakePolicy = CallerPads

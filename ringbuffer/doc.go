@@ -37,8 +37,10 @@
 //
 // # User code
 //
-// Providers, policies, hooks and log handlers may run for long, panic or call Close. The ring holds
-// no lock while they run, except the one that keeps two calls of the provider from overlapping. A
-// panic becomes an error or counts as a failure of the provider. If an error of theirs wraps
-// ErrClosed or ErrExhausted where only the ring may report it, errors.Is does not find it there.
+// Providers, policies, hooks and log handlers may run for long or call Close. The ring holds no lock
+// while they run, except the turn while the provider runs. If an error of theirs wraps ErrClosed or
+// ErrExhausted where only the ring may report it, errors.Is does not find it there.
+//
+// A panic stays a panic. In a take, a put or Drop, a caller that recovers can use the ring as before;
+// New and Init have closed it. In the padder it ends the process, and runtime.Goexit ends the padder.
 package ringbuffer

@@ -1,10 +1,8 @@
 package ringbuffer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 )
 
@@ -41,9 +39,6 @@ var errNotInitialized = fmt.Errorf("%w: the ring is nil or the zero value; call 
 
 // errPutWithProvider is returned by Put on a ring with a provider.
 var errPutWithProvider = fmt.Errorf("%w: the ring has a provider, which puts all of its runs; Put is for a ring without one", ErrConfig)
-
-// errProviderGoexit is the padding error of a provider that called runtime.Goexit.
-var errProviderGoexit = errors.New("ringbuffer: the provider ended its goroutine")
 
 // NotYetError is returned by a Provider that has no run now but will have one later. It is not a
 // failure. The padder asks again after the given time, and waiting takers continue to wait.
@@ -94,28 +89,6 @@ func (e *EmptyError) Unwrap() error {
 		return nil
 	}
 	return e.Cause
-}
-
-// PanicError reports that a Provider, a policy or a hook of the Config panicked.
-type PanicError struct {
-	Value any    // the argument of panic
-	Stack []byte // the stack of the goroutine that panicked
-	In    string // what panicked: "the provider", "the take policy", "BeforeRun", …
-}
-
-// Error implements error.
-func (e *PanicError) Error() string {
-	if e == nil {
-		e = new(PanicError)
-	}
-	return fmt.Sprintf("ringbuffer: %s panicked: %v", cmp.Or(e.In, "user code"), e.Value)
-}
-
-// recoverPanic recovers from a panic and stores it in *err as a *PanicError. It must be deferred.
-func recoverPanic(in string, err *error) {
-	if v := recover(); v != nil {
-		*err = &PanicError{Value: v, Stack: debug.Stack(), In: in}
-	}
 }
 
 // waitError is returned by a wait whose context ended.

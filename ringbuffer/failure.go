@@ -52,11 +52,7 @@ func (r *Ring) logFailure(err error) {
 		return
 	}
 	r.failuresLogged, r.lastLogged = true, now
-	args := []any{"err", err}
-	if p, ok := err.(*PanicError); ok && p != nil { // not errors.As, because methods of the provider's error are user code
-		args = append(args, "stack", string(p.Stack))
-	}
-	r.log.Log(slog.LevelWarn, "ringbuffer: padding failed, trying again", args...)
+	r.log.Log(slog.LevelWarn, "ringbuffer: padding failed, trying again", "err", err)
 }
 
 // recordSuccess ends a series of failures. The caller has the turn.
@@ -68,13 +64,4 @@ func (r *Ring) recordSuccess() {
 	if n := r.counters.consecutiveFailures.Swap(0); n > 0 && r.failuresLogged {
 		r.log.Log(slog.LevelInfo, "ringbuffer: padding works again", "failures", n)
 	}
-}
-
-// recordHookPanic records the panic of a hook, if err is not nil, as a failure of the provider.
-func (r *Ring) recordHookPanic(err error) {
-	if err == nil || r.turn.acquire(r.ctx) != nil {
-		return
-	}
-	r.recordFailure(padResult{outcome: outcomeFailed, err: err})
-	r.turn.release()
 }

@@ -1,9 +1,6 @@
 package ringbuffer
 
-import (
-	"errors"
-	"runtime/debug"
-)
+import "errors"
 
 // maskedError wraps an error of user code that wraps ErrClosed or ErrExhausted, perhaps those of
 // another ring. Without the mask a caller would believe that this ring is closed or exhausted.
@@ -14,13 +11,8 @@ type maskedError struct {
 }
 
 // maskRingErrors masks ErrClosed and ErrExhausted in an error. It returns err itself if err wraps
-// neither, and a *PanicError if a method of err panics.
-func maskRingErrors(err error) (masked error) {
-	defer func() {
-		if v := recover(); v != nil {
-			masked = &PanicError{Value: v, Stack: debug.Stack(), In: "a method of an error"}
-		}
-	}()
+// neither.
+func maskRingErrors(err error) error {
 	if errors.Is(err, ErrClosed) || errors.Is(err, ErrExhausted) {
 		return &maskedError{err: err}
 	}

@@ -64,13 +64,6 @@ func TestUserErrorsAreMasked(t *testing.T) {
 			t.Errorf("Put() = %v", err)
 		}
 	})
-	t.Run("an error whose Is panics", func(t *testing.T) {
-		r := newTestRing(t, Config{Capacity: 1, TakePolicy: takePolicyFunc(func(context.Context, Waiter) error { return panickingIs{} })})
-		var p *PanicError
-		if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "no is" {
-			t.Errorf("Take() = %v, want the panic", err)
-		}
-	})
 	t.Run("an exhausted provider", func(t *testing.T) {
 		r, err := newRing(Config{Logger: discardLogger(), Provider: providerFunc(func(context.Context) (Run, error) { return Run{}, foreign })}, 0)
 		if err != nil {
@@ -110,9 +103,3 @@ func TestCloseIsNotAProviderFailure(t *testing.T) {
 		}
 	})
 }
-
-// panickingIs is an error whose Is panics.
-type panickingIs struct{}
-
-func (panickingIs) Error() string { return "is" }
-func (panickingIs) Is(error) bool { panic("no is") }

@@ -35,9 +35,9 @@ func (r *Ring) Pad(ctx context.Context) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	hookErr := r.callBeforeRun()
+	r.cfg.BeforeRun()
 	if r.turn.tryAcquire() { // the common case: no other goroutine is padding
-		if done, err := r.padInTurn(ctx, hookErr); done {
+		if done, err := r.padInTurn(ctx); done {
 			return err
 		}
 	}
@@ -49,9 +49,9 @@ func (r *Ring) Pad(ctx context.Context) error {
 		if r.hasRun() {
 			return nil
 		}
-		hookErr := r.callBeforeRun()
+		r.cfg.BeforeRun()
 		if r.turn.tryAcquire() {
-			if done, err := r.padInTurn(ctx, hookErr); done {
+			if done, err := r.padInTurn(ctx); done {
 				return err
 			}
 			released = nil // no run may be put yet, so another turn would not help
@@ -68,14 +68,14 @@ func (r *Ring) Pad(ctx context.Context) error {
 	}
 }
 
-// padInTurn puts one run for Pad, in a turn that Pad has acquired, and releases the turn. hookErr is the
-// result of callBeforeRun. done is false if no run may be put yet.
-func (r *Ring) padInTurn(ctx context.Context, hookErr error) (done bool, err error) {
+// padInTurn puts one run for Pad, in a turn that Pad has acquired, and releases the turn. done is false if
+// no run may be put yet.
+func (r *Ring) padInTurn(ctx context.Context) (done bool, err error) {
 	defer r.turn.release()
 	if r.hasRun() {
 		return true, nil // another goroutine has put a run before this turn
 	}
-	p := r.padOne(ctx, hookErr)
+	p := r.padOne(ctx)
 	switch {
 	case p.outcome == outcomePut:
 		r.counters.paddings[Caller].Add(1)
@@ -102,13 +102,13 @@ func (r *Ring) checkPadding() padResult {
 	return padResult{}
 }
 
-// padOne requests a run from the provider and puts it, if there is room. The caller has the turn. hookErr
-// is the result of callBeforeRun, which the caller has called before its turn.
-func (r *Ring) padOne(ctx context.Context, hookErr error) padResult {
+// padOne requests a run from the provider and puts it, if there is room. The caller has the turn, and has
+// called BeforeRun before.
+func (r *Ring) padOne(ctx context.Context) padResult {
 	if p := r.checkPadding(); p.outcome != outcomePut {
 		return p
 	}
-	run, p := r.callProvider(ctx, hookErr)
+	run, p := r.callProvider(ctx)
 	if p.outcome != outcomePut {
 		r.recordFailure(p)
 		return p

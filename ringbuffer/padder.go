@@ -63,14 +63,7 @@ func (r *Ring) wakePadder() {
 // retry is due, until the ring is closed. No failure ends it. Its first padding comes after delay; 0
 // means when it is woken.
 func (r *Ring) runPadder(delay time.Duration) {
-	finished := false
-	defer func() {
-		if finished {
-			close(r.padderDone)
-		} else { // the provider or a hook has called runtime.Goexit
-			go r.runPadder(r.failureDelay())
-		}
-	}()
+	defer close(r.padderDone)
 	var tick <-chan time.Time
 	if r.cfg.Interval > 0 {
 		ticker := time.NewTicker(r.cfg.Interval)
@@ -91,7 +84,6 @@ func (r *Ring) runPadder(delay time.Duration) {
 		onDemand := true // takers have taken runs, so they may soon need the padder again
 		select {
 		case <-r.ctx.Done():
-			finished = true
 			return
 		case <-wake:
 			trigger = Immediate
@@ -100,8 +92,10 @@ func (r *Ring) runPadder(delay time.Duration) {
 		case <-tick:
 			trigger = Scheduled
 			onDemand = false
-			r.recordHookPanic(r.callOnSchedule())
-			r.recordHookPanic(r.dropStale())
+			if r.cfg.OnSchedule != nil {
+				r.cfg.OnSchedule()
+			}
+			r.dropStale()
 		case <-timer.C: // the trigger stays that of the padding before
 			onDemand = r.tail.Load() != r.tailAtPause
 		}
@@ -134,10 +128,10 @@ func (r *Ring) onLowWatermark(index uint64) {
 	if r.turn.held.Load() || r.checkPadding().outcome != outcomePut {
 		return // another goroutine is padding, or no run can be put
 	}
-	hookErr := r.callBeforeRun()
+	r.cfg.BeforeRun()
 	if r.turn.tryAcquire() {
 		defer r.turn.release()
-		if r.padOne(r.ctx, hookErr).outcome == outcomePut {
+		if r.padOne(r.ctx).outcome == outcomePut {
 			r.counters.paddings[Immediate].Add(1)
 		} // else the padder tries again: it was woken, or its pause ends
 	}
@@ -170,10 +164,10 @@ func (r *Ring) fillOne(ctx context.Context) padResult {
 	if p := r.checkPadding(); p.outcome != outcomePut {
 		return p
 	}
-	hookErr := r.callBeforeRun()
+	r.cfg.BeforeRun()
 	if err := r.turn.acquire(ctx); err != nil {
 		return padResult{outcome: outcomeStopped, err: err}
 	}
 	defer r.turn.release()
-	return r.padOne(ctx, hookErr)
+	return r.padOne(ctx)
 }

@@ -10,7 +10,7 @@ import (
 // rejected-take handler. Many takers may call OnEmpty concurrently, and no lock is held during the
 // call. If it returns nil, the take tries again, and calls it again if the ring is still empty. If
 // it returns an error, the take returns that error. A policy cannot make a take return anything but
-// an integer of a run that was put. A panic is returned as a *PanicError.
+// an integer of a run that was put.
 //
 // While the ring is open and its provider is not exhausted, errors.Is finds neither ErrClosed nor
 // ErrExhausted in the error that the take returns, whatever error the policy returned.
@@ -39,24 +39,9 @@ func (w waiter) Pad(ctx context.Context) error { return w.ring.Pad(ctx) }
 
 // A PutPolicy decides what Put does when the ring is full. It corresponds to the original's
 // rejected-put handler. No lock is held while OnFull runs. The run has not been put. Put returns
-// what OnFull returns, or a *PanicError if OnFull panics.
+// what OnFull returns.
 type PutPolicy interface {
 	OnFull(ctx context.Context, r *Ring, run Run) error
-}
-
-// callTakePolicy calls the take policy and returns a panic as an error.
-func (r *Ring) callTakePolicy(ctx context.Context) (err error) {
-	defer recoverPanic("the take policy", &err)
-	if err := r.cfg.TakePolicy.OnEmpty(ctx, waiter{r}); err != ErrEmpty {
-		return err
-	}
-	return r.emptyError()
-}
-
-// callPutPolicy calls the put policy and returns a panic as an error.
-func (r *Ring) callPutPolicy(ctx context.Context, run Run) (err error) {
-	defer recoverPanic("the put policy", &err)
-	return r.cfg.PutPolicy.OnFull(ctx, r, run)
 }
 
 // builtinTakePolicy is the type of the take policies of this package.

@@ -88,20 +88,3 @@ func TestDiscardLogsTheRun(t *testing.T) {
 		t.Errorf("the log says %q", log.String())
 	}
 }
-
-// A panic of a policy is returned to the caller as an error.
-func TestPanickingPolicies(t *testing.T) {
-	var p *PanicError
-	r := newTestRing(t, Config{Capacity: 1,
-		TakePolicy: takePolicyFunc(func(context.Context, Waiter) error { panic("take") }),
-		PutPolicy:  putPolicyFunc(func(context.Context, *Ring, Run) error { panic("put") }),
-	})
-	if _, err := r.Take(context.Background()); !errors.As(err, &p) || p.Value != "take" || p.In != "the take policy" {
-		t.Errorf("Take() = %v", err)
-	}
-	mustPut(t, r, 1, 1)
-	if err := r.Put(context.Background(), Run{First: 2, Length: 1}); !errors.As(err, &p) || p.Value != "put" || p.In != "the put policy" {
-		t.Errorf("Put() = %v", err)
-	}
-	mustTake(t, r, 1)
-}

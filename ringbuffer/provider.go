@@ -3,7 +3,6 @@ package ringbuffer
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 )
 
 // A Provider generates the runs that a ring is padded with.
@@ -17,28 +16,13 @@ import (
 // NextRun returns one of three kinds of errors. A *NotYetError means that there is no run now: the
 // ring asks again later. An error that wraps ErrExhausted means that there will never be another
 // run. Any other error is a failure: it is counted, logged once in a series of failures, and the
-// padder tries again after 10 ms, or after twice the previous delay, up to a second. A panic counts as
-// a failure.
+// padder tries again after 10 ms, or after twice the previous delay, up to a second.
 type Provider interface {
 	NextRun(ctx context.Context) (Run, error)
 }
 
-// callProvider calls the provider, with a context that Close cancels too. The caller has the turn. If
-// hookErr is not nil, it is the result, and the provider is not called.
-func (r *Ring) callProvider(ctx context.Context, hookErr error) (run Run, p padResult) {
-	p = padResult{outcome: outcomeFailed, err: hookErr}
-	returned := false
-	defer func() {
-		if v := recover(); v != nil {
-			p = padResult{outcome: outcomeFailed, err: &PanicError{Value: v, Stack: debug.Stack(), In: "the provider"}}
-		} else if !returned { // the provider called runtime.Goexit, so padOne does not record the failure
-			r.recordFailure(padResult{outcome: outcomeFailed, err: errProviderGoexit})
-		}
-	}()
-	if hookErr != nil {
-		returned = true
-		return run, p
-	}
+// callProvider calls the provider, with a context that Close cancels too. The caller has the turn.
+func (r *Ring) callProvider(ctx context.Context) (Run, padResult) {
 	if ctx.Done() == nil {
 		ctx = r.ctx
 	} else if ctx != r.ctx {
@@ -51,14 +35,11 @@ func (r *Ring) callProvider(ctx context.Context, hookErr error) (run Run, p padR
 	if err == nil {
 		err = run.check()
 	}
-	p = classify(err)
-	returned = true
-	return run, p
+	return run, classify(err)
 }
 
 // classify returns the padResult for an error of the provider. It masks errors that only the ring
-// itself may report. It calls methods of the error, which are user code, so the caller must recover
-// from a panic.
+// itself may report.
 func classify(err error) padResult {
 	if err == nil {
 		return padResult{}
@@ -72,24 +53,4 @@ func classify(err error) padResult {
 		return padResult{outcome: outcomeFailed, err: maskRingErrors(err)}
 	}
 	return padResult{outcome: outcomeNotYet, err: maskRingErrors(err), retryAfter: min(max(e.After, minRetryDelay), maxNotYetDelay)}
-}
-
-// callBeforeRun calls Config.BeforeRun and returns a panic as an error. The caller holds no lock.
-func (r *Ring) callBeforeRun() (err error) {
-	if r.cfg.BeforeRun == nil {
-		return nil
-	}
-	defer recoverPanic("BeforeRun", &err)
-	r.cfg.BeforeRun()
-	return nil
-}
-
-// callOnSchedule calls Config.OnSchedule and returns a panic as an error. The caller holds no lock.
-func (r *Ring) callOnSchedule() (err error) {
-	if r.cfg.OnSchedule == nil {
-		return nil
-	}
-	defer recoverPanic("OnSchedule", &err)
-	r.cfg.OnSchedule()
-	return nil
 }

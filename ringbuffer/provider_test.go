@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -51,21 +50,12 @@ func TestExhaustedProvider(t *testing.T) {
 	}
 }
 
-// panickingError is an error of a provider whose methods panic.
-type panickingError struct{}
-
-func (panickingError) Error() string   { return "hostile" }
-func (panickingError) Is(error) bool   { panic("Is") }
-func (panickingError) Unwrap() []error { panic("Unwrap") }
-
 // Invalid errors of a provider count as failures and end nothing: nil pointers to this package's error
-// types, and an error whose methods panic.
+// types.
 func TestInvalidErrorsOfProvider(t *testing.T) {
 	for name, bad := range map[string]error{
-		"a nil pointer":      (*NotYetError)(nil),
-		"a nil EmptyError":   (*EmptyError)(nil),
-		"a nil PanicError":   (*PanicError)(nil),
-		"methods that panic": panickingError{},
+		"a nil NotYetError": (*NotYetError)(nil),
+		"a nil EmptyError":  (*EmptyError)(nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -87,62 +77,6 @@ func TestInvalidErrorsOfProvider(t *testing.T) {
 			})
 		})
 	}
-}
-
-// laterPanickingError is an error whose method As panics from its second call on.
-type laterPanickingError struct{ calls *atomic.Int64 }
-
-func (laterPanickingError) Error() string { return "hostile later" }
-
-func (e laterPanickingError) As(any) bool {
-	if e.calls.Add(1) > 1 {
-		panic("As")
-	}
-	return false
-}
-
-// The padder's goroutine does not call methods of a provider's error after it was classified, because a
-// panic there would end the process.
-func TestErrorThatPanicsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var broken atomic.Bool
-		good := &countingProvider{length: 1}
-		r := newTestRing(t, Config{Capacity: 1, TakePolicy: Wait, Provider: providerFunc(func(ctx context.Context) (Run, error) {
-			if broken.Load() {
-				return Run{}, laterPanickingError{new(atomic.Int64)}
-			}
-			return good.NextRun(ctx)
-		})})
-		broken.Store(true)
-		mustTake(t, r, 0)
-		time.AfterFunc(time.Minute, func() { broken.Store(false) })
-		mustTake(t, r, 1)
-	})
-}
-
-// A provider that ends the goroutine that calls it leaves no turn behind.
-func TestProviderCallsGoexit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ends atomic.Bool
-		good := &countingProvider{length: 1}
-		r := newTestRing(t, Config{Capacity: 1, Provider: providerFunc(func(ctx context.Context) (Run, error) {
-			if ends.Load() {
-				runtime.Goexit()
-			}
-			return good.NextRun(ctx)
-		})})
-		mustTake(t, r, 0)
-		ends.Store(true)
-		for range 2 { // takers, and perhaps the padder
-			go r.Take(context.Background())
-			synctest.Wait()
-		}
-		ends.Store(false)
-		mustTake(t, r, 1)
-		if err := r.Close(); err != nil {
-			t.Errorf("Close() = %v", err)
-		}
-	})
 }
 
 // Takers that wait when the provider becomes exhausted are woken, and return its error: no run will come.

@@ -33,7 +33,7 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 		return nil
 	}
 	r.counters.rejectedPuts.Add(1)
-	err := r.callPutPolicy(ctx, run)
+	err := r.cfg.PutPolicy.OnFull(ctx, r, run)
 	if r.closed.Load() {
 		return err
 	}

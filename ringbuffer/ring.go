@@ -76,7 +76,7 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 
 // Init initializes a zero Ring as New does. It is for a ring that is a field of another struct,
 // which saves one pointer dereference for each take. It must be called once, before any other
-// method. If it returns an error, the ring is closed or is still the zero value.
+// method. If it fails, the ring is closed or is still the zero value.
 func (r *Ring) Init(ctx context.Context, cfg Config) error {
 	if r == nil || r.initialized() {
 		return fmt.Errorf("%w: the ring is nil or already initialized; call Init once, on a zero Ring", ErrConfig)
@@ -87,13 +87,19 @@ func (r *Ring) Init(ctx context.Context, cfg Config) error {
 	if cfg.Provider == nil {
 		return nil
 	}
+	works := false
+	defer func() {
+		if !works { // also if the provider panics
+			r.Close()
+		}
+	}()
 	r.initializing = true
 	delay, err := r.fill(ctx, Initial)
 	if err != nil && !r.hasRun() {
-		r.Close()
 		return err
 	}
 	r.initializing = false
+	works = true
 	r.advance(r.current.Load()) // so that even the first TryTake succeeds
 	r.startPadder(delay)
 	return nil

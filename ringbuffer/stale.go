@@ -25,25 +25,23 @@ func (r *Ring) Drop(before func()) {
 }
 
 // dropStale drops runs from the front of the ring up to the last stale one. It needs no lock,
-// because it works as any taker does: to drop a run, it claims all integers that are left. It
-// returns an error if Stale panics.
-func (r *Ring) dropStale() (err error) {
+// because it works as any taker does: to drop a run, it claims all integers that are left.
+func (r *Ring) dropStale() {
 	if r.cfg.Stale == nil {
-		return nil
+		return
 	}
-	defer recoverPanic("Stale", &err)
 	for stale := r.current.Load().index; ; { // all runs before this index are dropped
 		s := r.current.Load()
 		if !s.usedUp() {
 			if int64(stale-s.index) <= 0 && !r.cfg.Stale(s.first) {
 				if stale = r.lastStale(s); stale == s.index {
-					return nil
+					return
 				}
 			}
 			r.counters.drop(s)
 		}
 		if !r.advance(s) {
-			return nil
+			return
 		}
 	}
 }

@@ -74,7 +74,7 @@ type Stats struct {
 	RejectedTakes  uint64    // times that a take found the ring empty
 	RejectedPuts   uint64    // times that Put found the ring full
 	Paddings       [4]uint64 // paddings that put at least one run, indexed by Trigger
-	FailedPaddings uint64    // failures and panics of the provider and the hooks
+	FailedPaddings uint64    // failures of the provider
 	Fill           uint64    // integers in the ring that can be taken
 	FillRuns       int       // runs in the ring that have such integers, including the current one
 	CapacityRuns   int       // the capacity of the ring, in runs

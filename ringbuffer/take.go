@@ -97,7 +97,10 @@ func (r *Ring) handleEmpty(ctx context.Context) error {
 	}
 	r.counters.rejectedTakes.Add(1)
 	r.wakePadder()
-	err := r.callTakePolicy(ctx)
+	err := r.cfg.TakePolicy.OnEmpty(ctx, waiter{r})
+	if err == ErrEmpty {
+		err = r.emptyError()
+	}
 	switch {
 	case err == nil || r.closed.Load():
 		return err

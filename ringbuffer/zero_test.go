@@ -49,15 +49,11 @@ func TestZeroValues(t *testing.T) {
 		t.Error(s)
 	}
 	for _, err := range []error{
-		new(NotYetError), (*NotYetError)(nil), new(EmptyError), (*EmptyError)(nil), new(PanicError), (*PanicError)(nil),
+		new(NotYetError), (*NotYetError)(nil), new(EmptyError), (*EmptyError)(nil),
 	} {
 		if err.Error() == "" || errors.Unwrap(err) != nil || errors.Is(err, ErrClosed) {
 			t.Errorf("%T: %v", err, err)
 		}
-	}
-	var typed *countingProvider // a non-nil Provider that is a nil pointer
-	if _, err := New(context.Background(), Config{Provider: typed}); !errors.As(err, new(*PanicError)) {
-		t.Errorf("New() = %v", err)
 	}
 	if err := builtinTakePolicy(-1).OnEmpty(context.Background(), r); !errors.Is(err, ErrConfig) {
 		t.Errorf("OnEmpty() of an unknown policy = %v, want ErrConfig", err)

@@ -26,7 +26,7 @@ func (e *maskedError) Is(target error) bool {
 // As implements what errors.As looks for.
 func (e *maskedError) As(target any) bool {
 	switch target.(type) {
-	case **EmptyError, **ringbuffer.NotYetError, **ringbuffer.EmptyError, **ringbuffer.PanicError:
+	case **EmptyError, **ringbuffer.NotYetError, **ringbuffer.EmptyError:
 		return false
 	}
 	return errors.As(e.err, target)

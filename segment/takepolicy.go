@@ -71,14 +71,8 @@ func (s *Sequence) overtaken(err error) bool {
 	return s.ring.Wait(ended) == nil
 }
 
-// translate returns the error of a call for an error of the ring. If a method of a policy's error panics, the panic
-// is the error.
-func (s *Sequence) translate(ctx context.Context, err error) (translated error) {
-	defer func() {
-		if v := recover(); v != nil {
-			translated = s.provider.emptyError(fmt.Errorf("a method of the take policy's error panicked: %v", v))
-		}
-	}()
+// translate returns the error of a call for an error of the ring.
+func (s *Sequence) translate(ctx context.Context, err error) error {
 	var current currentError
 	var source *sourceError
 	switch {

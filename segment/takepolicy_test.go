@@ -160,25 +160,55 @@ func (f policyFunc) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error { re
 
 var errPolicy = errors.New("policy")
 
-// Whatever a policy of the program does, callers get an *EmptyError of their Sequence.
+// A panic of a policy is one of its caller. A caller that recovers goes on with the Sequence.
+func TestTakePolicyPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var works atomic.Bool
+		s, _ := newEmptySequence(t, func(context.Context, Request) error {
+			if works.Load() {
+				return nil
+			}
+			return errDown
+		}, WithTakePolicy(policyFunc(func(ctx context.Context, w ringbuffer.Waiter) error {
+			if !works.Load() {
+				panic("boom")
+			}
+			return w.Wait(ctx)
+		})))
+		func() {
+			defer func() {
+				if v := recover(); v != "boom" {
+					t.Errorf("recover() = %v", v)
+				}
+			}()
+			_, err := s.Next()
+			t.Errorf("Next() = %v, want the panic", err)
+		}()
+		works.Store(true)
+		if _, err := s.Next(); err != nil {
+			t.Errorf("Next() = %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+	})
+}
+
+// Whatever error a policy of the program returns, callers get an *EmptyError of their Sequence.
 func TestOwnTakePolicies(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy policyFunc
 		want   string
 		is     error
 	}{
-		"error":                        {func(context.Context, ringbuffer.Waiter) error { return errPolicy }, "(policy)", errPolicy},
-		"panic":                        {func(context.Context, ringbuffer.Waiter) error { panic("boom") }, "the take policy panicked: boom", ErrEmpty},
-		"an error whose Is panics":     {func(context.Context, ringbuffer.Waiter) error { return panickingIs{} }, "panicked: no is", ErrEmpty},
-		"an error whose As panics":     {func(context.Context, ringbuffer.Waiter) error { return panickingAs{} }, "panicked: no as", ErrEmpty},
-		"an error whose Unwrap panics": {func(context.Context, ringbuffer.Waiter) error { return panickingUnwrap{} }, "panicked: no unwrap", ErrEmpty},
-		"Wait":                         {func(ctx context.Context, w ringbuffer.Waiter) error { return w.Wait(ctx) }, "no range arrived in time", ErrEmpty},
-		"Pad":                          {func(ctx context.Context, w ringbuffer.Waiter) error { return w.Pad(ctx) }, "connection refused", errDown},
-		"ErrClosed":                    {func(context.Context, ringbuffer.Waiter) error { return ErrClosed }, "(segment: closed)", ErrEmpty},
-		"ringbuffer.ErrClosed":         {func(context.Context, ringbuffer.Waiter) error { return ringbuffer.ErrClosed }, "(ringbuffer: closed)", ErrEmpty},
-		"ringbuffer.ErrExhausted":      {func(context.Context, ringbuffer.Waiter) error { return ringbuffer.ErrExhausted }, "exhausted)", ErrEmpty},
-		"EmptyError of another":        {func(context.Context, ringbuffer.Waiter) error { return &EmptyError{Tag: "other"} }, `(segment: tag "other"`, ErrEmpty},
-		"ErrEmpty of package segment":  {func(context.Context, ringbuffer.Waiter) error { return ErrEmpty }, "(segment: no number at present)", ErrEmpty},
+		"error":                       {func(context.Context, ringbuffer.Waiter) error { return errPolicy }, "(policy)", errPolicy},
+		"Wait":                        {func(ctx context.Context, w ringbuffer.Waiter) error { return w.Wait(ctx) }, "no range arrived in time", ErrEmpty},
+		"Pad":                         {func(ctx context.Context, w ringbuffer.Waiter) error { return w.Pad(ctx) }, "connection refused", errDown},
+		"ErrClosed":                   {func(context.Context, ringbuffer.Waiter) error { return ErrClosed }, "(segment: closed)", ErrEmpty},
+		"ringbuffer.ErrClosed":        {func(context.Context, ringbuffer.Waiter) error { return ringbuffer.ErrClosed }, "(ringbuffer: closed)", ErrEmpty},
+		"ringbuffer.ErrExhausted":     {func(context.Context, ringbuffer.Waiter) error { return ringbuffer.ErrExhausted }, "exhausted)", ErrEmpty},
+		"EmptyError of another":       {func(context.Context, ringbuffer.Waiter) error { return &EmptyError{Tag: "other"} }, `(segment: tag "other"`, ErrEmpty},
+		"ErrEmpty of package segment": {func(context.Context, ringbuffer.Waiter) error { return ErrEmpty }, "(segment: no number at present)", ErrEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

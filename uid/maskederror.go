@@ -28,7 +28,7 @@ func (e maskedError) Is(target error) bool {
 // As implements what errors.As looks for.
 func (e maskedError) As(target any) bool {
 	switch target.(type) {
-	case **ringbuffer.NotYetError, **ringbuffer.EmptyError, **ringbuffer.PanicError, **timeExhaustedError:
+	case **ringbuffer.NotYetError, **ringbuffer.EmptyError, **timeExhaustedError:
 		return false
 	}
 	return errors.As(e.err, target)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,17 +18,40 @@ type takePolicyFunc func(ctx context.Context, w ringbuffer.Waiter) error
 
 func (f takePolicyFunc) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error { return f(ctx, w) }
 
-// A panic of a take policy is an error of its taker, and affects no other taker.
+// A panic of a take policy is one of its taker. A taker that recovers goes on with the generator.
 func TestTakePolicyPanics(t *testing.T) {
+	var broken atomic.Bool
 	c := newCached(t, new(disposableAssigner), WithLayout(layout(t, 31, 28, 4)), WithMaxBorrow(0), WithRollover(false), WithBoostPower(0),
-		WithTakePolicy(takePolicyFunc(func(context.Context, ringbuffer.Waiter) error { panic("boom") })))
-	var err error
-	for err == nil {
-		_, err = c.Next()
-	}
-	var p *ringbuffer.PanicError
-	if !errors.As(err, &p) || p.Value != "boom" {
-		t.Errorf("Next: %v", err)
+		WithTakePolicy(takePolicyFunc(func(ctx context.Context, w ringbuffer.Waiter) error {
+			if broken.Load() {
+				panic("boom")
+			}
+			return w.Pad(ctx)
+		})))
+	last := next(t, c)
+	broken.Store(true)
+	func() {
+		defer func() {
+			if v := recover(); v != "boom" {
+				t.Errorf("recover() = %v", v)
+			}
+		}()
+		for {
+			id, err := c.Next()
+			if err != nil || id <= last {
+				t.Errorf("Next() = %d, %v after %d", id, err, last)
+				return
+			}
+			last = id
+		}
+	}()
+	broken.Store(false)
+	for range 3 {
+		id := next(t, c)
+		if id <= last {
+			t.Errorf("%d after %d", id, last)
+		}
+		last = id
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("Close: %v", err)
