@@ -19,7 +19,6 @@ func (c *Cached) Stats() Stats {
 		End:           f.End(),
 		Issued:        ring.Taken,
 		RejectedTakes: ring.RejectedTakes,
-		RejectedPuts:  ring.RejectedPuts,
 		Paddings: Paddings{
 			Initial:   ring.Paddings[ringbuffer.Initial],
 			Immediate: ring.Paddings[ringbuffer.Immediate],

@@ -59,7 +59,6 @@ func (st Stats) LogValue() slog.Value {
 		slog.Duration("ahead", st.Ahead),
 		slog.Uint64("rollbacks", st.Rollbacks),
 		slog.Uint64("rollovers", st.Rollovers),
-		slog.Uint64("rejected_puts", st.RejectedPuts),
 		{Key: "paddings", Value: slog.GroupValue(
 			slog.Uint64("initial", st.Paddings.Initial),
 			slog.Uint64("immediate", st.Paddings.Immediate),

@@ -122,9 +122,9 @@ func TestLogStats(t *testing.T) {
 	want := "v.worker_id=11 v.format.layout=1-41-10-12 v.format.epoch=2026-01-01T00:00:00.000Z v.format.unit=1ms v.end=2095-09-07T15:47:35.552Z " +
 		"v.lease_since=2026-01-01T00:00:00.000Z v.lease_until=2026-01-01T00:01:00.000Z v.lease_bounded=true v.worker_ids_remaining=17 " +
 		"v.worker_ids_total=18 v.reserve_ahead=19ns v.lost_leases=20 " +
-		"v.issued=21 v.rejected_takes=22 v.ahead=1.5s v.rollbacks=24 v.rollovers=25 v.rejected_puts=26 " +
-		"v.paddings.initial=28 v.paddings.immediate=29 v.paddings.scheduled=30 v.paddings.caller=31 " +
-		"v.failed_paddings=32 v.last_failure=2026-01-01T01:00:00.000Z v.dropped=34 v.fill=35 v.fill_level=0.25 v.borrowed=37ns v.borrow_limit=38ns " +
+		"v.issued=21 v.rejected_takes=22 v.ahead=1.5s v.rollbacks=24 v.rollovers=25 " +
+		"v.paddings.initial=27 v.paddings.immediate=28 v.paddings.scheduled=29 v.paddings.caller=30 " +
+		"v.failed_paddings=31 v.last_failure=2026-01-01T01:00:00.000Z v.dropped=33 v.fill=34 v.fill_level=0.25 v.borrowed=36ns v.borrow_limit=37ns " +
 		`v.last_error="no database"`
 	if text != want {
 		t.Errorf("the statistics are logged as\n%s, want\n%s", text, want)

@@ -43,7 +43,6 @@ type Stats struct {
 
 	// The following fields are set only by a Cached generator, and LastError also by the methods of nil
 	// and zero generators.
-	RejectedPuts   uint64    // runs that found the ring full
 	Paddings       Paddings  // paddings that put at least one run
 	FailedPaddings uint64    // tries to pad that failed
 	LastFailure    time.Time // when the last of these was, by the system's clock, in UTC; the zero time if there was none

@@ -22,7 +22,6 @@ type statsJSON struct {
 	Ahead          time.Duration `json:"ahead"`
 	Rollbacks      uint64        `json:"rollbacks"`
 	Rollovers      uint64        `json:"rollovers"`
-	RejectedPuts   uint64        `json:"rejected_puts"`
 	Paddings       paddingsJSON  `json:"paddings"`
 	FailedPaddings uint64        `json:"failed_paddings"`
 	LastFailure    time.Time     `json:"last_failure,omitzero"`
@@ -63,7 +62,6 @@ func (st Stats) MarshalJSON() ([]byte, error) {
 		Ahead:          st.Ahead,
 		Rollbacks:      st.Rollbacks,
 		Rollovers:      st.Rollovers,
-		RejectedPuts:   st.RejectedPuts,
 		Paddings:       paddingsJSON(st.Paddings),
 		FailedPaddings: st.FailedPaddings,
 		LastFailure:    jsonTime(st.LastFailure),

@@ -27,8 +27,8 @@ func TestStatsJSON(t *testing.T) {
 	want := `{"worker_id":11,"format":"1-41-10-12 2026-01-01T00:00:00Z 1ms","end":"2095-09-07T15:47:35.552Z",` +
 		`"lease_since":"2026-01-01T00:00:00Z","lease_until":"2026-01-01T00:01:00Z","lease_bounded":true,"worker_ids_remaining":17,"worker_ids_total":18,` +
 		`"reserve_ahead":19,"lost_leases":20,"issued":21,"rejected_takes":22,` +
-		`"ahead":1500000000,"rollbacks":24,"rollovers":25,"rejected_puts":26,"paddings":{"initial":28,"immediate":29,"scheduled":30,"caller":31},` +
-		`"failed_paddings":32,"last_failure":"2026-01-01T01:00:00Z","dropped":34,"fill":35,"fill_level":0.25,"borrowed":37,"borrow_limit":38,` +
+		`"ahead":1500000000,"rollbacks":24,"rollovers":25,"paddings":{"initial":27,"immediate":28,"scheduled":29,"caller":30},` +
+		`"failed_paddings":31,"last_failure":"2026-01-01T01:00:00Z","dropped":33,"fill":34,"fill_level":0.25,"borrowed":36,"borrow_limit":37,` +
 		`"last_error":"no database"}`
 	if err != nil || string(text) != want {
 		t.Errorf("Marshal() = %s, %v; want\n%s", text, err, want)

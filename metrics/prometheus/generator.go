@@ -36,7 +36,6 @@ func generatorFamilies() (all, ofRing []family) {
 			{"ringuid_uid_paddings_total", "Paddings that put at least one run.", counter, []string{"trigger"}},
 			{"ringuid_uid_failed_paddings_total", "Tries to pad that failed.", counter, nil},
 			{"ringuid_uid_last_failure_timestamp_seconds", "When the last try to pad failed that did.", gauge, nil},
-			{"ringuid_uid_rejected_puts_total", "Runs that found the ring full.", counter, nil},
 			{"ringuid_uid_dropped_total", "UIDs that were dropped because they became stale.", counter, nil},
 			{"ringuid_uid_ready", "UIDs that are ready in the ring.", gauge, nil},
 			{"ringuid_uid_fill_ratio", "The fraction of the ring's runs that are ready: 0 to 1.", gauge, nil},
@@ -92,7 +91,6 @@ func (s *scrape) addCounters(st uid.Stats, hasRing bool) {
 	s.add("ringuid_uid_paddings_total", float64(st.Paddings.Scheduled), "scheduled")
 	s.add("ringuid_uid_paddings_total", float64(st.Paddings.Caller), "caller")
 	s.add("ringuid_uid_failed_paddings_total", float64(st.FailedPaddings))
-	s.add("ringuid_uid_rejected_puts_total", float64(st.RejectedPuts))
 	s.add("ringuid_uid_dropped_total", float64(st.Dropped))
 }
 
