@@ -89,7 +89,7 @@ func (r *Ring) padInTurn(ctx context.Context) (done bool, err error) {
 }
 
 // checkPadding returns why no run can be put now, or the zero padResult if nothing prevents it. In a turn
-// the answer stays true, except that the ring may be closed.
+// only Close can prevent it after that.
 func (r *Ring) checkPadding() padResult {
 	switch end := r.exhaustedError.Load(); {
 	case r.closed.Load():
