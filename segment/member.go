@@ -17,8 +17,7 @@ type member struct {
 	err     error        // of the last try
 
 	failing atomic.Pointer[SourceState] // set if the last try has failed
-	logged  time.Time                   // when a series of failures was last logged
-	told    bool                        // the present series of failures was logged
+	log     seriesLog
 }
 
 // SourceState is one source of a Sequence: a stripe of a Group, or the only one.
@@ -36,7 +35,7 @@ func (s *Sequence) Sources() []SourceState {
 		return nil
 	}
 	states := make([]SourceState, len(s.provider.sources))
-	since, _, err := s.provider.demand.outage(s.tag)
+	since, _, err := s.provider.demand.outage()
 	for i, m := range s.provider.sources {
 		if f := m.failing.Load(); f != nil {
 			states[i] = *f
@@ -77,8 +76,30 @@ func (m *member) succeed() {
 	}
 }
 
-// memberLogInterval is the shortest time between two series of failures of a stripe that are logged.
-const memberLogInterval = time.Minute
+// seriesLog decides which series of failures are logged, and their ends.
+type seriesLog struct {
+	told   bool      // the present series was logged
+	logged time.Time // when a series was last logged
+}
+
+// seriesLogInterval is the shortest time between two series of failures that are logged.
+const seriesLogInterval = time.Minute
+
+// fails reports whether to log a failure.
+func (l *seriesLog) fails() bool {
+	if l.told || !l.logged.IsZero() && time.Since(l.logged) < seriesLogInterval {
+		return false
+	}
+	l.told, l.logged = true, time.Now()
+	return true
+}
+
+// works reports whether to log a success.
+func (l *seriesLog) works() bool {
+	told := l.told
+	l.told = false
+	return told
+}
 
 // logMembers logs which stripes have failed or work again, when a stripe has returned a range. If none does, the ring
 // logs it.
@@ -88,11 +109,9 @@ func (p *provider) logMembers() {
 	}
 	for _, m := range p.sources {
 		switch failing := m.failing.Load(); {
-		case failing == nil && m.told:
-			m.told = false
+		case failing == nil && m.log.works():
 			p.log.Log(slog.LevelInfo, "segment: the stripe works again", "source", m.name)
-		case failing != nil && !m.told && (m.logged.IsZero() || time.Since(m.logged) >= memberLogInterval):
-			m.told, m.logged = true, time.Now()
+		case failing != nil && m.log.fails():
 			p.log.Log(slog.LevelWarn, "segment: a stripe has failed, and is tried again", "source", m.name, "err", failing.LastError)
 		}
 	}

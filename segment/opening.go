@@ -84,13 +84,13 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 			return nil, err
 		}
 		var retry <-chan time.Time
-		o.demand.enter()
+		o.demand.add(1)
 		select {
 		case <-o.done:
 		case <-b.ctx.Done():
 		case <-ctx.Done():
 		}
-		o.demand.leave()
+		o.demand.add(-1)
 		if o.finished() {
 			switch {
 			case o.err == nil:
@@ -106,7 +106,7 @@ func (b *background) await(ctx context.Context, maxWait time.Duration, empty Emp
 			empty.Tries, empty.Cause = max(o.tries, empty.Tries+1), o.err
 			retry = time.After(time.Until(o.retryAt))
 		} else if empty.Cause == nil {
-			empty.Since, empty.Tries, empty.Cause = o.demand.outage(empty.Tag)
+			empty.Since, empty.Tries, empty.Cause = o.demand.outage()
 		}
 		select {
 		case <-retry:

@@ -108,28 +108,28 @@ func (p *provider) size() (size int64, err error) {
 
 // take asks the members in turn until one returns a range: first those that have not failed lately, then the others.
 func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run, error) {
-	first := p.turn
+	now := time.Now()
+	var order, resting []int
+	for i := range p.sources {
+		n := (p.turn + i) % len(p.sources)
+		if now.Before(p.sources[n].retryAt) {
+			resting = append(resting, n)
+		} else {
+			order = append(order, n)
+		}
+	}
+	order = append(order, resting...)
 	p.turn = (p.turn + 1) % len(p.sources)
 	if p.queue != nil {
-		return p.takeQueued(ctx, size, first)
+		return p.takeQueued(ctx, size, order)
 	}
-	now := time.Now()
-	tried := make([]bool, len(p.sources))
-	for _, resting := range []bool{false, true} {
-		for i := range p.sources {
-			n := (first + i) % len(p.sources)
-			m := p.sources[n]
-			if tried[n] || !resting && now.Before(m.retryAt) {
-				continue
-			}
-			tried[n] = true
-			r, run, err := p.ask(ctx, m, size)
-			if err == nil {
-				p.logMembers()
-			}
-			if err == nil || ctx.Err() != nil {
-				return r, run, err
-			}
+	for _, n := range order {
+		r, run, err := p.ask(ctx, p.sources[n], size)
+		if err == nil {
+			p.logMembers()
+		}
+		if err == nil || ctx.Err() != nil {
+			return r, run, err
 		}
 	}
 	return Range{}, ringbuffer.Run{}, p.lastErrors()
@@ -138,25 +138,25 @@ func (p *provider) take(ctx context.Context, size int64) (Range, ringbuffer.Run,
 // errNoTurn is the error of takeQueued if ctx has ended before the request was sent.
 var errNoTurn = errors.New("segment: the request has waited for its turn")
 
-// takeQueued is take for a tag of a Tags: the queue chooses the member.
-func (p *provider) takeQueued(ctx context.Context, size int64, first int) (Range, ringbuffer.Run, error) {
-	now := time.Now()
-	candidates := make([]candidate, 0, len(p.sources))
-	for i := range p.sources {
-		n := (first + i) % len(p.sources)
-		m := p.sources[n]
-		candidates = append(candidates, candidate{source: n, resting: now.Before(m.retryAt)})
+// takeQueued is take for a tag of a Tags: the queue chooses the member, from an order.
+func (p *provider) takeQueued(ctx context.Context, size int64, order []int) (Range, ringbuffer.Run, error) {
+	p.mu.Lock()
+	refused, opened := p.state.Hopeless, p.state.Ranges > 0
+	p.mu.Unlock()
+	if refused && opened && !p.queue.pace(ctx) {
+		return Range{}, ringbuffer.Run{}, errNoTurn
 	}
-	for len(candidates) > 0 {
-		place, err := p.queue.acquire(ctx, p.tag, p.demand, candidates, p.takeClass())
-		if err != nil {
+	defer p.demand.end()
+	for len(order) > 0 {
+		place := p.queue.acquire(ctx, p.demand, order, refused)
+		if place == nil {
 			return Range{}, ringbuffer.Run{}, errNoTurn
 		}
 		r, run, err := p.askWithPlace(ctx, place, size)
 		if err == nil || ctx.Err() != nil {
 			return r, run, err
 		}
-		candidates = slices.DeleteFunc(slices.Clone(candidates), func(c candidate) bool { return c.source == place.source })
+		order = slices.DeleteFunc(slices.Clone(order), func(n int) bool { return n == place.source })
 	}
 	return Range{}, ringbuffer.Run{}, p.lastErrors()
 }
@@ -166,24 +166,20 @@ func (p *provider) askWithPlace(ctx context.Context, place *takePlace, size int6
 	m := p.sources[place.source]
 	err = newSourceError(p.tag, m.name, errGoexit) // if the source ends the goroutine
 	defer func() {
-		outcome := outcomeOf(ctx, err)
-		p.queue.release(place, outcome, err)
-		p.logTag(m, outcome, err)
+		p.queue.release(place, outcomeOf(ctx, err), err)
+		p.logTag(m, err)
 	}()
 	return p.ask(ctx, m, size)
 }
 
 // logTag reports to the log of a Tags that the tag begins to fail or works again, for reasons that concern only this
 // tag. If its first range has not arrived, the caller gets the error.
-func (p *provider) logTag(m *member, outcome callOutcome, err error) {
-	log := p.queue.log
+func (p *provider) logTag(m *member, err error) {
 	switch {
-	case err == nil && m.told:
-		m.told = false
-		log.tagWorks(p.tag, m.name)
-	case err != nil && hopelessTry(err) && !m.told && p.opened() && (m.logged.IsZero() || time.Since(m.logged) >= memberLogInterval):
-		m.told, m.logged = true, time.Now()
-		log.tagFailed(p.tag, m.name, err)
+	case err == nil && m.log.works():
+		p.queue.log.tagWorks(p.tag, m.name)
+	case err != nil && hopelessTry(err) && p.opened() && m.log.fails():
+		p.queue.log.tagFailed(p.tag, m.name, err)
 	}
 }
 
@@ -366,19 +362,6 @@ func (p *provider) opened() bool {
 	return p.state.Ranges > 0
 }
 
-// takeClass returns the class of the next request.
-func (p *provider) takeClass() takeClass {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case !p.state.Hopeless:
-		return earlyTake
-	case p.state.Ranges == 0:
-		return refusedTake
-	}
-	return hopelessTake
-}
-
 // snapshot returns the state. If the last try has succeeded, and the next request waits because the sources fail for
 // other tags, it has their failures.
 func (p *provider) snapshot() sourceState {
@@ -386,7 +369,7 @@ func (p *provider) snapshot() sourceState {
 	s := p.state
 	p.mu.Unlock()
 	if s.LastError == nil {
-		s.FailingSince, s.Tries, s.LastError = p.demand.outage(p.tag)
+		s.FailingSince, s.Tries, s.LastError = p.demand.outage()
 	}
 	return s
 }

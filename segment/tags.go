@@ -203,6 +203,7 @@ func (t *Tags) startOpening(tag string, e *tagEntry) (*opening, error) {
 		return e.opening, nil
 	}
 	o := nextOpening(e.opening)
+	o.demand.queue, o.demand.tag = t.queue, tag
 	if !t.work.run(func() { t.openTag(tag, e, o) }) {
 		return nil, ErrClosed
 	}

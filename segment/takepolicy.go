@@ -26,8 +26,8 @@ func (t takePolicy) OnEmpty(ctx context.Context, w ringbuffer.Waiter) error {
 	if ctx.Value(withoutPolicy{}) != nil || waits && t.maxWait == 0 || t.policy == nil && state.Hopeless {
 		return currentError{t.provider.emptyErrorOf(state, nil)}
 	}
-	t.provider.demand.enter()
-	defer t.provider.demand.leave()
+	t.provider.demand.add(1)
+	defer t.provider.demand.add(-1)
 	limited, cancel := context.WithTimeoutCause(ctx, t.maxWait, fmt.Errorf("%w: within %v", errNotInTime, t.maxWait))
 	defer cancel()
 	if t.policy != nil {

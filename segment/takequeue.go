@@ -5,75 +5,75 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// A takeQueue limits the requests that the sequences of a Tags send to their sources. Each source has a number of
-// places, one for each call at a time. A place whose call has failed stays occupied for a pause, which grows to a
-// second and more. So a source that is down gets only a few requests, however many tags need one. When the source
-// answers, its pauses end at once, and so the requests that wait are sent as fast as the places allow.
+// A takeQueue limits the requests that the sequences of a Tags send to their sources. For each source it is a
+// semaphore and a breaker:
 //
-// Requests of a takeClass that can be sent to the same sources wait in one list, the oldest first. So requests that
-// only a source that is down can serve do not delay others. The methods are safe for concurrent use.
+//   - A source has a number of places, one for each call at a time.
+//   - The place of a call that has failed stays taken for a pause, which grows to a second and more. The first answer
+//     ends all pauses. So a source that is down gets only a few requests, however many tags need one, and when it is
+//     back, those that wait are sent as fast as the places allow.
+//   - While a source fails and another one works, it has one place. So one that hangs delays one tag at a time.
+//
+// A request waits until one of its sources has a place. Those of tags for which a call waits are sent first, but every
+// fourthTake is the oldest of all, so that none waits forever. The methods are safe for concurrent use.
 type takeQueue struct {
 	limit   int           // places of each source
 	timeout time.Duration // a call that takes longer than this loses its place
 	log     *tagsLog
+	refused chan struct{} // has an element while no request that waits in pace may be sent
 
-	mu           sync.Mutex // for the fields below; no code of the user runs while it is held
-	sources      []*queueSource
-	waiting      [takeClasses]map[string]*list.List // of *queuedTake, by their kind; no list is empty
-	requests     uint64
-	granted      uint64
-	nextHopeless time.Time // no request of the class hopelessTake is sent before
-	timer        *time.Timer
-	closed       bool
+	mu      sync.Mutex // for all that follows, here and in sources and demands; no code of the user runs while it is held
+	sources []*takeSource
+	waiting list.List // of *demand: all whose requests wait, the oldest first
+	awaited list.List // those of them for which a call waits
+	sent    int       // requests
+	closed  bool
 }
 
-// queueSource is a source of a takeQueue, as the requests of all tags have found it.
-type queueSource struct {
+// takeSource is a source of a takeQueue, as the requests of all tags have found it.
+type takeSource struct {
 	name     string
-	running  int         // calls that have a place
-	pauses   []takePause // places of calls that have failed
-	failures int         // since the last answer
-	since    time.Time   // when the first of them failed
-	err      error       // of the last one
-
-	told   bool // the present series of failures was logged
-	logged time.Time
+	places   map[*takePlace]bool // those that are taken; true: the call has failed, and the place pauses
+	failures int                 // since the last answer
+	since    time.Time           // when the first of them failed
+	err      error               // of the last one
+	log      seriesLog
 }
 
-// takePause is the pause of a place.
-type takePause struct {
-	end  time.Time // if no other source works
-	late time.Time // if another one does: a server that hangs takes only a small part of the time
+// takePlace is the place of a call.
+type takePlace struct {
+	source int
+	tag    string
+	timer  *time.Timer // for the time of the call, and then for the pause
 }
 
-// takeClass is what decides which request is sent next: the first of the least class, and for every fourthTake the
-// one that has waited longest, so that none waits forever.
-type takeClass int
+// demand is how many calls wait for a tag of a Tags, and the tag's request, of which there is one at a time. That of
+// a tag without a queue, and a nil demand, ignore all calls.
+type demand struct {
+	queue            *takeQueue
+	tag              string
+	calls            int
+	refused          bool          // the source has refused the tag lately, so it is never in awaited
+	sources          []int         // that the request can be sent to, the best first; nil: there is none
+	waiting, awaited *list.Element // nil: it is not in the list
+	place            *takePlace    // set when the request is sent
+	sent             chan struct{} // closed then
+}
 
 const (
-	awaitedTake  takeClass = iota // a call waits for the tag
-	earlyTake                     // the tag has numbers in memory, or nobody waits for it
-	refusedTake                   // the source has refused the tag lately, and a call asks for it again
-	hopelessTake                  // the source has refused another range of the tag, and it is asked again by itself
-	takeClasses
-)
-
-const (
-	fourthTake = 4
-
-	// hopelessInterval is the shortest time between two requests of the class hopelessTake.
-	hopelessInterval = 5 * time.Millisecond
+	fourthTake      = 4
+	refusedInterval = 5 * time.Millisecond // between two requests that wait in pace
 
 	// overdueTake is how long after its timeout a call that has not returned loses its place, so that a source that
-	// ignores its context does not block all tags.
-	overdueTake = time.Second
-
-	// maxTryTimeout limits the timeout of a call here, so that no sum overflows.
+	// ignores its context does not block all tags. maxTryTimeout limits the timeout, so that the sum does not
+	// overflow.
+	overdueTake   = time.Second
 	maxTryTimeout = 1000 * time.Hour
 
 	minPlacePause = 10 * time.Millisecond
@@ -83,74 +83,137 @@ const (
 // errOverdue is the error of a call that does not return.
 var errOverdue = errors.New("the source has not returned, although its context has ended")
 
-// demand is how many calls wait for a tag, and whether its request waits in a queue. A nil demand ignores all calls.
-type demand struct {
-	calls  atomic.Int64
-	queued atomic.Pointer[queuedTake] // the last request, until it is answered
-}
-
-// takePlace is the place of a call.
-type takePlace struct {
-	source  int
-	tag     string
-	take    *queuedTake
-	begin   time.Time
-	overdue *time.Timer
-	free    bool // whether it was given back, or taken from a call that was overdue; under takeQueue.mu
-}
-
 func newTakeQueue(names []string, limit int, timeout time.Duration, log *tagsLog) *takeQueue {
-	q := &takeQueue{limit: limit, timeout: timeout, log: log}
+	q := &takeQueue{limit: limit, timeout: min(timeout, maxTryTimeout), log: log, refused: make(chan struct{}, 1)}
 	for _, name := range names {
-		q.sources = append(q.sources, &queueSource{name: name})
+		q.sources = append(q.sources, &takeSource{name: name, places: map[*takePlace]bool{}})
 	}
 	return q
 }
 
-// acquire waits until a request may be sent to one of the candidates, in their order, and returns its place. The
-// class is earlyTake, even if a call waits, refusedTake or hopelessTake. The caller must release the place. If ctx
-// ends before, acquire returns its cause.
-func (q *takeQueue) acquire(ctx context.Context, tag string, d *demand, candidates []candidate, class takeClass) (*takePlace, error) {
-	w := &queuedTake{queue: q, demand: d, candidates: candidates, kind: q.kindOf(candidates), tag: tag, since: time.Now(), sent: make(chan struct{})}
-	d.queued.Store(w)
-	q.mu.Lock()
-	if class == earlyTake && d.calls.Load() > 0 { // after queued was set: see demand.enter
-		class = awaitedTake
-	}
-	q.requests++
-	w.number = q.requests
-	q.push(w, class)
-	q.dispatch()
-	place := w.place
-	q.mu.Unlock()
-	if place != nil {
-		return place, nil
-	}
+// pace waits before a request for a tag that the source has refused, and that is asked for again by itself, so that
+// all of these are one per refusedInterval at most. It returns false if ctx ends before.
+func (q *takeQueue) pace(ctx context.Context) bool {
 	select {
-	case <-w.sent:
-		return w.place, nil
+	case q.refused <- struct{}{}:
+		time.AfterFunc(refusedInterval, func() { <-q.refused })
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// acquire waits until the request of a tag may be sent to one of the sources, which must not be changed later, and
+// returns its place, which the caller must release. If ctx ends before, it returns nil. Then the caller ends the
+// request, or acquires a place for another try.
+func (q *takeQueue) acquire(ctx context.Context, d *demand, sources []int, refused bool) *takePlace {
+	q.mu.Lock()
+	sent := make(chan struct{})
+	d.sources, d.refused, d.place, d.sent = sources, refused, nil, sent
+	d.waiting = q.waiting.PushBack(d)
+	d.setAwaited()
+	q.dispatch()
+	q.mu.Unlock()
+	select {
+	case <-sent:
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.place != nil {
-		q.free(w.place)
-		q.dispatch()
-	} else {
-		q.remove(w)
+	if ctx.Err() == nil {
+		return d.place
 	}
-	return nil, context.Cause(ctx)
+	q.remove(d)
+	if d.place != nil { // since the same moment
+		q.free(d.place)
+		q.dispatch()
+	}
+	return nil
 }
 
-// free frees a place. It returns false if it is free already. The caller must hold the lock.
-func (q *takeQueue) free(p *takePlace) bool {
-	if p.free {
-		return false
+// end ends the request, whether or not it was sent.
+func (d *demand) end() {
+	d.queue.mu.Lock()
+	defer d.queue.mu.Unlock()
+	d.sources = nil
+}
+
+// add adds 1 when a call begins to wait for the tag, and -1 when it no longer waits.
+func (d *demand) add(calls int) {
+	if d == nil || d.queue == nil {
+		return
 	}
-	p.free = true
-	p.overdue.Stop()
-	q.sources[p.source].running--
-	return true
+	d.queue.mu.Lock()
+	defer d.queue.mu.Unlock()
+	d.calls += calls
+	d.setAwaited()
+}
+
+// setAwaited lets a request be in awaited if a call waits for it. The caller must hold the lock.
+func (d *demand) setAwaited() {
+	awaited := d.waiting != nil && d.calls > 0 && !d.refused
+	switch {
+	case awaited && d.awaited == nil:
+		d.awaited = d.queue.awaited.PushBack(d)
+	case !awaited && d.awaited != nil:
+		d.queue.awaited.Remove(d.awaited)
+		d.awaited = nil
+	}
+}
+
+// remove removes a request that waits. The caller must hold the lock.
+func (q *takeQueue) remove(d *demand) {
+	if d.waiting != nil {
+		q.waiting.Remove(d.waiting)
+		d.waiting = nil
+		d.setAwaited()
+	}
+}
+
+// dispatch sends the requests for which there is a place. The caller must hold the lock.
+func (q *takeQueue) dispatch() {
+	for !q.closed && slices.ContainsFunc(q.sources, q.hasPlace) {
+		var d *demand
+		var source int
+		if q.sent%fourthTake != fourthTake-1 {
+			d, source = q.first(&q.awaited)
+		}
+		if d == nil {
+			d, source = q.first(&q.waiting)
+		}
+		if d == nil {
+			return
+		}
+		q.remove(d)
+		q.sent++
+		p := &takePlace{source: source, tag: d.tag}
+		p.timer = time.AfterFunc(q.timeout+overdueTake, func() { q.release(p, callFailed, errOverdue) })
+		q.sources[source].places[p] = false
+		d.place = p
+		close(d.sent)
+	}
+}
+
+// first returns the first request of a list that can be sent, and to which source, or nil. The caller must hold the
+// lock.
+func (q *takeQueue) first(l *list.List) (*demand, int) {
+	for e := l.Front(); e != nil; e = e.Next() {
+		d := e.Value.(*demand)
+		for _, source := range d.sources {
+			if q.hasPlace(q.sources[source]) {
+				return d, source
+			}
+		}
+	}
+	return nil, 0
+}
+
+// hasPlace reports whether a source has a free place. The caller must hold the lock.
+func (q *takeQueue) hasPlace(s *takeSource) bool {
+	if s.failures > 0 && slices.ContainsFunc(q.sources, func(s *takeSource) bool { return s.failures == 0 }) {
+		return len(s.places) == 0
+	}
+	return len(s.places) < q.limit
 }
 
 // callOutcome is what the result of a call says of its source.
@@ -178,86 +241,71 @@ func outcomeOf(ctx context.Context, err error) callOutcome {
 	return callFailed
 }
 
-// release gives back a place after a call.
+// release gives back a place: after a call, when the call is overdue, and when the pause is over.
 func (q *takeQueue) release(p *takePlace, outcome callOutcome, err error) {
 	q.mu.Lock()
-	had := q.free(p)
-	s := q.sources[p.source]
-	var record func()
-	switch outcome {
-	case callAnswered:
-		p.take.demand.queued.CompareAndSwap(p.take, nil)
-		record = q.answered(s)
-	case callFailed:
-		record = q.failed(p, had, err)
+	defer q.mu.Unlock()
+	switch pauses, taken := q.sources[p.source].places[p]; {
+	case outcome == callUnknown:
+		q.free(p)
+	case outcome == callAnswered:
+		q.free(p)
+		q.answered(q.sources[p.source])
+	case taken && !pauses: // otherwise the call was overdue, and has failed before
+		q.failed(p, err)
 	}
 	q.dispatch()
-	q.mu.Unlock()
-	if record != nil {
-		record()
-	}
 }
 
-// takeOverdue takes the place from a call that does not return.
-func (q *takeQueue) takeOverdue(p *takePlace) {
-	q.mu.Lock()
-	var record func()
-	if q.free(p) {
-		record = q.failed(p, true, errOverdue)
-		q.dispatch()
-	}
-	q.mu.Unlock()
-	if record != nil {
-		record()
-	}
+// free frees a place, unless that was done before. The caller must hold the lock.
+func (q *takeQueue) free(p *takePlace) {
+	p.timer.Stop()
+	delete(q.sources[p.source].places, p)
 }
 
-// answered ends a series of failures. It returns a function that writes a log record, or nil. The caller must hold
-// the lock.
-func (q *takeQueue) answered(s *queueSource) (record func()) {
-	if s.failures == 0 {
-		return nil
-	}
-	if s.told {
-		name, failures, lasted := s.name, s.failures, time.Since(s.since)
-		record = func() { q.log.sourceWorks(name, failures, lasted) }
-	}
-	s.pauses, s.failures, s.since, s.err, s.told = nil, 0, time.Time{}, nil, false
-	return record
-}
-
-// failed records a failure, and lets the place of the call, if it had one, pause. It returns a function that writes a
-// log record, or nil. The caller must hold the lock.
-func (q *takeQueue) failed(p *takePlace, hadPlace bool, err error) (record func()) {
-	s, now := q.sources[p.source], time.Now()
-	if s.failures == 0 {
-		s.since = now
-	}
-	if hadPlace {
-		pause := withJitter(min(minPlacePause<<min(s.failures/q.limit, 10), maxPlacePause))
-		late := pause
-		if len(q.sources) > 1 {
-			late = max(pause, slowTryPause*now.Sub(p.begin))
+// answered ends a series of failures and all pauses. The caller must hold the lock.
+func (q *takeQueue) answered(s *takeSource) {
+	for p, pauses := range s.places {
+		if pauses {
+			q.free(p)
 		}
-		s.pauses = append(s.pauses, takePause{now.Add(pause), now.Add(late)})
+	}
+	if s.log.works() {
+		q.log.sourceWorks(s.name, s.failures, time.Since(s.since))
+	}
+	s.failures, s.since, s.err = 0, time.Time{}, nil
+}
+
+// failed lets the place of a call that has failed pause. The caller must hold the lock.
+func (q *takeQueue) failed(p *takePlace, err error) {
+	s := q.sources[p.source]
+	pause := withJitter(min(minPlacePause<<min(s.failures/q.limit, 10), maxPlacePause))
+	p.timer.Stop()
+	p.timer = time.AfterFunc(pause, func() { q.release(p, callUnknown, nil) })
+	s.places[p] = true
+	if s.failures == 0 {
+		s.since = time.Now()
 	}
 	s.failures++
 	s.err = err
-	if !s.told && (s.logged.IsZero() || now.Sub(s.logged) >= memberLogInterval) {
-		s.told, s.logged = true, now
-		name := s.name
-		record = func() { q.log.sourceFailed(name, p.tag, err) }
+	if s.log.fails() {
+		q.log.sourceFailed(s.name, p.tag, err)
 	}
-	return record
 }
 
-// close ends the timer. Requests that wait end with their contexts.
+// withJitter returns d to 1.5 d, so that requests that have failed at the same time are not tried again at the same
+// time.
+func withJitter(d time.Duration) time.Duration { return d + rand.N(d/2+1) }
+
+// close ends the sending of requests, and the timers. Requests that wait end with their contexts.
 func (q *takeQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	if q.timer != nil {
-		q.timer.Stop()
+	for _, s := range q.sources {
+		for p := range s.places {
+			p.timer.Stop()
+		}
 	}
 }
 
@@ -272,59 +320,22 @@ func (q *takeQueue) states() []SourceState {
 	return states
 }
 
-// enter is called by a call that begins to wait for the tag.
-func (d *demand) enter() {
-	if d == nil {
-		return
-	}
-	d.calls.Add(1)
-	// acquire stores queued before it reads calls, with the lock. So either it finds this call, or this call finds
-	// the request.
-	if w := d.queued.Load(); w != nil {
-		w.queue.mu.Lock()
-		defer w.queue.mu.Unlock()
-		if w.element != nil && w.class == earlyTake {
-			w.queue.move(w, awaitedTake)
-		}
-	}
-}
-
-// leave is called when the call no longer waits.
-func (d *demand) leave() {
-	if d != nil {
-		d.calls.Add(-1)
-	}
-}
-
-// outage returns the failures of the first source that the tag's last request was for, if it was not answered and all
-// of them fail.
-func (d *demand) outage(tag string) (since time.Time, failures int, err error) {
-	if d == nil {
+// outage returns the failures of the first source of the tag's request, if there is one and all its sources fail: the
+// source may have failed for other tags only.
+func (d *demand) outage() (since time.Time, failures int, err error) {
+	if d == nil || d.queue == nil {
 		return since, 0, nil
 	}
-	w := d.queued.Load()
-	if w == nil {
+	var first takeSource
+	works := func(source int) bool { return d.queue.sources[source].failures == 0 }
+	d.queue.mu.Lock()
+	if d.sources != nil && !slices.ContainsFunc(d.sources, works) {
+		first = *d.queue.sources[d.sources[0]]
+	}
+	d.queue.mu.Unlock()
+	if first.failures == 0 {
 		return since, 0, nil
 	}
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
-	if !w.allFail() {
-		return since, 0, nil
-	}
-	s := w.queue.sources[w.candidates[0].source]
-	return s.since, s.failures, &turnError{tag, s.err}
+	// The text of the error is code of the user.
+	return first.since, first.failures, fmt.Errorf("segment: tag %q waits, because the source fails: %w", d.tag, first.err)
 }
-
-// turnError is the error of a tag whose request was not answered yet, because the source has failed for other tags.
-type turnError struct {
-	tag string
-	err error // of the last try of another tag
-}
-
-// Error implements error.
-func (e *turnError) Error() string {
-	return fmt.Sprintf("segment: tag %q waits, because the source fails: %v", e.tag, e.err)
-}
-
-// Unwrap returns the error of the other tag.
-func (e *turnError) Unwrap() error { return e.err }

@@ -2,9 +2,11 @@ package segment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ type queueTest struct {
 	*takeQueue
 	t    *testing.T
 	work *background
+	all  []int // the sources
 
 	works atomic.Bool // all calls are answered from now on
 
@@ -26,29 +29,45 @@ type queueTest struct {
 
 func newQueueTest(t *testing.T, sources, limit int) *queueTest {
 	work := newBackground()
-	names := make([]string, sources)
-	for i := range names {
-		names[i] = fmt.Sprint("source", i)
+	q := &queueTest{t: t, work: work}
+	var names []string
+	for i := range sources {
+		names, q.all = append(names, fmt.Sprint("source", i)), append(q.all, i)
 	}
-	q := &queueTest{t: t, work: work, takeQueue: newTakeQueue(names, limit, time.Second, newTagsLog(discardLogger(), work))}
+	q.takeQueue = newTakeQueue(names, limit, time.Second, newTagsLog(discardLogger(), work))
 	t.Cleanup(func() { q.close(); <-work.close() })
 	return q
 }
 
-// request sends a request for a tag, with a number of waiting calls, and holds its place for a time; then the call
-// has the outcome.
-func (q *queueTest) request(tag string, d *demand, class takeClass, hold time.Duration, outcome callOutcome) {
-	candidates := make([]candidate, len(q.sources))
-	for i := range candidates {
-		candidates[i].source = i
+// tag returns the demand of a tag for which a number of calls wait.
+func (q *queueTest) tag(name string, calls int) *demand {
+	return &demand{queue: q.takeQueue, tag: name, calls: calls}
+}
+
+// place acquires a place for a request that can be sent to some sources.
+func (q *queueTest) place(sources ...int) *takePlace {
+	q.t.Helper()
+	p := q.acquire(q.t.Context(), q.tag("x", 0), sources, false)
+	if p == nil {
+		q.t.Fatal("no place")
 	}
+	return p
+}
+
+// request sends a request of a tag to any source, and holds its place for a time; then the call has the outcome.
+func (q *queueTest) request(d *demand, hold time.Duration, outcome callOutcome) {
+	q.requestTo(q.all, d, false, hold, outcome)
+}
+
+func (q *queueTest) requestTo(sources []int, d *demand, refused bool, hold time.Duration, outcome callOutcome) {
 	q.work.run(func() {
-		p, err := q.acquire(q.work.ctx, tag, d, candidates, class)
-		if err != nil {
+		defer d.end()
+		p := q.acquire(q.work.ctx, d, sources, refused)
+		if p == nil {
 			return
 		}
 		q.mu.Lock()
-		q.order = append(q.order, tag)
+		q.order = append(q.order, d.tag)
 		q.mu.Unlock()
 		time.Sleep(hold)
 		if q.works.Load() {
@@ -68,29 +87,37 @@ func (q *queueTest) sent() []string {
 	return order
 }
 
-// awaited returns a demand with one call that waits.
-func awaited() *demand {
-	d := new(demand)
-	d.enter()
-	return d
+// checkEmpty fails the test if a place is taken or a request waits.
+func (q *queueTest) checkEmpty(what string) {
+	q.t.Helper()
+	q.takeQueue.mu.Lock()
+	defer q.takeQueue.mu.Unlock()
+	for i, s := range q.sources {
+		for p, pauses := range s.places {
+			if !pauses {
+				q.t.Errorf("%s: a call of %q has a place of source %d", what, p.tag, i)
+			}
+		}
+	}
+	if n, awaited := q.waiting.Len(), q.awaited.Len(); n+awaited > 0 {
+		q.t.Errorf("%s: %d requests wait, and calls for %d", what, n, awaited)
+	}
 }
 
-// Tags for which a call waits go first, then those that nobody waits for, then hopeless ones, each in their order.
+// Tags for which a call waits go first, then those that nobody waits for, or that were refused, each in their order.
 // Every fourth request is the one that has waited longest, so that none waits forever.
 func TestTakeQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueTest(t, 1, 1)
-		q.request("first", new(demand), earlyTake, time.Second, callAnswered)
-		q.request("hopeless", new(demand), hopelessTake, time.Second, callAnswered)
-		time.Sleep(time.Millisecond)
-		q.request("early", new(demand), earlyTake, time.Second, callAnswered)
-		time.Sleep(time.Millisecond)
+		q.request(q.tag("first", 0), time.Second, callAnswered)
+		q.requestTo(q.all, q.tag("refused", 1), true, time.Second, callAnswered)
+		q.request(q.tag("early", 0), time.Second, callAnswered)
 		for n := range 8 {
-			q.request(fmt.Sprint("awaited", n), awaited(), earlyTake, time.Second, callAnswered)
-			time.Sleep(time.Millisecond)
+			q.request(q.tag(fmt.Sprint("awaited", n), 1), time.Second, callAnswered)
 		}
+		q.request(q.tag("early2", 0), time.Second, callAnswered)
 		time.Sleep(20 * time.Second)
-		want := "[first awaited0 awaited1 hopeless awaited2 awaited3 awaited4 early awaited5 awaited6 awaited7]"
+		want := "[first awaited0 awaited1 refused awaited2 awaited3 awaited4 early awaited5 awaited6 awaited7 early2]"
 		if got := fmt.Sprint(q.sent()); got != want {
 			t.Errorf("the requests were sent in the order\n%s, want\n%s", got, want)
 		}
@@ -101,19 +128,60 @@ func TestTakeQueueOrder(t *testing.T) {
 func TestTakeQueueDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueTest(t, 1, 1)
-		q.request("first", new(demand), earlyTake, time.Second, callAnswered)
-		late, gone := new(demand), awaited()
-		q.request("gone", gone, earlyTake, time.Second, callAnswered)
-		q.request("early", new(demand), earlyTake, time.Second, callAnswered)
-		q.request("late", late, earlyTake, time.Second, callAnswered)
-		late.enter()
-		gone.leave()
+		late, gone := q.tag("late", 0), q.tag("gone", 2)
+		for _, d := range []*demand{q.tag("first", 0), gone, q.tag("early", 0), late} {
+			q.request(d, time.Second, callAnswered)
+		}
+		late.add(1)
+		gone.add(-1)
+		gone.add(-1)
 		time.Sleep(10 * time.Second)
-		if got := fmt.Sprint(q.sent()); got != "[first late early gone]" {
+		if got := fmt.Sprint(q.sent()); got != "[first late gone early]" {
 			t.Errorf("the requests were sent in the order %s", got)
 		}
-		if late.queued.Load() != nil {
-			t.Error("a request that was sent is still queued")
+	})
+}
+
+// A request whose calls come and go keeps its turn.
+func TestTakeQueueCallsComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 1, 1)
+		d := q.tag("x", 0)
+		q.request(q.tag("first", 0), time.Second, callAnswered)
+		q.request(d, time.Second, callAnswered)
+		time.Sleep(100 * time.Millisecond)
+		for n := range 12 {
+			q.request(q.tag(fmt.Sprint("early", n), 0), time.Second, callAnswered)
+			q.request(q.tag(fmt.Sprint("awaited", n), 1), time.Second, callAnswered)
+			d.add(1)
+			d.add(-1)
+			time.Sleep(time.Second) // one of them is sent
+		}
+		if sent := q.sent(); !slices.Contains(sent[:min(5, len(sent))], "x") {
+			t.Errorf("the requests were sent in the order %q; x has waited longest", sent)
+		}
+	})
+}
+
+// Requests are sent in their order, also if they can be sent to different sources.
+func TestTakeQueueOrderOfSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := range 2 {
+			q := newQueueTest(t, 2, 1)
+			first, second := q.place(0), q.place(1)
+			narrow, wide := []int{0}, []int{0, 1}
+			if n == 1 {
+				narrow, wide = wide, narrow
+			}
+			q.requestTo(narrow, q.tag("a", 0), false, time.Second, callAnswered)
+			q.requestTo(wide, q.tag("b", 0), false, time.Second, callAnswered)
+			q.release(first, callAnswered, nil)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if got := strings.Join(q.sent(), ""); got != "ab" {
+				t.Errorf("the requests were sent in the order %q", got)
+			}
+			q.release(second, callAnswered, nil)
 		}
 	})
 }
@@ -125,7 +193,7 @@ func TestTakeQueuePauses(t *testing.T) {
 		const limit = 4
 		q := newQueueTest(t, 1, limit)
 		for n := range 500 {
-			q.request(fmt.Sprint(n), new(demand), earlyTake, 0, callFailed)
+			q.request(q.tag(fmt.Sprint(n), 0), 0, callFailed)
 		}
 		time.Sleep(5 * time.Second)
 		q.sent()
@@ -137,123 +205,245 @@ func TestTakeQueuePauses(t *testing.T) {
 		q.works.Store(true)
 		time.Sleep(1500 * time.Millisecond) // until the first one has a place
 		synctest.Wait()
-		if n, left := len(q.sent()), len(q.waiting[earlyTake]); n < 100 || left > 0 {
-			t.Errorf("%d requests were sent after the first answer, and those of %d kinds wait", n, left)
+		if n, left := len(q.sent()), q.waiting.Len(); n < 100 || left > 0 {
+			t.Errorf("%d requests were sent after the first answer, and %d wait", n, left)
 		}
 	})
 }
 
-// At most 200 hopeless requests are sent per second, and they do not delay others.
-func TestTakeQueueHopeless(t *testing.T) {
+// The first pauses are short, for all places: a source that was down for a moment is asked again soon.
+func TestTakeQueueShortPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 4
+		q := newQueueTest(t, 1, limit)
+		for n := range 100 {
+			q.request(q.tag(fmt.Sprint(n), 0), 0, callFailed)
+		}
+		time.Sleep(50 * time.Millisecond) // 10 ms and 20 ms, and a half more of each
+		if n := len(q.sent()); n < 3*limit || n > 5*limit {
+			t.Errorf("%d requests in the first 50 ms, want %d to %d", n, 3*limit, 5*limit)
+		}
+	})
+}
+
+// The places of calls that have failed pause until one pause is over: then one request is sent, and if it is answered,
+// all are.
+func TestTakeQueueProbe(t *testing.T) {
+	for _, outcome := range []callOutcome{callFailed, callAnswered, callUnknown} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueueTest(t, 1, 2)
+			q.release(q.place(0), callAnswered, nil)
+			first, second := q.place(0), q.place(0)
+			q.release(first, callFailed, errDown)
+			time.Sleep(5 * time.Millisecond) // the pauses are 10 to 15 ms, and end one after the other
+			q.release(second, callFailed, errDown)
+			for n := range 10 {
+				q.request(q.tag(fmt.Sprint(n), 0), time.Millisecond, outcome)
+			}
+			if n := len(q.sent()); n != 0 {
+				t.Errorf("%d requests were sent at once", n)
+			}
+			for len(q.order) == 0 {
+				time.Sleep(time.Microsecond)
+				synctest.Wait()
+			}
+			time.Sleep(time.Millisecond) // the first one has an outcome
+			synctest.Wait()
+			if n, want := len(q.sent()), map[callOutcome]int{callFailed: 1, callAnswered: 3, callUnknown: 2}[outcome]; n != want {
+				t.Errorf("%d requests were sent until the first one had the outcome %d, want %d", n, outcome, want)
+			}
+		})
+	}
+}
+
+// At most 200 requests per second are sent for tags that were refused and that nobody asks for, also if many give up,
+// and the first one at once.
+func TestTakeQueueRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueTest(t, 1, 4)
-		for n := range 500 {
-			q.request(fmt.Sprint(n), new(demand), hopelessTake, 0, callAnswered)
+		begin := time.Now()
+		if ok := q.pace(t.Context()); !ok || time.Since(begin) > 0 {
+			t.Errorf("pace = %t after %v", ok, time.Since(begin))
+		}
+		var gone sync.WaitGroup
+		for range 500 {
+			gone.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				if q.pace(ctx) {
+					t.Error("pace did not wait")
+				}
+			})
+		}
+		gone.Wait()
+		var sent atomic.Int64
+		for range 500 {
+			q.work.run(func() {
+				if q.pace(q.work.ctx) {
+					sent.Add(1)
+				}
+			})
 		}
 		time.Sleep(time.Second)
-		if n := len(q.sent()); n < 199 || n > 202 {
-			t.Errorf("%d hopeless requests in a second, want 200", n)
+		if n := sent.Load(); n < 199 || n > 201 {
+			t.Errorf("%d refused requests in a second, want 200", n)
 		}
-		begin := time.Now()
-		p, err := q.acquire(t.Context(), "x", new(demand), []candidate{{}}, earlyTake)
-		if err != nil || time.Since(begin) > 0 {
-			t.Errorf("acquire = %v after %v", err, time.Since(begin))
-		}
-		q.release(p, callAnswered, nil)
 	})
 }
 
-// A call that does not return loses its place, so that others are sent, and its end is no error.
+// A call that does not return loses its place, so that others are sent. When it returns, it has failed only once, or
+// its source works.
 func TestTakeQueueOverdue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueueTest(t, 1, 1)
-		q.request("overdue", new(demand), earlyTake, time.Minute, callAnswered)
-		q.request("next", new(demand), earlyTake, 0, callAnswered)
-		time.Sleep(time.Second)
-		if got := q.sent(); len(got) != 1 {
-			t.Errorf("%q were sent before the timeout", got)
-		}
-		time.Sleep(2 * time.Second)
-		if got := q.sent(); len(got) != 1 {
-			t.Errorf("%q were sent after the timeout, want the next one", got)
-		}
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		if q.sources[0].running != 0 {
-			t.Errorf("%d calls run at the end", q.sources[0].running)
-		}
-	})
+	for _, outcome := range []callOutcome{callFailed, callAnswered, callUnknown} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueueTest(t, 1, 1)
+			q.request(q.tag("overdue", 0), time.Minute, outcome)
+			q.request(q.tag("next", 0), 0, callUnknown)
+			time.Sleep(time.Second)
+			if got := q.sent(); len(got) != 1 {
+				t.Errorf("%q were sent before the timeout", got)
+			}
+			time.Sleep(2 * time.Second)
+			if got := q.sent(); len(got) != 1 {
+				t.Errorf("%q were sent after the timeout, want the next one", got)
+			}
+			if s := q.states()[0]; s.LastError != errOverdue {
+				t.Errorf("the state is %+v, want an overdue call", s)
+			}
+			held := q.place(0) // is not given back with that of the overdue call
+			q.takeQueue.timeout = time.Hour
+			q.release(held, callUnknown, nil)
+			held = q.place(0)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			want := 1
+			if outcome == callAnswered {
+				want = 0
+			}
+			if s := q.sources[0]; len(s.places) != 1 || s.failures != want {
+				t.Errorf("%d places are taken after %d failures, want 1 and %d", len(s.places), s.failures, want)
+			}
+			q.release(held, callUnknown, nil)
+			q.checkEmpty("at the end")
+		})
+	}
 }
 
 // A request whose context ends leaves the queue, also at the moment when it gets its place.
 func TestTakeQueueContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueTest(t, 1, 1)
-		why := errors.New("why")
 		for range 100 {
-			q.request("first", new(demand), earlyTake, time.Second, callAnswered)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
-			p, err := q.acquire(ctx, "x", new(demand), []candidate{{}}, earlyTake)
-			cancel()
-			if err == nil {
+			q.request(q.tag("first", 0), time.Second, callAnswered)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			begin := time.Now()
+			p := q.acquire(ctx, q.tag("x", 1), q.all, false)
+			if p != nil {
 				q.release(p, callUnknown, nil)
-			} else if err != why {
-				t.Fatalf("acquire = %v", err)
+			} else if took := time.Since(begin); took != time.Second {
+				t.Fatalf("acquire returned no place after %v", took)
 			}
+			cancel()
 		}
 		synctest.Wait()
-		if n := q.sources[0].running; n != 0 {
-			t.Errorf("%d calls run at the end", n)
-		}
-		for class := range q.waiting {
-			if n := len(q.waiting[class]); n != 0 {
-				t.Errorf("requests of %d kinds wait at the end", n)
+		q.checkEmpty("at the end")
+	})
+}
+
+// A request that gets its place at the moment when its context ends gives it back.
+func TestTakeQueuePlaceAtEndOfContext(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueueTest(t, 1, 1)
+			first := q.place(0)
+			ctx, cancel := context.WithCancel(t.Context())
+			q.work.run(func() {
+				if p := q.acquire(ctx, q.tag("x", 0), q.all, false); p != nil {
+					q.release(p, callAnswered, nil)
+				}
+			})
+			synctest.Wait()
+			q.takeQueue.mu.Lock()
+			cancel()
+			for range 10 { // the request waits for the lock now
+				runtime.Gosched()
 			}
+			q.free(first)
+			q.dispatch()
+			q.takeQueue.mu.Unlock()
+			synctest.Wait()
+			q.checkEmpty("at the end")
+		})
+	}
+}
+
+// After close, no request is sent, and places that pause do not end their pauses.
+func TestTakeQueueClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 1, 2)
+		q.release(q.place(0), callFailed, errDown)
+		running := q.place(0)
+		q.request(q.tag("x", 1), time.Second, callAnswered)
+		q.close()
+		q.release(running, callAnswered, nil)
+		time.Sleep(time.Minute)
+		if n := len(q.sent()); n != 0 {
+			t.Errorf("%d requests were sent after close", n)
 		}
 	})
 }
 
-// A request goes to the first source that works. One that fails is asked with the places that its pauses leave, and
-// if all fail, as soon as a short pause is over.
+// A request goes to the first of its sources that has a place. One that fails while another one works has one place, and
+// all of its places if no source works.
 func TestTakeQueueSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueueTest(t, 2, 1)
-		both := []candidate{{source: 0}, {source: 1}}
-		acquire := func(want int, candidates ...candidate) {
+		q := newQueueTest(t, 2, 3)
+		q.takeQueue.timeout = time.Hour
+		take := func(want int, sources ...int) *takePlace {
 			t.Helper()
-			p, err := q.acquire(t.Context(), "x", new(demand), candidates, earlyTake)
-			if err != nil || p.source != want {
-				t.Fatalf("acquire = %+v, %v; want source %d", p, err, want)
+			p := q.place(sources...)
+			if p.source != want {
+				t.Fatalf("a request for %d was sent to source %d, want %d", sources, p.source, want)
 			}
-			time.Sleep(time.Second)
-			outcome := callAnswered
-			if want == 0 {
-				outcome = callFailed
-			}
-			q.release(p, outcome, errDown)
+			return p
 		}
-		acquire(0, both...)
-		for range 9 { // the pause of source 0 is at least 10 times as long as its call took
-			acquire(1, both...)
+		fails := take(0, 0, 1)
+		q.release(fails, callFailed, errDown)
+		works := []*takePlace{take(1, 0, 1), take(1, 0, 1)} // the place of source 0 pauses
+		time.Sleep(time.Minute)
+		hangs := take(0, 0, 1)
+		works = append(works, take(1, 0, 1))
+		q.requestTo([]int{0, 1}, q.tag("x", 0), false, time.Hour, callUnknown)
+		if n := len(q.sent()); n > 0 {
+			t.Errorf("%d requests were sent, although source 0 hangs and source 1 has no place", n)
 		}
-		time.Sleep(10 * time.Second)
-		acquire(0, both...)
+		q.release(works[0], callFailed, errDown)
+		synctest.Wait()
+		if n := len(q.sent()); n != 1 || len(q.sources[0].places) != 2 {
+			t.Errorf("%d requests were sent, and source 0 has %d, although no source works", n, len(q.sources[0].places))
+		}
+		q.release(works[1], callAnswered, nil)
+		take(1, 0, 1)
+		q.release(hangs, callAnswered, nil)
+		take(0, 0, 1)
+	})
+}
+
+// Requests that only a source without a place can serve do not delay those that another one can, however many they are.
+func TestTakeQueueSourceDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueueTest(t, 2, 1)
+		hung := q.place(0)
+		for range 200 {
+			q.requestTo([]int{0}, q.tag("down", 1), false, 0, callFailed)
+		}
 		begin := time.Now()
-		acquire(0, both[0]) // nothing else is left
-		if took := time.Since(begin); took > 1100*time.Millisecond {
-			t.Errorf("the only source was asked after %v", took-time.Second)
+		p := q.acquire(t.Context(), q.tag("x", 1), q.all, false)
+		if p == nil || p.source != 1 || time.Since(begin) > 0 {
+			t.Fatalf("acquire = %+v after %v; want source 1 at once", p, time.Since(begin))
 		}
-		acquire(1, candidate{source: 1, resting: true}, candidate{source: 0}) // source 0 pauses, and 1 works
-		begin = time.Now()
-		p, err := q.acquire(t.Context(), "x", new(demand), []candidate{{source: 1}}, earlyTake)
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(1500*time.Millisecond, func() { q.release(p, callAnswered, nil) })
-		acquire(1, candidate{source: 0, resting: true}, candidate{source: 1}) // waits for the one that works
-		if took := time.Since(begin); took != 2500*time.Millisecond {
-			t.Errorf("the source that works was asked after %v", took-time.Second)
-		}
+		q.release(p, callAnswered, nil)
+		q.release(hung, callFailed, errDown)
 	})
 }
 
@@ -271,12 +461,8 @@ func TestTakeQueueStress(t *testing.T) {
 			for g := range 40 {
 				random := rand.New(rand.NewPCG(seed, uint64(g)+2))
 				wg.Go(func() {
-					d := new(demand)
+					d := q.tag("x", 0)
 					for range 50 {
-						candidates := make([]candidate, 0, sources)
-						for _, i := range random.Perm(sources)[random.IntN(sources):] {
-							candidates = append(candidates, candidate{i, random.IntN(3) == 0})
-						}
 						ctx, cancel := t.Context(), context.CancelFunc(func() {})
 						if random.IntN(3) == 0 {
 							ctx, cancel = context.WithTimeout(ctx, time.Duration(random.IntN(500))*time.Millisecond)
@@ -284,16 +470,15 @@ func TestTakeQueueStress(t *testing.T) {
 						var calls sync.WaitGroup
 						for range random.IntN(3) {
 							begin, end := time.Duration(random.IntN(100))*time.Millisecond, time.Duration(random.IntN(300))*time.Millisecond
-							calls.Go(func() { time.Sleep(begin); d.enter(); time.Sleep(end); d.leave() })
+							calls.Go(func() { time.Sleep(begin); d.add(1); time.Sleep(end); d.add(-1) })
 						}
-						class := []takeClass{earlyTake, earlyTake, refusedTake, hopelessTake}[random.IntN(4)]
 						begin := time.Now()
-						p, err := q.acquire(ctx, "x", d, candidates, class)
+						p := q.acquire(ctx, d, random.Perm(sources)[random.IntN(sources):], random.IntN(4) == 0)
 						cancel()
-						if took := time.Since(begin); took > 5*time.Minute || err != nil && took > time.Second {
-							t.Errorf("seed %d: acquire = %v after %v", seed, err, took)
+						if took := time.Since(begin); took > 5*time.Minute || p == nil && took > time.Second {
+							t.Errorf("seed %d: acquire = %v after %v", seed, p, took)
 						}
-						if err == nil {
+						if p != nil {
 							if n := running[p.source].Add(1); n > int64(limit) {
 								t.Errorf("seed %d: %d calls of a source with %d places", seed, n, limit)
 							}
@@ -309,6 +494,7 @@ func TestTakeQueueStress(t *testing.T) {
 							q.release(p, outcome, errDown)
 						}
 						calls.Wait()
+						d.end()
 						if random.IntN(20) == 0 {
 							bad[random.IntN(sources)].Store(random.IntN(2) == 0)
 						}
@@ -316,41 +502,7 @@ func TestTakeQueueStress(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			for i, s := range q.sources {
-				if s.running != 0 {
-					t.Errorf("seed %d: %d calls of source %d run at the end", seed, s.running, i)
-				}
-			}
-			for class := range q.waiting {
-				if n := len(q.waiting[class]); n != 0 {
-					t.Errorf("seed %d: requests of %d kinds wait at the end", seed, n)
-				}
-			}
+			q.checkEmpty(fmt.Sprintf("seed %d", seed))
 		})
 	}
-}
-
-// The first answer ends the long pauses of all places of a source that hung.
-func TestTakeQueueAnswerEndsPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueueTest(t, 2, 2)
-		acquire := func(candidates ...candidate) *takePlace {
-			p, err := q.acquire(t.Context(), "x", new(demand), candidates, earlyTake)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}
-		hung := []*takePlace{acquire(candidate{source: 0}), acquire(candidate{source: 0})}
-		time.Sleep(900 * time.Millisecond)
-		for _, p := range hung {
-			q.release(p, callFailed, errDown) // both places pause for 9 seconds, unless all sources fail
-		}
-		q.release(acquire(candidate{source: 0}), callAnswered, nil)
-		for range 2 {
-			if p := acquire(candidate{source: 0}, candidate{source: 1}); p.source != 0 {
-				t.Errorf("after an answer of source 0, a request was sent to source %d", p.source)
-			}
-		}
-	})
 }

@@ -1,28 +1,12 @@
 package segment
 
 import (
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// The first pauses are short, for all places: a source that was down for a moment is asked again soon.
-func TestTakeQueueShortPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const limit = 4
-		q := newQueueTest(t, 1, limit)
-		for n := range 100 {
-			q.request(fmt.Sprint(n), new(demand), earlyTake, 0, callFailed)
-		}
-		time.Sleep(50 * time.Millisecond) // 10 ms and 20 ms, and a half more of each
-		if n := len(q.sent()); n < 3*limit || n > 5*limit {
-			t.Errorf("%d requests in the first 50 ms, want %d to %d", n, 3*limit, 5*limit)
-		}
-	})
-}
 
 // The state of a source has the time of the first failure, and the last error, until it answers.
 func TestTakeQueueStates(t *testing.T) {
@@ -31,13 +15,13 @@ func TestTakeQueueStates(t *testing.T) {
 		time.Sleep(time.Second)
 		begin := time.Now()
 		for n := range 5 {
-			q.request(fmt.Sprint(n), new(demand), earlyTake, 0, callFailed)
+			q.request(q.tag("x", 0), 0, callFailed)
 			time.Sleep(2 * time.Second)
 			if s := q.states()[0]; s.Source != "source0" || s.LastError != errDown || !s.FailingSince.Equal(begin) {
 				t.Errorf("the state after %d failures = %+v, want it to fail since %v", n+1, s, begin)
 			}
 		}
-		q.request("x", new(demand), earlyTake, 0, callAnswered)
+		q.request(q.tag("x", 0), 0, callAnswered)
 		time.Sleep(2 * time.Second)
 		if s := q.states()[0]; s.LastError != nil || !s.FailingSince.IsZero() {
 			t.Errorf("the state after an answer = %+v", s)
@@ -50,19 +34,9 @@ func TestTakeQueueStates(t *testing.T) {
 func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
 	for name, setUp := range map[string]func(t *testing.T, log *slog.Logger) (fail, work func()){
 		"source of a Tags": func(t *testing.T, log *slog.Logger) (fail, work func()) {
-			q := newQueueTest(t, 1, 1)
+			q := newQueueTest(t, 1, 16)
 			q.log = newTagsLog(log, q.work)
-			locked := func(f func() func()) func() {
-				return func() {
-					q.takeQueue.mu.Lock()
-					record := f()
-					q.takeQueue.mu.Unlock()
-					if record != nil {
-						record()
-					}
-				}
-			}
-			return locked(func() func() { return q.failed(&takePlace{tag: "x"}, false, errDown) }), locked(func() func() { return q.answered(q.sources[0]) })
+			return func() { q.release(q.place(0), callFailed, errDown) }, func() { q.release(q.place(0), callAnswered, nil) }
 		},
 		"tag of a Tags": func(t *testing.T, log *slog.Logger) (fail, work func()) {
 			q := newQueueTest(t, 1, 1)
@@ -70,7 +44,7 @@ func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
 			m := &member{name: "source0"}
 			p := &provider{tag: "x", sources: []*member{m}, queue: q.takeQueue}
 			p.state.Ranges = 1
-			return func() { p.logTag(m, callAnswered, ErrSetBack) }, func() { p.logTag(m, callAnswered, nil) }
+			return func() { p.logTag(m, ErrSetBack) }, func() { p.logTag(m, nil) }
 		},
 		"stripe": func(t *testing.T, log *slog.Logger) (fail, work func()) {
 			s := newTestSequence(t, NewGroup(Stripe(0, 2, new(switchedSource)), Stripe(1, 2, new(switchedSource))), WithLogger(log))
