@@ -21,7 +21,7 @@ func TestInvariant1Processes(t *testing.T) {
 		assignInProcess(t, arg)
 		return
 	}
-	processes := testkit.Size(24, 64)
+	processes := testkit.Size(24, 32)
 	s := mariadbtest.Start(t)
 	for name, script := range map[string]string{"schema.sql": schemaScript(t), "Baidu's script": originalScript} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestInvariant1Processes(t *testing.T) {
 		fmt.Println(mustAssign(t, postgrestest.Open(t, dsn)))
 		return
 	}
-	processes := testkit.Size(8, 32)
+	processes := testkit.Size(8, 16)
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
 	createService(t, db)
@@ -53,7 +53,7 @@ func TestInvariant1Processes(t *testing.T) {
 // a server would lose rows if Disposable did not set it to on: the test shows that a plain insert is lost.
 func TestInvariant1KilledServer(t *testing.T) {
 	t.Parallel()
-	kills := testkit.Size(3, 100)
+	kills := testkit.Size(3, 40)
 	s := postgrestest.Start(t, "synchronous_commit=off", "wal_writer_delay=10s", "wal_writer_flush_after=1GB")
 	db := idsDatabase(t, s)
 	createService(t, db)

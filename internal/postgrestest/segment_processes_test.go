@@ -30,13 +30,13 @@ func TestSegmentTableProcesses(t *testing.T) {
 		})
 		return
 	}
-	processes := testkit.Size(4, 64)
+	processes := testkit.Size(4, 16)
 	s := postgrestest.Start(t, "max_connections=400")
 	name, db := segmentDatabase(t, s)
 	all := takertest.StartProcesses(t, processes, 0, s.DSN("postgres", "", name))
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 50)")
 	all.Wait(int64(processes) * 40)
-	for i := range testkit.Size(6, 100) {
+	for i := range testkit.Size(6, 40) {
 		db.Exec("UPDATE leaf_alloc SET step = $1", 10+7*(i%5))
 		switch {
 		case i%3 == 2:

@@ -81,7 +81,7 @@ func TestTableKills(t *testing.T) {
 	all := startTakers(t, 4, 0, 2*time.Second, s.DSN("root", "", name), s.Address())
 	insertTag(db, tag, 1, 50)
 	all.Wait(50)
-	for i := range testkit.Size(6, 100) {
+	for i := range testkit.Size(6, 40) {
 		switch i % 3 {
 		case 0:
 			s.Kill()

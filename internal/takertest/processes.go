@@ -15,7 +15,7 @@ import (
 )
 
 // Count returns how many processes a test starts.
-func Count() int { return testkit.Size(6, 64) }
+func Count() int { return testkit.Size(6, 16) }
 
 // Processes are copies of the test program that take ranges. The test calls RunProcess instead if ProcessArg is not empty.
 type Processes struct {

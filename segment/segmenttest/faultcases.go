@@ -136,7 +136,7 @@ func testKilled(t *sourceTest) {
 	t.create("orders", segment.TagConfig{Step: 10})
 	k := t.takers(4, 2*time.Second)
 	defer k.stop()
-	for range testkit.Size(3, 100) {
+	for range testkit.Size(3, 40) {
 		k.more(20, "before the server is killed")
 		t.retry("Takes before the server is killed", func() error {
 			if k.running.Load() == 0 { // most of the time, some run
@@ -159,7 +159,7 @@ func testPaused(t *sourceTest) {
 	taken.add(t.take(t.source, segment.Request{Tag: "orders"}))
 	k := t.takers(4, 500*time.Millisecond)
 	defer k.stop()
-	for range testkit.Size(2, 30) {
+	for range testkit.Size(2, 15) {
 		k.more(10, "before the server is paused")
 		func() {
 			t.h.Pause(t.TB)
