@@ -457,12 +457,8 @@ inline padOne() {
 	:: out == PUTRUN ->
 		callProvider();
 		if
-		:: out != PUTRUN -> recordFailure()
-		:: else ->
-			if
-			:: d_step { closed -> out = STOPPED } /* r.closed.Load() */
-			:: !closed -> publish()
-			fi
+		:: out == PUTRUN -> publish()
+		:: else -> recordFailure()
 		fi
 	:: else
 	fi
@@ -735,7 +731,7 @@ proctype Taker(byte me; byte wants) {
 /* Go: ringbuffer (*Ring).Put */
 proctype Putter(byte me) {
 	byte h, rt, used, n;
-	bit ok, room;
+	bit ok;
 	do
 	:: n == PUTS -> break
 	:: n < PUTS ->
@@ -749,12 +745,11 @@ proctype Putter(byte me) {
 #endif
 			if
 			:: !ok
-			:: d_step { ok -> ok = closed } -> /* r.closed.Load() */
-				room = !ok;
+			:: d_step { ok -> ok = 0 } ->
 				hasRoom();
 				if
-				:: d_step { ok && room -> ok = 0; room = 0 } -> publish()
-				:: d_step { !ok || !room -> ok = 0; room = 0 } /* ErrClosed or ErrFull */
+				:: d_step { ok -> ok = 0 } -> publish()
+				:: else /* ErrFull */
 				fi;
 				release()
 			fi

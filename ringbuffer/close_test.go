@@ -177,7 +177,7 @@ func TestCloseFromWithin(t *testing.T) {
 }
 
 // A provider that ignores its context delays Close for CloseTimeout, and a taker of the empty ring until the
-// taker's context ends. Its run is not put after Close, and it is not called again.
+// taker's context ends. Its run is not handed out after Close, and it is not called again.
 func TestBlockedProvider(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {
 		synctest.Test(t, func(t *testing.T) {

@@ -109,14 +109,11 @@ func (r *Ring) padOne(ctx context.Context) padResult {
 		return p
 	}
 	run, p := r.callProvider(ctx)
-	if p.outcome != outcomePut {
+	if p.outcome == outcomePut {
+		r.publish(run)
+		r.recordSuccess()
+	} else {
 		r.recordFailure(p)
-		return p
 	}
-	if r.closed.Load() {
-		return padResult{outcome: outcomeStopped, err: ErrClosed}
-	}
-	r.publish(run)
-	r.recordSuccess()
-	return padResult{}
+	return p
 }

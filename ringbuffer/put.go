@@ -21,13 +21,13 @@ func (r *Ring) Put(ctx context.Context, run Run) error {
 	if err := r.turn.acquire(ctx); err != nil {
 		return err
 	}
-	closed, room := r.closed.Load(), r.hasRoom()
-	if !closed && room {
+	room := r.hasRoom()
+	if room {
 		r.publish(run)
 	}
 	r.turn.release()
 	switch {
-	case closed:
+	case r.closed.Load(): // perhaps while Put waited
 		return ErrClosed
 	case room:
 		return nil
@@ -60,6 +60,8 @@ func (r *Ring) hasRoom() bool {
 // before the tail is stored finds no successor, and waits for a broadcast; at least the one of this
 // call is still to come. The tail is for goroutines that put, for the threshold, and for the
 // decision whether the padder pauses again.
+//
+// A run that is put although the ring was closed meanwhile is lost, as all others.
 func (r *Ring) publish(run Run) {
 	index := r.tail.Load() + 1
 	r.slots[index&r.indexMask].Store(&runState{

@@ -117,6 +117,34 @@ func TestPutWaitsForPut(t *testing.T) {
 	})
 }
 
+// A Put that waits when Close is called returns ErrClosed.
+func TestCloseDuringPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRingWithoutProvider(t, 2, 0)
+		resume := make(chan struct{})
+		r.testHookPublish = func() {
+			r.testHookPublish = nil
+			<-resume
+		}
+		put, closed := make(chan error, 2), make(chan error, 1)
+		for range 2 {
+			go func() { put <- r.Put(context.Background(), Run{First: 1, Length: 1}) }()
+		}
+		synctest.Wait()
+		go func() { closed <- r.Close() }()
+		synctest.Wait()
+		close(resume)
+		for range 2 {
+			if err := <-put; err != ErrClosed {
+				t.Errorf("Put() = %v, want ErrClosed", err)
+			}
+		}
+		if err := <-closed; err != nil {
+			t.Errorf("Close() = %v", err)
+		}
+	})
+}
+
 // Each run of a Put that has succeeded is taken once, whoever puts and takes concurrently.
 func TestConcurrentPuts(t *testing.T) {
 	for _, capacity := range []int{1, 2, 4} {
