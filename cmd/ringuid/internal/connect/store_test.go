@@ -189,3 +189,25 @@ func TestServers(t *testing.T) {
 		check(t, "zookeeper://"+address, "zk://"+address+","+address+"/other/ids", "zk://user:password@"+address+"/private")
 	})
 }
+
+// Errors and log records of databases name the server as the URL does, without the password.
+func TestServerName(t *testing.T) {
+	for url, want := range map[string]string{
+		"mysql://user:secret@db/ids":                             "db:3306",
+		"user:secret@tcp(db:3307)/ids":                           "db:3307",
+		"postgres://user:secret@db/ids":                          "db",
+		"postgres://user:secret@db1:5432,db2:5433/ids":           "db1:5432,db2:5433",
+		"mysql://user:secret@db:3306/ids?table=n&tag-table=tags": "db:3306",
+	} {
+		s, err := connect.Open(t.Context(), url, connect.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for _, name := range []string{s.Source().String(), s.Slots().String()} {
+			if !strings.HasSuffix(name, " at "+want) || strings.Contains(name, "secret") {
+				t.Errorf("%s: the name is %q, want it to end with %q", url, name, want)
+			}
+		}
+	}
+}
