@@ -29,11 +29,7 @@ type HeldLease struct {
 	bounded bool
 	horizon int64
 
-	granted atomic.Int64 // the first unit that is not granted; it never decreases
-	askAt   atomic.Int64 // the unit from which on more time must be reserved
-	refused atomic.Int64 // if not 0, the unit after the last one that was requested and not granted
-	denied  atomic.Bool  // a unit that had started was requested and not granted
-	waitFor atomic.Int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
+	grant atomic.Pointer[grant] // what reserve has reached last; nil before
 
 	group *leaseGroup // is dropped as a whole
 	void  atomic.Bool // Reserve or Release has returned ErrVoid
@@ -41,6 +37,23 @@ type HeldLease struct {
 	extending retryTask
 	ctx       context.Context // ends when the lease is released
 	cancel    context.CancelFunc
+}
+
+// A grant is the result of a call of Reserve. It is not changed: another call replaces it.
+type grant struct {
+	end     int64 // the first unit that is not granted; that of a later grant is not less
+	askAt   int64 // the unit from which on more time must be reserved
+	refused int64 // if not 0, the unit after the one that was requested and not granted
+	denied  bool  // that unit had started
+	waitFor int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
+}
+
+// lastGrant returns the grant of the last call of Reserve, or one of nothing.
+func (h *HeldLease) lastGrant() grant {
+	if g := h.grant.Load(); g != nil {
+		return *g
+	}
+	return grant{}
 }
 
 // NewHeldLease returns a lease that no assigner granted, for tests.
@@ -67,7 +80,7 @@ func (h *HeldLease) Granted() int64 {
 	if h.IsDropped() {
 		return 0
 	}
-	return h.granted.Load()
+	return h.lastGrant().end
 }
 
 // IsDropped reports whether nothing may be stamped with the lease any more, although time was granted.
@@ -75,17 +88,17 @@ func (h *HeldLease) IsDropped() bool { return h.group.dropped.Load() != nil }
 
 // Denied reports whether the assigner did not grant a unit that had started: the lease is lost, or the
 // store's clock is behind.
-func (h *HeldLease) Denied() bool { return h.denied.Load() }
+func (h *HeldLease) Denied() bool { return h.lastGrant().denied }
 
 // IsRefused reports whether a unit up to and including the given one was requested and not granted.
 func (h *HeldLease) IsRefused(unit int64) bool {
-	refused := h.refused.Load()
+	refused := h.lastGrant().refused
 	return refused != 0 && refused <= unit+1
 }
 
 // WaitFor returns the unit that the clock must reach before this lease, which is bounded, can grant the
 // unit that was requested last, if that has not started. 0 means that there is nothing to wait for.
-func (h *HeldLease) WaitFor() int64 { return h.waitFor.Load() }
+func (h *HeldLease) WaitFor() int64 { return h.lastGrant().waitFor }
 
 // MaxAhead returns how many units ahead of the clock may be stamped: limit, or fewer if the lease is
 // bounded. Then what is requested for the last of these units (see reserve) can be granted: the horizon
@@ -194,28 +207,25 @@ func (e *tooLateError) Is(target error) bool { return target == ErrLease || targ
 func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) error {
 	m := h.manager
 	base := m.clock.TimeBase()
-	end := min(unit+m.unitsRequested(), m.cfg.Layout.MaxDelta()+1)
+	requested := base.Time(min(unit+m.unitsRequested(), m.cfg.Layout.MaxDelta()+1))
 	var now int64
 	if h.bounded { // before the call, so that the wait is too short rather than too long
 		now = m.clock.Unit()
 	}
-	until, err := h.lease.Reserve(ctx, base.Time(end))
+	until, err := h.lease.Reserve(ctx, requested)
 	if err != nil {
-		return h.error(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, base.Time(end).Format(time.RFC3339Nano)), err)
+		return h.error(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, requested.Format(time.RFC3339Nano)), err)
 	}
-	granted := h.extendGrant(base.FirstDelta(until, m.cfg.Layout.MaxDelta()))
-	h.askAt.Store(granted - max(granted-unit, 0)*3/4)
-	h.refused.Store(0)
-	h.denied.Store(unit >= granted && hasStarted)
-	h.waitFor.Store(0)
-	if unit < granted {
-		return nil
+	end := max(base.FirstDelta(until, m.cfg.Layout.MaxDelta()), h.lastGrant().end)
+	g := &grant{end: end, askAt: end - max(end-unit, 0)*3/4}
+	if unit >= end {
+		g.refused, g.denied = unit+1, hasStarted
+		if h.bounded && !hasStarted {
+			g.waitFor = max(unit+1-h.horizon, now+1+int64(retryBase/base.Unit()))
+		}
 	}
-	h.refused.Store(unit + 1)
-	if h.bounded && !hasStarted {
-		h.waitFor.Store(max(unit+1-h.horizon, now+1+int64(retryBase/base.Unit())))
-	}
-	if !hasStarted {
+	h.grant.Store(g)
+	if !g.denied {
 		return nil
 	}
 	return fmt.Errorf("%w: worker ID %d is granted only up to %s, and it is %s already: check whether this host's clock is ahead of the store's, "+
@@ -246,7 +256,7 @@ func (m *Manager) unitsRequested() int64 { return m.unitsAhead + (m.unitsAhead+1
 // awaitHorizon waits until a bounded lease can grant a unit that has not started, for a second at most,
 // because the clock may step forward. It returns false if asking for the unit would be useless still.
 func (h *HeldLease) awaitHorizon(ctx context.Context, unit, now int64) bool {
-	m, waitFor := h.manager, h.waitFor.Load()
+	m, waitFor := h.manager, h.WaitFor()
 	if unit <= now || now >= waitFor {
 		return true
 	}
@@ -259,14 +269,6 @@ func (h *HeldLease) awaitHorizon(ctx context.Context, unit, now int64) bool {
 
 // maxHorizonWait is the longest pause of awaitHorizon.
 const maxHorizonWait = time.Second
-
-// extendGrant records the first unit that is not granted, which never decreases, and returns it. Only reserve calls it, of which one
-// call runs at a time.
-func (h *HeldLease) extendGrant(first int64) int64 {
-	first = max(first, h.granted.Load())
-	h.granted.Store(first)
-	return first
-}
 
 // release releases the lease. used is the unit after the last one that was stamped, or First if none
 // was.

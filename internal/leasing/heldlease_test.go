@@ -22,7 +22,7 @@ func TestReserveRequestsTimeAhead(t *testing.T) {
 	if h.WorkerID() != 1 || h.First() != 0 || h.Granted() != startUnit+46 || h.Denied() || h.IsRefused(1<<40) {
 		t.Errorf("worker ID %d, first unit %d, granted %d, denied %v", h.WorkerID(), h.First(), h.Granted(), h.Denied())
 	}
-	if got, want := h.askAt.Load(), int64(startUnit+12); got != want {
+	if got, want := h.lastGrant().askAt, int64(startUnit+12); got != want {
 		t.Errorf("more is requested at unit %d, want %d", got, want)
 	}
 	// From a later first unit, that unit counts, and not the current one.
@@ -111,13 +111,13 @@ func TestDeniedUnits(t *testing.T) {
 func TestReserveFails(t *testing.T) {
 	m := newTestManager(t, 31)
 	h, l := m.acquire(t)
-	granted, askAt := h.Granted(), h.askAt.Load()
+	granted, askAt := h.Granted(), h.lastGrant().askAt
 	l.grant = func(time.Time) (time.Time, error) { return at(granted + 100), errStore }
 	err := h.reserve(t.Context(), granted, true)
 	if !errors.Is(err, ErrLease) || !errors.Is(err, errStore) || !strings.Contains(err.Error(), "worker ID 1 was not reserved up to ") {
 		t.Errorf("reserve() = %v", err)
 	}
-	if h.Granted() != granted || h.askAt.Load() != askAt || h.Denied() || h.IsRefused(granted) {
+	if h.Granted() != granted || h.lastGrant().askAt != askAt || h.Denied() || h.IsRefused(granted) {
 		t.Errorf("the lease has changed: granted %d, want %d; denied %v", h.Granted(), granted, h.Denied())
 	}
 }

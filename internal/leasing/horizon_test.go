@@ -140,13 +140,13 @@ func TestWaitForTheHorizonEnds(t *testing.T) {
 		t.Errorf("%d calls of Reserve, granted up to unit %d; want 3, %d", l.reserveCalls(), h.Granted(), unit+46)
 	}
 	// What is waited for may be later than the unit, after a grant that was less than the horizon.
-	h.waitFor.Store(unit + 1000)
+	h.change(func(g *grant) { g.waitFor = unit + 1000 })
 	m.cfg.Hooks.Pause = func(context.Context, time.Duration) bool { m.clock.Advance(46 * time.Second); return true }
 	m.Extend(h, unit+46)
 	if m.runTasks(); l.reserveCalls() != 4 {
 		t.Errorf("%d calls of Reserve after the unit has started, want 4", l.reserveCalls())
 	}
-	h.waitFor.Store(unit + 1000)
+	h.change(func(g *grant) { g.waitFor = unit + 1000 })
 	m.cfg.Hooks.Pause = func(context.Context, time.Duration) bool { t.Error("the task waits for the clock"); return true }
 	m.clock.Advance(46 * time.Second)
 	m.Extend(h, unit+92)
@@ -154,7 +154,7 @@ func TestWaitForTheHorizonEnds(t *testing.T) {
 		t.Errorf("%d calls of Reserve for a unit that has started, want 5", l.reserveCalls())
 	}
 	// The unit that is waited for has just begun.
-	h.waitFor.Store(unit + 92)
+	h.change(func(g *grant) { g.waitFor = unit + 92 })
 	m.Extend(h, unit+92+46)
 	if m.runTasks(); l.reserveCalls() != 6 {
 		t.Errorf("%d calls of Reserve when the clock has come far enough, want 6", l.reserveCalls())
@@ -204,7 +204,7 @@ func TestGrantedUntil(t *testing.T) {
 	m.Ready(firstUnit)
 	m.runTasks()
 	check("with a next lease that begins when the grant ends", startUnit+46+46)
-	m.Next().denied.Store(true)
+	m.Next().change(func(g *grant) { g.denied = true })
 	check("with a next lease that is lost", startUnit+46)
 	m.Use()
 	m.assigner.assign = func(l *fakeLease) error { l.notBefore = at(startUnit + 47); return nil }

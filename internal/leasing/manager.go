@@ -207,7 +207,7 @@ func (m *Manager) Extend(h *HeldLease, unit int64) error {
 	if err := h.group.dropped.Load(); err != nil {
 		return *err
 	}
-	if unit < h.askAt.Load() || h.Granted() > m.cfg.Layout.MaxDelta() {
+	if unit < h.lastGrant().askAt || h.Granted() > m.cfg.Layout.MaxDelta() {
 		return nil
 	}
 	return m.run(h.ctx, &h.extending, "extend the lease", 0, func(ctx context.Context) (bool, error) {
@@ -232,7 +232,7 @@ func (m *Manager) Check(h *HeldLease, unit int64) (failed bool, err error) {
 		return false, nil
 	case err != nil:
 		return true, err
-	case h.denied.Load():
+	case h.Denied():
 		return true, errNotExtended
 	case extending:
 		return false, errNotExtended
@@ -247,7 +247,7 @@ var errNotExtended = fmt.Errorf("%w: all of the granted time is used, and the as
 // would have to be granted: with the lease in use, and then with the next one.
 func (m *Manager) GrantedUntil(h *HeldLease) (unit int64, bounded bool) {
 	unit = h.Granted()
-	if next := m.next.Load(); next != nil && !next.denied.Load() && next.first <= unit {
+	if next := m.next.Load(); next != nil && !next.Denied() && next.first <= unit {
 		unit = max(unit, next.Granted())
 	}
 	return unit, unit <= m.cfg.Layout.MaxDelta()
@@ -299,7 +299,7 @@ func (m *Manager) Ready(firstOf func(*HeldLease) int64) (h *HeldLease, tried <-c
 	if first < next.Granted() {
 		return next, nil, nil
 	}
-	if err != nil || next.denied.Load() {
+	if err != nil || next.Denied() {
 		m.next.Store(nil)
 		m.RecordLoss(0)
 		m.Retire(next, next.first)

@@ -54,7 +54,7 @@ func TestAcquireReservesOrReleases(t *testing.T) {
 func TestExtendIsAheadOfNeed(t *testing.T) {
 	m := newTestManager(t, 31)
 	h, l := m.acquire(t)
-	due := h.askAt.Load()
+	due := h.lastGrant().askAt
 	if err := m.Extend(h, due-1); err != nil || len(m.tasks) != 0 {
 		t.Errorf("extended before it is due: %v", err)
 	}
@@ -135,7 +135,7 @@ func TestPausesAreShortUntilTheGrantEnds(t *testing.T) {
 			}
 			return until, nil
 		}
-		m.Extend(h, h.askAt.Load())
+		m.Extend(h, h.lastGrant().askAt)
 		m.runTasks()
 		if longest := slices.Max(m.pauses); longest > reserveAhead/8 != ended || longest > MaxRetryPause {
 			t.Errorf("the grant has ended: %v; the longest of %d pauses is %v", ended, len(m.pauses), longest)

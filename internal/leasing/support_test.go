@@ -235,3 +235,10 @@ func (r logRecorder) Handle(_ context.Context, record slog.Record) error {
 func (r logRecorder) WithAttrs([]slog.Attr) slog.Handler { return r }
 
 func (r logRecorder) WithGroup(string) slog.Handler { return r }
+
+// change replaces the lease's grant by a changed one.
+func (h *HeldLease) change(f func(*grant)) {
+	g := h.lastGrant()
+	f(&g)
+	h.grant.Store(&g)
+}
