@@ -2,8 +2,6 @@ package segment
 
 import (
 	"context"
-	"database/sql"
-	"strings"
 
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
@@ -11,20 +9,10 @@ import (
 // A tableDialect is what a Table must know of a kind of database server. Its methods return errors of the driver,
 // unless their comments say otherwise.
 type tableDialect interface {
-	quote(table string) (string, error)
+	Base() sqlstore.Dialect
 
-	isPostgres() bool
-
-	// reasonLocked is the reason if the server does not answer a statement that may wait for a lock.
-	reasonLocked() sqlstore.Reason
-
-	// inspect returns an ownError if the table has no transactions.
+	// inspect returns a result of own if the table has no transactions.
 	inspect(ctx context.Context, a *tableAttempt) error
-
-	// begin, commit and rollback are the statements that begin and end a transaction.
-	begin() string
-	commit() string
-	rollback() string
 
 	// raise begins a transaction, if one is required, and increases the counter of r.Tag by r.Size, or by the row's
 	// step if that is 0, in one atomic step, and only if the row is right, the counter is r.AtLeast or more and does
@@ -56,15 +44,3 @@ type raised struct {
 
 // maxCounter is the greatest value of max_id: MaxNumber is the last number that is handed out.
 const maxCounter = MaxNumber + 1
-
-// detectTableDialect returns the dialect of the server behind a connection.
-func detectTableDialect(ctx context.Context, conn *sql.Conn) (tableDialect, error) {
-	var version string
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
-		return nil, err
-	}
-	if strings.HasPrefix(version, "PostgreSQL ") || strings.HasPrefix(version, "CockroachDB ") {
-		return postgresTable{}, nil
-	}
-	return mysqlTable{isTiDB: strings.Contains(version, "TiDB"), isMariaDB: strings.Contains(version, "MariaDB")}, nil
-}

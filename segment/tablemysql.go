@@ -11,42 +11,24 @@ import (
 // mysqlTable is the dialect of MariaDB, MySQL and TiDB. Its statements have no parameters, so that none is prepared:
 // with prepared statements on a Galera cluster, MariaDB 10.11 has hidden from clients that a transaction was rolled
 // back, and numbers were handed out twice.
-type mysqlTable struct{ isTiDB, isMariaDB bool }
-
-func (d mysqlTable) quote(table string) (string, error) { return sqlstore.QuoteMySQL(table) }
-
-func (d mysqlTable) isPostgres() bool { return false }
-
-func (d mysqlTable) reasonLocked() sqlstore.Reason { return sqlstore.ReasonLocked }
+type mysqlTable struct{ sqlstore.Dialect }
 
 // inspect implements tableDialect. Without transactions, another writer's UPDATE may come between this one's and its
 // SELECT.
 func (d mysqlTable) inspect(ctx context.Context, a *tableAttempt) error {
-	if d.isTiDB {
+	if d.IsTiDB() {
 		return nil
 	}
-	engine, err := sqlstore.OtherEngine(ctx, a.conn, a.quoted)
+	engine, err := sqlstore.OtherEngine(ctx, a.Conn, a.quoted)
 	if err != nil {
 		return err
 	}
 	if engine != "" {
-		return a.refuse(ctx, fmt.Errorf("%w: the storage engine of %s is %s; must be InnoDB, which has transactions: ALTER TABLE %s ENGINE = InnoDB",
+		return own(fmt.Errorf("%w: the storage engine of %s is %s; must be InnoDB, which has transactions: ALTER TABLE %s ENGINE = InnoDB",
 			ErrSource, a.t, engine, a.quoted))
 	}
 	return nil
 }
-
-// begin implements tableDialect. A transaction of TiDB that is not pessimistic may be executed again by the server
-// when it is committed, with other results than those that it has returned.
-func (d mysqlTable) begin() string {
-	if d.isTiDB {
-		return "BEGIN PESSIMISTIC"
-	}
-	return "START TRANSACTION"
-}
-
-func (d mysqlTable) commit() string   { return sqlstore.CommitMySQL }
-func (d mysqlTable) rollback() string { return sqlstore.RollbackMySQL }
 
 // whereTag is a condition: the row of exactly this tag. The first comparison, which may use the index, is that of the
 // column's collation, and the second one is that of the bytes.
@@ -64,7 +46,7 @@ func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (rais
 			return result, err
 		}
 		a.t.setHidesInsertIDs()
-		a.rollback(ctx)
+		a.RollBack(ctx)
 	}
 	return d.raiseCompared(ctx, a, r)
 }
@@ -80,7 +62,7 @@ func (d mysqlTable) raise(ctx context.Context, a *tableAttempt, r Request) (rais
 func (d mysqlTable) raiseReported(ctx context.Context, a *tableAttempt, r Request) (result raised, isKnown bool, err error) {
 	size, step := r.Size, "step BETWEEN 1 AND "+strconv.FormatInt(MaxStep, 10)
 	if size == 0 {
-		a.waiting = "the row"
+		a.Wait("the row")
 		rows, err := d.read(ctx, a, r.Tag)
 		if err != nil {
 			return raised{}, false, err
@@ -90,11 +72,11 @@ func (d mysqlTable) raiseReported(ctx context.Context, a *tableAttempt, r Reques
 		}
 		step = "step = " + strconv.FormatInt(size, 10)
 	}
-	if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
+	if err := a.Begin(ctx, a.Dialect.Begin()); err != nil {
 		return raised{}, false, err
 	}
-	a.mayWait = true
-	update, err := a.exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = LAST_INSERT_ID(max_id + 1) + %d WHERE %s AND %s AND max_id BETWEEN %d AND %d",
+	a.MayWait = true
+	update, err := a.Exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = LAST_INSERT_ID(max_id + 1) + %d WHERE %s AND %s AND max_id BETWEEN %d AND %d",
 		a.quoted, size-1, d.whereTag(r.Tag), step, r.AtLeast, maxCounter-size))
 	if err != nil {
 		return raised{}, false, err
@@ -116,10 +98,11 @@ func (d mysqlTable) raiseReported(ctx context.Context, a *tableAttempt, r Reques
 // raiseCompared is raise without insert IDs. It locks the row and reads it, and the UPDATE compares what was read. So
 // the range follows from a single statement here, too.
 func (d mysqlTable) raiseCompared(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
-	if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
+	if err := a.Begin(ctx, a.Dialect.Begin()); err != nil {
 		return raised{}, err
 	}
-	a.waiting, a.mayWait = "the lock of the row", true
+	a.Wait("the lock of the row")
+	a.MayWait = true
 	if result.rows, err = a.query(ctx, d.selectRows(a, r.Tag)+" FOR UPDATE"); err != nil {
 		return raised{}, err
 	}
@@ -134,7 +117,7 @@ func (d mysqlTable) raiseCompared(ctx context.Context, a *tableAttempt, r Reques
 	if counter < r.AtLeast || counter > maxCounter-size {
 		return result, nil
 	}
-	update, err := a.exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = %d WHERE %s AND max_id = %d AND step = %d",
+	update, err := a.Exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = %d WHERE %s AND max_id = %d AND step = %d",
 		a.quoted, counter+size, d.whereTag(r.Tag), counter, step))
 	if err != nil {
 		return raised{}, err
@@ -149,7 +132,7 @@ func (d mysqlTable) raiseCompared(ctx context.Context, a *tableAttempt, r Reques
 
 // raiseLast implements tableDialect.
 func (d mysqlTable) raiseLast(ctx context.Context, a *tableAttempt, tag string, seen int64) (int64, error) {
-	update, err := a.exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = %d WHERE %s AND max_id = %d AND step BETWEEN 1 AND %d",
+	update, err := a.Exec(ctx, "the update", fmt.Sprintf("UPDATE %s SET max_id = %d WHERE %s AND max_id = %d AND step BETWEEN 1 AND %d",
 		a.quoted, int64(maxCounter), d.whereTag(tag), seen, int64(MaxStep)))
 	if err != nil {
 		return 0, err
@@ -163,7 +146,7 @@ func (d mysqlTable) insert(ctx context.Context, a *tableAttempt, tag string, c T
 	if c.Description != "" {
 		description = sqlstore.MySQLText(c.Description)
 	}
-	_, err := a.exec(ctx, "the insert", fmt.Sprintf("INSERT INTO %s (biz_tag, max_id, step, description) VALUES (%s, %d, %d, %s)",
+	_, err := a.Exec(ctx, "the insert", fmt.Sprintf("INSERT INTO %s (biz_tag, max_id, step, description) VALUES (%s, %d, %d, %s)",
 		a.quoted, sqlstore.MySQLText(tag), c.Start, c.Step, description))
 	return err
 }
@@ -180,16 +163,16 @@ func (d mysqlTable) selectRows(a *tableAttempt, tag string) string {
 
 // synchronize implements tableDialect.
 func (d mysqlTable) synchronize(ctx context.Context, a *tableAttempt, tag string) (bool, error) {
-	if d.isTiDB {
+	if d.IsTiDB() {
 		return false, nil
 	}
-	a.waiting = "the cluster"
-	settings, err := sqlstore.ReadVariables(ctx, a.conn, "wsrep_on")
+	a.Wait("the cluster")
+	settings, err := sqlstore.ReadVariables(ctx, a.Conn, "wsrep_on")
 	if err != nil || !sqlstore.IsOn(settings["wsrep_on"]) {
 		return false, err
 	}
 	statement := d.selectRows(a, tag)
-	if d.isMariaDB {
+	if d.IsMariaDB() {
 		statement = "SET STATEMENT wsrep_sync_wait = 1 FOR " + statement
 	} else {
 		statement = "SELECT /*+ SET_VAR(wsrep_sync_wait = 1) */" + statement[len("SELECT"):]

@@ -8,21 +8,10 @@ import (
 )
 
 // postgresTable is the dialect of PostgreSQL.
-type postgresTable struct{}
-
-func (d postgresTable) quote(table string) (string, error) { return sqlstore.QuotePostgres(table) }
-
-func (d postgresTable) isPostgres() bool { return true }
-
-func (d postgresTable) reasonLocked() sqlstore.Reason { return sqlstore.ReasonLockedPostgres }
+type postgresTable struct{ sqlstore.Dialect }
 
 // inspect implements tableDialect: all tables have transactions.
 func (d postgresTable) inspect(context.Context, *tableAttempt) error { return nil }
-
-// begin implements tableDialect. At READ COMMITTED, an update that had to wait for another one compares the row again.
-func (d postgresTable) begin() string    { return "START TRANSACTION ISOLATION LEVEL READ COMMITTED" }
-func (d postgresTable) commit() string   { return "COMMIT" }
-func (d postgresTable) rollback() string { return "ROLLBACK" }
 
 // The condition that a row has exactly the tag $1. The first comparison, which may use the index, is that of the
 // column's collation, and the second one is that of the bytes.
@@ -38,12 +27,11 @@ const wherePostgresTag = `biz_tag = $1 AND CAST(biz_tag AS text) COLLATE "C" = C
 // synchronous_commit is set to on if it is off: otherwise the server acknowledges what it may lose.
 func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (result raised, err error) {
 	if a.conflicts > 0 {
-		if _, err := a.exec(ctx, "the begin of the transaction", d.begin()); err != nil {
+		if err := a.Begin(ctx, a.Dialect.Begin()); err != nil {
 			return result, err
 		}
-		a.inTransaction = true
 	}
-	a.mayWait, a.unknown = true, !a.inTransaction
+	a.MayWait, a.Unsure = true, !a.Open
 	args := []any{r.Tag, r.AtLeast}
 	added, fits := "step", fmt.Sprintf("CASE WHEN step BETWEEN 1 AND %d THEN max_id <= %d - step ELSE false END", int64(MaxStep), int64(maxCounter))
 	if r.Size > 0 {
@@ -52,7 +40,7 @@ func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (r
 		args = append(args, r.Size)
 	}
 	where := " WHERE " + wherePostgresTag + " AND max_id >= CAST($2 AS bigint) AND " + fits
-	a.waiting = "the update"
+	a.Wait("the update")
 	result.rows, err = a.query(ctx, "UPDATE "+a.quoted+" SET max_id = max_id + "+added+", update_time = CURRENT_TIMESTAMP"+
 		" FROM (SELECT biz_tag AS found_tag, max_id AS found FROM "+a.quoted+where+" FOR UPDATE) AS before"+where+" AND biz_tag = found_tag"+
 		" RETURNING CAST(biz_tag AS text), max_id, step, found, "+sqlstore.WaitForCommit, args...)
@@ -62,7 +50,7 @@ func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (r
 	if len(result.rows) == 1 {
 		result.before, result.reported = integer(result.rows[0].rest)
 	}
-	a.unknown = false // the server has answered
+	a.Unsure = false // the server has answered
 	if result.changed = int64(len(result.rows)); result.changed > 0 {
 		return result, nil
 	}
@@ -72,7 +60,8 @@ func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (r
 
 // raiseLast implements tableDialect.
 func (d postgresTable) raiseLast(ctx context.Context, a *tableAttempt, tag string, seen int64) (int64, error) {
-	a.waiting, a.unknown = "the update", !a.inTransaction
+	a.Wait("the update")
+	a.Unsure = !a.Open
 	rows, err := a.query(ctx, fmt.Sprintf("UPDATE %s SET max_id = %d, update_time = CURRENT_TIMESTAMP WHERE %s AND max_id = CAST($2 AS bigint)"+
 		" AND step BETWEEN 1 AND %d RETURNING CAST(biz_tag AS text), max_id, step, %s",
 		a.quoted, int64(maxCounter), wherePostgresTag, int64(MaxStep), sqlstore.WaitForCommit), tag, seen)

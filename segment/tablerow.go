@@ -17,7 +17,7 @@ type tableRow struct {
 
 // query executes a statement that returns rows, whose first columns are biz_tag, max_id and step.
 func (a *tableAttempt) query(ctx context.Context, statement string, args ...any) ([]tableRow, error) {
-	rows, err := a.conn.QueryContext(ctx, statement, args...)
+	rows, err := a.Conn.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, err
 	}

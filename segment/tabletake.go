@@ -8,7 +8,7 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
-// take is one attempt of Take. It returns an ownError without an open transaction, or an error of the driver.
+// take is one attempt of Take. It returns a result of own, or an error of the driver.
 func (a *tableAttempt) take(ctx context.Context, r Request) (Range, error) {
 	for synchronized := false; ; {
 		result, err := a.d.raise(ctx, a, r)
@@ -18,7 +18,7 @@ func (a *tableAttempt) take(ctx context.Context, r Request) (Range, error) {
 		if result.changed > 0 {
 			taken, err := a.t.takenRange(result, r)
 			if err != nil {
-				return Range{}, a.refuse(ctx, err)
+				return Range{}, own(err)
 			}
 			return taken, a.commit(ctx)
 		}
@@ -26,7 +26,7 @@ func (a *tableAttempt) take(ctx context.Context, r Request) (Range, error) {
 		if err != nil {
 			if !synchronized && (errors.Is(err, ErrSetBack) || errors.Is(err, ErrNoTag)) {
 				// The node of a cluster may not have applied yet what another node has acknowledged.
-				a.rollback(ctx)
+				a.RollBack(ctx)
 				var driverErr error
 				if synchronized, driverErr = a.d.synchronize(ctx, a, r.Tag); driverErr != nil {
 					return Range{}, driverErr
@@ -34,9 +34,9 @@ func (a *tableAttempt) take(ctx context.Context, r Request) (Range, error) {
 				if synchronized {
 					continue
 				}
-				return Range{}, ownError{err}
+				return Range{}, own(err)
 			}
-			return Range{}, a.refuse(ctx, err)
+			return Range{}, own(err)
 		}
 		return a.takeLast(ctx, r, last)
 	}
@@ -45,24 +45,24 @@ func (a *tableAttempt) take(ctx context.Context, r Request) (Range, error) {
 // takeLast takes the last numbers of a tag, or reports errTableChanged.
 func (a *tableAttempt) takeLast(ctx context.Context, r Request, last Range) (Range, error) {
 	if last.Length == 0 {
-		return Range{}, a.refuse(ctx, errTableChanged)
+		return Range{}, own(errTableChanged)
 	}
 	changed, err := a.d.raiseLast(ctx, a, r.Tag, last.First)
 	switch {
 	case err != nil:
 		return Range{}, err
 	case changed != 1:
-		return Range{}, a.refuse(ctx, errTableChanged)
+		return Range{}, own(errTableChanged)
 	}
-	a.waiting = "the row"
+	a.Wait("the row")
 	rows, err := a.d.read(ctx, a, r.Tag)
 	if err != nil {
 		return Range{}, err
 	}
 	if counter, _, err := a.t.values(rows, r.Tag); err != nil {
-		return Range{}, a.refuse(ctx, err)
+		return Range{}, own(err)
 	} else if counter != maxCounter {
-		return Range{}, a.refuse(ctx, fmt.Errorf("%w: max_id of the tag %q in %s is %d after it was set to %d: a trigger changes it", ErrSource, r.Tag, a.t, counter, int64(maxCounter)))
+		return Range{}, own(fmt.Errorf("%w: max_id of the tag %q in %s is %d after it was set to %d: a trigger changes it", ErrSource, r.Tag, a.t, counter, int64(maxCounter)))
 	}
 	return last, a.commit(ctx)
 }
@@ -113,26 +113,26 @@ func (t *Table) refusal(rows []tableRow, r Request) (last Range, err error) {
 
 // create is one attempt of CreateTag.
 func (a *tableAttempt) create(ctx context.Context, tag string, c TagConfig) error {
-	if _, err := a.exec(ctx, "the begin of the transaction", a.d.begin()); err != nil {
+	if err := a.Begin(ctx, a.Dialect.Begin()); err != nil {
 		return err
 	}
-	a.inTransaction, a.mayWait = true, true
-	a.waiting = "the insert"
+	a.MayWait = true
+	a.Wait("the insert")
 	err := a.d.insert(ctx, a, tag, c)
 	if sqlstore.IsDuplicate(err) {
-		a.rollback(ctx)
-		a.inTransaction = false
-		a.waiting = "the row"
+		a.RollBack(ctx)
+		a.Open = !a.isPostgres()
+		a.Wait("the row")
 		rows, err := a.d.read(ctx, a, tag)
 		if err != nil {
 			return err
 		}
-		return a.refuse(ctx, a.t.exists(rows, tag)) // with autocommit off, the read has begun a transaction
+		return own(a.t.exists(rows, tag)) // with autocommit off, the read has begun a transaction
 	}
 	if err != nil {
 		return err
 	}
-	a.waiting = "the row"
+	a.Wait("the row")
 	rows, err := a.d.read(ctx, a, tag)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (a *tableAttempt) create(ctx context.Context, tag string, c TagConfig) erro
 			ErrSource, tag, a.t, counter, step, c.Start, c.Step)
 	}
 	if err != nil {
-		return a.refuse(ctx, err)
+		return own(err)
 	}
 	return a.commit(ctx)
 }
@@ -162,16 +162,16 @@ func (t *Table) exists(rows []tableRow, tag string) error {
 
 // commit commits the transaction, if there is one.
 func (a *tableAttempt) commit(ctx context.Context) error {
-	if a.inTransaction || !a.d.isPostgres() {
-		a.unknown = true
-		if _, err := a.exec(ctx, "the commit", a.d.commit()); err != nil {
+	if a.Open {
+		a.Unsure = true
+		if _, err := a.Exec(ctx, "the commit", a.Dialect.Commit()); err != nil {
 			return err
 		}
 	}
-	if !a.d.isPostgres() {
+	if !a.isPostgres() {
 		return nil
 	}
-	if !a.inTransaction {
+	if !a.Open {
 		if err := a.checkCommitted(ctx); err != nil {
 			return err
 		}
@@ -189,11 +189,13 @@ var errOpenTransaction = errors.New("the connection had an open transaction: cod
 // of a transaction that was open already. It has a transaction ID then. lib/pq hands out such connections; pgx does
 // not, since version 5.9.0.
 func (a *tableAttempt) checkCommitted(ctx context.Context) error {
-	a.waiting = "the check of the commit"
+	a.Wait("the check of the commit")
 	var open bool
-	err := a.conn.QueryRowContext(ctx, "SELECT txid_current_if_assigned() IS NOT NULL").Scan(&open)
+	err := a.Conn.QueryRowContext(ctx, "SELECT txid_current_if_assigned() IS NOT NULL").Scan(&open)
 	if err == nil && open {
-		return errOpenTransaction
+		failed := sqlstore.Found(errOpenTransaction, sqlstore.ReasonOpenTransaction)
+		failed.Action, failed.Unwritten = sqlstore.Reconnect, true
+		return failed
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -12,17 +11,11 @@ import (
 
 // tableAttempt is one attempt of a method of Table, with one connection.
 type tableAttempt struct {
+	*sqlstore.Attempt
 	t         *Table
-	conn      *sql.Conn
 	d         tableDialect
 	quoted    string // the name of the table
 	conflicts int    // how many attempts before this one ended with a conflict
-
-	waiting       string // what the attempt waits for at present
-	mayWait       bool   // whether it may wait for a lock
-	executing     bool   // whether exec executes a statement
-	inTransaction bool   // on PostgreSQL, whether a transaction is open
-	unknown       bool   // whether a statement was sent that may have written something durable
 }
 
 // errTableChanged is returned by an operation that found a row which was changed meanwhile.
@@ -30,7 +23,7 @@ var errTableChanged = fmt.Errorf("%w: the row was not changed although it allows
 	"too small, or a trigger or a rule prevents it", ErrSource)
 
 // try calls f with a connection. If f fails so that nothing was written, and another connection or another try may
-// help, it calls f again. f ends its transaction, unless it returns an error of the driver.
+// help, it calls f again.
 func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) error) error {
 	if err := t.check(); err != nil {
 		return err
@@ -38,80 +31,31 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 	idle := t.db.Stats().Idle // connections that may lead to the same failed server
 	var conflicts, changes, reconnects int
 	begin := time.Now()
+	runner := sqlstore.Runner{DB: t.db, Timeout: t.cfg.attemptTimeout, Mask: maskOwnErrors}
 	pauses := sqlstore.Backoff{Initial: 2 * time.Millisecond, Maximum: 100 * time.Millisecond}
 	for {
-		failed := t.tryOnce(ctx, conflicts, f)
+		failed := runner.Run(ctx, func(ctx context.Context, attempt *sqlstore.Attempt) error {
+			a := &tableAttempt{Attempt: attempt, t: t, conflicts: conflicts}
+			if err := a.prepare(ctx); err != nil {
+				return err
+			}
+			return f(ctx, a)
+		})
 		if failed == nil || ctx.Err() != nil {
 			return t.result(ctx, failed)
 		}
 		switch {
-		case failed.rolledBack && time.Since(begin) < t.cfg.attemptTimeout:
+		case failed.RolledBack && time.Since(begin) < t.cfg.attemptTimeout:
 			conflicts++
 			sqlstore.Sleep(ctx, pauses.Pause(conflicts)) // the next attempt finds that ctx has ended
-		case errors.Is(failed.err, errTableChanged) && changes < maxTableChanges:
+		case errors.Is(failed, errTableChanged) && changes < maxTableChanges:
 			changes++
-		case failed.reconnect && reconnects <= idle:
+		case failed.Action == sqlstore.Reconnect && failed.Unwritten && reconnects <= idle:
 			reconnects++
 		default:
 			return t.result(ctx, failed)
 		}
 	}
-}
-
-// tableFailure is the error of an attempt.
-type tableFailure struct {
-	err        error
-	isOwn      bool            // an error of this package, with its own advice
-	reason     sqlstore.Reason // for an error of the driver
-	waiting    string          // what the attempt was waiting for
-	rolledBack bool            // the server rolled the transaction back: nothing was written
-	reconnect  bool            // nothing was written, and another connection may work
-}
-
-// tryOnce is one attempt of try.
-func (t *Table) tryOnce(ctx context.Context, conflicts int, f func(context.Context, *tableAttempt) error) (failed *tableFailure) {
-	a := &tableAttempt{t: t, conflicts: conflicts, waiting: "a connection"}
-	defer func() {
-		if v := recover(); v != nil {
-			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
-			failed = &tableFailure{err: err, reason: sqlstore.ReasonUnknown}
-			if a.conn != nil {
-				sqlstore.CloseAfterPanic(a.conn, a.executing)
-			}
-		}
-	}()
-	begin := time.Now()
-	attemptCtx, cancel := context.WithTimeout(ctx, t.cfg.attemptTimeout)
-	defer cancel()
-	conn, err := t.db.Conn(attemptCtx)
-	if err != nil {
-		return t.driverFailure(attemptCtx, begin, a, err)
-	}
-	a.conn = conn
-	failed = t.useConn(attemptCtx, begin, a, f)
-	conn.Close() // not after a panic
-	return failed
-}
-
-// useConn is the part of tryOnce with a connection.
-func (t *Table) useConn(attemptCtx context.Context, begin time.Time, a *tableAttempt, f func(context.Context, *tableAttempt) error) *tableFailure {
-	err := a.prepare(attemptCtx)
-	if err == nil {
-		err = f(attemptCtx, a)
-	}
-	if err == nil {
-		return nil
-	}
-	if own := (ownError{}); errors.As(err, &own) {
-		return &tableFailure{err: own.error, isOwn: true}
-	}
-	failed := t.driverFailure(attemptCtx, begin, a, err)
-	if action, _ := sqlstore.Classify(err); attemptCtx.Err() != nil || action == sqlstore.Reconnect || !sqlstore.IsServerError(err) {
-		sqlstore.DiscardConn(a.conn)
-	} else {
-		a.rollback(attemptCtx)
-	}
-	return failed
 }
 
 // prepare finds the dialect of the server, which that of the first connection decides, and checks the table.
@@ -121,24 +65,29 @@ func (a *tableAttempt) prepare(ctx context.Context) error {
 	d, inspected := t.dialect, t.inspected
 	t.mu.Unlock()
 	if d == nil {
-		a.waiting = "the server's version"
-		var err error
-		if d, err = detectTableDialect(ctx, a.conn); err != nil {
+		a.Wait("the server's version")
+		base, err := sqlstore.Detect(ctx, a.Conn)
+		if err != nil {
 			return err
+		}
+		d = mysqlTable{base}
+		if base.Kind == sqlstore.Postgres {
+			d = postgresTable{base}
 		}
 		t.mu.Lock()
 		t.dialect = d
 		t.mu.Unlock()
 	}
-	a.d = d
+	a.d, a.Dialect = d, d.Base()
+	a.Open = !a.isPostgres() // with autocommit off, a read has begun a transaction
 	var err error
-	if a.quoted, err = d.quote(t.cfg.table); err != nil {
-		return ownErrorf("%w: %w", ErrOption, err)
+	if a.quoted, err = a.Dialect.Quote(t.cfg.table); err != nil {
+		return own(fmt.Errorf("%w: %w", ErrOption, err))
 	}
 	if time.Since(inspected) < engineLifetime && !inspected.IsZero() {
 		return nil
 	}
-	a.waiting = "the table's storage engine"
+	a.Wait("the table's storage engine")
 	if err := d.inspect(ctx, a); err != nil {
 		return err
 	}
@@ -148,30 +97,35 @@ func (a *tableAttempt) prepare(ctx context.Context) error {
 	return nil
 }
 
-// exec executes a statement that has no result.
-func (a *tableAttempt) exec(ctx context.Context, waiting, statement string, args ...any) (sql.Result, error) {
-	a.waiting, a.executing = waiting, true
-	result, err := a.conn.ExecContext(ctx, statement, args...)
-	a.executing = false // not after a panic
-	return result, err
+func (a *tableAttempt) isPostgres() bool { return a.Dialect.Kind == sqlstore.Postgres }
+
+// own returns an error that this package has found, and that says what to do.
+func own(err error) error { return sqlstore.Found(err, "") }
+
+// result returns the error of a method for its last failure.
+func (t *Table) result(ctx context.Context, f *sqlstore.Failure) error {
+	switch {
+	case f == nil:
+		return nil
+	case f.Reason == "":
+		return f.Err
+	case ctx.Err() != nil:
+		return fmt.Errorf("segment: %s: %w while waiting for %s", t, ctx.Err(), f.Waiting)
+	}
+	advice := f.Reason.Advice(sqlstore.Tags)
+	switch f.Reason {
+	case sqlstore.ReasonTable, sqlstore.ReasonColumns, sqlstore.ReasonKey, sqlstore.ReasonTablePostgres, sqlstore.ReasonSchemaPostgres,
+		sqlstore.ReasonColumnsPostgres, sqlstore.ReasonKeyPostgres:
+		return fmt.Errorf("%w: %s: %w; %s", ErrSource, t, f.Err, advice)
+	}
+	return fmt.Errorf("segment: %s: %w; %s", t, f.Err, advice)
 }
 
-// rollback ends a transaction that is not to be committed. If that fails, the connection is discarded.
-func (a *tableAttempt) rollback(ctx context.Context) {
-	if a.d == nil || a.d.isPostgres() && !a.inTransaction {
-		return
-	}
-	_, err := a.exec(ctx, "the rollback", a.d.rollback())
-	if err != nil && sqlstore.IsRolledBack(err) { // because of a conflict on another node, before this statement
-		_, err = a.exec(ctx, "the rollback", a.d.rollback())
-	}
-	if err != nil {
-		sqlstore.DiscardConn(a.conn)
-	}
+// tableErrors returns the errors that have a meaning for callers.
+func tableErrors() []error {
+	return []error{ErrOption, ErrTag, ErrNoTag, ErrTagExists, ErrSetBack, ErrExhausted, ErrEmpty, ErrSource, ErrClosed, ErrBusy}
 }
 
-// refuse rolls back and returns an error of this package.
-func (a *tableAttempt) refuse(ctx context.Context, err error) error {
-	a.rollback(ctx)
-	return ownError{err}
-}
+// maskOwnErrors returns an error of the driver, or of a function that the user gave to the driver, such that errors.Is
+// matches none of this package's errors.
+func maskOwnErrors(err error) error { return sqlstore.Mask(err, tableErrors()...) }

@@ -123,7 +123,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 
 	var (
 		begin    = time.Now()
-		last     *failure
+		last     *sqlstore.Failure
 		notFound = 0
 		pauses   = 0
 		// idleConns is the number of idle connections that may lead to the same failed server; -1
@@ -151,21 +151,21 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			continue
 		}
 		last = failed
-		if isHostNotFound(failed.err) {
+		if isHostNotFound(failed.Err) {
 			notFound++
 		} else {
 			notFound = 0
 		}
-		if failed.returnAsIs {
-			return nil, failed.err
+		if failed.Reason == "" {
+			return nil, failed.Err
 		}
-		if failed.action == sqlstore.Stop || notFound == maxHostNotFound {
-			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.reason.Advice(sqlstore.Inserts), Err: failed.err}
+		if failed.Action == sqlstore.Stop || notFound == maxHostNotFound {
+			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.Reason.Advice(sqlstore.Inserts), Err: failed.Err}
 		}
-		if failed.action == sqlstore.Repeat {
+		if failed.Action == sqlstore.Repeat {
 			continue
 		}
-		if failed.action == sqlstore.Reconnect {
+		if failed.Action == sqlstore.Reconnect {
 			// The pool may hold more connections to the same server, and others to a server that
 			// works. Try them all without a pause.
 			if idleConns < 0 {
@@ -177,17 +177,22 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			}
 		}
 		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.cfg.server,
-			"attempts", attempts, "err", failed.err, "advice", failed.reason.Advice(sqlstore.Inserts))
+			"attempts", attempts, "err", failed.Err, "advice", failed.Reason.Advice(sqlstore.Inserts))
 		pauses++
 		sqlstore.Sleep(ctx, d.cfg.backoff.Pause(pauses)) // the loop checks the context
 	}
 }
 
+// runner returns what runs attempts.
+func (d *Disposable) runner() *sqlstore.Runner {
+	return &sqlstore.Runner{DB: d.db, Timeout: d.cfg.attemptTimeout, Mask: maskOwnErrors}
+}
+
 // retryError returns the error of an Assign whose context ended after so many attempts.
-func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *failure) error {
+func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *sqlstore.Failure) error {
 	e := &RetryError{Operation: "inserting a row into " + sqlstore.AtServer(d.cfg.table, d.cfg.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
 	if last != nil {
-		e.LastErr, e.Advice = last.err, last.reason.Advice(sqlstore.Inserts)
+		e.LastErr, e.Advice = last.Err, last.Reason.Advice(sqlstore.Inserts)
 	}
 	return e
 }

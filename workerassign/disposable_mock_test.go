@@ -2,12 +2,9 @@ package workerassign
 
 import (
 	"context"
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/DATA-DOG/go-sqlmock"
-	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/sqlstore"
@@ -72,17 +69,12 @@ func expectSuccess(m sqlmock.Sqlmock, key int64) {
 // discarded.
 func expectFailure(m sqlmock.Sqlmock, err error) {
 	expectInsert(m).WillReturnError(err)
-	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) && classify(err).action != sqlstore.Reconnect {
+	if action, _ := sqlstore.Classify(err); sqlstore.IsServerError(err) && action != sqlstore.Reconnect {
 		expectRollback(m)
 	}
 }
 
 // insertRowOnce runs a single transaction, without retries.
 func (d *Disposable) insertRowOnce() {
-	conn, err := d.db.Conn(context.Background())
-	if err != nil {
-		panic(err)
-	}
-	defer conn.Close()
-	(&assignment{d: d, node: testNode}).insertRow(context.Background(), time.Now(), conn, d.target.Load())
+	(&assignment{d: d, log: discardQueue(), node: testNode}).attempt(context.Background())
 }

@@ -131,3 +131,12 @@ func (e *RetryError) Unwrap() (causes []error) {
 	}
 	return causes
 }
+
+// maskOwnErrors returns an error of the driver, or of a function that the user gave to the driver,
+// such that errors.Is matches none of this package's errors. Those have a meaning for generators.
+func maskOwnErrors(err error) error {
+	return sqlstore.Mask(err, ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased)
+}
+
+// isAnyOf reports whether err matches at least one of the targets, by errors.Is.
+func isAnyOf(err error, targets ...error) bool { return sqlstore.IsAnyOf(err, targets...) }

@@ -9,35 +9,15 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
-// insertDialect is what Disposable must know of a kind of database server: MySQL's or PostgreSQL's.
-type insertDialect struct {
-	begin, commit, rollback string
-	quote                   func(table string) (string, error)
-	insert                  func(quoted string, n Node) (statement string, args []any)
-	returnsKey              bool // the insert statement returns the key as a row
-	findRisks               func(ctx context.Context, conn *sql.Conn, quoted string) []risk
+// insertTarget is the table in which a Disposable inserts rows, and what it must know of the server.
+type insertTarget struct {
+	sqlstore.Dialect
+	isGuess   bool   // whether the dialect is MySQL's only because the driver does not show the kind of the server
+	table     string // quoted
+	insert    func(quoted string, n Node) (statement string, args []any)
+	findRisks func(ctx context.Context, conn *sql.Conn, quoted string) []risk
 
-	reasonLocked, reasonTooLow, reasonKey sqlstore.Reason
-}
-
-// mysqlInserts returns the dialect of MySQL, MariaDB and TiDB.
-func mysqlInserts() *insertDialect {
-	return &insertDialect{
-		begin: "START TRANSACTION", commit: sqlstore.CommitMySQL, rollback: sqlstore.RollbackMySQL,
-		quote: sqlstore.QuoteMySQL, insert: insertStatement, findRisks: findMySQLRisks,
-		reasonLocked: sqlstore.ReasonLocked, reasonTooLow: sqlstore.ReasonTooLow, reasonKey: sqlstore.ReasonKeyColumn,
-	}
-}
-
-// postgresInserts returns the dialect of PostgreSQL. COMMIT and ROLLBACK are those of standard SQL: no
-// setting changes what they do. The isolation level is the lowest, because the transaction reads nothing.
-// READ WRITE is not set, so that default_transaction_read_only protects a server during a failover.
-func postgresInserts() *insertDialect {
-	return &insertDialect{
-		begin: "START TRANSACTION ISOLATION LEVEL READ COMMITTED", commit: "COMMIT", rollback: "ROLLBACK",
-		quote: quotePostgresTable, insert: postgresInsertStatement, returnsKey: true, findRisks: findPostgresRisks,
-		reasonLocked: sqlstore.ReasonLockedPostgres, reasonTooLow: sqlstore.ReasonTooLowPostgres, reasonKey: sqlstore.ReasonKeyColumnPostgres,
-	}
+	reasonTooLow, reasonKey sqlstore.Reason
 }
 
 // postgresInsertStatement returns the statement that assigns a worker ID, for PostgreSQL. The names of the
@@ -52,36 +32,30 @@ func postgresInsertStatement(quoted string, n Node) (statement string, args []an
 		" RETURNING id, " + sqlstore.WaitForCommit, []any{n.HostName, n.Port, int(n.Type)}
 }
 
-// quotePostgresTable quotes a name of the form "table" or "schema.table" for PostgreSQL. DefaultTable is the
-// table worker_node, because PostgreSQL folds names that are not quoted to lower case: that is the table
-// that Java services use. The same applies to the other default names. All other names are used as they are.
-func quotePostgresTable(name string) (string, error) {
-	if name == DefaultTable || name == DefaultPoolTable || name == DefaultSlotTable {
+// quoteTable quotes the name of a table. On PostgreSQL, DefaultTable is the table worker_node, because PostgreSQL folds names
+// that are not quoted to lower case: that is the table that Java services use. The same applies to the other default names. All
+// other names are used as they are.
+func quoteTable(d sqlstore.Dialect, name string) (string, error) {
+	if d.Kind == sqlstore.Postgres && (name == DefaultTable || name == DefaultPoolTable || name == DefaultSlotTable) {
 		name = strings.ToLower(name)
 	}
-	return sqlstore.QuotePostgres(name)
+	return d.Quote(name)
 }
 
-// setServerKind sets the dialect of the Disposable, and the quoted name of its table. If the kind is not
-// known, MySQL's dialect is tried first, see correctGuess.
-func (d *Disposable) setServerKind(kind sqlstore.Kind) error {
-	dialect := mysqlInserts()
+// setServerKind sets the target of the Disposable. If the kind of the server is not known, MySQL's dialect is tried first, see
+// correctGuess.
+func (d *Disposable) setServerKind(kind sqlstore.Kind) (err error) {
+	target := &insertTarget{Dialect: sqlstore.Dialect{Kind: sqlstore.MySQL}, isGuess: kind == sqlstore.Unknown,
+		insert: insertStatement, findRisks: findMySQLRisks, reasonTooLow: sqlstore.ReasonTooLow, reasonKey: sqlstore.ReasonKeyColumn}
 	if kind == sqlstore.Postgres {
-		dialect = postgresInserts()
+		target = &insertTarget{Dialect: sqlstore.Dialect{Kind: sqlstore.Postgres}, insert: postgresInsertStatement, findRisks: findPostgresRisks,
+			reasonTooLow: sqlstore.ReasonTooLowPostgres, reasonKey: sqlstore.ReasonKeyColumnPostgres}
 	}
-	quoted, err := dialect.quote(d.cfg.table)
-	if err != nil {
+	if target.table, err = quoteTable(target.Dialect, d.cfg.table); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	d.target.Store(&insertTarget{insertDialect: dialect, table: quoted, isGuess: kind == sqlstore.Unknown})
+	d.target.Store(target)
 	return nil
-}
-
-// insertTarget is the table in which a Disposable inserts rows, and the dialect of its server.
-type insertTarget struct {
-	*insertDialect
-	table   string // quoted
-	isGuess bool   // whether the dialect is MySQL's only because the driver does not show the kind of the server
 }
 
 // correctGuess reports whether err shows that the server is a PostgreSQL server although the driver does

@@ -8,6 +8,8 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // sqlStateError is an error with an SQLSTATE, as pgx and lib/pq have it.
@@ -21,8 +23,8 @@ func TestPostgresTableNames(t *testing.T) {
 	for name, want := range map[string]string{
 		DefaultTable: `"worker_node"`, DefaultPoolTable: `"worker_pool"`, DefaultSlotTable: `"worker_slot"`, "Nodes": `"Nodes"`,
 	} {
-		if got, err := quotePostgresTable(name); err != nil || got != want {
-			t.Errorf("quotePostgresTable(%q) = %s, %v; want %s", name, got, err, want)
+		if got, err := quoteTable(sqlstore.Dialect{Kind: sqlstore.Postgres}, name); err != nil || got != want {
+			t.Errorf("quoteTable(%q) = %s, %v; want %s", name, got, err, want)
 		}
 	}
 }
@@ -38,7 +40,7 @@ func TestUnknownDriver(t *testing.T) {
 		expectInsert(m).WillReturnError(sqlStateError("42601"))
 		expectRollback(m)
 		for key := int64(1); key <= 2; key++ {
-			m.ExpectExec(postgresInserts().begin).WillReturnResult(sqlmock.NewResult(0, 0))
+			m.ExpectExec("START TRANSACTION ISOLATION LEVEL READ COMMITTED").WillReturnResult(sqlmock.NewResult(0, 0))
 			insert, _ := postgresInsertStatement(`"worker_node"`, testNode)
 			m.ExpectQuery(insert).WithArgs("host-1", "8080", 2).WillReturnRows(sqlmock.NewRows([]string{"id", "set_config"}).AddRow(key, "on"))
 			m.ExpectExec("COMMIT").WillReturnResult(sqlmock.NewResult(0, 0))

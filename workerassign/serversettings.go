@@ -34,7 +34,9 @@ func (t *assignment) checkDurability(ctx context.Context, conn *sql.Conn, target
 func findMySQLRisks(ctx context.Context, conn *sql.Conn, _ string) (risks []risk) {
 	settings, err := readSettings(ctx, conn)
 	// With autocommit off, the query may have started a transaction.
-	mysqlInserts().rollbackTransaction(ctx, conn)
+	if _, err := conn.ExecContext(ctx, sqlstore.RollbackMySQL); err != nil {
+		sqlstore.DiscardConn(conn)
+	}
 	if err != nil {
 		return nil
 	}

@@ -3,19 +3,19 @@ package workerassign
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"strconv"
 	"strings"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // A dialect is what a slot table must know about a kind of server. The statements themselves, and the
 // order in which they are executed, are the same for all kinds.
 type dialect interface {
-	// String returns the kind of the server, for errors.
-	String() string
-
-	// quoteTable quotes the name of a table, "table" or "database.table".
-	quoteTable(name string) (string, error)
+	// Base returns what is the same for all tables; Begin and Commit are its, unless a dialect has its own.
+	Base() sqlstore.Dialect
+	Begin() string
+	Commit() string
 
 	// appendText appends a value of text to a statement, as a literal or as a parameter.
 	appendText(b *statement, value string)
@@ -47,21 +47,13 @@ type dialect interface {
 	// selectPrefix returns what precedes the SELECT of a read.
 	selectPrefix() string
 
-	// beginsAlways reports whether a single statement, too, is executed between begin and commit. If not,
-	// commit must have no effect without a transaction.
+	// beginsAlways reports whether a single statement, too, is executed between Begin and Commit. If not,
+	// Commit must have no effect without a transaction.
 	beginsAlways() bool
-
-	// begin, commit and rollback are the statements that begin and end a transaction.
-	begin() string
-	commit() string
-	rollback() string
 
 	// inspect reads the settings of the server, and of the two tables with these quoted names, that decide whether
 	// acknowledged writes can be lost.
 	inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error)
-
-	// classify decides what to do about an error of the driver.
-	classify(err error) slotFailure
 }
 
 // serverDurability is what the settings of a server say about writes that it has acknowledged.
@@ -71,23 +63,16 @@ type serverDurability struct {
 	refused string // why a slot table cannot work with these settings; "" if it can
 }
 
-// slotFailure is the error of a statement of a slot table.
-type slotFailure struct {
-	failure
-	rolledBack bool // the server rolled the transaction back: nothing was written
-	refused    bool // the server did not execute the statement: nothing was written, and another server may accept it
-}
-
 // detectDialect returns the dialect of the server behind a connection.
 func detectDialect(ctx context.Context, conn *sql.Conn) (dialect, error) {
-	var version string
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+	base, err := sqlstore.Detect(ctx, conn)
+	switch {
+	case err != nil:
 		return nil, err
+	case base.Kind == sqlstore.Postgres:
+		return postgresDialect{base}, nil
 	}
-	if strings.HasPrefix(version, "PostgreSQL ") {
-		return newPostgresDialect(), nil
-	}
-	return newMySQLDialect(ctx, conn, version)
+	return newMySQLDialect(ctx, conn, base)
 }
 
 // statement is the text of a statement and its parameters.
@@ -152,14 +137,3 @@ func execAll(ctx context.Context, conn *sql.Conn, statements ...string) error {
 	}
 	return nil
 }
-
-// discardUnless makes the pool close a connection, unless its session is clean.
-func discardUnless(clean bool, conn *sql.Conn) {
-	if !clean {
-		conn.Raw(func(any) error { return driver.ErrBadConn })
-	}
-	conn.Close()
-}
-
-// classifyUnknown classifies an error that occurred before the kind of the server was known.
-func classifyUnknown(err error) slotFailure { return slotFailure{failure: classify(err)} }

@@ -3,8 +3,6 @@ package workerassign
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,22 +12,17 @@ import (
 
 // mysqlDialect is the dialect of MariaDB, MySQL and TiDB.
 type mysqlDialect struct {
-	kind          string // "MariaDB", "MySQL" or "TiDB"
+	sqlstore.Dialect
 	sessionStatus string // the table with the session's status variables
 	hasWsrep      bool   // the server was built with support for Galera
 	isGalera      bool   // it is a node of a cluster
 	isolation     string // the name of the variable with the isolation level
 }
 
-// newMySQLDialect returns the dialect of a server with that version.
-func newMySQLDialect(ctx context.Context, conn *sql.Conn, version string) (dialect, error) {
-	d := mysqlDialect{kind: "MySQL", sessionStatus: "performance_schema.session_status", isolation: "tx_isolation"}
-	switch {
-	case strings.Contains(version, "TiDB"):
-		d.kind = "TiDB"
-	case strings.Contains(version, "MariaDB"):
-		d.kind, d.sessionStatus = "MariaDB", "information_schema.SESSION_STATUS"
-	case isBeforeMySQL57(version):
+// newMySQLDialect returns the dialect of a server.
+func newMySQLDialect(ctx context.Context, conn *sql.Conn, base sqlstore.Dialect) (dialect, error) {
+	d := mysqlDialect{Dialect: base, sessionStatus: "performance_schema.session_status", isolation: "tx_isolation"}
+	if !base.IsTiDB() && (base.IsMariaDB() || isBeforeMySQL57(base.Version)) {
 		d.sessionStatus = "information_schema.SESSION_STATUS"
 	}
 	settings, err := sqlstore.ReadVariables(ctx, conn, "wsrep_on", "transaction_isolation")
@@ -55,10 +48,6 @@ func isBeforeMySQL57(version string) bool {
 	return err1 == nil && err2 == nil && (major < 5 || major == 5 && minor < 7)
 }
 
-func (d mysqlDialect) String() string { return d.kind }
-
-func (d mysqlDialect) quoteTable(name string) (string, error) { return sqlstore.QuoteMySQL(name) }
-
 // appendText appends a literal. Unlike a parameter, it requires no prepared statement, see insertStatement, which would
 // also cost another round trip.
 func (d mysqlDialect) appendText(b *statement, value string) { b.raw(sqlstore.MySQLText(value)) }
@@ -79,11 +68,11 @@ func (d mysqlDialect) clock() string {
 // exactly the start, also after a step of the server's clock. On a node of a Galera cluster, the history is
 // the UUID of the cluster's state, because what one node has acknowledged, all nodes have received.
 func (d mysqlDialect) history() string {
-	if d.kind == "TiDB" {
+	if d.IsTiDB() {
 		return "CAST('TiDB' AS BINARY)"
 	}
 	identity := "'MySQL ', @@server_uuid"
-	if d.kind == "MariaDB" {
+	if d.IsMariaDB() {
 		identity = "'MariaDB ', @@hostname, ':', @@port, ':', @@server_id"
 	}
 	single := "CONCAT(" + identity + ", ' ', UNIX_TIMESTAMP() - CAST(" + d.status("Uptime") + " AS SIGNED))"
@@ -119,7 +108,7 @@ func (d mysqlDialect) sessionStatements(session string) (before, after []string)
 	if session == "1 REPEATABLE-READ" || session == "1 READ-COMMITTED" || session == "1 SERIALIZABLE" {
 		return nil, nil
 	}
-	return []string{sqlstore.CommitMySQL, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.begin()}, []string{sqlstore.CommitMySQL}
+	return []string{sqlstore.CommitMySQL, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.Begin()}, []string{sqlstore.CommitMySQL}
 }
 
 // selectPrefix makes a node of a Galera cluster wait until it has applied what other nodes have
@@ -128,7 +117,7 @@ func (d mysqlDialect) selectPrefix() string {
 	switch {
 	case !d.isGalera:
 		return "SELECT "
-	case d.kind == "MariaDB":
+	case d.IsMariaDB():
 		return "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT "
 	}
 	return "SELECT /*+ SET_VAR(wsrep_sync_wait = 1) */ "
@@ -137,14 +126,10 @@ func (d mysqlDialect) selectPrefix() string {
 // beginsAlways: with autocommit, the statement commits, and COMMIT has no effect.
 func (d mysqlDialect) beginsAlways() bool { return false }
 
-func (d mysqlDialect) begin() string    { return "START TRANSACTION" }
-func (d mysqlDialect) commit() string   { return sqlstore.CommitMySQL }
-func (d mysqlDialect) rollback() string { return sqlstore.RollbackMySQL }
-
 // inspect implements dialect. TiDB acknowledges a write when a majority has it on disk, and Galera when all
 // nodes have received it. Any other server may be replaced by a replica that lacks the last writes.
 func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error) {
-	if d.kind == "TiDB" {
+	if d.IsTiDB() {
 		return serverDurability{noLoss: true}, nil
 	}
 	engines, err := d.otherEngines(ctx, conn, pool, slots)
@@ -184,12 +169,4 @@ func (d mysqlDialect) otherEngines(ctx context.Context, conn *sql.Conn, tables .
 		}
 	}
 	return "", nil
-}
-
-// classify implements dialect.
-func (d mysqlDialect) classify(err error) slotFailure {
-	return slotFailure{failure: classify(err),
-		rolledBack: sqlstore.IsRolledBack(err) || sqlstore.IsDuplicate(err),
-		// With ErrBadConn, the driver noticed before it sent the statement that the connection was lost.
-		refused: sqlstore.IsRefused(err) || errors.Is(err, driver.ErrBadConn)}
 }

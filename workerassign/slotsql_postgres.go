@@ -11,14 +11,7 @@ import (
 )
 
 // postgresDialect is the dialect of PostgreSQL.
-type postgresDialect struct{}
-
-// newPostgresDialect returns the dialect of PostgreSQL.
-func newPostgresDialect() dialect { return postgresDialect{} }
-
-func (d postgresDialect) String() string { return "PostgreSQL" }
-
-func (d postgresDialect) quoteTable(name string) (string, error) { return quotePostgresTable(name) }
+type postgresDialect struct{ sqlstore.Dialect }
 
 // appendText appends a literal in hexadecimal digits. Its meaning depends neither on the connection's
 // character set nor on standard_conforming_strings. The collation of convert_from is C, so that the server would not
@@ -67,15 +60,11 @@ func (d postgresDialect) selectPrefix() string { return "SELECT " }
 // beginsAlways: COMMIT without a transaction causes a warning in the server's log.
 func (d postgresDialect) beginsAlways() bool { return true }
 
-// begin also sets synchronous_commit to on for the transaction, if it is off: then the server would
-// acknowledge the commit before it is durable. At READ COMMITTED, an update that had to wait for another one
-// compares the revision again.
-func (d postgresDialect) begin() string {
-	return postgresInserts().begin + "; SELECT " + sqlstore.WaitForCommit
+// Begin also sets synchronous_commit to on for the transaction, if it is off: then the server would
+// acknowledge the commit before it is durable.
+func (d postgresDialect) Begin() string {
+	return d.Dialect.Begin() + "; SELECT " + sqlstore.WaitForCommit
 }
-
-func (d postgresDialect) commit() string   { return postgresInserts().commit }
-func (d postgresDialect) rollback() string { return postgresInserts().rollback }
 
 // inspect implements dialect. Any server may be replaced by a standby that lacks the last writes.
 func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error) {
@@ -100,11 +89,4 @@ func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slot
 		result.refused = fmt.Sprintf("the database's encoding is %s; must be UTF8", encoding)
 	}
 	return result, nil
-}
-
-// classify implements dialect. lib/pq may return driver.ErrBadConn after it has sent a statement.
-func (d postgresDialect) classify(err error) slotFailure {
-	return slotFailure{failure: classify(err),
-		rolledBack: sqlstore.IsRolledBack(err) || sqlstore.IsDuplicate(err),
-		refused:    sqlstore.IsRefused(err)}
 }

@@ -5,14 +5,18 @@ import (
 	"database/sql"
 	"math"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // readOnce is one attempt of Read.
-func (t *slotTable) readOnce(ctx context.Context, conn *sql.Conn, d dialect, q SlotQuery) (PoolState, error) {
+func (t *slotTable) readOnce(ctx context.Context, a *sqlstore.Attempt, d dialect, q SlotQuery) (PoolState, error) {
 	b, err := t.readStatement(d, q)
 	if err != nil {
 		return PoolState{}, err
 	}
+	a.Wait("the read")
+	conn := a.Conn
 	state, session, err := t.queryState(ctx, conn, d, b)
 	if err != nil {
 		return PoolState{}, err

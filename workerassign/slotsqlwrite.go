@@ -3,7 +3,6 @@ package workerassign
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 
@@ -46,11 +45,11 @@ func (t *slotTable) records(d dialect, w SlotWrite) ([]record, error) {
 
 // tables returns the quoted names of the tables.
 func (t *slotTable) tables(d dialect) (pool, slots string, err error) {
-	if pool, err = d.quoteTable(t.cfg.poolTable); err == nil {
-		slots, err = d.quoteTable(t.cfg.slotTable)
+	if pool, err = quoteTable(d.Base(), t.cfg.poolTable); err == nil {
+		slots, err = quoteTable(d.Base(), t.cfg.slotTable)
 	}
 	if err != nil {
-		return "", "", permanentSlotFailure(fmt.Errorf("%w: %w", ErrOption, err), sqlstore.ReasonTableNames)
+		return "", "", sqlstore.Found(fmt.Errorf("%w: %w", ErrOption, err), sqlstore.ReasonTableNames)
 	}
 	return pool, slots, nil
 }
@@ -139,65 +138,43 @@ func (r record) appendValues(b *statement) {
 
 // writeOnce is one attempt of Write. An error of the last statement or of the commit leaves open whether the
 // rows were written, unless the server has said that it rolled the transaction back.
-func (t *slotTable) writeOnce(ctx context.Context, conn *sql.Conn, d dialect, w SlotWrite) (bool, error) {
+func (t *slotTable) writeOnce(ctx context.Context, a *sqlstore.Attempt, d dialect, w SlotWrite) (bool, error) {
 	writes, err := t.writes(d, w)
 	if err != nil {
 		return false, err
 	}
 	if len(writes) == 0 {
-		state, err := t.readOnce(ctx, conn, d, SlotQuery{})
+		state, err := t.readOnce(ctx, a, d, SlotQuery{})
 		return state.History == w.History, err
 	}
 	begins := len(writes) > 1 || d.beginsAlways()
 	if begins {
-		if err := execAll(ctx, conn, d.begin()); err != nil {
-			return false, beforeCommit(ctx, d, err)
-		}
-	}
-	for _, one := range writes {
-		n, err := one.exec(ctx, conn)
-		if err != nil {
-			if f := d.classify(err); f.rolledBack {
-				rollbackOrDiscard(ctx, conn, d)
-				return false, nil
-			}
-			if begins {
-				return false, beforeCommit(ctx, d, err)
-			}
+		if err := a.Begin(ctx, d.Begin()); err != nil {
 			return false, err
 		}
-		if n != one.rows {
-			rollbackOrDiscard(ctx, conn, d)
+	}
+	// A single statement commits, or begins a transaction if autocommit is off.
+	a.Open, a.MayWait, a.Unsure = true, true, !begins
+	a.Wait("the write")
+	for _, one := range writes {
+		n, err := one.exec(ctx, a.Conn)
+		switch {
+		case wroteNothing(err) || err == nil && n != one.rows:
+			a.RollBack(ctx)
 			return false, nil
+		case err != nil:
+			return false, err
 		}
 	}
-	if err := execAll(ctx, conn, d.commit()); err != nil {
-		f := d.classify(err)
-		if f.rolledBack {
+	if _, err := a.Exec(ctx, "the commit", d.Commit()); err != nil {
+		if wroteNothing(err) {
 			return false, nil
 		}
-		f.refused = false // with autocommit, the server has executed and committed the statement
-		return false, &f
+		failed := a.Failure(ctx, err)
+		failed.Unwritten = false // with autocommit, the server has executed and committed the statement
+		return false, failed
 	}
 	// A server may acknowledge a commit that the driver has canceled, because ctx has ended, before it is
 	// durable: PostgreSQL does, while the commit waits for a synchronous standby.
 	return ctx.Err() == nil, ctx.Err()
-}
-
-// rollbackOrDiscard ends a transaction that has written nothing. If the rollback fails, it discards the
-// connection: a node of a Galera cluster reports a conflict by an error of any statement.
-func rollbackOrDiscard(ctx context.Context, conn *sql.Conn, d dialect) {
-	if execAll(ctx, conn, d.rollback()) != nil {
-		sqlstore.DiscardConn(conn)
-	}
-}
-
-// beforeCommit returns the error of a statement of a transaction, before its commit: nothing was written.
-func beforeCommit(ctx context.Context, d dialect, err error) error {
-	if ctx.Err() != nil {
-		return err // classify reports it as a timeout
-	}
-	f := d.classify(err)
-	f.refused = true
-	return &f
 }

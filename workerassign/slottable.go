@@ -107,8 +107,8 @@ func (t *slotTable) String() string {
 // Read implements SlotStore.
 func (t *slotTable) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
 	var state PoolState
-	err := t.try(ctx, func(ctx context.Context, conn *sql.Conn, d dialect) (err error) {
-		state, err = t.readOnce(ctx, conn, d, q)
+	err := t.try(ctx, func(ctx context.Context, a *sqlstore.Attempt, d dialect) (err error) {
+		state, err = t.readOnce(ctx, a, d, q)
 		return err
 	}, true)
 	return state, err
@@ -126,8 +126,8 @@ func (t *slotTable) Write(ctx context.Context, w SlotWrite) (bool, error) {
 		return false, nil
 	}
 	written := false
-	err := t.try(ctx, func(ctx context.Context, conn *sql.Conn, d dialect) (err error) {
-		written, err = t.writeOnce(ctx, conn, d, w)
+	err := t.try(ctx, func(ctx context.Context, a *sqlstore.Attempt, d dialect) (err error) {
+		written, err = t.writeOnce(ctx, a, d, w)
 		return err
 	}, false)
 	return written && err == nil, err
@@ -170,9 +170,9 @@ func (t *slotTable) inspect(ctx context.Context, conn *sql.Conn, d dialect, hist
 	}
 	switch {
 	case known.refused != "":
-		return known, permanentSlotFailure(errors.New(known.refused), sqlstore.ReasonSettings)
+		return known, sqlstore.Found(errors.New(known.refused), sqlstore.ReasonSettings)
 	case t.cfg.history != "" && known.risk != "":
-		return known, permanentSlotFailure(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
+		return known, sqlstore.Found(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
 			sqlstore.ReasonHistory)
 	case t.cfg.history != "":
 		known.noLoss = true

@@ -11,6 +11,8 @@ import (
 
 	sqlmock "github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // newMockTable returns a slot table on a mock of a server with that version and these variables.
@@ -158,7 +160,7 @@ func TestSlotTableOptions(t *testing.T) {
 		}
 	}
 	table := NewSlotTable(db, WithSlotTables("ids.pool", "slots")).(*slotTable)
-	b, err := table.readStatement(mysqlDialect{kind: "MySQL"}, SlotQuery{All: true})
+	b, err := table.readStatement(mysqlDialect{Dialect: sqlstore.Dialect{Kind: sqlstore.MySQL}}, SlotQuery{All: true})
 	if err != nil || !strings.Contains(b.query.String(), "`ids`.`pool`") || !strings.Contains(b.query.String(), "`slots`") {
 		t.Errorf("the statement is %v, %v", b.query.String(), err)
 	}

@@ -73,14 +73,6 @@ func lookStatement(quoted string, key int64) string {
 	return "SELECT (SELECT PORT FROM " + quoted + " WHERE ID = " + strconv.FormatInt(key, 10) + "), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000, @@GLOBAL.read_only"
 }
 
-// lookReason returns the reason for a look that has failed, for that of its error: a look requires other privileges than an insert.
-func lookReason(r sqlstore.Reason) sqlstore.Reason {
-	if r == sqlstore.ReasonGrant {
-		return sqlstore.ReasonLook
-	}
-	return r
-}
-
 // errRowLost is the error of look if the row is gone or another's.
 var errRowLost = errors.New("the row has another token")
 
@@ -91,18 +83,25 @@ var errRowMissing = errors.New("the row is gone")
 var errReadOnly = errors.New("the server is read-only: it may have been replaced by another primary")
 
 // look looks for the row of a key, and returns the server's clock.
-func (d *Disposable) look(ctx context.Context, conn *sql.Conn, key int64, token string) (time.Time, error) {
+func (d *Disposable) look(ctx context.Context, a *sqlstore.Attempt, key int64, token string) (time.Time, error) {
+	a.Wait("the look for the row")
 	var (
 		port     sql.NullString
 		millis   int64
 		readOnly string
 	)
-	if err := conn.QueryRowContext(ctx, lookStatement(d.target.Load().table, key)).Scan(&port, &millis, &readOnly); err != nil {
-		return time.Time{}, err
+	if err := a.Conn.QueryRowContext(ctx, lookStatement(d.target.Load().table, key)).Scan(&port, &millis, &readOnly); err != nil {
+		failed := a.Failure(ctx, err)
+		if failed.Reason == sqlstore.ReasonGrant { // an insert requires other privileges
+			failed.Reason = sqlstore.ReasonLook
+		}
+		return time.Time{}, failed
 	}
 	switch {
 	case readOnly != "0" && !strings.EqualFold(readOnly, "OFF"):
-		return time.Time{}, errReadOnly
+		failed := sqlstore.Found(errReadOnly, sqlstore.ReasonUnknown)
+		failed.Action = sqlstore.Reconnect
+		return time.Time{}, failed
 	case !port.Valid:
 		return time.Time{}, errRowMissing
 	case !strings.HasSuffix(port.String, verificationMark+token):
@@ -181,43 +180,28 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 
 // look looks for the row in a transaction of its own, so that it sees the present whatever the session's settings are.
 func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
-	var conn *sql.Conn
-	defer func() {
-		if v := recover(); v != nil {
-			if conn != nil {
-				sqlstore.AbandonConn(conn)
-			}
-			err = fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
+	failed := l.d.runner().Run(ctx, func(ctx context.Context, a *sqlstore.Attempt) (failed error) {
+		a.Dialect = l.d.target.Load().Dialect
+		if failed = a.Begin(ctx, a.Dialect.Begin()); failed == nil {
+			now, failed = l.d.look(ctx, a, l.WorkerID(), l.token)
 		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, l.d.cfg.attemptTimeout)
-	defer cancel()
-	if conn, err = l.d.db.Conn(ctx); err != nil {
-		return time.Time{}, err
-	}
-	now, err = l.lookOn(ctx, conn)
-	conn.Close() // not after a panic, when it may wait without end
-	return now, err
-}
-
-// lookOn is the part of look with a connection.
-func (l *verifiedLease) lookOn(ctx context.Context, conn *sql.Conn) (time.Time, error) {
-	if _, err := conn.ExecContext(ctx, "START TRANSACTION"); err != nil {
-		sqlstore.DiscardConn(conn)
-		return time.Time{}, err
-	}
-	now, err := l.d.look(ctx, conn, l.WorkerID(), l.token)
-	if err == nil || isAnyOf(err, errRowLost, errRowMissing) {
-		if _, rollbackErr := conn.ExecContext(ctx, sqlstore.RollbackMySQL); rollbackErr != nil {
-			sqlstore.DiscardConn(conn)
+		if failed != nil && !isAnyOf(failed, errRowLost, errRowMissing) {
+			a.Discard() // to a server that may have been replaced
+			return failed
 		}
+		err = failed
+		a.RollBack(ctx)
+		return nil
+	})
+	switch {
+	case failed == nil:
 		return now, err
+	case ctx.Err() != nil:
+		return time.Time{}, fmt.Errorf("%w while waiting for %s", ctx.Err(), failed.Waiting)
+	case errors.Is(failed, errReadOnly):
+		return time.Time{}, failed.Err
 	}
-	sqlstore.DiscardConn(conn) // to a server that may have been replaced
-	if f := classify(err); f.action == sqlstore.Stop && !errors.Is(err, errReadOnly) {
-		return time.Time{}, fmt.Errorf("%w; %s", f.err, lookReason(f.reason).Advice(sqlstore.Inserts))
-	}
-	return time.Time{}, err
+	return time.Time{}, fmt.Errorf("%w; %s", failed.Err, failed.Reason.Advice(sqlstore.Inserts))
 }
 
 // Release ends the lease. The row remains.

@@ -1,6 +1,6 @@
 // Package sqlstore contains what the packages workerassign and segment both must know of database servers and their
-// drivers: which errors pass, which connections were lost, reasons with advice for people, and how names and texts are quoted.
-// It knows no tables.
+// drivers: attempts, which errors pass, which connections were lost, reasons with advice for people, and how names and texts are
+// quoted.
 package sqlstore
 
 import (

@@ -134,6 +134,7 @@ func ServerErrors() []ServerError {
 		{1054, "ER_BAD_FIELD_ERROR", Stop, ReasonColumns},
 		{1136, "ER_WRONG_VALUE_COUNT_ON_ROW", Stop, ReasonColumns},
 		{1265, "WARN_DATA_TRUNCATED", Stop, ReasonColumns},
+		{1292, "ER_TRUNCATED_WRONG_VALUE", Stop, ReasonColumns}, // a text that is no number
 		{1364, "ER_NO_DEFAULT_FOR_FIELD", Stop, ReasonColumns},
 		{1366, "ER_TRUNCATED_WRONG_VALUE_FOR_FIELD", Stop, ReasonColumns},
 		{1406, "ER_DATA_TOO_LONG", Stop, ReasonColumns},

@@ -65,6 +65,7 @@ func StateErrors() []StateError {
 		{"28", "invalid_authorization_specification", Stop, ReasonAccountPostgres}, // 28000, and 28P01 for a password
 		{"42703", "undefined_column", Stop, ReasonColumnsPostgres},
 		{"42804", "datatype_mismatch", Stop, ReasonColumnsPostgres},
+		{"42883", "undefined_function", Stop, ReasonColumnsPostgres}, // no operator for these types
 		{"22001", "string_data_right_truncation", Stop, ReasonColumnsPostgres},
 		{"23502", "not_null_violation", Stop, ReasonColumnsPostgres},
 		{"23514", "check_violation", Stop, ReasonColumnsPostgres},
