@@ -9,9 +9,8 @@ import (
 
 // opening is one try to open a Sequence, for whose result any number of callers can wait.
 type opening struct {
-	demand   demand        // of the calls that wait for it
-	hopeless bool          // whether waiting does not cure the error of the opening before
-	done     chan struct{} // closed when the fields below are set
+	demand demand        // of the calls that wait for it
+	done   chan struct{} // closed when the fields below are set
 
 	seq     *Sequence
 	err     error
@@ -31,7 +30,7 @@ const (
 func nextOpening(previous *opening) *opening {
 	o := &opening{done: make(chan struct{})}
 	if previous != nil && previous.err != nil {
-		o.since, o.tries, o.hopeless = previous.since, previous.tries, hopelessTry(previous.err)
+		o.since, o.tries = previous.since, previous.tries
 	}
 	return o
 }

@@ -141,14 +141,14 @@ var errNoTurn = errors.New("segment: the request has waited for its turn")
 // takeQueued is take for a tag of a Tags: the queue chooses the member, from an order.
 func (p *provider) takeQueued(ctx context.Context, size int64, order []int) (Range, ringbuffer.Run, error) {
 	p.mu.Lock()
-	refused, opened := p.state.Hopeless, p.state.Ranges > 0
+	refused := p.state.Hopeless
 	p.mu.Unlock()
-	if refused && opened && !p.queue.pace(ctx) {
+	if refused && !p.queue.pace(ctx) {
 		return Range{}, ringbuffer.Run{}, errNoTurn
 	}
 	defer p.demand.end()
 	for len(order) > 0 {
-		place := p.queue.acquire(ctx, p.demand, order, refused)
+		place := p.queue.acquire(ctx, p.demand, order)
 		if place == nil {
 			return Range{}, ringbuffer.Run{}, errNoTurn
 		}

@@ -97,6 +97,32 @@ func TestTagsSources(t *testing.T) {
 	}
 }
 
+// A tag that requests nothing has no failures, while the source fails for other tags.
+func TestTagsQuietTagInOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		tags := newTags(t, m, segment.WithCreate(segment.TagConfig{}))
+		if _, err := tags.Next("quiet"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		m.Kill()
+		if _, err := tags.Next("busy"); err == nil {
+			t.Fatal("Next succeeded")
+		}
+		for tag, states := range tags.TagSources() {
+			if s := states[0]; !s.FailingSince.IsZero() || s.LastError != nil {
+				t.Errorf("tag %q has %+v", tag, s)
+			}
+		}
+		for tag, h := range tags.Health() {
+			if !h.OK() || !h.FailingSince.IsZero() || h.Cause != nil {
+				t.Errorf("tag %q has %+v", tag, h)
+			}
+		}
+	})
+}
+
 // Sources of a Daily are those of the day in use, or, after midnight, the failures of opening the next day.
 func TestDailySources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -246,7 +246,7 @@ func (t *Tags) make(tag string, received []int64, o *opening) (*Sequence, error)
 			p.sources[i].end.Store(end)
 		}
 		p.create = t.cfg.create
-		p.queue, p.demand, p.state.Hopeless = t.queue, &o.demand, o.hopeless
+		p.queue, p.demand = t.queue, &o.demand
 	})
 }
 

@@ -68,12 +68,11 @@ func WithMaxTags(n int) TagsOption {
 }
 
 // WithMaxTakes limits how many requests the Tags sends to its source at a time, or to each source of a Group: 1 to
-// 1024. Further requests wait for their turn: first those of tags for which a call waits, then those of tags that
-// still have numbers in memory, or that the source refused (ErrNoTag, ErrSetBack, ErrExhausted, ErrSource). Each
-// fourth request is the one that has waited longest. Calls that find a number in memory never wait. While a source
-// does not answer, it gets at most so many requests per second, of all tags together, and one at a time if another
-// one of the Group works. The default is DefaultMaxTakes. A source that takes 5 ms for each request then serves 3,200 per second, which is enough for 3,200
-// tags if a range of each lasts a second.
+// 1024. Further requests wait for their turn: first those of tags for which a call waits, then the others. Each fourth
+// request is the one that has waited longest. Calls that find a number in memory never wait. While a source does not
+// answer, it gets at most so many requests per second, of all tags together, and one at a time if another one of the
+// Group works. The default is DefaultMaxTakes. A source that takes 5 ms for each request then serves 3,200 per second,
+// which is enough for 3,200 tags if a range of each lasts a second.
 func WithMaxTakes(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		if n < 1 || n > 1024 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -174,6 +175,47 @@ func TestTagsRefusedTags(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if n, text := log.reset(); n < 1 || n > 4 || !strings.Contains(text, "work again") {
 			t.Errorf("%d log records, want at most 4:\n%s", n, text)
+		}
+	})
+}
+
+// Tags that the source refuses are asked for again without a call at most 200 times per second, of all together.
+func TestTagsRefusedTagsAreAskedSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const count = 500
+		calls := newLoad(0)
+		m := segmenttest.NewMemory()
+		tags := newTags(t, hookedSource{m, func(ctx context.Context, _ segment.Request) error { calls.call(ctx); return nil }},
+			segment.WithCreate(segment.TagConfig{Step: 1, Start: 100}), segment.WithStepPolicy(segment.FixedStep{}))
+		for n := range count {
+			tag := fmt.Sprint("tag", n)
+			if _, err := tags.Next(tag); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			m.SetCounter(tag, 50)
+			tags.Next(tag) // another range is requested
+		}
+		time.Sleep(10 * time.Second)
+		if n := calls.peak(time.Now().Add(-7*time.Second), time.Now()); n < 190 || n > 201 {
+			t.Errorf("up to %d requests per second for %d tags that are refused, want 200", n, count)
+		}
+	})
+}
+
+// The longest timeout of a try is no short one.
+func TestTagsLongestTryTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := segmenttest.NewMemory()
+		tags := newTags(t, hookedSource{m, func(context.Context, segment.Request) error { time.Sleep(100 * time.Millisecond); return nil }},
+			segment.WithCreate(segment.TagConfig{}), segment.WithTryTimeout(math.MaxInt64))
+		time.AfterFunc(50*time.Millisecond, func() {
+			if s := tags.Sources()[0]; s.LastError != nil {
+				t.Errorf("during the first call: %+v", s)
+			}
+		})
+		if _, err := tags.Next("x"); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -59,7 +59,6 @@ type demand struct {
 	queue            *takeQueue
 	tag              string
 	calls            int
-	refused          bool          // the source has refused the tag lately, so it is never in awaited
 	sources          []int         // that the request can be sent to, the best first; nil: there is none
 	waiting, awaited *list.Element // nil: it is not in the list
 	place            *takePlace    // set when the request is sent
@@ -106,10 +105,10 @@ func (q *takeQueue) pace(ctx context.Context) bool {
 // acquire waits until the request of a tag may be sent to one of the sources, which must not be changed later, and
 // returns its place, which the caller must release. If ctx ends before, it returns nil. Then the caller ends the
 // request, or acquires a place for another try.
-func (q *takeQueue) acquire(ctx context.Context, d *demand, sources []int, refused bool) *takePlace {
+func (q *takeQueue) acquire(ctx context.Context, d *demand, sources []int) *takePlace {
 	q.mu.Lock()
 	sent := make(chan struct{})
-	d.sources, d.refused, d.place, d.sent = sources, refused, nil, sent
+	d.sources, d.place, d.sent = sources, nil, sent
 	d.waiting = q.waiting.PushBack(d)
 	d.setAwaited()
 	q.dispatch()
@@ -135,7 +134,7 @@ func (q *takeQueue) acquire(ctx context.Context, d *demand, sources []int, refus
 func (d *demand) end() {
 	d.queue.mu.Lock()
 	defer d.queue.mu.Unlock()
-	d.sources = nil
+	d.sources, d.place, d.sent = nil, nil, nil
 }
 
 // add adds 1 when a call begins to wait for the tag, and -1 when it no longer waits.
@@ -151,7 +150,7 @@ func (d *demand) add(calls int) {
 
 // setAwaited lets a request be in awaited if a call waits for it. The caller must hold the lock.
 func (d *demand) setAwaited() {
-	awaited := d.waiting != nil && d.calls > 0 && !d.refused
+	awaited := d.waiting != nil && d.calls > 0
 	switch {
 	case awaited && d.awaited == nil:
 		d.awaited = d.queue.awaited.PushBack(d)

@@ -47,7 +47,7 @@ func (q *queueTest) tag(name string, calls int) *demand {
 // place acquires a place for a request that can be sent to some sources.
 func (q *queueTest) place(sources ...int) *takePlace {
 	q.t.Helper()
-	p := q.acquire(q.t.Context(), q.tag("x", 0), sources, false)
+	p := q.acquire(q.t.Context(), q.tag("x", 0), sources)
 	if p == nil {
 		q.t.Fatal("no place")
 	}
@@ -56,13 +56,13 @@ func (q *queueTest) place(sources ...int) *takePlace {
 
 // request sends a request of a tag to any source, and holds its place for a time; then the call has the outcome.
 func (q *queueTest) request(d *demand, hold time.Duration, outcome callOutcome) {
-	q.requestTo(q.all, d, false, hold, outcome)
+	q.requestTo(q.all, d, hold, outcome)
 }
 
-func (q *queueTest) requestTo(sources []int, d *demand, refused bool, hold time.Duration, outcome callOutcome) {
+func (q *queueTest) requestTo(sources []int, d *demand, hold time.Duration, outcome callOutcome) {
 	q.work.run(func() {
 		defer d.end()
-		p := q.acquire(q.work.ctx, d, sources, refused)
+		p := q.acquire(q.work.ctx, d, sources)
 		if p == nil {
 			return
 		}
@@ -104,20 +104,19 @@ func (q *queueTest) checkEmpty(what string) {
 	}
 }
 
-// Tags for which a call waits go first, then those that nobody waits for, or that were refused, each in their order.
-// Every fourth request is the one that has waited longest, so that none waits forever.
+// Tags for which a call waits go first, then those that nobody waits for, each in their order. Every fourth request is the one that has waited longest, so that none waits forever.
 func TestTakeQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueTest(t, 1, 1)
 		q.request(q.tag("first", 0), time.Second, callAnswered)
-		q.requestTo(q.all, q.tag("refused", 1), true, time.Second, callAnswered)
-		q.request(q.tag("early", 0), time.Second, callAnswered)
+		for n := range 3 {
+			q.request(q.tag(fmt.Sprint("early", n), 0), time.Second, callAnswered)
+		}
 		for n := range 8 {
 			q.request(q.tag(fmt.Sprint("awaited", n), 1), time.Second, callAnswered)
 		}
-		q.request(q.tag("early2", 0), time.Second, callAnswered)
 		time.Sleep(20 * time.Second)
-		want := "[first awaited0 awaited1 refused awaited2 awaited3 awaited4 early awaited5 awaited6 awaited7 early2]"
+		want := "[first awaited0 awaited1 early0 awaited2 awaited3 awaited4 early1 awaited5 awaited6 awaited7 early2]"
 		if got := fmt.Sprint(q.sent()); got != want {
 			t.Errorf("the requests were sent in the order\n%s, want\n%s", got, want)
 		}
@@ -173,8 +172,8 @@ func TestTakeQueueOrderOfSources(t *testing.T) {
 			if n == 1 {
 				narrow, wide = wide, narrow
 			}
-			q.requestTo(narrow, q.tag("a", 0), false, time.Second, callAnswered)
-			q.requestTo(wide, q.tag("b", 0), false, time.Second, callAnswered)
+			q.requestTo(narrow, q.tag("a", 0), time.Second, callAnswered)
+			q.requestTo(wide, q.tag("b", 0), time.Second, callAnswered)
 			q.release(first, callAnswered, nil)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
@@ -337,7 +336,7 @@ func TestTakeQueueContext(t *testing.T) {
 			q.request(q.tag("first", 0), time.Second, callAnswered)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			begin := time.Now()
-			p := q.acquire(ctx, q.tag("x", 1), q.all, false)
+			p := q.acquire(ctx, q.tag("x", 1), q.all)
 			if p != nil {
 				q.release(p, callUnknown, nil)
 			} else if took := time.Since(begin); took != time.Second {
@@ -358,7 +357,7 @@ func TestTakeQueuePlaceAtEndOfContext(t *testing.T) {
 			first := q.place(0)
 			ctx, cancel := context.WithCancel(t.Context())
 			q.work.run(func() {
-				if p := q.acquire(ctx, q.tag("x", 0), q.all, false); p != nil {
+				if p := q.acquire(ctx, q.tag("x", 0), q.all); p != nil {
 					q.release(p, callAnswered, nil)
 				}
 			})
@@ -413,7 +412,7 @@ func TestTakeQueueSources(t *testing.T) {
 		time.Sleep(time.Minute)
 		hangs := take(0, 0, 1)
 		works = append(works, take(1, 0, 1))
-		q.requestTo([]int{0, 1}, q.tag("x", 0), false, time.Hour, callUnknown)
+		q.requestTo([]int{0, 1}, q.tag("x", 0), time.Hour, callUnknown)
 		if n := len(q.sent()); n > 0 {
 			t.Errorf("%d requests were sent, although source 0 hangs and source 1 has no place", n)
 		}
@@ -435,10 +434,10 @@ func TestTakeQueueSourceDown(t *testing.T) {
 		q := newQueueTest(t, 2, 1)
 		hung := q.place(0)
 		for range 200 {
-			q.requestTo([]int{0}, q.tag("down", 1), false, 0, callFailed)
+			q.requestTo([]int{0}, q.tag("down", 1), 0, callFailed)
 		}
 		begin := time.Now()
-		p := q.acquire(t.Context(), q.tag("x", 1), q.all, false)
+		p := q.acquire(t.Context(), q.tag("x", 1), q.all)
 		if p == nil || p.source != 1 || time.Since(begin) > 0 {
 			t.Fatalf("acquire = %+v after %v; want source 1 at once", p, time.Since(begin))
 		}
@@ -473,7 +472,7 @@ func TestTakeQueueStress(t *testing.T) {
 							calls.Go(func() { time.Sleep(begin); d.add(1); time.Sleep(end); d.add(-1) })
 						}
 						begin := time.Now()
-						p := q.acquire(ctx, d, random.Perm(sources)[random.IntN(sources):], random.IntN(4) == 0)
+						p := q.acquire(ctx, d, random.Perm(sources)[random.IntN(sources):])
 						cancel()
 						if took := time.Since(begin); took > 5*time.Minute || p == nil && took > time.Second {
 							t.Errorf("seed %d: acquire = %v after %v", seed, p, took)
