@@ -185,76 +185,6 @@ func TestTakeQueueOrderOfSources(t *testing.T) {
 	})
 }
 
-// Failures let places pause, from 10 ms to a second and more, so that requests per second are limited, and the first
-// answer ends all pauses.
-func TestTakeQueuePauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const limit = 4
-		q := newQueueTest(t, 1, limit)
-		for n := range 500 {
-			q.request(q.tag(fmt.Sprint(n), 0), 0, callFailed)
-		}
-		time.Sleep(5 * time.Second)
-		q.sent()
-		time.Sleep(10 * time.Second)
-		// A place pauses for 1 s to 1.5 s.
-		if n := len(q.sent()); n < 6*limit || n > 10*limit {
-			t.Errorf("%d requests in 10 s with %d places, want %d to %d", n, limit, 6*limit, 10*limit)
-		}
-		q.works.Store(true)
-		time.Sleep(1500 * time.Millisecond) // until the first one has a place
-		synctest.Wait()
-		if n, left := len(q.sent()), q.waiting.Len(); n < 100 || left > 0 {
-			t.Errorf("%d requests were sent after the first answer, and %d wait", n, left)
-		}
-	})
-}
-
-// The first pauses are short, for all places: a source that was down for a moment is asked again soon.
-func TestTakeQueueShortPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const limit = 4
-		q := newQueueTest(t, 1, limit)
-		for n := range 100 {
-			q.request(q.tag(fmt.Sprint(n), 0), 0, callFailed)
-		}
-		time.Sleep(50 * time.Millisecond) // 10 ms and 20 ms, and a half more of each
-		if n := len(q.sent()); n < 3*limit || n > 5*limit {
-			t.Errorf("%d requests in the first 50 ms, want %d to %d", n, 3*limit, 5*limit)
-		}
-	})
-}
-
-// The places of calls that have failed pause until one pause is over: then one request is sent, and if it is answered,
-// all are.
-func TestTakeQueueProbe(t *testing.T) {
-	for _, outcome := range []callOutcome{callFailed, callAnswered, callUnknown} {
-		synctest.Test(t, func(t *testing.T) {
-			q := newQueueTest(t, 1, 2)
-			q.release(q.place(0), callAnswered, nil)
-			first, second := q.place(0), q.place(0)
-			q.release(first, callFailed, errDown)
-			time.Sleep(5 * time.Millisecond) // the pauses are 10 to 15 ms, and end one after the other
-			q.release(second, callFailed, errDown)
-			for n := range 10 {
-				q.request(q.tag(fmt.Sprint(n), 0), time.Millisecond, outcome)
-			}
-			if n := len(q.sent()); n != 0 {
-				t.Errorf("%d requests were sent at once", n)
-			}
-			for len(q.order) == 0 {
-				time.Sleep(time.Microsecond)
-				synctest.Wait()
-			}
-			time.Sleep(time.Millisecond) // the first one has an outcome
-			synctest.Wait()
-			if n, want := len(q.sent()), map[callOutcome]int{callFailed: 1, callAnswered: 3, callUnknown: 2}[outcome]; n != want {
-				t.Errorf("%d requests were sent until the first one had the outcome %d, want %d", n, outcome, want)
-			}
-		})
-	}
-}
-
 // At most 200 requests per second are sent for tags that were refused and that nobody asks for, also if many give up,
 // and the first one at once.
 func TestTakeQueueRefused(t *testing.T) {
@@ -288,44 +218,6 @@ func TestTakeQueueRefused(t *testing.T) {
 			t.Errorf("%d refused requests in a second, want 200", n)
 		}
 	})
-}
-
-// A call that does not return loses its place, so that others are sent. When it returns, it has failed only once, or
-// its source works.
-func TestTakeQueueOverdue(t *testing.T) {
-	for _, outcome := range []callOutcome{callFailed, callAnswered, callUnknown} {
-		synctest.Test(t, func(t *testing.T) {
-			q := newQueueTest(t, 1, 1)
-			q.request(q.tag("overdue", 0), time.Minute, outcome)
-			q.request(q.tag("next", 0), 0, callUnknown)
-			time.Sleep(time.Second)
-			if got := q.sent(); len(got) != 1 {
-				t.Errorf("%q were sent before the timeout", got)
-			}
-			time.Sleep(2 * time.Second)
-			if got := q.sent(); len(got) != 1 {
-				t.Errorf("%q were sent after the timeout, want the next one", got)
-			}
-			if s := q.states()[0]; s.LastError != errOverdue {
-				t.Errorf("the state is %+v, want an overdue call", s)
-			}
-			held := q.place(0) // is not given back with that of the overdue call
-			q.takeQueue.timeout = time.Hour
-			q.release(held, callUnknown, nil)
-			held = q.place(0)
-			time.Sleep(2 * time.Minute)
-			synctest.Wait()
-			want := 1
-			if outcome == callAnswered {
-				want = 0
-			}
-			if s := q.sources[0]; len(s.places) != 1 || s.failures != want {
-				t.Errorf("%d places are taken after %d failures, want 1 and %d", len(s.places), s.failures, want)
-			}
-			q.release(held, callUnknown, nil)
-			q.checkEmpty("at the end")
-		})
-	}
 }
 
 // A request whose context ends leaves the queue, also at the moment when it gets its place.
@@ -389,42 +281,6 @@ func TestTakeQueueClose(t *testing.T) {
 		if n := len(q.sent()); n != 0 {
 			t.Errorf("%d requests were sent after close", n)
 		}
-	})
-}
-
-// A request goes to the first of its sources that has a place. One that fails while another one works has one place, and
-// all of its places if no source works.
-func TestTakeQueueSources(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueueTest(t, 2, 3)
-		q.takeQueue.timeout = time.Hour
-		take := func(want int, sources ...int) *takePlace {
-			t.Helper()
-			p := q.place(sources...)
-			if p.source != want {
-				t.Fatalf("a request for %d was sent to source %d, want %d", sources, p.source, want)
-			}
-			return p
-		}
-		fails := take(0, 0, 1)
-		q.release(fails, callFailed, errDown)
-		works := []*takePlace{take(1, 0, 1), take(1, 0, 1)} // the place of source 0 pauses
-		time.Sleep(time.Minute)
-		hangs := take(0, 0, 1)
-		works = append(works, take(1, 0, 1))
-		q.requestTo([]int{0, 1}, q.tag("x", 0), time.Hour, callUnknown)
-		if n := len(q.sent()); n > 0 {
-			t.Errorf("%d requests were sent, although source 0 hangs and source 1 has no place", n)
-		}
-		q.release(works[0], callFailed, errDown)
-		synctest.Wait()
-		if n := len(q.sent()); n != 1 || len(q.sources[0].places) != 2 {
-			t.Errorf("%d requests were sent, and source 0 has %d, although no source works", n, len(q.sources[0].places))
-		}
-		q.release(works[1], callAnswered, nil)
-		take(1, 0, 1)
-		q.release(hangs, callAnswered, nil)
-		take(0, 0, 1)
 	})
 }
 
