@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +49,44 @@ func TestTagsOneStoreDown(t *testing.T) {
 			}
 		})
 	}
+}
+
+// When a store begins to hang, only the tags whose requests it has got wait for it, however many are used for the first
+// time. Later it gets one request at a time.
+func TestTagsStoreHangsAtFirstUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hung atomic.Int64
+		g, stores := stripes(3)
+		create(t, g, "any", segment.TagConfig{})
+		hook := hookedSource{stores[1], func(ctx context.Context, _ segment.Request) error {
+			hung.Add(1)
+			defer hung.Add(-1)
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		g = segment.NewGroup(segment.Stripe(0, 3, stores[0]), segment.Stripe(1, 3, hook), segment.Stripe(2, 3, stores[2]))
+		tags := newTags(t, g, segment.WithCreate(segment.TagConfig{}))
+		use := func(count int, name string) (failed int64) {
+			var failures atomic.Int64
+			var wg sync.WaitGroup
+			for n := range count {
+				wg.Go(func() {
+					if _, err := tags.Next(fmt.Sprint(name, n)); err != nil {
+						failures.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			return failures.Load()
+		}
+		if n := use(500, "first"); n > segment.DefaultMaxTakes {
+			t.Errorf("%d of 500 tags have no number, want at most %d", n, segment.DefaultMaxTakes)
+		}
+		time.Sleep(time.Minute)
+		if n := use(500, "later"); n > 1 || hung.Load() > 1 {
+			t.Errorf("%d of 500 tags have no number, and %d calls of the store run; want at most one", n, hung.Load())
+		}
+	})
 }
 
 // Three processes, one of them with two of three stripes, use tags while the stores go and come back: each number
