@@ -17,8 +17,8 @@ func TestEventually(t *testing.T) {
 			t.Errorf("Eventually returned %v late", late)
 		}
 		for want, test := range map[string]func(testing.TB){
-			"failed: never ready: not after 2m0s: it does not hold": func(tb testing.TB) { Eventually(tb, "never ready", func() bool { return false }) },
-			"failed: no answer: not after 2m0s: refused":            func(tb testing.TB) { Retry(tb, "no answer", func() error { return errors.New("refused") }) },
+			"failed: never ready: not after 10m0s: it does not hold": func(tb testing.TB) { Eventually(tb, "never ready", func() bool { return false }) },
+			"failed: no answer: not after 10m0s: refused":            func(tb testing.TB) { Retry(tb, "no answer", func() error { return errors.New("refused") }) },
 		} {
 			if got := runTest(test); !strings.HasPrefix(got, want) {
 				t.Errorf("%q, want %q", got, want)
