@@ -138,6 +138,7 @@ func TestAttemptTimeout(t *testing.T) {
 				!strings.Contains(failed.Error(), "no answer within 1s while waiting for the statement") || idle() != 0 {
 				t.Errorf("Run() = %+v, and %d connections are idle", failed, idle())
 			}
+			synctest.Wait()
 			if len(slow) != 1 || slow[0] != "the statement" {
 				t.Errorf("Slow was called with %q", slow)
 			}
