@@ -3,6 +3,9 @@ package segment_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -62,6 +65,59 @@ func TestTagsRecursion(t *testing.T) {
 		}
 		if inner == nil {
 			t.Error("the call within the source succeeded")
+		}
+	})
+}
+
+// callingError is an error whose text is made by a function.
+type callingError struct{ text func() string }
+
+func (e callingError) Error() string { return e.text() }
+
+// The text of a source's error, also in a log record, may use the Tags: it is not made under a lock.
+func TestTagsErrorUsesTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tags *segment.Tags
+		var used atomic.Int64
+		use := func() string {
+			for range tags.Health() {
+				used.Add(1)
+			}
+			for range tags.TagSources() {
+				used.Add(1)
+			}
+			return fmt.Sprint(len(tags.Sources()))
+		}
+		var bad atomic.Bool
+		m := segmenttest.NewMemory()
+		tags = newTags(t, hookedSource{m, func(context.Context, segment.Request) error {
+			if bad.Load() {
+				return callingError{use}
+			}
+			return nil
+		}}, segment.WithCreate(segment.TagConfig{Step: 1}), segment.WithStepPolicy(segment.FixedStep{}), segment.WithMaxTakes(1),
+			segment.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+		for n := range 3 {
+			if _, err := tags.Next(fmt.Sprint("tag", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		bad.Store(true)
+		for range 3 {
+			for n := range 3 {
+				if _, err := tags.Next(fmt.Sprint("tag", n)); err != nil && err.Error() == "" {
+					t.Error("the error has no text")
+				}
+			}
+		}
+		for _, h := range tags.Health() {
+			if h.Cause == nil || h.Cause.Error() == "" {
+				t.Errorf("Health = %+v, want the failure", h)
+			}
+		}
+		if used.Load() == 0 {
+			t.Error("the text was not used")
 		}
 	})
 }

@@ -325,16 +325,26 @@ func (d *demand) outage() (since time.Time, failures int, err error) {
 	if d == nil || d.queue == nil {
 		return since, 0, nil
 	}
-	var first takeSource
 	works := func(source int) bool { return d.queue.sources[source].failures == 0 }
 	d.queue.mu.Lock()
-	if d.sources != nil && !slices.ContainsFunc(d.sources, works) {
-		first = *d.queue.sources[d.sources[0]]
-	}
-	d.queue.mu.Unlock()
-	if first.failures == 0 {
+	defer d.queue.mu.Unlock()
+	if d.sources == nil || slices.ContainsFunc(d.sources, works) {
 		return since, 0, nil
 	}
-	// The text of the error is code of the user.
-	return first.since, first.failures, fmt.Errorf("segment: tag %q waits, because the source fails: %w", d.tag, first.err)
+	s := d.queue.sources[d.sources[0]]
+	return s.since, s.failures, &turnError{d.tag, s.err}
 }
+
+// turnError is the error of outage. Its text, which calls code of the user, is made when it is asked for.
+type turnError struct {
+	tag string
+	err error
+}
+
+// Error implements error.
+func (e *turnError) Error() string {
+	return fmt.Sprintf("segment: tag %q waits, because the source fails: %v", e.tag, e.err)
+}
+
+// Unwrap returns the error of the source.
+func (e *turnError) Unwrap() error { return e.err }
