@@ -58,7 +58,7 @@ func TestTakeQueueProbe(t *testing.T) {
 			q.release(q.place(0), callAnswered, nil)
 			first, second := q.place(0), q.place(0)
 			q.release(first, callFailed, errDown)
-			time.Sleep(5 * time.Millisecond) // the pauses are 10 to 15 ms, and end one after the other
+			time.Sleep(9 * time.Millisecond) // the pauses are 10 to 15 ms, and end one after the other
 			q.release(second, callFailed, errDown)
 			for n := range 10 {
 				q.request(q.tag(fmt.Sprint(n), 0), time.Millisecond, outcome)
@@ -66,7 +66,12 @@ func TestTakeQueueProbe(t *testing.T) {
 			if n := len(q.sent()); n != 0 {
 				t.Errorf("%d requests were sent at once", n)
 			}
-			for len(q.order) == 0 {
+			anySent := func() bool {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				return len(q.order) > 0
+			}
+			for !anySent() {
 				time.Sleep(time.Microsecond)
 				synctest.Wait()
 			}
@@ -99,7 +104,9 @@ func TestTakeQueueOverdue(t *testing.T) {
 				t.Errorf("the state is %+v, want an overdue call", s)
 			}
 			held := q.place(0) // is not given back with that of the overdue call
-			q.takeQueue.timeout = time.Hour
+			q.takeQueue.mu.Lock()
+			q.timeout = time.Hour
+			q.takeQueue.mu.Unlock()
 			q.release(held, callUnknown, nil)
 			held = q.place(0)
 			time.Sleep(2 * time.Minute)
