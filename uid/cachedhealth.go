@@ -1,7 +1,6 @@
 package uid
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -40,10 +39,6 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 		return p.notBegun(held)
 	case unit > soon:
 		return errAtLimit
-	}
-	var notYet *ringbuffer.NotYetError
-	if err := ring.LastError; err != nil && !errors.Is(err, ErrLease) && !errors.As(err, &notYet) {
-		return err // the provider panicked
 	}
 	if unit < held.Granted() {
 		return nil
