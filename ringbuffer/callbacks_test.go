@@ -205,3 +205,33 @@ func TestPanicInPadderEndsProcess(t *testing.T) {
 		}
 	}
 }
+
+// Init closes the ring if a callback panics after the first padding, when it takes the first run.
+func TestInitPanicsAfterPadding(t *testing.T) {
+	calls, runs := 0, int64(0)
+	r := new(Ring)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Init does not panic")
+			}
+		}()
+		r.Init(context.Background(), Config{
+			Capacity: 4, Assist: true, Logger: discardLogger(),
+			BeforeRun: func() {
+				if calls++; calls == 3 { // two are of the first padding
+					panic("boom")
+				}
+			},
+			Provider: providerFunc(func(context.Context) (Run, error) {
+				if runs++; runs > 1 {
+					return Run{}, &NotYetError{After: time.Second}
+				}
+				return Run{First: 1, Length: 1}, nil
+			}),
+		})
+	}()
+	if v, err := r.Take(context.Background()); err != ErrClosed {
+		t.Errorf("Take() = %d, %v; want ErrClosed", v, err)
+	}
+}

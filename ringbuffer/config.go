@@ -66,8 +66,8 @@ type Config struct {
 
 	// Logger receives the records of failures: at most one for each series of failures and at most
 	// one per minute, and one when a logged series is over. Its handler runs in a goroutine of its
-	// own, so it may use the ring. A slow or panicking handler delays only Close, by at most a
-	// second. nil means slog.Default().
+	// own, so it may use the ring. A slow handler delays only Close, by at most a
+	// second; a panic of it ends the process. nil means slog.Default().
 	Logger *slog.Logger
 }
 

@@ -99,9 +99,9 @@ func (r *Ring) Init(ctx context.Context, cfg Config) error {
 		return err
 	}
 	r.initializing = false
-	works = true
 	r.advance(r.current.Load()) // so that even the first TryTake succeeds
 	r.startPadder(delay)
+	works = true
 	return nil
 }
 

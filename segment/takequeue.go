@@ -41,6 +41,7 @@ type takeSource struct {
 	name     string
 	places   map[*takePlace]bool // those that are taken; true: the call has failed, and the place pauses
 	failures int                 // since the last answer
+	wanted   int                 // requests that wait and can be sent to it
 	since    time.Time           // when the first of them failed
 	err      error               // of the last one
 	log      seriesLog
@@ -110,6 +111,9 @@ func (q *takeQueue) acquire(ctx context.Context, d *demand, sources []int) *take
 	sent := make(chan struct{})
 	d.sources, d.place, d.sent = sources, nil, sent
 	d.waiting = q.waiting.PushBack(d)
+	for _, source := range sources {
+		q.sources[source].wanted++
+	}
 	d.setAwaited()
 	q.dispatch()
 	q.mu.Unlock()
@@ -164,6 +168,9 @@ func (d *demand) setAwaited() {
 func (q *takeQueue) remove(d *demand) {
 	if d.waiting != nil {
 		q.waiting.Remove(d.waiting)
+		for _, source := range d.sources {
+			q.sources[source].wanted--
+		}
 		d.waiting = nil
 		d.setAwaited()
 	}
@@ -171,7 +178,7 @@ func (q *takeQueue) remove(d *demand) {
 
 // dispatch sends the requests for which there is a place. The caller must hold the lock.
 func (q *takeQueue) dispatch() {
-	for !q.closed && slices.ContainsFunc(q.sources, q.hasPlace) {
+	for !q.closed && slices.ContainsFunc(q.sources, func(s *takeSource) bool { return s.wanted > 0 && q.hasPlace(s) }) {
 		var d *demand
 		var source int
 		if q.sent%fourthTake != fourthTake-1 {
@@ -277,6 +284,10 @@ func (q *takeQueue) answered(s *takeSource) {
 
 // failed lets the place of a call that has failed pause. The caller must hold the lock.
 func (q *takeQueue) failed(p *takePlace, err error) {
+	if q.closed { // no timer begins any more
+		q.free(p)
+		return
+	}
 	s := q.sources[p.source]
 	pause := withJitter(min(minPlacePause<<min(s.failures/q.limit, 10), maxPlacePause))
 	p.timer.Stop()

@@ -47,7 +47,18 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		return nil, err
 	}
 	cfg, leases := core.cfg, core.leases
-	c := &Cached{core: core, closing: newClosing(), runs: newRunProvider(core)}
+	c := &Cached{core: core, closing: newClosing()}
+	works := false
+	defer func() {
+		switch { // also if the clock panics
+		case works:
+		case c.runs == nil:
+			leases.Close(core.first, core.first.First())
+		default:
+			leases.Close(c.runs.held, c.runs.used())
+		}
+	}()
+	c.runs = newRunProvider(core)
 	// The first padding may start a task of the lease manager, so OnChange comes first. But the ring
 	// must not be used before Init returns.
 	initialized := make(chan struct{})
@@ -81,10 +92,10 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		Logger:     cfg.logger,
 	})
 	if err != nil {
-		leases.Close(c.runs.held, c.runs.used())
 		return nil, fmt.Errorf("uid: the first padding failed: %w", err)
 	}
 	close(initialized)
+	works = true
 	return c, nil
 }
 

@@ -50,7 +50,15 @@ func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*
 	if err != nil {
 		return nil, err
 	}
-	return newDefaultOn(core), nil
+	made := false
+	defer func() {
+		if !made { // the clock has panicked
+			core.leases.Close(core.first, core.first.First())
+		}
+	}()
+	d := newDefaultOn(core)
+	made = true
+	return d, nil
 }
 
 // newDefaultOn returns a Default generator for a core.

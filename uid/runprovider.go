@@ -26,7 +26,7 @@ var (
 )
 
 // runProvider generates the runs of a Cached generator. It is the ring's Provider, so the fields
-// without a lock belong to the goroutine that holds the ring's provider token. A run is one whole time
+// without a lock belong to the goroutine that has the ring's turn. A run is one whole time
 // unit of one worker ID (less what WithSpread leaves out), which is invariant 2. Its unit is
 //
 //	max(last + 1, now, first unit of the lease)
@@ -42,7 +42,7 @@ type runProvider struct {
 	rollover     bool // whether held is replaced at the borrow limit
 
 	// elapsed is the latest time that was read from the clock, since its start. The clock may be user
-	// code, so readClock reads it before the ring takes its locks, and NextRun does not.
+	// code, so readClock reads it before a turn of the ring, and NextRun does not.
 	elapsed atomic.Int64
 
 	rollback rollbackWatch // counts steps back of the wall clock

@@ -62,7 +62,7 @@ func WithSpan(d time.Duration) SavedOption {
 // lost can be replaced by another Assign before its Release.
 //
 // The store, the generator's clock and the log handler may call the lease and the assigner that call them: they get
-// an error if they would wait for themselves. A panic of the store or of the clock is returned as an error.
+// an error if they would wait for themselves.
 //
 // The rules for the files, and the errors, are those of StaticFile: a file that is missing although it existed, a
 // copy, and a file of another machine are refused. If neither file exists, Assign takes another slot. A

@@ -82,7 +82,7 @@ const postgresSettingsColumns = "current_setting('fsync'), current_setting('full
 	" current_setting('synchronous_commit'), current_setting('synchronous_standby_names')"
 
 // risks returns the settings with which the server can lose committed rows. synchronous_commit = off is not one
-// of them, because it is changed for each transaction, see waitForCommit.
+// of them, because it is changed for each transaction, see sqlstore.WaitForCommit.
 func (s postgresSettings) risks() (risks []risk) {
 	if s.fsync != "on" {
 		risks = append(risks, risk{"fsync", s.fsync, "on", "rows may be lost, and the database may be damaged, if the machine loses power"})

@@ -123,8 +123,9 @@ func (d mysqlDialect) selectPrefix() string {
 	return "SELECT /*+ SET_VAR(wsrep_sync_wait = 1) */ "
 }
 
-// beginsAlways: with autocommit, the statement commits, and COMMIT has no effect.
-func (d mysqlDialect) beginsAlways() bool { return false }
+// beginsAlways: with autocommit, the statement commits, and COMMIT has no effect. Not so on TiDB, which may execute a transaction that
+// is not pessimistic again at the commit, with another result.
+func (d mysqlDialect) beginsAlways() bool { return d.IsTiDB() }
 
 // inspect implements dialect. TiDB acknowledges a write when a majority has it on disk, and Galera when all
 // nodes have received it. Any other server may be replaced by a replica that lacks the last writes.

@@ -22,7 +22,7 @@ import (
 // # Round trips
 //
 // A Read is one statement. A Write of one record is one statement and a COMMIT, which has no effect if
-// autocommit is on. Any other Write is one transaction. No statement is prepared. The store works with any
+// autocommit is on. Any other Write is one transaction, and so is each Write on TiDB. No statement is prepared. The store works with any
 // setting of autocommit, any isolation level and SQL mode, and any setting of the driver.
 //
 // On PostgreSQL, every Write is a transaction, and pgx prepares the statement of a Read unless

@@ -2,13 +2,16 @@ package leasing
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// A task whose assigner ends the goroutine by runtime.Goexit has ended: it can be started again, and nobody waits for it.
+// A task whose assigner ends the goroutine by runtime.Goexit, as a test's FailNow does, has failed permanently: nobody waits for it, and
+// it is not started again.
 func TestGoexitEndsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, 31)
@@ -19,15 +22,15 @@ func TestGoexitEndsTask(t *testing.T) {
 		tries := 0
 		for range 2 {
 			m.run(m.ctx, &task, "act", 0, func(context.Context) (bool, error) {
-				if tries++; tries == 1 {
-					runtime.Goexit()
-				}
+				tries++
+				runtime.Goexit()
 				return true, nil
 			})
 			synctest.Wait()
 		}
-		if tries != 2 || task.isRunning() || task.err != nil || m.notified != 1 {
-			t.Errorf("%d tries, running %v, error %v, %d notifications; want 2, false, nil, 1", tries, task.isRunning(), task.err, m.notified)
+		err := m.run(m.ctx, &task, "act", 0, nil)
+		if tries != 1 || task.isRunning() || m.notified != 1 || !errors.Is(err, ErrLease) || !strings.Contains(err.Error(), errGoexit.Error()) {
+			t.Errorf("%d tries, running %v, %d notifications, error %v; want 1, false, 1, and ErrLease", tries, task.isRunning(), m.notified, err)
 		}
 		task.stopAndWait()
 		m.running.Wait()

@@ -174,11 +174,17 @@ func (m *Manager) Acquire(ctx context.Context) (*HeldLease, error) {
 		}
 		return MaxRetryPause
 	}
+	reserved := false
+	defer func() {
+		if !reserved { // also if the clock or the assigner panics
+			m.release(h, h.first)
+		}
+	}()
 	unit := m.clock.Unit()
 	if err := h.reserve(ctx, max(unit, h.first), h.first <= unit); err != nil {
-		m.release(h, h.first)
 		return nil, err
 	}
+	reserved = true
 	return h, nil
 }
 

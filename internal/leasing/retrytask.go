@@ -55,18 +55,27 @@ func (m *Manager) run(ctx context.Context, t *retryTask, action string, delay ti
 func (m *Manager) start(ctx context.Context, t *retryTask, action string, delay time.Duration, f try) {
 	m.cfg.Hooks.Go(func() {
 		var changed bool
-		var err error
-		defer func() { // deferred, so that a task whose assigner calls runtime.Goexit does not count as running
+		err := errGoexit
+		defer func() {
+			if err == errGoexit { // deferred, so that such a task does not count as running; it is not tried again
+				t.stop()
+				err, changed = m.leaseError("a try to "+action+" failed", err), true
+			}
 			t.finish(err)
 			if changed {
 				m.notify()
 			}
 		}()
-		if delay == 0 || m.cfg.Hooks.Delay(ctx, delay) {
-			changed, err = m.retry(ctx, t, action, f)
+		if delay > 0 && !m.cfg.Hooks.Delay(ctx, delay) {
+			err = nil
+			return
 		}
+		changed, err = m.retry(ctx, t, action, f)
 	})
 }
+
+// errGoexit is the error of a task whose goroutine the assigner has ended by runtime.Goexit, as a test's FailNow does.
+var errGoexit = errors.New("the assigner ended the goroutine that called it")
 
 // retry tries until a try succeeds, with growing pauses, or until ctx ends or the error is permanent.
 // It logs the first failure, and the success after failures. The error is the one that ended the task.

@@ -40,9 +40,9 @@ func (q *Queue) Log(level slog.Level, msg string, args ...any) {
 	defer q.mu.Unlock()
 	if len(q.waiting) == maxQueued {
 		q.dropped++
-		return
+	} else {
+		q.waiting = append(q.waiting, r)
 	}
-	q.waiting = append(q.waiting, r)
 	if q.writerDone == nil {
 		q.writerDone = make(chan struct{})
 		go q.writeQueued(q.writerDone)

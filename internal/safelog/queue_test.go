@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,33 @@ func TestQueueWithExitingHandler(t *testing.T) {
 		}
 		if len(written) != 1 || written[0] != "second" {
 			t.Errorf("the records %q were written, want only the second", written)
+		}
+	})
+}
+
+// The same if the queue is full then.
+func TestFullQueueWithExitingHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var written atomic.Int64
+		q := NewQueue(slog.New(callbackHandler{slog.NewTextHandler(new(bytes.Buffer), nil), func(r slog.Record) {
+			<-release
+			if r.Message == "first" {
+				runtime.Goexit()
+			}
+			written.Add(1)
+		}}))
+		q.Log(slog.LevelInfo, "first")
+		synctest.Wait()
+		for range maxQueued {
+			q.Log(slog.LevelInfo, "more")
+		}
+		close(release)
+		synctest.Wait()
+		q.Log(slog.LevelInfo, "later")
+		synctest.Wait()
+		if n := written.Load(); n < maxQueued {
+			t.Errorf("%d records were written, want those that waited, %d", n, maxQueued)
 		}
 	})
 }
