@@ -730,3 +730,15 @@ func TestMySQLVersions(t *testing.T) {
 		}
 	}
 }
+
+// TiDB may execute a transaction that is not pessimistic again at the commit, when its condition no longer holds: so a write of one
+// record begins one, too.
+func TestInvariant1WriteOnTiDBIsPessimistic(t *testing.T) {
+	m := newRecordedTable(t, "8.0.11-TiDB-v7.5.0")
+	m.expectExecs("BEGIN PESSIMISTIC")
+	m.expectWrite("UPDATE", 1)
+	m.expectExecs("COMMIT")
+	if written, err := m.Write(t.Context(), SlotWrite{History: "TiDB", Slots: []Slot{{WorkerID: 5, Revision: 2}}}); !written || err != nil {
+		t.Errorf("Write() = %v, %v", written, err)
+	}
+}
