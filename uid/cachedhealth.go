@@ -1,6 +1,7 @@
 package uid
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -39,6 +40,10 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 		return p.notBegun(held)
 	case unit > soon:
 		return errAtLimit
+	}
+	var notYet *ringbuffer.NotYetError
+	if err := ring.LastError; err != nil && !errors.Is(err, ErrLease) && !errors.As(err, &notYet) {
+		return err // the padding failed for a reason that is none of the lease
 	}
 	if unit < held.Granted() {
 		return nil
