@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"internal/lockedfile":     nil,
 	"internal/sqlstore":       nil,
 	"workerassign":            {"internal/lockedfile", "internal/random", "internal/safelog", "internal/sqlstore"},
-	"workerassign/assigntest": {"internal/leaktest", "internal/testkit", "workerassign"},
+	"workerassign/assigntest": {"internal/leaktest", "workerassign"},
 	"ringbuffer":              {"internal/safelog"},
 	"proof":                   nil,
 	"internal/unitclock":      {"bitsalloc"},

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -36,7 +35,7 @@ func testContextEnded(t *sourceTest) {
 
 // A Take whose context ends returns soon, and what it has reserved is a gap.
 func testContextEndsDuringTakes(t *sourceTest) {
-	takers, takes := 4, testkit.Size(20, 60)
+	const takers, takes = 4, 60
 	clients := t.clients(takers)
 	t.create("orders", segment.TagConfig{Step: 10})
 	var taken ledger

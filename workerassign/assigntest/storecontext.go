@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
-	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -35,7 +34,7 @@ func testContextEnded(t *storeTest) {
 func testContextEndsDuringCalls(t *storeTest) {
 	s := t.create(2, newSlot)
 	slots := s.Slots
-	failed, made, writes := 0, 0, testkit.Size(40, 120)
+	failed, made, writes := 0, 0, 120
 	var longest time.Duration // that a write took
 	for n := range writes {
 		bound := t.h.patience
