@@ -32,6 +32,7 @@ func TestGoexitEndsTask(t *testing.T) {
 		if tries != 1 || task.isRunning() || m.notified != 1 || !errors.Is(err, ErrLease) || !strings.Contains(err.Error(), errGoexit.Error()) {
 			t.Errorf("%d tries, running %v, %d notifications, error %v; want 1, false, 1, and ErrLease", tries, task.isRunning(), m.notified, err)
 		}
+		m.wantLog(t, 1, "ERROR uid: failed permanently")
 		task.stopAndWait()
 		m.running.Wait()
 	})

@@ -58,8 +58,9 @@ func (m *Manager) start(ctx context.Context, t *retryTask, action string, delay 
 		err := errGoexit
 		defer func() {
 			if err == errGoexit { // deferred, so that such a task does not count as running; it is not tried again
-				t.stop()
 				err, changed = m.leaseError("a try to "+action+" failed", err), true
+				m.cfg.Log.Log(slog.LevelError, "uid: failed permanently", "action", action, "err", err)
+				t.stop()
 			}
 			t.finish(err)
 			if changed {
@@ -78,8 +79,9 @@ func (m *Manager) start(ctx context.Context, t *retryTask, action string, delay 
 var errGoexit = errors.New("the assigner ended the goroutine that called it")
 
 // retry tries until a try succeeds, with growing pauses, or until ctx ends or the error is permanent.
-// It logs the first failure, and the success after failures. The error is the one that ended the task.
-func (m *Manager) retry(ctx context.Context, t *retryTask, action string, f try) (changed bool, err error) {
+// It logs the first failure, and the success after failures. It reports whether the last try changed anything, and the error that ended
+// the task.
+func (m *Manager) retry(ctx context.Context, t *retryTask, action string, f try) (bool, error) {
 	for failures := int64(0); ; failures++ {
 		changed, err := within(ctx, cmp.Or(t.timeout, TryTimeout), f)
 		switch {
