@@ -47,7 +47,7 @@ type proxied struct {
 	client, server net.Conn
 	delayed        []byte
 	replied        chan struct{} // has a value after a reply to delayed requests
-	detached       bool          // the client's side is closed, and the server's remains open
+	detached       bool          // the client's side is closed, and the server's remains open: what it had sent after delayed is lost
 }
 
 // NewProxy returns a proxy to a server, which ends with the test.
@@ -132,6 +132,11 @@ func (p *Proxy) DelayRequests(tb testing.TB, call func()) (deliver func()) {
 	var delayed []*proxied
 	for c := range p.connections {
 		if len(c.delayed) == 0 {
+			continue
+		}
+		if !p.hasMessage(c.delayed) { // of a client that calls nothing, as the start of its connection
+			c.server.Write(c.delayed)
+			c.delayed = nil
 			continue
 		}
 		c.detached = true
@@ -232,7 +237,7 @@ func (p *Proxy) copy(c *proxied, to, from net.Conn, isRequest bool) {
 		}
 		p.mu.Lock()
 		isCut := p.cuts(c)
-		drop := isCut || isRequest && p.mode == loseRequests || !isRequest && (p.mode == loseReplies || c.detached)
+		drop := isCut || c.detached || isRequest && p.mode == loseRequests || !isRequest && p.mode == loseReplies
 		if isRequest && p.mode == delayRequests && (p.Delays == nil || len(c.delayed) > 0 || p.Delays(buf[:n])) {
 			c.delayed = append(c.delayed, buf[:n]...)
 			drop = true

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -29,6 +30,11 @@ func dial(tb testing.TB, endpoints ...string) *clientv3.Client {
 
 // frames splits the frames of an HTTP/2 connection. Each has a length of three bytes and a type, in a header of nine bytes.
 func frames(data []byte, f func(kind byte, frame []byte)) {
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" // a connection starts with it
+	if bytes.HasPrefix(data, []byte(preface)) {
+		f(0xff, data[:len(preface)]) // no kind of frame
+		data = data[len(preface):]
+	}
 	const headerLen = 9
 	for len(data) >= headerLen {
 		n := headerLen + int(data[0])<<16 + int(data[1])<<8 + int(data[2])

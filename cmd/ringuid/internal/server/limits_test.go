@@ -173,6 +173,7 @@ func TestStoreDoesNotExtendLease(t *testing.T) {
 				for !s.snapshot().UID.Low {
 					time.Sleep(time.Second)
 				}
+				synctest.Wait() // for the record
 				if took, st := time.Since(begin), s.snapshot(); took > 30*time.Second || !st.Ready || st.UID.Health.For < 10*time.Second {
 					t.Errorf("the lease is low after %v: ready %v, %v left", took, st.Ready, st.UID.Health.For)
 				}
