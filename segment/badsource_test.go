@@ -17,32 +17,20 @@ import (
 // badSources are sources that behave badly in one call, and what the error must contain.
 func badSources() map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
-		"the source panicked: boom":                          func(context.Context) error { panic("boom") },
-		"the source panicked: assignment to entry":           writeToNilMap,
-		"panic called with nil":                              func(context.Context) error { panic(nil) },
-		"segment: closed":                                    func(context.Context) error { return ErrClosed },
-		"segment: still running":                             func(context.Context) error { return fmt.Errorf("%w: x", ErrBusy) },
-		"segment: tag \"other\"":                             func(context.Context) error { return &EmptyError{Tag: "other"} },
-		"ringbuffer: closed":                                 func(context.Context) error { return ringbuffer.ErrClosed },
-		"ringbuffer: the provider is exhausted":              func(context.Context) error { return ringbuffer.ErrExhausted },
-		"ringbuffer: empty":                                  func(context.Context) error { return &ringbuffer.EmptyError{} },
-		"ringbuffer: no run yet":                             func(context.Context) error { return &ringbuffer.NotYetError{After: time.Hour} },
-		"ringbuffer: bad configuration":                      func(context.Context) error { return ringbuffer.ErrConfig },
-		"no range arrived in time":                           func(context.Context) error { return errNotInTime },
-		"context deadline exceeded":                          hangUntilDone,
-		"context canceled":                                   func(context.Context) error { return context.Canceled },
-		"function: <nil>":                                    func(context.Context) error { return (*pathError)(nil) },
-		"PANIC=Error method: no text":                        func(context.Context) error { return panickingError{} },
-		"a method of the source's error panicked: no i":      func(context.Context) error { return panickingIs{} },
-		"a method of the source's error panicked: no as":     func(context.Context) error { return panickingAs{} },
-		"a method of the source's error panicked: no unwrap": func(context.Context) error { return panickingUnwrap{} },
+		"segment: closed":                       func(context.Context) error { return ErrClosed },
+		"segment: still running":                func(context.Context) error { return fmt.Errorf("%w: x", ErrBusy) },
+		"segment: tag \"other\"":                func(context.Context) error { return &EmptyError{Tag: "other"} },
+		"ringbuffer: closed":                    func(context.Context) error { return ringbuffer.ErrClosed },
+		"ringbuffer: the provider is exhausted": func(context.Context) error { return ringbuffer.ErrExhausted },
+		"ringbuffer: empty":                     func(context.Context) error { return &ringbuffer.EmptyError{} },
+		"ringbuffer: no run yet":                func(context.Context) error { return &ringbuffer.NotYetError{After: time.Hour} },
+		"ringbuffer: bad configuration":         func(context.Context) error { return ringbuffer.ErrConfig },
+		"no range arrived in time":              func(context.Context) error { return errNotInTime },
+		"context deadline exceeded":             hangUntilDone,
+		"context canceled":                      func(context.Context) error { return context.Canceled },
+		"function: <nil>":                       func(context.Context) error { return (*pathError)(nil) },
+		"PANIC=Error method: no text":           func(context.Context) error { return panickingError{} },
 	}
-}
-
-func writeToNilMap(context.Context) error {
-	maps := map[string]map[string]int{}
-	maps["x"]["y"]++
-	return nil
 }
 
 func hangUntilDone(ctx context.Context) error { return hang(ctx, Request{}) }
@@ -54,21 +42,6 @@ func (e *pathError) Error() string { return e.path }
 type panickingError struct{}
 
 func (panickingError) Error() string { panic("no text") }
-
-type panickingIs struct{}
-
-func (panickingIs) Error() string { return "is" }
-func (panickingIs) Is(error) bool { panic("no is") }
-
-type panickingAs struct{}
-
-func (panickingAs) Error() string { return "as" }
-func (panickingAs) As(any) bool   { panic("no as") }
-
-type panickingUnwrap struct{}
-
-func (panickingUnwrap) Error() string { return "unwrap" }
-func (panickingUnwrap) Unwrap() error { panic("no unwrap") }
 
 // Whatever a source does, callers get an *EmptyError with its cause, no other error of a Sequence or of a ring, and
 // the next numbers when it works again.
@@ -125,6 +98,79 @@ func testBadSource(t *testing.T, want string, bad func(ctx context.Context) erro
 		t.Errorf("Health() = %+v", h)
 	}
 }
+
+// A panic of user code in a call is the caller's, who goes on with a Sequence that is whole: also a place in the queue of a Tags was
+// given back. New passes it on, and leaves no goroutine.
+func TestPanicsOfUserCode(t *testing.T) {
+	for _, where := range []string{"Take", "an error of Take", "the step policy"} {
+		for _, queued := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				var bad atomic.Bool
+				src := newMemorySource(10)
+				src.before = func(context.Context, Request) error {
+					switch {
+					case bad.Load() && where == "Take":
+						panic("boom")
+					case bad.Load() && where == "an error of Take":
+						return panickingIs{}
+					}
+					return nil
+				}
+				policy := WithStepPolicy(stepFunc(func(s StepState) int64 {
+					if bad.Load() && where == "the step policy" {
+						panic("boom")
+					}
+					return s.Step
+				}))
+				if where != "the step policy" {
+					bad.Store(true)
+					if v := panicOf(func() { New(t.Context(), src, testTag, WithLogger(discardLogger())) }); v != "boom" {
+						t.Errorf("%s: the panic of New is %v", where, v)
+					}
+					bad.Store(false)
+				}
+				var s *Sequence
+				if queued {
+					tags, err := NewTags(src, policy, WithMaxTakes(1), WithLogger(discardLogger()))
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer tags.Close()
+					if s, err = tags.sequence(t.Context(), testTag); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					s = newTestSequence(t, src, policy)
+				}
+				mustNext(t, s, 1)
+				bad.Store(true)
+				if v := panicOf(func() { s.provider.NextRun(t.Context()) }); v != "boom" {
+					t.Errorf("%s: the panic is %v", where, v)
+				}
+				bad.Store(false)
+				if run, err := s.provider.NextRun(t.Context()); err != nil || run.First != 21 {
+					t.Errorf("%s: after the panic: %+v, %v", where, run, err)
+				}
+				for v := int64(2); v <= 20; v++ {
+					mustNext(t, s, v)
+				}
+				mustNext(t, s, 31)
+			})
+		}
+	}
+}
+
+// panicOf returns what f panics with.
+func panicOf(f func()) (v any) {
+	defer func() { v = recover() }()
+	f()
+	return nil
+}
+
+type panickingIs struct{}
+
+func (panickingIs) Error() string { return "is" }
+func (panickingIs) Is(error) bool { panic("boom") }
 
 // A source that ignores its context and hangs delays callers only for WithMaxWait, and Close for CloseTimeout.
 func TestSourceIgnoresContext(t *testing.T) {

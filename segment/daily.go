@@ -125,7 +125,7 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 		return nil, err
 	}
 	d.current.Store(first)
-	d.work.run(func() { d.prepare(0) })
+	d.work.run(d.prepare)
 	return d, nil
 }
 
@@ -145,22 +145,9 @@ func (d *Daily) Tag() string {
 	return d.tag
 }
 
-// clock returns the time of the clock. A panic of the clock is an error.
-func (d *Daily) clock() (now time.Time, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: the clock panicked: %v", ErrOption, v)
-		}
-	}()
-	return d.cfg.now(), nil
-}
-
 // now returns the time of the clock, if it is in the years that have a date.
 func (d *Daily) now() (time.Time, error) {
-	now, err := d.clock()
-	if err != nil {
-		return now, err
-	}
+	now := d.cfg.now()
 	if y := now.In(d.zone).Year(); y < 1 || y > 9998 {
 		return now, fmt.Errorf("%w: the clock shows %v; must be in the years 1 to 9998", ErrOption, now)
 	}
@@ -186,11 +173,9 @@ func (d *Daily) Next() (int64, error) { return d.NextContext(context.Background(
 // NextContext is like Next, but waits no longer than until ctx ends.
 func (d *Daily) NextContext(ctx context.Context) (int64, error) {
 	if d != nil && d.work != nil {
-		if now, err := d.clock(); err == nil {
-			if s := d.current.Load(); s.contains(now) {
-				if v, ok := s.seq.ring.TryTake(); ok {
-					return s.base + s.seq.enc.decode(v), nil
-				}
+		if s := d.current.Load(); s.contains(d.cfg.now()) {
+			if v, ok := s.seq.ring.TryTake(); ok {
+				return s.base + s.seq.enc.decode(v), nil
 			}
 		}
 	}

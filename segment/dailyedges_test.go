@@ -306,19 +306,24 @@ func TestDailySourcesOfOtherError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, stores := stripes(3)
 		create(t, g, "any", segment.TagConfig{})
-		var clock testClock
-		d, err := segment.NewDaily(t.Context(), g, "orders", 6, time.UTC, quietOption(), segment.WithClock(clock.now))
+		var late atomic.Bool
+		d, err := segment.NewDaily(t.Context(), g, "orders", 6, time.UTC, quietOption(), segment.WithClock(func() time.Time {
+			if late.Load() {
+				return time.Now().AddDate(8000, 0, 0) // a year that has no date
+			}
+			return time.Now()
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		stores[0].SetFaults(func(segmenttest.Op) segmenttest.Fault { clock.bad.Store(clockPanics); return segmenttest.NoFault })
+		stores[0].SetFaults(func(segmenttest.Op) segmenttest.Fault { late.Store(true); return segmenttest.NoFault })
 		time.Sleep(24*time.Hour - time.Minute)
 		states := d.Sources()
 		if len(states) != 3 || !errors.Is(states[0].LastError, segment.ErrOption) || states[0].FailingSince.IsZero() || states[1].LastError != nil {
-			t.Errorf("Sources with a clock that panics = %+v", states)
+			t.Errorf("Sources with a clock of the year 10000 = %+v", states)
 		}
-		clock.bad.Store(0)
+		late.Store(false)
 	})
 }
 

@@ -57,8 +57,7 @@ func WithDailyStep(n int64) DailyOption {
 	})
 }
 
-// WithClock sets the clock that decides which day it is. It may be called concurrently. The default is time.Now. If it
-// panics, the call returns an error that wraps ErrOption.
+// WithClock sets the clock that decides which day it is. It may be called concurrently. The default is time.Now.
 func WithClock(now func() time.Time) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
 		if now == nil {

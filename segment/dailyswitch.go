@@ -33,7 +33,7 @@ func (d *Daily) today(ctx context.Context, late bool) (*dailySequence, error) {
 		}
 		return d.use(of), nil // the day before, if this one is not open yet
 	}
-	empty := EmptyError{Tag: dailyTag(d.tag, of.date), Source: d.describe()}
+	empty := EmptyError{Tag: dailyTag(d.tag, of.date), Source: d.source.String()}
 	if _, err := d.work.await(ctx, d.cfg.maxWait, empty, start); err != nil {
 		return nil, err
 	}
@@ -48,15 +48,6 @@ func (d *Daily) allows(s *dailySequence, now time.Time) bool {
 		end = end.Add(d.cfg.yesterday)
 	}
 	return now.Before(end)
-}
-
-// describe returns the description of the source.
-func (d *Daily) describe() string {
-	name, err := describe(d.source)
-	if err != nil {
-		return "the source"
-	}
-	return name
 }
 
 // use makes the next day the current one, if it is open, and returns the current day. After Close it changes nothing.
@@ -132,25 +123,18 @@ func (d *Daily) openDay(of day, o *opening) {
 // prepareInterval is how often a Daily looks whether the next day begins soon: short, because the clock may be set.
 const prepareInterval = 15 * time.Second
 
-// prepare opens each day before it begins, until Close. The first look is after delay.
-func (d *Daily) prepare(delay time.Duration) {
-	finished := false
-	defer func() {
-		if !finished { // the clock has ended the goroutine
-			d.work.run(func() { d.prepare(prepareInterval) })
-		}
-	}()
+// prepare opens each day before it begins, until Close.
+func (d *Daily) prepare() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		timer := time.NewTimer(delay)
 		select {
 		case <-timer.C:
 			d.prepareOnce()
+			timer.Reset(prepareInterval)
 		case <-d.work.ctx.Done():
-			timer.Stop()
-			finished = true
 			return
 		}
-		delay = prepareInterval
 	}
 }
 

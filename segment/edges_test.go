@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"strings"
@@ -62,25 +61,6 @@ func TestHealthForIsNoOverflow(t *testing.T) {
 	if exact == 0 {
 		t.Error("no rate has met the bound")
 	}
-}
-
-// A panic is logged again when a minute is over.
-func TestPanicIsLoggedAgainAfterAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out lockedBuffer
-		s := newTestSequence(t, newMemorySource(10), WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
-		for _, tt := range []struct {
-			after time.Duration
-			want  int
-		}{{0, 1}, {time.Minute - 1, 1}, {1, 2}, {time.Minute, 3}} {
-			time.Sleep(tt.after)
-			s.provider.logPanic("a test", "boom")
-			synctest.Wait()
-			if n := strings.Count(out.String(), "boom"); n != tt.want {
-				t.Errorf("%d records, want %d", n, tt.want)
-			}
-		}
-	})
 }
 
 // A call that waits counts all tries that have failed since it began, also if the entry of its tag was replaced.

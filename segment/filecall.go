@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
@@ -72,7 +73,7 @@ func (f *File) use(ctx context.Context) error {
 	if f.contended {
 		// Other processes try to acquire the lock in intervals. Without a pause they would hardly ever do so
 		// while this one does not have it.
-		pauseFile(ctx, politeFilePause)
+		backoff.Sleep(ctx, politeFilePause)
 	}
 	path, err := lockedfile.Resolve(f.path)
 	if err != nil {
@@ -117,16 +118,6 @@ const (
 func isContended(lock *os.File) bool {
 	info, err := lock.Stat()
 	return err == nil && time.Since(info.ModTime()).Abs() < 2*maxFilePause
-}
-
-// pauseFile waits for d, or until ctx ends.
-func pauseFile(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func (f *File) step(s lockedfile.Step) error {

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"context"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -26,19 +25,6 @@ func TestLog(t *testing.T) {
 		if len(lines) != 2 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "tag=orders") ||
 			!strings.Contains(lines[0], "connection refused") || !strings.Contains(lines[1], "level=INFO") || !strings.Contains(lines[1], "tag=orders") {
 			t.Errorf("the records are\n%s", out.String())
-		}
-	})
-}
-
-// A panic is logged with its stack, at most once a minute.
-func TestLogOfPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out lockedBuffer
-		newEmptySequence(t, func(context.Context, Request) error { panic("boom") }, WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
-		time.Sleep(90 * time.Second)
-		synctest.Wait()
-		if n := strings.Count(out.String(), "user code panicked"); n != 2 || !strings.Contains(out.String(), "TestLogOfPanics") {
-			t.Errorf("%d records of panics:\n%s", n, out.String())
 		}
 	})
 }
@@ -85,7 +71,7 @@ func TestBadLogHandlers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				src.fail(func(context.Context, Request) error { panic("boom") })
+				src.fail(down)
 				begin := time.Now()
 				for v := int64(1); v <= 20; v++ {
 					mustNext(t, s, v)

@@ -131,21 +131,7 @@ func membersOf(src Source) ([]*member, error) {
 	}
 	members := make([]*member, len(sources))
 	for i, s := range sources {
-		name, err := describe(s)
-		if err != nil {
-			return nil, err
-		}
-		members[i] = &member{source: s, name: name}
+		members[i] = &member{source: s, name: s.String()}
 	}
 	return members, nil
-}
-
-// describe returns the description of a source. Its panic, such as that of a nil pointer, is an error.
-func describe(s Source) (name string, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: String of the source panicked: %v", ErrOption, v)
-		}
-	}()
-	return s.String(), nil
 }

@@ -3,7 +3,6 @@ package segment
 import (
 	"errors"
 	"math"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -92,45 +91,6 @@ func TestStepState(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A step policy that panics is the error of that try. The Sequence recovers by itself.
-func TestStepPoliciesThatFail(t *testing.T) {
-	for want, fail := range map[string]func(){
-		"the step policy panicked: boom": func() { panic("boom") },
-	} {
-		t.Run(want, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var mu sync.Mutex
-				fails := true
-				s := newTestSequence(t, newMemorySource(10), WithStepPolicy(stepFunc(func(s StepState) int64 {
-					mu.Lock()
-					f := fails
-					mu.Unlock()
-					if f {
-						fail()
-					}
-					return s.Step
-				})))
-				for v := int64(1); v <= 20; v++ {
-					mustNext(t, s, v)
-				}
-				time.Sleep(time.Minute)
-				_, err := s.Next()
-				if !errors.Is(err, ErrEmpty) || !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), want) {
-					t.Errorf("Next() = %v, want %q", err, want)
-				}
-				if st := s.Stats(); st.FailedTries < 10 || st.LastError == nil {
-					t.Errorf("Stats() = %+v", st)
-				}
-				mu.Lock()
-				fails = false
-				mu.Unlock()
-				time.Sleep(2 * time.Second)
-				mustNext(t, s, 21)
-			})
-		})
-	}
 }
 
 // A step policy may take numbers of its own Sequence.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -34,8 +32,7 @@ type provider struct {
 	measured measurement
 	recent   recent
 
-	log         *safelog.Queue // nil with a queue
-	panicLogged time.Time      // when the last panic was logged
+	log *safelog.Queue // nil with a queue
 
 	mu    sync.Mutex // for the fields below; no code of the user runs while it is held
 	state sourceState
@@ -57,12 +54,7 @@ type sourceState struct {
 
 // NextRun implements ringbuffer.Provider.
 func (p *provider) NextRun(ctx context.Context) (ringbuffer.Run, error) {
-	size, err := p.size()
-	if err != nil {
-		p.failed(err)
-		return ringbuffer.Run{}, err
-	}
-	r, run, err := p.take(ctx, size)
+	r, run, err := p.take(ctx, p.size())
 	if err == errNoTurn {
 		if p.opened() {
 			return ringbuffer.Run{}, &ringbuffer.NotYetError{}
@@ -81,29 +73,18 @@ func (p *provider) NextRun(ctx context.Context) (ringbuffer.Run, error) {
 }
 
 // size returns the size of the next range, 0 for the tag's own step.
-func (p *provider) size() (size int64, err error) {
+func (p *provider) size() int64 {
 	stats := p.ring()
 	p.measured.request(stats)
 	if stats.Taken == 0 {
-		return p.initial, nil // New fills the ring
+		return p.initial // New fills the ring
 	}
-	returned := false
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: the step policy panicked: %v", ErrOption, v)
-			p.logPanic("the step policy", v)
-		} else if !returned {
-			p.failed(fmt.Errorf("%w: the step policy ended its goroutine", ErrOption))
-		}
-	}()
 	state := StepState{Step: p.step, Last: p.last, Elapsed: p.measured.elapsed, Taken: p.measured.taken, Recent: p.recent.count(stats.Taken), Capacity: p.cfg.capacity}
 	greatest := p.cfg.maxStep
 	if p.initial == 0 {
 		greatest = max(greatest, p.step)
 	}
-	size = min(max(p.cfg.policy.Size(state), 1), greatest)
-	returned = true
-	return size, nil
+	return min(max(p.cfg.policy.Size(state), 1), greatest)
 }
 
 // take asks the members in turn until one returns a range: first those that have not failed lately, then the others.
@@ -161,15 +142,15 @@ func (p *provider) takeQueued(ctx context.Context, size int64, order []int) (Ran
 	return Range{}, ringbuffer.Run{}, p.lastErrors()
 }
 
-// askWithPlace calls the source of a place, and gives the place back.
+// askWithPlace calls the source of a place, and gives the place back, also if the source panics.
 func (p *provider) askWithPlace(ctx context.Context, place *takePlace, size int64) (r Range, run ringbuffer.Run, err error) {
 	m := p.sources[place.source]
-	err = newSourceError(p.tag, m.name, errGoexit) // if the source ends the goroutine
-	defer func() {
-		p.queue.release(place, outcomeOf(ctx, err), err)
-		p.logTag(m, err)
-	}()
-	return p.ask(ctx, m, size)
+	outcome := callUnknown
+	defer func() { p.queue.release(place, outcome, err) }()
+	r, run, err = p.ask(ctx, m, size)
+	outcome = outcomeOf(ctx, err)
+	p.logTag(m, err)
+	return r, run, err
 }
 
 // logTag reports to the log of a Tags that the tag begins to fail or works again, for reasons that concern only this
@@ -200,31 +181,15 @@ func (p *provider) ask(ctx context.Context, m *member, size int64) (r Range, run
 	begin := time.Now()
 	tryCtx, cancel := context.WithTimeout(ctx, p.cfg.tryTimeout)
 	defer cancel()
-	returned := false
-	defer func() {
-		v := recover()
-		switch {
-		case v != nil:
-			err = fmt.Errorf("the source panicked: %v", v)
-			p.logPanic(m.name, v)
-		case !returned:
-			err = errGoexit
-		}
-		if err == nil {
-			m.succeed()
-			return
-		}
-		err = newSourceError(p.tag, m.name, err)
-		if ctx.Err() == nil {
-			m.fail(err, begin)
-		}
-		if !returned && v == nil {
-			p.failed(err) // NextRun does not return
-		}
-	}()
-	r, run, err = p.askUntilPositive(tryCtx, m, size)
-	returned = true
-	return r, run, err
+	if r, run, err = p.askUntilPositive(tryCtx, m, size); err == nil {
+		m.succeed()
+		return r, run, nil
+	}
+	err = newSourceError(p.tag, m.name, err)
+	if ctx.Err() == nil {
+		m.fail(err, begin)
+	}
+	return Range{}, ringbuffer.Run{}, err
 }
 
 // askUntilPositive calls the source of m until it returns a range with a number greater than 0: at most twice,
@@ -309,21 +274,6 @@ func (p *provider) arrived(r Range) {
 	p.state.Step, p.state.Last = p.step, p.last
 	p.state.AtLeast = max(p.state.AtLeast, r.end())
 	p.state.FailingSince, p.state.Tries, p.state.LastError, p.state.Hopeless = time.Time{}, 0, nil, false
-}
-
-// panicLogInterval is the shortest time between two records of panics.
-const panicLogInterval = time.Minute
-
-// logPanic logs a panic, with its stack. Errors contain only its value.
-func (p *provider) logPanic(in string, v any) {
-	if p.queue != nil {
-		p.queue.log.panicked(p.tag, in, v)
-		return
-	}
-	if now := time.Now(); p.panicLogged.IsZero() || now.Sub(p.panicLogged) >= panicLogInterval {
-		p.panicLogged = now
-		p.log.Log(slog.LevelError, "segment: user code panicked", "in", in, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	}
 }
 
 // failed records that a try has failed.

@@ -43,7 +43,7 @@ type Sequence struct {
 // CloseTimeout is how long Close waits for code of the source or of a policy that is still running.
 const CloseTimeout = ringbuffer.CloseTimeout
 
-// logTimeout is how long Close waits for a record of a panic to be written.
+// logTimeout is how long Close waits for log records to be written.
 const logTimeout = time.Second
 
 // errNotMade is the error of methods of a Sequence that New has not made.

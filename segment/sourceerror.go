@@ -5,9 +5,6 @@ import (
 	"fmt"
 )
 
-// errGoexit is the error of a source that called runtime.Goexit.
-var errGoexit = errors.New("the source ended its goroutine")
-
 // sourceError is an error of the source with its context.
 type sourceError struct {
 	tag      string
@@ -17,15 +14,8 @@ type sourceError struct {
 	invalid  bool // the request was invalid, so the source may not have been asked
 }
 
-// newSourceError returns a sourceError. If a method of err panics, the panic is the error.
-func newSourceError(tag, source string, err error) (e *sourceError) {
-	defer func() {
-		if v := recover(); v != nil {
-			e = &sourceError{tag: tag, source: source, err: fmt.Errorf("a method of the source's error panicked: %v", v)}
-		}
-	}()
+func newSourceError(tag, source string, err error) *sourceError {
 	invalid := errors.Is(err, ErrTag) || errors.Is(err, ErrOption)
-	errors.As(err, new(*EmptyError)) // so that a panic of As happens here, and not in a call of Next
 	return &sourceError{tag: tag, source: source, err: err, hopeless: isHopeless(err), invalid: invalid}
 }
 

@@ -211,7 +211,7 @@ func TestTableOptions(t *testing.T) {
 	}
 }
 
-// Errors of the driver match none of this package's errors, and panics of the driver are errors.
+// Errors of the driver match none of this package's errors.
 func TestTableDriverErrors(t *testing.T) {
 	for _, own := range tableErrors() {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,13 +222,4 @@ func TestTableDriverErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := NewTable(panickingDB{}).Take(t.Context(), Request{Tag: "a"}); err == nil || !strings.Contains(err.Error(), "panicked: dialer") {
-		t.Errorf("Take() = %v, want the panic", err)
-	}
 }
-
-// panickingDB is a DB whose driver panics.
-type panickingDB struct{}
-
-func (panickingDB) Conn(context.Context) (*sql.Conn, error) { panic("dialer") }
-func (panickingDB) Stats() sql.DBStats                      { return sql.DBStats{} }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
@@ -31,8 +32,8 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 	idle := t.db.Stats().Idle // connections that may lead to the same failed server
 	var conflicts, changes, reconnects int
 	begin := time.Now()
-	runner := sqlstore.Runner{DB: t.db, Timeout: t.cfg.attemptTimeout, Mask: maskOwnErrors}
-	pauses := sqlstore.Backoff{Initial: 2 * time.Millisecond, Maximum: 100 * time.Millisecond}
+	runner := sqlstore.Runner{DB: t.db, Timeout: t.cfg.attemptTimeout, Hidden: tableErrors()}
+	pauses := backoff.Pauses{Initial: 2 * time.Millisecond, Maximum: 100 * time.Millisecond}
 	for {
 		failed := runner.Run(ctx, func(ctx context.Context, attempt *sqlstore.Attempt) error {
 			a := &tableAttempt{Attempt: attempt, t: t, conflicts: conflicts}
@@ -47,7 +48,7 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 		switch {
 		case failed.RolledBack && time.Since(begin) < t.cfg.attemptTimeout:
 			conflicts++
-			sqlstore.Sleep(ctx, pauses.Pause(conflicts)) // the next attempt finds that ctx has ended
+			backoff.Sleep(ctx, pauses.After(conflicts)) // the next attempt finds that ctx has ended
 		case errors.Is(failed, errTableChanged) && changes < maxTableChanges:
 			changes++
 		case failed.Action == sqlstore.Reconnect && failed.Unwritten && reconnects <= idle:
@@ -125,7 +126,3 @@ func (t *Table) result(ctx context.Context, f *sqlstore.Failure) error {
 func tableErrors() []error {
 	return []error{ErrOption, ErrTag, ErrNoTag, ErrTagExists, ErrSetBack, ErrExhausted, ErrEmpty, ErrSource, ErrClosed, ErrBusy}
 }
-
-// maskOwnErrors returns an error of the driver, or of a function that the user gave to the driver, such that errors.Is
-// matches none of this package's errors.
-func maskOwnErrors(err error) error { return sqlstore.Mask(err, tableErrors()...) }

@@ -138,7 +138,7 @@ func (t *Tags) sequence(ctx context.Context, tag string) (*Sequence, error) {
 			return s, nil
 		}
 	}
-	empty := EmptyError{Tag: tag, Source: t.describe()}
+	empty := EmptyError{Tag: tag, Source: t.source.String()}
 	o, err := t.work.await(ctx, t.cfg.maxWait, empty, func() (*opening, error) {
 		for {
 			e, err := t.entry(tag)
@@ -176,15 +176,6 @@ func (t *Tags) entry(tag string) (*tagEntry, error) {
 	e := new(tagEntry)
 	t.tags.Store(strings.Clone(tag), e) // a tag may be a part of a long text
 	return e, nil
-}
-
-// describe returns the description of the source.
-func (t *Tags) describe() string {
-	name, err := describe(t.source)
-	if err != nil {
-		return "the source"
-	}
-	return name
 }
 
 // errRemoved is the error of startOpening for an entry that was removed meanwhile.

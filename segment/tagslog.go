@@ -1,9 +1,7 @@
 package segment
 
 import (
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -17,12 +15,11 @@ type tagsLog struct {
 	queue *safelog.Queue
 	work  *background
 
-	mu          sync.Mutex
-	failed      tagRecord
-	worked      tagRecord
-	last        time.Time // when a record of tags was last written
-	writing     bool      // whether a goroutine writes the records
-	panicLogged time.Time
+	mu      sync.Mutex
+	failed  tagRecord
+	worked  tagRecord
+	last    time.Time // when a record of tags was last written
+	writing bool      // whether a goroutine writes the records
 }
 
 // tagRecord is a record that waits to be written.
@@ -108,20 +105,6 @@ func (l *tagsLog) write() bool {
 	}
 	l.last = time.Now()
 	return true
-}
-
-// panicked writes a record of a panic, unless one was written in the last minute.
-func (l *tagsLog) panicked(tag, in string, v any) {
-	l.mu.Lock()
-	now := time.Now()
-	write := l.panicLogged.IsZero() || now.Sub(l.panicLogged) >= panicLogInterval
-	if write {
-		l.panicLogged = now
-	}
-	l.mu.Unlock()
-	if write {
-		l.queue.Log(slog.LevelError, "segment: user code panicked", "tag", tag, "in", in, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	}
 }
 
 // close writes what still waits. The handler has logTimeout for it.

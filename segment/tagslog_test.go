@@ -59,25 +59,3 @@ func TestTagsLogInterval(t *testing.T) {
 		want("WARN tags=1 tag=b", "INFO tags=1 tag=a")
 	})
 }
-
-// A panic is logged again when a minute is over.
-func TestTagsLogPanicInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out lockedBuffer
-		work := newBackground()
-		l := newTagsLog(slog.New(slog.NewTextHandler(&out, nil)), work)
-		for _, tt := range []struct {
-			after time.Duration
-			want  int
-		}{{0, 1}, {time.Minute - 1, 1}, {1, 2}, {time.Minute, 3}} {
-			time.Sleep(tt.after)
-			l.panicked("a", "a test", "boom")
-			synctest.Wait()
-			if n := strings.Count(out.String(), "boom"); n != tt.want {
-				t.Errorf("%d records, want %d", n, tt.want)
-			}
-		}
-		work.close()
-		l.close()
-	})
-}

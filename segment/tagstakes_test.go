@@ -259,23 +259,6 @@ func TestTagsAddedTagIsFoundInTime(t *testing.T) {
 	})
 }
 
-// A source that panics for thousands of tags is logged once a minute.
-func TestTagsLogOfPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log records
-		tags := newTags(t, hookedSource{segmenttest.NewMemory(), func(context.Context, segment.Request) error { panic("boom") }}, log.option())
-		var wg sync.WaitGroup
-		for n := range 200 {
-			wg.Go(func() { tags.Next(fmt.Sprint("tag", n)) })
-		}
-		wg.Wait()
-		synctest.Wait()
-		if n, text := log.reset(); n != 2 || strings.Count(text, "user code panicked") != 1 || !strings.Contains(text, "boom") {
-			t.Errorf("%d log records, want one of the panic and one of the source:\n%.2000s", n, text)
-		}
-	})
-}
-
 // With every take policy, calls return in time while the requests of their tags wait for their turn, with what has
 // failed.
 func TestTagsPoliciesInOutage(t *testing.T) {

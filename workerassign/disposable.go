@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
@@ -39,7 +40,7 @@ type disposableConfig struct {
 	server         string // of WithServerName
 	node           func() Node
 	attemptTimeout time.Duration
-	backoff        sqlstore.Backoff
+	backoff        backoff.Pauses
 	minWorkerID    int64
 	verification   *Verification // nil without WithVerification
 }
@@ -71,7 +72,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 		table:          DefaultTable,
 		node:           DetectNode,
 		attemptTimeout: 10 * time.Second,
-		backoff:        sqlstore.Backoff{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second},
+		backoff:        backoff.Pauses{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second},
 		minWorkerID:    1,
 	}
 	if sqlstore.IsNilDB(db) {
@@ -131,7 +132,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		idleConns = -1
 	)
 	for attempts := 0; ; {
-		if err := sqlstore.EndOf(ctx); err != nil {
+		if err := backoff.EndOf(ctx); err != nil {
 			return nil, d.retryError(attempts, begin, err, last)
 		}
 		attempts++
@@ -144,7 +145,7 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		}
 		// If the context has ended, the failure says nothing about the database. An earlier
 		// failure is more useful in the error.
-		if sqlstore.EndOf(ctx) != nil {
+		if backoff.EndOf(ctx) != nil {
 			if last == nil {
 				last = failed
 			}
@@ -179,13 +180,13 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.cfg.server,
 			"attempts", attempts, "err", failed.Err, "advice", failed.Reason.Advice(sqlstore.Inserts))
 		pauses++
-		sqlstore.Sleep(ctx, d.cfg.backoff.Pause(pauses)) // the loop checks the context
+		backoff.Sleep(ctx, d.cfg.backoff.After(pauses)) // the loop checks the context
 	}
 }
 
 // runner returns what runs attempts.
 func (d *Disposable) runner() *sqlstore.Runner {
-	return &sqlstore.Runner{DB: d.db, Timeout: d.cfg.attemptTimeout, Mask: maskOwnErrors}
+	return &sqlstore.Runner{DB: d.db, Timeout: d.cfg.attemptTimeout, Hidden: ownErrors()}
 }
 
 // retryError returns the error of an Assign whose context ended after so many attempts.

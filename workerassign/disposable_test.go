@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/DATA-DOG/go-sqlmock"
-	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 )
 
@@ -104,13 +103,15 @@ func TestDisposableOptionBounds(t *testing.T) {
 			t.Errorf("Assign() = %v, %v; want 1", l, err)
 		}
 	})
+	db := sql.OpenDB(&panickingStatements{})
+	defer db.Close()
 	for _, kind := range []NodeType{Container, Actual, Fake} {
-		if err := NewDisposable(new(sql.DB), WithNode(Node{HostName: "h", Port: "1", Type: kind})).cfg.err; err != nil {
+		if err := NewDisposable(db, WithNode(Node{HostName: "h", Port: "1", Type: kind})).cfg.err; err != nil {
 			t.Errorf("a node of type %d: %v", kind, err)
 		}
 	}
 	const year = 365 * 24 * time.Hour
-	if err := NewDisposable(new(sql.DB), WithVerification(Verification{Horizon: year, Fencing: year, Skew: year})).cfg.err; err != nil {
+	if err := NewDisposable(db, WithVerification(Verification{Horizon: year, Fencing: year, Skew: year})).cfg.err; err != nil {
 		t.Error(err)
 	}
 }
@@ -153,18 +154,3 @@ func TestMinWorkerID(t *testing.T) {
 		}
 	})
 }
-
-// A panic of the driver, or of a function that it calls, is an error.
-func TestDriverPanic(t *testing.T) {
-	db := sql.OpenDB(panickingConnector{})
-	defer db.Close()
-	l, err := NewDisposable(db, quiet).Assign(context.Background(), Request{})
-	if l != nil || !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), "panicked: the dialer's") {
-		t.Errorf("Assign() = %v, %v", l, err)
-	}
-}
-
-type panickingConnector struct{}
-
-func (panickingConnector) Connect(context.Context) (driver.Conn, error) { panic("the dialer's") }
-func (panickingConnector) Driver() driver.Driver                        { return new(mysql.MySQLDriver) }

@@ -132,10 +132,10 @@ func (e *RetryError) Unwrap() (causes []error) {
 	return causes
 }
 
-// maskOwnErrors returns an error of the driver, or of a function that the user gave to the driver,
-// such that errors.Is matches none of this package's errors. Those have a meaning for generators.
-func maskOwnErrors(err error) error {
-	return sqlstore.Mask(err, ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased)
+// ownErrors returns the errors of this package that have a meaning for generators. They are not found in an error of the driver, or of a
+// function that the user gave to the driver.
+func ownErrors() []error {
+	return []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased}
 }
 
 // isAnyOf reports whether err matches at least one of the targets, by errors.Is.

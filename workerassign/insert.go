@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/errmask"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
@@ -101,7 +102,7 @@ func (t *assignment) execInsert(ctx context.Context, a *sqlstore.Attempt, target
 		}
 		key, err := result.LastInsertId()
 		if err != nil {
-			return 0, sqlstore.Found(fmt.Errorf("%w: %w", ErrNoKey, maskOwnErrors(err)), sqlstore.ReasonNoKeys)
+			return 0, sqlstore.Found(fmt.Errorf("%w: %w", ErrNoKey, errmask.Mask(err, ownErrors()...)), sqlstore.ReasonNoKeys)
 		}
 		return key, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
@@ -167,6 +168,6 @@ func WithBackoff(initial, maximum time.Duration) DisposableOption {
 			c.setError("backoff is %v to %v; the first must be greater than 0, and the second at least the first", initial, maximum)
 			return
 		}
-		c.backoff = sqlstore.Backoff{Initial: initial, Maximum: maximum}
+		c.backoff = backoff.Pauses{Initial: initial, Maximum: maximum}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/safelog"
-	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 const (
@@ -65,7 +65,7 @@ const maxStuckAdds = 6
 
 // run tries until it has a lease or ctx ends.
 func (a *slotAssign) run(ctx context.Context) (Lease, error) {
-	pauses := sqlstore.Backoff{Initial: 10 * time.Millisecond, Maximum: time.Second}
+	pauses := backoff.Pauses{Initial: 10 * time.Millisecond, Maximum: time.Second}
 	var lastErr error
 	for {
 		a.attempts++
@@ -77,7 +77,7 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			return nil, err
 		case err != nil:
 			lastErr = err
-			wait = max(wait, pauses.Pause(min(a.attempts, 10)))
+			wait = max(wait, pauses.After(min(a.attempts, 10)))
 		}
 		if isHeld(err) {
 			if deadline, ok := ctx.Deadline(); ok && wait > time.Until(deadline) {
@@ -88,7 +88,7 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 		if err != nil && ctx.Err() == nil { // otherwise it does not try again
 			a.logRetry(err)
 		}
-		if wait > 0 && sqlstore.Sleep(ctx, wait) != nil || ctx.Err() != nil {
+		if wait > 0 && backoff.Sleep(ctx, wait) != nil || ctx.Err() != nil {
 			if isHeld(lastErr) {
 				return nil, lastErr
 			}

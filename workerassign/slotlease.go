@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/safelog"
-	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // A BoundedLease is a Lease whose grants never reach further into the future than its horizon. A generator
@@ -179,18 +179,18 @@ func (l *slotLease) swap(ctx context.Context, action string, change func(s PoolS
 // swapRetry pauses after writes that returned false. The next read usually returns the state that the write
 // met; but a store may return an older state for a moment.
 type swapRetry struct {
-	pauses   sqlstore.Backoff
+	pauses   backoff.Pauses
 	attempts int
 }
 
 func newSwapRetry() *swapRetry {
-	return &swapRetry{pauses: sqlstore.Backoff{Initial: 5 * time.Millisecond, Maximum: 200 * time.Millisecond}}
+	return &swapRetry{pauses: backoff.Pauses{Initial: 5 * time.Millisecond, Maximum: 200 * time.Millisecond}}
 }
 
 // wait returns the error of ctx if that ends first.
 func (r *swapRetry) wait(ctx context.Context) error {
 	r.attempts++
-	return sqlstore.Sleep(ctx, r.pauses.Pause(r.attempts))
+	return backoff.Sleep(ctx, r.pauses.After(r.attempts))
 }
 
 // isAging reports whether a slot that cannot be extended must be written nevertheless, because its last

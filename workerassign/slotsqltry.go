@@ -13,7 +13,7 @@ func (t *slotTable) try(ctx context.Context, f func(context.Context, *sqlstore.A
 	if t.cfg.err != nil {
 		return t.cfg.err
 	}
-	runner := sqlstore.Runner{DB: t.db, Timeout: slotCallTimeout, Mask: maskOwnErrors}
+	runner := sqlstore.Runner{DB: t.db, Timeout: slotCallTimeout, Hidden: ownErrors()}
 	idle := t.db.Stats().Idle // connections that may lead to the same failed server
 	for attempt := 0; ; attempt++ {
 		failed := runner.Run(ctx, func(ctx context.Context, a *sqlstore.Attempt) error {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
@@ -161,7 +162,7 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 		return granted, nil
 	}
 	now, err := l.look(ctx)
-	for looks := 1; errors.Is(err, errRowMissing) && looks < maxMissingLooks && sqlstore.Sleep(ctx, missingLookPause) == nil; looks++ {
+	for looks := 1; errors.Is(err, errRowMissing) && looks < maxMissingLooks && backoff.Sleep(ctx, missingLookPause) == nil; looks++ {
 		now, err = l.look(ctx)
 	}
 	l.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/backoff"
 )
 
 const (
@@ -123,16 +125,7 @@ func within(ctx context.Context, timeout time.Duration, f try) (changed bool, er
 }
 
 // Sleep pauses. It reports false if ctx ended first.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func Sleep(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }
 
 // recordFailure records a try that failed.
 func (t *retryTask) recordFailure(err error) {

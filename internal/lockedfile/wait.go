@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/backoff"
 )
 
 const (
@@ -56,6 +57,7 @@ func (e *WaitError) Unwrap() []error {
 // last. If ctx ends, it returns a *WaitError.
 func Acquire(ctx context.Context, path string, w Waiting) (*os.File, error) {
 	begin, reported := time.Now(), false
+	pauses := backoff.Pauses{Initial: initialPause, Maximum: w.MaxPause}
 	var last error // why the last attempt failed
 	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
@@ -77,22 +79,6 @@ func Acquire(ctx context.Context, path string, w Waiting) (*os.File, error) {
 				w.Long(took, last)
 			}
 		}
-		pause(ctx, attempt, w.MaxPause) // the loop checks the context
-	}
-}
-
-// pause waits after so many attempts, until ctx ends. The pause doubles with each attempt, up to the maximum. A
-// random part of up to one half is subtracted, so that processes that failed together do not try again
-// together.
-func pause(ctx context.Context, attempts int, maximum time.Duration) {
-	d := maximum
-	if attempts < 20 { // after more attempts the shift could overflow
-		d = min(initialPause<<(attempts-1), maximum)
-	}
-	timer := time.NewTimer(d - rand.N(d/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		backoff.Sleep(ctx, pauses.After(attempt)) // the loop checks the context
 	}
 }

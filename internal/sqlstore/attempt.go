@@ -5,16 +5,17 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/errmask"
 )
 
 // A Runner runs attempts, each with a connection of a pool.
 type Runner struct {
 	DB        DB
 	Timeout   time.Duration        // of an attempt
-	Mask      func(error) error    // hides the errors of the package in those of the driver: see Mask
+	Hidden    []error              // the errors of the package, which cannot be found in those of the driver
 	Slow      func(waiting string) // unless it is nil: called if an attempt takes longer than SlowAfter, with what it waits for
 	SlowAfter time.Duration
 }
@@ -28,10 +29,9 @@ type Attempt struct {
 	MayWait bool // whether the statements of the attempt may wait for a lock
 	Unsure  bool // whether a statement was sent that may have written something durable
 
-	runner    *Runner
-	begin     time.Time
-	waiting   atomic.Value // a string
-	executing bool         // whether Exec executes a statement
+	runner  *Runner
+	begin   time.Time
+	waiting atomic.Value // a string
 }
 
 // A Failure is the error of an attempt, and what to do about it.
@@ -58,19 +58,10 @@ func Found(err error, reason Reason) *Failure {
 }
 
 // Run calls f with a connection, which it returns to the pool without an open transaction, or closes. f may return an error of the
-// driver, or a *Failure.
+// driver, or a *Failure. A panic of the driver goes on, and its connection is closed.
 func (r *Runner) Run(ctx context.Context, f func(context.Context, *Attempt) error) (failed *Failure) {
 	a := &Attempt{runner: r, begin: time.Now()}
 	a.Wait("a connection")
-	defer func() {
-		if v := recover(); v != nil {
-			if a.Conn != nil {
-				CloseAfterPanic(a.Conn, a.executing)
-			}
-			err := fmt.Errorf("the driver, or a function that it calls, panicked: %v", v)
-			failed = a.Failure(ctx, Found(err, ReasonUnknown))
-		}
-	}()
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	if r.Slow != nil {
@@ -82,11 +73,18 @@ func (r *Runner) Run(ctx context.Context, f func(context.Context, *Attempt) erro
 		return a.Failure(ctx, err)
 	}
 	a.Conn = conn
+	returned := false
+	defer func() {
+		if !returned { // a panic of the driver, which goes on
+			abandonConn(conn)
+		}
+	}()
 	if err := f(ctx, a); err != nil {
 		failed = a.Failure(ctx, err)
 		a.end(ctx, failed)
 	}
-	conn.Close() // not after a panic, when it may wait without end
+	conn.Close()
+	returned = true
 	return failed
 }
 
@@ -105,7 +103,7 @@ func (a *Attempt) Failure(ctx context.Context, err error) *Failure {
 		known.Waiting = a.waitingFor()
 		return known
 	}
-	f := &Failure{Err: a.runner.Mask(err), Waiting: a.waitingFor()}
+	f := &Failure{Err: errmask.Mask(err, a.runner.Hidden...), Waiting: a.waitingFor()}
 	if ctx.Err() != nil { // whatever error the driver returns
 		f.Err = &TimeoutError{Waiting: f.Waiting, Elapsed: time.Since(a.begin), Err: f.Err}
 		f.Action, f.Reason = Reconnect, ReasonNoAnswer
@@ -137,10 +135,7 @@ func (a *Attempt) waitingFor() string { return a.waiting.Load().(string) }
 // Exec executes a statement that returns no rows.
 func (a *Attempt) Exec(ctx context.Context, waiting, statement string, args ...any) (sql.Result, error) {
 	a.Wait(waiting)
-	a.executing = true
-	result, err := a.Conn.ExecContext(ctx, statement, args...)
-	a.executing = false // not after a panic
-	return result, err
+	return a.Conn.ExecContext(ctx, statement, args...)
 }
 
 // Begin begins a transaction.

@@ -25,7 +25,7 @@ func inRunner(t *testing.T, f func(t *testing.T, r *Runner, m sqlmock.Sqlmock, i
 		if err != nil {
 			t.Fatal(err)
 		}
-		f(t, &Runner{DB: db, Timeout: time.Second, Mask: func(err error) error { return err }}, m, func() int { return db.Stats().Idle })
+		f(t, &Runner{DB: db, Timeout: time.Second}, m, func() int { return db.Stats().Idle })
 		if err := m.ExpectationsWereMet(); err != nil {
 			t.Error(err)
 		}

@@ -45,27 +45,15 @@ const (
 const WaitForCommit = "set_config('synchronous_commit'," +
 	" CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
 
-// DiscardConn makes the pool close a connection instead of using it again. A panic of the driver's Close has no effect.
+// DiscardConn makes the pool close a connection instead of using it again.
 func DiscardConn(conn *sql.Conn) {
-	defer func() { recover() }()
 	conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// CloseAfterPanic closes a connection on which the driver has panicked. executing is whether it did so in ExecContext: then the
-// pool can open another connection instead.
-func CloseAfterPanic(conn *sql.Conn, executing bool) {
-	if executing {
-		DiscardConn(conn)
-	} else {
-		AbandonConn(conn)
-	}
-}
-
-// AbandonConn closes a connection on which the driver has panicked in a query. The pool cannot have it back, and counts it as in use:
-// database/sql holds a lock then that Close of the *sql.Conn, and DiscardConn, would wait for without end.
-func AbandonConn(conn *sql.Conn) {
+// abandonConn closes a connection on which the driver has panicked, so that no transaction remains open. The pool cannot have it back,
+// and counts it as in use: after a panic in a query, database/sql holds a lock that Close of the *sql.Conn would wait for without end.
+func abandonConn(conn *sql.Conn) {
 	conn.Raw(func(c any) error {
-		defer func() { recover() }()
 		if c, ok := c.(driver.Conn); ok {
 			c.Close()
 		}

@@ -17,21 +17,16 @@ const (
 
 // KindOf returns the kind of server that db is a pool of, if its driver shows that. It does not use
 // the database.
-func KindOf(db DB) (kind Kind) {
-	defer func() {
-		if recover() != nil { // a DB of the user, which is not complete
-			kind = Unknown
-		}
-	}()
+func KindOf(db DB) Kind {
 	if d, ok := db.(interface{ Driver() driver.Driver }); ok {
 		t := reflect.TypeOf(d.Driver())
-		for t.Kind() == reflect.Pointer {
+		for t != nil && t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
 		for path, kind := range map[string]Kind{
 			"go-sql-driver/mysql": MySQL, "jackc/pgx": Postgres, "lib/pq": Postgres,
 		} {
-			if strings.Contains(t.PkgPath(), path) {
+			if t != nil && strings.Contains(t.PkgPath(), path) {
 				return kind
 			}
 		}

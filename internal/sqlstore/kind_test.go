@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"testing"
 
 	"github.com/DATA-DOG/go-sqlmock"
@@ -32,13 +33,18 @@ func TestServerKind(t *testing.T) {
 		{"unknown, named pgx", sqlx.NewDb(mocked, "pgx"), Postgres},
 		{"unknown, with another name", sqlx.NewDb(mocked, "x"), Unknown},
 		{"a DB of the user", customDB{}, Unknown},
-		{"a pool that was not opened", &sql.DB{}, Unknown},
+		{"a driver that is nil", sql.OpenDB(nilDriver{}), Unknown},
 	} {
 		if got := KindOf(tt.db); got != tt.want {
 			t.Errorf("KindOf(%s) = %d, want %d", tt.name, got, tt.want)
 		}
 	}
 }
+
+// nilDriver is a connector that does not know its driver.
+type nilDriver struct{ driver.Connector }
+
+func (nilDriver) Driver() driver.Driver { return nil }
 
 // customDB is a DB that the user implements.
 type customDB struct{}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -38,13 +37,4 @@ func (e *TimeoutError) Unwrap() error {
 		return nil
 	}
 	return e.Err
-}
-
-// Mask returns err such that errors.Is matches none of these errors, which have a meaning for users of a package. err is an
-// error of the driver, or of a function that the user gave to the driver.
-func Mask(err error, own ...error) error {
-	if IsAnyOf(err, own...) {
-		return errors.New(err.Error())
-	}
-	return err
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/random"
 )
 
@@ -70,12 +71,8 @@ const (
 // longer on average the more races were lost. If ctx ends before, it returns its cause.
 func Pause(ctx context.Context, n int) error {
 	longest := min(firstPause<<min(n-1, 10), maxPause)
-	timer := time.NewTimer(time.Duration(random.IntN(ctx, int(longest))))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if backoff.Sleep(ctx, time.Duration(random.IntN(ctx, int(longest)))) != nil {
 		return context.Cause(ctx)
 	}
+	return nil
 }

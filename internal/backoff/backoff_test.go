@@ -1,4 +1,4 @@
-package sqlstore
+package backoff
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-func TestBackoff(t *testing.T) {
-	b := Backoff{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second}
+func TestPauses(t *testing.T) {
+	p := Pauses{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second}
 	for attempts := 1; attempts < 200; attempts++ {
-		full := b.Maximum
+		full := p.Maximum
 		if attempts <= 5 {
-			full = b.Initial << (attempts - 1)
+			full = p.Initial << (attempts - 1)
 		}
 		for range 50 {
-			if d := b.Pause(attempts); d < full/2 || d > full {
+			if d := p.After(attempts); d < full/2 || d > full {
 				t.Fatalf("the pause after %d attempts is %v, want %v to %v", attempts, d, full/2, full)
 			}
 		}
 	}
-	if d := (Backoff{Initial: time.Hour, Maximum: 200 * 365 * 24 * time.Hour}).Pause(39); d <= 0 {
+	if d := (Pauses{Initial: time.Hour, Maximum: 200 * 365 * 24 * time.Hour}).After(39); d <= 0 {
 		t.Errorf("a long pause overflows to %v", d)
 	}
 }

@@ -1,4 +1,5 @@
-package sqlstore
+// Package backoff has the pauses between attempts.
+package backoff
 
 import (
 	"context"
@@ -6,20 +7,20 @@ import (
 	"time"
 )
 
-// Backoff computes the pauses between attempts.
-type Backoff struct {
+// Pauses are the pauses between attempts.
+type Pauses struct {
 	Initial, Maximum time.Duration
 }
 
-// Pause returns the pause after so many attempts. It doubles with each attempt, up to the maximum. A
+// After returns the pause after so many attempts. It doubles with each attempt, up to the maximum. A
 // random part of up to one half is subtracted, so that processes that failed together do not try
 // again together.
-func (b Backoff) Pause(attempts int) time.Duration {
-	d := b.Maximum
+func (p Pauses) After(attempts int) time.Duration {
+	d := p.Maximum
 	if attempts < 40 { // after more attempts the shift could overflow, and the pause is at its maximum
-		d = min(b.Initial<<(attempts-1), b.Maximum)
-		if d < b.Initial {
-			d = b.Maximum
+		d = min(p.Initial<<(attempts-1), p.Maximum)
+		if d < p.Initial {
+			d = p.Maximum
 		}
 	}
 	return d - rand.N(d/2+1)
