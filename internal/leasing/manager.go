@@ -262,13 +262,13 @@ func (m *Manager) GrantedUntil(h *HeldLease) (unit int64, bounded bool) {
 // prepare starts to take the next lease, unless there is one. It returns the error of the last try, if
 // a task is running or failed permanently.
 func (m *Manager) prepare() error {
-	if m.next.Load() != nil {
+	t := &m.assigning
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m.next.Load() != nil { // under the lock, because the task before may just have taken it, and ended
 		return nil
 	}
-	return m.run(m.ctx, &m.assigning, "take the next lease", retryPause(m.shortLeases.Load()), func(ctx context.Context) (bool, error) {
-		if m.next.Load() != nil { // the task before this one took it after the check above
-			return true, nil
-		}
+	return m.runLocked(m.ctx, t, "take the next lease", retryPause(m.shortLeases.Load()), func(ctx context.Context) (bool, error) {
 		h, err := m.Acquire(ctx)
 		switch {
 		case err == nil:

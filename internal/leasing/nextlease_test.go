@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,15 +56,36 @@ func TestReadyTakesTheNextLease(t *testing.T) {
 	}
 }
 
-// A task that takes the next lease, and was started just before another one had taken it, takes no second one, which nobody would
-// release.
+// However callers and the task that takes the next lease meet, one lease is taken: nobody would use or release a second one.
 func TestNextLeaseIsTakenOnce(t *testing.T) {
-	m := newTestManager(t, 31)
-	m.Ready(firstUnit)
-	h, _ := m.acquire(t)
-	m.next.Store(h)
-	if n := m.runTasks(); n != 1 || m.assigner.calls() != 1 || m.Next() != h {
-		t.Errorf("%d tasks, %d calls of Assign, the next lease is %v; want 1, 1, %v", n, m.assigner.calls(), m.Next(), h)
+	for range 3000 {
+		m := newTestManager(t, 31)
+		m.SetHooks(Hooks{}) // goroutines
+		var mu sync.Mutex   // of the generator
+		used := false
+		call := func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if !used {
+				if h, _, _ := m.Ready(firstUnit); h != nil {
+					m.Use()
+					used = true
+				}
+			}
+			return used
+		}
+		var callers sync.WaitGroup
+		for range 2 {
+			callers.Go(func() {
+				for !call() {
+				}
+			})
+		}
+		callers.Wait()
+		m.running.Wait()
+		if m.assigner.calls() != 1 {
+			t.Fatalf("%d leases were taken", m.assigner.calls())
+		}
 	}
 }
 

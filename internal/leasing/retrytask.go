@@ -46,6 +46,11 @@ func retryPause(failures int64) time.Duration {
 func (m *Manager) run(ctx context.Context, t *retryTask, action string, delay time.Duration, f try) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return m.runLocked(ctx, t, action, delay, f)
+}
+
+// runLocked is run for a caller that holds t.mu.
+func (m *Manager) runLocked(ctx context.Context, t *retryTask, action string, delay time.Duration, f try) error {
 	if !t.running && !t.stopped {
 		t.running = true
 		m.start(ctx, t, action, delay, f)
