@@ -14,7 +14,8 @@ import (
 // NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates, or
 // schema.postgres.sql on PostgreSQL. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
 // 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
-// jackc/pgx (package stdlib) or lib/pq. NewSlotTable does not use the database. The caller closes db.
+// jackc/pgx (package stdlib) or lib/pq. Prefer pgx: while the network loses all packets, a call of lib/pq does not end with its
+// context, and no lease is extended. NewSlotTable does not use the database. The caller closes db.
 //
 // All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
 // of the services, because a replica has another history, so that no Write would ever succeed.
