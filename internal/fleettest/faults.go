@@ -163,28 +163,33 @@ func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *test
 	f.Add(w, first)
 	begin := g.Parse(first).Time
 	child.Resume()
-	own, others := 0, 0
+	own, later := 0, 0  // of its lease, and of later ones
 	var after time.Time // the time of a UID that the process stamped with the worker ID after it had lost the slot
-	testkit.Eventually(t, "the process generates UIDs with another worker ID, and the next lease was lost if it has the same", func() bool {
+	testkit.Retry(t, "the process generates UIDs of another lease, and the next lease was lost if that has the same worker ID", func() error {
 		f.Take(w, g, 10)
 		for len(uids) > 0 {
 			unit, of := add(<-uids)
-			if of != worker {
-				others++
-				continue
-			}
-			own++
-			if at := g.Format().Epoch().Add(time.Duration(unit) * time.Millisecond); !at.Before(begin) {
+			at := g.Format().Epoch().Add(time.Duration(unit) * time.Millisecond)
+			switch {
+			case of != worker:
+				later++
+			case at.Before(begin):
+				own++
+			default:
+				later++
 				after = at
 			}
 		}
 		// On a busy machine the next lease may end because it was not extended in time, and the process take the slot again.
-		return others >= 1000 && (after.IsZero() || g.Stats().LostLeases > 0)
+		if later >= 1000 && (after.IsZero() || g.Stats().LostLeases > 0) {
+			return nil
+		}
+		return fmt.Errorf("%d UIDs with its worker ID, %d, and %d of later leases; it used that worker ID again at %v; the next lease: %+v", own, worker, later, after, g.Stats())
 	})
 	if !after.IsZero() {
 		t.Logf("the process has stamped %v with worker ID %d; the next lease's first UID is of %v, and it was lost", after, worker, begin)
 	}
-	t.Logf("after it continued, the process generated %d UIDs with worker ID %d and %d with others; in all %s", own, worker, others, f.End())
+	t.Logf("after it continued, the process generated %d UIDs with worker ID %d and %d of later leases; in all %s", own, worker, later, f.End())
 	if f.Duplicates() != 0 {
 		t.Errorf("%d duplicates, want 0", f.Duplicates())
 	}
