@@ -75,11 +75,7 @@ func (f *File) use(ctx context.Context) error {
 		// while this one does not have it.
 		backoff.Sleep(ctx, politeFilePause)
 	}
-	path, err := lockedfile.Resolve(f.path)
-	if err != nil {
-		return f.wrap(err)
-	}
-	lock, err := lockedfile.Acquire(ctx, path+lockedfile.Suffix, lockedfile.Waiting{
+	file, err := lockedfile.Open(ctx, f.path, lockedfile.Waiting{
 		MaxPause: maxFilePause,
 		Hook:     f.hook,
 		Failed:   func(lock string, _ error) { os.Chtimes(lock, time.Now(), time.Now()) }, // see isContended
@@ -87,13 +83,13 @@ func (f *File) use(ctx context.Context) error {
 	if err != nil {
 		return f.wrap(err)
 	}
-	defer lock.Close() // releases the lock
+	defer file.Close()
 	if !f.cleaned {
-		lockedfile.RemoveTemporaries(path)
+		lockedfile.RemoveTemporaries(file.Path)
 		f.cleaned = true
 	}
-	defer func() { f.contended = isContended(lock) }()
-	content, err := f.read(path, lock)
+	defer func() { f.contended = isContended(file.Lock) }()
+	content, err := f.read(file)
 	if err == nil {
 		err = f.step(lockedfile.StepRead)
 	}
@@ -104,7 +100,7 @@ func (f *File) use(ctx context.Context) error {
 	calls := f.waiting
 	f.waiting = nil
 	f.mu.Unlock()
-	f.execute(path, lock, content, calls)
+	f.execute(file, content, calls)
 	return nil
 }
 
@@ -128,7 +124,7 @@ func (f *File) step(s lockedfile.Step) error {
 }
 
 // execute executes calls, and writes the file if one of them has changed its content.
-func (f *File) execute(path string, lock *os.File, content *fileContent, calls []*fileCall) {
+func (f *File) execute(file *lockedfile.File, content *fileContent, calls []*fileCall) {
 	err := errors.New("the goroutine ended") // replaced below; a test's hook may end the goroutine
 	defer func() {
 		for _, call := range calls {
@@ -152,31 +148,18 @@ func (f *File) execute(path string, lock *os.File, content *fileContent, calls [
 		}
 		return
 	}
-	err = f.write(path, lock, content)
+	err = f.write(file, content)
 }
 
 // write replaces the file, and returns when the new one is on disk.
-func (f *File) write(path string, lock *os.File, c *fileContent) error {
-	marked, err := lockedfile.Marked(lock)
-	if err == nil {
-		c.lockID, err = lockedfile.ID(lock)
-	}
-	if err != nil {
-		return f.wrap(err)
-	}
-	c.machine = f.machine()
+func (f *File) write(file *lockedfile.File, c *fileContent) error {
+	c.lockID, c.machine = file.LockID, f.machine()
 	var data []byte
-	err = lockedfile.Replace(path, lock, f.hook, func(file *os.File) (_ []byte, err error) {
-		c.id, err = lockedfile.ID(file)
+	err := file.Write(fileLockMarker, func(id string) []byte {
+		c.id = id
 		data = c.encode()
-		return data, err
+		return data
 	})
-	if err == nil && !marked {
-		err = lockedfile.MarkLock(lock, fileLockMarker, f.hook)
-	}
-	if err == nil {
-		err = lockedfile.VerifyLock(lock)
-	}
 	if err != nil {
 		return f.wrap(err)
 	}

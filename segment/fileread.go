@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
@@ -17,15 +16,11 @@ const fileAdvice = "restore its latest content on this machine, with the same lo
 
 // read returns the content of the file. If there was never a file, the content has no id. The caller must hold the
 // lock.
-func (f *File) read(path string, lock *os.File) (*fileContent, error) {
-	marked, err := lockedfile.Marked(lock)
-	if err != nil {
-		return nil, err
-	}
-	data, id, err := lockedfile.ReadIdentified(path)
+func (f *File) read(file *lockedfile.File) (*fileContent, error) {
+	data, id, err := file.Read()
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && marked:
-		return nil, f.refuse(errors.New("it is missing, but its lock file shows that it existed"))
+	case errors.Is(err, lockedfile.ErrMissing):
+		return nil, f.refuse(err)
 	case errors.Is(err, fs.ErrNotExist):
 		return &fileContent{path: f.path, index: map[string]int{}}, nil
 	case err != nil:
@@ -38,15 +33,11 @@ func (f *File) read(path string, lock *os.File) (*fileContent, error) {
 		}
 		content.path = f.path
 	}
-	lockID, err := lockedfile.ID(lock)
-	if err != nil {
-		return nil, err
-	}
 	var reason error
 	switch {
 	case content.machine != f.machine():
 		reason = errors.New("it was written on another machine")
-	case content.id != id || content.lockID != lockID:
+	case content.id != id || content.lockID != file.LockID:
 		reason = errors.New("it, or its lock file, is a copy, which may be older than the original")
 	default:
 		f.data, f.content = data, content
@@ -57,7 +48,7 @@ func (f *File) read(path string, lock *os.File) (*fileContent, error) {
 	}
 	f.data, f.content = nil, nil
 	content.raiseAll(f.cfg.copyGap, time.Now())
-	return content, f.write(path, lock, content)
+	return content, f.write(file, content)
 }
 
 // refuse returns the error for a file that cannot be used.

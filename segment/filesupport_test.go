@@ -58,7 +58,7 @@ func mustReadFile(tb testing.TB, path string) []byte {
 // holdFileLock holds the lock of a file, as another process does, until the function that it returns is called.
 func holdFileLock(tb testing.TB, path string) (release func()) {
 	tb.Helper()
-	lock, err := lockedfile.Acquire(context.Background(), path+lockedfile.Suffix, lockedfile.Waiting{MaxPause: maxFilePause})
+	lock, err := lockedfile.Open(context.Background(), path, lockedfile.Waiting{MaxPause: maxFilePause})
 	if err != nil {
 		tb.Fatal(err)
 	}

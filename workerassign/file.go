@@ -112,16 +112,12 @@ func (f *File) change(ctx context.Context, r Request, next func(last int64) int6
 	// A queue, because this goroutine may hold a lock of Divide that the log handler waits for.
 	log := safelog.NewQueue(f.cfg.loggerFor(r))
 	defer log.Flush(logFlushTimeout)
-	path, err := lockedfile.Resolve(f.path)
-	if err != nil {
-		return 0, f.wrapError(err)
-	}
-	lock, err := f.acquireLock(ctx, log, path+".lock")
+	file, err := f.open(ctx, log)
 	if err != nil {
 		return 0, err
 	}
-	defer lock.Close() // releases the lock
-	return f.increment(path, lock, next)
+	defer file.Close()
+	return f.increment(file, next)
 }
 
 // usable returns an error if the assigner was not created correctly.

@@ -20,7 +20,7 @@ func TestFileWaitsForLock(t *testing.T) {
 	leaktest.Check(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	f := NewFile(path)
-	lock, err := f.acquireLock(context.Background(), discardQueue(), path+".lock")
+	lock, err := f.open(context.Background(), discardQueue())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,17 +71,17 @@ func TestDeletedLockFileIsNotAccepted(t *testing.T) {
 		}
 		return nil
 	}
-	lock, err := f.acquireLock(context.Background(), discardQueue(), path+".lock")
+	lock, err := f.open(context.Background(), discardQueue())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	if deleted != 3 || !lockedfile.SameFile(lock, path+".lock") {
+	if deleted != 3 || !lockedfile.SameFile(lock.Lock, path+".lock") {
 		t.Errorf("after %d deletions, a deleted file is accepted as the lock", deleted)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if other, err := NewFile(path).acquireLock(ctx, discardQueue(), path+".lock"); err == nil {
+	if other, err := NewFile(path).open(ctx, discardQueue()); err == nil {
 		other.Close()
 		t.Error("two Files hold the lock")
 	}

@@ -68,7 +68,7 @@ func TestFileLogsLockWait(t *testing.T) {
 				generators.Reset()
 				own.Reset()
 				path := filepath.Join(directory, "worker")
-				lock, err := NewFile(path).acquireLock(context.Background(), discardQueue(), path+".lock")
+				lock, err := NewFile(path).open(context.Background(), discardQueue())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,38 +4,36 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// acquireLock opens the lock file and locks it exclusively. It waits while another process or
-// goroutine holds the lock, and tries again if the lock file was deleted or replaced.
-func (f *File) acquireLock(ctx context.Context, log *safelog.Queue, path string) (*os.File, error) {
-	lock, err := lockedfile.Acquire(ctx, path, lockedfile.Waiting{
+// open locks the file. It waits while another process or goroutine holds the lock, and tries again if the lock file was deleted or
+// replaced. The caller must close the file.
+func (f *File) open(ctx context.Context, log *safelog.Queue) (*lockedfile.File, error) {
+	file, err := lockedfile.Open(ctx, f.path, lockedfile.Waiting{
 		MaxPause: lockedfile.DefaultMaxPause,
 		Hook:     f.afterStep,
-		Long: func(waited time.Duration, lastErr error) {
-			log.Log(slog.LevelWarn, "workerassign: still waiting for a lock", "lock", path, "for", waited.Round(time.Millisecond), "err", lastErr)
+		Long: func(lock string, waited time.Duration, lastErr error) {
+			log.Log(slog.LevelWarn, "workerassign: still waiting for a lock", "lock", lock, "for", waited.Round(time.Millisecond), "err", lastErr)
 		},
 	})
 	var wait *lockedfile.WaitError
 	switch {
 	case errors.As(err, &wait):
-		return nil, &RetryError{Operation: "waiting for the lock " + path, Attempts: wait.Attempts, Elapsed: wait.Elapsed, Cause: wait.Cause, LastErr: wait.LastErr}
+		return nil, &RetryError{Operation: "waiting for the lock " + wait.Path, Attempts: wait.Attempts, Elapsed: wait.Elapsed, Cause: wait.Cause, LastErr: wait.LastErr}
 	case err != nil:
 		return nil, f.wrapError(err)
 	}
-	f.removeTemporaries(lock)
-	return lock, nil
+	f.removeTemporaries(file)
+	return file, nil
 }
 
 // removeTemporaries removes temporary files that a crash left behind, the first time that f has its lock.
-func (f *File) removeTemporaries(lock *os.File) {
+func (f *File) removeTemporaries(file *lockedfile.File) {
 	if !f.cleaned.Swap(true) {
-		lockedfile.RemoveTemporaries(strings.TrimSuffix(lock.Name(), lockedfile.Suffix))
+		lockedfile.RemoveTemporaries(file.Path)
 	}
 }

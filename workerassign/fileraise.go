@@ -24,18 +24,18 @@ func (f *File) Last() (int64, error) {
 	// The counter is read first: if it was missing, a lock file that is marked now may be that of a first Assign
 	// which has ended in between.
 	for {
-		n, err := f.readCounter(path, false)
+		n, err := f.counter(lockedfile.ReadRegular(path))
 		if n != 0 || err != nil {
 			return n, err
 		}
-		switch mark, err := lockedfile.ReadRegular(path + ".lock"); {
+		switch mark, err := lockedfile.ReadRegular(path + lockedfile.Suffix); {
 		case errors.Is(err, fs.ErrNotExist) || err == nil && len(mark) == 0:
 			return 0, nil
 		case err != nil:
 			return 0, f.wrapError(err)
 		}
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return f.readCounter(path, true)
+			return f.counter(nil, lockedfile.ErrMissing)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
 )
@@ -15,40 +14,28 @@ import (
 // The content is lines of fields, like that of a slot file: a header, the identities of the file, its
 // lock file and the machine, the record, and a checksum. So a copy of the file is noticed.
 type heldFile struct {
-	file    *File // for its path, its header, its lock, and the steps of replacing it
-	path    string
-	lock    *os.File
+	*lockedfile.File
+	of      *File // for its path and its header
 	machine string
-	marked  bool // whether the lock file shows that there is a file
 }
 
 // openHeldFile locks the file of f, and returns its record, or nil if there was never a file. The caller
-// must call close.
+// must call Close.
 //
 // Errors wrap ErrInUse if another process, or another assigner of this one, has the file, ErrCorrupt if
 // the file is missing, has the wrong content or is a copy, or ErrFile.
 func openHeldFile(f *File, machine string) (_ *heldFile, record *lineDecoder, err error) {
-	path, err := lockedfile.Resolve(f.path)
-	if err != nil {
-		return nil, nil, f.wrapError(err)
-	}
-	lock, err := lockedfile.TryLock(path+lockedfile.Suffix, f.afterStep)
+	file, err := lockedfile.TryOpen(f.path, f.afterStep)
 	if errors.Is(err, lockedfile.ErrHeld) {
 		return nil, nil, fmt.Errorf("%w: another process, or another assigner of this process, has %s: end it first, or use another file and another worker ID", ErrInUse, f.path)
 	} else if err != nil {
 		return nil, nil, f.wrapError(err)
 	}
-	f.removeTemporaries(lock)
-	h := &heldFile{file: f, path: path, lock: lock, machine: machine}
-	defer func() {
-		if err != nil {
-			h.close()
-		}
-	}()
-	if h.marked, err = lockedfile.Marked(lock); err != nil {
-		return nil, nil, f.wrapError(err)
+	f.removeTemporaries(file)
+	h := &heldFile{File: file, of: f, machine: machine}
+	if record, err = h.read(); err != nil {
+		h.Close()
 	}
-	record, err = h.read()
 	return h, record, err
 }
 
@@ -57,23 +44,19 @@ const heldFileAdvice = "restore its latest content on this machine; or make sure
 
 // read returns the record in the file; nil if there was never a file.
 func (h *heldFile) read() (*lineDecoder, error) {
-	data, id, err := lockedfile.ReadIdentified(h.path)
+	data, id, err := h.Read()
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && h.marked:
-		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+heldFileAdvice, ErrCorrupt, h.file.path)
+	case errors.Is(err, lockedfile.ErrMissing):
+		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+heldFileAdvice, ErrCorrupt, h.of.path)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, h.file.wrapError(err)
-	}
-	lockID, err := lockedfile.ID(h.lock)
-	if err != nil {
-		return nil, h.file.wrapError(err)
+		return nil, h.of.wrapError(err)
 	}
 	data, ok := lockedfile.CutChecksum(data)
 	d := newLineDecoder(string(data))
 	d.Failed = !ok
-	d.Prefix(h.file.header)
+	d.Prefix(h.of.header)
 	wantID, wantLockID, wantMachine := d.Text(), d.Text(), d.Text()
 	d.Prefix("\n")
 	switch {
@@ -81,7 +64,7 @@ func (h *heldFile) read() (*lineDecoder, error) {
 		return nil, h.corrupt(errFileText)
 	case wantMachine != h.machine:
 		return nil, h.corrupt(errors.New("it was written on another machine"))
-	case wantID != id || wantLockID != lockID:
+	case wantID != id || wantLockID != h.LockID:
 		return nil, h.corrupt(errors.New("it, or its lock file, is a copy, which may be older than the original"))
 	}
 	return d, nil
@@ -89,35 +72,20 @@ func (h *heldFile) read() (*lineDecoder, error) {
 
 // corrupt returns the error for a file that cannot be used.
 func (h *heldFile) corrupt(err error) error {
-	return fmt.Errorf("%w: %s: %w: "+heldFileAdvice, ErrCorrupt, h.file.path, err)
+	return fmt.Errorf("%w: %s: %w: "+heldFileAdvice, ErrCorrupt, h.of.path, err)
 }
 
 // write replaces the record, and returns when it is on disk. After an error, the file has the record before
 // or this one.
 func (h *heldFile) write(record func(e *lineEncoder)) error {
-	lockID, err := lockedfile.ID(h.lock)
-	if err != nil {
-		return h.file.wrapError(err)
-	}
-	err = h.file.replaceContent(h.path, h.lock, func(file *os.File) ([]byte, error) {
-		id, err := lockedfile.ID(file)
-		e := &lineEncoder{Encoder: lockedfile.Encoder{Out: []byte(h.file.header)}}
-		e.Texts(id, lockID, h.machine)
+	err := h.Write(lockFileMarker, func(id string) []byte {
+		e := &lineEncoder{Encoder: lockedfile.Encoder{Out: []byte(h.of.header)}}
+		e.Texts(id, h.LockID, h.machine)
 		record(e)
-		return lockedfile.AppendChecksum(append(e.Out, '\n')), err
+		return lockedfile.AppendChecksum(append(e.Out, '\n'))
 	})
-	if err == nil && !h.marked {
-		err = h.file.markLock(h.lock)
-		h.marked = err == nil
-	}
-	if err == nil {
-		err = lockedfile.VerifyLock(h.lock)
-	}
 	if err != nil {
-		return h.file.wrapError(err)
+		return h.of.wrapError(err)
 	}
 	return nil
 }
-
-// close lets other processes open the file.
-func (h *heldFile) close() { h.lock.Close() }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -97,14 +96,14 @@ func (s *slotFile) String() string { return "file " + s.file.path }
 // Read implements SlotStore. It blocks while another process or goroutine holds the lock of the file.
 func (s *slotFile) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
 	var state PoolState
-	err := s.withLock(ctx, func(path string, lock *os.File, log *safelog.Queue) error {
-		content, err := s.load(path, lock, log)
+	err := s.withLock(ctx, func(file *lockedfile.File, log *safelog.Queue) error {
+		content, err := s.load(file, log)
 		if err != nil {
 			return err
 		}
 		// A process that ended in the middle of a write may have left a file whose name is not on disk
 		// yet. Recycled relies on what it reads after an ambiguous write.
-		if err := lockedfile.SyncDirectory(filepath.Dir(path)); err != nil {
+		if err := lockedfile.SyncDirectory(filepath.Dir(file.Path)); err != nil {
 			return s.file.wrapError(err)
 		}
 		state = PoolState{Pool: content.pool, Now: s.now().Round(0), HostClock: true, History: content.history, NoLoss: true}
@@ -116,8 +115,8 @@ func (s *slotFile) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
 
 // Write implements SlotStore. It blocks like Read.
 func (s *slotFile) Write(ctx context.Context, w SlotWrite) (written bool, err error) {
-	err = s.withLock(ctx, func(path string, lock *os.File, log *safelog.Queue) error {
-		content, err := s.load(path, lock, log)
+	err = s.withLock(ctx, func(file *lockedfile.File, log *safelog.Queue) error {
+		content, err := s.load(file, log)
 		if err != nil {
 			return err
 		}
@@ -125,16 +124,15 @@ func (s *slotFile) Write(ctx context.Context, w SlotWrite) (written bool, err er
 		if !ok {
 			return nil
 		}
-		err = s.replace(path, lock, next)
+		err = s.write(file, next)
 		written = err == nil
 		return err
 	})
 	return written, err
 }
 
-// withLock acquires the file's lock and calls f with the path of the file, without symbolic links, the
-// lock file, and a log that is written after the release of the lock.
-func (s *slotFile) withLock(ctx context.Context, f func(path string, lock *os.File, log *safelog.Queue) error) error {
+// withLock locks the file and calls f with it, and with a log that is written after the release of the lock.
+func (s *slotFile) withLock(ctx context.Context, f func(file *lockedfile.File, log *safelog.Queue) error) error {
 	if s.cfg.err != nil {
 		return permanentFileError{s.cfg.err}
 	}
@@ -142,33 +140,25 @@ func (s *slotFile) withLock(ctx context.Context, f func(path string, lock *os.Fi
 	defer cancel()
 	log := safelog.NewQueue(s.cfg.loggerFor(Request{}))
 	defer log.Flush(logFlushTimeout)
-	path, err := lockedfile.Resolve(s.file.path)
-	if err != nil {
-		return markPermanent(s.file.wrapError(err))
-	}
-	lock, err := s.file.acquireLock(ctx, log, path+".lock")
+	file, err := s.file.open(ctx, log)
 	if err != nil {
 		return markPermanent(err)
 	}
-	defer lock.Close() // releases the lock
-	return markPermanent(f(path, lock, log))
+	defer file.Close()
+	return markPermanent(f(file, log))
 }
 
 // load returns the content of the file. It creates the file if there was never one, and gives it another
 // history if it is a copy. The caller must hold the lock.
-func (s *slotFile) load(path string, lock *os.File, log *safelog.Queue) (*slotFileContent, error) {
-	initialized, err := lockedfile.Marked(lock)
-	if err != nil {
-		return nil, s.file.wrapError(err)
-	}
-	data, id, err := lockedfile.ReadIdentified(path)
+func (s *slotFile) load(file *lockedfile.File, log *safelog.Queue) (*slotFileContent, error) {
+	data, id, err := file.Read()
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && initialized:
+	case errors.Is(err, lockedfile.ErrMissing):
 		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: restore its latest content; or end all processes that "+
 			"use it, delete the lock file too, and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path)
 	case errors.Is(err, fs.ErrNotExist):
 		content := &slotFileContent{history: rand.Text()}
-		return content, s.initialize(path, lock, content)
+		return content, s.write(file, content)
 	case err != nil:
 		return nil, s.file.wrapError(err)
 	}
@@ -180,46 +170,27 @@ func (s *slotFile) load(path string, lock *os.File, log *safelog.Queue) (*slotFi
 		return nil, fmt.Errorf("%w: %s: %w: restore its latest content; or end all processes that use it, delete it and its lock file, "+
 			"and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path, err)
 	}
-	lockID, err := lockedfile.ID(lock)
-	if err != nil {
-		return nil, s.file.wrapError(err)
-	}
-	if content.fileID != id || content.lockID != lockID {
+	if content.fileID != id || content.lockID != file.LockID {
 		log.Log(slog.LevelWarn, "workerassign: a slot file, or its lock file, is a copy; it gets another history", "file", s.file.path)
 		renewed := *content
 		renewed.history = rand.Text()
-		return &renewed, s.initialize(path, lock, &renewed)
+		return &renewed, s.write(file, &renewed)
 	}
-	if !initialized {
-		return content, s.file.markLock(lock)
+	if err := file.Mark(lockFileMarker); err != nil { // the process that wrote the file has ended before it did
+		return nil, s.file.wrapError(err)
 	}
 	return content, nil
 }
 
-// initialize writes the file with a new history, and marks the lock file.
-func (s *slotFile) initialize(path string, lock *os.File, c *slotFileContent) error {
-	if err := s.replace(path, lock, c); err != nil {
-		return err
-	}
-	return s.file.markLock(lock)
-}
-
-// replace replaces the file, and returns when the new one is on disk.
-func (s *slotFile) replace(path string, lock *os.File, c *slotFileContent) error {
-	lockID, err := lockedfile.ID(lock)
-	if err != nil {
-		return s.file.wrapError(err)
-	}
-	c.lockID = lockID
+// write replaces the file, and returns when the new one is on disk.
+func (s *slotFile) write(file *lockedfile.File, c *slotFileContent) error {
+	c.lockID = file.LockID
 	var data []byte
-	err = s.file.replaceContent(path, lock, func(file *os.File) (_ []byte, err error) {
-		c.fileID, err = lockedfile.ID(file)
+	err := file.Write(lockFileMarker, func(id string) []byte {
+		c.fileID = id
 		data = c.encode()
-		return data, err
+		return data
 	})
-	if err == nil {
-		err = lockedfile.VerifyLock(lock)
-	}
 	if err != nil {
 		return s.file.wrapError(err)
 	}

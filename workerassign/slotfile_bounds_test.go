@@ -108,26 +108,26 @@ func TestSlotFileQueries(t *testing.T) {
 // process could have locked a new one.
 func TestHeldFileIsVerified(t *testing.T) {
 	errDisk := errors.New("disk error")
+	diskFails := false
 	for name, c := range map[string]struct {
-		fail func(path string, f *File) error
+		fail func(path string) error
 		want error
 	}{
-		"deleted": {func(path string, _ *File) error { return os.Remove(path + ".lock") }, ErrFile},
-		"not written": {func(_ string, f *File) error {
-			f.afterStep = func(s step) error {
-				if s == stepWritten {
-					return errDisk
-				}
-				return nil
-			}
-			return nil
-		}, errDisk},
+		"deleted":     {func(path string) error { return os.Remove(path + ".lock") }, ErrFile},
+		"not written": {func(string) error { diskFails = true; return nil }, errDisk},
 	} {
+		diskFails = false
 		path := filepath.Join(t.TempDir(), "static")
 		a := newTestStaticFile(path, "machine", WithNewFile(), quiet)
+		a.file.afterStep = func(s step) error {
+			if diskFails && s == stepWritten {
+				return errDisk
+			}
+			return nil
+		}
 		l := mustAssignAt(t, a, clockAt(start))
 		mustReserve(t, l, start.Add(time.Second))
-		if err := c.fail(path, a.file); err != nil {
+		if err := c.fail(path); err != nil {
 			t.Fatal(err)
 		}
 		if granted, err := l.Reserve(t.Context(), start.Add(2*time.Second)); !errors.Is(err, c.want) || !granted.IsZero() {

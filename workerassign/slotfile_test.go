@@ -260,7 +260,7 @@ func TestSlotFileWaitsForLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "slots")
 	s := NewSlotFile(path)
 	newSlotsForTest(t, s, 1)
-	lock, err := NewFile(path).acquireLock(context.Background(), discardQueue(), path+".lock")
+	lock, err := NewFile(path).open(context.Background(), discardQueue())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,13 @@
 // The lock file has the name of the file with the suffix ".lock". It stays there. The protocol of a process
 // that changes the file:
 //
-//  1. Resolve the path, and lock the lock file (TryLock or Acquire).
-//  2. Read the file (ReadIdentified).
-//  3. Replace it: the new content is on disk under a temporary name, the lock is verified, and the file is
+//  1. Resolve the path, and lock the lock file (Open or TryOpen).
+//  2. Read the file (File.Read).
+//  3. Replace it (File.Write): the new content is on disk under a temporary name, the lock is verified, and the file is
 //     renamed.
 //  4. Mark the lock file, the first time, so that a file that gets lost later is noticed.
 //  5. Verify the lock. Only then the change is acknowledged.
-//  6. Close the lock file, which releases the lock.
+//  6. Close the lock file, which releases the lock (File.Close).
 package lockedfile
 
 import (
@@ -102,43 +102,19 @@ func SameFile(file *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// VerifyLock returns an error if the lock file was deleted or replaced since it was locked. Other processes may
+// verifyLock returns an error if the lock file was deleted or replaced since it was locked. Other processes may
 // then hold a lock on the new file and change the file.
-func VerifyLock(lock *os.File) error {
+func verifyLock(lock *os.File) error {
 	if SameFile(lock, lock.Name()) {
 		return nil
 	}
 	return fmt.Errorf("the lock file %s was deleted or replaced while it was locked: do not delete or replace it, and try again", lock.Name())
 }
 
-// Marked reports whether the lock file shows that its file existed: see MarkLock.
-func Marked(lock *os.File) (bool, error) {
-	info, err := lock.Stat()
-	if err != nil {
-		return false, err
-	}
-	if !info.Mode().IsRegular() {
-		return false, fmt.Errorf("the lock file %s is not a regular file", lock.Name())
-	}
-	return info.Size() > 0, nil
-}
-
-// MarkLock writes a marker, a text that is not empty, to the lock file, and returns when that is on disk. If the
-// lock file has a marker and the file does not exist, the file was lost.
-func MarkLock(lock *os.File, marker string, hook Hook) error {
-	if _, err := lock.WriteAt([]byte(marker), 0); err != nil {
-		return err
-	}
-	if err := lock.Sync(); err != nil {
-		return err
-	}
-	return hook.after(StepMarked)
-}
-
-// Replace replaces the file atomically, and returns when that is on disk. content returns the new content of
+// replace replaces the file atomically, and returns when that is on disk. content returns the new content of
 // the file that it gets, whose name is still a temporary one. The caller must hold the lock. After an error, the
 // file has the content before or the new one.
-func Replace(path string, lock *os.File, hook Hook, content func(*os.File) ([]byte, error)) error {
+func replace(path string, lock *os.File, hook Hook, content func(*os.File) ([]byte, error)) error {
 	temporary, err := WriteTemporary(path, content)
 	if err != nil {
 		return err
@@ -148,7 +124,7 @@ func Replace(path string, lock *os.File, hook Hook, content func(*os.File) ([]by
 	}
 	// If the lock was lost, other processes may have replaced the file, and the rename would set it
 	// back.
-	if err := VerifyLock(lock); err != nil {
+	if err := verifyLock(lock); err != nil {
 		os.Remove(temporary)
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,13 +38,13 @@ func TestTryLock(t *testing.T) {
 	}
 	lock.Close()
 	second := mustLock(t, path)
-	if err := VerifyLock(second); err != nil {
+	if err := verifyLock(second); err != nil {
 		t.Error(err)
 	}
 	if err := os.Remove(path); err != nil {
 		testkit.Missing(t, "the system does not remove open files: ", err)
 	}
-	if err := VerifyLock(second); err == nil {
+	if err := verifyLock(second); err == nil {
 		t.Error("VerifyLock of a lock file that was removed returned no error")
 	}
 	if _, err := TryLock(path, func(s Step) error {
@@ -66,7 +67,7 @@ func TestAcquire(t *testing.T) {
 	lock := mustLock(t, path)
 	ctx, cancel := context.WithCancel(context.Background())
 	failures := 0
-	_, err := Acquire(ctx, path, Waiting{MaxPause: time.Millisecond, Failed: func(string, error) {
+	_, err := acquire(ctx, path, Waiting{MaxPause: time.Millisecond, Failed: func(string, error) {
 		if failures++; failures == 2 {
 			cancel()
 		}
@@ -76,7 +77,7 @@ func TestAcquire(t *testing.T) {
 		t.Errorf("Acquire of a lock that is held = %#v, want a *WaitError", err)
 	}
 	failures = 0
-	next, err := Acquire(context.Background(), path, Waiting{MaxPause: time.Millisecond, Failed: func(string, error) {
+	next, err := acquire(context.Background(), path, Waiting{MaxPause: time.Millisecond, Failed: func(string, error) {
 		if failures++; failures == 3 {
 			lock.Close()
 		}
@@ -92,39 +93,39 @@ func TestReplace(t *testing.T) {
 	directory := t.TempDir()
 	path := filepath.Join(directory, "a")
 	lock := mustLock(t, path+Suffix)
-	if marked, err := Marked(lock); marked || err != nil {
-		t.Errorf("Marked = %v, %v", marked, err)
+	if marked, err := isMarked(lock); marked || err != nil {
+		t.Errorf("isMarked = %v, %v", marked, err)
 	}
-	if err := Replace(path, lock, nil, text("one")); err != nil {
+	if err := replace(path, lock, nil, text("one")); err != nil {
 		t.Fatal(err)
 	}
-	if err := MarkLock(lock, "marker\n", nil); err != nil {
+	if err := (&File{Lock: lock}).Mark("marker\n"); err != nil {
 		t.Fatal(err)
 	}
-	if marked, err := Marked(lock); !marked || err != nil {
-		t.Errorf("Marked = %v, %v", marked, err)
+	if marked, err := isMarked(lock); !marked || err != nil {
+		t.Errorf("isMarked = %v, %v", marked, err)
 	}
-	data, first, err := ReadIdentified(path)
+	data, first, err := read(path, true)
 	if string(data) != "one" || err != nil {
-		t.Errorf("ReadIdentified = %q, %v", data, err)
+		t.Errorf("read = %q, %v", data, err)
 	}
 	broken := errors.New("broken")
-	if err := Replace(path, lock, nil, func(*os.File) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+	if err := replace(path, lock, nil, func(*os.File) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("Replace = %v", err)
 	}
 	var identity string
-	if err := Replace(path, lock, nil, func(file *os.File) (_ []byte, err error) {
+	if err := replace(path, lock, nil, func(file *os.File) (_ []byte, err error) {
 		identity, err = ID(file)
 		return []byte(strings.Repeat("two", 10_000)), err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	data, second, err := ReadIdentified(path)
+	data, second, err := read(path, true)
 	if string(data) != strings.Repeat("two", 10_000) || err != nil || second != identity || second == first {
-		t.Errorf("ReadIdentified = %d bytes, %q, %v; want another identity than %q", len(data), second, err, first)
+		t.Errorf("read = %d bytes, %q, %v; want another identity than %q", len(data), second, err, first)
 	}
 	os.Remove(path + Suffix)
-	if err := Replace(path, lock, nil, text("three")); err == nil {
+	if err := replace(path, lock, nil, text("three")); err == nil {
 		t.Error("Replace without the lock returned no error")
 	}
 	if data, err := ReadRegular(path); err != nil || !strings.HasPrefix(string(data), "two") {
@@ -133,6 +134,55 @@ func TestReplace(t *testing.T) {
 	if entries, _ := os.ReadDir(directory); len(entries) != 1 {
 		t.Errorf("the directory has %v, want one file", entries)
 	}
+}
+
+// A file that was written before, and is missing, was lost. One that was never written is not. What is written is read with its identity.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	var steps []Step
+	open := func() *File {
+		t.Helper()
+		f, err := TryOpen(path, func(s Step) error { steps = append(steps, s); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := open()
+	if _, _, err := f.Read(); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrMissing) {
+		t.Errorf("Read of a file that was never written = %v", err)
+	}
+	if _, err := TryOpen(path, nil); err != ErrHeld {
+		t.Errorf("TryOpen of an open file = %v, want ErrHeld", err)
+	}
+	var id string
+	write := func(text string) error {
+		return f.Write("marker\n", func(of string) []byte { id = of; return []byte(text) })
+	}
+	if err := write("one"); err != nil {
+		t.Fatal(err)
+	}
+	first := id
+	if err := write("two"); err != nil || id == first {
+		t.Errorf("Write = %v, and the identity is %q, before %q", err, id, first)
+	}
+	if want := []Step{StepOpened, StepLocked, StepWritten, StepRenamed, StepSynced, StepMarked, StepWritten, StepRenamed, StepSynced}; !slices.Equal(steps, want) {
+		t.Errorf("the steps are %v, want %v", steps, want)
+	}
+	f.Close()
+	f = open()
+	if data, read, err := f.Read(); string(data) != "two" || read != id || err != nil {
+		t.Errorf("Read = %q, %q, %v; want the identity %q", data, read, err, id)
+	}
+	os.Remove(path)
+	if _, _, err := f.Read(); err != ErrMissing {
+		t.Errorf("Read of a file that was lost = %v, want ErrMissing", err)
+	}
+	os.Remove(path + Suffix)
+	if err := write("three"); err == nil {
+		t.Error("Write without the lock returned no error")
+	}
+	f.Close()
 }
 
 // All names of a file lead to one lock file, except hard links, which are refused.

@@ -46,9 +46,7 @@ func ReadRegular(path string) ([]byte, error) {
 	return data, err
 }
 
-// ReadIdentified is ReadRegular, and returns the identity of the file too.
-func ReadIdentified(path string) (data []byte, id string, err error) { return read(path, true) }
-
+// read is ReadRegular, and returns the identity of the file too.
 func read(path string, identified bool) (data []byte, id string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

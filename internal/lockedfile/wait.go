@@ -18,15 +18,15 @@ const (
 // DefaultMaxPause is the usual value of Waiting.MaxPause.
 const DefaultMaxPause = 20 * time.Millisecond
 
-// Waiting is how Acquire waits.
+// Waiting is how Open waits.
 type Waiting struct {
-	MaxPause time.Duration                             // the longest pause between two attempts
-	Long     func(waited time.Duration, lastErr error) // called once if the wait lasts longer than a second; may be nil
-	Failed   func(lock string, lastErr error)          // called after each attempt that failed; may be nil
+	MaxPause time.Duration                                          // the longest pause between two attempts
+	Long     func(lock string, waited time.Duration, lastErr error) // called once if the wait lasts longer than a second; may be nil
+	Failed   func(lock string, lastErr error)                       // called after each attempt that failed; may be nil
 	Hook     Hook
 }
 
-// A WaitError is the error of Acquire if its context ends before the lock is available.
+// A WaitError is the error of Open if its context ends before the lock is available.
 type WaitError struct {
 	Path     string // of the lock file
 	Attempts int
@@ -52,10 +52,10 @@ func (e *WaitError) Unwrap() []error {
 	return []error{e.Cause, e.LastErr}
 }
 
-// Acquire is TryLock, and waits while another process or goroutine holds the lock. It tries again if the lock
+// acquire is TryLock, and waits while another process or goroutine holds the lock. It tries again if the lock
 // file was deleted or replaced. It pauses after each failed attempt, for either reason, because both may
 // last. If ctx ends, it returns a *WaitError.
-func Acquire(ctx context.Context, path string, w Waiting) (*os.File, error) {
+func acquire(ctx context.Context, path string, w Waiting) (*os.File, error) {
 	begin, reported := time.Now(), false
 	pauses := backoff.Pauses{Initial: initialPause, Maximum: w.MaxPause}
 	var last error // why the last attempt failed
@@ -76,7 +76,7 @@ func Acquire(ctx context.Context, path string, w Waiting) (*os.File, error) {
 		if took := time.Since(begin); took > warningDelay && !reported {
 			reported = true
 			if w.Long != nil {
-				w.Long(took, last)
+				w.Long(path, took, last)
 			}
 		}
 		backoff.Sleep(ctx, pauses.After(attempt)) // the loop checks the context
