@@ -34,11 +34,13 @@ func frozen(t *testing.T, opts []redis.Option, primary *redistest.Server, newCli
 			return redis.New(c, opts...)
 		},
 	}
-	first, err := fleettest.NewGenerator(testkit.Patient(t), fleettest.Assigner(stores["former"](), workerassign.WithNewPool()), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first.Close()
+	testkit.Retry(t, "a pool is created, as soon as the replicas are attached", func() error {
+		first, err := fleettest.NewGenerator(testkit.Patient(t), fleettest.Assigner(stores["former"](), workerassign.WithNewPool()), false)
+		if err == nil {
+			first.Close()
+		}
+		return err
+	})
 	f := fleettest.New()
 	defer f.End()
 	for _, newStore := range stores {
