@@ -11,7 +11,8 @@ import (
 // this contract.
 //
 // All methods are safe for concurrent use, by any number of processes and hosts. They may block until ctx
-// ends, and return soon after it has ended.
+// ends, and return soon after it has ended. A panic of one is a panic of the call of New or Next that runs it; in a
+// goroutine of this package, which requests ranges ahead and opens the tags of a Tags, it ends the process.
 type Source interface {
 	// Take reserves a range of the tag's numbers: in one atomic and durable step it raises the tag's counter,
 	// and returns the numbers in between. No other Take, of this or of another process, returns one of them,

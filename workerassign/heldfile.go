@@ -14,27 +14,27 @@ import (
 // The content is lines of fields, like that of a slot file: a header, the identities of the file, its
 // lock file and the machine, the record, and a checksum. So a copy of the file is noticed.
 type heldFile struct {
-	*lockedfile.File
-	of      *File // for its path and its header
+	file    *File // for its path, its header and its errors
+	locked  *lockedfile.File
 	machine string
 }
 
 // openHeldFile locks the file of f, and returns its record, or nil if there was never a file. The caller
-// must call Close.
+// must call close.
 //
 // Errors wrap ErrInUse if another process, or another assigner of this one, has the file, ErrCorrupt if
 // the file is missing, has the wrong content or is a copy, or ErrFile.
 func openHeldFile(f *File, machine string) (_ *heldFile, record *lineDecoder, err error) {
-	file, err := lockedfile.TryOpen(f.path, f.afterStep)
+	locked, err := lockedfile.TryOpen(f.path, f.afterStep)
 	if errors.Is(err, lockedfile.ErrHeld) {
 		return nil, nil, fmt.Errorf("%w: another process, or another assigner of this process, has %s: end it first, or use another file and another worker ID", ErrInUse, f.path)
 	} else if err != nil {
 		return nil, nil, f.wrapError(err)
 	}
-	f.removeTemporaries(file)
-	h := &heldFile{File: file, of: f, machine: machine}
+	f.removeTemporaries(locked)
+	h := &heldFile{file: f, locked: locked, machine: machine}
 	if record, err = h.read(); err != nil {
-		h.Close()
+		h.close()
 	}
 	return h, record, err
 }
@@ -44,19 +44,19 @@ const heldFileAdvice = "restore its latest content on this machine; or make sure
 
 // read returns the record in the file; nil if there was never a file.
 func (h *heldFile) read() (*lineDecoder, error) {
-	data, id, err := h.Read()
+	data, id, err := h.locked.Read()
 	switch {
 	case errors.Is(err, lockedfile.ErrMissing):
-		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+heldFileAdvice, ErrCorrupt, h.of.path)
+		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+heldFileAdvice, ErrCorrupt, h.file.path)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, h.of.wrapError(err)
+		return nil, h.file.wrapError(err)
 	}
 	data, ok := lockedfile.CutChecksum(data)
 	d := newLineDecoder(string(data))
 	d.Failed = !ok
-	d.Prefix(h.of.header)
+	d.Prefix(h.file.header)
 	wantID, wantLockID, wantMachine := d.Text(), d.Text(), d.Text()
 	d.Prefix("\n")
 	switch {
@@ -64,7 +64,7 @@ func (h *heldFile) read() (*lineDecoder, error) {
 		return nil, h.corrupt(errFileText)
 	case wantMachine != h.machine:
 		return nil, h.corrupt(errors.New("it was written on another machine"))
-	case wantID != id || wantLockID != h.LockID:
+	case wantID != id || wantLockID != h.locked.LockID:
 		return nil, h.corrupt(errors.New("it, or its lock file, is a copy, which may be older than the original"))
 	}
 	return d, nil
@@ -72,20 +72,23 @@ func (h *heldFile) read() (*lineDecoder, error) {
 
 // corrupt returns the error for a file that cannot be used.
 func (h *heldFile) corrupt(err error) error {
-	return fmt.Errorf("%w: %s: %w: "+heldFileAdvice, ErrCorrupt, h.of.path, err)
+	return fmt.Errorf("%w: %s: %w: "+heldFileAdvice, ErrCorrupt, h.file.path, err)
 }
 
 // write replaces the record, and returns when it is on disk. After an error, the file has the record before
 // or this one.
 func (h *heldFile) write(record func(e *lineEncoder)) error {
-	err := h.Write(lockFileMarker, func(id string) []byte {
-		e := &lineEncoder{Encoder: lockedfile.Encoder{Out: []byte(h.of.header)}}
-		e.Texts(id, h.LockID, h.machine)
+	err := h.locked.Write(lockFileMarker, func(id string) []byte {
+		e := &lineEncoder{Encoder: lockedfile.Encoder{Out: []byte(h.file.header)}}
+		e.Texts(id, h.locked.LockID, h.machine)
 		record(e)
 		return lockedfile.AppendChecksum(append(e.Out, '\n'))
 	})
 	if err != nil {
-		return h.of.wrapError(err)
+		return h.file.wrapError(err)
 	}
 	return nil
 }
+
+// close lets other processes open the file.
+func (h *heldFile) close() { h.locked.Close() }

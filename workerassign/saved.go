@@ -119,7 +119,7 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 	done := false
 	defer func() {
 		if !done { // also after a panic, or runtime.Goexit, of the store or of the generator's clock
-			held.Close()
+			held.close()
 		}
 	}()
 	l := &savedLease{assigner: s, held: held, request: req, lastTry: wallTime(req), turn: make(chan struct{}, 1)}

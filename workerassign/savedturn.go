@@ -96,6 +96,6 @@ func (l *savedLease) finish() {
 func (l *savedLease) close() {
 	if !l.closed {
 		l.closed = true
-		l.held.Close()
+		l.held.close()
 	}
 }

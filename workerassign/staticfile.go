@@ -121,7 +121,7 @@ func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
 	}
 	l := &staticFileLease{assigner: s, held: held, request: r}
 	if err := l.start(now, record, log); err != nil {
-		held.Close()
+		held.close()
 		return nil, err
 	}
 	if ahead := l.from.Sub(now); ahead > aheadWarningDelay {
@@ -213,6 +213,6 @@ func (l *staticFileLease) Release(_ context.Context, used time.Time) error {
 		return nil
 	}
 	l.released = true
-	defer l.held.Close()
+	defer l.held.close()
 	return l.write(later(l.from, earlier(roundUp(used), l.granted)))
 }

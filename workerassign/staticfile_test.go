@@ -44,7 +44,7 @@ func mustReserve(t *testing.T, l Lease, until time.Time) time.Time {
 }
 
 // endProcess ends a lease as the end of its process does: without Release.
-func endProcess(l Lease) { l.(*staticFileLease).held.Close() }
+func endProcess(l Lease) { l.(*staticFileLease).held.close() }
 
 // R3: a lease begins at the end of what was granted or used before, whatever the clock shows and however the
 // process ended.

@@ -1,4 +1,4 @@
-// Package backoff has the pauses between attempts.
+// Package backoff has the pauses between attempts, and tells when there is no time for another one.
 package backoff
 
 import (

@@ -68,7 +68,10 @@ func (f *File) Read() (data []byte, id string, err error) {
 func (f *File) Write(marker string, content func(id string) []byte) error {
 	err := replace(f.Path, f.Lock, f.hook, func(file *os.File) ([]byte, error) {
 		id, err := ID(file)
-		return content(id), err
+		if err != nil {
+			return nil, err
+		}
+		return content(id), nil
 	})
 	if err == nil {
 		err = f.Mark(marker)
