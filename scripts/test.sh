@@ -185,26 +185,33 @@ if [ -z "${RINGUID_FULL-}" ]; then
 else
 	scripts/check.sh
 	tables="./internal/slottabletests ./internal/segmenttabletests" # they wait most of the time
-	first="./workerassign ./uid ./segment"                           # they take longest
+	longest="./workerassign ./uid ./segment"
 	# shellcheck disable=SC2086 # the lists have several words
-	remaining=$(others $tables $first)
-	# root runs the tests of the root module, and what requires no server.
+	remaining=$(others $tables $longest)
+	# longestInFull runs the tests that take longest.
+	longestInFull() {
+		# shellcheck disable=SC2086 # the list has several words
+		gotest . -race $longest && scripts/plain.sh
+	}
+	# root runs the other tests of the root module, and what requires no server.
 	root() {
-		# shellcheck disable=SC2086 # the lists have several words
-		gotest . -race $first $remaining && scripts/plain.sh && examples && scripts/cross.sh && scripts/proof.sh full && scripts/proof.sh small &&
+		# shellcheck disable=SC2086 # the list has several words
+		gotest . -race $remaining && examples && scripts/cross.sh && scripts/proof.sh full && scripts/proof.sh small &&
 			FUZZTIME=${FUZZTIME:-3s} scripts/fuzz.sh
 	}
-	# shellcheck disable=SC2086 # the list has several words
-	part tables gotest . -race $tables
-	part root root
-	# nestedInFull runs the tests of the nested modules. Those on PostgreSQL start hundreds of processes, which the race detector would
-	# make many times as expensive; the same goroutines run with it in the tests on MariaDB.
+	# nestedInFull runs the tests of the nested modules, without the command's. Those on PostgreSQL start hundreds of processes, which
+	# the race detector would make many times as expensive; the same goroutines run with it in the tests on MariaDB.
 	nestedInFull() {
 		postgres=0
 		nested internal/postgrestest || postgres=$?
-		nested "$(without internal/postgrestest)" -race && return "$postgres"
+		nested "$(without internal/postgrestest cmd/ringuid)" -race && return "$postgres"
 	}
+	# shellcheck disable=SC2086 # the list has several words
+	part tables gotest . -race $tables
+	part longest longestInFull
+	part root root
 	part nested nestedInFull
+	part command nested cmd/ringuid -race
 	await
 	scripts/benchonce.sh # alone, because it measures
 fi
