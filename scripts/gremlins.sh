@@ -21,11 +21,12 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 step "building gremlins"
 (cd tools/gremlins && GOBIN=$dir go install tool)
-go build -o "$dir/mutants" ./internal/mutants
+(cd tools && go build -o "$dir/mutants" ./mutants)
 
 # The tests run in a copy of the code, which nobody edits in the meantime, and in which mutants that write somewhere else do no harm.
 mkdir "$dir/code"
 tar -c --exclude=./.git --exclude=./bin . | tar -x -C "$dir/code"
+cp -R tools/mutants/choice "$dir/code/internal/mutantchoice" # which the changed code calls
 cd "$dir/code"
 export TMPDIR="$dir"
 "$dir/mutants" -gremlins "$dir/gremlins" -files "${FILES-}" -workers "${WORKERS:-$(nproc)}" -sample "${SAMPLE:-0}" \

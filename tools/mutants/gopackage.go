@@ -17,8 +17,8 @@ import (
 	"slices"
 )
 
-// choicePackage is the package that rewritten code calls.
-const choicePackage = "github.com/ringuid/ringuid/internal/mutants/choice"
+// choicePackage is the package that rewritten code calls: a copy of ./choice in the module of that code.
+const choicePackage = "github.com/ringuid/ringuid/internal/mutantchoice"
 
 // goPackage is a package, without its tests, as the compiler sees it.
 type goPackage struct {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/mutants/choice"
+	"github.com/ringuid/ringuid/tools/mutants/choice"
 )
 
 // trial tests changes with the tests of a package.
