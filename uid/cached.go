@@ -55,7 +55,8 @@ func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*C
 		case c.runs == nil:
 			leases.Close(core.first, core.first.First())
 		default:
-			leases.Close(c.runs.held, c.runs.used())
+			l := c.runs.current.Load()
+			leases.Close(l.held, l.used())
 		}
 	}()
 	c.runs = newRunProvider(core)
@@ -217,5 +218,6 @@ func (c *Cached) endWork() error {
 	err := c.ring.Close() // after which the run provider is not called any more
 	// After the ring, so that every block of the last generation was claimed before.
 	c.generation.Add(1)
-	return errors.Join(err, c.leases.Close(c.runs.held, c.runs.used()))
+	l := c.runs.current.Load()
+	return errors.Join(err, c.leases.Close(l.held, l.used()))
 }

@@ -30,13 +30,12 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	}
 	held, layout := lease.held, p.cfg.format.layout
 	now := p.clock.Unit()
-	stamped := lease.stamped.Load()
-	unit := p.nextUnit(held, stamped, now)
-	soon := now + p.limitFor(held) + 1 // the last unit that may be stamped when the next unit starts
+	unit := p.nextUnit(lease, now)
+	soon := now + lease.borrowLimit + 1 // the last unit that may be stamped when the next unit starts
 	switch {
 	case unit > layout.MaxDelta():
 		return &timeExhaustedError{format: p.cfg.format, delta: unit}
-	case unit > soon && stamped < held.First():
+	case unit > soon && !lease.hasStamped():
 		return p.notBegun(held)
 	case unit > soon:
 		return errAtLimit

@@ -46,11 +46,10 @@ func (c *Cached) Stats() Stats {
 // borrow limit. It is safe for concurrent use.
 func (p *runProvider) borrowed(lease *leaseInUse) (borrowed, limit time.Duration) {
 	unit := p.cfg.format.Unit()
-	limit = time.Duration(p.limitFor(lease.held)) * unit
-	stamped := lease.stamped.Load()
-	if stamped < lease.held.First() {
-		return 0, limit // nothing was stamped
+	limit = time.Duration(lease.borrowLimit) * unit
+	if !lease.hasStamped() {
+		return 0, limit
 	}
-	ahead := max(stamped-p.clock.Unit(), 0)
+	ahead := max(lease.stamped.Load()-p.clock.Unit(), 0)
 	return time.Duration(min(ahead, int64(math.MaxInt64/unit))) * unit, limit
 }

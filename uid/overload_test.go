@@ -128,8 +128,8 @@ func TestR7FloorIsNotReplacedUnderLoad(t *testing.T) {
 		memory := newSlotMemory()
 		memory.server.noLoss = false // so that a new pool has a floor
 		c := newRecycledGenerator(t, "Cached", &slotConnection{memory: memory}, nil, WithBoostPower(3), WithLayout(layout(t, 33, 14, 4))).(*Cached)
-		first := c.runs.held.First() - c.clock.Unit()
-		limit := c.runs.borrowLimit
+		first := c.runs.current.Load().held.First() - c.clock.Unit()
+		limit := c.runs.current.Load().borrowLimit
 		if first < 2*limit {
 			t.Fatalf("the lease begins in %d s; want the floor of a new pool", first)
 		}

@@ -52,7 +52,7 @@ func TestLostLeasesAreLoggedOnceAMinute(t *testing.T) {
 	c := newCached(t, new(disposableAssigner), WithClock(fake), logInto(&log), WithScheduleInterval(0))
 	d := newDefault(t, new(disposableAssigner), WithClock(fake), logInto(&log))
 	for name, lost := range map[string]func(){
-		"Cached":  func() { c.runs.log.lost(c.runs.held, fake.Now(), 1, errLeaseEnded) },
+		"Cached":  func() { c.runs.log.lost(c.runs.current.Load().held, fake.Now(), 1, errLeaseEnded) },
 		"Default": func() { d.leaseChanger.logLost(1, errLeaseEnded) },
 	} {
 		for n, passed := range []time.Duration{0, time.Second, 58 * time.Second, time.Second, time.Second} {

@@ -33,13 +33,10 @@ var (
 //
 // so units only increase within a lease, which is invariant 4, and idle units are skipped.
 type runProvider struct {
-	cfg          config
-	clock        *unitclock.Clock
-	leases       *leasing.Manager
-	borrowLimit  int64 // how many units ahead of now may be stamped with held: see limitFor
-	prefetchLead int64 // how many units ahead of now the next lease is taken
-	spread       spread
-	rollover     bool // whether held is replaced at the borrow limit
+	cfg    config
+	clock  *unitclock.Clock
+	leases *leasing.Manager
+	spread spread
 
 	// elapsed is the latest time that was read from the clock, since its start. The clock may be user
 	// code, so readClock reads it before a turn of the ring, and NextRun does not.
@@ -47,21 +44,19 @@ type runProvider struct {
 
 	rollback rollbackWatch // counts steps back of the wall clock
 
-	held  *leasing.HeldLease
-	last  int64     // the last unit stamped with held; held.First() - 1 before the first one
-	since time.Time // when held was taken into use
-
 	log     rolloverLog
-	inUse   *leaseInUse
-	current atomic.Pointer[leaseInUse] // inUse, for Stats and Health
+	current atomic.Pointer[leaseInUse] // is stored with the turn, and read by Stats and Health, too
 	changes atomic.Uint64              // of the lease
 }
 
-// leaseInUse is a lease, when it was taken into use, and what was stamped with it.
+// leaseInUse is a lease that is in use, and what follows from it. Only stamped changes, with the turn.
 type leaseInUse struct {
-	held    *leasing.HeldLease
-	since   time.Time
-	stamped atomic.Int64 // runProvider.last
+	held         *leasing.HeldLease
+	since        time.Time    // when it was taken into use
+	borrowLimit  int64        // how many units ahead of now may be stamped: see limitFor
+	prefetchLead int64        // how many units ahead of now the next lease is taken
+	rollover     bool         // whether it is replaced at the borrow limit
+	stamped      atomic.Int64 // the last unit stamped with it; held.First() - 1 before the first one
 }
 
 func newRunProvider(c *core) *runProvider {
@@ -70,29 +65,25 @@ func newRunProvider(c *core) *runProvider {
 		clock:  c.clock,
 		leases: c.leases,
 		spread: newSpread(c.cfg.spread),
-		held:   c.first,
-		last:   c.first.First() - 1,
 	}
 	p.rollback = rollbackWatch{policy: RideOut(), clock: c.clock, log: c.cfg.log}
 	p.readClock()
-	p.since = p.now()
-	p.log = rolloverLog{cfg: c.cfg, rolloverAt: p.since}
-	p.adoptHeld()
+	p.log = rolloverLog{cfg: c.cfg, rolloverAt: p.now()}
+	p.use(c.first, c.first.First()-1)
 	return p
 }
 
-// adoptHeld sets what depends on the lease in use.
-func (p *runProvider) adoptHeld() {
-	p.borrowLimit = p.limitFor(p.held)
+// use takes a lease into use. last is the last unit that must not be stamped with it.
+func (p *runProvider) use(h *leasing.HeldLease, last int64) {
 	ring := int64(1) << p.cfg.boostPower
-	p.prefetchLead = (p.borrowLimit + ring) / 2
+	l := &leaseInUse{held: h, since: p.now(), borrowLimit: p.limitFor(h)}
+	l.prefetchLead = (l.borrowLimit + ring) / 2
 	// Otherwise an idle generator, whose ring is full, would reach the limit, and one rollover would
 	// follow the other: see config.checkBorrow.
-	p.rollover = p.cfg.rollover && p.borrowLimit >= 2*ring
-	p.log.limited(p.held, p.borrowLimit, p.rollover)
-	p.inUse = &leaseInUse{held: p.held, since: p.since}
-	p.inUse.stamped.Store(p.last)
-	p.current.Store(p.inUse)
+	l.rollover = p.cfg.rollover && l.borrowLimit >= 2*ring
+	l.stamped.Store(last)
+	p.log.limited(h, l.borrowLimit, l.rollover)
+	p.current.Store(l)
 }
 
 // limitFor returns the borrow limit for a lease, in units.
@@ -127,14 +118,15 @@ func (p *runProvider) until(unit int64) time.Duration {
 // NextRun returns the next run, for the time that readClock read last. It does not block, and calls
 // no user code.
 func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
-	now := p.nowUnit()
-	unit := p.nextUnit(p.held, p.last, now)
-	if unit > now+p.borrowLimit {
-		if err := p.onBorrowLimit(now, unit); err != nil {
+	now, l := p.nowUnit(), p.current.Load()
+	unit := p.nextUnit(l, now)
+	if unit > now+l.borrowLimit {
+		if err := p.onBorrowLimit(l, now, unit); err != nil {
 			return ringbuffer.Run{}, err
 		}
-		unit = max(p.last+1, now)
-	} else if p.rollover && unit > now+p.prefetchLead && p.isWorthReplacing(now) {
+		l = p.current.Load()
+		unit = max(l.stamped.Load()+1, now)
+	} else if l.rollover && unit > now+l.prefetchLead && l.isWorthReplacing(now) {
 		p.nextLease(now) // an error of it matters at the borrow limit
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
@@ -143,17 +135,17 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 	if unit > layout.MaxDelta() {
 		return ringbuffer.Run{}, &timeExhaustedError{format: p.cfg.format, delta: unit}
 	}
-	if err := p.leases.Extend(p.held, unit); unit >= p.held.Granted() {
-		if err = p.onGrantEnd(now, unit, err); err != nil {
+	if err := p.leases.Extend(l.held, unit); unit >= l.held.Granted() {
+		if err = p.onGrantEnd(l, now, unit, err); err != nil {
 			return ringbuffer.Run{}, err
 		}
-		unit = max(p.last+1, now)
+		l = p.current.Load()
+		unit = max(l.stamped.Load()+1, now)
 	}
-	p.last = unit
-	p.inUse.stamped.Store(unit)
+	l.stamped.Store(unit)
 	first := p.spread.first(unit)
 	run := ringbuffer.Run{
-		First:  layout.AllocateUnchecked(unit, p.held.WorkerID(), first),
+		First:  layout.AllocateUnchecked(unit, l.held.WorkerID(), first),
 		Length: layout.MaxSequence() + 1 - first,
 	}
 	if run.First == 0 { // 0 is not a UID: UIDs are positive
@@ -162,18 +154,17 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 	return run, nil
 }
 
-// nextUnit returns the next unit of a lease, of which last was stamped last. If the lease was dropped, it has none, so the
-// generator does not wait for the clock.
-func (p *runProvider) nextUnit(h *leasing.HeldLease, last, now int64) int64 {
-	if h.IsDropped() {
+// nextUnit returns the next unit of a lease. If the lease was dropped, it has none, so the generator does not wait for the clock.
+func (p *runProvider) nextUnit(l *leaseInUse, now int64) int64 {
+	if l.held.IsDropped() {
 		return now
 	}
-	return max(last+1, now)
+	return max(l.stamped.Load()+1, now)
 }
 
-// hasStamped reports whether a unit was stamped with the lease in use. If it begins so late that none
-// was, the generator waits for it, and does not replace it.
-func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
+// hasStamped reports whether a unit was stamped with the lease. If it begins so late that none was, the generator waits for it, and
+// does not replace it.
+func (l *leaseInUse) hasStamped() bool { return l.stamped.Load() >= l.held.First() }
 
 // isWorthReplacing reports whether a change of the lease at the borrow limit gains at least three quarters of what the limit
 // allows. If it does not, the first unit of the lease in use lies ahead of the clock, at the floor of a pool (R7), and that of
@@ -181,34 +172,34 @@ func (p *runProvider) hasStamped() bool { return p.last >= p.held.First() }
 //
 // A lease that was taken just now begins in the next unit, or later if the clock of the store is ahead. It must be worth
 // replacing at once, because otherwise a generator could use only one lease in a unit, whatever the load is.
-func (p *runProvider) isWorthReplacing(now int64) bool {
-	return p.held.First() <= now+1+p.borrowLimit/4
+func (l *leaseInUse) isWorthReplacing(now int64) bool {
+	return l.held.First() <= now+1+l.borrowLimit/4
 }
 
 // onBorrowLimit is called when the next unit lies beyond the borrow limit. It changes to the next
 // lease, which starts at the current time again, or returns what to wait for. If the lease is bounded and
 // there is no next one, it waits for the clock, whatever the assigner says: the borrow limit is then close,
 // and a pool may well be full.
-func (p *runProvider) onBorrowLimit(now, unit int64) error {
-	wait := &ringbuffer.NotYetError{After: p.until(unit - p.borrowLimit), Reason: errClockBehind}
-	if !p.hasStamped() {
-		wait.Reason = p.notBegun(p.held)
+func (p *runProvider) onBorrowLimit(l *leaseInUse, now, unit int64) error {
+	wait := &ringbuffer.NotYetError{After: p.until(unit - l.borrowLimit), Reason: errClockBehind}
+	if !l.hasStamped() {
+		wait.Reason = p.notBegun(l.held)
 		return wait
 	}
-	if !p.rollover {
+	if !l.rollover {
 		return wait
 	}
-	if left := p.cfg.minRolloverInterval - p.now().Sub(p.since); left > 0 {
+	if left := p.cfg.minRolloverInterval - p.now().Sub(l.since); left > 0 {
 		wait.After, wait.Reason = min(wait.After, left), errTooSoon
 		return wait
 	}
-	if next := p.leases.Next(); !p.isWorthReplacing(now) || next != nil && p.firstUnitOf(next, now) >= unit {
+	if next := p.leases.Next(); !l.isWorthReplacing(now) || next != nil && l.firstUnitOf(next, now) >= unit {
 		wait.Reason = errNoGain
 		return wait
 	}
 	next, err := p.nextLease(now)
 	if next == nil {
-		_, bounded := p.held.Horizon()
+		_, bounded := l.held.Horizon()
 		if err != nil && !bounded {
 			return err
 		}
@@ -218,14 +209,13 @@ func (p *runProvider) onBorrowLimit(now, unit int64) error {
 		}
 		return wait
 	}
-	if p.firstUnitOf(next, now) > now+p.limitFor(next) {
+	if l.firstUnitOf(next, now) > now+p.limitFor(next) {
 		wait.Reason = errNoGain // nothing could be stamped with it now
 		return wait
 	}
-	limit := time.Duration(p.borrowLimit) * p.cfg.format.Unit() // of the lease that is left
 	p.leases.RecordRollover()
-	p.changeTo(next)
-	p.log.rolledOver(p.held, limit, p.since, p.changes.Load())
+	p.change(l, next)
+	p.log.rolledOver(next, time.Duration(l.borrowLimit)*p.cfg.format.Unit(), p.now(), p.changes.Load())
 	return nil
 }
 
@@ -237,29 +227,29 @@ func (p *runProvider) notBegun(h *leasing.HeldLease) error {
 // onGrantEnd is called when the next unit is not granted. err is the reason, if it is known. If the
 // lease cannot be extended and another one is ready, it changes to that. Otherwise it returns what to
 // wait for.
-func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
+func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) error {
 	wait := &ringbuffer.NotYetError{After: pollInterval, Reason: errNoGrantYet}
 	if unit > now {
 		wait = &ringbuffer.NotYetError{After: p.until(unit), Reason: errClockBehind}
-		if at := p.held.WaitFor(); at > now { // no more time is granted before that
+		if at := l.held.WaitFor(); at > now { // no more time is granted before that
 			wait.After = min(wait.After, p.until(at))
-		} else if p.held.Granted() > now+1 { // more time may be granted before that
+		} else if l.held.Granted() > now+1 { // more time may be granted before that
 			wait.After = min(wait.After, pollInterval)
 		}
 	}
 	// The lease is lost if it cannot be extended, or does not grant a unit that has started. If another
 	// lease is at hand, it is also replaced if it does not grant a unit that has not started.
-	if err != nil || p.held.Denied() || p.leases.Next() != nil && p.held.IsRefused(unit) {
+	if err != nil || l.held.Denied() || p.leases.Next() != nil && l.held.IsRefused(unit) {
 		next, failed := p.nextLease(now)
-		if next != nil && p.firstUnitOf(next, now) <= now+p.limitFor(next) {
-			p.leases.RecordLoss(p.now().Sub(p.since))
-			p.changeTo(next)
-			p.log.lost(p.held, p.since, p.changes.Load(), err)
+		if next != nil && l.firstUnitOf(next, now) <= now+p.limitFor(next) {
+			p.leases.RecordLoss(p.now().Sub(l.since))
+			p.change(l, next)
+			p.log.lost(next, p.now(), p.changes.Load(), err)
 			return nil
 		}
 		wait.After = min(wait.After, pollInterval)
 		if next := p.leases.Next(); next != nil && unit <= now {
-			if first := p.firstUnitOf(next, now); first > now+p.limitFor(next) {
+			if first := l.firstUnitOf(next, now); first > now+p.limitFor(next) {
 				wait.After, wait.Reason = p.until(first-p.limitFor(next)), p.notBegun(next)
 				if err != nil {
 					wait.Reason = fmt.Errorf("%w; until then: %w", wait.Reason, err)
@@ -267,7 +257,7 @@ func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
 				return wait
 			}
 		}
-		if failed == nil && p.held.IsDropped() { // nothing is in the ring, but the next lease is being taken
+		if failed == nil && l.held.IsDropped() { // nothing is in the ring, but the next lease is being taken
 			wait.Reason = err
 			return wait
 		}
@@ -281,34 +271,33 @@ func (p *runProvider) onGrantEnd(now, unit int64, err error) error {
 // nextLease returns the next lease if its first unit is granted. Otherwise it has it taken or extended.
 // The error says why there is none.
 func (p *runProvider) nextLease(now int64) (*leasing.HeldLease, error) {
-	next, _, err := p.leases.Ready(func(next *leasing.HeldLease) int64 { return p.firstUnitOf(next, now) })
+	l := p.current.Load()
+	next, _, err := p.leases.Ready(func(next *leasing.HeldLease) int64 { return l.firstUnitOf(next, now) })
 	return next, err
 }
 
-// used returns the unit after the last one that was stamped with the lease in use.
-func (p *runProvider) used() int64 { return max(p.last+1, p.held.First()) }
+// used returns the unit after the last one that was stamped with the lease.
+func (l *leaseInUse) used() int64 { return max(l.stamped.Load()+1, l.held.First()) }
 
 // lastBefore returns the last unit that must not be stamped with the next lease: an assigner that
 // forgets what it granted causes no duplicates here.
-func (p *runProvider) lastBefore(next *leasing.HeldLease) int64 {
-	if next.WorkerID() == p.held.WorkerID() {
-		return max(next.First()-1, p.last)
+func (l *leaseInUse) lastBefore(next *leasing.HeldLease) int64 {
+	if next.WorkerID() == l.held.WorkerID() {
+		return max(next.First()-1, l.stamped.Load())
 	}
 	return next.First() - 1
 }
 
 // firstUnitOf returns the first unit that would be stamped with the next lease.
-func (p *runProvider) firstUnitOf(next *leasing.HeldLease, now int64) int64 {
-	return max(p.lastBefore(next)+1, now)
+func (l *leaseInUse) firstUnitOf(next *leasing.HeldLease, now int64) int64 {
+	return max(l.lastBefore(next)+1, now)
 }
 
-// changeTo changes to the next lease.
-func (p *runProvider) changeTo(next *leasing.HeldLease) {
+// change replaces the lease in use by the next one.
+func (p *runProvider) change(l *leaseInUse, next *leasing.HeldLease) {
 	p.leases.Use()
-	p.leases.Retire(p.held, p.used())
-	p.last = p.lastBefore(next)
-	p.held, p.since = next, p.now()
-	p.adoptHeld()
+	p.leases.Retire(l.held, l.used())
+	p.use(next, l.lastBefore(next))
 	p.changes.Add(1)
 }
 

@@ -322,7 +322,7 @@ func (f *slotFleet) stop(h *slotHost) {
 		l := p.plain.leaseChanger.seal()
 		leases.Close(l.held, l.used())
 	} else {
-		leases.Close(p.runs.held, p.runs.used())
+		leases.Close(p.runs.current.Load().held, p.runs.current.Load().used())
 	}
 	h.process = nil
 }
@@ -462,9 +462,9 @@ func (f *slotFleet) take(p *slotProcess, n int) {
 		p.runs.readClock()
 		run, err := p.runs.NextRun(f.ended)
 		if f.broken == brokenHostTime && err != nil && f.chance(4) {
-			unit := max(p.runs.last+1, p.runs.nowUnit())
-			p.runs.last = unit
-			run.First, run.Length, err = f.format.layout.AllocateUnchecked(unit, p.runs.held.WorkerID(), 0), f.format.layout.MaxSequence()+1, nil
+			unit := max(p.runs.current.Load().stamped.Load()+1, p.runs.nowUnit())
+			p.runs.current.Load().stamped.Store(unit)
+			run.First, run.Length, err = f.format.layout.AllocateUnchecked(unit, p.runs.current.Load().held.WorkerID(), 0), f.format.layout.MaxSequence()+1, nil
 		}
 		if err != nil {
 			return

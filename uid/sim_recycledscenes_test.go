@@ -175,5 +175,5 @@ func (p *slotProcess) workerID() int64 {
 	if p.plain != nil {
 		return p.plain.lease.Load().held.WorkerID()
 	}
-	return p.runs.held.WorkerID()
+	return p.runs.current.Load().held.WorkerID()
 }

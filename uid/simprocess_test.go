@@ -87,7 +87,7 @@ func (s *simulation) stop(h *simHost) {
 		p.leases.Retire(next, next.First())
 		p.runAllTasks()
 	}
-	p.leases.Close(p.runs.held, p.runs.used())
+	p.leases.Close(p.runs.current.Load().held, p.runs.current.Load().used())
 	h.process = nil
 }
 
@@ -153,8 +153,9 @@ func (s *simulation) event(h *simHost) {
 		}
 		s.record(h, "clock steps by %v", back)
 		h.clock.Step(back)
-		if l := h.process.runs; s.brokenInvariant == 4 && l != nil {
-			l.last = max(l.last-1-int64(-back/s.format.Unit()), l.held.First()-1) // as the original does
+		if runs := h.process.runs; s.brokenInvariant == 4 && runs != nil {
+			l := runs.current.Load()
+			l.stamped.Store(max(l.stamped.Load()-1-int64(-back/s.format.Unit()), l.held.First()-1)) // as the original does
 		}
 	case k < 32:
 		forward := time.Duration(s.rnd.IntN(20_000)) * time.Millisecond

@@ -73,15 +73,15 @@ func (s *simulation) pad(p *simProcess) bool {
 			return false
 		}
 		layout := s.format.layout // as the original does
-		unit := max(p.runs.last+1, p.runs.clock.Unit())
-		p.runs.last = unit
-		run, err = ringbuffer.Run{First: layout.AllocateUnchecked(unit, p.runs.held.WorkerID(), 0), Length: layout.MaxSequence() + 1}, nil
+		unit := max(p.runs.current.Load().stamped.Load()+1, p.runs.clock.Unit())
+		p.runs.current.Load().stamped.Store(unit)
+		run, err = ringbuffer.Run{First: layout.AllocateUnchecked(unit, p.runs.current.Load().held.WorkerID(), 0), Length: layout.MaxSequence() + 1}, nil
 	}
 	if err != nil {
 		return false
 	}
 	if s.brokenInvariant == 2 && s.rnd.IntN(20) == 0 {
-		p.runs.last--
+		p.runs.current.Load().stamped.Add(-1)
 	}
 	now := p.runs.clock.Unit()
 	delta, workerID, sequence := s.format.layout.Split(run.First)
@@ -89,11 +89,11 @@ func (s *simulation) pad(p *simProcess) bool {
 	case run.First < 0 || run.First > s.format.layout.MaxUID()-run.Length+1:
 		s.fail(5, "a run whose first UID is %d does not fit the layout", run.First)
 		return false
-	case sequence != 0 || run.Length != s.format.layout.MaxSequence()+1 || workerID != p.runs.held.WorkerID():
-		s.fail(5, "a run of %d UIDs from %d is not a whole unit of worker ID %d", run.Length, run.First, p.runs.held.WorkerID())
+	case sequence != 0 || run.Length != s.format.layout.MaxSequence()+1 || workerID != p.runs.current.Load().held.WorkerID():
+		s.fail(5, "a run of %d UIDs from %d is not a whole unit of worker ID %d", run.Length, run.First, p.runs.current.Load().held.WorkerID())
 		return false
-	case delta > now+p.runs.borrowLimit && delta > p.runs.held.First():
-		s.fail(4, "unit %d is stamped in unit %d; the borrow limit is %d units", delta, now, p.runs.borrowLimit)
+	case delta > now+p.runs.current.Load().borrowLimit && delta > p.runs.current.Load().held.First():
+		s.fail(4, "unit %d is stamped in unit %d; the borrow limit is %d units", delta, now, p.runs.current.Load().borrowLimit)
 		return false
 	}
 	if other := s.owners[[2]int64{delta, workerID}]; other != nil {
