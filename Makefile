@@ -9,11 +9,11 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
-test: ## run the checks, and the tests on real servers (installed if missing) in their usual size: 7 to 14 minutes on 2 cores
+test: ## run the checks, and the tests on real servers (installed if missing) in their usual size: 7 to 18 minutes on 2 cores
 	@scripts/test.sh
 
 .PHONY: test-full
-test-full: ## run everything in full size, with the race detector, the models, fuzzing and each benchmark: 1 to 1.5 hours on 2 cores
+test-full: ## run everything in full size, with the race detector, the models, fuzzing and each benchmark: 1 to 2 hours on 2 cores
 	@scripts/test.sh full
 
 .PHONY: soak-tests
