@@ -127,7 +127,7 @@ func (p *runProvider) NextRun(context.Context) (ringbuffer.Run, error) {
 		l = p.current.Load()
 		unit = max(l.stamped.Load()+1, now)
 	} else if l.rollover && unit > now+l.prefetchLead && l.isWorthReplacing(now) {
-		p.nextLease(now) // an error of it matters at the borrow limit
+		p.nextLease(l, now) // an error of it matters at the borrow limit
 	}
 	// Invariant 5: the worker ID was checked when it was assigned, the run has all sequence numbers,
 	// and the time is checked here.
@@ -197,7 +197,7 @@ func (p *runProvider) onBorrowLimit(l *leaseInUse, now, unit int64) error {
 		wait.Reason = errNoGain
 		return wait
 	}
-	next, err := p.nextLease(now)
+	next, err := p.nextLease(l, now)
 	if next == nil {
 		_, bounded := l.held.Horizon()
 		if err != nil && !bounded {
@@ -240,7 +240,7 @@ func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) erro
 	// The lease is lost if it cannot be extended, or does not grant a unit that has started. If another
 	// lease is at hand, it is also replaced if it does not grant a unit that has not started.
 	if err != nil || l.held.Denied() || p.leases.Next() != nil && l.held.IsRefused(unit) {
-		next, failed := p.nextLease(now)
+		next, failed := p.nextLease(l, now)
 		if next != nil && l.firstUnitOf(next, now) <= now+p.limitFor(next) {
 			p.leases.RecordLoss(p.now().Sub(l.since))
 			p.change(l, next)
@@ -270,8 +270,7 @@ func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) erro
 
 // nextLease returns the next lease if its first unit is granted. Otherwise it has it taken or extended.
 // The error says why there is none.
-func (p *runProvider) nextLease(now int64) (*leasing.HeldLease, error) {
-	l := p.current.Load()
+func (p *runProvider) nextLease(l *leaseInUse, now int64) (*leasing.HeldLease, error) {
 	next, _, err := p.leases.Ready(func(next *leasing.HeldLease) int64 { return l.firstUnitOf(next, now) })
 	return next, err
 }

@@ -322,7 +322,8 @@ func (f *slotFleet) stop(h *slotHost) {
 		l := p.plain.leaseChanger.seal()
 		leases.Close(l.held, l.used())
 	} else {
-		leases.Close(p.runs.current.Load().held, p.runs.current.Load().used())
+		l := p.runs.current.Load()
+		leases.Close(l.held, l.used())
 	}
 	h.process = nil
 }
@@ -462,9 +463,10 @@ func (f *slotFleet) take(p *slotProcess, n int) {
 		p.runs.readClock()
 		run, err := p.runs.NextRun(f.ended)
 		if f.broken == brokenHostTime && err != nil && f.chance(4) {
-			unit := max(p.runs.current.Load().stamped.Load()+1, p.runs.nowUnit())
-			p.runs.current.Load().stamped.Store(unit)
-			run.First, run.Length, err = f.format.layout.AllocateUnchecked(unit, p.runs.current.Load().held.WorkerID(), 0), f.format.layout.MaxSequence()+1, nil
+			l := p.runs.current.Load()
+			unit := max(l.stamped.Load()+1, p.runs.nowUnit())
+			l.stamped.Store(unit)
+			run.First, run.Length, err = f.format.layout.AllocateUnchecked(unit, l.held.WorkerID(), 0), f.format.layout.MaxSequence()+1, nil
 		}
 		if err != nil {
 			return

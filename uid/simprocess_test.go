@@ -87,7 +87,8 @@ func (s *simulation) stop(h *simHost) {
 		p.leases.Retire(next, next.First())
 		p.runAllTasks()
 	}
-	p.leases.Close(p.runs.current.Load().held, p.runs.current.Load().used())
+	l := p.runs.current.Load()
+	p.leases.Close(l.held, l.used())
 	h.process = nil
 }
 

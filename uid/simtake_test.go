@@ -72,16 +72,17 @@ func (s *simulation) pad(p *simProcess) bool {
 		if s.brokenInvariant != 5 {
 			return false
 		}
-		layout := s.format.layout // as the original does
-		unit := max(p.runs.current.Load().stamped.Load()+1, p.runs.clock.Unit())
-		p.runs.current.Load().stamped.Store(unit)
-		run, err = ringbuffer.Run{First: layout.AllocateUnchecked(unit, p.runs.current.Load().held.WorkerID(), 0), Length: layout.MaxSequence() + 1}, nil
+		layout, l := s.format.layout, p.runs.current.Load() // as the original does
+		unit := max(l.stamped.Load()+1, p.runs.clock.Unit())
+		l.stamped.Store(unit)
+		run, err = ringbuffer.Run{First: layout.AllocateUnchecked(unit, l.held.WorkerID(), 0), Length: layout.MaxSequence() + 1}, nil
 	}
 	if err != nil {
 		return false
 	}
+	l := p.runs.current.Load()
 	if s.brokenInvariant == 2 && s.rnd.IntN(20) == 0 {
-		p.runs.current.Load().stamped.Add(-1)
+		l.stamped.Add(-1)
 	}
 	now := p.runs.clock.Unit()
 	delta, workerID, sequence := s.format.layout.Split(run.First)
@@ -89,11 +90,11 @@ func (s *simulation) pad(p *simProcess) bool {
 	case run.First < 0 || run.First > s.format.layout.MaxUID()-run.Length+1:
 		s.fail(5, "a run whose first UID is %d does not fit the layout", run.First)
 		return false
-	case sequence != 0 || run.Length != s.format.layout.MaxSequence()+1 || workerID != p.runs.current.Load().held.WorkerID():
-		s.fail(5, "a run of %d UIDs from %d is not a whole unit of worker ID %d", run.Length, run.First, p.runs.current.Load().held.WorkerID())
+	case sequence != 0 || run.Length != s.format.layout.MaxSequence()+1 || workerID != l.held.WorkerID():
+		s.fail(5, "a run of %d UIDs from %d is not a whole unit of worker ID %d", run.Length, run.First, l.held.WorkerID())
 		return false
-	case delta > now+p.runs.current.Load().borrowLimit && delta > p.runs.current.Load().held.First():
-		s.fail(4, "unit %d is stamped in unit %d; the borrow limit is %d units", delta, now, p.runs.current.Load().borrowLimit)
+	case delta > now+l.borrowLimit && delta > l.held.First():
+		s.fail(4, "unit %d is stamped in unit %d; the borrow limit is %d units", delta, now, l.borrowLimit)
 		return false
 	}
 	if other := s.owners[[2]int64{delta, workerID}]; other != nil {

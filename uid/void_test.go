@@ -103,7 +103,7 @@ func TestInvariant1VoidGrantIsDropped(t *testing.T) {
 						t.Fatal(err)
 					}
 					blocks = append(blocks, &b)
-					c.runs.nextLease(c.clock.Unit())
+					c.runs.nextLease(c.runs.current.Load(), c.clock.Unit())
 				} else {
 					g.(*Default).leases.Ready((*leasing.HeldLease).First)
 				}
