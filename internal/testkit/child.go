@@ -67,7 +67,9 @@ func (c *Child) Lines() iter.Seq[string] {
 			if err != nil {
 				return
 			}
-			if line = strings.TrimSuffix(line, "\n"); line != "PASS" && line != "FAIL" && !yield(line) {
+			line = strings.TrimSuffix(line, "\n")
+			isTestings := line == "PASS" || line == "FAIL" || strings.HasPrefix(line, "coverage: ")
+			if !isTestings && !yield(line) {
 				return
 			}
 		}
