@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/workerassign"
@@ -142,4 +143,15 @@ func TestR7FloorIsNotReplacedUnderLoad(t *testing.T) {
 			}
 		}
 	})
+}
+
+// R7: a lease is worth replacing if its first unit is at most a quarter of the borrow limit beyond the next unit.
+func TestR7WorthReplacing(t *testing.T) {
+	const now, limit = 100, 8
+	for first, want := range map[int64]bool{now - 1: true, now + 1: true, now + 1 + limit/4: true, now + 2 + limit/4: false} {
+		l := &leaseInUse{held: leasing.NewHeldLease(5, first), borrowLimit: limit}
+		if got := l.isWorthReplacing(now); got != want {
+			t.Errorf("with the first unit %d in unit %d: %v, want %v", first, now, got, want)
+		}
+	}
 }
