@@ -223,7 +223,7 @@ inline clear(k) {
 #endif
 
 /* The compare-and-swap of a store (R2). hit is the result.
- * Go: workerassign SlotWrite.Replaces, and SlotWrite.ReplacesPool */
+ * Go: workerassign (*Recycled).swapSlot, SlotWrite.Replaces, and SlotWrite.ReplacesPool */
 inline apply(k) {
 	hit = 0;
 	if
@@ -363,7 +363,7 @@ active proctype World() {
 #endif
 
 	/* A host reads a server that acknowledges, finds that the pool has another history, and writes the new one with a
-	 * floor (R7). Go: workerassign (*slotAssign).try, (*slotLease).noteHistory, and (*Pool).noteHistory */
+	 * floor (R7). Go: workerassign (*slotAssign).try, (*slotLease).noteHistory, and (*Recycled).notePool */
 	:: atomic {
 			if
 			:: s = 0

@@ -88,7 +88,7 @@ inline giveBack(a, b) {
 	od
 }
 
-/* R7. Go: workerassign (*Pool).noteHistory */
+/* R7. Go: workerassign (*Recycled).notePool */
 #define NOTE poolHistory = history; floor = MAX(floor, now + H)
 
 active proctype World() {

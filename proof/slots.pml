@@ -361,7 +361,7 @@ inline checkFull() {
 	assert(!ANYTAKEABLE(me) && !CANBEADDED(me)) /* the pool is full */
 }
 
-/* Go: workerassign (*slotAssign).try, (*slotAssign).takeFixed, (*slotAssign).claim, and (*slotAssign).addition */
+/* Go: workerassign (*slotAssign).try, (*slotAssign).takeFixed, (*slotAssign).claim, (*slotAssign).addition, and (*recycledConfig).completed */
 inline decide() {
 #if HIDES
 	if

@@ -47,15 +47,15 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 		if err := s.Pool.checkDurations(); err != nil { // floor may follow from them
 			return err
 		}
+		r.logUnsureFloor(log, s)
 		p := s.Pool
-		p.Revision++
 		p.Floor = later(p.Floor, floor)
+		var ok bool
 		if p.History != s.History && !s.ReadOnly { // R7: else the first process after the promotion does it
-			p.noteHistory(s)
-		}
-		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
-		if p.History != s.Pool.History && (ok || err != nil) { // after an error nobody may look again
-			historyRecord(s.Pool.History)(log, p)
+			ok, err = r.notePool(ctx, log, s, p, historyRecord(s.Pool.History))
+		} else {
+			p.Revision++
+			ok, err = r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 		}
 		if err != nil {
 			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)
@@ -87,13 +87,10 @@ func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 		if len(s.Slots) != 1 {
 			return missingSlotError(s.Pool, slot.WorkerID)
 		}
-		old := s.Slots[0]
-		slot = old
-		slot.Revision++
-		slot.Token = ""
-		slot.Until = later(slot.Until, floor)
-		slot.Written, slot.FreeAt = s.nowUp(), slot.Until
-		ok, err := r.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{slot}, Replaced: []Slot{old}})
+		next := s.Slots[0]
+		next.Token = ""
+		next.Until = later(next.Until, floor)
+		_, ok, err := r.swapSlot(ctx, s, s.Slots[0], next)
 		if err != nil {
 			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
 		}

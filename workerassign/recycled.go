@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -204,57 +203,6 @@ func earlier(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// noteHistory applies rule R7: the pool takes the history of the store that s was read from, and a
-// floor.
-func (p *Pool) noteHistory(s PoolState) {
-	floor := roundUp(s.Now.Add(p.Fencing + p.Horizon + p.Skew))
-	p.History, p.Since, p.Floor = s.History, s.nowUp(), later(p.Floor, floor)
-}
-
-// A floorRecord writes the log record for the floor of a pool.
-type floorRecord func(log *safelog.Queue, p Pool)
-
-// An unsureFloor is a floor whose write returned an error, so that it is not known whether the store has it.
-type unsureFloor struct {
-	history string
-	record  floorRecord
-}
-
-// logFloor logs the floor of a pool after a write of it, if it was made, and reports whether it has logged. If another
-// process was faster, that one logs its floor. After an error, the store may have the floor or not: the next Assign that finds
-// it logs it. Otherwise a process would log a floor that does not exist at each try, as long as a server that has just taken
-// over refuses writes.
-func (r *Recycled) logFloor(log *safelog.Queue, p Pool, record floorRecord, written bool, err error) (logged bool) {
-	if err != nil {
-		r.unsure.Store(&unsureFloor{p.History, record})
-		return false
-	}
-	if written {
-		r.unsure.Store(nil)
-		record(log, p)
-	}
-	return written
-}
-
-// logUnsureFloor logs the floor of the pool that was found in s, if a write of this process, which returned an error, may
-// have set it. It reports whether it has logged.
-func (r *Recycled) logUnsureFloor(log *safelog.Queue, s PoolState) (logged bool) {
-	u := r.unsure.Load()
-	if u == nil || s.Pool.History != s.History || !r.unsure.CompareAndSwap(u, nil) || u.history != s.History {
-		return false
-	}
-	u.record(log, s.Pool)
-	return true
-}
-
-// historyRecord returns the record for the floor of a pool that had another history.
-func historyRecord(previous string) floorRecord {
-	return func(log *safelog.Queue, p Pool) {
-		log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
-			"history", p.History, "previous", previous, "floor", p.Floor, "wait", p.Floor.Sub(p.Since))
-	}
 }
 
 // leaseHistory returns what a slot keeps of the history under which it is leased (R7). It contains the time at

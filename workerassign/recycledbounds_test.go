@@ -13,7 +13,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )
 
-// RaiseFloor logs that the pool has taken another history, also if the reply to that write was lost, and nothing otherwise.
+// RaiseFloor logs that the pool has taken another history, and nothing otherwise. If the reply to that write was lost, the second call
+// logs it.
 func TestRaiseFloorLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		failover bool
@@ -35,6 +36,11 @@ func TestRaiseFloorLog(t *testing.T) {
 			f.faultWrites(poolWrite, c.fault)
 			if err := a.RaiseFloor(f.Context(), time.Now().Add(time.Hour)); (err != nil) != (c.fault != assigntest.NoFault) {
 				f.Errorf("%s: RaiseFloor: %v", name, err)
+			}
+			for range 2 {
+				if err := a.RaiseFloor(f.Context(), time.Now().Add(time.Hour)); err != nil {
+					f.Errorf("%s: RaiseFloor again: %v", name, err)
+				}
 			}
 			synctest.Wait()
 			if n := strings.Count(log.String(), "the store may have lost writes"); n != c.want {

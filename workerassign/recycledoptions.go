@@ -78,9 +78,15 @@ const maxPoolDuration = 365 * 24 * time.Hour
 // duplicate.
 func (c *recycledConfig) grace(p Pool) time.Duration { return c.clockBound + p.Skew }
 
-// freeAt returns when another lease may take a slot that is held (R5), for its record.
+// freeAt returns when another lease may take a slot (R5), for its record.
 func (c *recycledConfig) freeAt(p Pool, s Slot) time.Time {
-	return roundUp(later(s.Until, s.Written).Add(c.grace(p)))
+	switch {
+	case s.Token != "":
+		return roundUp(later(s.Until, s.Written).Add(c.grace(p)))
+	case s.Until.After(p.Floor):
+		return s.Until
+	}
+	return earlier(s.Until, s.Written) // the next lease begins at the floor
 }
 
 // nextFree returns when another lease may take a slot, by the store's clock, if its holder does nothing until

@@ -20,8 +20,8 @@ func TestRule7RaiseFloorTriesAgain(t *testing.T) {
 		if err := a.RaiseFloor(f.Context(), floor); err != nil {
 			f.Fatal(err)
 		}
-		if slot := f.slot(l.WorkerID()); slot.Token != "" || slot.Until.Before(floor) || !slot.FreeAt.Equal(slot.Until) {
-			f.Errorf("a slot that was extended meanwhile is %+v; must be released, and free from the floor %v on", slot, floor)
+		if slot := f.slot(l.WorkerID()); slot.Token != "" || slot.Until.Before(floor) || !slot.FreeAt.Equal(slot.Written) {
+			f.Errorf("a slot that was extended meanwhile is %+v; must be released, with an end at the floor %v, and free at once", slot, floor)
 		}
 		var added workerassign.Lease
 		f.beforeWrite(poolWrite, func() { added = f.assign(f.assigner()) })

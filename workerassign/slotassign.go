@@ -132,11 +132,8 @@ func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err 
 		return nil, 0, err
 	}
 	if s.Pool.History != s.History { // R7
-		p := s.Pool
-		p.Revision++
-		p.noteHistory(s)
-		written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
-		a.floorLogged = a.recycled.logFloor(a.log, p, historyRecord(s.Pool.History), written, err) || a.floorLogged
+		written, err := a.recycled.notePool(ctx, a.log, s, s.Pool, historyRecord(s.Pool.History))
+		a.floorLogged = written || a.floorLogged
 		return a.unlessWritten(ctx, written, err)
 	}
 	if cfg.workerID >= 0 {

@@ -18,7 +18,6 @@ import (
 // The error of a content that no store wrote names the line. Two slots must not have one worker ID.
 func TestSlotFileWrongLines(t *testing.T) {
 	c := slotFileExample()
-	c.pool = c.pool.wholeMillis()
 	c.slots = c.slots[:3]
 	for line := range 5 {
 		content, _ := lockedfile.CutChecksum(c.encode())

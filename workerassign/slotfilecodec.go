@@ -36,21 +36,6 @@ var errFileText = errors.New("its content is not what this package wrote")
 
 func compareWorkerID(s Slot, workerID int64) int { return cmp.Compare(s.WorkerID, workerID) }
 
-// wholeMillis returns the pool as the file keeps it. Fractions of the durations are rounded up: H, F and M
-// may be greater than what was set, but not less.
-func (p Pool) wholeMillis() Pool {
-	p.Since, p.Floor = roundDown(p.Since), roundUp(p.Floor)
-	p.Horizon, p.Fencing, p.Skew = roundUpDuration(p.Horizon), roundUpDuration(p.Fencing), roundUpDuration(p.Skew)
-	return p
-}
-
-// wholeMillis returns the slot as the file keeps it.
-func (s Slot) wholeMillis() Slot {
-	s.From, s.Until, s.Written, s.FreeAt = roundUp(s.From), roundUp(s.Until), roundDown(s.Written), roundUp(s.FreeAt)
-	s.Holder.Since = roundDown(s.Holder.Since)
-	return s
-}
-
 // encode returns the content of a file.
 func (c *slotFileContent) encode() []byte {
 	e := lineEncoder{Encoder: lockedfile.Encoder{Out: make([]byte, 0, 256+256*len(c.slots))}, history: c.history}

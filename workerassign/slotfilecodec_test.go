@@ -40,34 +40,12 @@ func TestSlotFileRoundTrip(t *testing.T) {
 		"without pool":  {history: "", slots: slotFileExample().slots[:1]},
 		"unusual":       slotFileExample(),
 	} {
-		c.pool = c.pool.wholeMillis()
 		if c.pool.Revision == 0 {
 			c.pool = Pool{}
 		}
 		got, err := decodeSlotFile(c.encode())
 		if err != nil || !reflect.DeepEqual(got, c) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c)
-		}
-	}
-}
-
-// A pool's times and durations are kept as whole milliseconds: bounds never become smaller.
-func TestSlotFileRounding(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "slots")
-	s := NewSlotFile(path)
-	state := newSlotsForTest(t, s, 1)
-	fraction := time.UnixMilli(5000).Add(1).UTC()
-	p := state.Pool
-	p.Revision++
-	p.Floor, p.Horizon = fraction, time.Second+1
-	slot := nextSlot(state.Slots[0], "x")
-	slot.From, slot.Until, slot.FreeAt, slot.Written = fraction, fraction, fraction, fraction
-	mustWriteSlots(t, s, SlotWrite{History: state.History, Pool: &p, Slots: []Slot{slot}})
-	for _, store := range []SlotStore{s, NewSlotFile(path)} {
-		got := mustReadSlots(t, store, SlotQuery{All: true})
-		up, down := time.UnixMilli(5001).UTC(), time.UnixMilli(5000).UTC()
-		if r := got.Slots[0]; r.From != up || r.Until != up || r.FreeAt != up || r.Written != down || got.Pool.Floor != up || got.Pool.Horizon != time.Second+time.Millisecond {
-			t.Errorf("the records are %+v and %+v", got.Pool, r)
 		}
 	}
 }

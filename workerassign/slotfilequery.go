@@ -38,11 +38,10 @@ func (c *slotFileContent) apply(w SlotWrite) (*slotFileContent, bool) {
 	}
 	next := *c
 	if w.Pool != nil {
-		next.pool = w.Pool.wholeMillis()
+		next.pool = *w.Pool
 	}
 	next.slots = slices.Clone(c.slots)
 	for i, slot := range w.Slots {
-		slot := slot.wholeMillis()
 		at, found := slices.BinarySearchFunc(next.slots, slot.WorkerID, compareWorkerID)
 		switch {
 		case found && w.Replaces(i, next.slots[at]):

@@ -109,11 +109,7 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 	_, err := l.swap(ctx, releasing, func(s PoolState, old Slot, next *Slot) (bool, error) {
 		next.Token = ""
 		next.Until = later(old.From, earlier(roundUp(used), next.Until)) // R1
-		next.FreeAt = next.Until
-		if !next.Until.After(s.Pool.Floor) { // the next lease begins at the floor (R5)
-			next.FreeAt = earlier(next.Until, s.nowUp())
-		}
-		return old.Token != "", nil // it is "" if the reply to this write was lost
+		return old.Token != "", nil                                      // it is "" if the reply to this write was lost
 	})
 	if isTaken(err) && !errors.Is(err, ErrVoid) {
 		return nil // another has taken it, or an operator raised the floor
@@ -127,9 +123,9 @@ const (
 	releasing = "release"
 )
 
-// swap reads the slot, checks that it is this lease's, and replaces it by a compare-and-swap (R2). change completes next,
-// which has a fresh token and no less until than was granted (R1), or returns false if nothing is to be written. swap returns
-// the slot as it is then.
+// swap reads the slot, checks that it is this lease's, and replaces it (R2). change sets what next grants: it has a fresh
+// token and no less until than was granted (R1). It returns false if nothing is to be written. swap returns the slot as it is
+// then.
 //
 // Each try has a token of its own (R4): after an error of the write, which may have been made or be made later, the next read
 // shows which one the slot has. A second error ends swap. A read does not prove that what it returns is durable, so what an
@@ -147,18 +143,13 @@ func (l *slotLease) swap(ctx context.Context, action string, change func(s PoolS
 		}
 		old := s.Slots[0]
 		next := old
-		next.Revision++
 		next.Token = nextToken(leaseOf(old.Token), s.Now)
 		next.Until = later(old.Until, l.known().Until)
-		next.Written = s.nowUp()
 		if write, err := change(s, old, &next); err != nil || !write {
 			return old, err
 		}
-		if action == extending {
-			next.FreeAt = l.recycled.cfg.freeAt(s.Pool, next)
-		}
 		l.try(next.Token)
-		written, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}, Replaced: []Slot{old}})
+		next, written, err := l.recycled.swapSlot(ctx, s, old, next)
 		switch {
 		case err != nil:
 			if failures++; ctx.Err() != nil || failures > 1 {
@@ -397,11 +388,7 @@ func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
 	}
 	log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
 	defer log.Flush(logFlushTimeout)
-	p := s.Pool
-	p.Revision++
-	p.noteHistory(s)
-	written, err := l.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
-	l.recycled.logFloor(log, p, historyRecord(s.Pool.History), written, err) // if it fails, the next Assign does it
+	_, _ = l.recycled.notePool(ctx, log, s, s.Pool, historyRecord(s.Pool.History)) // if it fails, the next Assign does it
 }
 
 // storeError returns an error of the store with what it kept from being done.

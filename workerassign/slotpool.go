@@ -24,23 +24,19 @@ func (r *Recycled) found(p Pool) {
 // it before. It returns false if the pool was created by another process.
 func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool, err error) {
 	cfg := &a.recycled.cfg
-	p := Pool{
-		Revision: 1, Format: a.req.Format, First: cfg.firstWorkerID,
-		Horizon: roundUpDuration(cfg.horizon), Fencing: roundUpDuration(cfg.fencing), Skew: roundUpDuration(cfg.skew),
-		History: s.History, Since: s.nowUp(),
-	}
 	seen := a.recycled.seen.Load()
-	if seen != nil { // its grants reach as far as its horizon
-		p.Horizon, p.Fencing, p.Skew = max(p.Horizon, seen.Horizon), max(p.Fencing, seen.Fencing), max(p.Skew, seen.Skew)
+	was := cmp.Or(seen, &Pool{}) // its grants reach as far as its horizon
+	p := Pool{
+		Format: a.req.Format, First: cfg.firstWorkerID,
+		Horizon: roundUpDuration(max(cfg.horizon, was.Horizon)), Fencing: roundUpDuration(max(cfg.fencing, was.Fencing)),
+		Skew: roundUpDuration(max(cfg.skew, was.Skew)),
 	}
-	hasFloor := seen != nil || !s.NoLoss && !cfg.newPool
-	if hasFloor {
-		p.noteHistory(s)
+	if seen == nil && (s.NoLoss || cfg.newPool) {
+		p.Revision, p.History, p.Since = 1, s.History, s.nowUp()
+		return a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
 	}
-	written, err = a.recycled.store.Write(ctx, SlotWrite{History: s.History, Pool: &p})
-	if hasFloor {
-		a.floorLogged = a.recycled.logFloor(a.log, p, a.newPoolRecord(seen != nil), written, err) || a.floorLogged
-	}
+	written, err = a.recycled.notePool(ctx, a.log, s, p, a.newPoolRecord(seen != nil))
+	a.floorLogged = written || a.floorLogged
 	return written, err
 }
 
@@ -118,8 +114,8 @@ func (a *slotAssign) addition(s PoolState, count int64) SlotWrite {
 	begin := s.nowUp()
 	w := SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool}
 	for n := range count {
-		w.Slots = append(w.Slots, Slot{WorkerID: p.First + p.Slots + n, Revision: 1, From: begin, Until: begin,
-			History: p.leaseHistory(), Written: s.nowUp(), FreeAt: begin})
+		slot := Slot{WorkerID: p.First + p.Slots + n, From: begin, Until: begin, History: p.leaseHistory()}
+		w.Slots = append(w.Slots, a.recycled.cfg.completed(s, Slot{}, slot))
 		w.Replaced = append(w.Replaced, Slot{})
 	}
 	p.Revision++

@@ -59,10 +59,8 @@ func optionalTimeField(column string, t time.Time) field {
 	return field{column: column, number: t.UnixMilli(), kind: fieldOptionalTime}
 }
 
-// durationField holds whole milliseconds. A fraction is rounded up, because H, F and M may be greater than
-// what was set, but not less.
 func durationField(column string, d time.Duration) field {
-	return field{column: column, number: int64((d + time.Millisecond - 1) / time.Millisecond)}
+	return numberField(column, d.Milliseconds())
 }
 func textField(column, s string) field { return field{column: column, text: s, kind: fieldText} }
 func optionalTextField(column, s string) field {

@@ -39,7 +39,7 @@ type SlotStore interface {
 }
 
 // A Pool is the record of one fleet in a store. H, F and M are properties of the pool, and not of a process,
-// so that all processes agree on them.
+// so that all processes agree on them. All times and durations are whole milliseconds.
 type Pool struct {
 	Revision int64     // increases by 1 with each write; 0: there is no pool
 	Format   string    // the Request.Format of the fleet

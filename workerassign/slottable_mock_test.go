@@ -497,7 +497,7 @@ func TestSlotTableWriteTriesAgain(t *testing.T) {
 // new slots are one statement.
 func TestSlotTableStatements(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
-	pool := Pool{Revision: 8, Format: "f", First: 5, Slots: 4, History: "h", Since: at(1), Horizon: 3 * time.Millisecond, Fencing: time.Microsecond, Skew: 2*time.Millisecond + 1}
+	pool := Pool{Revision: 8, Format: "f", First: 5, Slots: 4, History: "h", Since: at(1), Horizon: 3 * time.Millisecond, Fencing: time.Millisecond, Skew: 3 * time.Millisecond}
 	slot := func(id, revision int64) Slot {
 		return Slot{WorkerID: id, Revision: revision, From: at(11), Until: at(12), History: "hh", Written: at(13), FreeAt: at(14)}
 	}

@@ -14,26 +14,26 @@ func (a *slotAssign) take(ctx context.Context, s PoolState, slot Slot) (Lease, e
 	if err != nil {
 		return nil, err
 	}
-	written, err := a.recycled.store.Write(ctx, SlotWrite{History: s.History, Slots: []Slot{next}, Replaced: []Slot{slot}})
+	next, written, err := a.recycled.swapSlot(ctx, s, slot, next)
 	return a.result(ctx, s, written, err, next)
 }
 
 // claim returns a slot as this call writes it: with a token of its own, so that the reply to one
 // try is never taken for that to another (R4).
 func (a *slotAssign) claim(s PoolState, slot Slot, from time.Time) (Slot, error) {
-	slot.Revision++
-	slot.Token = leaseToken(s.Now)
-	slot.From, slot.Until = from, from
-	slot.History, slot.Written = s.Pool.leaseHistory(), s.nowUp()
-	slot.FreeAt = a.recycled.cfg.freeAt(s.Pool, slot)
+	next := slot
+	next.Token = leaseToken(s.Now)
+	next.From, next.Until = from, from
+	next.History = s.Pool.leaseHistory()
 	host, process := a.recycled.cfg.holder()
-	slot.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.nowUp()}
+	next.Holder = Holder{Name: a.recycled.cfg.name, Host: host, Process: process, Since: s.nowUp()}
+	next = a.recycled.cfg.completed(s, slot, next)
 	if a.beforeClaim != nil {
-		if err := a.beforeClaim(slot); err != nil {
-			return slot, err
+		if err := a.beforeClaim(next); err != nil {
+			return next, err
 		}
 	}
-	return slot, nil
+	return next, nil
 }
 
 // result returns the lease on a slot if the store has made the write. After an error the slot is

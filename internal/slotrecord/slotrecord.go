@@ -43,12 +43,12 @@ type pool struct {
 	Skew     int64  `json:"skewMillis"`
 }
 
-// stamp is a time, which is encoded as Unix milliseconds, rounded up.
+// stamp is a time, which is encoded as Unix milliseconds.
 type stamp struct{ time.Time }
 
 // MarshalJSON implements json.Marshaler.
 func (t stamp) MarshalJSON() ([]byte, error) {
-	return strconv.AppendInt(nil, t.Add(time.Millisecond-1).UnixMilli(), 10), nil
+	return strconv.AppendInt(nil, t.UnixMilli(), 10), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -57,9 +57,6 @@ func (t *stamp) UnmarshalJSON(text []byte) error {
 	t.Time = time.UnixMilli(ms).UTC()
 	return err
 }
-
-// fromDuration rounds up.
-func fromDuration(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
 func toDuration(ms int64) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
@@ -83,7 +80,7 @@ func DecodeSlot(text []byte) (workerassign.Slot, error) {
 // EncodePool returns the text of a pool.
 func EncodePool(p workerassign.Pool) []byte {
 	return encode(pool{p.Revision, p.Format, p.First, p.Slots, p.History, stamp{p.Since}, stamp{p.Floor},
-		fromDuration(p.Horizon), fromDuration(p.Fencing), fromDuration(p.Skew)})
+		p.Horizon.Milliseconds(), p.Fencing.Milliseconds(), p.Skew.Milliseconds()})
 }
 
 // DecodePool returns the pool of a text. The error wraps workerassign.ErrPool and ErrPermanent.

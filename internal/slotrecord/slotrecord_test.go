@@ -27,19 +27,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Times and durations that are no whole milliseconds are rounded up.
-func TestRounding(t *testing.T) {
-	at := time.UnixMilli(1_795_000_000_000).UTC()
-	s, err := DecodeSlot(EncodeSlot(workerassign.Slot{Until: at.Add(1)}))
-	if err != nil || !s.Until.Equal(at.Add(time.Millisecond)) {
-		t.Errorf("%v, %v", s.Until, err)
-	}
-	p, err := DecodePool(EncodePool(workerassign.Pool{Horizon: time.Second + 1}))
-	if err != nil || p.Horizon != time.Second+time.Millisecond {
-		t.Errorf("%v, %v", p.Horizon, err)
-	}
-}
-
 // A text that is no record is a permanent error that shows it.
 func TestDamaged(t *testing.T) {
 	_, err := DecodeSlot([]byte(`{"workerID":`))
