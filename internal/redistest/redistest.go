@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -130,7 +131,8 @@ func (s *Server) Follow(address string) {
 	s.MustCommand("REPLICAOF", host, port)
 }
 
-// WaitSynced waits until the replica s has received everything that the primary has written up to now.
+// WaitSynced waits until the replica s has received everything that the primary has written up to now, and the primary knows that the
+// replica is online: that can be up to a second later.
 func (s *Server) WaitSynced(primary *Server) {
 	s.tb.Helper()
 	offset := func(info string) int64 {
@@ -138,12 +140,13 @@ func (s *Server) WaitSynced(primary *Server) {
 		return n
 	}
 	want := offset(primary.MustCommand("INFO", "replication"))
-	testkit.Retry(s.tb, "the replica receives everything", func() error {
-		info := s.MustCommand("INFO", "replication")
-		if field(info, "master_link_status") == "up" && offset(info) >= want {
+	_, port, _ := net.SplitHostPort(s.Address())
+	testkit.Retry(s.tb, "the replica receives everything, and is online", func() error {
+		info, attached := s.MustCommand("INFO", "replication"), primary.MustCommand("INFO", "replication")
+		if field(info, "master_link_status") == "up" && offset(info) >= want && strings.Contains(attached, ",port="+port+",state=online,") {
 			return nil
 		}
-		return fmt.Errorf("it must have received everything up to %d:\n%s", want, info)
+		return fmt.Errorf("it must have received everything up to %d:\n%s\nand be online:\n%s", want, info, attached)
 	})
 }
 

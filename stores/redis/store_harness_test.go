@@ -65,6 +65,7 @@ func (r *replicated) restart() {
 func (r *replicated) loseWrites(write func()) {
 	former, promoted, has := r.primary, r.replicas[0], r.replicas[1]
 	promoted.WaitSynced(former)
+	has.WaitSynced(former)
 	promoted.Disconnect()
 	write()
 	former.Kill()
