@@ -47,7 +47,7 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 	if unit < held.Granted() {
 		return nil
 	}
-	failed, err := p.leases.Check(held, unit)
+	failed, err := p.leases.WhyNotGranted(held, unit)
 	next := p.leases.Next()
 	switch {
 	case next != nil && next.First() > now+p.limitFor(next)+1 && unit <= now:

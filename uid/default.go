@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -57,8 +59,35 @@ func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*
 		}
 	}()
 	d := newDefaultOn(core)
+	core.leases.Go(d.keepLease)
 	made = true
 	return d, nil
+}
+
+// keepInterval returns how often the lease of a generator is looked at, so that it is extended although no UIDs are taken: the first
+// time that is due is after three eighths of the time that is reserved ahead (see leasing.HeldLease).
+func (d *Default) keepInterval() time.Duration {
+	return min(max(d.cfg.reserve/8, time.Millisecond), time.Second)
+}
+
+// keepLease extends the lease while no UIDs are taken, until the generator is closed, or the lease needs no extension.
+func (d *Default) keepLease(ctx context.Context) {
+	for d.lease.Load().held.Granted() <= d.cfg.format.layout.MaxDelta() && leasing.Sleep(ctx, d.keepInterval()) {
+		d.keep()
+	}
+}
+
+// keep extends the lease if that is due, and replaces it if it is lost, as Next does.
+func (d *Default) keep() {
+	l := d.lease.Load()
+	s := d.stepAt(l, l.last.Load(), d.clock.Read())
+	switch {
+	case s.kind == waitForClock || s.unit > d.cfg.format.layout.MaxDelta():
+	case s.kind == waitForUnit:
+		d.leases.Extend(l.held, s.unit)
+	default:
+		d.leaseChanger.try(l, s.unit, s.elapsed)
+	}
 }
 
 // newDefaultOn returns a Default generator for a core.
@@ -153,52 +182,82 @@ func (d *Default) next(ctx context.Context) (ID, error) {
 			}
 		}
 		r := d.clock.Read()
-		elapsed, rides := r.Elapsed, d.cfg.rollback.ride
-		if !rides {
-			elapsed = min(elapsed, r.Wall)
-		} else if r.Behind >= d.cfg.format.Unit() || d.rollback.counted.Load() != 0 {
+		if d.cfg.rollback.ride && (r.Behind >= d.cfg.format.Unit() || d.rollback.counted.Load() != 0) {
 			d.rollback.note(r.Behind)
 		}
-		now, unit := d.clock.UnitAt(elapsed), last>>d.seqBits
-		switch {
-		case last == sealed: // the lease was dropped
-			if err := d.leaseChanger.extend(ctx, l, now, elapsed); err != nil {
-				return 0, err
-			}
-			continue
-		case now > unit:
-			unit = now
+		s := d.stepAt(l, last, r)
+		if s.isNewUnit {
 			d.rollback.caughtUp()
-		case now < unit && !rides && unit >= l.firstUnit:
-			if err := d.rollback.wait(ctx, unit); err != nil {
-				return 0, err
+		}
+		var err error
+		switch s.kind {
+		case waitForClock:
+			err = d.rollback.wait(ctx, s.unit)
+		case waitForUnit:
+			err = d.waitForUnit(ctx, l, s.unit, s.elapsed)
+		case waitForLease:
+			err = d.leaseChanger.extend(ctx, l, s.unit, s.elapsed)
+		case stamp:
+			next := max(last+1, l.firstOf(s.unit))
+			if !l.last.CompareAndSwap(last, next) {
+				continue
 			}
-			continue
-		case last&d.seqMask == d.seqMask:
-			if err := d.waitForUnit(ctx, l, unit+1, elapsed); err != nil {
-				return 0, err
+			if d.useMonotonic {
+				l.setUnitEnd(r.Monotonic + d.clock.UntilUnitEnds(s.elapsed))
 			}
-			continue
-		}
-		// Invariant 5: no grant goes beyond the time bits, so the shift below loses no bits.
-		if unit >= l.held.Granted() {
-			if err := d.leaseChanger.extend(ctx, l, unit, elapsed); err != nil {
-				return 0, err
+			if s.isNewUnit {
+				d.onNewUnit(l, last, s.unit)
 			}
-			continue
+			return l.compose(next), nil
 		}
-		next := max(last+1, l.firstOf(unit))
-		if !l.last.CompareAndSwap(last, next) {
-			continue
+		if err != nil {
+			return 0, err
 		}
-		if d.useMonotonic {
-			l.setUnitEnd(r.Monotonic + d.clock.UntilUnitEnds(elapsed))
-		}
-		if unit > last>>d.seqBits {
-			d.onNewUnit(l, last, unit)
-		}
-		return l.compose(next), nil
 	}
+}
+
+// A step is what Next does, at a time, with a lease whose last UID is known.
+type step struct {
+	kind      stepKind
+	unit      int64         // that is stamped, or waited for
+	isNewUnit bool          // unit is the present one, and after that of the last UID
+	elapsed   time.Duration // the time that UIDs are stamped with, since the clock's start
+}
+
+type stepKind int
+
+const (
+	stamp        stepKind = iota // the next UID, which is of unit
+	waitForClock                 // the clock is behind unit, that of the last UID, and WithRollback says not to ride that out
+	waitForUnit                  // the sequence of the unit before is used up
+	waitForLease                 // unit is not granted: the lease must be extended, or replaced
+)
+
+// stepAt returns the step of a lease whose last UID is last, at the time r. It changes nothing.
+func (d *Default) stepAt(l *defaultLease, last int64, r unitclock.Reading) step {
+	s := step{elapsed: r.Elapsed, unit: last >> d.seqBits}
+	if !d.cfg.rollback.ride {
+		s.elapsed = min(s.elapsed, r.Wall)
+	}
+	now := d.clock.UnitAt(s.elapsed)
+	switch {
+	case last == sealed: // the lease was dropped
+		s.kind, s.unit = waitForLease, now
+		return s
+	case now > s.unit:
+		s.unit, s.isNewUnit = now, true
+	case now < s.unit && !d.cfg.rollback.ride && s.unit >= l.firstUnit:
+		s.kind = waitForClock
+		return s
+	case last&d.seqMask == d.seqMask:
+		s.kind, s.unit = waitForUnit, s.unit+1
+		return s
+	}
+	// Invariant 5: no grant goes beyond the time bits, so that composing the UID loses no bits.
+	if s.unit >= l.held.Granted() {
+		s.kind = waitForLease
+	}
+	return s
 }
 
 // onNewUnit is called once in a unit, by the caller that has its first UID. last is the value of

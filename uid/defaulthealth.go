@@ -1,12 +1,9 @@
 package uid
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
-// Health implements Generator. It extends the lease if that is due, in the background, so that an idle
-// generator whose health is checked keeps its lease, and replaces a lease that is lost.
+// Health implements Generator. It changes nothing: the generator extends its lease by itself, also while no UIDs are taken, and
+// replaces it if it is lost.
 //
 // It does not allocate memory if the generator is OK.
 func (d *Default) Health() Health {
@@ -24,84 +21,49 @@ func (d *Default) Health() Health {
 				continue
 			}
 		}
-		replaced, err := d.whyNotOK(l, last)
-		if replaced {
-			continue
+		if d.waiter.isClosed() {
+			return d.healthOf(l.held, ErrClosed)
 		}
-		return d.healthOf(l.held, err)
+		return d.healthOf(l.held, d.whyNotOK(l, d.stepAt(l, last, d.clock.Read())))
 	}
 }
 
-// whyNotOK returns why Next would not return a UID before the next time unit has started, if last is the
-// lease's last UID; or that the lease was replaced.
-func (d *Default) whyNotOK(l *defaultLease, last int64) (replaced bool, err error) {
-	if d.waiter.isClosed() {
-		return false, ErrClosed
-	}
-	r := d.clock.Read()
-	elapsed := r.Elapsed
-	if !d.cfg.rollback.ride {
-		elapsed = min(elapsed, r.Wall)
-	}
-	now, unit := d.clock.UnitAt(elapsed), last>>d.seqBits
+// whyNotOK returns why Next would not return a UID before the next time unit has started, if s is what it does now.
+func (d *Default) whyNotOK(l *defaultLease, s step) error {
+	wait := max(d.clock.Until(s.unit, s.elapsed), 0)
 	switch {
-	case last == sealed: // the lease was dropped
-		unit = now
-	case !d.cfg.rollback.ride && now < unit && unit >= l.firstUnit:
-		if behind := d.clock.Until(unit, elapsed); d.isLong(behind) || behind > d.cfg.rollback.bound {
-			return false, fmt.Errorf("%w: it is %v behind the last UID's time", ErrClockBack, behind)
+	case s.kind == stamp:
+		return nil
+	case s.kind == waitForClock:
+		if d.isLong(wait) || wait > d.cfg.rollback.bound {
+			return fmt.Errorf("%w: it is %v behind the last UID's time", ErrClockBack, wait)
 		}
-		return false, nil
-	case now <= unit && last&d.seqMask == d.seqMask: // Next waits for the unit after it
-		unit++
-		if d.isLong(d.clock.Until(unit, elapsed)) && unit == l.firstUnit {
-			return false, d.notBegun(l.workerID, unit)
-		}
-	default:
-		unit = max(unit, now)
+		return nil
+	case s.unit > d.cfg.format.layout.MaxDelta():
+		return &timeExhaustedError{format: d.cfg.format, delta: s.unit}
+	case d.isLong(wait) && s.unit == l.firstUnit:
+		return d.notBegun(l.workerID, s.unit)
 	}
-	if unit > d.cfg.format.layout.MaxDelta() {
-		return false, &timeExhaustedError{format: d.cfg.format, delta: unit}
-	}
-	if unit < l.held.Granted() {
-		d.leases.Extend(l.held, unit) // an error of it matters at the end of the grant
-		return false, nil
-	}
-	failed, err := d.leases.Check(l.held, unit)
-	if unit > now {
-		return false, d.whyNotGranted(l, unit, elapsed, failed, err)
-	}
-	if !failed {
-		return false, err
-	}
-	next := d.leaseChanger.change(l, unit, elapsed, err)
-	switch {
-	case next.inUse:
-		return true, nil
-	case d.isLong(next.begins):
-		return false, fmt.Errorf("%w; until then: %w", next.notBegun, err)
-	case next.err != nil:
-		return false, fmt.Errorf("%w; and no other lease: %w", err, next.err)
-	}
-	return false, err
-}
-
-// whyNotGranted returns why a unit that has not started, and is not granted yet, will not be granted when it starts;
-// nil if nothing is known. failed and err are what Check has returned.
-func (d *Default) whyNotGranted(l *defaultLease, unit int64, elapsed time.Duration, failed bool, err error) error {
-	if !failed {
+	failed, err := d.leases.WhyNotGranted(l.held, s.unit)
+	if !failed && wait > 0 { // it may be granted until then
 		return nil
 	}
 	next := d.leases.Next()
-	if next == nil {
-		return err
-	}
-	first := max(l.firstUnitOf(next), unit)
 	switch {
-	case d.isLong(d.clock.Until(first, elapsed)):
-		return fmt.Errorf("%w; until then: %w", d.notBegun(next.WorkerID(), first), err)
-	case first >= next.Granted():
+	case !failed:
+		return err
+	case next == nil:
+		if noNext := d.leases.WhyNoNext(); noNext != nil && wait == 0 {
+			return fmt.Errorf("%w; and no other lease: %w", err, noNext)
+		}
 		return err
 	}
-	return nil
+	first := max(l.firstUnitOf(next), s.unit)
+	switch {
+	case d.isLong(d.clock.Until(first, s.elapsed)):
+		return fmt.Errorf("%w; until then: %w", d.notBegun(next.WorkerID(), first), err)
+	case first < next.Granted():
+		return nil // it replaces the lease in use
+	}
+	return err
 }

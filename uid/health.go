@@ -24,9 +24,8 @@ type Health struct {
 	// greater load uses up the grant earlier. It is the zero time if the generator is not OK.
 	Until time.Time
 
-	// For is the time up to Until by the generator's clock, at least 0. It is 0 if the generator was idle
-	// for longer than it reserves ahead: then the next call, of Next or Health, extends the lease first. It
-	// is also 0 for leases that grant nothing in advance, as those of workerassign.Static.
+	// For is the time up to Until by the generator's clock, at least 0. It is 0 for leases that grant nothing in advance, as those of
+	// workerassign.Static.
 	For time.Duration
 
 	// Bounded reports whether Until is the end of a grant. If it is false, as for the leases of

@@ -120,7 +120,6 @@ func TestHealthBeforeTheNextLeaseOfDefault(t *testing.T) {
 			d := newDefault(t, a.assigner(), smallOptions(t)...)
 			for second := 6; second <= 30; second++ {
 				sleepUntil(start + float64(second))
-				d.Health()
 			}
 			synctest.Wait()
 			h := d.Health()
@@ -148,7 +147,7 @@ func TestHealthOfDefaultInTheLastUnitBeforeTheNextLease(t *testing.T) {
 			d := newDefault(t, a.assigner(), smallOptions(t)...)
 			sleepUntil(start + 10)
 			for range 3 { // until the next lease is taken
-				d.Health()
+				d.keep()
 				synctest.Wait()
 			}
 			a.end.Store(start + 40) // the first one recovers
@@ -162,7 +161,7 @@ func TestHealthOfDefaultInTheLastUnitBeforeTheNextLease(t *testing.T) {
 			}
 			a.isLost.Store(true)
 			for range 3 {
-				d.Health()
+				d.keep()
 				synctest.Wait()
 			}
 			if h := d.Health(); h.OK() != tt.ok {

@@ -92,21 +92,14 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 	}
 	// The channels come first, so that no result is missed.
 	tried, assigned := l.held.NextTry(), c.leases.NextTry()
-	err := c.leases.Extend(l.held, unit)
-	if unit < l.held.Granted() || c.lease.Load() != l {
-		return nil // a lease that was replaced is not extended any more, so nothing would end a wait for that
-	}
-	var next nextLease
-	if err != nil || l.held.Denied() {
-		if next = c.change(l, unit, elapsed, err); next.inUse {
-			return nil
-		}
-		switch {
-		case next.err != nil && err != nil:
-			return fmt.Errorf("%w; and no other lease: %w", err, next.err)
-		case next.err != nil:
-			return next.err
-		}
+	next, err := c.try(l, unit, elapsed)
+	switch {
+	case next.inUse:
+		return nil
+	case next.err != nil && err != nil:
+		return fmt.Errorf("%w; and no other lease: %w", err, next.err)
+	case next.err != nil:
+		return next.err
 	}
 	c.waiter.rejectedTakes.Add(1)
 	var begins <-chan time.Time
@@ -131,9 +124,22 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 	return nil
 }
 
+// try extends a lease for a unit that has started, if that is due, and replaces it if it is lost. err is the error of the last try to
+// extend it. try does not block.
+func (c *leaseChanger) try(l *defaultLease, unit int64, elapsed time.Duration) (next nextLease, err error) {
+	err = c.leases.Extend(l.held, unit)
+	switch {
+	case unit < l.held.Granted(), c.lease.Load() != l: // a lease that was replaced is not extended any more, so nothing would end a wait for that
+		next.inUse = true
+	case err != nil || l.held.Denied():
+		next = c.change(l, unit, elapsed, err)
+	}
+	return next, err
+}
+
 // nextLease is the state of the lease that replaces a lost one.
 type nextLease struct {
-	inUse  bool            // it has replaced the lost one
+	inUse  bool            // it has replaced the lost one, or is not required
 	err    error           // why there is none
 	tried  <-chan struct{} // closed after the next try to extend it; nil if it is not being extended
 	begins time.Duration   // the time until its first unit; 0 if it does not wait for that

@@ -165,9 +165,9 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			// The lease is lost. No UID is taken from the next one before the clock is set back.
+			l := d.lease.Load()
 			lost.Add(1)
 			time.Sleep(10 * time.Second)
-			l := d.lease.Load()
 			if err := d.leaseChanger.extend(context.Background(), l, d.clock.Unit(), d.clock.Elapsed()); err != nil && !errors.Is(err, errLeaseEnded) {
 				t.Fatal(err)
 			}
@@ -286,7 +286,7 @@ func TestDefaultNextLeaseIsExtended(t *testing.T) {
 			}
 			return l, nil
 		}}
-		d := newDefault(t, a, smallOptions(t)...)
+		d := newIdleDefault(t, a, smallOptions(t)...)
 		next(t, d)
 		down.Store(true)
 		time.AfterFunc(time.Minute, func() { down.Store(false) })

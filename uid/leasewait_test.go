@@ -148,7 +148,7 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 			}
 			return working(ctx, n)
 		}
-		d := newDefault(t, a, smallOptions(t)...)
+		d := newIdleDefault(t, a, smallOptions(t)...)
 		time.Sleep(time.Hour)
 		begin := time.Now()
 		var all sync.WaitGroup
@@ -197,7 +197,7 @@ func TestDefaultWaitsForTheNextLease(t *testing.T) {
 // A taker that has read the lease just before another one replaced it does not wait for the old one to be extended.
 func TestDefaultDoesNotWaitForReplacedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDefault(t, newExpiringAssigner(false), smallOptions(t)...)
+		d := newIdleDefault(t, newExpiringAssigner(false), smallOptions(t)...)
 		defer d.Close()
 		old := d.leaseChanger.lease.Load()
 		time.Sleep(time.Hour)
@@ -221,7 +221,7 @@ func TestDefaultDoesNotWaitForReplacedLease(t *testing.T) {
 func TestLateChangeOfReplacedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newExpiringAssigner(false)
-		d := newDefault(t, a, smallOptions(t)...)
+		d := newIdleDefault(t, a, smallOptions(t)...)
 		old := d.lease.Load()
 		time.Sleep(time.Hour)
 		next(t, d)

@@ -112,7 +112,7 @@ func TestDefaultLogHandlerTakesUIDs(t *testing.T) {
 		}
 		clock := new(bubbleClock)
 		a := newExpiringAssigner(false)
-		d = newDefault(t, a, smallOptions(t, WithClock(clock), WithLayout(layout(t, 25, 20, 4)), logTo(handler))...)
+		d = newIdleDefault(t, a, smallOptions(t, WithClock(clock), WithLayout(layout(t, 25, 20, 4)), logTo(handler))...)
 		next(t, d)
 		clock.set(-time.Hour)
 		time.Sleep(2 * time.Second)

@@ -402,6 +402,9 @@ func (f *slotFleet) event(h *slotHost) {
 	case k < 26:
 		f.take(h.process, 1+f.rnd.IntN(3))
 	case k < 40:
+		if d := h.process.plain; d != nil {
+			d.keep() // its goroutine
+		}
 		h.process.runTasks(1 + f.rnd.IntN(3))
 	case k < 43:
 		f.clock = f.clock.Add(f.millis(20_000))

@@ -69,6 +69,18 @@ func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default
 	return d
 }
 
+// newIdleDefault returns a Default generator that does not extend its lease while no UIDs are taken, as one that could not for a while.
+func newIdleDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default {
+	tb.Helper()
+	c, err := newCore(context.Background(), a, append([]Option{discardLog()}, opts...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := newDefaultOn(c)
+	tb.Cleanup(func() { d.Close() })
+	return d
+}
+
 // flushLog waits until everything that a Cached generator logged has been written.
 func flushLog(tb testing.TB, c *Cached) {
 	tb.Helper()

@@ -42,15 +42,13 @@ func TestUpkeep(t *testing.T) {
 						time.Sleep(time.Minute + 33*time.Millisecond) // a ring is old, and no host has a tick just then
 						c := u.run(intervals * Interval(reserve, time.Second))
 						want := int64(hosts * intervals)
-						if !cached && !busy {
-							want = 0
-						}
-						// A busy Cached generator may drop a run as stale, and then stamps a unit more or less in this time.
+						// A busy Cached generator may drop a run as stale, and then stamps a unit more or less in this time. A busy
+						// Default generator extends its lease with the first UID of a unit, or when its goroutine finds that this is due.
 						differs := int64(0)
-						if cached && busy {
+						if busy {
 							differs = int64(max(hosts/8, 2))
 						}
-						if c.reads != c.writes || c.writes < want-differs || c.writes > want+differs || c.lost != 0 {
+						if c.reads < c.writes || c.reads > c.writes+differs || c.writes < want-differs || c.writes > want+differs || c.lost != 0 {
 							t.Errorf("%d reads and %d writes, of which %d lost a race, by %d hosts in %v; want %d (and at most %d more or less) of each, and 0",
 								c.reads, c.writes, c.lost, hosts, intervals*Interval(reserve, time.Second), want, differs)
 						}

@@ -72,7 +72,7 @@ func TestInvariant1VoidGrantDropsBothLeases(t *testing.T) {
 				if err := m.Extend(h, startUnit+1); !errors.Is(err, ErrLease) {
 					t.Errorf("worker ID %d: Extend() = %v; want ErrLease", h.WorkerID(), err)
 				}
-				if failed, err := m.Check(h, startUnit); !failed || !errors.Is(err, ErrLease) {
+				if failed, err := m.WhyNotGranted(h, startUnit); !failed || !errors.Is(err, ErrLease) {
 					t.Errorf("worker ID %d: Check() = %t, %v", h.WorkerID(), failed, err)
 				}
 			}

@@ -235,21 +235,23 @@ func TestGrantedUntil(t *testing.T) {
 	}
 }
 
-// Check starts to extend the lease. It reports no error before the first try has ended, and then why the unit is not granted.
-func TestCheck(t *testing.T) {
+// WhyNotGranted reports no error before a try begins, and then why the unit is not granted. It starts none.
+func TestWhyNotGranted(t *testing.T) {
 	m := newTestManager(t, 31)
 	h, l := m.acquire(t)
 	end := h.Granted()
 	check := func(what string, unit int64, wantFailed bool, want error) {
 		t.Helper()
-		if failed, err := m.Check(h, unit); failed != wantFailed || !errors.Is(err, want) || want == nil && err != nil {
-			t.Errorf("%s: Check() = %v, %v; want %v, %v", what, failed, err, wantFailed, want)
+		if failed, err := m.WhyNotGranted(h, unit); failed != wantFailed || !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("%s: WhyNotGranted() = %v, %v; want %v, %v", what, failed, err, wantFailed, want)
 		}
 	}
 	check("a unit that is granted", end-1, false, nil)
-	m.runTasks()
-	end = h.Granted()
-	check("the first call", end, false, nil)
+	check("a unit that is not requested", end, false, nil)
+	if n := m.runTasks(); n != 0 {
+		t.Errorf("%d tasks were started", n)
+	}
+	m.Extend(h, end)
 	check("while the lease is being extended", end, false, errNotExtended)
 	l.grant = func(time.Time) (time.Time, error) {
 		if l.reserveCalls() == 4 {
@@ -263,6 +265,7 @@ func TestCheck(t *testing.T) {
 	m.runTasks()
 	check("denied", end, true, ErrLease)
 	l.grant = nil
+	m.Extend(h, end)
 	m.runTasks()
 	check("granted at last", end, false, nil)
 }

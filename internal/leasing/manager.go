@@ -96,6 +96,9 @@ func (m *Manager) SetHooks(h Hooks) {
 	m.cfg.Hooks = h
 }
 
+// Go calls f in the background. Its ctx ends when Close begins, and Close waits for f to return.
+func (m *Manager) Go(f func(ctx context.Context)) { m.cfg.Hooks.Go(func() { f(m.ctx) }) }
+
 // OnChange sets a function that is called when a background task has changed something. It must be
 // set before the first task starts.
 func (m *Manager) OnChange(f func()) { m.notify = f }
@@ -227,12 +230,13 @@ func (m *Manager) Extend(h *HeldLease, unit int64) error {
 	})
 }
 
-// Check is Extend for a caller that does not wait. It returns nil if the unit is granted, or if nothing is
-// known that prevents it from being granted: the call has started to extend the lease. Otherwise it
-// returns why the unit is not granted, and whether the last try to extend the lease failed.
-func (m *Manager) Check(h *HeldLease, unit int64) (failed bool, err error) {
-	extending := h.extending.isRunning()
-	err = m.Extend(h, unit)
+// WhyNotGranted returns nil if a unit is granted, or if nothing is known that prevents it from being granted. Otherwise it returns why
+// it is not, and whether the last try to extend the lease failed. It changes nothing.
+func (m *Manager) WhyNotGranted(h *HeldLease, unit int64) (failed bool, err error) {
+	if err := h.group.dropped.Load(); err != nil {
+		return true, *err
+	}
+	extending, err := h.extending.state()
 	switch {
 	case unit < h.Granted():
 		return false, nil
@@ -246,7 +250,13 @@ func (m *Manager) Check(h *HeldLease, unit int64) (failed bool, err error) {
 	return false, nil
 }
 
-// errNotExtended is the error of Check for a lease that is being extended.
+// WhyNoNext returns the error of the last try to take the next lease, if one is being taken, or if that failed permanently.
+func (m *Manager) WhyNoNext() error {
+	_, err := m.assigning.state()
+	return err
+}
+
+// errNotExtended is the error of WhyNotGranted for a lease that is being extended.
 var errNotExtended = fmt.Errorf("%w: all of the granted time is used, and the assigner has not extended the lease yet", ErrLease)
 
 // GrantedUntil returns the first unit that cannot be stamped without the assigner's store, and whether it

@@ -185,8 +185,15 @@ func (t *retryTask) stopAndWait() {
 	}
 }
 
+// isRunning reports whether the task runs.
 func (t *retryTask) isRunning() bool {
+	running, _ := t.state()
+	return running
+}
+
+// state returns whether the task runs, and the error of the last try, while it runs, or when that error ended it.
+func (t *retryTask) state() (running bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.running
+	return t.running, t.err
 }

@@ -1,0 +1,87 @@
+package uid
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// An idle Default generator keeps its lease, whatever Health is asked.
+func TestIdleDefaultKeepsItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDefault(t, newExpiringAssigner(false), smallOptions(t)...)
+		time.Sleep(3 * time.Hour)
+		if h, s := d.Health(), d.Stats(); !h.OK() || h.For <= 0 || s.LostLeases != 0 || s.WorkerID != 1 {
+			t.Errorf("after three idle hours: %+v, worker ID %d, %d leases were lost", h, s.WorkerID, s.LostLeases)
+		}
+	})
+}
+
+// An idle Default generator replaces a lease that is lost, as one that is used does.
+func TestIdleDefaultReplacesALostLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Bool
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				if n == 1 && lost.Load() {
+					return time.Time{}, errLeaseEnded
+				}
+				return until, nil
+			}}, nil
+		}}
+		d := newDefault(t, a, smallOptions(t)...)
+		lost.Store(true)
+		time.Sleep(time.Minute)
+		if h, s := d.Health(), d.Stats(); !h.OK() || s.WorkerID != 2 || s.LostLeases != 1 || a.calls.Load() != 2 {
+			t.Errorf("a minute after the loss: %+v, worker ID %d, %d leases were lost, %d taken; want OK, 2, 1, 2", h, s.WorkerID, s.LostLeases, a.calls.Load())
+		}
+	})
+}
+
+// Health of a generator whose lease has ended calls no assigner, and starts nothing.
+func TestHealthChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reserves atomic.Int64
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+				reserves.Add(1)
+				return until, nil
+			}}, nil
+		}}
+		d := newIdleDefault(t, a, smallOptions(t)...)
+		time.Sleep(time.Hour)
+		before := d.Stats()
+		for range 100 {
+			d.Health()
+		}
+		synctest.Wait()
+		if got := d.Stats(); a.calls.Load() != 1 || reserves.Load() != 1 || got != before {
+			t.Errorf("%d leases were taken, %d times extended; %+v, and before %+v", a.calls.Load(), reserves.Load(), got, before)
+		}
+		if next(t, d); reserves.Load() < 2 {
+			t.Error("control: Next has not extended the lease")
+		}
+	})
+}
+
+// A lease that needs no extension is not looked at: the goroutine ends.
+func TestUnboundedDefaultHasNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDefault(t, new(disposableAssigner), smallOptions(t)...)
+		ended := make(chan struct{})
+		go func() {
+			d.keepLease(t.Context()) // as the one that NewDefault has started
+			close(ended)
+		}()
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("keepLease still runs")
+		}
+	})
+}
