@@ -86,7 +86,7 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 		return false
 	}
 	if s.ignoresHistory {
-		w.ReplacedPool = nil // it has the pool's
+		w.ReplacedPool = &s.pool // it has the history of the pool
 	}
 	if w.Pool != nil && !w.ReplacesPool(s.pool) && !s.comparesNothing {
 		return false

@@ -130,9 +130,6 @@ func (c *fleetConnection) write(w workerassign.SlotWrite) (bool, error) {
 	}
 	server := f.server()
 	w.Slots = slices.Clone(w.Slots)
-	if f.broken == brokenFrom || f.broken == brokenGrace {
-		w.Replaced = nil // it has what breakRead has changed
-	}
 	if w.Pool != nil {
 		p := *w.Pool
 		w.Pool = &p
@@ -176,6 +173,9 @@ func (f *slotFleet) apply(s *slotServer, w workerassign.SlotWrite) bool {
 			old = s.slots[n]
 		}
 		before = append(before, old)
+	}
+	if f.broken == brokenFrom || f.broken == brokenGrace {
+		w.Replaced = before // it had what breakRead has changed
 	}
 	if !s.write(w) {
 		f.failedSwaps++

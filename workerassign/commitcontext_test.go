@@ -76,7 +76,7 @@ func TestSlotTableLateCommit(t *testing.T) {
 			table := NewSlotTable(db)
 			for _, want := range []bool{false, true} {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				written, err := table.Write(ctx, SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}})
+				written, err := table.Write(ctx, swapOf(Slot{WorkerID: 5, Revision: 2}))
 				if written != want || (err == nil) != want || errors.Is(err, ErrPermanent) {
 					t.Errorf("%s: Write() = %v, %v; want %v", version, written, err, want)
 				}

@@ -113,7 +113,7 @@ func TestPostgresSlotTable(t *testing.T) {
 	m.expectExecs("START TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT set_config('synchronous_commit'")
 	m.expectWrite(`UPDATE "worker_slot" SET`, 1)
 	m.expectExecs("COMMIT")
-	if written, err := m.Write(t.Context(), SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}}); !written || err != nil {
+	if written, err := m.Write(t.Context(), swapOf(Slot{WorkerID: 5, Revision: 2})); !written || err != nil {
 		t.Errorf("Write() = %v, %v", written, err)
 	}
 
@@ -161,7 +161,7 @@ func TestPostgresSlotTableSettings(t *testing.T) {
 
 // After an error of a statement, another connection is tried if PostgreSQL has refused it; a conflict is no error.
 func TestPostgresSlotTableErrors(t *testing.T) {
-	w := SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}}
+	w := swapOf(Slot{WorkerID: 5, Revision: 2})
 	for state, want := range map[string]string{"40001": "false", "23505": "false", "42P01": "permanent", "25006": "again"} {
 		m := newRecordedTable(t, "PostgreSQL 15.4")
 		m.expectExecs("START")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -101,7 +102,7 @@ func TestDamagedPoolHasNoFloor(t *testing.T) {
 				if p := f.Dump().Pool; p.Horizon != poolH {
 					p.Revision++
 					p.Horizon = poolH
-					if ok, err := f.Write(f.Context(), workerassign.SlotWrite{History: f.Dump().History, Pool: &p}); !ok || err != nil {
+					if ok, err := f.Write(f.Context(), slottest.Swap(f.Dump(), &p)); !ok || err != nil {
 						t.Fatalf("Write returned %v, %v", ok, err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -133,7 +134,7 @@ func TestCrowdAddsSlots(t *testing.T) {
 				lost++ // another writes the slot first
 				slot := f.slot(w.Slots[0].WorkerID)
 				slot.Revision++
-				if ok, err := f.Write(f.Context(), workerassign.SlotWrite{History: w.History, Slots: []workerassign.Slot{slot}}); !ok || err != nil {
+				if ok, err := f.Write(f.Context(), slottest.Swap(f.Dump(), nil, slot)); !ok || err != nil {
 					f.Errorf("Write() = %v, %v", ok, err)
 				}
 			}}

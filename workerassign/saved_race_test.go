@@ -137,8 +137,9 @@ func (s *savedTest) slot(workerID int64) Slot {
 // mustWriteSlot writes a slot as another process does.
 func (s *savedTest) mustWriteSlot(slot Slot) {
 	s.Helper()
-	state := mustReadSlots(s.T, s.store, SlotQuery{})
-	if ok, err := s.store.Write(context.Background(), SlotWrite{History: state.History, Slots: []Slot{slot}}); !ok || err != nil {
+	state := mustReadSlots(s.T, s.store, SlotQuery{WorkerIDs: []int64{slot.WorkerID}})
+	w := SlotWrite{History: state.History, Slots: []Slot{slot}, Replaced: append(state.Slots, Slot{})[:1]} // it may be new
+	if ok, err := s.store.Write(context.Background(), w); !ok || err != nil {
 		s.Fatalf("Write(%+v) = %v, %v", slot, ok, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -92,7 +93,7 @@ func TestSchemaSlotPrivileges(t *testing.T) {
 		state := mustRead(t, store, workerassign.SlotQuery{WorkerIDs: []int64{5}})
 		slot := state.Slots[0]
 		slot.Revision++
-		_, err := store.Write(t.Context(), workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{slot}})
+		_, err := store.Write(t.Context(), slottest.Swap(state, nil, slot))
 		wantPermanent(t, err, "PRIVILEGES ON SLOTS")
 		db.MustExec("DROP TABLE WORKER_POOL")
 		_, err = store.Read(t.Context(), workerassign.SlotQuery{})

@@ -74,7 +74,7 @@ func TestSlotFileRemainsCorrupt(t *testing.T) {
 func TestSlotFileQueries(t *testing.T) {
 	s := NewSlotFile(filepath.Join(t.TempDir(), "slots"), quiet)
 	state := newSlotsForTest(t, s, 6)
-	w := SlotWrite{History: state.History}
+	w := SlotWrite{History: state.History, Replaced: state.Slots}
 	for i, slot := range state.Slots {
 		next := nextSlot(slot, "")
 		next.FreeAt = time.Now().Add(-time.Hour)

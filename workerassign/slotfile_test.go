@@ -50,6 +50,7 @@ func newSlotsForTest(t testing.TB, s SlotStore, n int64) PoolState {
 	for id := range n {
 		w.Slots = append(w.Slots, Slot{WorkerID: id, Revision: 1, Token: newToken(), From: now, Until: now.Add(time.Minute), History: p.leaseHistory(),
 			Written: now, FreeAt: now.Add(time.Hour), Holder: Holder{Name: fmt.Sprint("orders-", id), Host: "host-1", Process: "4711", Since: now}})
+		w.Replaced = append(w.Replaced, Slot{})
 	}
 	mustWriteSlots(t, s, w)
 	return mustReadSlots(t, s, SlotQuery{All: true})
@@ -87,7 +88,7 @@ func TestSlotFileCrashAfterEachStep(t *testing.T) {
 			for range 5 {
 				crashed := NewSlotFile(path)
 				crash(crashed)
-				want := SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], newToken()), nextSlot(state.Slots[1], newToken())}}
+				want := SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], newToken()), nextSlot(state.Slots[1], newToken())}, Replaced: state.Slots}
 				written, err := crashed.Write(context.Background(), want)
 				if written != (err == nil) {
 					t.Fatalf("Write() = %v, %v", written, err)
@@ -208,12 +209,12 @@ func TestR7SlotFileCopy(t *testing.T) {
 				}
 				before := state
 				for range writes {
-					mustWriteSlots(t, store, SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], newToken())}})
+					mustWriteSlots(t, store, SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], newToken())}, Replaced: state.Slots[:1]})
 					state = mustReadSlots(t, store, SlotQuery{All: true})
 				}
 				time.Sleep(10 * time.Millisecond) // the resolution of the time of creation
 				restore(t, path, old)
-				if written, err := store.Write(context.Background(), SlotWrite{History: before.History, Slots: []Slot{nextSlot(before.Slots[0], "x")}}); written || err != nil {
+				if written, err := store.Write(context.Background(), SlotWrite{History: before.History, Slots: []Slot{nextSlot(before.Slots[0], "x")}, Replaced: before.Slots[:1]}); written || err != nil {
 					t.Errorf("after %d writes a Write with the former history returned %v, %v; want false", writes, written, err)
 				}
 				state = mustReadSlots(t, store, SlotQuery{All: true})
@@ -284,8 +285,9 @@ func BenchmarkSlotFile(b *testing.B) {
 		b.Run(fmt.Sprint("Write/slots=", slots), func(b *testing.B) {
 			slot := mustReadSlots(b, s, SlotQuery{WorkerIDs: []int64{slots / 2}}).Slots[0]
 			for b.Loop() {
-				slot = nextSlot(slot, slot.Token)
-				mustWriteSlots(b, s, SlotWrite{History: state.History, Slots: []Slot{slot}})
+				next := nextSlot(slot, slot.Token)
+				mustWriteSlots(b, s, SlotWrite{History: state.History, Slots: []Slot{next}, Replaced: []Slot{slot}})
+				slot = next
 			}
 		})
 		b.Run(fmt.Sprint("Read/slots=", slots), func(b *testing.B) {

@@ -194,12 +194,12 @@ func TestSlotTableOwnHistory(t *testing.T) {
 	if strings.Contains(m.statements[0], "@@server_id") {
 		t.Errorf("the statement reads the server's history: %s", m.statements[0])
 	}
-	if written, err := m.Write(t.Context(), SlotWrite{History: "other", Slots: []Slot{{WorkerID: 5, Revision: 1}}}); written || err != nil {
+	if written, err := m.Write(t.Context(), SlotWrite{History: "other", Slots: []Slot{{WorkerID: 5, Revision: 1}}, Replaced: []Slot{{}}}); written || err != nil {
 		t.Errorf("Write() for another history = %v, %v; want false without a statement", written, err)
 	}
 	m.expectWrite("INSERT", 1)
 	m.expectExecs("COMMIT")
-	if written, err := m.Write(t.Context(), SlotWrite{History: "mine", Slots: []Slot{{WorkerID: 5, Revision: 1}}}); !written || err != nil {
+	if written, err := m.Write(t.Context(), SlotWrite{History: "mine", Slots: []Slot{{WorkerID: 5, Revision: 1}}, Replaced: []Slot{{}}}); !written || err != nil {
 		t.Errorf("Write() = %v, %v", written, err)
 	}
 }
@@ -447,12 +447,12 @@ func TestSlotTableWriteTriesAgain(t *testing.T) {
 		again    bool
 		restWork func(m *mockTable)
 	}{
-		{"a statement that was not sent", SlotWrite{History: "h", Slots: []Slot{slot}},
+		{"a statement that was not sent", swapOf(slot),
 			func(m *mockTable) { m.ExpectExec("UPDATE").WillReturnError(&mysql.MySQLError{Number: 1290}) }, true,
 			func(m *mockTable) { m.expectWrite("UPDATE", 1); m.expectExecs("COMMIT") }},
-		{"a statement that may have been executed", SlotWrite{History: "h", Slots: []Slot{slot}},
+		{"a statement that may have been executed", swapOf(slot),
 			func(m *mockTable) { m.ExpectExec("UPDATE").WillReturnError(mysql.ErrInvalidConn) }, false, nil},
-		{"the begin", SlotWrite{History: "h", Slots: []Slot{slot, {WorkerID: 6, Revision: 2}}},
+		{"the begin", swapOf(slot, Slot{WorkerID: 6, Revision: 2}),
 			func(m *mockTable) { m.ExpectExec("START").WillReturnError(mysql.ErrInvalidConn) }, true,
 			func(m *mockTable) {
 				m.expectExecs("START")
@@ -460,7 +460,7 @@ func TestSlotTableWriteTriesAgain(t *testing.T) {
 				m.expectWrite("UPDATE", 1)
 				m.expectExecs("COMMIT")
 			}},
-		{"the second statement", SlotWrite{History: "h", Slots: []Slot{slot, {WorkerID: 6, Revision: 2}}},
+		{"the second statement", swapOf(slot, Slot{WorkerID: 6, Revision: 2}),
 			func(m *mockTable) {
 				m.expectExecs("START")
 				m.expectWrite("UPDATE", 1)
@@ -472,7 +472,7 @@ func TestSlotTableWriteTriesAgain(t *testing.T) {
 				m.expectWrite("UPDATE", 1)
 				m.expectExecs("COMMIT")
 			}},
-		{"the commit", SlotWrite{History: "h", Slots: []Slot{slot, {WorkerID: 6, Revision: 2}}},
+		{"the commit", swapOf(slot, Slot{WorkerID: 6, Revision: 2}),
 			func(m *mockTable) {
 				m.expectExecs("START")
 				m.expectWrite("UPDATE", 1)
@@ -516,7 +516,7 @@ func TestSlotTableStatements(t *testing.T) {
 		rows []int64 // of the statements that write
 		want []string
 	}{
-		{"a new slot", nil, SlotWrite{History: "h", Slots: []Slot{slot(5, 1)}, Replaced: []Slot{{}}}, []int64{1}, []string{
+		{"a new slot", nil, swapOf(slot(5, 1)), []int64{1}, []string{
 			"INSERT INTO `WORKER_SLOT` (" + slotColumns + ") SELECT 5, 1, " + values + " FROM (SELECT 1 AS one) AS one WHERE " + compare,
 			"COMMIT AND NO CHAIN NO RELEASE"}},
 		{"a slot", nil, SlotWrite{History: "h", Slots: []Slot{slot(5, 2)}, Replaced: []Slot{{Until: at(9), Token: "t"}}}, []int64{1}, []string{
@@ -537,7 +537,7 @@ func TestSlotTableStatements(t *testing.T) {
 			setPool + " AND history = _utf8mb4 X'67' AND since_ms = 2 AND floor_ms = 3 AND slot_count = 3 AND " + compare,
 			"COMMIT AND NO CHAIN NO RELEASE"}},
 		{"a new pool and a new slot, without the server's history", []SlotTableOption{WithHistory("h"), WithSlotTables("p", "d.s")},
-			SlotWrite{History: "h", Pool: &Pool{Revision: 1, Since: at(1)}, Slots: []Slot{slot(5, 1)}}, []int64{1, 1}, []string{
+			SlotWrite{History: "h", Pool: &Pool{Revision: 1, Since: at(1)}, Slots: []Slot{slot(5, 1)}, Replaced: []Slot{{}}}, []int64{1, 1}, []string{
 				"START TRANSACTION",
 				"INSERT INTO `p` (id, revision, format, first_worker_id, slot_count, history, since_ms, floor_ms, horizon_ms, fencing_ms, skew_ms)" +
 					" VALUES (1, 1, _utf8mb4 X'', 0, 0, _utf8mb4 X'', 1, NULL, 0, 0, 0)",
@@ -596,13 +596,17 @@ func TestSlotTableTextLengths(t *testing.T) {
 		length int
 		write  func(text string) SlotWrite
 	}{
-		{"format", 1024, func(s string) SlotWrite { return SlotWrite{History: "h", Pool: &Pool{Revision: 2, Format: s}} }},
-		{"history", 255, func(s string) SlotWrite { return SlotWrite{History: "h", Pool: &Pool{Revision: 2, History: s}} }},
-		{"name", 128, func(s string) SlotWrite {
-			return SlotWrite{History: "h", Slots: []Slot{{Revision: 2, Holder: Holder{Name: s}}}}
+		{"format", 1024, func(s string) SlotWrite {
+			return SlotWrite{History: "h", Pool: &Pool{Revision: 2, Format: s}, ReplacedPool: &Pool{}}
 		}},
-		{"token", 64, func(s string) SlotWrite { return SlotWrite{History: "h", Slots: []Slot{{Revision: 2, Token: s}}} }},
-		{"history", 255, func(s string) SlotWrite { return SlotWrite{History: "h", Slots: []Slot{{Revision: 2, History: s}}} }},
+		{"history", 255, func(s string) SlotWrite {
+			return SlotWrite{History: "h", Pool: &Pool{Revision: 2, History: s}, ReplacedPool: &Pool{}}
+		}},
+		{"name", 128, func(s string) SlotWrite {
+			return swapOf(Slot{Revision: 2, Holder: Holder{Name: s}})
+		}},
+		{"token", 64, func(s string) SlotWrite { return swapOf(Slot{Revision: 2, Token: s}) }},
+		{"history", 255, func(s string) SlotWrite { return swapOf(Slot{Revision: 2, History: s}) }},
 	} {
 		m := newRecordedTable(t, "8.0.36")
 		for _, bad := range []string{strings.Repeat("é", c.length+1), "\xff"} {
@@ -620,7 +624,7 @@ func TestSlotTableTextLengths(t *testing.T) {
 	m := newRecordedTable(t, "8.0.36")
 	m.expectWrite("holder_host = _utf8mb4 X'"+strings.Repeat("c3a9", 255)+"', holder_process = _utf8mb4 X'"+strings.Repeat("61", 255)+"'", 1)
 	m.expectExecs("COMMIT")
-	w := SlotWrite{History: "h", Slots: []Slot{{Revision: 2, Holder: Holder{Host: strings.Repeat("é", 256), Process: strings.Repeat("a", 255)}}}}
+	w := swapOf(Slot{Revision: 2, Holder: Holder{Host: strings.Repeat("é", 256), Process: strings.Repeat("a", 255)}})
 	if written, err := m.Write(t.Context(), w); !written || err != nil {
 		t.Errorf("Write() = %v, %v", written, err)
 	}
@@ -683,7 +687,7 @@ func TestSlotTableWaits(t *testing.T) {
 		m.db.SetMaxOpenConns(2)
 		m.ExpectExec("UPDATE").WillDelayFor(time.Hour).WillReturnResult(sqlmock.NewResult(0, 1))
 		begin = time.Now()
-		written, err := m.Write(t.Context(), SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}})
+		written, err := m.Write(t.Context(), swapOf(Slot{WorkerID: 5, Revision: 2}))
 		if written || err == nil || !strings.Contains(err.Error(), "no answer within 10s") || strings.Contains(err.Error(), "connections of the pool") {
 			t.Errorf("Write() = %v, %v", written, err)
 		}
@@ -698,7 +702,7 @@ func TestSlotTableRollbackFails(t *testing.T) {
 	m := newRecordedTable(t, "8.0.36")
 	m.expectWrite("UPDATE", 0)
 	m.ExpectExec("ROLLBACK").WillReturnError(mysql.ErrInvalidConn)
-	written, err := m.Write(t.Context(), SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}})
+	written, err := m.Write(t.Context(), swapOf(Slot{WorkerID: 5, Revision: 2}))
 	if written || err != nil || m.db.Stats().Idle != 0 {
 		t.Errorf("Write() = %v, %v, and %d connections are idle; want false and 0", written, err, m.db.Stats().Idle)
 	}
@@ -738,7 +742,7 @@ func TestInvariant1WriteOnTiDBIsPessimistic(t *testing.T) {
 	m.expectExecs("BEGIN PESSIMISTIC")
 	m.expectWrite("UPDATE", 1)
 	m.expectExecs("COMMIT")
-	if written, err := m.Write(t.Context(), SlotWrite{History: "TiDB", Slots: []Slot{{WorkerID: 5, Revision: 2}}}); !written || err != nil {
+	if written, err := m.Write(t.Context(), SlotWrite{History: "TiDB", Slots: []Slot{{WorkerID: 5, Revision: 2}}, Replaced: []Slot{{}}}); !written || err != nil {
 		t.Errorf("Write() = %v, %v", written, err)
 	}
 }

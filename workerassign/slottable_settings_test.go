@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -75,9 +76,9 @@ func TestSlotTableInitConnect(t *testing.T) {
 func TestR4UncommittedRows(t *testing.T) {
 	s := mariadbtest.Start(t)
 	store, name := newSlotTables(t, s)
-	h := mustRead(t, store, workerassign.SlotQuery{}).History
-	p := testPool(h)
-	wantWritten(t, store, true, workerassign.SlotWrite{History: h, Pool: &p, Slots: []workerassign.Slot{testSlot(h, 5)}})
+	empty := mustRead(t, store, workerassign.SlotQuery{})
+	p := testPool(empty.History)
+	wantWritten(t, store, true, slottest.Swap(empty, &p, testSlot(empty.History, 5)))
 	admin := mariadbtest.Open(t, s.DSN("root", "", name))
 	tx := admin.MustBegin()
 	defer tx.Rollback()
@@ -99,13 +100,14 @@ func TestSlotTableLeftTransaction(t *testing.T) {
 	db := mariadbtest.Open(t, s.DSN("root", "", name))
 	db.SetMaxOpenConns(1)
 	store := workerassign.NewSlotTable(db)
-	h := mustRead(t, store, workerassign.SlotQuery{}).History
-	p := testPool(h)
-	wantWritten(t, store, true, workerassign.SlotWrite{History: h, Pool: &p})
+	state := mustRead(t, store, workerassign.SlotQuery{})
+	p := testPool(state.History)
+	wantWritten(t, store, true, slottest.Swap(state, &p))
+	state.Pool = p
 	db.MustExec("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 	s.Admin().MustExec("UPDATE " + name + ".WORKER_POOL SET revision = 8")
 	p.Revision = 2
-	wantWritten(t, store, false, workerassign.SlotWrite{History: h, Pool: &p})
+	wantWritten(t, store, false, slottest.Swap(state, &p))
 	if state := mustRead(t, store, workerassign.SlotQuery{}); state.Pool.Revision != 8 {
 		t.Errorf("the revision is %d, want 8", state.Pool.Revision)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -70,32 +71,38 @@ func testSlotStoreContract(t *testing.T, s workerassign.SlotStore) {
 	}
 	h := empty.History
 	p, a, b := testPool(h), testSlot(h, 5), testSlot(h, 6)
-	wantWritten(t, s, false, workerassign.SlotWrite{History: h + "x", Pool: &p, Slots: []workerassign.Slot{a, b}})
-	wantWritten(t, s, false, workerassign.SlotWrite{History: strings.ToUpper(h), Pool: &p})
+	have := workerassign.PoolState{History: h} // what the store has
+	under := func(history string, w workerassign.SlotWrite) workerassign.SlotWrite {
+		w.History = history
+		return w
+	}
+	wantWritten(t, s, false, under(h+"x", slottest.Swap(have, &p, a, b)))
+	wantWritten(t, s, false, under(strings.ToUpper(h), slottest.Swap(have, &p)))
 	next := p
 	next.Revision = 2
-	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Pool: &next}) // there is no pool
-	wantWritten(t, s, true, workerassign.SlotWrite{History: h, Pool: &p, Slots: []workerassign.Slot{b, a}})
+	wantWritten(t, s, false, slottest.Swap(have, &next)) // there is no pool
+	wantWritten(t, s, true, slottest.Swap(have, &p, b, a))
+	have.Pool, have.Slots = p, []workerassign.Slot{a, b}
 	got := mustRead(t, s, workerassign.SlotQuery{All: true})
 	if got.Pool != p || !reflect.DeepEqual(got.Slots, []workerassign.Slot{a, b}) || got.History != h {
 		t.Errorf("the state is\n%+v, want\n%+v", got, []any{p, a, b})
 	}
-	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Pool: &p})
-	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{testSlot(h, 7), a}}) // a exists, so 7 is not written either
+	wantWritten(t, s, false, slottest.Swap(have, &p))
+	wantWritten(t, s, false, slottest.Swap(have, nil, testSlot(h, 7), a)) // a exists, so 7 is not written either
 
 	p = next
 	p.Floor, p.Horizon = time.Time{}, time.Millisecond-1 // rounded up
 	p.Slots = 40
-	w := workerassign.SlotWrite{History: h, Pool: &p}
+	var slots []workerassign.Slot
 	for id := range int64(38) {
-		w.Slots = append(w.Slots, testSlot(h, 7+id))
+		slots = append(slots, testSlot(h, 7+id))
 	}
 	a.Revision = 2
 	a.Token, a.Holder = "", workerassign.Holder{}
 	a.Until = at(1_700_000_000_000)
 	a.FreeAt = at(1_700_000_000_000)
-	w.Slots = append(w.Slots, a)
-	wantWritten(t, s, false, workerassign.SlotWrite{History: "other", Pool: w.Pool, Slots: w.Slots})
+	w := slottest.Swap(have, &p, append(slots, a)...)
+	wantWritten(t, s, false, under("other", w))
 	wantWritten(t, s, true, w)
 	wantWritten(t, s, false, w)
 	p.Horizon = time.Millisecond
@@ -106,18 +113,19 @@ func testSlotStoreContract(t *testing.T, s workerassign.SlotStore) {
 
 	// A slot alone.
 	b.Revision = 3
-	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{b}})
+	wantWritten(t, s, false, slottest.Swap(have, nil, b))
 	b.Revision = 2
 	b.Token = "other"
 	b.FreeAt = got.Now.Add(time.Hour)
-	wantWritten(t, s, false, workerassign.SlotWrite{History: "other", Slots: []workerassign.Slot{b}})
-	wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{b}})
-	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{b}})
-	wantWritten(t, s, false, workerassign.SlotWrite{History: "other", Slots: []workerassign.Slot{testSlot(h, 45)}})
-	wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{testSlot(h, 45)}})
-	wantWritten(t, s, false, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{testSlot(h, 45)}})
-	wantWritten(t, s, true, workerassign.SlotWrite{History: h})
-	wantWritten(t, s, false, workerassign.SlotWrite{History: "other"})
+	wantWritten(t, s, false, under("other", slottest.Swap(have, nil, b)))
+	wantWritten(t, s, true, slottest.Swap(have, nil, b))
+	have.Slots = []workerassign.Slot{b}
+	wantWritten(t, s, false, slottest.Swap(have, nil, b))
+	wantWritten(t, s, false, under("other", slottest.Swap(have, nil, testSlot(h, 45))))
+	wantWritten(t, s, true, slottest.Swap(have, nil, testSlot(h, 45)))
+	wantWritten(t, s, false, slottest.Swap(have, nil, testSlot(h, 45)))
+	wantWritten(t, s, true, slottest.Swap(have, nil))
+	wantWritten(t, s, false, under("other", slottest.Swap(have, nil)))
 
 	for _, q := range []struct {
 		query workerassign.SlotQuery
@@ -130,17 +138,19 @@ func testSlotStoreContract(t *testing.T, s workerassign.SlotStore) {
 	} {
 		if q.query.Free == 3 || q.query.Free == 1000 { // make free ones
 			for id := int64(5); id < 8 && q.query.Free == 3; id++ {
-				slot := mustRead(t, s, workerassign.SlotQuery{WorkerIDs: []int64{id}}).Slots[0]
+				have := mustRead(t, s, workerassign.SlotQuery{WorkerIDs: []int64{id}})
+				slot := have.Slots[0]
 				slot.Revision++
 				slot.FreeAt = got.Now.Add(-time.Hour)
-				wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+				wantWritten(t, s, true, slottest.Swap(have, nil, slot))
 			}
 			if q.query.Free == 1000 {
 				for id := int64(6); id < 8; id++ {
-					slot := mustRead(t, s, workerassign.SlotQuery{WorkerIDs: []int64{id}}).Slots[0]
+					have := mustRead(t, s, workerassign.SlotQuery{WorkerIDs: []int64{id}})
+					slot := have.Slots[0]
 					slot.Revision++
 					slot.FreeAt = got.Now.Add(time.Hour)
-					wantWritten(t, s, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+					wantWritten(t, s, true, slottest.Swap(have, nil, slot))
 				}
 			}
 		}
@@ -149,16 +159,15 @@ func testSlotStoreContract(t *testing.T, s workerassign.SlotStore) {
 		}
 	}
 
-	// Of concurrent writes that replace one revision, exactly one returns true.
+	// Of concurrent writes that replace one revision, by equal records, exactly one returns true.
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	won := 0
-	for n := range 8 {
+	for range 8 {
 		all.Go(func() {
 			slot := b
 			slot.Revision = 5 // it was written twice above
-			slot.Token = fmt.Sprint("n", n)
-			ok, err := s.Write(context.Background(), workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+			ok, err := s.Write(context.Background(), slottest.Swap(have, nil, slot))
 			if err != nil {
 				t.Errorf("Write() = %v", err)
 			}
@@ -177,7 +186,7 @@ func testSlotStoreContract(t *testing.T, s workerassign.SlotStore) {
 	for _, bad := range []workerassign.Slot{
 		{WorkerID: 1, Revision: 1, Token: strings.Repeat("t", 65)}, {WorkerID: 1, Revision: 1, Holder: workerassign.Holder{Name: "\xff"}},
 	} {
-		if ok, err := s.Write(t.Context(), workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{bad}}); ok || !errors.Is(err, workerassign.ErrOption) {
+		if ok, err := s.Write(t.Context(), slottest.Swap(have, nil, bad)); ok || !errors.Is(err, workerassign.ErrOption) {
 			t.Errorf("Write(%+v) = %v, %v; want ErrOption", bad, ok, err)
 		}
 	}

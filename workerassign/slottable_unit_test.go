@@ -15,6 +15,11 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
+// swapOf returns a write of slots that replaces records without a token.
+func swapOf(slots ...Slot) SlotWrite {
+	return SlotWrite{History: "h", Slots: slots, Replaced: make([]Slot, len(slots))}
+}
+
 // newMockTable returns a slot table on a mock of a server with that version and these variables.
 func newMockTable(t *testing.T, version string, variables ...string) (*slotTable, sqlmock.Sqlmock) {
 	t.Helper()
@@ -123,7 +128,7 @@ func TestSlotTableWriteErrors(t *testing.T) {
 			} else {
 				mock.ExpectExec("(COMMIT|ROLLBACK) AND NO CHAIN NO RELEASE").WillReturnResult(sqlmock.NewResult(0, 0))
 			}
-			written, err := table.Write(t.Context(), SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}})
+			written, err := table.Write(t.Context(), swapOf(Slot{WorkerID: 5, Revision: 2}))
 			if written != c.written || (err != nil) != c.isErr || errors.Is(err, ErrPermanent) != c.permanent {
 				t.Errorf("Write() = %v, %v; want %v, an error: %v", written, err, c.written, c.isErr)
 			}
@@ -174,7 +179,7 @@ func TestSlotTableTimeoutError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	written, err := table.Write(ctx, SlotWrite{History: "h", Slots: []Slot{{WorkerID: 5, Revision: 2}}})
+	written, err := table.Write(ctx, swapOf(Slot{WorkerID: 5, Revision: 2}))
 	if written || err == nil || !strings.Contains(err.Error(), "no answer within") || time.Since(begin) > 30*time.Second {
 		t.Errorf("Write() = %v, %v after %v", written, err, time.Since(begin))
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -205,13 +206,13 @@ func (m *meter) grow(t *testing.T, a *workerassign.Recycled, req workerassign.Re
 			return
 		}
 		p.Revision++
-		w := workerassign.SlotWrite{History: state.History, Pool: &p}
+		var added []workerassign.Slot
 		for range min(32, slots-p.Slots) {
-			w.Slots = append(w.Slots, workerassign.Slot{WorkerID: p.Slots, Revision: 1, History: p.History,
+			added = append(added, workerassign.Slot{WorkerID: p.Slots, Revision: 1, History: p.History,
 				From: p.Since, Until: p.Since, Written: p.Since, FreeAt: p.Since})
 			p.Slots++
 		}
-		if ok, err := m.stores[0].Write(t.Context(), w); !ok || err != nil {
+		if ok, err := m.stores[0].Write(t.Context(), slottest.Swap(state, &p, added...)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -59,7 +60,7 @@ func TestR4LateCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	slot := workerassign.Slot{WorkerID: 1, Revision: 1, Token: "a", History: state.History, From: state.Now, Until: state.Now, Written: state.Now, FreeAt: state.Now}
-	w := workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{slot}}
+	w := slottest.Swap(state, nil, slot)
 	s.proxy.Delays = func(request []byte) bool { return bytes.Contains(request, []byte("COMMIT\x00")) }
 	deliver := s.proxy.DelayRequests(t, func() {
 		ctx, cancel := context.WithCancel(t.Context())

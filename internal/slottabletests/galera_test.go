@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -72,13 +74,13 @@ func testGaleraHistory(t *testing.T, c *mariadbtest.Cluster) {
 // the increase of the revision: no update is lost.
 func testGaleraLostUpdates(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)
-	h := mustRead(t, stores[0], workerassign.SlotQuery{}).History
-	p := testPool(h)
-	w := workerassign.SlotWrite{History: h, Pool: &p}
+	empty := mustRead(t, stores[0], workerassign.SlotQuery{})
+	p := testPool(empty.History)
+	var slots []workerassign.Slot
 	for id := range int64(3) {
-		w.Slots = append(w.Slots, testSlot(h, id))
+		slots = append(slots, testSlot(empty.History, id))
 	}
-	wantWritten(t, stores[0], true, w)
+	wantWritten(t, stores[0], true, slottest.Swap(empty, &p, slots...))
 	const each = 100
 	var written, refused atomic.Int64
 	var all sync.WaitGroup
@@ -95,11 +97,12 @@ func testGaleraLostUpdates(t *testing.T, c *mariadbtest.Cluster) {
 					t.Errorf("Read() = %v", err)
 					return
 				}
-				for k := range state.Slots {
-					state.Slots[k].Revision++
-					state.Slots[k].Token = fmt.Sprint(n, " ", i)
+				slots := slices.Clone(state.Slots)
+				for k := range slots {
+					slots[k].Revision++ // nothing else that is compared changes
+					slots[k].Holder.Process = fmt.Sprint(n, " ", i)
 				}
-				ok, err := store.Write(context.Background(), workerassign.SlotWrite{History: h, Slots: state.Slots})
+				ok, err := store.Write(context.Background(), slottest.Swap(state, nil, slots...))
 				switch {
 				case err != nil:
 					t.Errorf("Write() = %v", err)
@@ -151,9 +154,10 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 // Connections to a node that left the cluster (error 1047) are discarded, and the call goes to another node.
 func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 	store := s.newStore(t, "left")
-	h := mustRead(t, store, workerassign.SlotQuery{}).History
+	have := mustRead(t, store, workerassign.SlotQuery{})
+	h := have.History
 	slot := testSlot(h, 5)
-	wantWritten(t, store, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+	wantWritten(t, store, true, slottest.Swap(have, nil, slot))
 	outside := c.Node(2).Admin()
 	outside.MustExec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
 	defer outside.Exec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
@@ -168,8 +172,9 @@ func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 		t.Errorf("a node outside of the cluster has the history of the cluster, %q", h)
 	}
 	for range 12 {
+		have.Slots = []workerassign.Slot{slot}
 		slot.Revision++
-		wantWritten(t, store, true, workerassign.SlotWrite{History: h, Slots: []workerassign.Slot{slot}})
+		wantWritten(t, store, true, slottest.Swap(have, nil, slot))
 		if state := mustRead(t, store, workerassign.SlotQuery{WorkerIDs: []int64{5}}); state.History == h && state.Slots[0].Revision != slot.Revision {
 			t.Errorf("the revision is %d, want %d", state.Slots[0].Revision, slot.Revision)
 		}

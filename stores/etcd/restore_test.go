@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -40,7 +41,7 @@ func restore(t *testing.T, token string) *restored {
 	slot := s.Slots[0]
 	slot.Revision++
 	slot.Until = slot.Until.Add(time.Minute)
-	r.prepared = workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}}
+	r.prepared = slottest.Swap(s, nil, slot)
 	other := r.assign(New(dial(t, r.server.Endpoint())))
 	r.reserve(other, fleettest.Horizon)
 	if err := other.Release(t.Context(), r.granted); err != nil {

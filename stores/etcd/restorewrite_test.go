@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -38,7 +39,7 @@ func TestWriteToRestoredSnapshot(t *testing.T) {
 	testkit.Retry(t, "a write to the new cluster", func() error { // until the client has connected again
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		ok, err := r.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{taken}})
+		ok, err := r.store.Write(ctx, slottest.Swap(s, nil, taken))
 		if ok {
 			t.Fatal("the write to the new cluster returned true")
 		}

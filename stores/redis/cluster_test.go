@@ -11,6 +11,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redis"
@@ -45,7 +46,7 @@ func TestCluster(t *testing.T) {
 	waitForCluster(t, server, "cluster_state:ok")
 	c.ReloadState(t.Context())
 	state := createPool(t, s, 20)
-	write(t, s, workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{WorkerID: 3, Revision: 2, Holder: workerassign.Holder{Name: "n"}}}}, true)
+	write(t, s, slottest.Swap(state, nil, workerassign.Slot{WorkerID: 3, Revision: 2, Holder: workerassign.Holder{Name: "n"}}), true)
 	if got := ids(read(t, s, workerassign.SlotQuery{Name: "n"}).Slots); len(got) != 1 || got[0] != 3 {
 		t.Errorf("the slots of the name are %v", got)
 	}

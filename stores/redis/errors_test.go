@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -19,7 +20,7 @@ import (
 func wantError(t *testing.T, s *redis.Store, permanent bool, want string) {
 	t.Helper()
 	_, err := s.Read(context.Background(), workerassign.SlotQuery{Free: 1})
-	_, err2 := s.Write(context.Background(), workerassign.SlotWrite{History: "a/b/c", Slots: []workerassign.Slot{{Revision: 1}}})
+	_, err2 := s.Write(context.Background(), slottest.Swap(workerassign.PoolState{History: "a/b/c"}, nil, workerassign.Slot{Revision: 1}))
 	for n, err := range []error{err, err2} {
 		if err == nil || errors.Is(err, workerassign.ErrPermanent) != permanent || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "127.0.0.1") {
 			t.Errorf("call %d: the error is %v; want %q, with the address, permanent: %t", n, err, want, permanent)
@@ -79,9 +80,10 @@ func TestPermissions(t *testing.T) {
 	s := redis.New(client("service", "secret"))
 	createPool(t, s, 100)
 	server.MustCommand("DEL", "ringuid:{default}:free")
-	state := read(t, s, workerassign.SlotQuery{Free: 2, Name: "x", WorkerIDs: []int64{1}})
+	read(t, s, workerassign.SlotQuery{Free: 2, Name: "x", WorkerIDs: []int64{1}})
 	for revision, name := range []string{"a", ""} { // the second one deletes the field of the name
-		write(t, s, workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{WorkerID: 5, Revision: int64(revision + 2), Holder: workerassign.Holder{Name: name}}}}, true)
+		state := read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{5}})
+		write(t, s, slottest.Swap(state, nil, workerassign.Slot{WorkerID: 5, Revision: int64(revision + 2), Holder: workerassign.Holder{Name: name}}), true)
 	}
 	read(t, s, workerassign.SlotQuery{All: true})
 
@@ -105,11 +107,10 @@ func TestServerErrors(t *testing.T) {
 	server := redistest.Start(t)
 	c := connect(t, server.Address())
 	s := redis.New(c)
-	createPool(t, s, 1)
+	w := slottest.Swap(createPool(t, s, 1), nil, workerassign.Slot{Revision: 2})
 
 	server.MustCommand("CONFIG", "SET", "min-replicas-to-write", "1")
-	state := read(t, s, workerassign.SlotQuery{})
-	w := workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{Revision: 2}}}
+	read(t, s, workerassign.SlotQuery{})
 	if _, err := s.Write(context.Background(), w); errors.Is(err, workerassign.ErrPermanent) || err == nil || !strings.Contains(err.Error(), "too few replicas") {
 		t.Errorf("with too few replicas Write() = %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
@@ -141,7 +142,8 @@ func TestLostGrant(t *testing.T) {
 			if until := after.Slots[0].Until; !until.Before(granted) {
 				t.Fatalf("the replica knows the grant until %v, which should be lost; it knows %v", granted, until)
 			}
-			w := workerassign.SlotWrite{History: before.History, Slots: []workerassign.Slot{{WorkerID: 0, Revision: after.Slots[0].Revision + 1}}}
+			w := slottest.Swap(after, nil, workerassign.Slot{WorkerID: 0, Revision: after.Slots[0].Revision + 1})
+			w.History = before.History
 			if name == "with R7" {
 				write(t, s, w, false)
 				_, err = lease.Reserve(t.Context(), time.Now().Add(time.Hour))

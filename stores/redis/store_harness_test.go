@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
@@ -105,17 +106,17 @@ func ids(slots []workerassign.Slot) []int64 {
 }
 
 // createPool writes a pool with n slots, which are free in the order of their worker IDs, the first one a
-// second ago.
+// second ago. It returns the state after that.
 func createPool(t testing.TB, s workerassign.SlotStore, n int64) workerassign.PoolState {
 	t.Helper()
 	state := read(t, s, workerassign.SlotQuery{})
 	p := workerassign.Pool{Revision: 1, Format: "f", Slots: n, History: state.History, Since: state.Now,
 		Horizon: time.Minute, Fencing: time.Second + 1, Skew: time.Second}
-	w := workerassign.SlotWrite{History: state.History, Pool: &p}
+	var slots []workerassign.Slot
 	for id := range n {
-		w.Slots = append(w.Slots, workerassign.Slot{WorkerID: id, Revision: 1, History: state.History, Written: state.Now,
+		slots = append(slots, workerassign.Slot{WorkerID: id, Revision: 1, History: state.History, Written: state.Now,
 			From: state.Now, Until: state.Now, FreeAt: state.Now.Add(time.Duration(id-1000) * time.Millisecond)})
 	}
-	write(t, s, w, true)
-	return read(t, s, workerassign.SlotQuery{})
+	write(t, s, slottest.Swap(state, &p, slots...), true)
+	return read(t, s, workerassign.SlotQuery{All: true})
 }

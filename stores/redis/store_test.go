@@ -14,6 +14,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -40,7 +41,7 @@ func TestRecords(t *testing.T) {
 			Holder: workerassign.Holder{Name: "n {}'\"\\ ,3", Host: "host", Process: "1/2", Since: time.UnixMilli(1795292589031).UTC()}},
 		{WorkerID: 4194303, Revision: 1}, // with zero times
 	}
-	write(t, s, workerassign.SlotWrite{History: state.History, Pool: &pool, Slots: slots}, true)
+	write(t, s, slottest.Swap(state, &pool, slots...), true)
 	for _, q := range []workerassign.SlotQuery{{All: true}, {WorkerIDs: []int64{4194303, 7, 8, 7}}, {WorkerIDs: []int64{4194303}, Name: "n {}'\"\\ ,3"}} {
 		got := read(t, s, q)
 		slices.SortFunc(got.Slots, func(a, b workerassign.Slot) int { return int(a.WorkerID - b.WorkerID) })
@@ -56,35 +57,34 @@ func TestRecords(t *testing.T) {
 // A write is made as a whole or not at all, and only if all its records replace the right revisions.
 func TestCompareAndSwap(t *testing.T) {
 	s, _, _ := newStore(t)
-	state := createPool(t, s, 3)
-	before := read(t, s, workerassign.SlotQuery{All: true})
+	before := createPool(t, s, 3)
 	pool := func(revision int64) *workerassign.Pool {
-		p := state.Pool
+		p := before.Pool
 		p.Revision = revision
-		p.Floor = state.Now
+		p.Floor = before.Now
 		return &p
 	}
 	slot := func(id, revision int64) workerassign.Slot {
 		return workerassign.Slot{WorkerID: id, Revision: revision, Token: "t", Holder: workerassign.Holder{Name: "new"}}
 	}
 	for name, w := range map[string]workerassign.SlotWrite{
-		"an old revision of the pool": {Pool: pool(1)},
-		"a later one":                 {Pool: pool(3)},
-		"an old revision of a slot":   {Slots: []workerassign.Slot{slot(0, 1)}},
-		"a later one of a slot":       {Slots: []workerassign.Slot{slot(0, 3)}},
-		"the second slot":             {Slots: []workerassign.Slot{slot(0, 2), slot(1, 1)}},
-		"a slot and not the pool":     {Pool: pool(1), Slots: []workerassign.Slot{slot(0, 2)}},
-		"the pool and not a slot":     {Pool: pool(2), Slots: []workerassign.Slot{slot(0, 1)}},
-		"a slot that does not exist":  {Slots: []workerassign.Slot{slot(3, 2)}},
-		"one that exists":             {Pool: pool(2), Slots: []workerassign.Slot{slot(3, 1), slot(2, 1)}},
+		"an old revision of the pool": slottest.Swap(before, pool(1)),
+		"a later one":                 slottest.Swap(before, pool(3)),
+		"an old revision of a slot":   slottest.Swap(before, nil, slot(0, 1)),
+		"a later one of a slot":       slottest.Swap(before, nil, slot(0, 3)),
+		"the second slot":             slottest.Swap(before, nil, slot(0, 2), slot(1, 1)),
+		"a slot and not the pool":     slottest.Swap(before, pool(1), slot(0, 2)),
+		"the pool and not a slot":     slottest.Swap(before, pool(2), slot(0, 1)),
+		"a slot that does not exist":  slottest.Swap(before, nil, slot(3, 2)),
+		"one that exists":             slottest.Swap(before, pool(2), slot(3, 1), slot(2, 1)),
 	} {
-		w.History = state.History
 		if ok, err := s.Write(context.Background(), w); ok || err != nil {
 			t.Errorf("with %s Write() = %t, %v; want false", name, ok, err)
 		}
 	}
-	for _, history := range []string{"", "x", "/", state.History + "x", "x" + state.History, state.History[:len(state.History)-1]} {
-		w := workerassign.SlotWrite{History: history, Pool: pool(2), Slots: []workerassign.Slot{slot(0, 2)}}
+	for _, history := range []string{"", "x", "/", before.History + "x", "x" + before.History, before.History[:len(before.History)-1]} {
+		w := slottest.Swap(before, pool(2), slot(0, 2))
+		w.History = history
 		if ok, err := s.Write(context.Background(), w); ok || err != nil {
 			t.Errorf("with the history %q Write() = %t, %v; want false", history, ok, err)
 		}
@@ -100,7 +100,7 @@ func TestCompareAndSwap(t *testing.T) {
 	if named := read(t, s, workerassign.SlotQuery{Name: "new"}); len(named.Slots) != 0 {
 		t.Errorf("a refused write has given %v a name", named.Slots)
 	}
-	write(t, s, workerassign.SlotWrite{History: state.History, Pool: pool(2), Slots: []workerassign.Slot{slot(0, 2), slot(3, 1)}}, true)
+	write(t, s, slottest.Swap(before, pool(2), slot(0, 2), slot(3, 1)), true)
 	if got := ids(read(t, s, workerassign.SlotQuery{Name: "new"}).Slots); !slices.Equal(got, []int64{0, 3}) {
 		t.Errorf("the slots with the name are %v, want 0 and 3", got)
 	}
@@ -109,14 +109,14 @@ func TestCompareAndSwap(t *testing.T) {
 // Of several writers that replace one revision, one wins.
 func TestConcurrentWrites(t *testing.T) {
 	s, _, _ := newStore(t)
-	state := createPool(t, s, 1)
+	createPool(t, s, 1)
 	for revision := int64(2); revision < 30; revision++ {
+		state := read(t, s, workerassign.SlotQuery{All: true})
 		var won atomic.Int64
 		var writers sync.WaitGroup
 		for range 8 {
 			writers.Go(func() { // with equal records
-				w := workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{WorkerID: 0, Revision: revision}}}
-				ok, err := s.Write(context.Background(), w)
+				ok, err := s.Write(context.Background(), slottest.Swap(state, nil, workerassign.Slot{WorkerID: 0, Revision: revision}))
 				if err != nil {
 					t.Error(err)
 				}
@@ -156,16 +156,16 @@ func TestQueries(t *testing.T) {
 	if len(state.Slots) != 500 {
 		t.Fatalf("%d free slots, want 500 without duplicates", len(state.Slots))
 	}
-	held := workerassign.SlotWrite{History: state.History}
+	var held []workerassign.Slot
 	for _, slot := range state.Slots {
 		slot.Revision++
 		slot.Holder.Name = fmt.Sprint("name-", slot.WorkerID%100)
 		if slot.WorkerID >= 10 {
 			slot.FreeAt = state.Now.Add(time.Hour)
 		}
-		held.Slots = append(held.Slots, slot)
+		held = append(held, slot)
 	}
-	write(t, s, held, true)
+	write(t, s, slottest.Swap(state, nil, held...), true)
 	if got := ids(read(t, s, workerassign.SlotQuery{Free: 1000}).Slots); len(got) != 10 || got[9] != 9 {
 		t.Errorf("the free slots are %v, want 0 to 9", got)
 	}
@@ -173,11 +173,12 @@ func TestQueries(t *testing.T) {
 		t.Errorf("the slots of name-7 are %v", got)
 	}
 	state = read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{107, 407}})
-	state.Slots[0].Revision++
-	state.Slots[0].Holder.Name = ""
-	state.Slots[1].Revision++
-	state.Slots[1].Holder.Name = "name-8"
-	write(t, s, workerassign.SlotWrite{History: state.History, Slots: state.Slots}, true)
+	unnamed, renamed := state.Slots[0], state.Slots[1]
+	unnamed.Revision++
+	unnamed.Holder.Name = ""
+	renamed.Revision++
+	renamed.Holder.Name = "name-8"
+	write(t, s, slottest.Swap(state, nil, unnamed, renamed), true)
 	if got := ids(read(t, s, workerassign.SlotQuery{Name: "name-7", WorkerIDs: []int64{7}}).Slots); !slices.Equal(got, []int64{7, 207, 307}) {
 		t.Errorf("the slots of name-7 are %v", got)
 	}
@@ -220,7 +221,7 @@ func TestIndex(t *testing.T) {
 }
 
 // A pool that was deleted and made anew has another history, although the server is the same: a write that
-// was prepared for the old one is not made, although the revisions match.
+// was prepared for the old one is not made, although what it replaces matches.
 func TestDeletedPool(t *testing.T) {
 	s, c, pool := newStore(t)
 	old := createPool(t, s, 1)
@@ -232,8 +233,11 @@ func TestDeletedPool(t *testing.T) {
 	if next.History == old.History || next.Pool.History != next.History {
 		t.Errorf("the history is %q after %q, and the pool's is %q", next.History, old.History, next.Pool.History)
 	}
-	write(t, s, workerassign.SlotWrite{History: old.History, Slots: []workerassign.Slot{{WorkerID: 0, Revision: 2}}}, false)
-	write(t, s, workerassign.SlotWrite{History: next.History, Slots: []workerassign.Slot{{WorkerID: 0, Revision: 2}}}, true)
+	w := slottest.Swap(next, nil, workerassign.Slot{WorkerID: 0, Revision: 2})
+	w.History = old.History
+	write(t, s, w, false)
+	w.History = next.History
+	write(t, s, w, true)
 }
 
 // The server forgets scripts at a restart, and by SCRIPT FLUSH.
@@ -242,7 +246,7 @@ func TestForgottenScripts(t *testing.T) {
 	c.ScriptFlush(context.Background())
 	state := createPool(t, s, 1)
 	c.ScriptFlush(context.Background())
-	write(t, s, workerassign.SlotWrite{History: state.History, Slots: []workerassign.Slot{{WorkerID: 0, Revision: 2}}}, true)
+	write(t, s, slottest.Swap(state, nil, workerassign.Slot{WorkerID: 0, Revision: 2}), true)
 	c.ScriptFlush(context.Background())
 	read(t, s, workerassign.SlotQuery{})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -54,7 +55,8 @@ func TestRestoredBackup(t *testing.T) {
 	slot.Revision++
 	granted := s.Now.Add(fleettest.Horizon)
 	slot.Until = granted
-	if ok, err := store.Write(t.Context(), workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}}); !ok || err != nil {
+	prepared := slottest.Swap(s, nil, slot)
+	if ok, err := store.Write(t.Context(), prepared); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	server.Restore(backup)
@@ -67,7 +69,6 @@ func TestRestoredBackup(t *testing.T) {
 	if err := operator.NewHistory(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	prepared := workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}}
 	if ok, err := operator.Write(t.Context(), prepared); ok || err != nil {
 		t.Errorf("a write that was prepared before returned %v, %v; want false", ok, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -22,11 +23,11 @@ var brokenStores = []struct {
 }{
 	{name: "no slot revision check", broken: brokenStore{onWrite: unchecked(false, true)}, test: "SlotRevisions", message: "returned true, want false"},
 	{name: "only revisions compared", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
-		w.Replaced = nil
+		w.Replaced = slottest.Swap(m.Dump(), nil, w.Slots...).Replaced
 		return m.Write(ctx, w)
 	}}, test: "ReplacedCompared", message: "returned true, want false"},
 	{name: "only the pool's revision compared", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
-		w.ReplacedPool = nil
+		w.ReplacedPool = slottest.Swap(m.Dump(), nil).ReplacedPool
 		return m.Write(ctx, w)
 	}}, test: "ReplacedPoolCompared", message: "returned true, want false"},
 	{name: "no pool revision check", broken: brokenStore{onWrite: unchecked(true, false)}, test: "PoolRevisions", message: "returned true, want false"},

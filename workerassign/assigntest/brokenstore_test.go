@@ -75,14 +75,12 @@ func unchecked(pool, slots bool) func(*Memory, context.Context, workerassign.Slo
 		}
 		w = cloneWrite(w)
 		if pool && w.Pool != nil {
-			w.Pool.Revision, w.ReplacedPool = m.pool.Revision+1, nil
-		}
-		if slots {
-			w.Replaced = nil
+			w.Pool.Revision, w.ReplacedPool = m.pool.Revision+1, &m.pool
 		}
 		for n := range w.Slots {
 			if slots {
-				w.Slots[n].Revision = m.slots[w.Slots[n].WorkerID].Revision + 1
+				w.Replaced[n] = m.slots[w.Slots[n].WorkerID]
+				w.Slots[n].Revision = w.Replaced[n].Revision + 1
 			}
 		}
 		return m.write(w), nil
@@ -92,21 +90,22 @@ func unchecked(pool, slots bool) func(*Memory, context.Context, workerassign.Slo
 // inParts writes each record by itself.
 func inParts(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
 	all := true
-	for _, slot := range w.Slots {
-		ok, err := m.Write(ctx, workerassign.SlotWrite{History: w.History, Slots: []workerassign.Slot{slot}})
+	for n := range w.Slots {
+		ok, err := m.Write(ctx, workerassign.SlotWrite{History: w.History, Slots: w.Slots[n : n+1], Replaced: w.Replaced[n : n+1]})
 		if err != nil {
 			return false, err
 		}
 		all = all && ok
 	}
 	if w.Pool != nil {
-		ok, err := m.Write(ctx, workerassign.SlotWrite{History: w.History, Pool: w.Pool})
+		ok, err := m.Write(ctx, workerassign.SlotWrite{History: w.History, Pool: w.Pool, ReplacedPool: w.ReplacedPool})
 		return all && ok, err
 	}
 	return all, nil
 }
 
-// readThenWrite compares in one step and writes in another.
+// readThenWrite compares in one step, and writes in another, which compares the slots that are replaced again, but not their
+// revisions.
 func readThenWrite(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
 	s := m.Dump()
 	if w.Pool != nil && w.Pool.Revision != s.Pool.Revision+1 || w.History != s.History {
@@ -120,8 +119,13 @@ func readThenWrite(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bo
 	}
 	time.Sleep(time.Millisecond)
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	for n, was := range w.Replaced {
+		if have := m.slots[w.Slots[n].WorkerID]; have.Token != was.Token || !have.Until.Equal(was.Until) {
+			return false, nil
+		}
+	}
 	m.force(w)
-	m.mu.Unlock()
 	return true, nil
 }
 

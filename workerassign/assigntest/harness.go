@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -176,15 +177,14 @@ func (t *storeTest) create(n int64, newRecord func(s workerassign.PoolState, wor
 	s := t.read(t.store, workerassign.SlotQuery{})
 	p := newPool(s, 0)
 	for first := int64(0); first == 0 || first < n; first += maxBatch {
-		w := workerassign.SlotWrite{History: s.History}
+		var slots []workerassign.Slot
 		for id := first; id < min(first+maxBatch, n); id++ {
-			w.Slots = append(w.Slots, newRecord(s, id))
+			slots = append(slots, newRecord(s, id))
 		}
 		p.Revision = first/maxBatch + 1
-		p.Slots += int64(len(w.Slots))
-		written := p
-		w.Pool = &written
-		t.mustWrite(w)
+		p.Slots += int64(len(slots))
+		t.mustWrite(slottest.Swap(s, &p, slots...))
+		s.Pool = p
 	}
 	return t.read(t.store, workerassign.SlotQuery{All: true})
 }
@@ -193,7 +193,7 @@ func (t *storeTest) create(n int64, newRecord func(s workerassign.PoolState, wor
 func (t *storeTest) mustWrite(w workerassign.SlotWrite) {
 	t.Helper()
 	if !t.write(t.store, w) {
-		t.Fatalf("Write(%+v) returned false although revisions and history match; want true", w)
+		t.Fatalf("Write(%+v) returned false although the history and what is replaced match; want true", w)
 	}
 }
 

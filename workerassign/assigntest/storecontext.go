@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -20,7 +21,7 @@ func testContextEnded(t *storeTest) {
 			if _, err := t.store.Read(ctx, workerassign.SlotQuery{All: true}); err == nil {
 				t.Errorf("Read with a context that has ended returned no error")
 			}
-			w := workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(s.Slots[0], "x")}}
+			w := slottest.Swap(s, nil, next(s.Slots[0], "x"))
 			if written, err := t.store.Write(ctx, w); err == nil {
 				t.Errorf("Write with a context that has ended returned %v and no error", written)
 			}
@@ -42,7 +43,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 			bound = rand.N(2*longest + time.Microsecond)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), bound)
-		w := workerassign.SlotWrite{History: s.History}
+		w := workerassign.SlotWrite{History: s.History, Replaced: slots}
 		for _, slot := range slots {
 			w.Slots = append(w.Slots, next(slot, fmt.Sprint("token ", n)))
 		}
@@ -84,7 +85,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 // Calls leave no goroutines behind, whether they succeed or fail. Goroutines inherit the labels of the one that
 // starts them, so those of the calls are told from others of the process.
 func testNoGoroutineLeak(t *storeTest) {
-	s := t.create(1, newSlot)
+	t.create(1, newSlot)
 	calls := func() {
 		var running sync.WaitGroup
 		for range 4 {
@@ -97,7 +98,7 @@ func testNoGoroutineLeak(t *storeTest) {
 					ctx, cancel := context.WithTimeout(context.Background(), bound)
 					state, err := t.store.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
 					if err == nil && len(state.Slots) == 1 {
-						t.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(state.Slots[0], "x")}})
+						t.store.Write(ctx, slottest.Swap(state, nil, next(state.Slots[0], "x")))
 					}
 					cancel()
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -67,7 +68,7 @@ func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client work
 		slot = next(l.acknowledged, fmt.Sprint("token ", slot.Revision+1))
 		l.attempted = slot.Revision
 		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
-		written, err := client.Write(ctx, workerassign.SlotWrite{History: history, Slots: []workerassign.Slot{slot}})
+		written, err := client.Write(ctx, workerassign.SlotWrite{History: history, Slots: []workerassign.Slot{slot}, Replaced: []workerassign.Slot{l.acknowledged}})
 		cancel()
 		switch {
 		case err != nil:
@@ -112,10 +113,13 @@ func (t *storeTest) rewrite(s workerassign.PoolState) workerassign.PoolState {
 	t.Helper()
 	t.recovered(t.store, workerassign.SlotQuery{})
 	slot := next(s.Slots[0], "after the fault")
-	if t.write(t.store, workerassign.SlotWrite{History: s.History + "x", Slots: []workerassign.Slot{slot}}) {
+	w := slottest.Swap(s, nil, slot)
+	w.History += "x"
+	if t.write(t.store, w) {
 		t.Fatal("a write with another history returned true after a fault")
 	}
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}})
+	w.History = s.History
+	t.mustWrite(w)
 	return t.read(t.open(), workerassign.SlotQuery{All: true})
 }
 
@@ -139,7 +143,7 @@ func testWritesLost(t *storeTest) {
 				l := &logs[n]
 				l.attempted++
 				slot := next(l.acknowledged, "lost")
-				written, err := t.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}})
+				written, err := t.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}, Replaced: []workerassign.Slot{l.acknowledged}})
 				if err != nil || !written {
 					t.Logf("a write that is to be lost returned %v, %v", written, err)
 					break
@@ -147,7 +151,7 @@ func testWritesLost(t *storeTest) {
 				l.acknowledged = slot
 			}
 		}
-		added, _ = t.store.Write(ctx, workerassign.SlotWrite{History: s.History, Pool: &addedPool, Slots: []workerassign.Slot{newSlot(s, 3)}})
+		added, _ = t.store.Write(ctx, slottest.Swap(s, &addedPool, newSlot(s, 3)))
 	})
 	after := t.recovered(t.store, workerassign.SlotQuery{All: true})
 	t.Logf("the history was %q and is %q", s.History, after.History)
@@ -163,7 +167,7 @@ func testWritesLost(t *storeTest) {
 	}
 	// A process that was paused meanwhile writes what it prepared before.
 	for _, slot := range after.Slots {
-		if t.write(t.store, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(slot, "prepared")}}) {
+		if t.write(t.store, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(slot, "prepared")}, Replaced: []workerassign.Slot{slot}}) {
 			t.Fatalf("a write with the history %q returned true after a failover; the store's is %q", s.History, after.History)
 		}
 	}
@@ -175,7 +179,7 @@ func testWritesLost(t *storeTest) {
 // continues.
 func testPaused(t *storeTest) {
 	s := t.create(2, newSlot)
-	w := workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(s.Slots[0], "paused"), next(s.Slots[1], "paused")}}
+	w := slottest.Swap(s, nil, next(s.Slots[0], "paused"), next(s.Slots[1], "paused"))
 	t.h.Pause(t.TB)
 	var a attempt
 	func() {

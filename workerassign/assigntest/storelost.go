@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -44,7 +45,7 @@ func (t *storeTest) lost(what string, lose func(tb testing.TB, call func())) {
 	s := t.create(2, newSlot)
 	for range 3 {
 		var a attempt
-		a.write = workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(s.Slots[0], "lost"), next(s.Slots[1], "lost")}}
+		a.write = slottest.Swap(s, nil, next(s.Slots[0], "lost"), next(s.Slots[1], "lost"))
 		lose(t.TB, func() {
 			t.inTime(what, time.Second, func(ctx context.Context) { a.written, a.err = t.store.Write(ctx, a.write) })
 		})
@@ -54,7 +55,7 @@ func (t *storeTest) lost(what string, lose func(tb testing.TB, call func())) {
 		pool := s.Pool
 		pool.Revision++
 		pool.Slots += 2
-		a.write = workerassign.SlotWrite{History: s.History, Pool: &pool, Slots: []workerassign.Slot{heldSlot(s, s.Pool.Slots), heldSlot(s, s.Pool.Slots+1)}}
+		a.write = slottest.Swap(s, &pool, heldSlot(s, s.Pool.Slots), heldSlot(s, s.Pool.Slots+1))
 		lose(t.TB, func() {
 			t.inTime(what, time.Second, func(ctx context.Context) { a.written, a.err = t.store.Write(ctx, a.write) })
 		})
@@ -76,7 +77,7 @@ func testDelayedWrite(t *storeTest) {
 	s := t.create(2, newSlot)
 	other := t.open()
 	for n := range 4 {
-		late := workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(s.Slots[0], "late"), next(s.Slots[1], "late")}}
+		late := slottest.Swap(s, nil, next(s.Slots[0], "late"), next(s.Slots[1], "late"))
 		var a attempt
 		a.write = late
 		deliver := t.h.DelayWrites(t.TB, func() {
@@ -88,8 +89,9 @@ func testDelayedWrite(t *storeTest) {
 			s = t.recovered(t.store, workerassign.SlotQuery{All: true})
 			continue
 		}
-		early := next(s.Slots[n/2], "early")
-		if !t.write(other, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{early}}) {
+		early := next(s.Slots[n/2], s.Slots[n/2].Token) // only its revision is not what the late write replaces
+		early.Holder.Process = "early"
+		if !t.write(other, slottest.Swap(s, nil, early)) {
 			t.Fatal("a write returned false, although the other one of the same revision has not reached the server")
 		}
 		if a.err == nil && a.written {

@@ -3,6 +3,7 @@ package assigntest
 import (
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -120,7 +121,7 @@ func testQueryFree(t *storeTest) {
 	p := s.Pool
 	p.Revision++
 	p.Slots++
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Pool: &p, Slots: []workerassign.Slot{slot}})
+	t.mustWrite(slottest.Swap(s, &p, slot))
 	deadline := time.Now().Add(soon + t.h.ClockBound + t.h.patience)
 	for found := false; !found; time.Sleep(20 * time.Millisecond) {
 		state := t.read(t.store, workerassign.SlotQuery{Free: 1024})
@@ -162,13 +163,13 @@ func testQueryReleased(t *storeTest) {
 		released := next(held, "")
 		released.Until = released.From
 		released.FreeAt = released.Until
-		t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{released}})
+		t.mustWrite(slottest.Swap(s, nil, released))
 		if !find(released) {
 			t.Fatalf("20 queries of free slots have not returned the slot of worker ID %d, which was released; all others are held", held.WorkerID)
 		}
 		taken := heldSlot(s, held.WorkerID)
 		taken.Revision = released.Revision + 1
-		t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{taken}})
+		t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{taken}, Replaced: []workerassign.Slot{released}})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -38,7 +39,7 @@ func (t *storeTest) race(clients []workerassign.SlotStore, writes []workerassign
 }
 
 // isMade reports whether all records of a write are in the store, and whether none of them is. Each write
-// must have tokens of its own, and a value of its own for the pool's Slots.
+// must have records of its own.
 func isMade(s workerassign.PoolState, w workerassign.SlotWrite) (all, none bool) {
 	all, none = true, true
 	note := func(equal bool) {
@@ -46,12 +47,12 @@ func isMade(s workerassign.PoolState, w workerassign.SlotWrite) (all, none bool)
 		none = none && !equal
 	}
 	if w.Pool != nil {
-		note(s.Pool.Revision == w.Pool.Revision && s.Pool.Slots == w.Pool.Slots)
+		note(diffPool(s.Pool, *w.Pool) == "")
 	}
 	for _, slot := range w.Slots {
 		found := false
 		for _, f := range s.Slots {
-			found = found || f.WorkerID == slot.WorkerID && f.Revision == slot.Revision && f.Token == slot.Token
+			found = found || diffSlot(f, slot) == ""
 		}
 		note(found)
 	}
@@ -86,7 +87,8 @@ func (t *storeTest) checkAttempts(what string, attempts []attempt) {
 	}
 }
 
-// Of concurrent writes that replace one revision, exactly one returns true.
+// Of concurrent writes that replace one revision, exactly one returns true. The others must find that the revision is another
+// one: everything else that they compare is as it was before.
 func testConcurrentWriters(t *storeTest) {
 	const writers, rounds = 12, 6
 	clients := []workerassign.SlotStore{t.store}
@@ -96,56 +98,54 @@ func testConcurrentWriters(t *storeTest) {
 	s := t.read(t.store, workerassign.SlotQuery{})
 	slot := func(id, revision int64, n int) workerassign.Slot {
 		slot := heldSlot(s, id)
-		slot.Revision, slot.Token = revision, fmt.Sprintf("r%d w%d", revision, n)
+		slot.Revision, slot.Holder.Process = revision, fmt.Sprint(n)
 		return slot
 	}
 	for revision := int64(1); revision <= rounds; revision++ {
-		round := func(what string, write func(n int) workerassign.SlotWrite) {
+		round := func(what string, write func(before workerassign.PoolState, n int) workerassign.SlotWrite) {
+			before := t.read(t.store, workerassign.SlotQuery{All: true})
 			var writes []workerassign.SlotWrite
 			for n := range writers {
-				w := write(n)
-				w.History = s.History
-				writes = append(writes, w)
+				writes = append(writes, write(before, n))
 			}
 			t.checkAttempts(fmt.Sprintf("%s, revision %d", what, revision), t.race(clients, writes))
 		}
 		pool := func(revision int64, n int) *workerassign.Pool {
-			p := newPool(s, int64(1000+n))
-			p.Revision = revision
+			p := newPool(s, 1000)
+			p.Revision, p.Format = revision, fmt.Sprint(n)
 			return &p
 		}
-		round("the pool", func(n int) workerassign.SlotWrite {
-			return workerassign.SlotWrite{Pool: pool(2*revision-1, n)}
+		round("the pool", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
+			return slottest.Swap(before, pool(2*revision-1, n))
 		})
-		round("a slot", func(n int) workerassign.SlotWrite {
-			return workerassign.SlotWrite{Slots: []workerassign.Slot{slot(1, revision, n)}}
+		round("a slot", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
+			return slottest.Swap(before, nil, slot(1, revision, n))
 		})
-		round("the pool and a slot", func(n int) workerassign.SlotWrite {
-			return workerassign.SlotWrite{Pool: pool(2*revision, 100+n), Slots: []workerassign.Slot{slot(2, revision, n)}}
+		round("the pool and a slot", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
+			return slottest.Swap(before, pool(2*revision, n), slot(2, revision, n))
 		})
 		// Each pair of neighbours shares a slot, in orders that could deadlock.
-		round("pairs of slots", func(n int) workerassign.SlotWrite {
+		round("pairs of slots", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
 			a, b := slot(int64(10+n%4), revision, n), slot(int64(10+(n+1)%4), revision, n)
-			return workerassign.SlotWrite{Slots: []workerassign.Slot{a, b}}
+			return slottest.Swap(before, nil, a, b)
 		})
 		// The next round requires that all of these slots have this revision.
 		for id := int64(10); id < 14; id++ {
-			if t.readSlot(t.store, id).Revision < revision {
-				t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot(id, revision, writers)}})
+			if before := t.readSlot(t.store, id); before.Revision < revision {
+				t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot(id, revision, writers)}, Replaced: []workerassign.Slot{before}})
 			}
 		}
 	}
 }
 
-// Clients that read a slot and replace it lose no write: its revision is the number of writes that
-// returned true.
+// Clients that read a slot and replace it by an equal one lose no write: its revision is the number of writes that returned true.
 func testConcurrentIncrements(t *storeTest) {
 	const writers, each = 4, 15
 	s := t.create(1, newSlot)
 	var made, unknown atomic.Int64
 	var running sync.WaitGroup
 	deadline := time.Now().Add(2 * time.Minute)
-	for n := range writers {
+	for range writers {
 		client := t.open()
 		running.Go(func() {
 			for done := 0; done < each && time.Now().Before(deadline); {
@@ -153,8 +153,8 @@ func testConcurrentIncrements(t *storeTest) {
 				state, err := client.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
 				if err == nil && len(state.Slots) == 1 {
 					var written bool
-					slot := next(state.Slots[0], fmt.Sprintf("%d-%d", n, done))
-					written, err = client.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}})
+					slot := next(state.Slots[0], "x")
+					written, err = client.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}, Replaced: state.Slots})
 					switch {
 					case err != nil:
 						unknown.Add(1)
@@ -197,21 +197,20 @@ func testReadWhileAdding(t *storeTest) {
 			}
 		})
 	}
-	p := s.Pool
 	for range writes {
+		p := s.Pool
 		p.Revision++
-		written := p
-		written.Slots += batch
-		w := workerassign.SlotWrite{History: s.History, Pool: &written}
+		p.Slots += batch
+		var slots []workerassign.Slot
 		for n := range int64(batch) {
-			w.Slots = append(w.Slots, newSlot(s, p.Slots+n))
+			slots = append(slots, newSlot(s, s.Pool.Slots+n))
 		}
-		ok, err := t.store.Write(ctx, w)
+		ok, err := t.store.Write(ctx, slottest.Swap(s, &p, slots...))
 		if !ok || err != nil {
-			problems <- fmt.Sprintf("Write returned %v, %v, although revisions and history match; want true", ok, err)
+			problems <- fmt.Sprintf("Write returned %v, %v, although the history and what is replaced match; want true", ok, err)
 			break
 		}
-		p = written
+		s.Pool = p
 	}
 	stop()
 	running.Wait()

@@ -2,9 +2,11 @@ package assigntest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -23,7 +25,8 @@ func testPoolRoundTrip(t *storeTest) {
 			Since: time.UnixMilli(-1), Floor: time.UnixMilli(0)},
 	} {
 		p.Revision = int64(n) + 1
-		t.mustWrite(workerassign.SlotWrite{History: s.History, Pool: &p})
+		t.mustWrite(slottest.Swap(s, &p))
+		s.Pool = p
 		if d := diffPool(t.read(t.open(), workerassign.SlotQuery{}).Pool, p); d != "" {
 			t.Errorf("the pool was not read as it was written:%s", d)
 		}
@@ -48,7 +51,8 @@ func testSlotRoundTrip(t *storeTest) {
 		for n := range slots {
 			slots[n].Revision = revision
 		}
-		t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: slots})
+		t.mustWrite(slottest.Swap(s, nil, slots...))
+		s.Slots = slices.Clone(slots)
 		for _, slot := range slots {
 			if d := diffSlot(t.readSlot(t.open(), slot.WorkerID), slot); d != "" {
 				t.Errorf("revision %d of the slot of worker ID %d was not read as it was written:%s", revision, slot.WorkerID, d)
@@ -62,7 +66,7 @@ func testSlotRoundTrip(t *storeTest) {
 	}
 	// A field that becomes empty again does not keep its old value.
 	empty := workerassign.Slot{WorkerID: 1, Revision: 3, From: at(now), Until: at(now), Written: at(now), FreeAt: at(now)}
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{empty}})
+	t.mustWrite(slottest.Swap(s, nil, empty))
 	if d := diffSlot(t.readSlot(t.open(), 1), empty); d != "" {
 		t.Errorf("a slot whose fields are empty was not read as it was written:%s", d)
 	}
@@ -79,14 +83,14 @@ var texts = []string{
 func testTexts(t *storeTest) {
 	s := t.create(0, nil)
 	for first := 0; first < len(texts); first += maxBatch {
-		w := workerassign.SlotWrite{History: s.History}
+		var slots []workerassign.Slot
 		for n, text := range texts[first:min(first+maxBatch, len(texts))] {
 			slot := newSlot(s, int64(first+n))
 			slot.Holder = workerassign.Holder{Name: text, Host: text, Process: text, Since: slot.From}
-			w.Slots = append(w.Slots, slot)
+			slots = append(slots, slot)
 		}
-		t.mustWrite(w)
-		for _, slot := range w.Slots {
+		t.mustWrite(slottest.Swap(s, nil, slots...))
+		for _, slot := range slots {
 			if d := diffSlot(t.readSlot(t.open(), slot.WorkerID), slot); d != "" {
 				t.Errorf("a slot was not read as it was written:%s", d)
 			}
@@ -94,7 +98,7 @@ func testTexts(t *storeTest) {
 	}
 	long := newSlot(s, int64(len(texts)))
 	long.Holder = workerassign.Holder{Name: strings.Repeat("n", 128), Host: strings.Repeat("h", 255), Process: strings.Repeat("p", 255)}
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{long}})
+	t.mustWrite(slottest.Swap(s, nil, long))
 	if d := diffSlot(t.readSlot(t.open(), long.WorkerID), long); d != "" {
 		t.Errorf("a slot with long texts was not read as it was written:%s", d)
 	}
@@ -124,7 +128,7 @@ func testQueryNames(t *storeTest) {
 			renamed = append(renamed, slot)
 		}
 	}
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: renamed})
+	t.mustWrite(slottest.Swap(s, nil, renamed...))
 	t.checkNames(names)
 }
 

@@ -3,6 +3,7 @@ package assigntest
 import (
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -38,7 +39,7 @@ func testReplacedCompared(t *storeTest) {
 	write("the same record again", same, true)
 
 	released := next(t.readSlot(t.store, 0), "")
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{released}, Replaced: []workerassign.Slot{t.readSlot(t.store, 0)}})
+	t.mustWrite(slottest.Swap(t.read(t.store, workerassign.SlotQuery{WorkerIDs: []int64{0}}), nil, released))
 	write("a token, and the slot is released", func(r *workerassign.Slot) { r.Token = "x" }, false)
 	write("no token, as the slot", same, true)
 
@@ -47,8 +48,8 @@ func testReplacedCompared(t *storeTest) {
 	pool := s.Pool
 	pool.Revision++
 	pool.Slots++
-	w := workerassign.SlotWrite{History: s.History, Pool: &pool, Slots: []workerassign.Slot{added, next(t.readSlot(t.store, 1), "beside")},
-		Replaced: []workerassign.Slot{{}, t.readSlot(t.store, 1)}}
+	w := workerassign.SlotWrite{History: s.History, Pool: &pool, ReplacedPool: &s.Pool,
+		Slots: []workerassign.Slot{added, next(t.readSlot(t.store, 1), "beside")}, Replaced: []workerassign.Slot{{}, t.readSlot(t.store, 1)}}
 	for i, want := range []bool{true, false} {
 		if got := t.write(t.open(), w); got != want {
 			t.Fatalf("write %d of an added slot returned %v, want %v", i+1, got, want)

@@ -3,6 +3,7 @@ package assigntest
 import (
 	"fmt"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -37,10 +38,11 @@ func testPoolRevisions(t *storeTest) {
 	p := newPool(s, 0)
 	write := func(revision int64, want bool) {
 		t.Helper()
-		before := t.read(t.store, workerassign.SlotQuery{}).Pool
+		state := t.read(t.store, workerassign.SlotQuery{})
+		before := state.Pool
 		w := p
 		w.Revision, w.Floor = revision, floorMS(s.Now)
-		if got := t.write(t.store, workerassign.SlotWrite{History: s.History, Pool: &w}); got != want {
+		if got := t.write(t.store, slottest.Swap(state, &w)); got != want {
 			t.Fatalf("the write of the pool with revision %d over revision %d returned %v, want %v", revision, before.Revision, got, want)
 		}
 		if want {
@@ -69,7 +71,7 @@ func testSlotRevisions(t *storeTest) {
 		before := t.readSlot(t.store, workerID)
 		w := heldSlot(s, workerID)
 		w.Revision, w.Token = revision, fmt.Sprintf("token %d-%d-%v", workerID, revision, want)
-		if got := t.write(t.store, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{w}}); got != want {
+		if got := t.write(t.store, slottest.Swap(workerassign.PoolState{History: s.History, Slots: []workerassign.Slot{before}}, nil, w)); got != want {
 			t.Fatalf("the write of a slot with revision %d over revision %d returned %v, want %v", revision, before.Revision, got, want)
 		}
 		if want {
@@ -123,13 +125,13 @@ func testAllOrNothing(t *storeTest) {
 		{"a last slot that does not exist", nil, []workerassign.Slot{next(old[0], "x"), next(newSlot(s, 9), "x")}},
 		{"new slots and one that exists", nil, []workerassign.Slot{newSlot(s, 8), newSlot(s, 9), newSlot(s, 0)}},
 	} {
-		if t.write(t.store, workerassign.SlotWrite{History: s.History, Pool: tt.pool, Slots: tt.slots}) {
+		if t.write(t.store, slottest.Swap(s, tt.pool, tt.slots...)) {
 			t.Fatalf("a write with %s returned true, want false", tt.what)
 		}
 		t.checkUnchanged(s, "a write with "+tt.what+" that returned false")
 	}
 	// As a whole: the pool, new slots, and slots that exist.
-	w := workerassign.SlotWrite{History: s.History, Pool: &pool, Slots: []workerassign.Slot{next(old[1], "y"), newSlot(s, 3), heldSlot(s, 4)}}
+	w := slottest.Swap(s, &pool, next(old[1], "y"), newSlot(s, 3), heldSlot(s, 4))
 	t.mustWrite(w)
 	after := t.read(t.open(), workerassign.SlotQuery{All: true})
 	if d := diffPool(after.Pool, pool); d != "" || len(after.Slots) != 5 {
@@ -172,10 +174,10 @@ func testHistoryCompared(t *storeTest) {
 	pool.Revision++
 	for _, history := range []string{"", s.History + "x", s.History[:len(s.History)-1]} {
 		for what, w := range map[string]workerassign.SlotWrite{
-			"the pool":              {Pool: &pool},
-			"a slot":                {Slots: []workerassign.Slot{slot}},
-			"a new slot":            {Slots: []workerassign.Slot{newSlot(s, 5)}},
-			"the pool and new slot": {Pool: &pool, Slots: []workerassign.Slot{newSlot(s, 5)}},
+			"the pool":              slottest.Swap(s, &pool),
+			"a slot":                slottest.Swap(s, nil, slot),
+			"a new slot":            slottest.Swap(s, nil, newSlot(s, 5)),
+			"the pool and new slot": slottest.Swap(s, &pool, newSlot(s, 5)),
 		} {
 			w.History = history
 			if t.write(t.store, w) {
@@ -186,7 +188,7 @@ func testHistoryCompared(t *storeTest) {
 	}
 	// The history of a slot is a record's field, which may be another one than the store's.
 	slot.History = "an older history"
-	t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}})
+	t.mustWrite(slottest.Swap(s, nil, slot))
 	if d := diffSlot(t.readSlot(t.store, 0), slot); d != "" {
 		t.Fatalf("a slot with an older history:%s", d)
 	}
