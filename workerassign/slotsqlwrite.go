@@ -13,7 +13,7 @@ import (
 type record struct {
 	table    string // quoted
 	fields   []field
-	replaced []field // what else the row must have
+	replaced []field // what else the row must have, unless it is new
 }
 
 // records returns the rows of a write, in an order that is the same for all writes: the pool first, which
@@ -26,7 +26,7 @@ func (t *slotTable) records(d dialect, w SlotWrite) ([]record, error) {
 	var all []record
 	if w.Pool != nil {
 		r := record{table: pool, fields: poolFields(*w.Pool)}
-		if was := w.ReplacedPool; was != nil {
+		if was := w.ReplacedPool; !r.isNew() {
 			r.replaced = []field{textField("history", was.History), timeField("since_ms", was.Since), optionalTimeField("floor_ms", was.Floor),
 				numberField("slot_count", was.Slots)}
 		}
@@ -34,10 +34,8 @@ func (t *slotTable) records(d dialect, w SlotWrite) ([]record, error) {
 	}
 	ordered := make([]record, len(w.Slots))
 	for i, s := range w.Slots {
-		ordered[i] = record{table: slots, fields: slotFields(s)}
-		if w.Replaced != nil {
-			ordered[i].replaced = []field{timeField("until_ms", w.Replaced[i].Until), optionalTextField("token", w.Replaced[i].Token)}
-		}
+		was := w.Replaced[i]
+		ordered[i] = record{slots, slotFields(s), []field{timeField("until_ms", was.Until), optionalTextField("token", was.Token)}}
 	}
 	slices.SortFunc(ordered, func(a, b record) int { return cmp.Compare(a.fields[0].number, b.fields[0].number) })
 	return append(all, ordered...), nil

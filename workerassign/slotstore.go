@@ -128,14 +128,12 @@ type SlotWrite struct {
 	Slots   []Slot
 
 	// Replaced has what the slots replace, as the caller has read them: Replaced[i] is that of Slots[i], or the zero
-	// Slot if that is new. The store must have a slot with the same Token and Until. The revision alone is not enough
-	// if a server that was replaced returns: it may have another record of the same revision. nil: only the
-	// revisions are compared. Recycled always sets it.
+	// Slot if that is new. It must be as long as Slots. The store must have a slot with the same Token and Until. The
+	// revision alone is not enough if a server that was replaced returns: it may have another record of the same revision.
 	Replaced []Slot
 
-	// ReplacedPool is what Pool replaces, as the caller has read it; not used if Pool is new. The store must have a pool with
-	// the same History, Since, Floor and Slots, for the same reason. nil: only the revision is compared. Recycled always
-	// sets it.
+	// ReplacedPool is what Pool replaces, as the caller has read it. It may be nil only if Pool is nil or new. The store must
+	// have a pool with the same History, Since, Floor and Slots, for the same reason.
 	ReplacedPool *Pool
 }
 
@@ -146,7 +144,7 @@ func (w SlotWrite) ReplacesPool(have Pool) bool {
 		return false
 	}
 	was := w.ReplacedPool
-	return was == nil || have.Revision == 0 ||
+	return have.Revision == 0 ||
 		have.History == was.History && have.Since.Equal(was.Since) && have.Floor.Equal(was.Floor) && have.Slots == was.Slots
 }
 
@@ -156,9 +154,6 @@ func (w SlotWrite) Replaces(i int, have Slot) bool {
 	if have.Revision != w.Slots[i].Revision-1 {
 		return false
 	}
-	if w.Replaced == nil || have.Revision == 0 {
-		return true
-	}
 	was := w.Replaced[i]
-	return have.Token == was.Token && have.Until.Equal(was.Until)
+	return have.Revision == 0 || have.Token == was.Token && have.Until.Equal(was.Until)
 }

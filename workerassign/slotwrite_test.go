@@ -14,17 +14,17 @@ func TestRule2Replaces(t *testing.T) {
 	for _, c := range []struct {
 		revision int64
 		have     workerassign.Slot
-		replaced []workerassign.Slot
+		replaced workerassign.Slot
 		want     bool
 	}{
-		{5, have, []workerassign.Slot{have}, true},
-		{5, have, []workerassign.Slot{{Revision: 4, Token: "t", Until: at.In(time.FixedZone("", 3600))}}, true},
-		{5, have, []workerassign.Slot{{Revision: 4, Token: "u", Until: at}}, false},
-		{5, have, []workerassign.Slot{{Revision: 4, Token: "t", Until: at.Add(1)}}, false},
-		{5, have, nil, true}, {4, have, []workerassign.Slot{have}, false}, {6, have, []workerassign.Slot{have}, false}, {6, have, nil, false},
-		{1, none, []workerassign.Slot{none}, true}, {1, none, nil, true}, {1, none, []workerassign.Slot{have}, true}, {2, none, nil, false}, {1, have, []workerassign.Slot{none}, false},
+		{5, have, have, true},
+		{5, have, workerassign.Slot{Revision: 4, Token: "t", Until: at.In(time.FixedZone("", 3600))}, true},
+		{5, have, workerassign.Slot{Revision: 4, Token: "u", Until: at}, false},
+		{5, have, workerassign.Slot{Revision: 4, Token: "t", Until: at.Add(1)}, false},
+		{5, have, none, false}, {4, have, have, false}, {6, have, have, false},
+		{1, none, none, true}, {1, none, have, true}, {2, none, none, false}, {1, have, none, false}, {1, have, have, false},
 	} {
-		w := workerassign.SlotWrite{Slots: []workerassign.Slot{{Revision: c.revision}}, Replaced: c.replaced}
+		w := workerassign.SlotWrite{Slots: []workerassign.Slot{{Revision: c.revision}}, Replaced: []workerassign.Slot{c.replaced}}
 		if got := w.Replaces(0, c.have); got != c.want {
 			t.Errorf("revision %d replaces %+v, read as %+v: %v, want %v", c.revision, c.have, c.replaced, got, c.want)
 		}
@@ -52,9 +52,8 @@ func TestRule2ReplacesPool(t *testing.T) {
 		"another since":         {5, have, change(func(p *workerassign.Pool) { p.Since = at.Add(1) }), false},
 		"another floor":         {5, have, change(func(p *workerassign.Pool) { p.Floor = at }), false},
 		"other slots":           {5, have, change(func(p *workerassign.Pool) { p.Slots = 8 }), false},
-		"only the revision":     {5, have, nil, true},
 		"the revision before":   {4, have, &have, false},
-		"a revision after":      {6, have, nil, false},
+		"a revision after":      {6, have, &have, false},
 		"new":                   {1, workerassign.Pool{}, nil, true},
 		"new, whatever":         {1, workerassign.Pool{}, &have, true},
 		"new, but there is one": {1, have, nil, false},

@@ -262,16 +262,13 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 	args := []any{h.server, h.poolID, "", ""}
 	if w.Pool != nil {
 		args[2] = encodePool(*w.Pool)
-		if was := w.ReplacedPool; was != nil {
+		if was := w.ReplacedPool; w.Pool.Revision > 1 {
 			args[3] = fmt.Sprintf("%s %d %d %d", was.History, was.Since.UnixMilli(), was.Floor.UnixMilli(), was.Slots)
 		}
 	}
 	for i, slot := range w.Slots {
-		replaced := ""
-		if w.Replaced != nil {
-			replaced = w.Replaced[i].Token + " " + strconv.FormatInt(w.Replaced[i].Until.UnixMilli(), 10)
-		}
-		args = append(args, slot.WorkerID, encodeSlot(slot), replaced)
+		was := w.Replaced[i]
+		args = append(args, slot.WorkerID, encodeSlot(slot), was.Token+" "+strconv.FormatInt(was.Until.UnixMilli(), 10))
 	}
 	written, err := s.runWrite(ctx, s.write, s.keys, args).Int()
 	if err != nil {

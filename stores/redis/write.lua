@@ -2,9 +2,9 @@
 -- everything first, so that it writes everything or nothing.
 -- KEYS: the pool's hash, the index of its slots by the time at which they become free.
 -- ARGV: the history as 'replication ID/run ID', or '' in a test that turns the comparison off; the pool's
--- ID; the pool's new record or ''; history, since, floor and slots of the record that it replaces, separated by spaces, or
--- '' if only the revision is compared; and then the slots, each as its worker ID, its new record, and the token and until of
--- the record that is replaced, separated by a space, or '' if only the revision is compared.
+-- ID; the pool's new record or ''; history, since, floor and slots of the record that it replaces, separated by spaces; and
+-- then the slots, each as its worker ID, its new record, and the token and until of the record that it replaces, separated by
+-- a space. What a new record replaces is not read.
 -- Reply: 1 if the records are written, otherwise 0.
 if ARGV[1] ~= '' then
 	local history = replicationID .. '/' .. (string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '')
@@ -17,9 +17,10 @@ if id ~= ARGV[2] then
 	return 0 -- the pool was deleted, and may be another one now
 end
 
--- matches reports whether a new record replaces the revision of the one that is there.
-local function matches(record, new)
-	return (record and cjson.decode(record).rev or 0) == new.rev - 1
+-- get returns the record of a field. One that is not there has the revision 0.
+local function get(field)
+	local record = redis.call('HGET', KEYS[1], field)
+	return record and cjson.decode(record) or {rev = 0, name = ''}
 end
 
 local values = {}
@@ -29,15 +30,10 @@ local function set(field, value)
 end
 
 if ARGV[3] ~= '' then
-	local record = redis.call('HGET', KEYS[1], 'pool')
-	if not matches(record, cjson.decode(ARGV[3])) then
+	local old = get('pool')
+	if old.rev ~= cjson.decode(ARGV[3]).rev - 1 or
+		old.rev > 0 and string.format('%s %.0f %.0f %.0f', old.history, old.since, old.floor, old.slots) ~= ARGV[4] then
 		return 0
-	end
-	if record and ARGV[4] ~= '' then
-		local old = cjson.decode(record)
-		if string.format('%s %.0f %.0f %.0f', old.history, old.since, old.floor, old.slots) ~= ARGV[4] then
-			return 0
-		end
 	end
 	set('pool', ARGV[3])
 end
@@ -57,28 +53,21 @@ local scores = {}
 slots = tonumber(slots or '0')
 for i = 5, #ARGV, 3 do
 	local slot, value = ARGV[i], ARGV[i + 1]
-	local record, new = redis.call('HGET', KEYS[1], 'slot:' .. slot), cjson.decode(value)
-	if not matches(record, new) then
+	local old, new = get('slot:' .. slot), cjson.decode(value)
+	-- A server that was replaced and returns has another record of this revision.
+	if old.rev ~= new.rev - 1 or
+		old.rev > 0 and old.token .. ' ' .. string.format('%.0f', old['until']) ~= ARGV[i + 2] then
 		return 0
-	end
-	if record and ARGV[i + 2] ~= '' then
-		local old = cjson.decode(record)
-		if old.token .. ' ' .. string.format('%.0f', old['until']) ~= ARGV[i + 2] then
-			return 0 -- a server that was replaced and returns has another record of this revision
-		end
 	end
 	set('slot:' .. slot, value)
 	scores[#scores + 1] = string.format('%.0f', new.freeAt)
 	scores[#scores + 1] = slot
-	local name = ''
-	if record then
-		name = cjson.decode(record).name
-	else
+	if old.rev == 0 then
 		slots = slots + 1
 	end
-	if name ~= new.name then
-		if name ~= '' then
-			list(name)[slot] = nil
+	if old.name ~= new.name then
+		if old.name ~= '' then
+			list(old.name)[slot] = nil
 		end
 		if new.name ~= '' then
 			list(new.name)[slot] = true
