@@ -121,7 +121,7 @@ func TestInvariant4ClockSteps(t *testing.T) {
 func TestDefaultStaysWithinTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &recyclingAssigner{granted: time.Now().Add(10 * time.Second)}
-		d := newDefault(t, a, WithEpoch(bubbleEpoch), WithReserveAhead(5*time.Second))
+		d := newIdleDefault(t, a, WithEpoch(bubbleEpoch), WithReserveAhead(5*time.Second))
 		begin := time.Now()
 		if p := d.Parse(next(t, d)); p.Time.Before(begin.Add(10*time.Second)) || time.Since(begin) < 10*time.Second {
 			t.Errorf("%v was returned after %v", p, time.Since(begin))
