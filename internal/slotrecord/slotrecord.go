@@ -17,16 +17,16 @@ import (
 type slot struct {
 	WorkerID int64  `json:"workerID"`
 	Revision int64  `json:"revision"`
-	Token    string `json:"token,omitempty"`
-	From     stamp  `json:"from,omitzero"`
-	Until    stamp  `json:"until,omitzero"`
+	Token    string `json:"token"`
+	From     stamp  `json:"from"`
+	Until    stamp  `json:"until"`
 	History  string `json:"history"`
-	Written  stamp  `json:"written,omitzero"`
-	FreeAt   stamp  `json:"freeAt,omitzero"`
-	Name     string `json:"name,omitempty"`
-	Host     string `json:"host,omitempty"`
-	Process  string `json:"process,omitempty"`
-	Since    stamp  `json:"since,omitzero"`
+	Written  stamp  `json:"written"`
+	FreeAt   stamp  `json:"freeAt"`
+	Name     string `json:"name"`
+	Host     string `json:"host"`
+	Process  string `json:"process"`
+	Since    stamp  `json:"since"`
 }
 
 // pool is the encoding of a workerassign.Pool. Durations are milliseconds.
@@ -36,8 +36,8 @@ type pool struct {
 	First    int64  `json:"first"`
 	Slots    int64  `json:"slots"`
 	History  string `json:"history"`
-	Since    stamp  `json:"since,omitzero"`
-	Floor    stamp  `json:"floor,omitzero"`
+	Since    stamp  `json:"since"`
+	Floor    stamp  `json:"floor"`
 	Horizon  int64  `json:"horizonMillis"`
 	Fencing  int64  `json:"fencingMillis"`
 	Skew     int64  `json:"skewMillis"`

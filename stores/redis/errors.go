@@ -137,5 +137,5 @@ func (s *Store) permanent(err error, advice string) error {
 
 // damaged returns the error for data that the store has not written.
 func (s *Store) damaged(format string, args ...any) error {
-	return s.permanent(fmt.Errorf("%w: %s", workerassign.ErrPool, fmt.Sprintf(format, args...)), adviceRestored)
+	return s.permanent(fmt.Errorf("%w: %w", workerassign.ErrPool, fmt.Errorf(format, args...)), adviceRestored)
 }

@@ -125,7 +125,7 @@ func TestServerErrors(t *testing.T) {
 	}
 	write(t, s, w, true)
 
-	server.MustCommand("HSET", "ringuid:{default}:slots", "slot:0", `{"rev":1`)
+	server.MustCommand("HSET", "ringuid:{default}:slots", "slot:0", `{"revision":1`)
 	_, err := s.Read(context.Background(), workerassign.SlotQuery{WorkerIDs: []int64{0}})
 	if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "worker ID 0") {
 		t.Errorf("with a damaged record Read() = %v", err)

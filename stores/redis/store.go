@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -215,14 +216,17 @@ func (s *Store) parse(reply []any) (workerassign.PoolState, error) {
 	state := workerassign.PoolState{Now: time.UnixMilli(seconds*1000 + micros/1000).UTC(), History: h.String()}
 	var err error
 	if record := text[replyPool]; record != "" {
-		if state.Pool, err = decodePool(record); err != nil {
-			return workerassign.PoolState{}, s.damaged("the pool's record is %q: %v", record, err)
+		if state.Pool, err = slotrecord.DecodePool([]byte(record)); err != nil {
+			return workerassign.PoolState{}, s.damaged("the pool: %w", err)
 		}
 	}
 	for i := replyHeader; i < len(text); i += 2 {
-		slot, err := decodeSlot(text[i], text[i+1])
+		slot, err := slotrecord.DecodeSlot([]byte(text[i+1]))
+		if err == nil && strconv.FormatInt(slot.WorkerID, 10) != text[i] {
+			err = fmt.Errorf("it is the slot of worker ID %d", slot.WorkerID)
+		}
 		if err != nil {
-			return workerassign.PoolState{}, s.damaged("the record of worker ID %s is %q: %v", text[i], text[i+1], err)
+			return workerassign.PoolState{}, s.damaged("the slot of worker ID %s: %w", text[i], err)
 		}
 		state.Slots = append(state.Slots, slot)
 	}
@@ -261,14 +265,14 @@ func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, erro
 	}
 	args := []any{h.server, h.poolID, "", ""}
 	if w.Pool != nil {
-		args[2] = encodePool(*w.Pool)
+		args[2] = slotrecord.EncodePool(*w.Pool)
 		if was := w.ReplacedPool; w.Pool.Revision > 1 {
 			args[3] = fmt.Sprintf("%s %d %d %d", was.History, was.Since.UnixMilli(), was.Floor.UnixMilli(), was.Slots)
 		}
 	}
 	for i, slot := range w.Slots {
 		was := w.Replaced[i]
-		args = append(args, slot.WorkerID, encodeSlot(slot), was.Token+" "+strconv.FormatInt(was.Until.UnixMilli(), 10))
+		args = append(args, slot.WorkerID, slotrecord.EncodeSlot(slot), was.Token+" "+strconv.FormatInt(was.Until.UnixMilli(), 10))
 	}
 	written, err := s.runWrite(ctx, s.write, s.keys, args).Int()
 	if err != nil {

@@ -111,7 +111,7 @@ func createPool(t testing.TB, s workerassign.SlotStore, n int64) workerassign.Po
 	t.Helper()
 	state := read(t, s, workerassign.SlotQuery{})
 	p := workerassign.Pool{Revision: 1, Format: "f", Slots: n, History: state.History, Since: state.Now,
-		Horizon: time.Minute, Fencing: time.Second + 1, Skew: time.Second}
+		Horizon: time.Minute, Fencing: 1001 * time.Millisecond, Skew: time.Second}
 	var slots []workerassign.Slot
 	for id := range n {
 		slots = append(slots, workerassign.Slot{WorkerID: id, Revision: 1, History: state.History, Written: state.Now,

@@ -34,7 +34,7 @@ func TestRecords(t *testing.T) {
 	}
 	far := time.UnixMilli(253402300799999).UTC()
 	pool := workerassign.Pool{Revision: 1, Format: "1-28-22-13 \"<é\u2028>", First: 7, Slots: 1, History: state.History, Since: state.Now,
-		Floor: far, Horizon: 75*time.Second + 1, Fencing: time.Nanosecond, Skew: 3 * time.Hour}
+		Floor: far, Horizon: 75_001 * time.Millisecond, Fencing: time.Millisecond, Skew: 3 * time.Hour}
 	slots := []workerassign.Slot{
 		{WorkerID: 7, Revision: 1, Token: "token", From: time.UnixMilli(1795292589031).UTC(), Until: far, History: "a history",
 			Written: time.UnixMilli(1).UTC(), FreeAt: time.UnixMilli(1795292589999).UTC(),

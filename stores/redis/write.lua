@@ -20,7 +20,7 @@ end
 -- get returns the record of a field. One that is not there has the revision 0.
 local function get(field)
 	local record = redis.call('HGET', KEYS[1], field)
-	return record and cjson.decode(record) or {rev = 0, name = ''}
+	return record and cjson.decode(record) or {revision = 0, name = ''}
 end
 
 local values = {}
@@ -31,8 +31,8 @@ end
 
 if ARGV[3] ~= '' then
 	local old = get('pool')
-	if old.rev ~= cjson.decode(ARGV[3]).rev - 1 or
-		old.rev > 0 and string.format('%s %.0f %.0f %.0f', old.history, old.since, old.floor, old.slots) ~= ARGV[4] then
+	if old.revision ~= cjson.decode(ARGV[3]).revision - 1 or
+		old.revision > 0 and string.format('%s %.0f %.0f %.0f', old.history, old.since, old.floor, old.slots) ~= ARGV[4] then
 		return 0
 	end
 	set('pool', ARGV[3])
@@ -55,14 +55,14 @@ for i = 5, #ARGV, 3 do
 	local slot, value = ARGV[i], ARGV[i + 1]
 	local old, new = get('slot:' .. slot), cjson.decode(value)
 	-- A server that was replaced and returns has another record of this revision.
-	if old.rev ~= new.rev - 1 or
-		old.rev > 0 and old.token .. ' ' .. string.format('%.0f', old['until']) ~= ARGV[i + 2] then
+	if old.revision ~= new.revision - 1 or
+		old.revision > 0 and old.token .. ' ' .. string.format('%.0f', old['until']) ~= ARGV[i + 2] then
 		return 0
 	end
 	set('slot:' .. slot, value)
 	scores[#scores + 1] = string.format('%.0f', new.freeAt)
 	scores[#scores + 1] = slot
-	if old.rev == 0 then
+	if old.revision == 0 then
 		slots = slots + 1
 	end
 	if old.name ~= new.name then
