@@ -141,6 +141,9 @@ func (s *Server) WaitSynced(primary *Server) {
 	}
 	want := offset(primary.MustCommand("INFO", "replication"))
 	_, port, _ := net.SplitHostPort(s.Address())
+	if _, announced, _ := strings.Cut(s.MustCommand("CONFIG", "GET", "replica-announce-port"), "\n"); strings.TrimSpace(announced) != "0" {
+		port = strings.TrimSpace(announced)
+	}
 	testkit.Retry(s.tb, "the replica receives everything, and is online", func() error {
 		info, attached := s.MustCommand("INFO", "replication"), primary.MustCommand("INFO", "replication")
 		if field(info, "master_link_status") == "up" && offset(info) >= want && strings.Contains(attached, ",port="+port+",state=online,") {
