@@ -45,7 +45,7 @@ func (d *Default) whyNotOK(l *defaultLease, s step) error {
 		return d.notBegun(l.workerID, s.unit)
 	}
 	failed, err := d.leases.WhyNotGranted(l.held, s.unit)
-	if !failed && wait > 0 { // it may be granted until then
+	if !failed && (wait > 0 || !l.held.IsAskedBefore(s.unit)) { // it may be granted before the next unit starts
 		return nil
 	}
 	next := d.leases.Next()

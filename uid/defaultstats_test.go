@@ -20,10 +20,9 @@ func TestDefaultIssuedNeverFalls(t *testing.T) {
 		store := &lossySlots{rnd: rand.New(rand.NewPCG(1, 9))}
 		var d *Default
 		for err := error(ErrLease); err != nil; { // the store may lose the first lease too
-			d, err = NewDefault(context.Background(), store, discardLog(), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
-				WithReserveAhead(3*time.Millisecond))
+			d, err = newImpatientDefault(store, leasing.Hooks{Delay: func(context.Context, time.Duration) bool { return true }},
+				WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond), WithReserveAhead(3*time.Millisecond))
 		}
-		d.leases.SetHooks(leasing.Hooks{Delay: func(context.Context, time.Duration) bool { return true }})
 		var begun, got atomic.Uint64 // the number of calls that have started, and of UIDs that were returned
 		var all, readers sync.WaitGroup
 		stop := make(chan struct{})

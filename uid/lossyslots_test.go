@@ -110,17 +110,15 @@ func testDefaultLosesLeases(t *testing.T) {
 	for range 3 {
 		all.Go(func() {
 			for got.Load() < total && !t.Failed() {
-				d, err := NewDefault(context.Background(), store, discardLog(), WithEpoch(bubbleEpoch), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond),
-					WithReserveAhead(3*time.Millisecond))
+				// Leases are lost all the time, so the pauses must be short.
+				d, err := newImpatientDefault(store, leasing.Hooks{
+					Delay: func(context.Context, time.Duration) bool { return true },
+					Pause: func(ctx context.Context, _ time.Duration) bool { return leasing.Sleep(ctx, time.Millisecond) },
+				}, WithEpoch(bubbleEpoch), WithLayout(layout(t, 41, 10, 4)), WithTimeUnit(time.Millisecond), WithReserveAhead(3*time.Millisecond))
 				if err != nil {
 					time.Sleep(time.Millisecond)
 					continue
 				}
-				// Leases are lost all the time, so the pauses must be short.
-				d.leases.SetHooks(leasing.Hooks{
-					Delay: func(context.Context, time.Duration) bool { return true },
-					Pause: func(ctx context.Context, _ time.Duration) bool { return leasing.Sleep(ctx, time.Millisecond) },
-				})
 				var takers sync.WaitGroup
 				for n := range 4 {
 					takers.Go(func() {

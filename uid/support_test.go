@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -67,6 +68,18 @@ func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default
 	}
 	tb.Cleanup(func() { d.Close() })
 	return d
+}
+
+// newImpatientDefault is NewDefault with other pauses.
+func newImpatientDefault(a workerassign.Assigner, hooks leasing.Hooks, opts ...Option) (*Default, error) {
+	c, err := newCore(context.Background(), a, append([]Option{discardLog()}, opts...))
+	if err != nil {
+		return nil, err
+	}
+	c.leases.SetHooks(hooks)
+	d := newDefaultOn(c)
+	c.leases.Go(d.keepLease)
+	return d, nil
 }
 
 // newIdleDefault returns a Default generator that does not extend its lease while no UIDs are taken, as one that could not for a while.

@@ -148,7 +148,7 @@ func TestSchemaSlotFloor(t *testing.T) {
 				t.Errorf("the floor is %v, want %v", state.Pool.Floor, floor)
 			}
 			for _, slot := range state.Slots {
-				if slot.Until.Before(floor) || slot.FreeAt.Before(floor) || slot.Token != "" {
+				if slot.Until.Before(floor) || slot.FreeAt.After(slot.Until) || slot.Token != "" {
 					t.Errorf("the slot is %+v, want one that was released at the floor %v", slot, floor)
 				}
 			}

@@ -35,6 +35,7 @@ type HeldLease struct {
 	void  atomic.Bool // Reserve or Release has returned ErrVoid
 
 	extending retryTask
+	asked     atomic.Int64    // the unit for which extending was started last
 	ctx       context.Context // ends when the lease is released
 	cancel    context.CancelFunc
 }
@@ -95,6 +96,9 @@ func (h *HeldLease) IsRefused(unit int64) bool {
 	refused := h.lastGrant().refused
 	return refused != 0 && refused <= unit+1
 }
+
+// IsAskedBefore reports whether the task that extends the lease was started for a unit before the given one.
+func (h *HeldLease) IsAskedBefore(unit int64) bool { return h.asked.Load() < unit }
 
 // WaitFor returns the unit that the clock must reach before this lease, which is bounded, can grant the
 // unit that was requested last, if that has not started. 0 means that there is nothing to wait for.

@@ -219,6 +219,9 @@ func (m *Manager) Extend(h *HeldLease, unit int64) error {
 	if unit < h.lastGrant().askAt || h.Granted() > m.cfg.Layout.MaxDelta() {
 		return nil
 	}
+	if !h.extending.isRunning() {
+		h.asked.Store(unit)
+	}
 	return m.run(h.ctx, &h.extending, "extend the lease", 0, func(ctx context.Context) (bool, error) {
 		now := m.clock.Unit() // a unit that ended while tries failed is of no use any more
 		if !h.awaitHorizon(ctx, unit, now) {
