@@ -173,11 +173,11 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	part examples examples
 	vet internal/postgrestest
 	part postgres nested internal/postgrestest
-	stores=$(without internal/postgrestest cmd/ringuid)
-	for module in $stores; do
+	for module in $(without internal/postgrestest cmd/ringuid); do
 		vet "$module"
+		name=${module#./}
+		part "${name//\//-}" nested "$module"
 	done
-	part nested nested "$stores"
 	vet cmd/ringuid
 	part command nested cmd/ringuid
 	part checks nice -n 5 scripts/check.sh
