@@ -330,6 +330,7 @@ func TestRedisReplicasWithOneAddress(t *testing.T) {
 	for range 2 {
 		primary.Replica("--replica-announce-ip", "10.0.0.1", "--replica-announce-port", "6379")
 	}
+	testkit.Eventually(t, "the primary has two replicas", func() bool { return strings.Count(primary.MustCommand("INFO", "replication"), ",state=online,") == 2 })
 	examine(t, "redis://"+primary.Address()).expect(t, "warning replicas: 2 replicas are attached with 1 addresses", "ok replicas: of 2 servers")
 }
 
