@@ -30,7 +30,6 @@ func testHealthInTheLastUnit(t *testing.T, policy RollbackPolicy) {
 				break
 			}
 		}
-		g.Health()
 		synctest.Wait()
 		h := g.Health()
 		if _, err := timedNext(t, g, time.Second); (err == nil) != h.OK() {
