@@ -1,6 +1,10 @@
 package segment
 
-import "time"
+import (
+	"time"
+
+	"github.com/ringuid/ringuid/internal/options"
+)
 
 // A DailyOption configures a Daily. Every Option is a DailyOption.
 type DailyOption interface{ applyDaily(*dailyConfig) }
@@ -22,13 +26,7 @@ func (o option) applyDaily(c *dailyConfig) { o(&c.config) }
 func newDailyConfig(opts []DailyOption) (dailyConfig, error) {
 	base, _ := newConfig(nil)
 	c := dailyConfig{config: base, now: time.Now}
-	for _, o := range opts {
-		if o == nil {
-			c.fail("an option is nil; must not be nil")
-			continue
-		}
-		o.applyDaily(&c)
-	}
+	options.Apply(opts, func(o DailyOption) { o.applyDaily(&c) }, c.fail)
 	return c, c.err
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
@@ -56,13 +57,7 @@ func newConfig(opts []Option) (config, error) {
 		maxWait:    DefaultMaxWait,
 		tryTimeout: DefaultTryTimeout,
 	}
-	for _, o := range opts {
-		if o == nil {
-			c.fail("an option is nil; must not be nil")
-			continue
-		}
-		o.apply(&c)
-	}
+	options.Apply(opts, func(o Option) { o.apply(&c) }, c.fail)
 	return c, c.err
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
@@ -81,13 +82,7 @@ func NewTable(db DB, opts ...TableOption) *Table {
 	if sqlstore.IsNilDB(db) {
 		t.cfg.setError("the database is nil; must not be nil")
 	}
-	for _, o := range opts {
-		if o == nil {
-			t.cfg.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.applyTable(&t.cfg)
-	}
+	options.Apply(opts, func(o TableOption) { o.applyTable(&t.cfg) }, t.cfg.setError)
 	return t
 }
 

@@ -1,6 +1,10 @@
 package segment
 
-import "time"
+import (
+	"time"
+
+	"github.com/ringuid/ringuid/internal/options"
+)
 
 // Defaults of the options of a Tags.
 const (
@@ -31,13 +35,7 @@ func (o option) applyTags(c *tagsConfig) { o(&c.config) }
 func newTagsConfig(opts []TagsOption) (tagsConfig, error) {
 	base, _ := newConfig(nil)
 	c := tagsConfig{config: base, idle: DefaultIdle, maxTags: DefaultMaxTags, maxTakes: DefaultMaxTakes}
-	for _, o := range opts {
-		if o == nil {
-			c.fail("an option is nil; must not be nil")
-			continue
-		}
-		o.applyTags(&c)
-	}
+	options.Apply(opts, func(o TagsOption) { o.applyTags(&c) }, c.fail)
 	return c, c.err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -97,13 +98,7 @@ func withRing(c *config) { c.hasRing = true }
 // newConfig applies the options to the defaults and checks the result.
 func newConfig(opts []Option) (config, error) {
 	c := defaultConfig()
-	for _, opt := range opts {
-		if opt == nil {
-			c.fail("an option is nil")
-			continue
-		}
-		opt(&c)
-	}
+	options.Apply(opts, func(opt Option) { opt(&c) }, c.fail)
 	if c.reserve < c.format.Unit() {
 		c.fail("the time to reserve ahead is %v, must be at least the time unit, %v", c.reserve, c.format.Unit())
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
@@ -78,13 +79,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	if sqlstore.IsNilDB(db) {
 		cfg.setError("the database is nil")
 	}
-	for _, o := range opts {
-		if o == nil {
-			cfg.setError("an option is nil")
-			continue
-		}
-		o.applyDisposable(&cfg)
-	}
+	options.Apply(opts, func(o DisposableOption) { o.applyDisposable(&cfg) }, cfg.setError)
 	d := &Disposable{db: db, cfg: cfg}
 	if cfg.err == nil {
 		d.cfg.err = d.setServerKind(sqlstore.KindOf(db))

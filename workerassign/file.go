@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -66,13 +67,7 @@ const lockFileMarker = "ringuid-worker-lock v1: do not delete\n"
 // reported by Assign. A relative path refers to the working directory at the time of NewFile.
 func NewFile(path string, opts ...FileOption) *File {
 	f := &File{header: workerHeader, cfg: fileConfig{newConfig()}, afterStep: func(step) error { return nil }}
-	for _, o := range opts {
-		if o == nil {
-			f.cfg.setError("an option is nil")
-			continue
-		}
-		o.applyFile(&f.cfg)
-	}
+	options.Apply(opts, func(o FileOption) { o.applyFile(&f.cfg) }, f.cfg.setError)
 	if path == "" {
 		f.cfg.setError("the path of the worker file is empty; must not be empty")
 		return f

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -46,13 +47,7 @@ func NewRecycled(s SlotStore, opts ...RecycledOption) *Recycled {
 	if s == nil {
 		r.cfg.setError("the slot store is nil; must not be nil")
 	}
-	for _, o := range opts {
-		if o == nil {
-			r.cfg.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.applyRecycled(&r.cfg)
-	}
+	options.Apply(opts, func(o RecycledOption) { o.applyRecycled(&r.cfg) }, r.cfg.setError)
 	r.cfg.check()
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -76,13 +77,7 @@ func WithSpan(d time.Duration) SavedOption {
 // token, which is in the file before it is in the store. Its file grants nothing any more.
 func Saved(r *Recycled, path string, opts ...SavedOption) Assigner {
 	s := &saved{recycled: r, machine: lockedfile.MachineID, storeTimeout: 5 * time.Second, cfg: savedConfig{config: newConfig(), span: DefaultSpan}}
-	for _, o := range opts {
-		if o == nil {
-			s.cfg.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.applySaved(&s.cfg)
-	}
+	options.Apply(opts, func(o SavedOption) { o.applySaved(&s.cfg) }, s.cfg.setError)
 	s.file = NewFile(path)
 	s.file.header = savedHeader
 	if s.cfg.err == nil {

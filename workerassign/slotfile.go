@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -76,13 +77,7 @@ type decodedSlotFile struct {
 // without the file locks that this package supports (see File), the store's methods return an error.
 func NewSlotFile(path string, opts ...SlotFileOption) SlotStore {
 	s := &slotFile{cfg: slotFileConfig{newConfig()}, now: time.Now}
-	for _, o := range opts {
-		if o == nil {
-			s.cfg.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.applySlotFile(&s.cfg)
-	}
+	options.Apply(opts, func(o SlotFileOption) { o.applySlotFile(&s.cfg) }, s.cfg.setError)
 	s.file = NewFile(path)
 	if s.cfg.err == nil {
 		s.cfg.err = s.file.cfg.err

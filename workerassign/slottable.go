@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
@@ -72,13 +73,7 @@ func NewSlotTable(db DB, opts ...SlotTableOption) SlotStore {
 	if sqlstore.IsNilDB(db) {
 		t.cfg.setError("the database is nil; must not be nil")
 	}
-	for _, o := range opts {
-		if o == nil {
-			t.cfg.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.applySlotTable(&t.cfg)
-	}
+	options.Apply(opts, func(o SlotTableOption) { o.applySlotTable(&t.cfg) }, t.cfg.setError)
 	return t
 }
 

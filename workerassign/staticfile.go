@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -79,13 +80,7 @@ func StaticFile(workerID int64, path string, opts ...StaticFileOption) Assigner 
 	if workerID < 0 {
 		s.cfg.setError("static worker ID is %d; must be at least 0", workerID)
 	}
-	for _, o := range opts {
-		if o == nil {
-			s.cfg.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.applyStaticFile(&s.cfg)
-	}
+	options.Apply(opts, func(o StaticFileOption) { o.applyStaticFile(&s.cfg) }, s.cfg.setError)
 	s.file = NewFile(path)
 	s.file.header = staticHeader
 	if s.cfg.err == nil {

@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringuid/ringuid/internal/options"
 )
 
 // ErrOption is the error of Register, of a prometheus.Registerer, for a collector with an invalid argument or option.
@@ -34,13 +36,7 @@ func (c *config) fail(format string, args ...any) {
 // newConfig returns the configuration of the options.
 func newConfig(opts []Option) config {
 	c := config{maxTags: DefaultMaxTags}
-	for _, opt := range opts {
-		if opt == nil {
-			c.fail("an option is nil; must not be nil")
-			continue
-		}
-		opt(&c)
-	}
+	options.Apply(opts, func(opt Option) { opt(&c) }, c.fail)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
@@ -115,13 +116,7 @@ func New(client *clientv3.Client, opts ...Option) *Store {
 	if client == nil {
 		s.setError("the client is nil; must not be nil")
 	}
-	for _, o := range opts {
-		if o == nil {
-			s.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.apply(s)
-	}
+	options.Apply(opts, func(o Option) { o.apply(s) }, s.setError)
 	return s
 }
 

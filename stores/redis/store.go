@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -115,13 +116,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	default:
 		s.setError("the client is a %T; must be a *redis.Client, of one server or of Sentinel, or a *redis.ClusterClient", client)
 	}
-	for _, o := range opts {
-		if o == nil {
-			s.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.apply(s)
-	}
+	options.Apply(opts, func(o Option) { o.apply(s) }, s.setError)
 	s.keys = []string{"ringuid:{" + s.pool + "}:slots", "ringuid:{" + s.pool + "}:free"}
 	s.tagKeys = []string{s.keys[0], "ringuid:{" + s.pool + "}:tags"}
 	return s

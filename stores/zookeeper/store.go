@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
@@ -123,13 +124,7 @@ func New(conn *zk.Conn, opts ...Option) *Store {
 	if conn == nil {
 		s.setError("the connection is nil; must not be nil")
 	}
-	for _, o := range opts {
-		if o == nil {
-			s.setError("an option is nil; must not be nil")
-			continue
-		}
-		o.apply(s)
-	}
+	options.Apply(opts, func(o Option) { o.apply(s) }, s.setError)
 	return s
 }
 

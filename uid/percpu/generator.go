@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -58,8 +59,8 @@ type Option func(*Generator)
 // often.
 func WithMaxBlock(n int) Option {
 	return func(g *Generator) {
-		if g.err == nil && (n < 1 || n > uid.MaxBlock) {
-			g.err = fmt.Errorf("%w: maximum block is %d UIDs; must be 1 to %d", ErrOption, n, uid.MaxBlock)
+		if n < 1 || n > uid.MaxBlock {
+			g.fail("maximum block is %d UIDs; must be 1 to %d", n, uid.MaxBlock)
 		}
 		g.maxBlock = n
 	}
@@ -70,18 +71,19 @@ func WithMaxBlock(n int) Option {
 // ErrOption.
 func New(c *uid.Cached, opts ...Option) *Generator {
 	g := &Generator{from: c, maxBlock: uid.MaxBlock}
-	for _, opt := range opts {
-		if opt == nil {
-			g.err = fmt.Errorf("%w: an option is nil", ErrOption)
-			continue
-		}
-		opt(g)
-	}
 	if c == nil {
-		g.err = fmt.Errorf("%w: the uid.Cached is nil; pass New one that uid.NewCached returned", ErrOption)
+		g.fail("the uid.Cached is nil; pass New one that uid.NewCached returned")
 	}
+	options.Apply(opts, func(o Option) { o(g) }, g.fail)
 	g.grow()
 	return g
+}
+
+// fail records the first invalid argument.
+func (g *Generator) fail(format string, args ...any) {
+	if g.err == nil {
+		g.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
+	}
 }
 
 // errNotMade is returned by the methods of a nil or a zero Generator.
