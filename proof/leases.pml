@@ -363,7 +363,7 @@ active proctype World() {
 #endif
 
 	/* A host reads a server that acknowledges, finds that the pool has another history, and writes the new one with a
-	 * floor (R7). Go: workerassign (*slotAssign).try, (*slotLease).noteHistory, and (*Recycled).notePool */
+	 * floor (R7). Go: workerassign (*slotAssign).preparePool, (*slotLease).noteHistory, and (*Recycled).notePool */
 	:: atomic {
 			if
 			:: s = 0

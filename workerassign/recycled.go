@@ -151,7 +151,7 @@ func (r *Recycled) assign(ctx context.Context, req Request, beforeClaim func(Slo
 	defer cancel()
 	log := safelog.NewQueue(r.cfg.loggerFor(req))
 	defer log.Flush(logFlushTimeout)
-	a := &slotAssign{recycled: r, req: req, log: log, window: minWindow, started: time.Now(), beforeClaim: beforeClaim}
+	a := &slotAssign{recycled: r, req: req, log: log, beforeClaim: beforeClaim}
 	return a.run(ctx)
 }
 

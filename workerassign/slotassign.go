@@ -33,42 +33,25 @@ func describeProcess() (host, process string) {
 
 // slotAssign is one call of Assign.
 type slotAssign struct {
-	recycled *Recycled
-	req      Request
-	log      *safelog.Queue
-	started  time.Time
-	attempts int
-	lastLog  time.Time // of logRetry
-
+	recycled    *Recycled
+	req         Request
+	log         *safelog.Queue
 	beforeClaim func(Slot) error // nil: nothing
 	floorLogged bool             // whether this call has set a floor, and logged it
 
-	window     int           // how many free slots to read
-	lostRaces  int           // how many times another process took the slot, or added slots, first
-	lastTry    time.Time     // when the last try began
-	raceWindow time.Duration // the greatest pause after a lost race
-	readAll    bool          // whether to read all slots, because none seems to be free
+	lastLog time.Time // of logRetry
 
-	// The last error for a full pool, how many there were, and after how many tries to read all slots again.
-	full      *PoolFullError
-	fullReads int
-	fullTries int
-
-	// How many times in a row slots were not added although the pool's revision has not changed.
-	stuckAdds     int
-	stuckRevision int64
+	search slotSearch
+	races  raceCount
+	adds   addCount
 }
-
-// maxStuckAdds is the value of stuckAdds at which the pool is taken for damaged. It is more than a few because
-// a store may read an older state for a moment.
-const maxStuckAdds = 6
 
 // run tries until it has a lease or ctx ends.
 func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 	pauses := backoff.Pauses{Initial: 10 * time.Millisecond, Maximum: time.Second}
+	started := time.Now()
 	var lastErr error
-	for {
-		a.attempts++
+	for attempts := 1; ; attempts++ {
 		lease, wait, err := a.try(ctx)
 		switch {
 		case lease != nil:
@@ -77,7 +60,7 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			return nil, err
 		case err != nil:
 			lastErr = err
-			wait = max(wait, pauses.After(min(a.attempts, 10)))
+			wait = max(wait, pauses.After(min(attempts, 10)))
 		}
 		if isHeld(err) {
 			if deadline, ok := ctx.Deadline(); ok && wait > time.Until(deadline) {
@@ -86,24 +69,24 @@ func (a *slotAssign) run(ctx context.Context) (Lease, error) {
 			wait = min(wait, time.Second) // a holder may release a slot earlier
 		}
 		if err != nil && ctx.Err() == nil { // otherwise it does not try again
-			a.logRetry(err)
+			a.logRetry(attempts, err)
 		}
 		if wait > 0 && backoff.Sleep(ctx, wait) != nil || ctx.Err() != nil {
 			if isHeld(lastErr) {
 				return nil, lastErr
 			}
-			return nil, &RetryError{Operation: "take a slot of the pool in " + a.recycled.store.String(), Attempts: a.attempts,
-				Elapsed: time.Since(a.started), Cause: context.Cause(ctx), LastErr: lastErr,
+			return nil, &RetryError{Operation: "take a slot of the pool in " + a.recycled.store.String(), Attempts: attempts,
+				Elapsed: time.Since(started), Cause: context.Cause(ctx), LastErr: lastErr,
 				Advice: "check whether the store is up and accepts writes"}
 		}
 	}
 }
 
 // logRetry logs why there is no lease yet: the first time, and then at most every retryLogPeriod.
-func (a *slotAssign) logRetry(err error) {
+func (a *slotAssign) logRetry(attempts int, err error) {
 	if now := time.Now(); a.lastLog.IsZero() || now.Sub(a.lastLog) >= retryLogPeriod {
 		a.lastLog = now
-		a.log.Log(slog.LevelWarn, "workerassign: no slot was taken, trying again", "store", a.recycled.store.String(), "attempts", a.attempts, "err", err)
+		a.log.Log(slog.LevelWarn, "workerassign: no slot was taken, trying again", "store", a.recycled.store.String(), "attempts", attempts, "err", err)
 	}
 }
 
@@ -112,78 +95,114 @@ const retryLogPeriod = 10 * time.Second
 
 // try makes one attempt. Without a lease and without an error it is to be called again after wait.
 func (a *slotAssign) try(ctx context.Context) (_ Lease, wait time.Duration, err error) {
-	cfg := &a.recycled.cfg
-	a.lastTry = time.Now()
+	a.races.begin()
 	s, err := a.read(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	if s.ReadOnly && (s.Pool.Revision == 0 || s.Pool.History != s.History) {
-		return nil, 0, temporary(fmt.Errorf("the server is read-only, and its history is not the one of the pool: it may be a replica: "+
-			"make %s lead to the primary", a.recycled.store))
+	if isReady, wait, err := a.preparePool(ctx, s); !isReady {
+		return nil, wait, err
 	}
-	if s.Pool.Revision == 0 {
-		written, err := a.createPool(ctx, s)
-		return a.unlessWritten(ctx, written, err)
-	}
-	a.recycled.found(s.Pool)
-	a.floorLogged = a.recycled.logUnsureFloor(a.log, s) || a.floorLogged
-	if err := a.checkPool(s.Pool); err != nil {
-		return nil, 0, err
-	}
-	if s.Pool.History != s.History { // R7
-		written, err := a.recycled.notePool(ctx, a.log, s, s.Pool, historyRecord(s.Pool.History))
-		a.floorLogged = written || a.floorLogged
-		return a.unlessWritten(ctx, written, err)
-	}
-	if cfg.workerID >= 0 {
+	if a.recycled.cfg.workerID >= 0 {
 		return a.takeFixed(ctx, s)
 	}
 	slot, free := a.choose(ctx, s)
 	canAdd := s.Pool.First+s.Pool.Slots <= a.req.MaxWorkerID
-	if free > 0 && !(canAdd && a.isCrowded(s, free)) {
+	switch {
+	case free > 0 && !(canAdd && a.isCrowded(s, free)):
 		lease, err := a.take(ctx, s, slot)
 		if lease == nil {
-			a.window = min(2*a.window, maxWindow)
-			return nil, a.racePause(ctx, err), err
+			a.search.widen(2)
 		}
-		return lease, 0, nil
-	}
-	if free == 0 && a.mayBeHidden(s) {
-		a.window = min(8*a.window, maxWindow)
+		return a.unlessLost(ctx, lease, err)
+	case free == 0 && a.mayBeHidden(s):
+		a.search.widen(8)
 		return nil, 0, nil
-	}
-	if canAdd {
+	case canAdd:
 		lease, err := a.add(ctx, s)
-		if lease == nil {
-			return nil, a.racePause(ctx, err), err
-		}
-		return lease, 0, nil
+		return a.unlessLost(ctx, lease, err)
 	}
-	if !a.readAll {
-		// All slots are read seldom: that costs a store as much as thousands of other reads, and many hosts may
-		// wait. A slot that was released meanwhile is found without it.
-		if a.fullTries--; a.fullTries >= 0 && a.full.NextFree.After(s.Now) {
-			return nil, a.full.NextFree.Sub(s.Now), a.full
+	return a.waitForSlot(s)
+}
+
+// preparePool creates the pool if there is none, notes a new history of the store (R7), and checks whether the pool is for generators
+// such as this one. If it is not ready, try is to be called again after wait, or returns the error.
+func (a *slotAssign) preparePool(ctx context.Context, s PoolState) (isReady bool, wait time.Duration, err error) {
+	isNoted := s.Pool.Revision != 0 && s.Pool.History == s.History
+	if s.ReadOnly && !isNoted {
+		return false, 0, temporary(fmt.Errorf("the server is read-only, and its history is not the one of the pool: it may be a replica: "+
+			"make %s lead to the primary", a.recycled.store))
+	}
+	var written bool
+	if s.Pool.Revision == 0 {
+		written, err = a.createPool(ctx, s)
+	} else {
+		a.recycled.found(s.Pool)
+		a.floorLogged = a.recycled.logUnsureFloor(a.log, s) || a.floorLogged
+		if err := a.checkPool(s.Pool); err != nil || isNoted {
+			return err == nil, 0, err
 		}
-		a.readAll = true // the store may not have found a free one
+		written, err = a.recycled.notePool(ctx, a.log, s, s.Pool, historyRecord(s.Pool.History))
+		a.floorLogged = written || a.floorLogged
+	}
+	if !written { // another process was faster, and the store may return an older state for a moment
+		wait = a.races.pause(ctx, err)
+	}
+	return false, wait, temporary(err)
+}
+
+// unlessLost returns what try returns after a try to take or to add a slot: a pause if another was faster.
+func (a *slotAssign) unlessLost(ctx context.Context, lease Lease, err error) (Lease, time.Duration, error) {
+	if lease == nil {
+		return nil, a.races.pause(ctx, err), err
+	}
+	return lease, 0, nil
+}
+
+// slotSearch is what an Assign knows of where free slots may be.
+type slotSearch struct {
+	window  int  // how many free slots to read; 0: minWindow
+	readAll bool // whether to read all slots, because none seems to be free
+
+	// The last error for a full pool, how many there were, and after how many tries to read all slots again.
+	full  *PoolFullError
+	reads int
+	tries int
+}
+
+// free returns how many free slots to read.
+func (f *slotSearch) free() int { return max(f.window, minWindow) }
+
+// widen multiplies how many free slots are read, up to maxWindow.
+func (f *slotSearch) widen(factor int) { f.window = min(factor*f.free(), maxWindow) }
+
+// waitForSlot is called when no slot seems to be free, and none can be added. All slots are read before that is an error, but seldom:
+// it costs a store as much as thousands of other reads, and many hosts may wait. A slot that was released meanwhile is found
+// without it.
+func (a *slotAssign) waitForSlot(s PoolState) (_ Lease, wait time.Duration, err error) {
+	f := &a.search
+	if !f.readAll {
+		if f.tries--; f.tries >= 0 && f.full.NextFree.After(s.Now) {
+			return nil, f.full.NextFree.Sub(s.Now), f.full
+		}
+		f.readAll = true // the store may not have found a free one
 		return nil, 0, nil
 	}
-	a.readAll = false
+	f.readAll = false
 	if workerID, ok := missingSlot(s); ok {
 		return nil, 0, missingSlotError(s.Pool, workerID)
 	}
-	a.full = a.fullError(s)
-	a.fullTries = 1<<min(a.fullReads, 5) - 1
-	a.fullReads++
-	return nil, max(a.full.NextFree.Sub(s.Now), time.Millisecond), a.full
+	f.full = a.fullError(s)
+	f.tries = 1<<min(f.reads, 5) - 1
+	f.reads++
+	return nil, max(f.full.NextFree.Sub(s.Now), time.Millisecond), f.full
 }
 
 // mayBeHidden reports whether released slots may lie behind others: for a grace after a start of the store only
 // released slots may be taken, and the store returns those first whose FreeAt is the earliest.
 func (a *slotAssign) mayBeHidden(s PoolState) bool {
 	inGrace := s.Pool.Since.Add(a.recycled.cfg.grace(s.Pool)).After(s.Now)
-	return inGrace && len(s.Slots) >= a.window && a.window < maxWindow
+	return inGrace && len(s.Slots) >= a.search.free() && a.search.free() < maxWindow
 }
 
 // isCrowded reports whether so many processes compete for the last free slots that it is better to add some. When the
@@ -192,19 +211,20 @@ func (a *slotAssign) mayBeHidden(s PoolState) bool {
 // begin at the store's clock, rounded up, and are not free yet. The read must have asked for more than minWindow: a store
 // may have left out free slots of a smaller number. It is not crowded if the store knows of more free slots.
 func (a *slotAssign) isCrowded(s PoolState, free int) bool {
-	return a.lostRaces >= crowdRaces && free < minWindow && a.window > minWindow && len(s.Slots) < a.window && !s.MoreFree
+	return a.races.lost >= crowdRaces && free < minWindow && a.search.free() > minWindow && len(s.Slots) < a.search.free() && !s.MoreFree
 }
 
-// unlessWritten returns what try returns after a write of the pool: a pause if another process was faster, because
-// the store may return an older state for a moment.
-func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error) (_ Lease, wait time.Duration, _ error) {
-	if !written {
-		wait = a.racePause(ctx, err)
-	}
-	return nil, wait, temporary(err)
+// raceCount is how many times another process was faster.
+type raceCount struct {
+	lost   int           // how many times another process took the slot, or added slots, first
+	began  time.Time     // when the last try began
+	window time.Duration // the greatest pause
 }
 
-// racePause returns a random pause after another process was faster. Its maximum doubles with each lost race, so
+// begin is called when a try begins.
+func (r *raceCount) begin() { r.began = time.Now() }
+
+// pause returns a random pause after another process was faster. Its maximum doubles with each lost race, so
 // that many hosts which start at the same time spread over the time that the store requires for them.
 //
 // The maximum is also at least four times as long as the try took. If thousands of hosts start, their calls wait for
@@ -213,13 +233,13 @@ func (a *slotAssign) unlessWritten(ctx context.Context, written bool, err error)
 // but not long before: short pauses of thousands of hosts, whose deadlines are the same, would fill the queue again.
 //
 // After an error of the store nobody was faster: run pauses then.
-func (a *slotAssign) racePause(ctx context.Context, err error) time.Duration {
+func (r *raceCount) pause(ctx context.Context, err error) time.Duration {
 	if err != nil {
 		return 0
 	}
-	a.lostRaces++
-	a.raceWindow = max(a.raceWindow, minRaceWindow<<min(a.lostRaces, 7), min(4*time.Since(a.lastTry), maxRaceWindow))
-	window := a.raceWindow
+	r.lost++
+	r.window = max(r.window, minRaceWindow<<min(r.lost, 7), min(4*time.Since(r.began), maxRaceWindow))
+	window := r.window
 	if deadline, ok := ctx.Deadline(); ok {
 		window = min(window, max(time.Until(deadline)/8*7, minRaceWindow))
 	}
@@ -228,17 +248,17 @@ func (a *slotAssign) racePause(ctx context.Context, err error) time.Duration {
 
 // batch returns how many slots to add: more after each lost race, because others require some too. A long pause
 // shows a crowd.
-func (a *slotAssign) batch() int64 {
-	if a.raceWindow > maxBatch*minRaceWindow {
+func (r *raceCount) batch() int64 {
+	if r.window > maxBatch*minRaceWindow {
 		return maxBatch
 	}
-	return min(int64(1)<<min(a.lostRaces, 5), maxBatch)
+	return min(int64(1)<<min(r.lost, 5), maxBatch)
 }
 
 // read reads the pool and the slots that matter, and compares the clocks (R8).
 func (a *slotAssign) read(ctx context.Context) (PoolState, error) {
 	cfg := &a.recycled.cfg
-	q := SlotQuery{Name: cfg.name, Free: a.window, All: a.readAll}
+	q := SlotQuery{Name: cfg.name, Free: a.search.free(), All: a.search.readAll}
 	if cfg.workerID >= 0 {
 		q = SlotQuery{WorkerIDs: []int64{cfg.workerID}}
 	}

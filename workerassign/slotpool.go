@@ -83,13 +83,23 @@ func (p Pool) checkDurations() error {
 	return nil
 }
 
+// addCount is how many times in a row slots were not added although the pool's revision has not changed.
+type addCount struct {
+	refused  int
+	revision int64
+}
+
+// maxRefusedAdds is how many refused additions show that the pool is damaged. It is more than a few because a store may read an older
+// state for a moment.
+const maxRefusedAdds = 6
+
 // checkAdds is called when the slots of w were not added to s. It returns an error if that is so again and again, and
 // not because another process has changed the pool, but because one of the slots exists.
 func (a *slotAssign) checkAdds(ctx context.Context, s PoolState, w SlotWrite) error {
-	if s.Pool.Revision != a.stuckRevision {
-		a.stuckAdds, a.stuckRevision = 0, s.Pool.Revision
+	if s.Pool.Revision != a.adds.revision {
+		a.adds = addCount{revision: s.Pool.Revision}
 	}
-	if a.stuckAdds++; a.stuckAdds < maxStuckAdds {
+	if a.adds.refused++; a.adds.refused < maxRefusedAdds {
 		return nil
 	}
 	q := SlotQuery{}

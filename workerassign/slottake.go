@@ -68,7 +68,7 @@ func (a *slotAssign) result(ctx context.Context, s PoolState, written bool, err 
 // add adds slots to the pool, and takes the first of them. It returns nil and no error if another was faster.
 func (a *slotAssign) add(ctx context.Context, s PoolState) (Lease, error) {
 	first := s.Pool.First + s.Pool.Slots
-	count := min(a.batch(), a.req.MaxWorkerID-first+1)
+	count := min(a.races.batch(), a.req.MaxWorkerID-first+1)
 	w := a.addition(s, count)
 	claimed, err := a.claim(s, Slot{WorkerID: first}, later(w.Slots[0].Until, s.Pool.Floor)) // R3
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		case err != nil:
 			return nil, 0, temporary(err)
 		case !written:
-			return nil, a.racePause(ctx, nil), a.checkAdds(ctx, s, w)
+			return nil, a.races.pause(ctx, nil), a.checkAdds(ctx, s, w)
 		}
 		return nil, 0, nil
 	}
@@ -109,10 +109,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}
 	}
 	lease, err := a.take(ctx, s, slot)
-	if lease == nil {
-		return nil, a.racePause(ctx, err), err // the store may return an older state for a moment
-	}
-	return lease, 0, nil
+	return a.unlessLost(ctx, lease, err) // the store may return an older state for a moment
 }
 
 // fullError returns the error for a pool whose slots are all held.
