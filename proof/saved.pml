@@ -388,7 +388,7 @@ active proctype Host() {
 			:: else
 			fi;
 			next = 0
-		/* Go: workerassign (*savedLease).Release, and (*savedLease).finish */
+		/* Go: workerassign (*savedLease).Release, and (*savedLease).end */
 		:: atomic {
 				next = begin;
 				do

@@ -62,9 +62,6 @@ func WithSpan(d time.Duration) SavedOption {
 // generator cannot change to another worker ID at its borrow limit; it waits for the clock. A lease that was
 // lost can be replaced by another Assign before its Release.
 //
-// The store, the generator's clock and the log handler may call the lease and the assigner that call them: they get
-// an error if they would wait for themselves.
-//
 // The rules for the files, and the errors, are those of StaticFile: a file that is missing although it existed, a
 // copy, and a file of another machine are refused. If neither file exists, Assign takes another slot. A
 // generator with another format than the one in the file is refused with ErrPoolFormat.
@@ -117,7 +114,7 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 			held.close()
 		}
 	}()
-	l := &savedLease{assigner: s, held: held, request: req, lastTry: wallTime(req), turn: make(chan struct{}, 1)}
+	l := &savedLease{assigner: s, held: held, request: req, lastTry: wallTime(req)}
 	if err := l.start(ctx, content, log); err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func TestR2SavedCopyIsLost(t *testing.T) {
 	first := s.mustAssign(s.newSaved())
 	mustReserve(t, first, s.now.Add(time.Minute))
 	copied := savedLease{assigner: &saved{recycled: s.recycled(), cfg: first.assigner.cfg, storeTimeout: time.Second}, held: first.held,
-		request: s.request(), record: first.record, begin: first.begin, workerID: first.workerID, turn: make(chan struct{}, 1)}
+		request: s.request(), record: first.record, begin: first.begin, workerID: first.workerID}
 	s.now = s.now.Add(7 * time.Hour)
 	mustReserve(t, &copied, s.now.Add(time.Minute))
 	for range 2 {

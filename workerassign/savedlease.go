@@ -4,35 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
-// savedLease is a lease of Saved.
-//
-// Reserve uses the store, and so runs code of the user, which may call the lease again: the store, the generator's clock,
-// the logger. So no mutex is held meanwhile. Calls that write the file have a turn, which the others wait for with their
-// contexts and for turnTimeout at most. The mutex only guards fields.
+// savedLease is a lease of Saved. It has no lock, because a generator calls Reserve and Release from one goroutine at a time (see Lease).
 type savedLease struct {
 	assigner *saved
 	request  Request
 	begin    time.Time // does not change after Assign
 	workerID int64     // nor does this
 
-	turn     chan struct{} // held by sending; guards the fields up to mu. Assign requires no turn
 	held     *heldFile
 	record   savedRecord // what the file has
 	lastTry  time.Time   // when the store was last asked, by the generator's clock
 	replaced bool        // the store does not extend the lease any more, because its history is another one
-	lost     error       // why nothing more is granted, and the file is closed; nil: more may be
-	closed   bool        // the file is closed
+	ended    error       // why nothing more is granted, and the file is closed; nil: more may be
 	fileErr  error       // of the last write of the file
-
-	releaseErr error // of the write of Release
-
-	mu       sync.Mutex
-	released bool      // Release was called; who has the turn then carries it out
-	used     time.Time // as Release got it
 }
 
 func (l *savedLease) WorkerID() int64      { return l.workerID }
@@ -41,40 +28,27 @@ func (l *savedLease) NotBefore() time.Time { return l.begin }
 // Reserve writes the granted time to the file before it returns it. It blocks on the disk, whatever ctx is, and now
 // and then on the store, until ctx ends but for 5 seconds at most. While the store is down it grants what is left of
 // the span.
-//
-// Calls of one lease wait for each other, until ctx ends but for a second at most. So a call of Reserve in the code of a
-// store, a clock or a logger that another Reserve has called returns an error.
 func (l *savedLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+	if l.ended != nil {
+		return time.Time{}, l.ended
+	}
 	now := wallTime(l.request)
 	want := roundUp(until)
-	if err := l.takeTurn(ctx); err != nil {
-		return time.Time{}, err
-	}
-	defer l.endTurn()
-	switch {
-	case l.lost != nil:
-		return time.Time{}, l.lost
-	case l.isReleased():
-		return time.Time{}, l.releasedError()
-	}
 	var extendErr error
 	if l.isDue(now, want) {
 		l.lastTry = now
 		extendErr = l.extendWithin(ctx, l.assigner.storeTimeout)
 		if isTaken(extendErr) {
-			return time.Time{}, l.lose(extendErr)
+			return time.Time{}, l.end(extendErr)
 		}
 		l.replaced = errors.Is(extendErr, ErrLeaseLost)
-		if l.isReleased() { // meanwhile
-			return time.Time{}, l.releasedError()
-		}
 	}
 	next := earlier(want, l.record.slot.Until)
 	if !next.After(l.record.mark) {
 		switch {
 		case !want.After(l.record.mark):
 		case l.replaced:
-			return time.Time{}, l.lose(fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
+			return time.Time{}, l.end(fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
 				l.workerID, l.record.slot.Until.Format(time.RFC3339Nano)))
 		case extendErr != nil:
 			return time.Time{}, extendErr
@@ -89,16 +63,24 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (time.Time, e
 	return next, nil
 }
 
-// lose records why nothing more is granted. It closes the file, so that another lease can be taken before this one is released,
-// which never happens if the generator has dropped it.
-func (l *savedLease) lose(err error) error {
-	l.lost = err
-	l.close()
+// end records why nothing more is granted, and returns that. It closes the file. If the lease was lost, another one can be taken
+// before it is released, which never happens if the generator has dropped it.
+func (l *savedLease) end(err error) error {
+	l.ended = err
+	l.held.close()
 	return err
 }
 
-func (l *savedLease) releasedError() error {
-	return fmt.Errorf("%w: worker ID %d may be in use by another generator", ErrReleased, l.workerID)
+// Release writes the time that was used to the file, and lets others open it. The lease in the store is kept for
+// the next start.
+func (l *savedLease) Release(_ context.Context, used time.Time) error {
+	if l.ended != nil {
+		return nil
+	}
+	defer l.end(fmt.Errorf("%w: worker ID %d may be in use by another generator", ErrReleased, l.workerID))
+	record := l.record
+	record.mark = earlier(record.mark, later(l.begin, roundUp(used)))
+	return l.write(record)
 }
 
 // isDue reports whether the store is to be asked for an extension: a quarter of the span has passed, or the span does
