@@ -31,7 +31,6 @@ type Daily struct {
 	zone   *time.Location
 	cfg    dailyConfig
 	work   *background
-	ended  context.Context // has ended: for calls that do not wait
 
 	current atomic.Pointer[dailySequence]
 
@@ -113,9 +112,6 @@ func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *tim
 		d.cfg.step = max(min(DefaultStep, d.scale/100), 1)
 	}
 	d.cfg.maxStep = max(min(d.cfg.maxStep, d.scale/100), d.cfg.step) // so that a burst does not use up the day
-	var cancel context.CancelFunc
-	d.ended, cancel = context.WithCancel(context.Background())
-	cancel()
 	now, err := d.now()
 	if err != nil {
 		return nil, err
@@ -209,9 +205,9 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 		if err != nil {
 			return Range{}, err
 		}
-		claimCtx := ctx
-		if late && !now.Before(s.end) {
-			claimCtx = d.ended // of yesterday, only what is in memory
+		claimCtx, isYesterday := ctx, late && !now.Before(s.end)
+		if isYesterday {
+			claimCtx = context.WithValue(ctx, withoutPolicy{}, true) // only what is in memory
 		}
 		r, err := s.seq.Claim(claimCtx, n)
 		if d.work.ctx.Err() != nil {
@@ -225,7 +221,7 @@ func (d *Daily) Claim(ctx context.Context, n int64) (Range, error) {
 			continue // the day has ended while the call waited
 		case err != nil && s.seq.closed.Load():
 			continue
-		case err != nil && claimCtx == d.ended:
+		case err != nil && isYesterday:
 			late = false // wait for the present day
 			continue
 		case err != nil:
