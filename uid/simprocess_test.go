@@ -34,12 +34,13 @@ func (s *simulation) start(h *simHost) {
 	})
 	process.clock, process.leases, s.format = core.clock, core.leases, core.cfg.format
 	if !s.store.recycles && !static && s.rnd.IntN(3) == 0 {
-		// A Default generator whose lease has no end starts no background tasks, so none are simulated.
-		d, err := NewDefault(context.Background(), s.store, opts...)
+		// A Default generator whose lease has no end starts no background tasks, so none are simulated. It keeps no lease: a crash would
+		// not end the goroutine.
+		plain, err := newCore(context.Background(), s.store, opts)
 		if err != nil {
 			return
 		}
-		process.defaultGenerator = d
+		process.defaultGenerator = newDefaultOn(plain)
 	} else {
 		process.runs = newRunProvider(core)
 		if process.ring, err = ringbuffer.New(context.Background(), ringbuffer.Config{Capacity: 2, TakePolicy: Fail}); err != nil {
