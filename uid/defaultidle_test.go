@@ -25,14 +25,7 @@ func TestIdleDefaultKeepsItsLease(t *testing.T) {
 func TestIdleDefaultReplacesALostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool
-		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
-				if n == 1 && lost.Load() {
-					return time.Time{}, errLeaseEnded
-				}
-				return until, nil
-			}}, nil
-		}}
+		a := newLosableAssigner(&lost)
 		d := newDefault(t, a, smallOptions(t)...)
 		lost.Store(true)
 		time.Sleep(time.Minute)

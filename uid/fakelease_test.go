@@ -152,6 +152,18 @@ func newExpiringAssigner(silently bool) *fakeAssigner {
 	}}
 }
 
+// newLosableAssigner returns an assigner whose first lease is not extended any more once lost is set.
+func newLosableAssigner(lost *atomic.Bool) *fakeAssigner {
+	return &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+		return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
+			if n == 1 && lost.Load() {
+				return time.Time{}, errLeaseEnded
+			}
+			return until, nil
+		}}, nil
+	}}
+}
+
 // newHangingAssigner returns an assigner of a lease whose Reserve hangs while hangs is set.
 func newHangingAssigner(hangs *atomic.Bool) *fakeAssigner {
 	return &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {

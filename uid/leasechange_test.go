@@ -153,7 +153,7 @@ func TestDefaultNextLeaseOfTheSameWorkerID(t *testing.T) {
 			}}, nil
 		}}
 		clock := new(bubbleClock)
-		d := newDefault(t, a, smallOptions(t, WithClock(clock), WithRollback(Refuse()), WithReserveAhead(time.Second))...)
+		d := newIdleDefault(t, a, smallOptions(t, WithClock(clock), WithRollback(Refuse()), WithReserveAhead(time.Second))...)
 		seen := map[ID]bool{}
 		for range 5 {
 			for range 3 {
@@ -307,15 +307,8 @@ func TestDefaultNextLeaseIsExtended(t *testing.T) {
 func TestDefaultReplacesALostLeaseOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool
-		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
-				if n == 1 && lost.Load() {
-					return time.Time{}, errLeaseEnded
-				}
-				return until, nil
-			}}, nil
-		}}
-		d := newDefault(t, a, smallOptions(t)...)
+		a := newLosableAssigner(&lost)
+		d := newIdleDefault(t, a, smallOptions(t)...)
 		next(t, d)
 		lost.Store(true)
 		time.Sleep(time.Minute)

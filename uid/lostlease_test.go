@@ -56,14 +56,7 @@ func TestReplacedLeaseIsReleased(t *testing.T) {
 func TestLostLeaseIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Bool
-		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
-			return &fakeLease{id: n, reserve: func(_ context.Context, until time.Time) (time.Time, error) {
-				if n == 1 && lost.Load() {
-					return time.Time{}, errLeaseEnded
-				}
-				return until, nil
-			}}, nil
-		}}
+		a := newLosableAssigner(&lost)
 		c := newCached(t, a, smallOptions(t, WithMaxBorrow(time.Hour))...)
 		next(t, c)
 		lost.Store(true)
