@@ -102,8 +102,8 @@ func (unreleasable) WorkerID() int64 { return 3 }
 
 func (unreleasable) NotBefore() time.Time { return time.Time{} }
 
-func (unreleasable) Reserve(context.Context, time.Time) (time.Time, error) {
-	return workerassign.Unbounded(), nil
+func (unreleasable) Reserve(context.Context, time.Time) (workerassign.Grant, error) {
+	return workerassign.Grant{Until: workerassign.Unbounded()}, nil
 }
 
 func (unreleasable) Release(context.Context, time.Time) error { return errors.New("no") }

@@ -36,8 +36,8 @@ func (l *disposableLease) WorkerID() int64 { return l.id }
 
 func (l *disposableLease) NotBefore() time.Time { return time.Time{} }
 
-func (l *disposableLease) Reserve(context.Context, time.Time) (time.Time, error) {
-	return workerassign.Unbounded(), nil
+func (l *disposableLease) Reserve(context.Context, time.Time) (workerassign.Grant, error) {
+	return workerassign.Grant{Until: workerassign.Unbounded()}, nil
 }
 
 func (l *disposableLease) Remaining(most int64) (remaining, all int64) {
@@ -79,17 +79,17 @@ func (l *recycledLease) WorkerID() int64 { return 7 }
 
 func (l *recycledLease) NotBefore() time.Time { return l.notBefore }
 
-func (l *recycledLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *recycledLease) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failure != nil {
-		return time.Time{}, l.failure
+		return workerassign.Grant{}, l.failure
 	}
 	l.reserveCalls++
 	if until.After(l.granted) {
 		l.granted = until
 	}
-	return l.granted, nil
+	return workerassign.Grant{Until: l.granted}, nil
 }
 
 func (l *recycledLease) Release(context.Context, time.Time) error { return nil }
@@ -107,11 +107,12 @@ func (l *fakeLease) WorkerID() int64 { return l.id }
 
 func (l *fakeLease) NotBefore() time.Time { return l.notBefore }
 
-func (l *fakeLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (l *fakeLease) Reserve(ctx context.Context, until time.Time) (workerassign.Grant, error) {
 	if l.reserve == nil {
-		return workerassign.Unbounded(), nil
+		return workerassign.Grant{Until: workerassign.Unbounded()}, nil
 	}
-	return l.reserve(ctx, until)
+	until, err := l.reserve(ctx, until)
+	return workerassign.Grant{Until: until}, err
 }
 
 func (l *fakeLease) Release(ctx context.Context, used time.Time) error {

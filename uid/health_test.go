@@ -62,8 +62,8 @@ func (s *unboundedSource) Assign(context.Context, workerassign.Request) (workera
 
 func (l unboundedLease) WorkerID() int64      { return int64(l) }
 func (l unboundedLease) NotBefore() time.Time { return time.Time{} }
-func (l unboundedLease) Reserve(context.Context, time.Time) (time.Time, error) {
-	return workerassign.Unbounded(), nil
+func (l unboundedLease) Reserve(context.Context, time.Time) (workerassign.Grant, error) {
+	return workerassign.Grant{Until: workerassign.Unbounded()}, nil
 }
 func (l unboundedLease) Release(context.Context, time.Time) error { return nil }
 
@@ -190,12 +190,12 @@ func (s *hangingSource) Assign(ctx context.Context, r workerassign.Request) (wor
 	return hangingLease{l.(unboundedLease), s}, err
 }
 
-func (l hangingLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (l hangingLease) Reserve(ctx context.Context, until time.Time) (workerassign.Grant, error) {
 	if l.source.hangs.Load() {
 		<-ctx.Done()
-		return time.Time{}, ctx.Err()
+		return workerassign.Grant{}, ctx.Err()
 	}
-	return until, nil
+	return workerassign.Grant{Until: until}, nil
 }
 
 // A lease that has not begun: not OK, with the time at which it begins.

@@ -53,19 +53,18 @@ func (l *boundedLease) NotBefore() time.Time {
 	return time.Time{}
 }
 
-func (l *boundedLease) Horizon() time.Duration { return l.horizon(l.workerID) }
-
-func (l *boundedLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *boundedLease) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reserved++
 	if l.workerID <= l.lost {
-		return time.Time{}, workerassign.ErrLeaseLost
+		return workerassign.Grant{}, workerassign.ErrLeaseLost
 	}
-	if most := time.Now().Add(l.Horizon() - l.lag); l.Horizon() > 0 && until.After(most) {
-		return most, nil
+	horizon := l.horizon(l.workerID)
+	if most := time.Now().Add(horizon - l.lag); horizon > 0 && until.After(most) {
+		until = most
 	}
-	return until, nil
+	return workerassign.Grant{Until: until, Horizon: horizon}, nil
 }
 
 func (l *boundedLease) Release(context.Context, time.Time) error { return nil }

@@ -69,16 +69,16 @@ func (l *journalLease) NotBefore() time.Time { return l.notBefore }
 
 func (l *journalLease) Release(context.Context, time.Time) error { return nil }
 
-func (l *journalLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *journalLease) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.step(); err != nil {
-		return time.Time{}, err
+		return workerassign.Grant{}, err
 	}
 	if until.After(l.grantedUntil) {
 		l.grantedUntil = until
 	}
-	return l.grantedUntil, l.step()
+	return workerassign.Grant{Until: l.grantedUntil}, l.step()
 }
 
 // Invariant 1 with leases that have an end. A process is killed at a step of its store, and another one

@@ -52,7 +52,7 @@ func (l *lossyLease) WorkerID() int64 { return int64(l.n) + 1 }
 
 func (l *lossyLease) NotBefore() time.Time { return l.notBefore }
 
-func (l *lossyLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *lossyLease) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := &l.lossySlots.slots[l.n]
@@ -62,16 +62,16 @@ func (l *lossyLease) Reserve(_ context.Context, until time.Time) (time.Time, err
 	}
 	switch {
 	case at.holder != l:
-		return time.Time{}, errors.New("the lease was already released")
+		return workerassign.Grant{}, errors.New("the lease was already released")
 	case l.isLost && l.rnd.IntN(2) == 0:
-		return time.Time{}, errLeaseEnded
+		return workerassign.Grant{}, errLeaseEnded
 	case l.isLost:
-		return at.until, nil
+		return workerassign.Grant{Until: at.until}, nil
 	}
 	if until.After(at.until) {
 		at.until = until
 	}
-	return at.until, nil
+	return workerassign.Grant{Until: at.until}, nil
 }
 
 func (l *lossyLease) Release(_ context.Context, used time.Time) error {

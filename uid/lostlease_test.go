@@ -100,7 +100,8 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 					if down.Load() {
 						return time.Time{}, errors.New("the store is down")
 					}
-					return l.Reserve(ctx, until)
+					g, err := l.Reserve(ctx, until)
+					return g.Until, err
 				}}, nil
 			}
 			c := newCached(t, a, smallOptions(t, WithRolloverInterval(time.Minute))...)

@@ -51,7 +51,7 @@ func TestReleaseAfterItsServerReturned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return until
+		return until.Until
 	}
 	if err := assign(store()).Release(ctx, clock); err != nil { // a released slot
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestAdditionAfterItsServerReturned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l, granted
+		return l, granted.Until
 	}
 	restart := func(history string) { // notes it
 		t.Helper()

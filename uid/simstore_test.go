@@ -105,12 +105,12 @@ func (l *simLease) Release(_ context.Context, used time.Time) error {
 	return l.store.reply()
 }
 
-func (l *simLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *simLease) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
 	switch {
 	case !l.store.recycles:
-		return workerassign.Unbounded(), nil
+		return workerassign.Grant{Until: workerassign.Unbounded()}, nil
 	case l.store.down:
-		return time.Time{}, errSimStoreDown
+		return workerassign.Grant{}, errSimStoreDown
 	case l.store.latest[l.id] == l:
 		if most := l.store.clock.Now().Add(l.store.horizon); l.store.horizon > 0 && until.After(most) {
 			until = most
@@ -120,10 +120,10 @@ func (l *simLease) Reserve(_ context.Context, until time.Time) (time.Time, error
 		}
 	}
 	if err := l.store.reply(); err != nil {
-		return l.granted, err
+		return workerassign.Grant{Until: l.granted}, err
 	}
 	l.acknowledged = l.granted
-	return l.granted, nil
+	return workerassign.Grant{Until: l.granted}, nil
 }
 
 // staticWorkerIDs is how many worker IDs, the greatest ones, are static.

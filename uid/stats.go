@@ -16,7 +16,7 @@ type Stats struct {
 	LeaseBounded bool
 
 	// WorkerIDsRemaining is how many worker IDs the assigner had left when it granted the lease in use, and
-	// WorkerIDsTotal of how many: see workerassign.CountingLease. Both are 0 if that is not known, as with
+	// WorkerIDsTotal of how many: see workerassign.Grant. Both are 0 if that is not known, as with
 	// worker IDs that are used again.
 	WorkerIDsRemaining int64
 	WorkerIDsTotal     int64

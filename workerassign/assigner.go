@@ -74,13 +74,9 @@ type Lease interface {
 	// begins earlier. The zero time means that the interval has no start.
 	NotBefore() time.Time
 
-	// Reserve asks for UID time up to until and returns the granted time: the generator may use
-	// time units that begin before it. The granted time may be earlier than until. If it is in the
-	// past, the call grants nothing new. It may be later than until; then the generator may use
-	// that time without another call. Unbounded means that there is no limit. A grant remains
-	// valid when a later call fails, unless the error wraps ErrVoid. Reserve may block on a store until
-	// ctx ends.
-	Reserve(ctx context.Context, until time.Time) (time.Time, error)
+	// Reserve asks for UID time up to until, and returns what is granted. A grant remains valid when a later
+	// call fails, unless the error wraps ErrVoid. Reserve may block on a store until ctx ends.
+	Reserve(ctx context.Context, until time.Time) (Grant, error)
 
 	// Release returns the lease to the assigner. The generator has used no time unit that begins
 	// at or after used, and will use none, so a store may grant that time to another lease. UIDs
@@ -91,17 +87,30 @@ type Lease interface {
 	Release(ctx context.Context, used time.Time) error
 }
 
-// A CountingLease is a Lease of an assigner that counts worker IDs up and never uses one again, so
-// that they run out. The generator logs a warning before that happens.
-type CountingLease interface {
-	Lease
+// A Grant is what Reserve grants. Further fields may be added.
+type Grant struct {
+	// Until is the end: the generator may use time units that begin before it. It may be earlier than was
+	// requested. If it is in the past, nothing new is granted. It may be later than was requested; then the
+	// generator may use that time without another call. Unbounded means that there is no limit.
+	Until time.Time
 
-	// Remaining returns how many worker IDs are left, and how many there are in total, if
-	// maxWorkerID is the greatest worker ID that the assigner may assign. total is 0 if it is not
-	// known.
-	Remaining(maxWorkerID int64) (remaining, total int64)
+	// Horizon is how far beyond the generator's clock a grant of this lease can reach; 0 means that there is
+	// no bound. A generator that requires more waits for the clock, and does not ask again before that. It
+	// borrows only as much time as such grants allow, see uid.WithMaxBorrow.
+	Horizon time.Duration
+
+	// Remaining is how many worker IDs the assigner had left, of Total, when it granted the lease, if it
+	// counts worker IDs up and never uses one again, so that they run out. The generator logs a warning before
+	// that happens. Total is 0 if that is not known. Prefix and Divide scale both.
+	Remaining, Total int64
 }
 
-// Unbounded returns the time by which Reserve reports that a lease has no end: the last second of
+// limited returns the grant with what an assigner with these worker IDs can have left: a user's may say anything.
+func (g Grant) limited(maxWorkerID int64) Grant {
+	g.Remaining, g.Total = min(max(g.Remaining, 0), maxWorkerID), min(max(g.Total, 0), maxWorkerID)
+	return g
+}
+
+// Unbounded returns the time by which Grant.Until says that a lease has no end: the last second of
 // the year 9999, in UTC.
 func Unbounded() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }

@@ -133,10 +133,11 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		attempts++
 		key, failed := t.attempt(ctx)
 		if failed == nil {
+			lease := disposableLease{key, r.MaxWorkerID}
 			if d.cfg.verification != nil {
-				return newVerifiedLease(d, key, t.token, t.insertedAt), nil
+				return newVerifiedLease(d, lease, t.token, t.insertedAt), nil
 			}
-			return disposableLease(key), nil
+			return lease, nil
 		}
 		// If the context has ended, the failure says nothing about the database. An earlier
 		// failure is more useful in the error.

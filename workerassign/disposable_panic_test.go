@@ -55,14 +55,14 @@ func TestVerifiedLeaseDriverPanics(t *testing.T) {
 			}
 			until := time.Now().Add(time.Hour)
 			d.statement, d.closed = statement, 0
-			if v := panicOf(func() { l.(BoundedLease).Reserve(t.Context(), until) }); v != "in "+statement {
+			if v := panicOf(func() { l.Reserve(t.Context(), until) }); v != "in "+statement {
 				t.Errorf("%s: the panic of Reserve is %v", statement, v)
 			}
 			if d.closed != 1 {
 				t.Errorf("%s: %d connections were closed; want 1", statement, d.closed)
 			}
 			d.statement = "none"
-			if _, err := l.(BoundedLease).Reserve(t.Context(), until); err != nil {
+			if _, err := l.Reserve(t.Context(), until); err != nil {
 				t.Errorf("%s: Reserve() after the panic: %v", statement, err)
 			}
 		})

@@ -24,8 +24,8 @@ func TestAssignUsesTheGeneratedKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			granted, err := l.Reserve(context.Background(), time.Now())
-			if l.WorkerID() != key || !l.NotBefore().IsZero() || !granted.Equal(Unbounded()) || err != nil || l.Release(context.Background(), time.Time{}) != nil {
-				t.Errorf("the lease has worker ID %v and is from %v to %v, %v; want %d, unbounded", l.WorkerID(), l.NotBefore(), granted, err, key)
+			if l.WorkerID() != key || !l.NotBefore().IsZero() || !granted.Until.Equal(Unbounded()) || err != nil || l.Release(context.Background(), time.Time{}) != nil {
+				t.Errorf("the lease has worker ID %v and is from %v to %v, %v; want %d, unbounded", l.WorkerID(), l.NotBefore(), granted.Until, err, key)
 			}
 		}
 	})

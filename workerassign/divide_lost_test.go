@@ -18,11 +18,12 @@ type scriptedLease struct {
 	release func(ctx context.Context, used time.Time) error
 }
 
-func (l scriptedLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (l scriptedLease) Reserve(ctx context.Context, until time.Time) (Grant, error) {
 	if l.reserve == nil {
 		return l.Lease.Reserve(ctx, until)
 	}
-	return l.reserve(ctx, until)
+	until, err := l.reserve(ctx, until)
+	return Grant{Until: until}, err
 }
 
 func (l scriptedLease) Release(ctx context.Context, used time.Time) error {
@@ -85,8 +86,8 @@ func TestDivideLostLease(t *testing.T) {
 			first, lost := mustAssign(t, a), mustAssign(t, a)
 			func() {
 				defer func() { recover() }()
-				if granted, err := lost.Reserve(ctx, time.Now().Add(time.Hour)); err == nil && granted.After(time.Now()) {
-					t.Errorf("granted up to %v", granted)
+				if granted, err := lost.Reserve(ctx, time.Now().Add(time.Hour)); err == nil && granted.Until.After(time.Now()) {
+					t.Errorf("granted up to %v", granted.Until)
 				}
 			}()
 			next := mustAssign(t, a)

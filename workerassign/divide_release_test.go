@@ -109,8 +109,8 @@ func TestDivideReserveAfterRelease(t *testing.T) {
 	a := Divide(store, 2)
 	released, held := mustAssign(t, a), mustAssign(t, a)
 	mustRelease(t, released, time.Time{})
-	if granted, err := released.Reserve(ctx, time.Now()); !errors.Is(err, ErrReleased) || !granted.IsZero() || asked != 0 {
-		t.Errorf("Reserve() = %v, %v; want ErrReleased", granted, err)
+	if granted, err := released.Reserve(ctx, time.Now()); !errors.Is(err, ErrReleased) || !granted.Until.IsZero() || asked != 0 {
+		t.Errorf("Reserve() = %v, %v; want ErrReleased", granted.Until, err)
 	}
 	if _, err := held.Reserve(ctx, time.Now()); err != nil {
 		t.Error(err)

@@ -23,8 +23,8 @@ func TestDivide(t *testing.T) {
 		if err != nil || l.WorkerID() != want {
 			t.Fatalf("worker ID %v, %v; want %d", l, err, want)
 		}
-		if until, err := l.Reserve(ctx, time.Now()); err != nil || !until.Equal(Unbounded()) || !l.NotBefore().IsZero() {
-			t.Errorf("Reserve() = %v, %v; want Unbounded", until, err)
+		if until, err := l.Reserve(ctx, time.Now()); err != nil || !until.Until.Equal(Unbounded()) || !l.NotBefore().IsZero() {
+			t.Errorf("Reserve() = %v, %v; want Unbounded", until.Until, err)
 		}
 		leases = append(leases, l)
 	}
@@ -85,7 +85,7 @@ func TestDivideWaitEndsWithContext(t *testing.T) {
 	a := Divide(assignerFunc(func(context.Context, Request) (Lease, error) {
 		asked <- struct{}{}
 		<-blocked
-		return disposableLease(1), nil
+		return disposableLease{workerID: 1}, nil
 	}), 2)
 	go a.Assign(context.Background(), request10Bits)
 	<-asked

@@ -94,7 +94,7 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return disposableLease(n), nil
+	return disposableLease{n, r.MaxWorkerID}, nil
 }
 
 // change replaces the last number by next(last), and returns the new one.

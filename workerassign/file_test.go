@@ -44,8 +44,8 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted, err := l.Reserve(context.Background(), time.Now())
-	if !l.NotBefore().IsZero() || !granted.Equal(Unbounded()) || err != nil || l.Release(context.Background(), time.Time{}) != nil {
-		t.Errorf("the lease is from %v to %v, %v; want it unbounded", l.NotBefore(), granted, err)
+	if !l.NotBefore().IsZero() || !granted.Until.Equal(Unbounded()) || err != nil || l.Release(context.Background(), time.Time{}) != nil {
+		t.Errorf("the lease is from %v to %v, %v; want it unbounded", l.NotBefore(), granted.Until, err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 2 {

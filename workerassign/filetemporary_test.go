@@ -36,8 +36,8 @@ func TestTemporariesRemoved(t *testing.T) {
 					}
 				}
 				l, err := a.Assign(ctx, Request{MaxWorkerID: 1000, Format: "test"})
-				if b, ok := l.(BoundedLease); ok && err == nil { // a static file is written by the first Reserve
-					_, err = b.Reserve(ctx, time.Now().Add(time.Second))
+				if err == nil { // a static file is written by the first Reserve
+					_, err = l.Reserve(ctx, time.Now().Add(time.Second))
 				}
 				if crashes != (err != nil) {
 					t.Fatalf("Assign() = %v; want an error: %v", err, crashes)

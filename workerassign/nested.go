@@ -60,14 +60,3 @@ func checkedWorkerID(ctx context.Context, lease Lease, bits int) (int64, error) 
 	}
 	return id, nil
 }
-
-// remainingIDs returns what Remaining of a CountingLease returns, limited to 0 to maxWorkerID, because
-// the lease may be implemented by the user. It returns 0 and 0 for other leases.
-func remainingIDs(l Lease, maxWorkerID int64) (n, total int64) {
-	c, ok := l.(CountingLease)
-	if !ok {
-		return 0, 0
-	}
-	n, total = c.Remaining(maxWorkerID)
-	return min(max(n, 0), maxWorkerID), min(max(total, 0), maxWorkerID)
-}

@@ -92,8 +92,8 @@ func FuzzNested(f *testing.F) {
 				t.Fatalf("worker ID %d was assigned twice, or is not from 0 to %d", id, maxID)
 			}
 			seen[id] = true
-			if n, total := l.(CountingLease).Remaining(maxID); n < 0 || total < n || total > maxID {
-				t.Fatalf("%d left of %d, the greatest worker ID is %d", n, total, maxID)
+			if g, err := l.Reserve(t.Context(), Unbounded()); err != nil || g.Remaining < 0 || g.Total < g.Remaining || g.Total > maxID {
+				t.Fatalf("%d left of %d, %v; the greatest worker ID is %d", g.Remaining, g.Total, err, maxID)
 			}
 			// The part number of the outermost Divide is incremented first. When it overflows, that of
 			// the next Divide is incremented, and so on. Last comes the number of the store.

@@ -12,7 +12,11 @@ type boundedTestLease struct {
 	horizon time.Duration
 }
 
-func (l boundedTestLease) Horizon() time.Duration { return l.horizon }
+func (l boundedTestLease) Reserve(ctx context.Context, until time.Time) (Grant, error) {
+	g, err := l.disposableLease.Reserve(ctx, until)
+	g.Horizon = l.horizon
+	return g, err
+}
 
 // leaseSource is an assigner that always returns the same lease.
 type leaseSource struct{ lease Lease }
@@ -25,7 +29,7 @@ func TestR6HorizonThroughWrappers(t *testing.T) {
 	for _, inner := range []struct {
 		lease Lease
 		want  time.Duration
-	}{{boundedTestLease{3, 70 * time.Second}, 70 * time.Second}, {disposableLease(3), 0}} {
+	}{{boundedTestLease{disposableLease{workerID: 3}, 70 * time.Second}, 70 * time.Second}, {disposableLease{workerID: 3}, 0}} {
 		for name, wrap := range map[string]func(Assigner) Assigner{
 			"Prefix":           func(a Assigner) Assigner { return Prefix(a, 1, 2) },
 			"Divide":           func(a Assigner) Assigner { return Divide(a, 2) },
@@ -36,9 +40,8 @@ func TestR6HorizonThroughWrappers(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			b, ok := lease.(BoundedLease)
-			if !ok || b.Horizon() != inner.want {
-				t.Errorf("%s: %T has no horizon of %v", name, lease, inner.want)
+			if g, err := lease.Reserve(t.Context(), time.Now()); err != nil || g.Horizon != inner.want {
+				t.Errorf("%s: Reserve() of %T = %+v, %v; want a horizon of %v", name, lease, g, err, inner.want)
 			}
 		}
 	}

@@ -61,14 +61,14 @@ func (s *spanStore) Assign(context.Context, Request) (Lease, error) {
 func (l *spanLease) WorkerID() int64      { return l.slot.id }
 func (l *spanLease) NotBefore() time.Time { return unitTime(l.from) }
 
-func (l *spanLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *spanLease) Reserve(_ context.Context, until time.Time) (Grant, error) {
 	if l.slot.holder != l {
-		return time.Time{}, errTaken
+		return Grant{}, errTaken
 	}
 	if l.store.rng.IntN(8) > 0 { // sometimes it grants nothing new
 		l.slot.until = max(l.slot.until, until.Unix())
 	}
-	return unitTime(l.slot.until), nil
+	return Grant{Until: unitTime(l.slot.until)}, nil
 }
 
 func (l *spanLease) Release(_ context.Context, used time.Time) error {
@@ -130,7 +130,7 @@ func TestInvariant1NestedSpans(t *testing.T) {
 			case n <= 7:
 				g := generators[rng.IntN(len(generators))]
 				if until, err := g.lease.Reserve(ctx, unitTime(g.next+int64(rng.IntN(20)))); err == nil {
-					g.granted = max(g.granted, until.Unix())
+					g.granted = max(g.granted, until.Until.Unix())
 				}
 				for ; g.next < g.granted && rng.IntN(6) > 0; g.next++ {
 					if !seen.Add(g.lease.WorkerID()<<32 | g.next) {

@@ -16,12 +16,12 @@ type countingAssigner struct {
 	err                      error
 }
 
-func (a *countingAssigner) Assign(context.Context, Request) (Lease, error) {
+func (a *countingAssigner) Assign(_ context.Context, r Request) (Lease, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
 	a.assigned.Add(1)
-	return &countedLease{disposableLease: disposableLease(a.next.Add(1) - 1), countingAssigner: a}, nil
+	return &countedLease{disposableLease: disposableLease{a.next.Add(1) - 1, r.MaxWorkerID}, countingAssigner: a}, nil
 }
 
 type countedLease struct {
@@ -64,8 +64,8 @@ func TestNestedRequest(t *testing.T) {
 	if got.MaxWorkerID != 3 || got.ReserveAhead != r.ReserveAhead || got.Logger != r.Logger || !got.now().Equal(at) || got.Format != "format; prefix 1 in 1 bits; divided by 2 bits" {
 		t.Errorf("the wrapped assigner received %+v", got)
 	}
-	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Equal(at.Add(1)) {
-		t.Errorf("Reserve() = %v, %v", until, err)
+	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Until.Equal(at.Add(1)) {
+		t.Errorf("Reserve() = %v, %v", until.Until, err)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestD11Widths(t *testing.T) {
 func TestNestedErrorTexts(t *testing.T) {
 	const releasing = "releasing its lease failed"
 	failing := assignerFunc(func(context.Context, Request) (Lease, error) {
-		l := &countedLease{disposableLease: 1 << 20, countingAssigner: new(countingAssigner)}
+		l := &countedLease{disposableLease: disposableLease{workerID: 1 << 20}, countingAssigner: new(countingAssigner)}
 		l.err = errLeaseGone
 		return l, nil
 	})
@@ -127,8 +127,7 @@ func TestNestedErrorTexts(t *testing.T) {
 	}
 }
 
-// A CountingLease reports how many worker IDs are left, also with Prefix and Divide. Other leases do
-// not.
+// A grant says how many worker IDs are left, also with Prefix and Divide, if the assigner counts them.
 func TestRemaining(t *testing.T) {
 	for name, tt := range map[string]struct {
 		a         Assigner
@@ -147,8 +146,8 @@ func TestRemaining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, all := remainingIDs(l, 1023); n != tt.left || all != tt.all {
-			t.Errorf("%s: %d left of %d, want %d of %d", name, n, all, tt.left, tt.all)
+		if g, err := l.Reserve(t.Context(), time.Now()); err != nil || g.Remaining != tt.left || g.Total != tt.all {
+			t.Errorf("%s: %d left of %d, %v; want %d of %d", name, g.Remaining, g.Total, err, tt.left, tt.all)
 		}
 	}
 }

@@ -90,14 +90,14 @@ type child struct {
 func (c *child) WorkerID() int64      { return c.id }
 func (c *child) NotBefore() time.Time { return c.lease.NotBefore() }
 
-func (c *child) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (c *child) Reserve(ctx context.Context, until time.Time) (Grant, error) {
 	// The clock is read without a lock, because it is the user's, and before the lease's Reserve,
 	// which may grant time only up to the present.
 	now := c.now()
 	select {
 	case c.reserveLock <- struct{}{}:
 	case <-ctx.Done():
-		return time.Time{}, fmt.Errorf("workerassign: context ended while waiting for the Reserve of another generator: %w", context.Cause(ctx))
+		return Grant{}, fmt.Errorf("workerassign: context ended while waiting for the Reserve of another generator: %w", context.Cause(ctx))
 	}
 	lost := true // also if Reserve panics
 	defer func() {
@@ -106,18 +106,18 @@ func (c *child) Reserve(ctx context.Context, until time.Time) (time.Time, error)
 	}()
 	if c.released.Load() {
 		lost = c.lost.Load()
-		return time.Time{}, fmt.Errorf("%w: worker ID %d may be in use by another generator", ErrReleased, c.id)
+		return Grant{}, fmt.Errorf("%w: worker ID %d may be in use by another generator", ErrReleased, c.id)
 	}
 	granted, err := c.lease.Reserve(ctx, until)
 	switch {
 	case errors.Is(err, ErrVoid):
 		c.noteVoid(err)
 	case err == nil:
-		lost = !granted.After(now) && until.After(now)
+		lost = !granted.Until.After(now) && until.After(now)
 	case ctx.Err() != nil: // the error says nothing about the lease
 		lost = c.lost.Load()
 	}
-	return granted, err
+	return c.scaled(granted), err
 }
 
 // Release releases the lease of the parent if this was its last part, and returns the error of that.
@@ -128,14 +128,11 @@ func (c *child) Release(ctx context.Context, used time.Time) error {
 	return c.release(ctx, 1, used)
 }
 
-// Remaining implements CountingLease.
-func (c *child) Remaining(int64) (n, total int64) {
-	n, total = remainingIDs(c.lease, int64(1)<<c.innerBits-1)
-	if total > 0 {
-		n, total = n*c.partCount+c.partCount-1-c.id>>c.innerBits, (total+1)*c.partCount-1
+// scaled returns a grant of the parent's lease with the parts that are left.
+func (c *child) scaled(g Grant) Grant {
+	g = g.limited(int64(1)<<c.innerBits - 1)
+	if g.Total > 0 {
+		g.Remaining, g.Total = g.Remaining*c.partCount+c.partCount-1-c.id>>c.innerBits, (g.Total+1)*c.partCount-1
 	}
-	return n, total
+	return g
 }
-
-// Horizon implements BoundedLease.
-func (c *child) Horizon() time.Duration { return horizonOf(c.lease) }

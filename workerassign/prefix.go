@@ -74,9 +74,8 @@ type prefixedLease struct {
 
 func (l prefixedLease) WorkerID() int64 { return l.id }
 
-func (l prefixedLease) Remaining(int64) (n, total int64) {
-	return remainingIDs(l.Lease, int64(1)<<l.innerBits-1)
+// Reserve implements Lease.
+func (l prefixedLease) Reserve(ctx context.Context, until time.Time) (Grant, error) {
+	granted, err := l.Lease.Reserve(ctx, until)
+	return granted.limited(int64(1)<<l.innerBits - 1), err
 }
-
-// Horizon implements BoundedLease.
-func (l prefixedLease) Horizon() time.Duration { return horizonOf(l.Lease) }

@@ -71,7 +71,7 @@ func (f *fleet) reserve(l workerassign.Lease, ahead time.Duration) time.Time {
 	if err != nil {
 		f.Fatalf("Reserve: %v", err)
 	}
-	return until
+	return until.Until
 }
 
 // release releases a lease that used all time until now.

@@ -33,15 +33,15 @@ func TestRulesAtFarTimes(t *testing.T) {
 				t.Errorf("%v: lease %d is of worker ID %d and begins at %v, want 0, from %v on", begin, n, l.WorkerID(), l.NotBefore(), end)
 			}
 			until, err := l.Reserve(t.Context(), workerassign.Unbounded())
-			if err != nil || until.After(now.Add(poolH)) || until.Before(now.Add(poolH-time.Millisecond)) {
-				t.Errorf("%v: Reserve = %v, %v, want the horizon, %v", begin, until, err, now.Add(poolH))
+			if err != nil || until.Until.After(now.Add(poolH)) || until.Until.Before(now.Add(poolH-time.Millisecond)) {
+				t.Errorf("%v: Reserve = %v, %v, want the horizon, %v", begin, until.Until, err, now.Add(poolH))
 			}
 			used := now.Add(1500 * time.Microsecond)
 			if err := l.Release(t.Context(), used); err != nil {
 				t.Fatal(err)
 			}
 			if until, err := l.Reserve(t.Context(), now); !errors.Is(err, workerassign.ErrReleased) {
-				t.Errorf("%v: Reserve after Release = %v, %v, want ErrReleased", begin, until, err)
+				t.Errorf("%v: Reserve after Release = %v, %v, want ErrReleased", begin, until.Until, err)
 			}
 			end, now = used, now.Add(5*time.Millisecond)
 		}
@@ -69,7 +69,7 @@ func TestContextEndsInEachCall(t *testing.T) {
 				l, err := f.assigner().Assign(ctx, f.request())
 				if err == nil {
 					if until, reserveErr := l.Reserve(ctx, time.Now().Add(20*time.Second)); reserveErr == nil {
-						end = until
+						end = until.Until
 					} else {
 						err = reserveErr
 					}

@@ -158,8 +158,8 @@ func TestPausedHolder(t *testing.T) {
 		before := f.slot(paused.WorkerID())
 		for range 3 {
 			until, err := paused.Reserve(f.Context(), time.Now().Add(time.Minute))
-			if !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) {
-				f.Fatalf("Reserve of the paused holder returned %v, %v; want ErrLeaseLost", until, err)
+			if !errors.Is(err, workerassign.ErrLeaseLost) || until.Until.After(granted) {
+				f.Fatalf("Reserve of the paused holder returned %v, %v; want ErrLeaseLost", until.Until, err)
 			}
 			for _, part := range []string{before.Holder.Host, before.Holder.Process, fmt.Sprint("worker ID ", paused.WorkerID())} {
 				if !strings.Contains(err.Error(), part) {

@@ -83,7 +83,7 @@ func TestRule4ReservePauses(t *testing.T) {
 		defer cancel()
 		until, err := l.Reserve(ctx, time.Now().Add(10*time.Second))
 		if err == nil || calls > 200 {
-			f.Errorf("Reserve whose replies are lost returned %v, %v after %d calls of the store; want an error after 2 s, and at most 200", until, err, calls)
+			f.Errorf("Reserve whose replies are lost returned %v, %v after %d calls of the store; want an error after 2 s, and at most 200", until.Until, err, calls)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestRule7RaiseFloorTriesAgain(t *testing.T) {
 			f.Fatal(err)
 		}
 		if until, err := added.Reserve(f.Context(), floor); !errors.Is(err, workerassign.ErrLeaseLost) {
-			f.Errorf("Reserve of a slot that was added meanwhile = %v, %v, want ErrLeaseLost", until, err)
+			f.Errorf("Reserve of a slot that was added meanwhile = %v, %v, want ErrLeaseLost", until.Until, err)
 		}
 		// A lower floor is no floor.
 		if err := a.RaiseFloor(f.Context(), time.Now()); err != nil || f.Dump().Pool.Floor.Before(floor) {

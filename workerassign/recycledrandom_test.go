@@ -107,9 +107,9 @@ func (h *history) act(assigners []*workerassign.Recycled, lossy bool) {
 			}
 		}
 		until, err := l.Reserve(ctx, time.Now().Add(h.upTo(25*time.Second)))
-		h.note("lease %s: Reserve: %v, %v", l.name, until, err)
+		h.note("lease %s: Reserve: %v, %v", l.name, until.Until, err)
 		if err == nil {
-			l.until = until
+			l.until = until.Until
 			h.check(l)
 		}
 		if errors.Is(err, workerassign.ErrVoid) {

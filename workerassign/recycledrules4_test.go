@@ -71,7 +71,7 @@ func TestRule4LateWrites(t *testing.T) {
 
 		f.faultWrites(anyWrite, assigntest.Delay, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil {
-			f.Fatalf("Reserve whose write has not been made granted %v", until)
+			f.Fatalf("Reserve whose write has not been made granted %v", until.Until)
 		}
 		if err := l.Release(f.Context(), granted); err != nil {
 			f.Fatal(err)
@@ -91,13 +91,13 @@ func TestRule4Reserve(t *testing.T) {
 		f.wantTime("the grant whose reply was lost", f.reserve(l, 10*time.Second), time.Now().Add(10*time.Second))
 		f.faultWrites(anyWrite, assigntest.LoseRequest, assigntest.LoseRequest)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
-			f.Errorf("Reserve whose request was lost returned %v, %v; want an error of the store", until, err)
+			f.Errorf("Reserve whose request was lost returned %v, %v; want an error of the store", until.Until, err)
 		} else if !strings.Contains(err.Error(), "memory store") {
 			f.Errorf("the error %q does not name the store", err)
 		}
 		f.faultWrites(anyWrite, assigntest.Delay, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); err == nil {
-			f.Errorf("Reserve whose request was delayed granted %v", until)
+			f.Errorf("Reserve whose request was delayed granted %v", until.Until)
 		}
 		f.Deliver()
 		f.SetFaults(nil)

@@ -166,12 +166,12 @@ func TestRule6Horizon(t *testing.T) {
 				f.Errorf("Reserve of %v grants %v, want %v", ahead, until, want)
 			}
 		}
-		if until, err := l.Reserve(f.Context(), workerassign.Unbounded()); err != nil || until.After(time.Now().Add(poolH)) {
-			f.Errorf("Reserve without a limit granted %v, %v; must not be beyond the horizon", until, err)
+		g, err := l.Reserve(f.Context(), workerassign.Unbounded())
+		if err != nil || g.Until.After(time.Now().Add(poolH)) {
+			f.Errorf("Reserve without a limit granted %v, %v; must not be beyond the horizon", g.Until, err)
 		}
-		bounded, ok := l.(workerassign.BoundedLease)
-		if !ok || bounded.Horizon() != poolH-poolB {
-			f.Errorf("the lease's horizon is not %v, the pool's less the clock bound", poolH-poolB)
+		if g.Horizon != poolH-poolB {
+			f.Errorf("the grant's horizon is %v; want %v, the pool's less the clock bound", g.Horizon, poolH-poolB)
 		}
 	})
 }
@@ -181,11 +181,12 @@ func TestRule6PoolsHorizon(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		f.assign(f.assigner(workerassign.WithHorizon(20 * time.Second)))
 		l := f.assign(f.assigner(workerassign.WithHorizon(time.Hour)))
-		if until := f.reserve(l, time.Hour); until.After(time.Now().Add(20 * time.Second)) {
-			f.Errorf("Reserve grants %v, beyond the pool's horizon of 20 s", until)
+		g, err := l.Reserve(f.Context(), time.Now().Add(time.Hour))
+		if err != nil || g.Until.After(time.Now().Add(20*time.Second)) {
+			f.Errorf("Reserve grants %v, %v, beyond the pool's horizon of 20 s", g.Until, err)
 		}
-		if h := l.(workerassign.BoundedLease).Horizon(); h != 15*time.Second {
-			f.Errorf("the lease's horizon is %v, want 15 s", h)
+		if g.Horizon != 15*time.Second {
+			f.Errorf("the grant's horizon is %v, want 15 s", g.Horizon)
 		}
 	})
 }

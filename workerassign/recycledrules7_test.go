@@ -54,8 +54,8 @@ func TestRule7Reserve(t *testing.T) {
 		f.Failover(0)
 		for range 2 { // the second time, the pool has noted the history
 			until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second))
-			if !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) || f.slot(l.WorkerID()) != before {
-				f.Fatalf("Reserve after a failover returned %v, %v; want ErrLeaseLost, and no write: %+v", until, err, f.slot(l.WorkerID()))
+			if !errors.Is(err, workerassign.ErrLeaseLost) || until.Until.After(granted) || f.slot(l.WorkerID()) != before {
+				f.Fatalf("Reserve after a failover returned %v, %v; want ErrLeaseLost, and no write: %+v", until.Until, err, f.slot(l.WorkerID()))
 			}
 		}
 		s := f.Dump()
@@ -85,7 +85,7 @@ func TestRule7LostWrites(t *testing.T) {
 		}
 		for _, l := range []workerassign.Lease{extended, claimed} {
 			if until, err := l.Reserve(f.Context(), time.Now().Add(poolH)); !errors.Is(err, workerassign.ErrLeaseLost) {
-				f.Errorf("Reserve after the failover returned %v, %v, want ErrLeaseLost", until, err)
+				f.Errorf("Reserve after the failover returned %v, %v, want ErrLeaseLost", until.Until, err)
 			}
 		}
 	})
@@ -100,11 +100,11 @@ func TestRule7LostSlot(t *testing.T) {
 		l := f.assign(a)
 		f.Failover(f.Writes() - writes)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			f.Errorf("Reserve of a lease whose slot was lost returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+			f.Errorf("Reserve of a lease whose slot was lost returned %v, %v; want an error that wraps ErrLeaseLost", until.Until, err)
 		}
 		f.Flush()
 		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			f.Errorf("Reserve after a flush returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+			f.Errorf("Reserve after a flush returned %v, %v; want an error that wraps ErrLeaseLost", until.Until, err)
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestRule7FailoverBeforeWrite(t *testing.T) {
 		f.reserve(next, time.Second)
 		f.beforeWrite(onlySlots, func() { f.Failover(0) })
 		if until, err := next.Reserve(f.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			f.Errorf("Reserve during a failover returned %v, %v; want ErrLeaseLost", until, err)
+			f.Errorf("Reserve during a failover returned %v, %v; want ErrLeaseLost", until.Until, err)
 		}
 		f.beforeWrite(poolWrite, func() { f.Failover(0) })
 		last := f.assign(a)
@@ -182,7 +182,7 @@ func TestRule7RaiseFloor(t *testing.T) {
 		}
 		for _, l := range leases[1:] {
 			if until, err := l.Reserve(f.Context(), time.Now().Add(time.Minute)); !errors.Is(err, workerassign.ErrLeaseLost) {
-				f.Errorf("Reserve of worker ID %d after RaiseFloor returned %v, %v; want ErrLeaseLost", l.WorkerID(), until, err)
+				f.Errorf("Reserve of worker ID %d after RaiseFloor returned %v, %v; want ErrLeaseLost", l.WorkerID(), until.Until, err)
 			}
 		}
 		for _, slot := range f.Dump().Slots {

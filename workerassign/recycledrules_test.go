@@ -131,14 +131,14 @@ func TestRule2ReserveAndRelease(t *testing.T) {
 		}
 		f.beforeWrite(onlySlots, raise)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) {
-			f.Errorf("Reserve while an operator ends all leases returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+			f.Errorf("Reserve while an operator ends all leases returned %v, %v; want an error that wraps ErrLeaseLost", until.Until, err)
 		}
 		// A write of this lease that was delayed is made just before the release: the release tries again.
 		time.Sleep(2 * time.Hour)
 		l = f.assign(a)
 		f.faultWrites(onlySlots, assigntest.Delay, assigntest.Delay)
 		if until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second)); err == nil {
-			f.Fatalf("Reserve whose write was delayed granted %v", until)
+			f.Fatalf("Reserve whose write was delayed granted %v", until.Until)
 		}
 		f.beforeWrite(onlySlots, func() {
 			if f.Deliver() != 1 {
@@ -173,8 +173,8 @@ func TestRule3BeginsAtTheLastGrant(t *testing.T) {
 			f.Errorf("the next lease of worker ID %d is of %d and begins at %v, want %v, where the last grant ended", l.WorkerID(), next.WorkerID(), next.NotBefore(), granted)
 		}
 		// The former holder was paused. It can stamp what it was granted, and cannot extend it.
-		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) || until.After(granted) {
-			f.Errorf("Reserve of the former holder returned %v, %v; want an error that wraps ErrLeaseLost", until, err)
+		if until, err := l.Reserve(f.Context(), time.Now().Add(time.Second)); !errors.Is(err, workerassign.ErrLeaseLost) || until.Until.After(granted) {
+			f.Errorf("Reserve of the former holder returned %v, %v; want an error that wraps ErrLeaseLost", until.Until, err)
 		}
 		if until := f.reserve(next, time.Minute); !until.After(granted) {
 			f.Errorf("the next lease is granted the time before %v; must reach beyond its start %v", until, granted)

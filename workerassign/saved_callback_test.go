@@ -49,7 +49,7 @@ func TestSavedReserveAfterRelease(t *testing.T) {
 			t.Errorf("Release returned %v", err)
 		}
 		if granted, err := c.l.Reserve(context.Background(), c.now.Add(time.Hour)); !errors.Is(err, ErrReleased) {
-			t.Errorf("Reserve after Release = %v, %v; want ErrReleased", granted, err)
+			t.Errorf("Reserve after Release = %v, %v; want ErrReleased", granted.Until, err)
 		}
 	}
 	if mark := c.l.(*savedLease).record.mark; !mark.Equal(used) {

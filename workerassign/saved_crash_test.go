@@ -67,7 +67,7 @@ func testSavedRandom(t *testing.T, seed uint64) {
 		if random.IntN(4) == 0 { // a lease of another host, which is not released
 			if l, err := other.Assign(withTestTimeout(t), s.request()); err == nil {
 				if granted, err := l.Reserve(withTestTimeout(t), s.now.Add(time.Minute)); err == nil {
-					spans = append(spans, testSpan{l.WorkerID(), l.NotBefore(), granted})
+					spans = append(spans, testSpan{l.WorkerID(), l.NotBefore(), granted.Until})
 				}
 			}
 			continue
@@ -82,7 +82,7 @@ func testSavedRandom(t *testing.T, seed uint64) {
 			s.now = s.now.Add(time.Duration(random.Int64N(int64(10 * time.Hour))))
 			granted, err := l.Reserve(context.Background(), s.now.Add(45*time.Second))
 			if err == nil {
-				span.end = later(span.end, granted)
+				span.end = later(span.end, granted.Until)
 			}
 		}
 		if random.IntN(2) == 0 {
@@ -143,7 +143,7 @@ func TestSavedCrashAfterEachStep(t *testing.T) {
 					s.now = s.now.Add(7 * time.Hour)
 					granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute))
 					if err == nil {
-						end = later(end, granted)
+						end = later(end, granted.Until)
 					} else if !errors.Is(err, errCrash) {
 						t.Fatal(err)
 					}

@@ -55,13 +55,13 @@ func TestSavedErrorTexts(t *testing.T) {
 			host.UTC().Format(time.RFC3339Nano), f.Dump().Now.UTC().Format(time.RFC3339Nano)))
 		// A generator has used the whole span, and the clocks have not moved on.
 		l = lease()
-		if until, err = l.Reserve(f.Context(), until); err != nil {
+		if until, err = l.Reserve(f.Context(), until.Until); err != nil {
 			f.Fatal(err)
 		}
-		if err := l.Release(f.Context(), until); err != nil {
+		if err := l.Release(f.Context(), until.Until); err != nil {
 			f.Fatal(err)
 		}
-		end := until.UTC().Format(time.RFC3339Nano)
+		end := until.Until.UTC().Format(time.RFC3339Nano)
 		wantError(t, "used up", assign(saved(), f.request()), workerassign.ErrClockSkew,
 			fmt.Sprintf("worker ID 0 is leased until %s, and must not be used before %s: set the clock of the host or of the store", end, end))
 		if err := os.Remove(path); err != nil {

@@ -47,15 +47,15 @@ func TestR2SavedLostSwap(t *testing.T) {
 					tt.other(s, s.slot(l.WorkerID()))
 				}
 				granted, err := l.Reserve(context.Background(), end.Add(time.Hour))
-				if tt.wantLost && (!errors.Is(err, ErrLeaseLost) || !granted.IsZero()) {
-					t.Errorf("Reserve() = %v, %v; want ErrLeaseLost", granted, err)
+				if tt.wantLost && (!errors.Is(err, ErrLeaseLost) || !granted.Until.IsZero()) {
+					t.Errorf("Reserve() = %v, %v; want ErrLeaseLost", granted.Until, err)
 				}
-				if !tt.wantLost && (err != nil || !granted.Equal(end.Add(time.Hour))) {
-					t.Errorf("Reserve() = %v, %v; want what was asked for", granted, err)
+				if !tt.wantLost && (err != nil || !granted.Until.Equal(end.Add(time.Hour))) {
+					t.Errorf("Reserve() = %v, %v; want what was asked for", granted.Until, err)
 				}
 				stored := s.slot(l.WorkerID())
-				if err == nil && stored.Until.Before(granted) {
-					t.Errorf("granted until %v, and the store has granted %v", granted, stored.Until)
+				if err == nil && stored.Until.Before(granted.Until) {
+					t.Errorf("granted until %v, and the store has granted %v", granted.Until, stored.Until)
 				}
 				want := before
 				if errors.Is(err, ErrVoid) { // the file grants nothing any more
@@ -86,7 +86,7 @@ func TestR2SavedCopiesAtOnce(t *testing.T) {
 			granted = mustReserve(t, &copied, end.Add(time.Hour))
 		}
 		if got, err := first.Reserve(context.Background(), end.Add(time.Hour)); !errors.Is(err, ErrLeaseLost) {
-			t.Errorf("Reserve() of both copies = %v and %v, %v; want that the second one is lost", granted, got, err)
+			t.Errorf("Reserve() of both copies = %v and %v, %v; want that the second one is lost", granted, got.Until, err)
 		}
 		if !granted.Equal(end.Add(time.Hour)) {
 			t.Errorf("the copy that was faster was granted %v, want %v", granted, end.Add(time.Hour))
@@ -157,7 +157,7 @@ func TestR4SavedVoidFreesItsFile(t *testing.T) {
 		s.mustWriteSlot(slot)
 		s.now = s.now.Add(7 * time.Hour)
 		if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); !errors.Is(err, ErrVoid) {
-			t.Fatalf("Reserve() = %v, %v; want ErrVoid", granted, err)
+			t.Fatalf("Reserve() = %v, %v; want ErrVoid", granted.Until, err)
 		}
 		mustRelease(t, l, time.Time{}) // and not the other part
 		r := s.request()
@@ -183,8 +183,8 @@ func TestR4SavedVoid(t *testing.T) {
 				s.mustWriteSlot(copied(slot))
 				s.now = s.now.Add(7 * time.Hour)
 				if !restarted {
-					if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); !errors.Is(err, ErrVoid) || !granted.IsZero() {
-						t.Errorf("%s: Reserve() = %v, %v; want ErrVoid", name, granted, err)
+					if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); !errors.Is(err, ErrVoid) || !granted.Until.IsZero() {
+						t.Errorf("%s: Reserve() = %v, %v; want ErrVoid", name, granted.Until, err)
 					}
 					s.store.down.Store(true)
 				}

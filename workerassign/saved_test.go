@@ -37,7 +37,7 @@ func TestR3SavedStartsWhileStoreIsDown(t *testing.T) {
 	}
 	s.now = end
 	if granted, err := l.Reserve(context.Background(), end.Add(time.Hour)); !errors.Is(err, errDown) {
-		t.Errorf("Reserve() at the end of the span = %v, %v; want the error of the store", granted, err)
+		t.Errorf("Reserve() at the end of the span = %v, %v; want the error of the store", granted.Until, err)
 	}
 	l.crash()
 	if l, err := s.newSaved().Assign(context.Background(), s.request()); l != nil || !errors.Is(err, errDown) {
@@ -118,8 +118,8 @@ func TestR4SavedTokenBeforeSwap(t *testing.T) {
 		s.store.loseReplies.Store(lost)
 		for range 10 {
 			s.now = s.now.Add(7 * time.Hour)
-			if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); err == nil && !granted.After(s.now) {
-				t.Errorf("granted until %v at %v", granted, s.now)
+			if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); err == nil && !granted.Until.After(s.now) {
+				t.Errorf("granted until %v at %v", granted.Until, s.now)
 			}
 			state := mustReadSlots(t, s.store, SlotQuery{WorkerIDs: []int64{workerID}})
 			if mark := l.(*savedLease).record.mark; state.Slots[0].Until.Before(mark) {
@@ -142,7 +142,7 @@ func TestR2SavedCopyIsLost(t *testing.T) {
 	mustReserve(t, &copied, s.now.Add(time.Minute))
 	for range 2 {
 		if granted, err := first.Reserve(context.Background(), s.now.Add(time.Minute)); !errors.Is(err, ErrLeaseLost) || !errors.Is(err, ErrVoid) {
-			t.Errorf("Reserve() of the original = %v, %v; want ErrLeaseLost and ErrVoid", granted, err)
+			t.Errorf("Reserve() of the original = %v, %v; want ErrLeaseLost and ErrVoid", granted.Until, err)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestR7SavedHistory(t *testing.T) {
 		t.Errorf("granted until %v, want %v", granted, end)
 	}
 	if granted, err := l.Reserve(context.Background(), end.Add(time.Hour)); !errors.Is(err, ErrLeaseLost) {
-		t.Fatalf("Reserve() at the end = %v, %v; want ErrLeaseLost", granted, err)
+		t.Fatalf("Reserve() at the end = %v, %v; want ErrLeaseLost", granted.Until, err)
 	}
 	next := s.mustAssign(a) // before the release of the one that is lost
 	if floor := mustReadSlots(t, s.store, SlotQuery{}).Pool.Floor; next.NotBefore().Before(floor) || !floor.After(end) {
@@ -229,7 +229,7 @@ func TestSavedRaiseFloor(t *testing.T) {
 		if s.now = s.now.Add(7 * time.Hour); restart {
 			l.crash()
 		} else if granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute)); !errors.Is(err, ErrLeaseLost) {
-			t.Errorf("Reserve() = %v, %v; want ErrLeaseLost", granted, err)
+			t.Errorf("Reserve() = %v, %v; want ErrLeaseLost", granted.Until, err)
 		}
 		next := s.mustAssign(a)
 		if next.NotBefore().Before(floor) {

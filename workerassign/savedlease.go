@@ -28,9 +28,9 @@ func (l *savedLease) NotBefore() time.Time { return l.begin }
 // Reserve writes the granted time to the file before it returns it. It blocks on the disk, whatever ctx is, and now
 // and then on the store, until ctx ends but for 5 seconds at most. While the store is down it grants what is left of
 // the span.
-func (l *savedLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (l *savedLease) Reserve(ctx context.Context, until time.Time) (Grant, error) {
 	if l.ended != nil {
-		return time.Time{}, l.ended
+		return Grant{}, l.ended
 	}
 	now := wallTime(l.request)
 	want := roundUp(until)
@@ -39,7 +39,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (time.Time, e
 		l.lastTry = now
 		extendErr = l.extendWithin(ctx, l.assigner.storeTimeout)
 		if isTaken(extendErr) {
-			return time.Time{}, l.end(extendErr)
+			return Grant{}, l.end(extendErr)
 		}
 		l.replaced = errors.Is(extendErr, ErrLeaseLost)
 	}
@@ -48,19 +48,19 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (time.Time, e
 		switch {
 		case !want.After(l.record.mark):
 		case l.replaced:
-			return time.Time{}, l.end(fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
+			return Grant{}, l.end(fmt.Errorf("%w: worker ID %d was leased until %s, and the history of the store is another one", ErrLeaseLost,
 				l.workerID, l.record.slot.Until.Format(time.RFC3339Nano)))
 		case extendErr != nil:
-			return time.Time{}, extendErr
+			return Grant{}, extendErr
 		}
-		return l.record.mark, nil
+		return Grant{Until: l.record.mark}, nil
 	}
 	record := l.record
 	record.mark = next
 	if err := l.write(record); err != nil {
-		return time.Time{}, err
+		return Grant{}, err
 	}
-	return next, nil
+	return Grant{Until: next}, nil
 }
 
 // end records why nothing more is granted, and returns that. It closes the file. If the lease was lost, another one can be taken

@@ -26,7 +26,7 @@ func mustLease(t *testing.T, r *workerassign.Recycled, d time.Duration) (workera
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, until
+	return l, until.Until
 }
 
 // The query of schema.sql shows who holds which worker ID, since when and until when.

@@ -19,8 +19,8 @@ func (f *fleet) wantVoid(what string, l workerassign.Lease, text string) {
 	f.Helper()
 	for range 2 {
 		until, err := l.Reserve(f.Context(), time.Now().Add(30*time.Second))
-		if !until.IsZero() {
-			f.Errorf("%s: Reserve granted the time up to %v", what, until)
+		if !until.Until.IsZero() {
+			f.Errorf("%s: Reserve granted the time up to %v", what, until.Until)
 		}
 		wantError(f.T, what, err, workerassign.ErrVoid, text)
 		wantError(f.T, what, err, workerassign.ErrLeaseLost)
@@ -319,7 +319,7 @@ func TestR4LateTries(t *testing.T) {
 			f.loseWrites(&tries)
 			for range 2 { // each tries twice
 				if until, err := l.Reserve(f.Context(), time.Now().Add(20*time.Second)); err == nil || errors.Is(err, workerassign.ErrLeaseLost) {
-					f.Fatalf("Reserve whose requests were lost = %v, %v; want the error of the store", until, err)
+					f.Fatalf("Reserve whose requests were lost = %v, %v; want the error of the store", until.Until, err)
 				}
 			}
 			f.SetFaults(nil)
@@ -354,7 +354,7 @@ func TestR4ForgottenTry(t *testing.T) {
 			f.loseWrites(&tries)
 			for len(tries) < 20 {
 				if until, err := l.Reserve(f.Context(), time.Now().Add(40*time.Second)); err == nil {
-					f.Fatalf("Reserve whose requests were lost granted %v", until)
+					f.Fatalf("Reserve whose requests were lost granted %v", until.Until)
 				}
 				time.Sleep(time.Second / 10)
 			}

@@ -133,7 +133,7 @@ func TestR3SlotFileProcessStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Resume()
-	spans := []grantedSpan{{l.WorkerID(), l.NotBefore().UnixMilli(), granted.UnixMilli(), 1}}
+	spans := []grantedSpan{{l.WorkerID(), l.NotBefore().UnixMilli(), granted.Until.UnixMilli(), 1}}
 	last := grantedSpan{}
 	for line := first; line != "lost"; line = c.Line() {
 		last = parseSpan(t, line)
@@ -162,7 +162,7 @@ func leaseUntilLost(t *testing.T, path string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			printSpan(l, granted)
+			printSpan(l, granted.Until)
 			if lost {
 				return
 			}

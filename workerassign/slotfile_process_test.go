@@ -75,7 +75,7 @@ func TestInvariant1SlotFileProcesses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			granted := l.NotBefore()
+			granted := workerassign.Grant{Until: l.NotBefore()}
 			for range 3 {
 				granted, err = l.Reserve(testkit.Patient(t), time.Now().Add(100*time.Millisecond))
 				if errors.Is(err, workerassign.ErrLeaseLost) { // this process was slow, and others need slots
@@ -84,10 +84,10 @@ func TestInvariant1SlotFileProcesses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				printSpan(l, granted)
+				printSpan(l, granted.Until)
 			}
 			used := l.NotBefore()
-			if span := granted.Sub(used); span > 0 {
+			if span := granted.Until.Sub(used); span > 0 {
 				used = used.Add(rand.N(span + 1))
 			}
 			if rand.IntN(2) == 0 {

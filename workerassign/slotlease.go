@@ -15,33 +15,14 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// A BoundedLease is a Lease whose grants never reach further into the future than its horizon. A generator
-// that requires more waits for the clock, and does not ask again before that. It borrows only as much time
-// as such grants allow, see uid.WithMaxBorrow.
-type BoundedLease interface {
-	Lease
-
-	// Horizon returns how far beyond the generator's clock a grant can reach. 0 means that it is not
-	// bounded, as if the lease did not have this method.
-	Horizon() time.Duration
-}
-
-// horizonOf returns the horizon of a lease, or 0 if it has none.
-func horizonOf(l Lease) time.Duration {
-	if b, ok := l.(BoundedLease); ok {
-		return b.Horizon()
-	}
-	return 0
-}
-
 // slotLease is a lease on a slot. Recycled returns it, and Saved extends its own lease by one.
 type slotLease struct {
 	recycled *Recycled
 	req      Request
 	workerID int64
 	from     time.Time
-	horizon  time.Duration
-	former   Slot // as it was when this lease was taken; zero if the slot was added, or is not known
+	horizon  time.Duration // of its grants
+	former   Slot          // as it was when this lease was taken; zero if the slot was added, or is not known
 
 	mu       sync.Mutex
 	released bool
@@ -62,19 +43,16 @@ func (l *slotLease) WorkerID() int64 { return l.workerID }
 // NotBefore implements Lease: what was granted before ends here (R3).
 func (l *slotLease) NotBefore() time.Time { return l.from }
 
-// Horizon implements BoundedLease.
-func (l *slotLease) Horizon() time.Duration { return l.horizon }
-
 // Reserve implements Lease.
-func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (l *slotLease) Reserve(ctx context.Context, until time.Time) (Grant, error) {
 	l.mu.Lock()
 	released, void := l.released, l.void
 	l.mu.Unlock()
 	switch {
 	case released:
-		return time.Time{}, ErrReleased
+		return Grant{}, ErrReleased
 	case void != nil:
-		return time.Time{}, void
+		return Grant{}, void
 	}
 	slot, err := l.swap(ctx, extending, func(s PoolState, old Slot, next *Slot) (bool, error) {
 		next.Until = later(next.Until, earlier(roundUp(until), l.limit(s, s.Pool.Horizon)))
@@ -82,9 +60,9 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (time.Time, er
 		return !isAcknowledged || next.Until.After(old.Until) || l.recycled.isAging(s, old), nil
 	})
 	if err != nil {
-		return time.Time{}, err
+		return Grant{}, err
 	}
-	return slot.Until, nil
+	return Grant{Until: slot.Until, Horizon: l.horizon}, nil
 }
 
 // limit returns the end of what may be granted, if a grant reaches so far beyond the store's clock (R6). That is the clock of the read,

@@ -65,7 +65,7 @@ func TestR7FormerPrimaryReturns(t *testing.T) {
 		}
 		return l
 	}
-	reserve := func(l workerassign.Lease) (time.Time, error) {
+	reserve := func(l workerassign.Lease) (workerassign.Grant, error) {
 		return l.Reserve(t.Context(), clock.Now().Add(time.Minute))
 	}
 
@@ -118,15 +118,15 @@ func TestR2GrantIsAcknowledged(t *testing.T) {
 	want := time.Now().Add(20 * time.Second)
 	for range 2 {
 		until, err := l.Reserve(t.Context(), want)
-		if err == nil && until.After(acknowledged.Until) {
-			t.Fatalf("Reserve grants the time up to %v, but the store has acknowledged it up to %v", until, acknowledged.Until)
+		if err == nil && until.Until.After(acknowledged.Until) {
+			t.Fatalf("Reserve grants the time up to %v, but the store has acknowledged it up to %v", until.Until, acknowledged.Until)
 		}
 	}
 	if acknowledged.Until.Before(want) {
 		t.Errorf("the store has acknowledged the time up to %v, want %v", acknowledged.Until, want)
 	}
 	writes := m.Writes()
-	if until, err := l.Reserve(t.Context(), want); err != nil || until.Before(want) || m.Writes() != writes {
-		t.Errorf("Reserve() = %v, %v with %d writes; want %v without a write, because nothing is new", until, err, m.Writes()-writes, want)
+	if until, err := l.Reserve(t.Context(), want); err != nil || until.Until.Before(want) || m.Writes() != writes {
+		t.Errorf("Reserve() = %v, %v with %d writes; want %v without a write, because nothing is new", until.Until, err, m.Writes()-writes, want)
 	}
 }

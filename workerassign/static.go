@@ -92,7 +92,7 @@ func (l *staticLease) NotBefore() time.Time { return l.notBefore }
 
 // Reserve grants the time units that have begun. These include a unit that begins exactly now, so the
 // granted time is at most one nanosecond after the present.
-func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *staticLease) Reserve(_ context.Context, until time.Time) (Grant, error) {
 	granted := wallTime(l.request).Add(1)
 	if until = until.Round(0); until.Before(granted) {
 		granted = until
@@ -101,10 +101,10 @@ func (l *staticLease) Reserve(_ context.Context, until time.Time) (time.Time, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != l {
-		return time.Time{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, s.id)
+		return Grant{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, s.id)
 	}
 	s.usedUntil = laterOf(s.usedUntil, granted)
-	return granted, nil
+	return Grant{Until: granted}, nil
 }
 
 // Release frees the worker ID. All granted time counts as used, so that no time unit is used twice

@@ -59,11 +59,11 @@ func TestInvariant1StaticSpansAreDisjoint(t *testing.T) {
 			if ahead > 0 {
 				want = want.Add(1) // including a unit that begins exactly now
 			}
-			if err != nil || !granted.Equal(want) {
-				t.Errorf("at %v Reserve(%v ahead) = %v, %v; want %v", now, ahead, granted, err, want)
+			if err != nil || !granted.Until.Equal(want) {
+				t.Errorf("at %v Reserve(%v ahead) = %v, %v; want %v", now, ahead, granted.Until, err, want)
 			}
-			if granted.After(end) {
-				end = granted
+			if granted.Until.After(end) {
+				end = granted.Until
 			}
 		}
 		for range 2 {
@@ -172,8 +172,8 @@ func TestInvariant1StaticRemembers(t *testing.T) {
 		}
 		if tt.granted >= 0 {
 			now = noon.Add(tt.granted)
-			if granted, err := l.Reserve(ctx, now.Add(time.Hour)); err != nil || !granted.Equal(now.Add(1)) {
-				t.Fatalf("%s: granted %v, %v", tt.name, granted, err)
+			if granted, err := l.Reserve(ctx, now.Add(time.Hour)); err != nil || !granted.Until.Equal(now.Add(1)) {
+				t.Fatalf("%s: granted %v, %v", tt.name, granted.Until, err)
 			}
 		}
 		var used time.Time
@@ -191,8 +191,8 @@ func TestInvariant1StaticRemembers(t *testing.T) {
 			t.Errorf("%s: the next lease begins %v after noon, want %v", tt.name, begin.Sub(noon), tt.earliest)
 		}
 		// Reserve grants time only up to the present, even if that is before the start of the lease.
-		if granted, err := next.Reserve(ctx, noon.Add(24*time.Hour)); err != nil || !granted.Equal(noon.Add(tt.next+1)) {
-			t.Errorf("%s: Reserve() of the next lease = %v, %v", tt.name, granted, err)
+		if granted, err := next.Reserve(ctx, noon.Add(24*time.Hour)); err != nil || !granted.Until.Equal(noon.Add(tt.next+1)) {
+			t.Errorf("%s: Reserve() of the next lease = %v, %v", tt.name, granted.Until, err)
 		}
 	}
 }
@@ -208,8 +208,8 @@ func TestReserveAfterRelease(t *testing.T) {
 		if err := l.Release(ctx, noon); err != nil {
 			t.Fatal(err)
 		}
-		if granted, err := l.Reserve(ctx, noon.Add(time.Hour)); !errors.Is(err, workerassign.ErrReleased) || !granted.IsZero() {
-			t.Errorf("Reserve() = %v, %v; want ErrReleased", granted, err)
+		if granted, err := l.Reserve(ctx, noon.Add(time.Hour)); !errors.Is(err, workerassign.ErrReleased) || !granted.Until.IsZero() {
+			t.Errorf("Reserve() = %v, %v; want ErrReleased", granted.Until, err)
 		}
 	}
 	if _, err := a.Assign(ctx, requestAt(noon)); err != nil {

@@ -168,9 +168,6 @@ type staticFileLease struct {
 func (l *staticFileLease) WorkerID() int64      { return l.assigner.id }
 func (l *staticFileLease) NotBefore() time.Time { return l.from }
 
-// Horizon implements BoundedLease.
-func (l *staticFileLease) Horizon() time.Duration { return l.assigner.cfg.horizon }
-
 // write writes a mark to the file.
 func (l *staticFileLease) write(mark time.Time) error {
 	return l.held.write(func(e *lineEncoder) {
@@ -181,22 +178,20 @@ func (l *staticFileLease) write(mark time.Time) error {
 }
 
 // Reserve writes the granted time to the file before it returns it. It blocks on the disk, whatever ctx is.
-func (l *staticFileLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *staticFileLease) Reserve(_ context.Context, until time.Time) (Grant, error) {
 	limit := roundDown(wallTime(l.request).Add(l.assigner.cfg.horizon)) // without the lock, because the clock is the user's
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.released {
-		return time.Time{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, l.assigner.id)
+		return Grant{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, l.assigner.id)
 	}
-	next := earlier(roundUp(until), limit)
-	if !next.After(l.granted) {
-		return l.granted, nil
+	if next := earlier(roundUp(until), limit); next.After(l.granted) {
+		if err := l.write(next); err != nil {
+			return Grant{}, err
+		}
+		l.granted = next
 	}
-	if err := l.write(next); err != nil {
-		return time.Time{}, err
-	}
-	l.granted = next
-	return next, nil
+	return Grant{Until: l.granted, Horizon: l.assigner.cfg.horizon}, nil
 }
 
 // Release writes the time that was used to the file, and lets others open it. If the write fails, the next

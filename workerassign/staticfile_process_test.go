@@ -26,7 +26,7 @@ func grantUntilKilled(t *testing.T, a workerassign.Assigner) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Println(l.WorkerID(), granted.UnixMilli())
+		fmt.Println(l.WorkerID(), granted.Until.UnixMilli())
 	}
 }
 

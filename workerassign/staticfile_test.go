@@ -40,7 +40,7 @@ func mustReserve(t *testing.T, l Lease, until time.Time) time.Time {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return granted
+	return granted.Until
 }
 
 // endProcess ends a lease as the end of its process does: without Release.
@@ -81,8 +81,8 @@ func TestR3StaticFileSpansAreDisjoint(t *testing.T) {
 func TestR6StaticFileHorizon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "static")
 	l := mustAssignAt(t, newTestStaticFile(path, "m", WithNewFile(), WithFileHorizon(10*time.Second)), clockAt(start))
-	if h := l.(BoundedLease).Horizon(); h != 10*time.Second {
-		t.Errorf("Horizon() = %v", h)
+	if g, err := l.Reserve(t.Context(), start); err != nil || g.Horizon != 10*time.Second {
+		t.Errorf("Reserve() = %+v, %v; want a horizon of 10 s", g, err)
 	}
 	for range 2 {
 		if granted := mustReserve(t, l, start.Add(time.Minute)); !granted.Equal(start.Add(10 * time.Second)) {
@@ -106,7 +106,7 @@ func TestR1StaticFileRelease(t *testing.T) {
 			t.Error(err)
 		}
 		if granted, err := l.Reserve(context.Background(), begin.Add(time.Minute)); !errors.Is(err, ErrReleased) {
-			t.Errorf("Reserve() after Release() = %v, %v; want ErrReleased", granted, err)
+			t.Errorf("Reserve() after Release() = %v, %v; want ErrReleased", granted.Until, err)
 		}
 		next := mustAssignAt(t, newTestStaticFile(path, "m"), clockAt(begin))
 		if got := next.NotBefore(); !got.Equal(from.Add(want)) {
@@ -164,8 +164,8 @@ func TestStaticFileCrashAfterEachStep(t *testing.T) {
 				if l, err := s.Assign(context.Background(), clockAt(now)); err == nil {
 					granted, err := l.Reserve(context.Background(), now.Add(20*time.Second))
 					if err == nil {
-						end = later(end, granted)
-						err = l.Release(context.Background(), granted)
+						end = later(end, granted.Until)
+						err = l.Release(context.Background(), granted.Until)
 					}
 					if err != nil && !errors.Is(err, errCrash) {
 						t.Fatal(err)

@@ -125,19 +125,21 @@ type verifiedLease struct {
 }
 
 // newVerifiedLease returns the lease on a row that was inserted when the server's clock showed now.
-func newVerifiedLease(d *Disposable, key int64, token string, now time.Time) *verifiedLease {
+func newVerifiedLease(d *Disposable, row disposableLease, token string, now time.Time) *verifiedLease {
 	v := d.cfg.verification
-	return &verifiedLease{disposableLease: disposableLease(key), d: d, token: token, begin: roundUp(now.Add(v.Fencing + v.Horizon + v.Skew)),
+	return &verifiedLease{disposableLease: row, d: d, token: token, begin: roundUp(now.Add(v.Fencing + v.Horizon + v.Skew)),
 		granted: roundDown(now.Add(v.Horizon))}
 }
 
 // NotBefore implements Lease.
 func (l *verifiedLease) NotBefore() time.Time { return l.begin }
 
-// Horizon implements BoundedLease. It assumes that the clocks of host and server differ by at most DefaultClockBound.
-// It is never 0, which would mean that the lease is not bounded.
-func (l *verifiedLease) Horizon() time.Duration {
-	return max(l.d.cfg.verification.Horizon-DefaultClockBound, 1)
+// grant returns the grant up to until. Its horizon assumes that the clocks of host and server differ by at most DefaultClockBound, and
+// is never 0, which would mean that there is none.
+func (l *verifiedLease) grant(ctx context.Context, until time.Time) (Grant, error) {
+	g, err := l.disposableLease.Reserve(ctx, until)
+	g.Until, g.Horizon = until, max(l.d.cfg.verification.Horizon-DefaultClockBound, 1)
+	return g, err
 }
 
 // maxMissingLooks is how many times a row must be missing until it counts as gone, and missingLookPause is the pause
@@ -149,17 +151,17 @@ const (
 
 // Reserve looks for the row if more is requested than the last look has granted. It grants up to the server's clock and
 // the horizon, which may be more or less than until.
-func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (Grant, error) {
 	l.mu.Lock()
 	granted, lost, released := l.granted, l.lost, l.released
 	l.mu.Unlock()
 	switch {
 	case released:
-		return time.Time{}, ErrReleased
+		return Grant{}, ErrReleased
 	case lost != nil:
-		return time.Time{}, lost
+		return Grant{}, lost
 	case !until.After(granted):
-		return granted, nil
+		return l.grant(ctx, granted)
 	}
 	now, err := l.look(ctx)
 	for looks := 1; errors.Is(err, errRowMissing) && looks < maxMissingLooks && backoff.Sleep(ctx, missingLookPause) == nil; looks++ {
@@ -171,12 +173,12 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (time.Time
 	case isAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
 		l.lost = fmt.Errorf("%w: worker ID %d in table %s: %w: the server may have lost rows in a failover, or somebody deleted the row", ErrLeaseLost,
 			l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.cfg.server), err)
-		return time.Time{}, l.lost
+		return Grant{}, l.lost
 	case err != nil:
-		return time.Time{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.cfg.server), err)
+		return Grant{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.cfg.server), err)
 	}
 	l.granted = later(l.granted, roundDown(now.Add(l.d.cfg.verification.Horizon)))
-	return l.granted, nil
+	return l.grant(ctx, l.granted)
 }
 
 // look looks for the row in a transaction of its own, so that it sees the present whatever the session's settings are.

@@ -25,7 +25,7 @@ func inVerifiedLease(t *testing.T, test func(t *testing.T, d *Disposable, l *ver
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		d, m := newMockDisposable(t, WithVerification(Verification{Horizon: time.Minute, Fencing: time.Second, Skew: time.Second}))
-		test(t, d, newVerifiedLease(d, 7, "token", time.Now()), m)
+		test(t, d, newVerifiedLease(d, disposableLease{workerID: 7}, "token", time.Now()), m)
 	})
 }
 
@@ -36,8 +36,8 @@ func TestR6VerifiedGrants(t *testing.T) {
 		begin := time.Now()
 		want := func(until, granted time.Time) {
 			t.Helper()
-			if got, err := l.Reserve(t.Context(), until); err != nil || !got.Equal(granted) {
-				t.Errorf("Reserve(%v) = %v, %v; want %v", until, got, err, granted)
+			if got, err := l.Reserve(t.Context(), until); err != nil || !got.Until.Equal(granted) {
+				t.Errorf("Reserve(%v) = %v, %v; want %v", until, got.Until, err, granted)
 			}
 		}
 		want(begin.Add(time.Minute), begin.Add(time.Minute)) // no look
@@ -55,7 +55,7 @@ func TestR6VerifiedGrants(t *testing.T) {
 			t.Error(err)
 		}
 		if got, err := l.Reserve(t.Context(), begin); !errors.Is(err, ErrReleased) {
-			t.Errorf("Reserve() after Release() = %v, %v", got, err)
+			t.Errorf("Reserve() after Release() = %v, %v", got.Until, err)
 		}
 	})
 }
@@ -74,8 +74,8 @@ func TestInvariant1VerifiedRowIsGone(t *testing.T) {
 				expectRollback(m)
 			}
 			for range 2 { // looks only the first time
-				if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "worker ID 7 in table WORKER_NODE") || !got.IsZero() {
-					t.Errorf("%s: Reserve() = %v, %v; want ErrLeaseLost", name, got, err)
+				if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); !errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "worker ID 7 in table WORKER_NODE") || !got.Until.IsZero() {
+					t.Errorf("%s: Reserve() = %v, %v; want ErrLeaseLost", name, got.Until, err)
 				}
 			}
 			if took := time.Since(begin); took != time.Duration(looks-1)*200*time.Millisecond {
@@ -91,8 +91,8 @@ func TestInvariant1VerifiedRowIsGone(t *testing.T) {
 		}
 		expectLook(m, "8080#token", begin, "0")
 		expectRollback(m)
-		if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); err != nil || !got.Equal(begin.Add(time.Minute)) {
-			t.Errorf("Reserve() of a row that appears at the fifth look = %v, %v", got, err)
+		if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); err != nil || !got.Until.Equal(begin.Add(time.Minute)) {
+			t.Errorf("Reserve() of a row that appears at the fifth look = %v, %v", got.Until, err)
 		}
 	})
 	// If the context ends meanwhile, the lease is not lost.
@@ -103,7 +103,7 @@ func TestInvariant1VerifiedRowIsGone(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if got, err := l.Reserve(ctx, begin.Add(time.Hour)); err == nil || errors.Is(err, ErrLeaseLost) {
-			t.Errorf("Reserve() = %v, %v; want an error that is not ErrLeaseLost", got, err)
+			t.Errorf("Reserve() = %v, %v; want an error that is not ErrLeaseLost", got.Until, err)
 		}
 		expectLook(m, "8080#token", begin, "0")
 		expectRollback(m)
@@ -137,16 +137,16 @@ func TestVerifiedLookFails(t *testing.T) {
 			c.prepare(m)
 			got, err := l.Reserve(t.Context(), begin.Add(time.Hour))
 			if err == nil || errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "cannot look for the row of worker ID 7 in table WORKER_NODE") ||
-				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "grant the account SELECT") != c.advice || !got.IsZero() {
-				t.Errorf("%s: Reserve() = %v, %v; want an error with %q", name, got, err, c.want)
+				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "grant the account SELECT") != c.advice || !got.Until.IsZero() {
+				t.Errorf("%s: Reserve() = %v, %v; want an error with %q", name, got.Until, err, c.want)
 			}
 			if n := d.db.(*sqlx.DB).Stats().Idle; n != 0 {
 				t.Errorf("%s: the connection is kept", name)
 			}
 			expectLook(m, "8080#token", begin.Add(time.Second), "0")
 			expectRollback(m)
-			if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); err != nil || !got.Equal(begin.Add(61*time.Second)) {
-				t.Errorf("%s: the next Reserve() = %v, %v", name, got, err)
+			if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); err != nil || !got.Until.Equal(begin.Add(61*time.Second)) {
+				t.Errorf("%s: the next Reserve() = %v, %v", name, got.Until, err)
 			}
 		})
 	}
@@ -155,8 +155,8 @@ func TestVerifiedLookFails(t *testing.T) {
 		begin := time.Now()
 		expectLook(m, "8080#token", begin, "0")
 		m.ExpectExec("ROLLBACK AND NO CHAIN NO RELEASE").WillReturnError(mysql.ErrInvalidConn)
-		if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); err != nil || !got.Equal(begin.Add(time.Minute)) {
-			t.Errorf("Reserve() = %v, %v", got, err)
+		if got, err := l.Reserve(t.Context(), begin.Add(time.Hour)); err != nil || !got.Until.Equal(begin.Add(time.Minute)) {
+			t.Errorf("Reserve() = %v, %v", got.Until, err)
 		}
 		if n := d.db.(*sqlx.DB).Stats().Idle; n != 0 {
 			t.Error("the connection is kept")

@@ -58,14 +58,14 @@ func TestR6VerifiedLease(t *testing.T) {
 	for range 3 {
 		before := time.Now()
 		granted, err := l.Reserve(t.Context(), before.Add(time.Hour))
-		if after := time.Now(); err != nil || granted.Before(before.Add(verification.Horizon-time.Millisecond)) || granted.After(after.Add(verification.Horizon)) {
-			t.Errorf("granted %v, %v at %v; want the server's clock and %v", granted, err, before, verification.Horizon)
+		if after := time.Now(); err != nil || granted.Until.Before(before.Add(verification.Horizon-time.Millisecond)) || granted.Until.After(after.Add(verification.Horizon)) {
+			t.Errorf("granted %v, %v at %v; want the server's clock and %v", granted.Until, err, before, verification.Horizon)
 		}
 		// What was granted is granted again without a look.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if again, err := l.Reserve(ctx, granted); err != nil || !again.Equal(granted) {
-			t.Errorf("Reserve() of what was granted = %v, %v", again, err)
+		if again, err := l.Reserve(ctx, granted.Until); err != nil || !again.Until.Equal(granted.Until) {
+			t.Errorf("Reserve() of what was granted = %v, %v", again.Until, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -73,7 +73,7 @@ func TestR6VerifiedLease(t *testing.T) {
 		t.Error(err)
 	}
 	if granted, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrReleased) {
-		t.Errorf("Reserve() after Release() = %v, %v", granted, err)
+		t.Errorf("Reserve() after Release() = %v, %v", granted.Until, err)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestInvariant1VerifiedLeaseLost(t *testing.T) {
 		admin.MustExec(fmt.Sprintf("ALTER TABLE WORKER_NODE AUTO_INCREMENT = %d", l.WorkerID()))
 		if assignedAgain {
 			next := verified(t, service)
-			if next.WorkerID() != l.WorkerID() || !next.NotBefore().After(granted) {
-				t.Errorf("worker ID %d is granted up to %v, and worker ID %d begins at %v", l.WorkerID(), granted, next.WorkerID(), next.NotBefore())
+			if next.WorkerID() != l.WorkerID() || !next.NotBefore().After(granted.Until) {
+				t.Errorf("worker ID %d is granted up to %v, and worker ID %d begins at %v", l.WorkerID(), granted.Until, next.WorkerID(), next.NotBefore())
 			}
 			if _, err := next.Reserve(t.Context(), time.Now().Add(time.Hour)); err != nil {
 				t.Error(err)
@@ -100,7 +100,7 @@ func TestInvariant1VerifiedLeaseLost(t *testing.T) {
 		}
 		for range 2 {
 			if until, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
-				t.Errorf("Reserve() of a lost row = %v, %v; want ErrLeaseLost", until, err)
+				t.Errorf("Reserve() of a lost row = %v, %v; want ErrLeaseLost", until.Until, err)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestVerifiedLeaseOnFencedServer(t *testing.T) {
 	l := verified(t, service)
 	admin.MustExec("SET GLOBAL read_only = 1")
 	if granted, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); err == nil || errors.Is(err, workerassign.ErrLeaseLost) || !strings.Contains(err.Error(), "read-only") {
-		t.Errorf("Reserve() on a read-only server = %v, %v", granted, err)
+		t.Errorf("Reserve() on a read-only server = %v, %v", granted.Until, err)
 	}
 	admin.MustExec("SET GLOBAL read_only = 0")
 	if _, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); err != nil {
@@ -121,7 +121,7 @@ func TestVerifiedLeaseOnFencedServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if granted, err := l.Reserve(ctx, time.Now().Add(time.Hour)); !errors.Is(err, context.Canceled) {
-		t.Errorf("Reserve() with a context that has ended = %v, %v", granted, err)
+		t.Errorf("Reserve() with a context that has ended = %v, %v", granted.Until, err)
 	}
 	if _, err := l.Reserve(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Error(err)

@@ -28,7 +28,7 @@ func TestR3VerifiedLeaseBegins(t *testing.T) {
 			t.Fatal(d.cfg.err)
 		}
 		v = *d.cfg.verification
-		old, next := newVerifiedLease(d, 7, "a", start), newVerifiedLease(d, 7, "b", start.Add(time.Second))
+		old, next := newVerifiedLease(d, disposableLease{}, "a", start), newVerifiedLease(d, disposableLease{}, "b", start.Add(time.Second))
 		lastLook := start.Add(time.Second + v.Fencing + v.Skew) // by the old primary's clock
 		if end := lastLook.Add(v.Horizon); next.NotBefore().Before(end) || !next.NotBefore().Equal(start.Add(time.Second+v.Fencing+v.Horizon+v.Skew)) {
 			t.Errorf("the next lease begins at %v, and the old primary may grant up to %v", next.NotBefore(), end)
@@ -48,8 +48,8 @@ func TestR3VerifiedLeaseBegins(t *testing.T) {
 func TestR6VerifiedLeaseIsBounded(t *testing.T) {
 	for horizon, want := range map[time.Duration]time.Duration{time.Second: 1, DefaultClockBound: 1, time.Minute: time.Minute - DefaultClockBound} {
 		d := NewDisposable(nil, WithVerification(Verification{Horizon: horizon}))
-		if got := newVerifiedLease(d, 7, "a", start).Horizon(); got != want {
-			t.Errorf("with a horizon of %v, the lease's is %v, want %v; 0 means that it is not bounded", horizon, got, want)
+		if g, err := newVerifiedLease(d, disposableLease{}, "a", start).Reserve(t.Context(), start); err != nil || g.Horizon != want {
+			t.Errorf("with a horizon of %v, the grant is %+v, %v; want a horizon of %v; 0 means that it is not bounded", horizon, g, err, want)
 		}
 	}
 }

@@ -167,16 +167,16 @@ func (f *Fleet) RunLeases(store workerassign.SlotStore) {
 			f.leases.Add(1)
 			next := lease.NotBefore().UnixMilli()
 			for range 4 {
-				var granted time.Time
+				var granted workerassign.Grant
 				if err := during(callReserve, func(ctx context.Context) (err error) {
 					granted, err = lease.Reserve(ctx, time.Now().Add(rand.N(Horizon/2)))
 					return err
 				}); err != nil {
 					break
 				}
-				for ms := next; ms < granted.UnixMilli(); ms++ {
+				for ms := next; ms < granted.Until.UnixMilli(); ms++ {
 					sequences := int64(1) // of each millisecond, so that any two spans that overlap are found
-					if ms >= granted.UnixMilli()-3 {
+					if ms >= granted.Until.UnixMilli()-3 {
 						sequences = l.MaxSequence() + 1
 					}
 					for sequence := range sequences {

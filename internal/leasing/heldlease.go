@@ -21,14 +21,6 @@ type HeldLease struct {
 	workerID int64
 	first    int64 // the first unit that the lease allows
 
-	// How many worker IDs the assigner had left when it granted this one, of how many; 0 if that is
-	// not known.
-	remaining, total int64
-
-	// How many units beyond the clock a grant can reach, if it is bounded (rule R6 of Recycled).
-	bounded bool
-	horizon int64
-
 	grant atomic.Pointer[grant] // what reserve has reached last; nil before
 
 	group *leaseGroup // is dropped as a whole
@@ -47,6 +39,14 @@ type grant struct {
 	refused int64 // if not 0, the unit after the one that was requested and not granted
 	denied  bool  // that unit had started
 	waitFor int64 // the unit that the clock must reach before a bounded lease can grant more; 0: ask at once
+
+	// How many units beyond the clock a grant can reach, if it is bounded (rule R6 of Recycled).
+	bounded bool
+	horizon int64
+
+	// How many worker IDs the assigner had left when it granted this one, of how many; 0 if that is
+	// not known.
+	remaining, total int64
 }
 
 // lastGrant returns the grant of the last call of Reserve, or one of nothing.
@@ -108,25 +108,33 @@ func (h *HeldLease) WaitFor() int64 { return h.lastGrant().waitFor }
 // bounded. Then what is requested for the last of these units (see reserve) can be granted: the horizon
 // is at least the units ahead, 1.5 times what is reserved ahead of need, and one unit.
 func (h *HeldLease) MaxAhead(limit int64) int64 {
-	if !h.bounded {
+	g := h.lastGrant()
+	if !g.bounded {
 		return limit
 	}
-	return min(limit, max(h.horizon-h.manager.unitsRequested(), 0))
+	return min(limit, max(g.horizon-h.manager.unitsRequested(), 0))
 }
 
 // CoversReserve reports whether all that is requested for the present unit can be granted. If not, the time that is
 // reserved ahead is shorter than configured.
 func (h *HeldLease) CoversReserve() bool {
-	return !h.bounded || h.horizon >= h.manager.unitsRequested()
+	g := h.lastGrant()
+	return !g.bounded || g.horizon >= h.manager.unitsRequested()
 }
 
 // Horizon returns how many units beyond the clock a grant can reach. bounded is false if there is no such
 // limit.
-func (h *HeldLease) Horizon() (units int64, bounded bool) { return h.horizon, h.bounded }
+func (h *HeldLease) Horizon() (units int64, bounded bool) {
+	g := h.lastGrant()
+	return g.horizon, g.bounded
+}
 
 // Remaining returns how many worker IDs the assigner had left when it granted this one, of how many.
 // A total of 0 means that this is not known.
-func (h *HeldLease) Remaining() (remaining, total int64) { return h.remaining, h.total }
+func (h *HeldLease) Remaining() (remaining, total int64) {
+	g := h.lastGrant()
+	return g.remaining, g.total
+}
 
 // NextTry returns a channel that is closed after the next try to extend the lease.
 func (h *HeldLease) NextTry() <-chan struct{} { return h.extending.nextTry() }
@@ -170,16 +178,6 @@ func (m *Manager) assign(ctx context.Context) (*HeldLease, error) {
 			return nil, errors.Join(err, h.release(ctx, h.first))
 		}
 	}
-	// Here, because a generator must not call the user's lease for it under a lock.
-	if l, ok := lease.(workerassign.CountingLease); ok {
-		remaining, total := l.Remaining(layout.MaxWorkerID())
-		h.remaining, h.total = max(remaining, 0), total
-	}
-	if l, ok := lease.(workerassign.BoundedLease); ok {
-		if horizon := l.Horizon(); horizon > 0 {
-			h.bounded, h.horizon = true, int64(horizon/m.clock.TimeBase().Unit())
-		}
-	}
 	return h, nil
 }
 
@@ -212,20 +210,18 @@ func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) er
 	m := h.manager
 	base := m.clock.TimeBase()
 	requested := base.Time(min(unit+m.unitsRequested(), m.cfg.Layout.MaxDelta()+1))
-	var now int64
-	if h.bounded { // before the call, so that the wait is too short rather than too long
-		now = m.clock.Unit()
-	}
-	until, err := h.lease.Reserve(ctx, requested)
+	now := m.clock.Unit() // before the call, so that a wait is too short rather than too long
+	granted, err := h.lease.Reserve(ctx, requested)
 	if err != nil {
 		return h.error(fmt.Sprintf("worker ID %d was not reserved up to %s", h.workerID, requested.Format(time.RFC3339Nano)), err)
 	}
-	end := max(base.FirstDelta(until, m.cfg.Layout.MaxDelta()), h.lastGrant().end)
-	g := &grant{end: end, askAt: end - max(end-unit, 0)*3/4}
+	end := max(base.FirstDelta(granted.Until, m.cfg.Layout.MaxDelta()), h.lastGrant().end)
+	g := &grant{end: end, askAt: end - max(end-unit, 0)*3/4, bounded: granted.Horizon > 0, horizon: int64(granted.Horizon / base.Unit()),
+		remaining: max(granted.Remaining, 0), total: granted.Total}
 	if unit >= end {
 		g.refused, g.denied = unit+1, hasStarted
-		if h.bounded && !hasStarted {
-			g.waitFor = max(unit+1-h.horizon, now+1+int64(retryBase/base.Unit()))
+		if g.bounded && !hasStarted {
+			g.waitFor = max(unit+1-g.horizon, now+1+int64(retryBase/base.Unit()))
 		}
 	}
 	h.grant.Store(g)
@@ -233,7 +229,7 @@ func (h *HeldLease) reserve(ctx context.Context, unit int64, hasStarted bool) er
 		return nil
 	}
 	return fmt.Errorf("%w: worker ID %d is granted only up to %s, and it is %s already: check whether this host's clock is ahead of the store's, "+
-		"and whether the lease was lost", ErrLease, h.workerID, until.UTC().Format(time.RFC3339Nano), base.Time(unit).Format(time.RFC3339Nano))
+		"and whether the lease was lost", ErrLease, h.workerID, granted.Until.UTC().Format(time.RFC3339Nano), base.Time(unit).Format(time.RFC3339Nano))
 }
 
 // error returns the generator's error for one that Reserve or Release has returned. If that says that what was granted is void,

@@ -232,15 +232,19 @@ func TestAssignFails(t *testing.T) {
 // countedLease is a lease of an assigner that counts worker IDs.
 type countedLease struct {
 	*fakeLease
-	remaining func(most int64) (remaining, total int64)
+	left, of int64
 }
 
-func (l countedLease) Remaining(most int64) (remaining, total int64) { return l.remaining(most) }
+func (l countedLease) Reserve(ctx context.Context, until time.Time) (workerassign.Grant, error) {
+	g, err := l.fakeLease.Reserve(ctx, until)
+	g.Remaining, g.Total = l.left, l.of
+	return g, err
+}
 
 // countingAssigner assigns countedLeases.
 type countingAssigner struct {
 	fakeAssigner
-	remaining func(most int64) (remaining, total int64)
+	left int64
 }
 
 func (a *countingAssigner) Assign(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
@@ -248,26 +252,20 @@ func (a *countingAssigner) Assign(ctx context.Context, r workerassign.Request) (
 	if err != nil {
 		return nil, err
 	}
-	return countedLease{l.(*fakeLease), a.remaining}, nil
+	return countedLease{l.(*fakeLease), a.left, r.MaxWorkerID}, nil
 }
 
-// The number of remaining worker IDs is that when the lease was assigned, and never negative.
+// The number of remaining worker IDs is never negative.
 func TestRemaining(t *testing.T) {
 	for _, left := range []int64{-5, 0, 17} {
 		m := newTestManager(t, 31)
-		calls := 0
-		m.Manager.assigner = &countingAssigner{remaining: func(most int64) (int64, int64) {
-			calls++
-			return left, most
-		}}
+		m.Manager.assigner = &countingAssigner{left: left}
 		h, err := m.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			if remaining, total := h.Remaining(); remaining != max(left, 0) || total != 1023 || calls != 1 {
-				t.Errorf("Remaining() = %d, %d after %d calls; want %d, 1023, 1 call", remaining, total, calls, max(left, 0))
-			}
+		if remaining, total := h.Remaining(); remaining != max(left, 0) || total != 1023 {
+			t.Errorf("Remaining() = %d, %d; want %d, 1023", remaining, total, max(left, 0))
 		}
 	}
 	m := newTestManager(t, 31)

@@ -19,7 +19,11 @@ type boundedLease struct {
 	horizon time.Duration
 }
 
-func (l boundedLease) Horizon() time.Duration { return l.horizon }
+func (l boundedLease) Reserve(ctx context.Context, until time.Time) (workerassign.Grant, error) {
+	g, err := l.fakeLease.Reserve(ctx, until)
+	g.Horizon = l.horizon
+	return g, err
+}
 
 // boundedAssigner assigns boundedLeases.
 type boundedAssigner struct {

@@ -79,14 +79,15 @@ func (l *fakeLease) WorkerID() int64 { return l.id }
 
 func (l *fakeLease) NotBefore() time.Time { return l.notBefore }
 
-func (l *fakeLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l *fakeLease) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
 	l.mu.Lock()
 	l.requested = append(l.requested, until)
 	l.mu.Unlock()
 	if l.grant == nil {
-		return until, nil
+		return workerassign.Grant{Until: until}, nil
 	}
-	return l.grant(until)
+	until, err := l.grant(until)
+	return workerassign.Grant{Until: until}, err
 }
 
 func (l *fakeLease) Release(ctx context.Context, used time.Time) error {

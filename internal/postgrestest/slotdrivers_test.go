@@ -69,8 +69,8 @@ func testSlotTableLease(t *testing.T, store workerassign.SlotStore) {
 			t.Fatal(err)
 		}
 		until := time.Now().Add(20 * time.Second)
-		if got, err := l.Reserve(t.Context(), until); err != nil || got.Before(until) {
-			t.Errorf("Reserve(%v) = %v, %v", until, got, err)
+		if got, err := l.Reserve(t.Context(), until); err != nil || got.Until.Before(until) {
+			t.Errorf("Reserve(%v) = %v, %v", until, got.Until, err)
 		}
 		for _, one := range []workerassign.Lease{l, other} {
 			if err := one.Release(t.Context(), time.Time{}); err != nil {

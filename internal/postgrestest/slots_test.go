@@ -117,11 +117,11 @@ func TestSchemaSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		granted, err = l.Reserve(t.Context(), time.Now().Add(time.Minute))
+		g, err := l.Reserve(t.Context(), time.Now().Add(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l, granted
+		return l, g.Until
 	}
 	_, granted := lease(workerassign.WithName("orders-3"))
 	released, _ := lease()

@@ -33,7 +33,7 @@ func mustLease(t *testing.T, r *workerassign.Recycled, d time.Duration) (workera
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, until
+	return l, until.Until
 }
 
 // mustRead reads a pool.

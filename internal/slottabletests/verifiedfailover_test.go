@@ -155,7 +155,7 @@ func verifiedFailover(t *testing.T, verified bool, fencing time.Duration) bool {
 	}
 	v.wait()
 	if verified {
-		checkVerified(t, db, opts, fencing, kept, lost, granted)
+		checkVerified(t, db, opts, fencing, kept, lost, granted.Until)
 		time.Sleep(2 * time.Second)
 		v.wait()
 	} else {
@@ -192,7 +192,7 @@ func checkVerified(t *testing.T, db *sql.DB, opts []workerassign.DisposableOptio
 		t.Errorf("Reserve() of a lease whose row was replicated = %v", err)
 	}
 	if until, err := lost.Reserve(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
-		t.Errorf("Reserve() of a lease whose row was lost = %v, %v; want ErrLeaseLost", until, err)
+		t.Errorf("Reserve() of a lease whose row was lost = %v, %v; want ErrLeaseLost", until.Until, err)
 	}
 	before := time.Now()
 	next := mustAssignDisposable(t, db, opts)

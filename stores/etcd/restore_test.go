@@ -62,8 +62,8 @@ func (r *restored) reserve(l workerassign.Lease, d time.Duration) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if granted.After(r.granted) {
-		r.granted = granted
+	if granted.Until.After(r.granted) {
+		r.granted = granted.Until
 	}
 }
 
@@ -156,8 +156,8 @@ func TestRestoredSnapshotOperator(t *testing.T) {
 // endedLease is a lease whose process has ended: it is not extended.
 type endedLease struct{ workerassign.Lease }
 
-func (endedLease) Reserve(context.Context, time.Time) (time.Time, error) {
-	return time.Time{}, workerassign.ErrLeaseLost
+func (endedLease) Reserve(context.Context, time.Time) (workerassign.Grant, error) {
+	return workerassign.Grant{}, workerassign.ErrLeaseLost
 }
 
 // R4: a member that lags is started with --force-new-cluster: writes that the cluster had acknowledged are lost, the cluster ID and the
@@ -180,7 +180,7 @@ func TestForceNewCluster(t *testing.T) {
 			}
 			lagging.Pause()
 			var l workerassign.Lease
-			var granted time.Time
+			var granted workerassign.Grant
 			testkit.Retry(t, "a lease is taken and extended without the member that lags", func() (err error) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
@@ -213,8 +213,8 @@ func TestForceNewCluster(t *testing.T) {
 				}
 				time.Sleep(5 * time.Millisecond)
 			}
-			if begins := other.NotBefore(); begins.Before(granted) == newHistory {
-				t.Errorf("another lease begins at %v, and this one was granted until %v", begins, granted)
+			if begins := other.NotBefore(); begins.Before(granted.Until) == newHistory {
+				t.Errorf("another lease begins at %v, and this one was granted until %v", begins, granted.Until)
 			}
 			testkit.Retry(t, "the lease is found lost", func() error { // until the client has connected again
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

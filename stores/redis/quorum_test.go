@@ -44,7 +44,8 @@ func callContext(t *testing.T, succeeds bool) context.Context {
 
 // reserve extends a lease as far as possible.
 func reserve(t *testing.T, l workerassign.Lease, succeeds bool) (time.Time, error) {
-	return l.Reserve(callContext(t, succeeds), time.Now().Add(time.Hour))
+	g, err := l.Reserve(callContext(t, succeeds), time.Now().Add(time.Hour))
+	return g.Until, err
 }
 
 // assign takes a lease; an error fails the test.

@@ -81,7 +81,7 @@ func TestRestoredBackup(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if granted, err := lease.Reserve(ctx, time.Now().Add(time.Hour)); err == nil {
-		t.Errorf("Reserve of a lease that was taken before granted until %v", granted)
+		t.Errorf("Reserve of a lease that was taken before granted until %v", granted.Until)
 	}
 }
 

@@ -28,11 +28,11 @@ func (l copiedLease) WorkerID() int64                          { return l.id }
 func (l copiedLease) NotBefore() time.Time                     { return time.Time{} }
 func (l copiedLease) Release(context.Context, time.Time) error { return nil }
 
-func (l copiedLease) Reserve(_ context.Context, until time.Time) (time.Time, error) {
+func (l copiedLease) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
 	if l.id <= l.void.Load() {
-		return time.Time{}, workerassign.ErrVoid
+		return workerassign.Grant{}, workerassign.ErrVoid
 	}
-	return until, nil
+	return workerassign.Grant{Until: until}, nil
 }
 
 // Invariant 1: when the grant of a lease is void, the blocks of all Ps become invalid.

@@ -198,7 +198,7 @@ func testAssignContextEnded(t *assignerTest) {
 		if l, err := a.Assign(ctx, t.request(0)); err == nil && l != nil {
 			held := t.newLease(l, fmt.Sprint("lease ", n, " of a context that ends soon"))
 			if until, err := l.Reserve(ctx, time.Now().Add(time.Second)); err == nil {
-				held.granted = until
+				held.granted = until.Until
 			}
 			held.abandon()
 		}

@@ -174,15 +174,15 @@ func (l *lease) reserve(ahead time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if until.Before(l.granted) {
+	if until.Until.Before(l.granted) {
 		l.t.Errorf("rule R1 is broken: %s with worker ID %d was granted the time before %s, and later only the time before %s",
-			l.name, l.WorkerID(), stamp(l.granted), stamp(until))
+			l.name, l.WorkerID(), stamp(l.granted), stamp(until.Until))
 	}
-	if limit := time.Now().Add(l.t.h.Horizon + l.t.h.ClockBound); l.t.h.Horizon > 0 && until.After(limit) && until.After(l.NotBefore()) {
+	if limit := time.Now().Add(l.t.h.Horizon + l.t.h.ClockBound); l.t.h.Horizon > 0 && until.Until.After(limit) && until.Until.After(l.NotBefore()) {
 		l.t.Errorf("rule R6 is broken: %s with worker ID %d was granted the time before %s, which is more than the horizon %v beyond %s",
-			l.name, l.WorkerID(), stamp(until), l.t.h.Horizon, stamp(sent))
+			l.name, l.WorkerID(), stamp(until.Until), l.t.h.Horizon, stamp(sent))
 	}
-	l.granted = until
+	l.granted = until.Until
 	return nil
 }
 

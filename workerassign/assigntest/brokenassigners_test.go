@@ -34,7 +34,7 @@ type brokenLease struct {
 	workerassign.Lease
 	workerID  func() int64
 	notBefore func() time.Time
-	reserve   func(l workerassign.Lease, ctx context.Context, until time.Time) (time.Time, error)
+	reserve   func(l workerassign.Lease, ctx context.Context, until time.Time) (workerassign.Grant, error)
 	release   func(l workerassign.Lease, ctx context.Context, used time.Time) error
 }
 
@@ -52,7 +52,7 @@ func (b brokenLease) NotBefore() time.Time {
 	return b.Lease.NotBefore()
 }
 
-func (b brokenLease) Reserve(ctx context.Context, until time.Time) (time.Time, error) {
+func (b brokenLease) Reserve(ctx context.Context, until time.Time) (workerassign.Grant, error) {
 	if b.reserve != nil {
 		return b.reserve(b.Lease, ctx, until)
 	}
@@ -132,20 +132,22 @@ func TestBrokenAssigners(t *testing.T) {
 		}}, test: "Successor", message: "invariant 1 is broken"},
 		{name: "leases that begin now after a failover", assigner: brokenAssigner{lease: beginAtNow}, test: "WritesLost", message: "invariant 1 is broken"},
 		{name: "grants without a horizon", assigner: brokenAssigner{lease: func(l workerassign.Lease) workerassign.Lease {
-			return brokenLease{Lease: l, reserve: func(l workerassign.Lease, ctx context.Context, until time.Time) (time.Time, error) {
-				_, err := l.Reserve(ctx, until)
-				return until, err
+			return brokenLease{Lease: l, reserve: func(l workerassign.Lease, ctx context.Context, until time.Time) (workerassign.Grant, error) {
+				g, err := l.Reserve(ctx, until)
+				g.Until = until
+				return g, err
 			}}
 		}}, test: "Horizon", message: "rule R6 is broken"},
 		{name: "grants that fall", assigner: brokenAssigner{lease: func(l workerassign.Lease) workerassign.Lease {
-			return brokenLease{Lease: l, reserve: func(l workerassign.Lease, ctx context.Context, until time.Time) (time.Time, error) {
-				_, err := l.Reserve(ctx, until)
-				return until, err
+			return brokenLease{Lease: l, reserve: func(l workerassign.Lease, ctx context.Context, until time.Time) (workerassign.Grant, error) {
+				g, err := l.Reserve(ctx, until)
+				g.Until = until
+				return g, err
 			}}
 		}}, test: "OneLease", message: "rule R1 is broken"},
 		{name: "grants that are not written", assigner: brokenAssigner{lease: func(l workerassign.Lease) workerassign.Lease {
-			return brokenLease{Lease: l, reserve: func(_ workerassign.Lease, _ context.Context, until time.Time) (time.Time, error) {
-				return until, nil
+			return brokenLease{Lease: l, reserve: func(_ workerassign.Lease, _ context.Context, until time.Time) (workerassign.Grant, error) {
+				return workerassign.Grant{Until: until}, nil
 			}}
 		}}, harness: func(h *AssignerHarness, _ *memoryServer) { h.Horizon = 0 }, test: "Generators", message: "is broken"},
 		{name: "a release of more than is unused", assigner: brokenAssigner{lease: func(l workerassign.Lease) workerassign.Lease {

@@ -70,8 +70,8 @@ func (a laterAssigner) Assign(context.Context, workerassign.Request) (workerassi
 
 func (a laterAssigner) WorkerID() int64      { return 1 }
 func (a laterAssigner) NotBefore() time.Time { return a.begin }
-func (a laterAssigner) Reserve(_ context.Context, until time.Time) (time.Time, error) {
-	return until, nil
+func (a laterAssigner) Reserve(_ context.Context, until time.Time) (workerassign.Grant, error) {
+	return workerassign.Grant{Until: until}, nil
 }
 
 func (a laterAssigner) Release(context.Context, time.Time) error {
