@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/options"
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods.
@@ -79,7 +79,7 @@ const (
 // was if WithServerName is used.
 func NewTable(db DB, opts ...TableOption) *Table {
 	t := &Table{db: db, cfg: tableConfig{table: DefaultTable, attemptTimeout: DefaultAttemptTimeout}}
-	if sqlstore.IsNilDB(db) {
+	if sqlattempt.IsNilDB(db) {
 		t.cfg.setError("the database is nil; must not be nil")
 	}
 	options.Apply(opts, func(o TableOption) { o.applyTable(&t.cfg) }, t.cfg.setError)
@@ -91,7 +91,7 @@ func (t *Table) String() string {
 	if t == nil {
 		return "table"
 	}
-	return sqlstore.AtServer("table "+t.cfg.table, t.cfg.server)
+	return sqlattempt.AtServer("table "+t.cfg.table, t.cfg.server)
 }
 
 // Take implements Source.

@@ -3,13 +3,13 @@ package segment
 import (
 	"context"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // A tableDialect is what a Table must know of a kind of database server. Its methods return errors of the driver,
 // unless their comments say otherwise.
 type tableDialect interface {
-	Base() sqlstore.Dialect
+	Base() sqlattempt.Dialect
 
 	// inspect returns a result of own if the table has no transactions.
 	inspect(ctx context.Context, a *tableAttempt) error

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // mysqlTable is the dialect of MariaDB, MySQL and TiDB. Its statements have no parameters, so that none is prepared:
 // with prepared statements on a Galera cluster, MariaDB 10.11 has hidden from clients that a transaction was rolled
 // back, and numbers were handed out twice.
-type mysqlTable struct{ sqlstore.Dialect }
+type mysqlTable struct{ sqlattempt.Dialect }
 
 // inspect implements tableDialect. Without transactions, another writer's UPDATE may come between this one's and its
 // SELECT.
@@ -19,7 +19,7 @@ func (d mysqlTable) inspect(ctx context.Context, a *tableAttempt) error {
 	if d.IsTiDB() {
 		return nil
 	}
-	engine, err := sqlstore.OtherEngine(ctx, a.Conn, a.quoted)
+	engine, err := sqlattempt.OtherEngine(ctx, a.Conn, a.quoted)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (d mysqlTable) inspect(ctx context.Context, a *tableAttempt) error {
 // whereTag is a condition: the row of exactly this tag. The first comparison, which may use the index, is that of the
 // column's collation, and the second one is that of the bytes.
 func (d mysqlTable) whereTag(tag string) string {
-	literal := sqlstore.MySQLText(tag)
+	literal := sqlattempt.MySQLText(tag)
 	return "biz_tag = " + literal + " AND CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY) = CAST(" + literal + " AS BINARY)"
 }
 
@@ -144,10 +144,10 @@ func (d mysqlTable) raiseLast(ctx context.Context, a *tableAttempt, tag string, 
 func (d mysqlTable) insert(ctx context.Context, a *tableAttempt, tag string, c TagConfig) error {
 	description := "NULL"
 	if c.Description != "" {
-		description = sqlstore.MySQLText(c.Description)
+		description = sqlattempt.MySQLText(c.Description)
 	}
 	_, err := a.Exec(ctx, "the insert", fmt.Sprintf("INSERT INTO %s (biz_tag, max_id, step, description) VALUES (%s, %d, %d, %s)",
-		a.quoted, sqlstore.MySQLText(tag), c.Start, c.Step, description))
+		a.quoted, sqlattempt.MySQLText(tag), c.Start, c.Step, description))
 	return err
 }
 
@@ -158,7 +158,7 @@ func (d mysqlTable) read(ctx context.Context, a *tableAttempt, tag string) ([]ta
 
 // selectRows returns a statement that reads the rows of a tag.
 func (d mysqlTable) selectRows(a *tableAttempt, tag string) string {
-	return "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step FROM " + a.quoted + " WHERE biz_tag = " + sqlstore.MySQLText(tag)
+	return "SELECT CAST(CONVERT(biz_tag USING utf8mb4) AS BINARY), max_id, step FROM " + a.quoted + " WHERE biz_tag = " + sqlattempt.MySQLText(tag)
 }
 
 // synchronize implements tableDialect.
@@ -167,8 +167,8 @@ func (d mysqlTable) synchronize(ctx context.Context, a *tableAttempt, tag string
 		return false, nil
 	}
 	a.Wait("the cluster")
-	settings, err := sqlstore.ReadVariables(ctx, a.Conn, "wsrep_on")
-	if err != nil || !sqlstore.IsOn(settings["wsrep_on"]) {
+	settings, err := sqlattempt.ReadVariables(ctx, a.Conn, "wsrep_on")
+	if err != nil || !sqlattempt.IsOn(settings["wsrep_on"]) {
 		return false, err
 	}
 	statement := d.selectRows(a, tag)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // DefaultTable is the name of the table of Leaf.
@@ -39,7 +39,7 @@ func (c *tableConfig) setError(format string, args ...any) {
 // contain a dot.
 func WithTable(name string) TableOption {
 	return tableOption(func(c *tableConfig) {
-		if _, err := sqlstore.QuoteMySQL(name); err != nil {
+		if _, err := sqlattempt.QuoteMySQL(name); err != nil {
 			c.setError("%v", err)
 			return
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // postgresTable is the dialect of PostgreSQL.
-type postgresTable struct{ sqlstore.Dialect }
+type postgresTable struct{ sqlattempt.Dialect }
 
 // inspect implements tableDialect: all tables have transactions.
 func (d postgresTable) inspect(context.Context, *tableAttempt) error { return nil }
@@ -43,7 +43,7 @@ func (d postgresTable) raise(ctx context.Context, a *tableAttempt, r Request) (r
 	a.Wait("the update")
 	result.rows, err = a.query(ctx, "UPDATE "+a.quoted+" SET max_id = max_id + "+added+", update_time = CURRENT_TIMESTAMP"+
 		" FROM (SELECT biz_tag AS found_tag, max_id AS found FROM "+a.quoted+where+" FOR UPDATE) AS before"+where+" AND biz_tag = found_tag"+
-		" RETURNING CAST(biz_tag AS text), max_id, step, found, "+sqlstore.WaitForCommit, args...)
+		" RETURNING CAST(biz_tag AS text), max_id, step, found, "+sqlattempt.WaitForCommit, args...)
 	if err != nil {
 		return result, err
 	}
@@ -64,7 +64,7 @@ func (d postgresTable) raiseLast(ctx context.Context, a *tableAttempt, tag strin
 	a.Unsure = !a.Open
 	rows, err := a.query(ctx, fmt.Sprintf("UPDATE %s SET max_id = %d, update_time = CURRENT_TIMESTAMP WHERE %s AND max_id = CAST($2 AS bigint)"+
 		" AND step BETWEEN 1 AND %d RETURNING CAST(biz_tag AS text), max_id, step, %s",
-		a.quoted, int64(maxCounter), wherePostgresTag, int64(MaxStep), sqlstore.WaitForCommit), tag, seen)
+		a.quoted, int64(maxCounter), wherePostgresTag, int64(MaxStep), sqlattempt.WaitForCommit), tag, seen)
 	return int64(len(rows)), err
 }
 
@@ -75,7 +75,7 @@ func (d postgresTable) insert(ctx context.Context, a *tableAttempt, tag string, 
 		description = c.Description
 	}
 	_, err := a.query(ctx, "INSERT INTO "+a.quoted+" (biz_tag, max_id, step, description) VALUES ($1, $2, $3, $4)"+
-		" RETURNING CAST(biz_tag AS text), max_id, step, "+sqlstore.WaitForCommit, tag, c.Start, c.Step, description)
+		" RETURNING CAST(biz_tag AS text), max_id, step, "+sqlattempt.WaitForCommit, tag, c.Start, c.Step, description)
 	return err
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // take is one attempt of Take. It returns a result of own, or an error of the driver.
@@ -119,7 +119,7 @@ func (a *tableAttempt) create(ctx context.Context, tag string, c TagConfig) erro
 	a.MayWait = true
 	a.Wait("the insert")
 	err := a.d.insert(ctx, a, tag, c)
-	if sqlstore.IsDuplicate(err) {
+	if sqlattempt.IsDuplicate(err) {
 		a.RollBack(ctx)
 		a.Open = !a.isPostgres()
 		a.Wait("the row")
@@ -193,8 +193,8 @@ func (a *tableAttempt) checkCommitted(ctx context.Context) error {
 	var open bool
 	err := a.Conn.QueryRowContext(ctx, "SELECT txid_current_if_assigned() IS NOT NULL").Scan(&open)
 	if err == nil && open {
-		failed := sqlstore.Found(errOpenTransaction, sqlstore.ReasonOpenTransaction)
-		failed.Action, failed.Unwritten = sqlstore.Reconnect, true
+		failed := sqlattempt.Found(errOpenTransaction, sqlattempt.ReasonOpenTransaction)
+		failed.Action, failed.Unwritten = sqlattempt.Reconnect, true
 		return failed
 	}
 	return err

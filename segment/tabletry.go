@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // tableAttempt is one attempt of a method of Table, with one connection.
 type tableAttempt struct {
-	*sqlstore.Attempt
+	*sqlattempt.Attempt
 	t         *Table
 	d         tableDialect
 	quoted    string // the name of the table
@@ -32,10 +32,10 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 	idle := t.db.Stats().Idle // connections that may lead to the same failed server
 	var conflicts, changes, reconnects int
 	begin := time.Now()
-	runner := sqlstore.Runner{DB: t.db, Timeout: t.cfg.attemptTimeout, Hidden: tableErrors()}
+	runner := sqlattempt.Runner{DB: t.db, Timeout: t.cfg.attemptTimeout, Hidden: tableErrors()}
 	pauses := backoff.Pauses{Initial: 2 * time.Millisecond, Maximum: 100 * time.Millisecond}
 	for {
-		failed := runner.Run(ctx, func(ctx context.Context, attempt *sqlstore.Attempt) error {
+		failed := runner.Run(ctx, func(ctx context.Context, attempt *sqlattempt.Attempt) error {
 			a := &tableAttempt{Attempt: attempt, t: t, conflicts: conflicts}
 			if err := a.prepare(ctx); err != nil {
 				return err
@@ -51,7 +51,7 @@ func (t *Table) try(ctx context.Context, f func(context.Context, *tableAttempt) 
 			backoff.Sleep(ctx, pauses.After(conflicts)) // the next attempt finds that ctx has ended
 		case errors.Is(failed, errTableChanged) && changes < maxTableChanges:
 			changes++
-		case failed.Action == sqlstore.Reconnect && failed.Unwritten && reconnects <= idle:
+		case failed.Action == sqlattempt.Reconnect && failed.Unwritten && reconnects <= idle:
 			reconnects++
 		default:
 			return t.result(ctx, failed)
@@ -67,12 +67,12 @@ func (a *tableAttempt) prepare(ctx context.Context) error {
 	t.mu.Unlock()
 	if d == nil {
 		a.Wait("the server's version")
-		base, err := sqlstore.Detect(ctx, a.Conn)
+		base, err := sqlattempt.Detect(ctx, a.Conn)
 		if err != nil {
 			return err
 		}
 		d = mysqlTable{base}
-		if base.Kind == sqlstore.Postgres {
+		if base.Kind == sqlattempt.Postgres {
 			d = postgresTable{base}
 		}
 		t.mu.Lock()
@@ -98,13 +98,13 @@ func (a *tableAttempt) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (a *tableAttempt) isPostgres() bool { return a.Dialect.Kind == sqlstore.Postgres }
+func (a *tableAttempt) isPostgres() bool { return a.Dialect.Kind == sqlattempt.Postgres }
 
 // own returns an error that this package has found, and that says what to do.
-func own(err error) error { return sqlstore.Found(err, "") }
+func own(err error) error { return sqlattempt.Found(err, "") }
 
 // result returns the error of a method for its last failure.
-func (t *Table) result(ctx context.Context, f *sqlstore.Failure) error {
+func (t *Table) result(ctx context.Context, f *sqlattempt.Failure) error {
 	switch {
 	case f == nil:
 		return nil
@@ -113,10 +113,10 @@ func (t *Table) result(ctx context.Context, f *sqlstore.Failure) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("segment: %s: %w while waiting for %s", t, ctx.Err(), f.Waiting)
 	}
-	advice := f.Reason.Advice(sqlstore.Tags)
+	advice := f.Reason.Advice(sqlattempt.Tags)
 	switch f.Reason {
-	case sqlstore.ReasonTable, sqlstore.ReasonColumns, sqlstore.ReasonKey, sqlstore.ReasonTablePostgres, sqlstore.ReasonSchemaPostgres,
-		sqlstore.ReasonColumnsPostgres, sqlstore.ReasonKeyPostgres:
+	case sqlattempt.ReasonTable, sqlattempt.ReasonColumns, sqlattempt.ReasonKey, sqlattempt.ReasonTablePostgres, sqlattempt.ReasonSchemaPostgres,
+		sqlattempt.ReasonColumnsPostgres, sqlattempt.ReasonKeyPostgres:
 		return fmt.Errorf("%w: %s: %w; %s", ErrSource, t, f.Err, advice)
 	}
 	return fmt.Errorf("segment: %s: %w; %s", t, f.Err, advice)

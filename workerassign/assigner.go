@@ -51,8 +51,8 @@ type Request struct {
 	Logger *slog.Logger
 }
 
-// now returns the time that the generator's clock shows.
-func (r Request) now() time.Time {
+// Time returns the time that the generator's clock shows.
+func (r Request) Time() time.Time {
 	if r.Now == nil {
 		return time.Now()
 	}

@@ -1,20 +1,16 @@
 package workerassign
 
 import (
-	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
-
-// errCounterText is the error of parseCounter for a text that formatCounter does not return.
-var errCounterText = errors.New("its content is not what this package wrote")
-
-// workerHeader begins a worker file, whose number is the last worker ID that was assigned.
-const workerHeader = "ringuid-worker v1"
 
 // formatCounter returns the content of a worker file: one readable line with the number and a checksum.
 func formatCounter(n int64) string {
-	text := fmt.Sprintf("%s %d", workerHeader, n)
+	text := fmt.Sprintf("%s %d", workerfile.CounterHeader, n)
 	return fmt.Sprintf("%s crc32c=%08x\n", text, crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
@@ -24,8 +20,8 @@ func parseCounter(text []byte) (int64, error) {
 		n   int64
 		sum uint32
 	)
-	if _, err := fmt.Sscanf(string(text), workerHeader+" %d crc32c=%x\n", &n, &sum); err != nil || n < 1 || formatCounter(n) != string(text) {
-		return 0, errCounterText
+	if _, err := fmt.Sscanf(string(text), workerfile.CounterHeader+" %d crc32c=%x\n", &n, &sum); err != nil || n < 1 || formatCounter(n) != string(text) {
+		return 0, lockedfile.ErrContent
 	}
 	return n, nil
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // Assign tries again after transient errors until it succeeds.
@@ -33,8 +33,8 @@ func TestTransientErrors(t *testing.T) {
 		&net.DNSError{Err: "no such host", Name: "db", IsNotFound: true},
 		fmt.Errorf("wrapped: %w", mysql.ErrInvalidConn),
 	}
-	for _, e := range sqlstore.ServerErrors() {
-		if e.Action != sqlstore.Stop {
+	for _, e := range sqlattempt.ServerErrors() {
+		if e.Action != sqlattempt.Stop {
 			causes = append(causes, &mysql.MySQLError{Number: e.Number, Message: e.Name})
 		}
 	}

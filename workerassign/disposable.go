@@ -13,7 +13,7 @@ import (
 	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods.
@@ -54,8 +54,6 @@ const (
 	maxHostNotFound = 5
 	// slowPhaseWarning is the time after which an attempt that is waiting is logged.
 	slowPhaseWarning = time.Second
-	// logFlushTimeout bounds how long Assign waits for the logger before it returns.
-	logFlushTimeout = time.Second
 )
 
 // NewDisposable returns an assigner that uses a table of db, which is a *sql.DB or *sqlx.DB. For MySQL,
@@ -76,13 +74,13 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 		backoff:        backoff.Pauses{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second},
 		minWorkerID:    1,
 	}
-	if sqlstore.IsNilDB(db) {
+	if sqlattempt.IsNilDB(db) {
 		cfg.setError("the database is nil")
 	}
 	options.Apply(opts, func(o DisposableOption) { o.applyDisposable(&cfg) }, cfg.setError)
 	d := &Disposable{db: db, cfg: cfg}
 	if cfg.err == nil {
-		d.cfg.err = d.setServerKind(sqlstore.KindOf(db))
+		d.cfg.err = d.setServerKind(sqlattempt.KindOf(db))
 	}
 	return d
 }
@@ -110,16 +108,16 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 	if d.cfg.err != nil {
 		return nil, d.cfg.err
 	}
-	ctx, cancel := withDefaultTimeout(ctx, d.cfg.timeout)
+	ctx, cancel := backoff.WithTimeout(ctx, d.cfg.timeout)
 	defer cancel()
 	// A queue, because the log handler may wait for another goroutine that waits for this one.
 	log := safelog.NewQueue(d.cfg.loggerFor(r))
-	defer log.Flush(logFlushTimeout)
+	defer log.Flush(safelog.FlushTimeout)
 	t := &assignment{d: d, log: log, node: d.cfg.node()}
 
 	var (
 		begin    = time.Now()
-		last     *sqlstore.Failure
+		last     *sqlattempt.Failure
 		notFound = 0
 		pauses   = 0
 		// idleConns is the number of idle connections that may lead to the same failed server; -1
@@ -156,13 +154,13 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 		if failed.Reason == "" {
 			return nil, failed.Err
 		}
-		if failed.Action == sqlstore.Stop || notFound == maxHostNotFound {
-			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.Reason.Advice(sqlstore.Inserts), Err: failed.Err}
+		if failed.Action == sqlattempt.Stop || notFound == maxHostNotFound {
+			return nil, &DatabaseError{Table: d.cfg.table, Server: d.cfg.server, Advice: failed.Reason.Advice(sqlattempt.Inserts), Err: failed.Err}
 		}
-		if failed.Action == sqlstore.Repeat {
+		if failed.Action == sqlattempt.Repeat {
 			continue
 		}
-		if failed.Action == sqlstore.Reconnect {
+		if failed.Action == sqlattempt.Reconnect {
 			// The pool may hold more connections to the same server, and others to a server that
 			// works. Try them all without a pause.
 			if idleConns < 0 {
@@ -174,22 +172,22 @@ func (d *Disposable) Assign(ctx context.Context, r Request) (Lease, error) {
 			}
 		}
 		log.Log(slog.LevelWarn, "workerassign: insert failed, trying again", "table", d.cfg.table, "server", d.cfg.server,
-			"attempts", attempts, "err", failed.Err, "advice", failed.Reason.Advice(sqlstore.Inserts))
+			"attempts", attempts, "err", failed.Err, "advice", failed.Reason.Advice(sqlattempt.Inserts))
 		pauses++
 		backoff.Sleep(ctx, d.cfg.backoff.After(pauses)) // the loop checks the context
 	}
 }
 
 // runner returns what runs attempts.
-func (d *Disposable) runner() *sqlstore.Runner {
-	return &sqlstore.Runner{DB: d.db, Timeout: d.cfg.attemptTimeout, Hidden: ownErrors()}
+func (d *Disposable) runner() *sqlattempt.Runner {
+	return &sqlattempt.Runner{DB: d.db, Timeout: d.cfg.attemptTimeout, Hidden: ownErrors()}
 }
 
 // retryError returns the error of an Assign whose context ended after so many attempts.
-func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *sqlstore.Failure) error {
-	e := &RetryError{Operation: "inserting a row into " + sqlstore.AtServer(d.cfg.table, d.cfg.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
+func (d *Disposable) retryError(attempts int, begin time.Time, cause error, last *sqlattempt.Failure) error {
+	e := &RetryError{Operation: "inserting a row into " + sqlattempt.AtServer(d.cfg.table, d.cfg.server), Attempts: attempts, Elapsed: time.Since(begin), Cause: cause}
 	if last != nil {
-		e.LastErr, e.Advice = last.Err, last.Reason.Advice(sqlstore.Inserts)
+		e.LastErr, e.Advice = last.Err, last.Reason.Advice(sqlattempt.Inserts)
 	}
 	return e
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}
@@ -46,11 +46,11 @@ func expectBegin(m sqlmock.Sqlmock) {
 }
 
 func expectCommit(m sqlmock.Sqlmock) *sqlmock.ExpectedExec {
-	return m.ExpectExec(sqlstore.CommitMySQL).WillReturnResult(sqlmock.NewResult(0, 0))
+	return m.ExpectExec(sqlattempt.CommitMySQL).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 func expectRollback(m sqlmock.Sqlmock) {
-	m.ExpectExec(sqlstore.RollbackMySQL).WillReturnResult(sqlmock.NewResult(0, 0))
+	m.ExpectExec(sqlattempt.RollbackMySQL).WillReturnResult(sqlmock.NewResult(0, 0))
 }
 
 // expectInsert expects a transaction up to its insert.
@@ -69,7 +69,7 @@ func expectSuccess(m sqlmock.Sqlmock, key int64) {
 // discarded.
 func expectFailure(m sqlmock.Sqlmock, err error) {
 	expectInsert(m).WillReturnError(err)
-	if action, _ := sqlstore.Classify(err); sqlstore.IsServerError(err) && action != sqlstore.Reconnect {
+	if action, _ := sqlattempt.Classify(err); sqlattempt.IsServerError(err) && action != sqlattempt.Reconnect {
 		expectRollback(m)
 	}
 }

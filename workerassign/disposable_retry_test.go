@@ -17,7 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // The error of an Assign whose context ended says what was attempted, and how often.
@@ -247,7 +247,7 @@ func TestAttemptTimeoutError(t *testing.T) {
 		}
 		_, err := d.Assign(context.Background(), Request{})
 		want := "workerassign: gave up: inserting a row into WORKER_NODE at db:3306: 3 attempts in 12s: context deadline exceeded; " +
-			"the last attempt: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + sqlstore.ReasonLocked.Advice(sqlstore.Inserts)
+			"the last attempt: no answer within 4s while waiting for the insert (" + sqlmock.ErrCancelled.Error() + "); " + sqlattempt.ReasonLocked.Advice(sqlattempt.Inserts)
 		if err == nil || err.Error() != want {
 			t.Errorf("Assign() = %v,\nwant %s", err, want)
 		}

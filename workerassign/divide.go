@@ -101,7 +101,7 @@ func (d *divideAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 		// A queue, because this goroutine may hold a lock of another Divide that the log handler
 		// waits for.
 		log := safelog.NewQueue(r.Logger)
-		defer log.Flush(logFlushTimeout)
+		defer log.Flush(safelog.FlushTimeout)
 		log.Log(slog.LevelWarn, "workerassign: releasing a lost lease failed; its worker ID may be unavailable until the store frees it", "err", lost)
 	}
 	if err != nil {

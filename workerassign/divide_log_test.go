@@ -18,7 +18,7 @@ func TestDivideLogsWithoutLock(t *testing.T) {
 	for name, inner := range map[string]func(t *testing.T) Assigner{
 		"a File that waits for its lock": func(t *testing.T) Assigner {
 			path := filepath.Join(directory, "worker")
-			lock, err := NewFile(path).open(context.Background(), discardQueue())
+			lock, err := NewFile(path).file.Open(context.Background(), discardQueue())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 var (
@@ -21,7 +22,7 @@ var (
 	// ErrInUse is returned by Assign of Static while the worker ID is leased, and by Assign of
 	// StaticFile and Saved while another generator or process has the file. After the release of that
 	// lease, Assign succeeds again.
-	ErrInUse = errors.New("workerassign: worker ID in use")
+	ErrInUse = workerfile.ErrInUse
 
 	// ErrReleased is returned by Reserve of a lease that was released.
 	ErrReleased = errors.New("workerassign: lease was released")
@@ -51,11 +52,11 @@ var (
 	// the file is not what they wrote, or if the file is missing; and by StaticFile and Saved if the
 	// file is a copy. They never start from the beginning in this case, because they would assign the
 	// same worker IDs a second time.
-	ErrCorrupt = errors.New("workerassign: corrupt worker file")
+	ErrCorrupt = workerfile.ErrCorrupt
 
 	// ErrFile is returned by File, StaticFile, Saved and the store of NewSlotFile if the file cannot be
 	// read, locked or written. It wraps the error of the operating system.
-	ErrFile = errors.New("workerassign: worker file")
+	ErrFile = workerfile.ErrFile
 )
 
 // DatabaseError reports an error that trying again does not fix, and how to fix it. A generator
@@ -72,7 +73,7 @@ func (e *DatabaseError) Error() string {
 	if e == nil {
 		return ErrPermanent.Error()
 	}
-	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, sqlstore.AtServer(e.Table, e.Server), e.Err, e.Advice)
+	return fmt.Sprintf("%v: table %s: %v; %s", ErrPermanent, sqlattempt.AtServer(e.Table, e.Server), e.Err, e.Advice)
 }
 
 // Is reports whether target is ErrPermanent.
@@ -139,4 +140,4 @@ func ownErrors() []error {
 }
 
 // isAnyOf reports whether err matches at least one of the targets, by errors.Is.
-func isAnyOf(err error, targets ...error) bool { return sqlstore.IsAnyOf(err, targets...) }
+func isAnyOf(err error, targets ...error) bool { return sqlattempt.IsAnyOf(err, targets...) }

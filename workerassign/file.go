@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"sync/atomic"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // File assigns worker IDs from a counter in a file. Each worker ID is assigned only once. Any number
@@ -33,50 +33,24 @@ import (
 // behind, which the next process removes. On systems without the file locks that this package
 // supports (plan9, js, wasip1, aix, solaris), Assign returns an error.
 type File struct {
-	path      string
-	header    string // the header of the counter file's text
-	cfg       fileConfig
-	afterStep func(step) error // for tests: called after each step; its error ends the assignment
-	cleaned   atomic.Bool      // whether removeTemporaries has run
+	file *workerfile.File // nil: not created by NewFile
+	cfg  fileConfig
 }
 
 type fileConfig struct{ config }
 
 var _ Assigner = (*File)(nil)
 
-// step is a point in an assignment after which a crash may leave the files in a different state.
-type step = lockedfile.Step
-
-const (
-	stepOpened  = lockedfile.StepOpened // once for each attempt to acquire the lock
-	stepLocked  = lockedfile.StepLocked
-	stepRead    = lockedfile.StepRead
-	stepWritten = lockedfile.StepWritten
-	stepRenamed = lockedfile.StepRenamed
-	stepSynced  = lockedfile.StepSynced
-	stepMarked  = lockedfile.StepMarked
-	stepCount   = lockedfile.StepCount
-)
-
-// lockFileMarker is written to the lock file after the first counter was written. If the lock file has
-// this content and the counter does not exist, the counter was lost.
-const lockFileMarker = "ringuid-worker-lock v1: do not delete\n"
-
 // NewFile returns an assigner that keeps its counter in the file at path. The first Assign creates
 // the file. Its directory must exist. NewFile does not access the file system. Invalid arguments are
 // reported by Assign. A relative path refers to the working directory at the time of NewFile.
 func NewFile(path string, opts ...FileOption) *File {
-	f := &File{header: workerHeader, cfg: fileConfig{newConfig()}, afterStep: func(step) error { return nil }}
+	f := &File{cfg: fileConfig{newConfig()}}
 	options.Apply(opts, func(o FileOption) { o.applyFile(&f.cfg) }, f.cfg.setError)
-	if path == "" {
-		f.cfg.setError("the path of the worker file is empty; must not be empty")
-		return f
+	var err error
+	if f.file, err = workerfile.New(path, workerfile.CounterHeader); err != nil {
+		f.cfg.setError("%v", err)
 	}
-	abs, err := filepath.Abs(path) // so that a later change of the working directory has no effect
-	if err != nil {
-		f.cfg.setError("the path of the worker file, %q: %v", path, err)
-	}
-	f.path = abs
 	return f
 }
 
@@ -102,14 +76,14 @@ func (f *File) change(ctx context.Context, r Request, next func(last int64) int6
 	if err := f.usable(); err != nil {
 		return 0, err
 	}
-	ctx, cancel := withDefaultTimeout(ctx, f.cfg.timeout)
+	ctx, cancel := backoff.WithTimeout(ctx, f.cfg.timeout)
 	defer cancel()
 	// A queue, because this goroutine may hold a lock of Divide that the log handler waits for.
 	log := safelog.NewQueue(f.cfg.loggerFor(r))
-	defer log.Flush(logFlushTimeout)
-	file, err := f.open(ctx, log)
+	defer log.Flush(safelog.FlushTimeout)
+	file, err := f.file.Open(ctx, log)
 	if err != nil {
-		return 0, err
+		return 0, waitError(err)
 	}
 	defer file.Close()
 	return f.increment(file, next)
@@ -117,17 +91,16 @@ func (f *File) change(ctx context.Context, r Request, next func(last int64) int6
 
 // usable returns an error if the assigner was not created correctly.
 func (f *File) usable() error {
-	if f == nil || f.afterStep == nil {
+	if f == nil || f.file == nil {
 		return fmt.Errorf("%w: the File must be created by NewFile", ErrOption)
 	}
 	return f.cfg.err
 }
 
-// wrapError wraps an error of the operating system in ErrFile. It does not change other errors of
-// this package.
-func (f *File) wrapError(err error) error {
-	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrFile) {
-		return err
+// waitError returns an error of workerfile as one of this package: a *RetryError if the wait for the lock has ended.
+func waitError(err error) error {
+	if wait := (*lockedfile.WaitError)(nil); errors.As(err, &wait) {
+		return &RetryError{Operation: "waiting for the lock " + wait.Path, Attempts: wait.Attempts, Elapsed: wait.Elapsed, Cause: wait.Cause, LastErr: wait.LastErr}
 	}
-	return fmt.Errorf("%w %s: %w", ErrFile, f.path, err)
+	return err
 }

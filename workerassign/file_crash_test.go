@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
 var errCrash = errors.New("crash")
@@ -16,20 +17,20 @@ var errCrash = errors.New("crash")
 // crash fails.
 func TestCrashAfterEachStep(t *testing.T) {
 	leaktest.Check(t)
-	for at := range stepCount {
+	for at := range lockedfile.StepCount {
 		t.Run(fmt.Sprint("step ", int(at)), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "worker")
 			last := int64(0)
 			for range 5 {
 				f := NewFile(path)
-				f.afterStep = func(s step) error {
+				f.file.Hook = func(s lockedfile.Step) error {
 					if s == at {
 						return errCrash
 					}
 					return nil
 				}
 				if l, err := f.Assign(context.Background(), Request{}); err == nil {
-					if at != stepMarked { // this step is reached only in the first round
+					if at != lockedfile.StepMarked { // this step is reached only in the first round
 						t.Fatalf("step %d was not reached", at)
 					}
 					if l.WorkerID() <= last {

@@ -20,7 +20,7 @@ func TestFileWaitsForLock(t *testing.T) {
 	leaktest.Check(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	f := NewFile(path)
-	lock, err := f.open(context.Background(), discardQueue())
+	lock, err := f.file.Open(context.Background(), discardQueue())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +64,14 @@ func TestDeletedLockFileIsNotAccepted(t *testing.T) {
 	requireOpenFileDeletion(t)
 	path := filepath.Join(t.TempDir(), "worker")
 	f, deleted := NewFile(path), 0
-	f.afterStep = func(at step) error {
-		if at == stepOpened && deleted < 3 {
+	f.file.Hook = func(at lockedfile.Step) error {
+		if at == lockedfile.StepOpened && deleted < 3 {
 			deleted++
 			return os.Remove(path + ".lock")
 		}
 		return nil
 	}
-	lock, err := f.open(context.Background(), discardQueue())
+	lock, err := f.file.Open(context.Background(), discardQueue())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestDeletedLockFileIsNotAccepted(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if other, err := NewFile(path).open(ctx, discardQueue()); err == nil {
+	if other, err := NewFile(path).file.Open(ctx, discardQueue()); err == nil {
 		other.Close()
 		t.Error("two Files hold the lock")
 	}
@@ -92,7 +92,7 @@ func TestDeletedLockFileIsNotAccepted(t *testing.T) {
 func TestInvariant1LockFileDeletedDuringAssign(t *testing.T) {
 	leaktest.Check(t)
 	requireOpenFileDeletion(t)
-	for at := stepLocked; at < stepCount; at++ {
+	for at := lockedfile.StepLocked; at < lockedfile.StepCount; at++ {
 		for first := range 2 { // without a counter, and with one
 			t.Run(fmt.Sprint("step ", int(at), " after ", first), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "worker")
@@ -114,7 +114,7 @@ func TestInvariant1LockFileDeletedDuringAssign(t *testing.T) {
 					}
 				}
 				f, reached := NewFile(path), false
-				f.afterStep = func(s step) error {
+				f.file.Hook = func(s lockedfile.Step) error {
 					if s != at {
 						return nil
 					}
@@ -131,7 +131,7 @@ func TestInvariant1LockFileDeletedDuringAssign(t *testing.T) {
 				}
 				err := take(f)
 				if !reached {
-					if at != stepMarked || first == 0 {
+					if at != lockedfile.StepMarked || first == 0 {
 						t.Fatal("the step was not reached")
 					}
 					return
@@ -172,16 +172,16 @@ func TestInvariant1LockFileDeletedDuringAPause(t *testing.T) {
 		pausedWrote   = make(chan struct{})
 		ended         = make(chan error, 1)
 	)
-	other.afterStep = func(s step) error {
-		if s == stepWritten {
+	other.file.Hook = func(s lockedfile.Step) error {
+		if s == lockedfile.StepWritten {
 			close(otherWrites)
 			<-pausedWrote
 		}
 		return nil
 	}
-	paused.afterStep = func(s step) error {
+	paused.file.Hook = func(s lockedfile.Step) error {
 		switch s {
-		case stepRead:
+		case lockedfile.StepRead:
 			if err := os.Remove(path + ".lock"); err != nil {
 				return err
 			}
@@ -196,7 +196,7 @@ func TestInvariant1LockFileDeletedDuringAPause(t *testing.T) {
 				ended <- err
 			}()
 			<-otherWrites
-		case stepWritten:
+		case lockedfile.StepWritten:
 			close(pausedWrote)
 			<-ended
 		}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -22,8 +23,8 @@ func TestReplacedLockFileDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(directory, "worker")
 		f, attempts := NewFile(path), 0
-		f.afterStep = func(at step) error {
-			if at == stepOpened {
+		f.file.Hook = func(at lockedfile.Step) error {
+			if at == lockedfile.StepOpened {
 				if attempts++; attempts > 10_000 {
 					return errors.New("too many attempts")
 				}
@@ -68,7 +69,7 @@ func TestFileLogsLockWait(t *testing.T) {
 				generators.Reset()
 				own.Reset()
 				path := filepath.Join(directory, "worker")
-				lock, err := NewFile(path).open(context.Background(), discardQueue())
+				lock, err := NewFile(path).file.Open(context.Background(), discardQueue())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // increment reads the last number from the counter file, replaces it by next(last), and returns the
@@ -27,14 +28,14 @@ func (f *File) increment(file *lockedfile.File, next func(last int64) int64) (in
 		return 0, err
 	}
 	if last == math.MaxInt64 {
-		return 0, f.wrapError(fmt.Errorf("the counter is %d, the greatest possible number", last))
+		return 0, f.file.Wrap(fmt.Errorf("the counter is %d, the greatest possible number", last))
 	}
-	if err := f.afterStep(stepRead); err != nil {
+	if err := f.file.Hook.After(lockedfile.StepRead); err != nil {
 		return 0, err
 	}
 	n := next(last)
-	if err := file.Write(lockFileMarker, func(string) []byte { return []byte(formatCounter(n)) }); err != nil {
-		return 0, f.wrapError(err)
+	if err := file.Write(workerfile.LockMarker, func(string) []byte { return []byte(formatCounter(n)) }); err != nil {
+		return 0, f.file.Wrap(err)
 	}
 	return n, nil
 }
@@ -43,18 +44,18 @@ func (f *File) increment(file *lockedfile.File, next func(last int64) int64) (in
 func (f *File) counter(text []byte, err error) (int64, error) {
 	switch {
 	case errors.Is(err, lockedfile.ErrMissing):
-		return 0, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+repairAdvice, ErrCorrupt, f.path, formatCounter(1000))
+		return 0, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: "+repairAdvice, ErrCorrupt, f.file.Path, formatCounter(1000))
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
 	case err != nil:
-		return 0, f.wrapError(err)
+		return 0, f.file.Wrap(err)
 	}
 	last, err := parseCounter(text)
-	if other := otherFile(text, workerHeader); err != nil && other != nil {
-		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, f.path, other)
+	if other := f.file.Other(text); err != nil && other != nil {
+		return 0, fmt.Errorf("%w: %s: %w", ErrCorrupt, f.file.Path, other)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w: "+repairAdvice, ErrCorrupt, f.path, err, formatCounter(1000))
+		return 0, fmt.Errorf("%w: %s: %w: "+repairAdvice, ErrCorrupt, f.file.Path, err, formatCounter(1000))
 	}
 	return last, nil
 }

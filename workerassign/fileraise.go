@@ -17,9 +17,9 @@ func (f *File) Last() (int64, error) {
 	if err := f.usable(); err != nil {
 		return 0, err
 	}
-	path, err := lockedfile.Resolve(f.path)
+	path, err := lockedfile.Resolve(f.file.Path)
 	if err != nil {
-		return 0, f.wrapError(err)
+		return 0, f.file.Wrap(err)
 	}
 	// The counter is read first: if it was missing, a lock file that is marked now may be that of a first Assign
 	// which has ended in between.
@@ -32,7 +32,7 @@ func (f *File) Last() (int64, error) {
 		case errors.Is(err, fs.ErrNotExist) || err == nil && len(mark) == 0:
 			return 0, nil
 		case err != nil:
-			return 0, f.wrapError(err)
+			return 0, f.file.Wrap(err)
 		}
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return f.counter(nil, lockedfile.ErrMissing)

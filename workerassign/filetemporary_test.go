@@ -6,18 +6,21 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // Temporary files that a crash leaves behind are removed by the next process, for each kind of file.
 func TestTemporariesRemoved(t *testing.T) {
 	for name, tt := range map[string]struct {
 		open func(path string) Assigner
-		file func(a Assigner) *File
+		file func(a Assigner) *workerfile.File
 	}{
-		"worker file": {func(path string) Assigner { return NewFile(path) }, func(a Assigner) *File { return a.(*File) }},
-		"static file": {func(path string) Assigner { return StaticFile(7, path, WithNewFile()) }, func(a Assigner) *File { return a.(*staticFile).file }},
+		"worker file": {func(path string) Assigner { return NewFile(path) }, func(a Assigner) *workerfile.File { return a.(*File).file }},
+		"static file": {func(path string) Assigner { return StaticFile(7, path, WithNewFile()) }, func(a Assigner) *workerfile.File { return a.(*staticFile).file }},
 		"slot file": {func(path string) Assigner { return NewRecycled(NewSlotFile(path), WithNewPool()) },
-			func(a Assigner) *File { return a.(*Recycled).store.(*slotFile).file }},
+			func(a Assigner) *workerfile.File { return a.(*Recycled).store.(*slotFile).file }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
@@ -27,8 +30,8 @@ func TestTemporariesRemoved(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if crashes {
-					tt.file(a).afterStep = func(s step) error {
-						if s == stepWritten {
+					tt.file(a).Hook = func(s lockedfile.Step) error {
+						if s == lockedfile.StepWritten {
 							cancel() // no other try
 							return errors.New("crash")
 						}

@@ -17,7 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // refusedDB is a pool of a server that refuses connections. It always has some idle connections.
@@ -56,7 +56,7 @@ func (blockedConnector) Driver() driver.Driver { return noDriver{} }
 
 // A pool without a limit is not to blame if there is no connection; one that has reached its limit is.
 func TestAdviceOfPoolWithoutLimit(t *testing.T) {
-	for limit, want := range map[int]string{0: sqlstore.ReasonNoAnswer.Advice(sqlstore.Inserts), 5: sqlstore.ReasonNoAnswer.Advice(sqlstore.Slots)} {
+	for limit, want := range map[int]string{0: sqlattempt.ReasonNoAnswer.Advice(sqlattempt.Inserts), 5: sqlattempt.ReasonNoAnswer.Advice(sqlattempt.Slots)} {
 		synctest.Test(t, func(t *testing.T) {
 			db := sql.OpenDB(blockedConnector{})
 			defer db.Close()
@@ -78,7 +78,7 @@ func TestConnectionAfterRollback(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, m := newMockDisposable(t)
 			expectInsert(m).WillReturnResult(sqlmock.NewResult(0, 1))
-			rollback, idle := m.ExpectExec(sqlstore.RollbackMySQL), 1
+			rollback, idle := m.ExpectExec(sqlattempt.RollbackMySQL), 1
 			if fails {
 				rollback.WillReturnError(mysql.ErrInvalidConn)
 				idle = 0

@@ -4,20 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // insertTarget is the table in which a Disposable inserts rows, and what it must know of the server.
 type insertTarget struct {
-	sqlstore.Dialect
+	sqlattempt.Dialect
 	isGuess   bool   // whether the dialect is MySQL's only because the driver does not show the kind of the server
 	table     string // quoted
 	insert    func(quoted string, n Node) (statement string, args []any)
-	findRisks func(ctx context.Context, conn *sql.Conn, quoted string) []risk
+	findRisks func(ctx context.Context, conn *sql.Conn, quoted string) []sqlattempt.Risk
 
-	reasonTooLow, reasonKey sqlstore.Reason
+	reasonTooLow, reasonKey sqlattempt.Reason
 }
 
 // postgresInsertStatement returns the statement that assigns a worker ID, for PostgreSQL. The names of the
@@ -29,29 +28,19 @@ func postgresInsertStatement(quoted string, n Node) (statement string, args []an
 	return "INSERT INTO " + quoted +
 		" (host_name, port, type, launch_date, modified, created)" +
 		" VALUES ($1, $2, $3, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)" +
-		" RETURNING id, " + sqlstore.WaitForCommit, []any{n.HostName, n.Port, int(n.Type)}
-}
-
-// quoteTable quotes the name of a table. On PostgreSQL, DefaultTable is the table worker_node, because PostgreSQL folds names
-// that are not quoted to lower case: that is the table that Java services use. The same applies to the other default names. All
-// other names are used as they are.
-func quoteTable(d sqlstore.Dialect, name string) (string, error) {
-	if d.Kind == sqlstore.Postgres && (name == DefaultTable || name == DefaultPoolTable || name == DefaultSlotTable) {
-		name = strings.ToLower(name)
-	}
-	return d.Quote(name)
+		" RETURNING id, " + sqlattempt.WaitForCommit, []any{n.HostName, n.Port, int(n.Type)}
 }
 
 // setServerKind sets the target of the Disposable. If the kind of the server is not known, MySQL's dialect is tried first, see
 // correctGuess.
-func (d *Disposable) setServerKind(kind sqlstore.Kind) (err error) {
-	target := &insertTarget{Dialect: sqlstore.Dialect{Kind: sqlstore.MySQL}, isGuess: kind == sqlstore.Unknown,
-		insert: insertStatement, findRisks: findMySQLRisks, reasonTooLow: sqlstore.ReasonTooLow, reasonKey: sqlstore.ReasonKeyColumn}
-	if kind == sqlstore.Postgres {
-		target = &insertTarget{Dialect: sqlstore.Dialect{Kind: sqlstore.Postgres}, insert: postgresInsertStatement, findRisks: findPostgresRisks,
-			reasonTooLow: sqlstore.ReasonTooLowPostgres, reasonKey: sqlstore.ReasonKeyColumnPostgres}
+func (d *Disposable) setServerKind(kind sqlattempt.Kind) (err error) {
+	target := &insertTarget{Dialect: sqlattempt.Dialect{Kind: sqlattempt.MySQL}, isGuess: kind == sqlattempt.Unknown,
+		insert: insertStatement, findRisks: findMySQLRisks, reasonTooLow: sqlattempt.ReasonTooLow, reasonKey: sqlattempt.ReasonKeyColumn}
+	if kind == sqlattempt.Postgres {
+		target = &insertTarget{Dialect: sqlattempt.Dialect{Kind: sqlattempt.Postgres}, insert: postgresInsertStatement, findRisks: findPostgresRisks,
+			reasonTooLow: sqlattempt.ReasonTooLowPostgres, reasonKey: sqlattempt.ReasonKeyColumnPostgres}
 	}
-	if target.table, err = quoteTable(target.Dialect, d.cfg.table); err != nil {
+	if target.table, err = target.QuoteTable(d.cfg.table, DefaultTable); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	d.target.Store(target)
@@ -62,8 +51,8 @@ func (d *Disposable) setServerKind(kind sqlstore.Kind) (err error) {
 // not, for example because it wraps pgx. Then it sets the dialect. PostgreSQL refuses the statement of the
 // other dialect, whose quotes it does not know, with a syntax error.
 func (d *Disposable) correctGuess(target *insertTarget, err error) (corrected bool, _ error) {
-	if _, isPostgres := sqlstore.SQLState(err); !target.isGuess || !isPostgres {
+	if _, isPostgres := sqlattempt.SQLState(err); !target.isGuess || !isPostgres {
 		return false, nil
 	}
-	return true, d.setServerKind(sqlstore.Postgres)
+	return true, d.setServerKind(sqlattempt.Postgres)
 }

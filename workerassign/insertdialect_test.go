@@ -8,8 +8,6 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/jmoiron/sqlx"
-
-	"github.com/ringuid/ringuid/internal/sqlstore"
 )
 
 // sqlStateError is an error with an SQLSTATE, as pgx and lib/pq have it.
@@ -17,17 +15,6 @@ type sqlStateError string
 
 func (e sqlStateError) Error() string    { return "SQLSTATE " + string(e) }
 func (e sqlStateError) SQLState() string { return string(e) }
-
-// On PostgreSQL, the default names stand for tables in lower case.
-func TestPostgresTableNames(t *testing.T) {
-	for name, want := range map[string]string{
-		DefaultTable: `"worker_node"`, DefaultPoolTable: `"worker_pool"`, DefaultSlotTable: `"worker_slot"`, "Nodes": `"Nodes"`,
-	} {
-		if got, err := quoteTable(sqlstore.Dialect{Kind: sqlstore.Postgres}, name); err != nil || got != want {
-			t.Errorf("quoteTable(%q) = %s, %v; want %s", name, got, err, want)
-		}
-	}
-}
 
 // If the driver does not show that the server is a PostgreSQL server, its refusal of MySQL's statement does.
 // The second statement follows without a pause, and later Assigns use it at once.

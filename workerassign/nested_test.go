@@ -61,7 +61,7 @@ func TestNestedRequest(t *testing.T) {
 	if err != nil || l.WorkerID() != 1<<4|1 || !l.NotBefore().Equal(at.Add(1)) {
 		t.Fatalf("Assign() = %v, %v", l, err)
 	}
-	if got.MaxWorkerID != 3 || got.ReserveAhead != r.ReserveAhead || got.Logger != r.Logger || !got.now().Equal(at) || got.Format != "format; prefix 1 in 1 bits; divided by 2 bits" {
+	if got.MaxWorkerID != 3 || got.ReserveAhead != r.ReserveAhead || got.Logger != r.Logger || !got.Time().Equal(at) || got.Format != "format; prefix 1 in 1 bits; divided by 2 bits" {
 		t.Errorf("the wrapped assigner received %+v", got)
 	}
 	if until, err := l.Reserve(context.Background(), at.Add(time.Hour)); err != nil || !until.Until.Equal(at.Add(1)) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // DefaultTimeout bounds Assign of Disposable, File and Recycled if its context has no deadline.
@@ -109,7 +109,7 @@ func WithLogger(l *slog.Logger) Option {
 // PostgreSQL, where a table that was created as Nodes, without quotes, has the name nodes.
 func WithTable(name string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if _, err := sqlstore.QuoteMySQL(name); err != nil {
+		if _, err := sqlattempt.QuoteMySQL(name); err != nil {
 			c.setError("%v", err)
 			return
 		}

@@ -40,9 +40,9 @@ func TestFileOfAnotherKind(t *testing.T) {
 		path, want string
 		call       func(string) error
 	}{
-		{slots, "it is a slot file, of recycled worker IDs (NewSlotFile)", last},
-		{slots, "it is a slot file, of recycled worker IDs (NewSlotFile)", assign},
-		{worker, "it is a worker file, of disposable worker IDs (NewFile)", recycled},
+		{slots, "it is a slot file, of recycled worker IDs (package filestore)", last},
+		{slots, "it is a slot file, of recycled worker IDs (package filestore)", assign},
+		{worker, "it is a worker file, of disposable worker IDs (workerassign.NewFile)", recycled},
 		{segments, "it is a file of segments", last},
 		{segments, "it is a file of segments", recycled},
 	} {

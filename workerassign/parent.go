@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/millis"
 )
 
 // parent is a lease of the wrapped assigner, which Divide assigns in parts. A child is the lease of one
@@ -41,7 +43,7 @@ func (p *parent) mayBeCopied() bool { return p.voidLeases.Load() != p.voidBefore
 // newChild returns the lease of the next part. There must be one. The caller must hold the lock of the
 // divideAssigner.
 func (p *parent) newChild(now func() time.Time) *child {
-	c := &child{parent: p, id: p.nextPart<<p.innerBits | p.id, now: Request{Now: now}.now}
+	c := &child{parent: p, id: p.nextPart<<p.innerBits | p.id, now: Request{Now: now}.Time}
 	p.nextPart++
 	return c
 }
@@ -61,7 +63,7 @@ func (p *parent) releaseUnassigned(ctx context.Context) error {
 func (p *parent) release(ctx context.Context, parts int64, used time.Time) error {
 	p.mu.Lock()
 	p.unreleased -= parts
-	p.used = laterOf(p.used, used)
+	p.used = millis.Later(p.used, used)
 	last, used := p.unreleased == 0, p.used
 	p.mu.Unlock()
 	if !last {

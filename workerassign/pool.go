@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -31,9 +32,9 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 	if err := r.usable(); err != nil {
 		return err
 	}
-	floor = roundUp(floor)
+	floor = millis.Up(floor)
 	log := safelog.NewQueue(r.cfg.loggerFor(Request{}))
-	defer log.Flush(logFlushTimeout)
+	defer log.Flush(safelog.FlushTimeout)
 	var state PoolState
 	retry := newSwapRetry()
 	for {
@@ -49,7 +50,7 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 		}
 		r.logUnsureFloor(log, s)
 		p := s.Pool
-		p.Floor = later(p.Floor, floor)
+		p.Floor = millis.Later(p.Floor, floor)
 		var ok bool
 		if p.History != s.History && !s.ReadOnly { // R7: else the first process after the promotion does it
 			ok, err = r.notePool(ctx, log, s, p, historyRecord(s.Pool.History))
@@ -76,7 +77,8 @@ func (r *Recycled) RaiseFloor(ctx context.Context, floor time.Time) error {
 	return nil
 }
 
-// raiseSlot ends the lease on a slot, and raises its until to the floor.
+// raiseSlot ends the lease on a slot, and raises its until to the floor. A lease that another has taken meanwhile, from a floor in the
+// future on, remains: nothing was granted of its time before.
 func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) error {
 	retry := newSwapRetry()
 	for {
@@ -88,8 +90,11 @@ func (r *Recycled) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 			return missingSlotError(s.Pool, slot.WorkerID)
 		}
 		next := s.Slots[0]
+		if !next.From.Before(floor) && floor.After(s.Now) {
+			return nil
+		}
 		next.Token = ""
-		next.Until = later(next.Until, floor)
+		next.Until = millis.Later(next.Until, floor)
 		_, ok, err := r.swapSlot(ctx, s, s.Slots[0], next)
 		if err != nil {
 			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)

@@ -2,12 +2,13 @@ package workerassign
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
@@ -147,10 +148,10 @@ func (r *Recycled) assign(ctx context.Context, req Request, beforeClaim func(Slo
 		return nil, fmt.Errorf("%w: Request.Format is %q and Request.MaxWorkerID is %d; the former must have 1 to %d bytes, and the latter must be at least %d",
 			ErrOption, req.Format, req.MaxWorkerID, maxFormatLength, least)
 	}
-	ctx, cancel := withDefaultTimeout(ctx, r.cfg.timeout)
+	ctx, cancel := backoff.WithTimeout(ctx, r.cfg.timeout)
 	defer cancel()
 	log := safelog.NewQueue(r.cfg.loggerFor(req))
-	defer log.Flush(logFlushTimeout)
+	defer log.Flush(safelog.FlushTimeout)
 	a := &slotAssign{recycled: r, req: req, log: log, beforeClaim: beforeClaim}
 	return a.run(ctx)
 }
@@ -158,47 +159,8 @@ func (r *Recycled) assign(ctx context.Context, req Request, beforeClaim func(Slo
 // maxFormatLength is the greatest length of a format: a store may have a column for it.
 const maxFormatLength = 512
 
-// newToken returns a token: 128 random bits, so that two are never equal.
-func newToken() string { return rand.Text() }
-
-// roundUp returns t rounded up to a whole millisecond, in UTC: the resolution of the times in a store.
-func roundUp(t time.Time) time.Time {
-	down := roundDown(t)
-	if down.Before(t) {
-		return down.Add(time.Millisecond)
-	}
-	return down
-}
-
 // nowUp returns the store's clock, rounded up to a whole millisecond, for records.
-func (s PoolState) nowUp() time.Time { return roundUp(s.Now) }
-
-// roundUpDuration returns d rounded up to a whole millisecond.
-func roundUpDuration(d time.Duration) time.Duration {
-	if down := d.Truncate(time.Millisecond); down < d {
-		return down + time.Millisecond
-	}
-	return d
-}
-
-// roundDown returns t rounded down to a whole millisecond, in UTC.
-func roundDown(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
-
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// earlier returns the earlier of two times.
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
+func (s PoolState) nowUp() time.Time { return millis.Up(s.Now) }
 
 // leaseHistory returns what a slot keeps of the history under which it is leased (R7). It contains the time at
 // which the pool took the history, because a server may become the primary again without a restart, and

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/ringuid/ringuid/internal/millis"
 )
 
 // The defaults of Recycled. With these, and with the defaults of package uid, a generator can borrow up to 24
@@ -58,8 +60,8 @@ func (c *recycledConfig) check() {
 		name  string
 		value time.Duration
 	}{{"horizon", c.horizon}, {"fencing time", c.fencing}, {"skew", c.skew}, {"clock bound", c.clockBound}} {
-		if d.value > maxPoolDuration {
-			c.setError("the %s is %v; must be at most %v", d.name, d.value, maxPoolDuration)
+		if d.value > millis.MaxDuration {
+			c.setError("the %s is %v; must be at most %v", d.name, d.value, millis.MaxDuration)
 		}
 	}
 	if c.horizon <= c.clockBound {
@@ -70,9 +72,6 @@ func (c *recycledConfig) check() {
 	}
 }
 
-// maxPoolDuration is the greatest value of H, F, M and B, so that sums of them do not overflow.
-const maxPoolDuration = 365 * 24 * time.Hour
-
 // grace returns how long a slot that was not released is kept for its holder after the end of its grant
 // (R5). It covers the clock bound and a step of the store's clock. A wrong guess costs a lease, never a
 // duplicate.
@@ -82,11 +81,11 @@ func (c *recycledConfig) grace(p Pool) time.Duration { return c.clockBound + p.S
 func (c *recycledConfig) freeAt(p Pool, s Slot) time.Time {
 	switch {
 	case s.Token != "":
-		return roundUp(later(s.Until, s.Written).Add(c.grace(p)))
+		return millis.Up(millis.Later(s.Until, s.Written).Add(c.grace(p)))
 	case s.Until.After(p.Floor):
 		return s.Until
 	}
-	return earlier(s.Until, s.Written) // the next lease begins at the floor
+	return millis.Earlier(s.Until, s.Written) // the next lease begins at the floor
 }
 
 // nextFree returns when another lease may take a slot, by the store's clock, if its holder does nothing until
@@ -95,7 +94,7 @@ func (c *recycledConfig) nextFree(s PoolState, slot Slot) time.Time {
 	if slot.Token == "" {
 		return slot.Until
 	}
-	return later(c.freeAt(s.Pool, slot), s.Pool.Since.Add(c.grace(s.Pool)))
+	return millis.Later(c.freeAt(s.Pool, slot), s.Pool.Since.Add(c.grace(s.Pool)))
 }
 
 // nameNeedsNoGrace reports whether a claimant of the same name may take a slot without grace (R5): its
@@ -109,7 +108,7 @@ func (c *recycledConfig) nextFree(s PoolState, slot Slot) time.Time {
 // duplicate, because the claimant's lease begins at the end of that grant (R3).
 func (c *recycledConfig) nameNeedsNoGrace(p Pool, s Slot, reserveAhead time.Duration) bool {
 	shown := s.Until.Sub(s.Written) / 3 * 2
-	reserveAhead = min(reserveAhead, shown, maxPoolDuration)
+	reserveAhead = min(reserveAhead, shown, millis.MaxDuration)
 	return reserveAhead/8*9 > c.clockBound+p.Skew+callTime
 }
 

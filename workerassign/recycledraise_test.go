@@ -114,3 +114,25 @@ func TestRule5SameNameByHostClock(t *testing.T) {
 		}
 	})
 }
+
+// R7: if RaiseFloor reaches a slot late, because there are thousands, a lease that was taken meanwhile from the floor on goes on.
+func TestR7RaiseFloorKeepsLaterLeases(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		if err := f.assign(f.assigner()).Release(f.Context(), time.Now()); err != nil { // the slot is free
+			f.Fatal(err)
+		}
+		p := f.Dump().Pool
+		var l workerassign.Lease
+		f.beforeWrite(onlySlots, func() {
+			l = f.assign(f.assigner(workerassign.WithWorkerID(0)))
+			time.Sleep(p.Fencing + p.Skew + 5*time.Second)
+			f.reserve(l, time.Hour) // beyond the floor
+		})
+		if err := f.assigner().RaiseFloor(f.Context(), time.Now().Add(p.Fencing+p.Horizon+p.Skew)); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := l.Reserve(f.Context(), time.Now().Add(time.Hour)); err != nil {
+			f.Errorf("Reserve() of a lease that begins at the floor: %v", err)
+		}
+	})
+}

@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // DefaultSpan is how far ahead Saved leases a worker ID by default.
@@ -34,8 +37,8 @@ func (o option) applySaved(c *savedConfig) { o(&c.config) }
 // least a second and at most the horizon of the pool (WithHorizon). The default is DefaultSpan.
 func WithSpan(d time.Duration) SavedOption {
 	return savedOption(func(c *savedConfig) {
-		if d < time.Second || d > maxPoolDuration {
-			c.setError("the span is %v; must be 1s to %v", d, maxPoolDuration)
+		if d < time.Second || d > millis.MaxDuration {
+			c.setError("the span is %v; must be 1s to %v", d, millis.MaxDuration)
 			return
 		}
 		c.span = d
@@ -75,10 +78,9 @@ func WithSpan(d time.Duration) SavedOption {
 func Saved(r *Recycled, path string, opts ...SavedOption) Assigner {
 	s := &saved{recycled: r, machine: lockedfile.MachineID, storeTimeout: 5 * time.Second, cfg: savedConfig{config: newConfig(), span: DefaultSpan}}
 	options.Apply(opts, func(o SavedOption) { o.applySaved(&s.cfg) }, s.cfg.setError)
-	s.file = NewFile(path)
-	s.file.header = savedHeader
-	if s.cfg.err == nil {
-		s.cfg.err = s.file.cfg.err
+	var err error
+	if s.file, err = workerfile.New(path, workerfile.SavedHeader); err != nil {
+		s.cfg.setError("%v", err)
 	}
 	if s.cfg.err == nil {
 		s.cfg.err = r.usable()
@@ -88,7 +90,7 @@ func Saved(r *Recycled, path string, opts ...SavedOption) Assigner {
 
 type saved struct {
 	recycled     *Recycled
-	file         *File
+	file         *workerfile.File
 	machine      func() string
 	storeTimeout time.Duration // for the store, if there is a lease in the file
 	cfg          savedConfig
@@ -100,21 +102,21 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
 	}
-	ctx, cancel := withDefaultTimeout(ctx, s.cfg.timeout)
+	ctx, cancel := backoff.WithTimeout(ctx, s.cfg.timeout)
 	defer cancel()
 	log := safelog.NewQueue(s.cfg.loggerFor(req))
-	defer log.Flush(logFlushTimeout)
-	held, content, err := openHeldFile(s.file, s.machine())
+	defer log.Flush(safelog.FlushTimeout)
+	held, content, err := s.file.Hold(s.machine())
 	if err != nil {
 		return nil, err
 	}
 	done := false
 	defer func() {
 		if !done { // also after a panic, or runtime.Goexit, of the store or of the generator's clock
-			held.close()
+			held.Close()
 		}
 	}()
-	l := &savedLease{assigner: s, held: held, request: req, lastTry: wallTime(req)}
+	l := &savedLease{assigner: s, held: held, request: req, lastTry: req.Time().Round(0)}
 	if err := l.start(ctx, content, log); err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 }
 
 // start makes the lease usable: from the file, extended by the store if that can be reached, or from the store.
-func (l *savedLease) start(ctx context.Context, content *lineDecoder, log *safelog.Queue) error {
+func (l *savedLease) start(ctx context.Context, content *lockedfile.Decoder, log *safelog.Queue) error {
 	if content != nil {
 		ok, err := l.resume(ctx, content, log)
 		if ok || err != nil {
@@ -135,22 +137,22 @@ func (l *savedLease) start(ctx context.Context, content *lineDecoder, log *safel
 }
 
 // resume uses the lease in the file. It returns false if that has ended or was lost.
-func (l *savedLease) resume(ctx context.Context, content *lineDecoder, log *safelog.Queue) (bool, error) {
+func (l *savedLease) resume(ctx context.Context, content *lockedfile.Decoder, log *safelog.Queue) (bool, error) {
 	s := l.assigner
 	record, ok := decodeSavedRecord(content)
 	if !ok {
-		return false, l.held.corrupt(errFileText)
+		return false, l.held.Corrupt(lockedfile.ErrContent)
 	}
 	if record.format != l.request.Format {
 		return false, fmt.Errorf("%w: the format in %s is %q, and this generator's is %q; use another file and another pool for another format",
-			ErrPoolFormat, s.file.path, record.format, l.request.Format)
+			ErrPoolFormat, s.file.Path, record.format, l.request.Format)
 	}
 	if id := s.recycled.cfg.workerID; id >= 0 && id != record.slot.WorkerID {
 		return false, fmt.Errorf("%w: %s has a lease on worker ID %d, and this assigner's is %d (WithWorkerID); use a file of its own for each worker ID",
-			ErrOption, s.file.path, record.slot.WorkerID, id)
+			ErrOption, s.file.Path, record.slot.WorkerID, id)
 	}
 	l.record = record
-	l.begin = later(record.mark, roundUp(wallTime(l.request).Add(1)))
+	l.begin = millis.Later(record.mark, millis.Up(l.request.Time().Round(0).Add(1)))
 	storeCtx := ctx
 	if usable := l.begin.Before(record.slot.Until); usable {
 		var cancel context.CancelFunc
@@ -162,13 +164,13 @@ func (l *savedLease) resume(ctx context.Context, content *lineDecoder, log *safe
 	case err == nil && l.begin.Before(l.record.slot.Until):
 		return true, nil
 	case isTaken(err):
-		log.Log(slog.LevelWarn, "workerassign: the lease in a file was lost; another worker ID is leased", "file", s.file.path, "err", err)
+		log.Log(slog.LevelWarn, "workerassign: the lease in a file was lost; another worker ID is leased", "file", s.file.Path, "err", err)
 		return false, nil
 	case ctx.Err() != nil, l.fileErr != nil, isAnyOf(err, ErrOption, ErrPoolFormat, ErrClockSkew):
 		return false, err
 	case l.begin.Before(record.slot.Until):
 		log.Log(slog.LevelWarn, "workerassign: a lease was not extended; the one in the file is used as long as it lasts",
-			"file", s.file.path, "worker_id", record.slot.WorkerID, "until", record.slot.Until, "err", err)
+			"file", s.file.Path, "worker_id", record.slot.WorkerID, "until", record.slot.Until, "err", err)
 		return true, nil
 	case errors.Is(err, ErrLeaseLost):
 		return false, nil
@@ -189,6 +191,6 @@ func (l *savedLease) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.begin = later(l.record.mark, roundUp(wallTime(l.request).Add(1)))
+	l.begin = millis.Later(l.record.mark, millis.Up(l.request.Time().Round(0).Add(1)))
 	return l.extend(ctx)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
 )
 
 // The store is asked when more than a quarter of the span has passed, and then at most once in a hundredth of the span, or once a
@@ -102,8 +104,8 @@ func TestR4SavedClaimsNothingWithoutFile(t *testing.T) {
 			s.now = s.now.Add(time.Second)
 		}
 		a := s.newSaved()
-		a.file.afterStep = func(at step) error {
-			if at == stepWritten {
+		a.file.Hook = func(at lockedfile.Step) error {
+			if at == lockedfile.StepWritten {
 				return errDisk
 			}
 			return nil
@@ -131,9 +133,9 @@ func TestSavedRecordRevision(t *testing.T) {
 		want     bool
 	}{{1, []string{"t"}, true}, {1, []string{"t", "u"}, true}, {1, nil, false}, {0, []string{"t"}, false}, {-1, []string{"t"}, false}} {
 		r := savedRecord{slot: Slot{WorkerID: 1, Revision: c.revision, History: "h"}, mark: start, format: "f", tokens: c.tokens}
-		e := &lineEncoder{}
+		e := &lockedfile.Encoder{}
 		r.encode(e)
-		if _, ok := decodeSavedRecord(newLineDecoder(strings.TrimPrefix(string(e.Out), "\n") + "\n")); ok != c.want {
+		if _, ok := decodeSavedRecord(&lockedfile.Decoder{Rest: strings.TrimPrefix(string(e.Out), "\n") + "\n"}); ok != c.want {
 			t.Errorf("a record of revision %d with %d tokens is decoded: %v (%q)", c.revision, len(c.tokens), ok, e.Out)
 		}
 	}

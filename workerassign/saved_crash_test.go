@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/testkit"
 )
 
@@ -37,7 +39,7 @@ func testSavedRandom(t *testing.T, seed uint64) {
 	newSaved := func() *saved {
 		a := s.newSaved(WithTimeout(20 * time.Millisecond))
 		a.storeTimeout = 10 * time.Millisecond
-		a.file.afterStep = func(step) error {
+		a.file.Hook = func(lockedfile.Step) error {
 			if crashAt--; crashAt == 0 {
 				return errCrash
 			}
@@ -82,7 +84,7 @@ func testSavedRandom(t *testing.T, seed uint64) {
 			s.now = s.now.Add(time.Duration(random.Int64N(int64(10 * time.Hour))))
 			granted, err := l.Reserve(context.Background(), s.now.Add(45*time.Second))
 			if err == nil {
-				span.end = later(span.end, granted.Until)
+				span.end = millis.Later(span.end, granted.Until)
 			}
 		}
 		if random.IntN(2) == 0 {
@@ -119,7 +121,7 @@ func withTestTimeout(t *testing.T) context.Context {
 
 // A crash at any step of the file leaves the lease: the next start has the same worker ID, as soon as one was taken.
 func TestSavedCrashAfterEachStep(t *testing.T) {
-	for at := range stepCount {
+	for at := range lockedfile.StepCount {
 		s := newSavedTest(t)
 		workerID, end := int64(-1), time.Time{}
 		rounds := 12
@@ -129,7 +131,7 @@ func TestSavedCrashAfterEachStep(t *testing.T) {
 		for round := range rounds {
 			a := s.newSaved()
 			reached := 0
-			a.file.afterStep = func(now step) error {
+			a.file.Hook = func(now lockedfile.Step) error {
 				if now == at {
 					if reached++; reached > round {
 						return errCrash
@@ -143,7 +145,7 @@ func TestSavedCrashAfterEachStep(t *testing.T) {
 					s.now = s.now.Add(7 * time.Hour)
 					granted, err := l.Reserve(context.Background(), s.now.Add(time.Minute))
 					if err == nil {
-						end = later(end, granted.Until)
+						end = millis.Later(end, granted.Until)
 					} else if !errors.Is(err, errCrash) {
 						t.Fatal(err)
 					}
@@ -169,17 +171,17 @@ func TestSavedCrashAfterEachStep(t *testing.T) {
 func FuzzDecodeSavedRecord(f *testing.F) {
 	r := savedRecord{format: "f", mark: start}.acknowledged(Slot{WorkerID: 3, Revision: 4, Token: "t", From: start, Until: start, History: "h"})
 	r.tokens = withToken(r.tokens, "u")
-	e := &lineEncoder{}
+	e := &lockedfile.Encoder{}
 	r.encode(e)
 	f.Add(string(e.Out[1:]) + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, ok := decodeSavedRecord(newLineDecoder(text))
+		r, ok := decodeSavedRecord(&lockedfile.Decoder{Rest: text})
 		if !ok {
 			return
 		}
-		e := &lineEncoder{}
+		e := &lockedfile.Encoder{}
 		r.encode(e)
-		again, ok := decodeSavedRecord(newLineDecoder(string(e.Out[1:]) + "\n"))
+		again, ok := decodeSavedRecord(&lockedfile.Decoder{Rest: string(e.Out[1:]) + "\n"})
 		if !ok || fmt.Sprint(again) != fmt.Sprint(r) {
 			t.Errorf("%+v became %+v", r, again)
 		}

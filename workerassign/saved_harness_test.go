@@ -86,4 +86,4 @@ func (s *savedTest) mustAssign(a Assigner) *savedLease {
 }
 
 // crash ends a lease as the end of its process does.
-func (l *savedLease) crash() { l.held.close() }
+func (l *savedLease) crash() { l.held.Close() }

@@ -2,6 +2,7 @@ package workerassign
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -17,12 +18,12 @@ func TestR2SavedLostSwap(t *testing.T) {
 	}{
 		"another process with a copy of the file": {func(s *savedTest, slot Slot) {
 			slot.Revision++
-			slot.Token = newToken()
+			slot.Token = rand.Text()
 			s.mustWriteSlot(slot)
 		}, true},
 		"a claim": {func(s *savedTest, slot Slot) {
 			slot.Revision++
-			slot.Token, slot.From = newToken(), slot.Until
+			slot.Token, slot.From = rand.Text(), slot.Until
 			s.mustWriteSlot(slot)
 		}, true},
 		"an operator": {func(s *savedTest, slot Slot) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/millis"
 )
 
 // R3: a service starts while the store is down, with the same worker ID and at the greater of mark and clock. It is
@@ -24,7 +26,7 @@ func TestR3SavedStartsWhileStoreIsDown(t *testing.T) {
 	for _, at := range []time.Duration{-time.Hour, 0, time.Minute, 12 * time.Hour} {
 		s.now = start.Add(at)
 		l := s.mustAssign(s.newSaved())
-		if want := later(granted, s.now.Add(time.Millisecond)); l.WorkerID() != first.WorkerID() || !l.NotBefore().Equal(want) {
+		if want := millis.Later(granted, s.now.Add(time.Millisecond)); l.WorkerID() != first.WorkerID() || !l.NotBefore().Equal(want) {
 			t.Errorf("a start at %v has worker ID %d from %v; want %d from %v", at, l.WorkerID(), l.NotBefore(), first.WorkerID(), want)
 		}
 		granted = mustReserve(t, l, l.NotBefore().Add(time.Second))

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/millis"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // savedLease is a lease of Saved. It has no lock, because a generator calls Reserve and Release from one goroutine at a time (see Lease).
@@ -14,7 +17,7 @@ type savedLease struct {
 	begin    time.Time // does not change after Assign
 	workerID int64     // nor does this
 
-	held     *heldFile
+	held     *workerfile.Held
 	record   savedRecord // what the file has
 	lastTry  time.Time   // when the store was last asked, by the generator's clock
 	replaced bool        // the store does not extend the lease any more, because its history is another one
@@ -32,8 +35,8 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (Grant, error
 	if l.ended != nil {
 		return Grant{}, l.ended
 	}
-	now := wallTime(l.request)
-	want := roundUp(until)
+	now := l.request.Time().Round(0)
+	want := millis.Up(until)
 	var extendErr error
 	if l.isDue(now, want) {
 		l.lastTry = now
@@ -43,7 +46,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (Grant, error
 		}
 		l.replaced = errors.Is(extendErr, ErrLeaseLost)
 	}
-	next := earlier(want, l.record.slot.Until)
+	next := millis.Earlier(want, l.record.slot.Until)
 	if !next.After(l.record.mark) {
 		switch {
 		case !want.After(l.record.mark):
@@ -67,7 +70,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (Grant, error
 // before it is released, which never happens if the generator has dropped it.
 func (l *savedLease) end(err error) error {
 	l.ended = err
-	l.held.close()
+	l.held.Close()
 	return err
 }
 
@@ -79,7 +82,7 @@ func (l *savedLease) Release(_ context.Context, used time.Time) error {
 	}
 	defer l.end(fmt.Errorf("%w: worker ID %d may be in use by another generator", ErrReleased, l.workerID))
 	record := l.record
-	record.mark = earlier(record.mark, later(l.begin, roundUp(used)))
+	record.mark = millis.Earlier(record.mark, millis.Later(l.begin, millis.Up(used)))
 	return l.write(record)
 }
 
@@ -102,12 +105,12 @@ func (l *savedLease) extendWithin(ctx context.Context, d time.Duration) error {
 // extend extends the lease in the store by the span. The token of each try is in the file before it is in the store. If the grant
 // is void, the file grants nothing any more, also to a later process that finds the store down.
 func (l *savedLease) extend(ctx context.Context) error {
-	r, span, sent := l.assigner.recycled, l.assigner.cfg.span, l.request.now()
+	r, span, sent := l.assigner.recycled, l.assigner.cfg.span, l.request.Time()
 	r.seen.CompareAndSwap(nil, &Pool{Horizon: span}) // a slot of it was leased
 	held := newSlotLease(r, l.request, Pool{}, l.record.slot, l.record.tokens...)
 	slot, err := held.swap(ctx, extending, func(s PoolState, _ Slot, next *Slot) (bool, error) {
 		r.found(s.Pool)
-		if err := r.checkClock(s, sent, l.request.now()); err != nil {
+		if err := r.checkClock(s, sent, l.request.Time()); err != nil {
 			return false, err
 		}
 		if err := (&slotAssign{recycled: r, req: l.request}).checkPool(s.Pool); err != nil {
@@ -117,7 +120,7 @@ func (l *savedLease) extend(ctx context.Context) error {
 			return false, fmt.Errorf("%w: the span is %v; must be at most the horizon of the pool in %v, %v: create the pool with WithHorizon of at least the span",
 				ErrOption, span, r.store, s.Pool.Horizon)
 		}
-		next.Until = later(next.Until, held.limit(s, span)) // R6, because the span is at most H
+		next.Until = millis.Later(next.Until, held.limit(s, span)) // R6, because the span is at most H
 		next.Holder.Host, next.Holder.Process = r.cfg.holder()
 		record := l.record
 		record.tokens = withToken(held.tokens, next.Token)
@@ -128,7 +131,7 @@ func (l *savedLease) extend(ctx context.Context) error {
 		return l.write(l.record.acknowledged(slot))
 	case errors.Is(err, ErrVoid):
 		record := l.record
-		record.mark = later(record.mark, record.slot.Until)
+		record.mark = millis.Later(record.mark, record.slot.Until)
 		if writeErr := l.write(record); writeErr != nil {
 			return fmt.Errorf("%w; %w", err, writeErr)
 		}
@@ -138,7 +141,7 @@ func (l *savedLease) extend(ctx context.Context) error {
 
 // write writes a record to the file.
 func (l *savedLease) write(r savedRecord) error {
-	if l.fileErr = l.held.write(r.encode); l.fileErr == nil {
+	if l.fileErr = l.held.Write(r.encode); l.fileErr == nil {
 		l.record = r
 	}
 	return l.fileErr

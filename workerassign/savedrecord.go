@@ -1,9 +1,11 @@
 package workerassign
 
-import "time"
+import (
+	"time"
 
-// savedHeader is the header of files of Saved.
-const savedHeader = "ringuid-saved v1"
+	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/millis"
+)
 
 // savedRecord is what Saved keeps in its file: a lease on a slot of a Recycled, and how much of it was used.
 //
@@ -21,25 +23,25 @@ type savedRecord struct {
 // acknowledged returns the record after the store has acknowledged a swap.
 func (r savedRecord) acknowledged(slot Slot) savedRecord {
 	r.slot, r.tokens = slot, []string{slot.Token}
-	r.mark = later(r.mark, slot.From)
+	r.mark = millis.Later(r.mark, slot.From)
 	return r
 }
 
 // encode appends the record to the content of the file.
-func (r savedRecord) encode(e *lineEncoder) {
+func (r savedRecord) encode(e *lockedfile.Encoder) {
 	e.Begin("lease")
 	e.Numbers(r.slot.WorkerID, r.slot.Revision)
-	e.times(r.slot.From, r.slot.Until, r.mark)
+	e.Times(r.slot.From, r.slot.Until, r.mark)
 	e.Texts(r.slot.History, r.format)
 	e.Numbers(int64(len(r.tokens)))
 	e.Texts(r.tokens...)
 }
 
 // decodeSavedRecord returns the record in the content of a file.
-func decodeSavedRecord(d *lineDecoder) (r savedRecord, ok bool) {
+func decodeSavedRecord(d *lockedfile.Decoder) (r savedRecord, ok bool) {
 	d.Prefix("lease")
-	r.slot = Slot{WorkerID: d.Number(), Revision: d.Number(), From: d.time(), Until: d.time()}
-	r.mark = d.time()
+	r.slot = Slot{WorkerID: d.Number(), Revision: d.Number(), From: d.Time(), Until: d.Time()}
+	r.mark = d.Time()
 	r.slot.History, r.format = d.Text(), d.Text()
 	for count := d.Number(); count > 0 && !d.Failed; count-- {
 		r.tokens = append(r.tokens, d.Text())

@@ -262,12 +262,12 @@ func (a *slotAssign) read(ctx context.Context) (PoolState, error) {
 	if cfg.workerID >= 0 {
 		q = SlotQuery{WorkerIDs: []int64{cfg.workerID}}
 	}
-	sent := a.req.now()
+	sent := a.req.Time()
 	s, err := a.recycled.store.Read(ctx, q)
 	if err != nil {
 		return s, temporary(err)
 	}
-	return s, a.recycled.checkClock(s, sent, a.req.now())
+	return s, a.recycled.checkClock(s, sent, a.req.Time())
 }
 
 // checkClock compares the store's clock, in the answer to a read, with this host's at the time of the request and

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/random"
 )
 
@@ -15,7 +16,7 @@ import (
 func (a *slotAssign) choose(ctx context.Context, s PoolState) (Slot, int) {
 	var own Slot // of the wanted name, the one that it had last
 	var named, free []Slot
-	name, now := a.recycled.cfg.name, a.req.now()
+	name, now := a.recycled.cfg.name, a.req.Time()
 	for _, slot := range s.Slots {
 		// A slot beyond the pool was added after the pool was read; or somebody has deleted the pool, which
 		// the next addition of slots finds. One beyond this claimant's layout is for others: their Prefix is narrower.
@@ -65,7 +66,7 @@ func (a *slotAssign) isFree(s PoolState, slot Slot, now time.Time) bool {
 	}
 	// After a start of the store only released slots are free for one grace.
 	grace := cfg.grace(s.Pool)
-	return later(slot.Until, slot.Written).Add(grace).Before(s.Now) && !s.Pool.Since.Add(grace).After(s.Now)
+	return millis.Later(slot.Until, slot.Written).Add(grace).Before(s.Now) && !s.Pool.Since.Add(grace).After(s.Now)
 }
 
 // needsNoGrace reports whether a slot that is held is free for this claimant at the end of its grant, because its holder

@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // A dialect is what a slot table must know about a kind of server. The statements themselves, and the
 // order in which they are executed, are the same for all kinds.
 type dialect interface {
 	// Base returns what is the same for all tables; Begin and Commit are its, unless a dialect has its own.
-	Base() sqlstore.Dialect
+	Base() sqlattempt.Dialect
 	Begin() string
 	Commit() string
 
@@ -65,11 +65,11 @@ type serverDurability struct {
 
 // detectDialect returns the dialect of the server behind a connection.
 func detectDialect(ctx context.Context, conn *sql.Conn) (dialect, error) {
-	base, err := sqlstore.Detect(ctx, conn)
+	base, err := sqlattempt.Detect(ctx, conn)
 	switch {
 	case err != nil:
 		return nil, err
-	case base.Kind == sqlstore.Postgres:
+	case base.Kind == sqlattempt.Postgres:
 		return postgresDialect{base}, nil
 	}
 	return newMySQLDialect(ctx, conn, base)

@@ -12,9 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // A SlotFileOption configures a slot store of NewSlotFile. If its value is invalid, the store's methods
@@ -27,7 +29,7 @@ func (o option) applySlotFile(c *slotFileConfig) { o(&c.config) }
 
 // slotFile is a SlotStore in a file.
 type slotFile struct {
-	file *File // for its path, its lock, and the steps of replacing it
+	file *workerfile.File // for its path, its lock, and the steps of replacing it
 	cfg  slotFileConfig
 	now  func() time.Time
 
@@ -78,15 +80,15 @@ type decodedSlotFile struct {
 func NewSlotFile(path string, opts ...SlotFileOption) SlotStore {
 	s := &slotFile{cfg: slotFileConfig{newConfig()}, now: time.Now}
 	options.Apply(opts, func(o SlotFileOption) { o.applySlotFile(&s.cfg) }, s.cfg.setError)
-	s.file = NewFile(path)
-	if s.cfg.err == nil {
-		s.cfg.err = s.file.cfg.err
+	var err error
+	if s.file, err = workerfile.New(path, workerfile.SlotsHeader); err != nil {
+		s.cfg.setError("%v", err)
 	}
 	return s
 }
 
 // String implements SlotStore.
-func (s *slotFile) String() string { return "file " + s.file.path }
+func (s *slotFile) String() string { return "file " + s.file.Path }
 
 // Read implements SlotStore. It blocks while another process or goroutine holds the lock of the file.
 func (s *slotFile) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
@@ -99,7 +101,7 @@ func (s *slotFile) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
 		// A process that ended in the middle of a write may have left a file whose name is not on disk
 		// yet. Recycled relies on what it reads after an ambiguous write.
 		if err := lockedfile.SyncDirectory(filepath.Dir(file.Path)); err != nil {
-			return s.file.wrapError(err)
+			return s.file.Wrap(err)
 		}
 		state = PoolState{Pool: content.pool, Now: s.now().Round(0), HostClock: true, History: content.history, NoLoss: true}
 		state.Slots = content.find(q, state.Now)
@@ -131,13 +133,13 @@ func (s *slotFile) withLock(ctx context.Context, f func(file *lockedfile.File, l
 	if s.cfg.err != nil {
 		return permanentFileError{s.cfg.err}
 	}
-	ctx, cancel := withDefaultTimeout(ctx, s.cfg.timeout)
+	ctx, cancel := backoff.WithTimeout(ctx, s.cfg.timeout)
 	defer cancel()
 	log := safelog.NewQueue(s.cfg.loggerFor(Request{}))
-	defer log.Flush(logFlushTimeout)
-	file, err := s.file.open(ctx, log)
+	defer log.Flush(safelog.FlushTimeout)
+	file, err := s.file.Open(ctx, log)
 	if err != nil {
-		return markPermanent(err)
+		return markPermanent(waitError(err))
 	}
 	defer file.Close()
 	return markPermanent(f(file, log))
@@ -150,29 +152,29 @@ func (s *slotFile) load(file *lockedfile.File, log *safelog.Queue) (*slotFileCon
 	switch {
 	case errors.Is(err, lockedfile.ErrMissing):
 		return nil, fmt.Errorf("%w: %s is missing, but its lock file shows that it existed: restore its latest content; or end all processes that "+
-			"use it, delete the lock file too, and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path)
+			"use it, delete the lock file too, and wait until the clock has passed all UIDs", ErrCorrupt, s.file.Path)
 	case errors.Is(err, fs.ErrNotExist):
 		content := &slotFileContent{history: rand.Text()}
 		return content, s.write(file, content)
 	case err != nil:
-		return nil, s.file.wrapError(err)
+		return nil, s.file.Wrap(err)
 	}
 	content, err := s.decode(data)
-	if other := otherFile(data, slotFileHeader); err != nil && other != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, s.file.path, other)
+	if other := s.file.Other(data); err != nil && other != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, s.file.Path, other)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w: restore its latest content; or end all processes that use it, delete it and its lock file, "+
-			"and wait until the clock has passed all UIDs", ErrCorrupt, s.file.path, err)
+			"and wait until the clock has passed all UIDs", ErrCorrupt, s.file.Path, err)
 	}
 	if content.fileID != id || content.lockID != file.LockID {
-		log.Log(slog.LevelWarn, "workerassign: a slot file, or its lock file, is a copy; it gets another history", "file", s.file.path)
+		log.Log(slog.LevelWarn, "workerassign: a slot file, or its lock file, is a copy; it gets another history", "file", s.file.Path)
 		renewed := *content
 		renewed.history = rand.Text()
 		return &renewed, s.write(file, &renewed)
 	}
-	if err := file.Mark(lockFileMarker); err != nil { // the process that wrote the file has ended before it did
-		return nil, s.file.wrapError(err)
+	if err := file.Mark(workerfile.LockMarker); err != nil { // the process that wrote the file has ended before it did
+		return nil, s.file.Wrap(err)
 	}
 	return content, nil
 }
@@ -181,13 +183,13 @@ func (s *slotFile) load(file *lockedfile.File, log *safelog.Queue) (*slotFileCon
 func (s *slotFile) write(file *lockedfile.File, c *slotFileContent) error {
 	c.lockID = file.LockID
 	var data []byte
-	err := file.Write(lockFileMarker, func(id string) []byte {
+	err := file.Write(workerfile.LockMarker, func(id string) []byte {
 		c.fileID = id
 		data = c.encode()
 		return data
 	})
 	if err != nil {
-		return s.file.wrapError(err)
+		return s.file.Wrap(err)
 	}
 	s.last.Store(&decodedSlotFile{data, c})
 	return nil

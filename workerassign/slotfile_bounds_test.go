@@ -118,8 +118,8 @@ func TestHeldFileIsVerified(t *testing.T) {
 		diskFails = false
 		path := filepath.Join(t.TempDir(), "static")
 		a := newTestStaticFile(path, "machine", WithNewFile(), quiet)
-		a.file.afterStep = func(s step) error {
-			if diskFails && s == stepWritten {
+		a.file.Hook = func(s lockedfile.Step) error {
+			if diskFails && s == lockedfile.StepWritten {
 				return errDisk
 			}
 			return nil
@@ -139,8 +139,8 @@ func TestHeldFileIsVerified(t *testing.T) {
 // The lock file of a file that one process holds is marked once, with the first record.
 func TestHeldFileIsMarkedOnce(t *testing.T) {
 	a, marked := newTestStaticFile(filepath.Join(t.TempDir(), "static"), "machine", WithNewFile(), quiet), 0
-	a.file.afterStep = func(s step) error {
-		if s == stepMarked {
+	a.file.Hook = func(s lockedfile.Step) error {
+		if s == lockedfile.StepMarked {
 			marked++
 		}
 		return nil

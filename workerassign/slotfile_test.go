@@ -3,6 +3,7 @@ package workerassign
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/millis"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // quiet is the option of stores and assigners whose log does not matter.
@@ -43,12 +47,12 @@ func newSlotsForTest(t testing.TB, s SlotStore, n int64) PoolState {
 	if state.Pool.Revision != 0 || len(state.Slots) != 0 || state.History == "" || !state.NoLoss || !state.HostClock {
 		t.Fatalf("a new file has the state %+v", state)
 	}
-	now := roundDown(state.Now)
+	now := millis.Down(state.Now)
 	p := Pool{Revision: 1, Format: "1-28-22-13", Slots: n, History: state.History, Since: now,
 		Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second}
 	w := SlotWrite{History: state.History, Pool: &p}
 	for id := range n {
-		w.Slots = append(w.Slots, Slot{WorkerID: id, Revision: 1, Token: newToken(), From: now, Until: now.Add(time.Minute), History: p.leaseHistory(),
+		w.Slots = append(w.Slots, Slot{WorkerID: id, Revision: 1, Token: rand.Text(), From: now, Until: now.Add(time.Minute), History: p.leaseHistory(),
 			Written: now, FreeAt: now.Add(time.Hour), Holder: Holder{Name: fmt.Sprint("orders-", id), Host: "host-1", Process: "4711", Since: now}})
 		w.Replaced = append(w.Replaced, Slot{})
 	}
@@ -67,11 +71,11 @@ func nextSlot(s Slot, token string) Slot {
 // acknowledged.
 func TestSlotFileCrashAfterEachStep(t *testing.T) {
 	leaktest.Check(t)
-	for at := range stepCount {
+	for at := range lockedfile.StepCount {
 		t.Run(fmt.Sprint("step ", int(at)), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "slots")
 			crash := func(s SlotStore) {
-				s.(*slotFile).file.afterStep = func(reached step) error {
+				s.(*slotFile).file.Hook = func(reached lockedfile.Step) error {
 					if reached == at {
 						return errCrash
 					}
@@ -80,7 +84,7 @@ func TestSlotFileCrashAfterEachStep(t *testing.T) {
 			}
 			first := NewSlotFile(path) // a crash while the file is created
 			crash(first)
-			if _, err := first.Read(context.Background(), SlotQuery{}); at != stepRead && !errors.Is(err, errCrash) {
+			if _, err := first.Read(context.Background(), SlotQuery{}); at != lockedfile.StepRead && !errors.Is(err, errCrash) {
 				t.Fatalf("Read() = %v, want a crash", err)
 			}
 			store := NewSlotFile(path)
@@ -88,7 +92,7 @@ func TestSlotFileCrashAfterEachStep(t *testing.T) {
 			for range 5 {
 				crashed := NewSlotFile(path)
 				crash(crashed)
-				want := SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], newToken()), nextSlot(state.Slots[1], newToken())}, Replaced: state.Slots}
+				want := SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], rand.Text()), nextSlot(state.Slots[1], rand.Text())}, Replaced: state.Slots}
 				written, err := crashed.Write(context.Background(), want)
 				if written != (err == nil) {
 					t.Fatalf("Write() = %v, %v", written, err)
@@ -188,7 +192,7 @@ func TestR7SlotFileCopy(t *testing.T) {
 			if err := os.WriteFile(path, old, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path+".lock", []byte(lockFileMarker), 0o600); err != nil {
+			if err := os.WriteFile(path+".lock", []byte(workerfile.LockMarker), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -209,7 +213,7 @@ func TestR7SlotFileCopy(t *testing.T) {
 				}
 				before := state
 				for range writes {
-					mustWriteSlots(t, store, SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], newToken())}, Replaced: state.Slots[:1]})
+					mustWriteSlots(t, store, SlotWrite{History: state.History, Slots: []Slot{nextSlot(state.Slots[0], rand.Text())}, Replaced: state.Slots[:1]})
 					state = mustReadSlots(t, store, SlotQuery{All: true})
 				}
 				time.Sleep(10 * time.Millisecond) // the resolution of the time of creation
@@ -261,7 +265,7 @@ func TestSlotFileWaitsForLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "slots")
 	s := NewSlotFile(path)
 	newSlotsForTest(t, s, 1)
-	lock, err := NewFile(path).open(context.Background(), discardQueue())
+	lock, err := NewFile(path).file.Open(context.Background(), discardQueue())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,12 @@ package workerassign
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // slotFileContent is the content of a slot file. The slots are in the order of their worker IDs.
@@ -29,22 +29,17 @@ type slotFileContent struct {
 	slots   []Slot
 }
 
-const slotFileHeader = "ringuid-slots v1"
-
-// errFileText is the error of decodeSlotFile for a content that encode does not return.
-var errFileText = errors.New("its content is not what this package wrote")
-
 func compareWorkerID(s Slot, workerID int64) int { return cmp.Compare(s.WorkerID, workerID) }
 
 // encode returns the content of a file.
 func (c *slotFileContent) encode() []byte {
 	e := lineEncoder{Encoder: lockedfile.Encoder{Out: make([]byte, 0, 256+256*len(c.slots))}, history: c.history}
-	e.Out = append(e.Out, slotFileHeader...)
+	e.Out = append(e.Out, workerfile.SlotsHeader...)
 	e.Texts(c.history, c.fileID, c.lockID)
 	if p := c.pool; p.Revision != 0 {
 		e.Begin("pool")
 		e.Numbers(p.Revision, p.First, p.Slots)
-		e.times(p.Since, p.Floor)
+		e.Times(p.Since, p.Floor)
 		e.durations(p.Horizon, p.Fencing, p.Skew)
 		e.historyText(p.History)
 		e.Texts(p.Format)
@@ -54,7 +49,7 @@ func (c *slotFileContent) encode() []byte {
 		s := &c.slots[i]
 		e.Begin("slot")
 		e.Numbers(s.WorkerID, s.Revision)
-		e.times(s.From, s.Until, s.Written, s.FreeAt, s.Holder.Since)
+		e.Times(s.From, s.Until, s.Written, s.FreeAt, s.Holder.Since)
 		e.Texts(s.Token)
 		e.historyText(s.History)
 		e.Texts(s.Holder.Name, s.Holder.Host, s.Holder.Process)
@@ -67,12 +62,6 @@ func (c *slotFileContent) encode() []byte {
 type lineEncoder struct {
 	lockedfile.Encoder
 	history string // the history that is written as "="
-}
-
-func (e *lineEncoder) times(values ...time.Time) {
-	for _, v := range values {
-		e.Numbers(v.UnixMilli())
-	}
 }
 
 func (e *lineEncoder) durations(values ...time.Duration) {
@@ -93,7 +82,7 @@ func (e *lineEncoder) historyText(v string) {
 func decodeSlotFile(data []byte) (*slotFileContent, error) {
 	data, ok := lockedfile.CutChecksum(data)
 	if !ok {
-		return nil, errFileText
+		return nil, lockedfile.ErrContent
 	}
 	c := &slotFileContent{}
 	slotHistory := c.pool.leaseHistory()
@@ -103,19 +92,19 @@ func decodeSlotFile(data []byte) (*slotFileContent, error) {
 		d := lineDecoder{Decoder: lockedfile.Decoder{Rest: string(line)}, history: c.history}
 		switch {
 		case number == 0:
-			d.Prefix(slotFileHeader)
+			d.Prefix(workerfile.SlotsHeader)
 			c.history, c.fileID, c.lockID = d.Text(), d.Text(), d.Text()
 		case c.pool.Revision == 0 && len(c.slots) == 0 && d.HasPrefix("pool "):
 			d.Prefix("pool")
-			c.pool = Pool{Revision: d.Number(), First: d.Number(), Slots: d.Number(), Since: d.time(), Floor: d.time(),
+			c.pool = Pool{Revision: d.Number(), First: d.Number(), Slots: d.Number(), Since: d.Time(), Floor: d.Time(),
 				Horizon: d.duration(), Fencing: d.duration(), Skew: d.duration(), History: d.historyText(), Format: d.Text()}
 			d.Failed = d.Failed || c.pool.Revision < 1
 			slotHistory = c.pool.leaseHistory()
 		default:
 			d.history = slotHistory
 			d.Prefix("slot")
-			s := Slot{WorkerID: d.Number(), Revision: d.Number(), From: d.time(), Until: d.time(), Written: d.time(), FreeAt: d.time()}
-			s.Holder.Since = d.time()
+			s := Slot{WorkerID: d.Number(), Revision: d.Number(), From: d.Time(), Until: d.Time(), Written: d.Time(), FreeAt: d.Time()}
+			s.Holder.Since = d.Time()
 			s.Token, s.History = d.Text(), d.historyText()
 			s.Holder.Name, s.Holder.Host, s.Holder.Process = d.Text(), d.Text(), d.Text()
 			if n := len(c.slots); s.Revision < 1 || n > 0 && c.slots[n-1].WorkerID >= s.WorkerID {
@@ -124,7 +113,7 @@ func decodeSlotFile(data []byte) (*slotFileContent, error) {
 			c.slots = append(c.slots, s)
 		}
 		if d.Failed || d.Rest != "" {
-			return nil, fmt.Errorf("%w (line %d)", errFileText, number+1)
+			return nil, fmt.Errorf("%w (line %d)", lockedfile.ErrContent, number+1)
 		}
 	}
 	return c, nil
@@ -135,12 +124,6 @@ type lineDecoder struct {
 	lockedfile.Decoder
 	history string // the history that is written as "="
 }
-
-func newLineDecoder(text string) *lineDecoder {
-	return &lineDecoder{Decoder: lockedfile.Decoder{Rest: text}}
-}
-
-func (d *lineDecoder) time() time.Time { return time.UnixMilli(d.Number()).UTC() }
 
 func (d *lineDecoder) duration() time.Duration {
 	n := d.Number()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // slotFileExample returns a content with unusual values.
@@ -90,8 +91,8 @@ func FuzzDecodeSlotFile(f *testing.F) {
 		lines, _ := lockedfile.CutChecksum(data)
 		f.Add(lines)
 	}
-	f.Add([]byte(slotFileHeader + " \"\" \"\" \"\"\npool 1 0 0 0 0 10000000000000 0 0 \"\" \"\"\n")) // a horizon beyond the greatest time.Duration
-	f.Add([]byte(slotFileHeader + " \"\" `\n` '\"'\nslot 1 1 1 1 1 1 1 = = = = =\n"))
+	f.Add([]byte(workerfile.SlotsHeader + " \"\" \"\" \"\"\npool 1 0 0 0 0 10000000000000 0 0 \"\" \"\"\n")) // a horizon beyond the greatest time.Duration
+	f.Add([]byte(workerfile.SlotsHeader + " \"\" `\n` '\"'\nslot 1 1 1 1 1 1 1 = = = = =\n"))
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		c, err := decodeSlotFile(lockedfile.AppendChecksum(bytes.Clone(lines)))
 		if err != nil {

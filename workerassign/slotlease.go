@@ -2,6 +2,7 @@ package workerassign
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -55,7 +57,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (Grant, error)
 		return Grant{}, void
 	}
 	slot, err := l.swap(ctx, extending, func(s PoolState, old Slot, next *Slot) (bool, error) {
-		next.Until = later(next.Until, earlier(roundUp(until), l.limit(s, s.Pool.Horizon)))
+		next.Until = millis.Later(next.Until, millis.Earlier(millis.Up(until), l.limit(s, s.Pool.Horizon)))
 		isAcknowledged := old.Until.Equal(l.known().Until)
 		return !isAcknowledged || next.Until.After(old.Until) || l.recycled.isAging(s, old), nil
 	})
@@ -68,9 +70,9 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (Grant, error)
 // limit returns the end of what may be granted, if a grant reaches so far beyond the store's clock (R6). That is the clock of the read,
 // which is earlier than the write. A lease that begins before the floor is not extended beyond it: RaiseFloor is ending the lease.
 func (l *slotLease) limit(s PoolState, span time.Duration) time.Time {
-	limit := roundDown(s.Now.Add(span))
+	limit := millis.Down(s.Now.Add(span))
 	if l.from.Before(s.Pool.Floor) {
-		return earlier(limit, s.Pool.Floor)
+		return millis.Earlier(limit, s.Pool.Floor)
 	}
 	return limit
 }
@@ -86,8 +88,8 @@ func (l *slotLease) Release(ctx context.Context, used time.Time) error {
 	}
 	_, err := l.swap(ctx, releasing, func(s PoolState, old Slot, next *Slot) (bool, error) {
 		next.Token = ""
-		next.Until = later(old.From, earlier(roundUp(used), next.Until)) // R1
-		return old.Token != "", nil                                      // it is "" if the reply to this write was lost
+		next.Until = millis.Later(old.From, millis.Earlier(millis.Up(used), next.Until)) // R1
+		return old.Token != "", nil                                                      // it is "" if the reply to this write was lost
 	})
 	if isTaken(err) && !errors.Is(err, ErrVoid) {
 		return nil // another has taken it, or an operator raised the floor
@@ -111,7 +113,7 @@ const (
 func (l *slotLease) swap(ctx context.Context, action string, change func(s PoolState, old Slot, next *Slot) (bool, error)) (Slot, error) {
 	retry := newSwapRetry()
 	for failures := 0; ; {
-		sent := l.req.now()
+		sent := l.req.Time()
 		s, err := l.readSlot(ctx)
 		if err != nil {
 			return Slot{}, l.storeError(action, err)
@@ -122,7 +124,7 @@ func (l *slotLease) swap(ctx context.Context, action string, change func(s PoolS
 		old := s.Slots[0]
 		next := old
 		next.Token = nextToken(leaseOf(old.Token), s.Now)
-		next.Until = later(old.Until, l.known().Until)
+		next.Until = millis.Later(old.Until, l.known().Until)
 		if write, err := change(s, old, &next); err != nil || !write {
 			return old, err
 		}
@@ -165,7 +167,7 @@ func (r *swapRetry) wait(ctx context.Context) error {
 // isAging reports whether a slot that cannot be extended must be written nevertheless, because its last
 // write is so old that it would soon become free.
 func (r *Recycled) isAging(s PoolState, slot Slot) bool {
-	return later(slot.Until, slot.Written).Add(r.cfg.grace(s.Pool) / 2).Before(s.Now)
+	return millis.Later(slot.Until, slot.Written).Add(r.cfg.grace(s.Pool) / 2).Before(s.Now)
 }
 
 // check returns an error if the slot that was read is not this lease's any more, or must not be extended. If what was
@@ -196,7 +198,7 @@ func (l *slotLease) check(ctx context.Context, s PoolState, sent time.Time, acti
 		l.void = lost
 		l.mu.Unlock()
 		log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
-		defer log.Flush(logFlushTimeout)
+		defer log.Flush(safelog.FlushTimeout)
 		log.Log(slog.LevelError, "workerassign: another process may hold what a lease was granted; UIDs may have been generated twice",
 			"store", l.recycled.store.String(), "worker_id", l.workerID, "err", lost)
 	}
@@ -263,7 +265,7 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 	case isOld && (wasBefore || isFormer || !slot.Until.After(l.from) && (slot.Token == "" || slot.From.Before(l.from))):
 		return &lostSlotError{text: fmt.Sprintf("the store shows an old state of the slot of worker ID %d, revision %d, although this lease has written revision %d: "+
 			"it has lost writes, or a server is behind", slot.WorkerID, slot.Revision, known.Revision)}
-	case isReleased && !p.Floor.Before(later(slot.Until, known.Until)):
+	case isReleased && !p.Floor.Before(millis.Later(slot.Until, known.Until)):
 		return &lostSlotError{text: fmt.Sprintf("the lease of worker ID %d was ended in the store at %s: an operator raised the floor", slot.WorkerID, written)}
 	case !slot.From.Before(known.Until):
 		return &lostSlotError{text: fmt.Sprintf("worker ID %d was taken by %q (host %q, process %q) at %s",
@@ -280,7 +282,7 @@ func (l *slotLease) lost(p Pool, slot Slot) *lostSlotError {
 // leaseToken returns the token that takes a slot. now is the store's clock, because two copies of a process may draw the same
 // random numbers.
 func leaseToken(now time.Time) string {
-	return strconv.FormatInt(now.UnixMicro(), 36) + "-" + newToken()
+	return strconv.FormatInt(now.UnixMicro(), 36) + "-" + rand.Text()
 }
 
 // tokenTime returns the store's clock when the lease was taken that has a token; the zero time if the token does not have it.
@@ -353,7 +355,7 @@ func (l *slotLease) acknowledge(slot Slot) {
 // bound (R8). A floor that follows from a clock that is behind would be too early. Assign reports the clocks, and notes
 // the history when they are right again. s was requested when this host's clock showed sent.
 func (l *slotLease) noteHistoryUnlessSkewed(ctx context.Context, s PoolState, sent time.Time) {
-	if l.recycled.checkClock(s, sent, l.req.now()) == nil {
+	if l.recycled.checkClock(s, sent, l.req.Time()) == nil {
 		l.noteHistory(ctx, s)
 	}
 }
@@ -365,7 +367,7 @@ func (l *slotLease) noteHistory(ctx context.Context, s PoolState) {
 		return
 	}
 	log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
-	defer log.Flush(logFlushTimeout)
+	defer log.Flush(safelog.FlushTimeout)
 	_, _ = l.recycled.notePool(ctx, log, s, s.Pool, historyRecord(s.Pool.History)) // if it fails, the next Assign does it
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -28,8 +29,8 @@ func (a *slotAssign) createPool(ctx context.Context, s PoolState) (written bool,
 	was := cmp.Or(seen, &Pool{}) // its grants reach as far as its horizon
 	p := Pool{
 		Format: a.req.Format, First: cfg.firstWorkerID,
-		Horizon: roundUpDuration(max(cfg.horizon, was.Horizon)), Fencing: roundUpDuration(max(cfg.fencing, was.Fencing)),
-		Skew: roundUpDuration(max(cfg.skew, was.Skew)),
+		Horizon: millis.UpDuration(max(cfg.horizon, was.Horizon)), Fencing: millis.UpDuration(max(cfg.fencing, was.Fencing)),
+		Skew: millis.UpDuration(max(cfg.skew, was.Skew)),
 	}
 	if seen == nil && (s.NoLoss || cfg.newPool) {
 		p.Revision, p.History, p.Since = 1, s.History, s.nowUp()
@@ -76,8 +77,8 @@ func (a *slotAssign) checkPool(p Pool) error {
 // sum overflows.
 func (p Pool) checkDurations() error {
 	for name, d := range map[string]time.Duration{"horizon": p.Horizon, "fencing time": p.Fencing, "skew": p.Skew} {
-		if d < 0 || d > maxPoolDuration {
-			return fmt.Errorf("%w: its %s is %v; must be 0 to %v", ErrPool, name, d, maxPoolDuration)
+		if d < 0 || d > millis.MaxDuration {
+			return fmt.Errorf("%w: its %s is %v; must be 0 to %v", ErrPool, name, d, millis.MaxDuration)
 		}
 	}
 	return nil

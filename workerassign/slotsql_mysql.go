@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // mysqlDialect is the dialect of MariaDB, MySQL and TiDB.
 type mysqlDialect struct {
-	sqlstore.Dialect
+	sqlattempt.Dialect
 	sessionStatus string // the table with the session's status variables
 	hasWsrep      bool   // the server was built with support for Galera
 	isGalera      bool   // it is a node of a cluster
@@ -20,17 +20,17 @@ type mysqlDialect struct {
 }
 
 // newMySQLDialect returns the dialect of a server.
-func newMySQLDialect(ctx context.Context, conn *sql.Conn, base sqlstore.Dialect) (dialect, error) {
+func newMySQLDialect(ctx context.Context, conn *sql.Conn, base sqlattempt.Dialect) (dialect, error) {
 	d := mysqlDialect{Dialect: base, sessionStatus: "performance_schema.session_status", isolation: "tx_isolation"}
 	if !base.IsTiDB() && (base.IsMariaDB() || isBeforeMySQL57(base.Version)) {
 		d.sessionStatus = "information_schema.SESSION_STATUS"
 	}
-	settings, err := sqlstore.ReadVariables(ctx, conn, "wsrep_on", "transaction_isolation")
+	settings, err := sqlattempt.ReadVariables(ctx, conn, "wsrep_on", "transaction_isolation")
 	if err != nil {
 		return nil, err
 	}
 	wsrep, hasWsrep := settings["wsrep_on"]
-	d.hasWsrep, d.isGalera = hasWsrep, sqlstore.IsOn(wsrep)
+	d.hasWsrep, d.isGalera = hasWsrep, sqlattempt.IsOn(wsrep)
 	if _, ok := settings["transaction_isolation"]; ok { // MySQL 5.7.20, MariaDB 11.1
 		d.isolation = "transaction_isolation"
 	}
@@ -50,7 +50,7 @@ func isBeforeMySQL57(version string) bool {
 
 // appendText appends a literal. Unlike a parameter, it requires no prepared statement, see insertStatement, which would
 // also cost another round trip.
-func (d mysqlDialect) appendText(b *statement, value string) { b.raw(sqlstore.MySQLText(value)) }
+func (d mysqlDialect) appendText(b *statement, value string) { b.raw(sqlattempt.MySQLText(value)) }
 
 // readText makes the server send the bytes of a text, without a conversion to the connection's character set.
 func (d mysqlDialect) readText(column string) string { return "CAST(" + column + " AS BINARY)" }
@@ -108,7 +108,7 @@ func (d mysqlDialect) sessionStatements(session string) (before, after []string)
 	if session == "1 REPEATABLE-READ" || session == "1 READ-COMMITTED" || session == "1 SERIALIZABLE" {
 		return nil, nil
 	}
-	return []string{sqlstore.CommitMySQL, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.Begin()}, []string{sqlstore.CommitMySQL}
+	return []string{sqlattempt.CommitMySQL, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", d.Begin()}, []string{sqlattempt.CommitMySQL}
 }
 
 // selectPrefix makes a node of a Galera cluster wait until it has applied what other nodes have
@@ -137,21 +137,21 @@ func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots s
 	if err != nil || engines != "" {
 		return serverDurability{refused: engines}, err
 	}
-	settings, err := sqlstore.ReadVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "binlog_format", "wsrep_on")
+	settings, err := sqlattempt.ReadVariables(ctx, conn, "innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "binlog_format", "wsrep_on")
 	if err != nil {
 		return serverDurability{}, err
 	}
-	galera := sqlstore.IsOn(settings["wsrep_on"])
+	galera := sqlattempt.IsOn(settings["wsrep_on"])
 	if galera {
 		delete(settings, "sync_binlog") // the other nodes have the write
 	}
 	result := serverDurability{}
-	for _, s := range findRiskySettings(settings) {
-		result.risk += fmt.Sprintf("; %s is %s: %s", s.name, settings[s.name], s.risk)
+	for _, r := range sqlattempt.MySQLRisks(settings) {
+		result.risk += fmt.Sprintf("; %s is %s: %s", r.Setting, r.Value, r.What)
 	}
 	result.risk = strings.TrimPrefix(result.risk, "; ")
 	result.noLoss = galera && result.risk == ""
-	if sqlstore.IsOn(settings["log_bin"]) && strings.EqualFold(settings["binlog_format"], "STATEMENT") {
+	if sqlattempt.IsOn(settings["log_bin"]) && strings.EqualFold(settings["binlog_format"], "STATEMENT") {
 		result.refused = "binlog_format is STATEMENT; must be ROW or MIXED, because a replica would compare its own history"
 	}
 	return result, nil
@@ -161,7 +161,7 @@ func (d mysqlDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots s
 // have a pool of its own.
 func (d mysqlDialect) otherEngines(ctx context.Context, conn *sql.Conn, tables ...string) (refused string, err error) {
 	for _, quoted := range tables {
-		engine, err := sqlstore.OtherEngine(ctx, conn, quoted)
+		engine, err := sqlattempt.OtherEngine(ctx, conn, quoted)
 		if err != nil {
 			return "", err
 		}

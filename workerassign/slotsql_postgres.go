@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // postgresDialect is the dialect of PostgreSQL.
-type postgresDialect struct{ sqlstore.Dialect }
+type postgresDialect struct{ sqlattempt.Dialect }
 
 // appendText appends a literal in hexadecimal digits. Its meaning depends neither on the connection's
 // character set nor on standard_conforming_strings. The collation of convert_from is C, so that the server would not
@@ -63,23 +63,23 @@ func (d postgresDialect) beginsAlways() bool { return true }
 // Begin also sets synchronous_commit to on for the transaction, if it is off: then the server would
 // acknowledge the commit before it is durable.
 func (d postgresDialect) Begin() string {
-	return d.Dialect.Begin() + "; SELECT " + sqlstore.WaitForCommit
+	return d.Dialect.Begin() + "; SELECT " + sqlattempt.WaitForCommit
 }
 
 // inspect implements dialect. Any server may be replaced by a standby that lacks the last writes.
 func (d postgresDialect) inspect(ctx context.Context, conn *sql.Conn, pool, slots string) (serverDurability, error) {
-	var s postgresSettings
+	var s sqlattempt.PostgresSettings
 	var encoding string
 	var notPermanent int
-	b := (&statement{dialect: d}).raw("SELECT ", postgresSettingsColumns, ", current_setting('server_encoding'),",
+	b := (&statement{dialect: d}).raw("SELECT ", sqlattempt.PostgresSettingsColumns, ", current_setting('server_encoding'),",
 		" (SELECT count(*) FROM pg_catalog.pg_class WHERE relpersistence <> 'p' AND oid IN (to_regclass(").text(pool).raw("), to_regclass(").text(slots).raw(")))")
 	if err := conn.QueryRowContext(ctx, b.query.String()).
-		Scan(&s.fsync, &s.pages, &s.commit, &s.standbys, &encoding, &notPermanent); err != nil {
+		Scan(&s.FSync, &s.Pages, &s.Commit, &s.Standbys, &encoding, &notPermanent); err != nil {
 		return serverDurability{}, err
 	}
 	var result serverDurability
-	for _, r := range s.risks() {
-		result.risk += fmt.Sprintf("; %s is %s: %s", r.setting, r.value, r.what)
+	for _, r := range s.Risks() {
+		result.risk += fmt.Sprintf("; %s is %s: %s", r.Setting, r.Value, r.What)
 	}
 	if notPermanent > 0 {
 		result.risk += "; a table is UNLOGGED: it is empty after a crash, and on standbys"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // The default names of the tables of NewSlotTable, which schema.sql creates. On PostgreSQL they are worker_pool
@@ -44,7 +44,7 @@ func (c *slotTableConfig) setError(format string, args ...any) {
 func WithSlotTables(pool, slots string) SlotTableOption {
 	return slotTableOption(func(c *slotTableConfig) {
 		for _, name := range []string{pool, slots} {
-			if _, err := sqlstore.QuoteMySQL(name); err != nil {
+			if _, err := sqlattempt.QuoteMySQL(name); err != nil {
 				c.setError("%v", err)
 				return
 			}

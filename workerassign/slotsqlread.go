@@ -6,11 +6,11 @@ import (
 	"math"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // readOnce is one attempt of Read.
-func (t *slotTable) readOnce(ctx context.Context, a *sqlstore.Attempt, d dialect, q SlotQuery) (PoolState, error) {
+func (t *slotTable) readOnce(ctx context.Context, a *sqlattempt.Attempt, d dialect, q SlotQuery) (PoolState, error) {
 	b, err := t.readStatement(d, q)
 	if err != nil {
 		return PoolState{}, err
@@ -113,13 +113,13 @@ func (t *slotTable) queryState(ctx context.Context, conn *sql.Conn, d dialect, b
 		state.Now = time.UnixMilli(now).UTC()
 		if poolRevision.Valid {
 			state.Pool = Pool{Revision: poolRevision.Int64, Format: format.String, First: first.Int64, Slots: count.Int64,
-				History: poolHistory.String, Since: millisTime(since), Floor: millisTime(floor),
-				Horizon: millis(h), Fencing: millis(f), Skew: millis(m)}
+				History: poolHistory.String, Since: timeOf(since), Floor: timeOf(floor),
+				Horizon: durationOf(h), Fencing: durationOf(f), Skew: durationOf(m)}
 		}
 		if worker.Valid {
 			state.Slots = append(state.Slots, Slot{WorkerID: worker.Int64, Revision: revision.Int64, Token: token.String,
-				From: millisTime(from), Until: millisTime(until), History: history.String, Written: millisTime(written), FreeAt: millisTime(freeAt),
-				Holder: Holder{Name: name.String, Host: host.String, Process: process.String, Since: millisTime(holderSince)}})
+				From: timeOf(from), Until: timeOf(until), History: history.String, Written: timeOf(written), FreeAt: timeOf(freeAt),
+				Holder: Holder{Name: name.String, Host: host.String, Process: process.String, Since: timeOf(holderSince)}})
 		}
 	}
 	return state, session, rows.Err()
@@ -137,15 +137,15 @@ func decodeTexts(d dialect, texts ...*sql.NullString) (err error) {
 	return nil
 }
 
-// millisTime returns the time of a column; NULL is the zero time.
-func millisTime(n sql.NullInt64) time.Time {
+// timeOf returns the time of a column; NULL is the zero time.
+func timeOf(n sql.NullInt64) time.Time {
 	if !n.Valid {
 		return time.Time{}
 	}
 	return time.UnixMilli(n.Int64).UTC()
 }
 
-// millis returns the duration of a column, or about the greatest one. Recycled refuses both that and a negative one.
-func millis(n sql.NullInt64) time.Duration {
+// durationOf returns the duration of a column, or about the greatest one. Recycled refuses both that and a negative one.
+func durationOf(n sql.NullInt64) time.Duration {
 	return time.Duration(min(n.Int64, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

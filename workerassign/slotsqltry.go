@@ -4,19 +4,19 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // try calls f with a connection. If f fails so that nothing was written, and another connection or another
 // try may help, it calls f again. After an error of f, the connection is discarded.
-func (t *slotTable) try(ctx context.Context, f func(context.Context, *sqlstore.Attempt, dialect) error, reading bool) error {
+func (t *slotTable) try(ctx context.Context, f func(context.Context, *sqlattempt.Attempt, dialect) error, reading bool) error {
 	if t.cfg.err != nil {
 		return t.cfg.err
 	}
-	runner := sqlstore.Runner{DB: t.db, Timeout: slotCallTimeout, Hidden: ownErrors()}
+	runner := sqlattempt.Runner{DB: t.db, Timeout: slotCallTimeout, Hidden: ownErrors()}
 	idle := t.db.Stats().Idle // connections that may lead to the same failed server
 	for attempt := 0; ; attempt++ {
-		failed := runner.Run(ctx, func(ctx context.Context, a *sqlstore.Attempt) error {
+		failed := runner.Run(ctx, func(ctx context.Context, a *sqlattempt.Attempt) error {
 			a.Wait("the server's version")
 			d, err := t.detect(ctx, a.Conn)
 			if err == nil {
@@ -32,15 +32,15 @@ func (t *slotTable) try(ctx context.Context, f func(context.Context, *sqlstore.A
 		case failed == nil:
 			return nil
 		case ctx.Err() != nil:
-		case failed.Action == sqlstore.Stop:
-			return &DatabaseError{Table: t.cfg.slotTable, Server: t.cfg.server, Advice: failed.Reason.Advice(sqlstore.Slots), Err: failed.Err}
+		case failed.Action == sqlattempt.Stop:
+			return &DatabaseError{Table: t.cfg.slotTable, Server: t.cfg.server, Advice: failed.Reason.Advice(sqlattempt.Slots), Err: failed.Err}
 		case reading && failed.RolledBack && attempt < maxRolledBack,
-			failed.Action == sqlstore.Reconnect && (reading || failed.Unwritten) && attempt <= idle:
+			failed.Action == sqlattempt.Reconnect && (reading || failed.Unwritten) && attempt <= idle:
 			continue
 		}
-		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.Err, failed.Reason.Advice(sqlstore.Slots))
+		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.Err, failed.Reason.Advice(sqlattempt.Slots))
 	}
 }
 
 // wroteNothing reports whether err says that the server has rolled the transaction back, or that a row exists already.
-func wroteNothing(err error) bool { return sqlstore.IsRolledBack(err) || sqlstore.IsDuplicate(err) }
+func wroteNothing(err error) bool { return sqlattempt.IsRolledBack(err) || sqlattempt.IsDuplicate(err) }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // record is a row to be written.
@@ -43,11 +43,11 @@ func (t *slotTable) records(d dialect, w SlotWrite) ([]record, error) {
 
 // tables returns the quoted names of the tables.
 func (t *slotTable) tables(d dialect) (pool, slots string, err error) {
-	if pool, err = quoteTable(d.Base(), t.cfg.poolTable); err == nil {
-		slots, err = quoteTable(d.Base(), t.cfg.slotTable)
+	if pool, err = d.Base().QuoteTable(t.cfg.poolTable, DefaultPoolTable); err == nil {
+		slots, err = d.Base().QuoteTable(t.cfg.slotTable, DefaultSlotTable)
 	}
 	if err != nil {
-		return "", "", sqlstore.Found(fmt.Errorf("%w: %w", ErrOption, err), sqlstore.ReasonTableNames)
+		return "", "", sqlattempt.Found(fmt.Errorf("%w: %w", ErrOption, err), sqlattempt.ReasonTableNames)
 	}
 	return pool, slots, nil
 }
@@ -136,7 +136,7 @@ func (r record) appendValues(b *statement) {
 
 // writeOnce is one attempt of Write. An error of the last statement or of the commit leaves open whether the
 // rows were written, unless the server has said that it rolled the transaction back.
-func (t *slotTable) writeOnce(ctx context.Context, a *sqlstore.Attempt, d dialect, w SlotWrite) (bool, error) {
+func (t *slotTable) writeOnce(ctx context.Context, a *sqlattempt.Attempt, d dialect, w SlotWrite) (bool, error) {
 	writes, err := t.writes(d, w)
 	if err != nil {
 		return false, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/options"
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates, or
@@ -70,7 +70,7 @@ import (
 // history when it applies the statement.
 func NewSlotTable(db DB, opts ...SlotTableOption) SlotStore {
 	t := &slotTable{db: db, cfg: slotTableConfig{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable}}
-	if sqlstore.IsNilDB(db) {
+	if sqlattempt.IsNilDB(db) {
 		t.cfg.setError("the database is nil; must not be nil")
 	}
 	options.Apply(opts, func(o SlotTableOption) { o.applySlotTable(&t.cfg) }, t.cfg.setError)
@@ -97,13 +97,13 @@ const (
 
 // String implements SlotStore.
 func (t *slotTable) String() string {
-	return sqlstore.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.cfg.server)
+	return sqlattempt.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.cfg.server)
 }
 
 // Read implements SlotStore.
 func (t *slotTable) Read(ctx context.Context, q SlotQuery) (PoolState, error) {
 	var state PoolState
-	err := t.try(ctx, func(ctx context.Context, a *sqlstore.Attempt, d dialect) (err error) {
+	err := t.try(ctx, func(ctx context.Context, a *sqlattempt.Attempt, d dialect) (err error) {
 		state, err = t.readOnce(ctx, a, d, q)
 		return err
 	}, true)
@@ -122,7 +122,7 @@ func (t *slotTable) Write(ctx context.Context, w SlotWrite) (bool, error) {
 		return false, nil
 	}
 	written := false
-	err := t.try(ctx, func(ctx context.Context, a *sqlstore.Attempt, d dialect) (err error) {
+	err := t.try(ctx, func(ctx context.Context, a *sqlattempt.Attempt, d dialect) (err error) {
 		written, err = t.writeOnce(ctx, a, d, w)
 		return err
 	}, false)
@@ -166,10 +166,10 @@ func (t *slotTable) inspect(ctx context.Context, conn *sql.Conn, d dialect, hist
 	}
 	switch {
 	case known.refused != "":
-		return known, sqlstore.Found(errors.New(known.refused), sqlstore.ReasonSettings)
+		return known, sqlattempt.Found(errors.New(known.refused), sqlattempt.ReasonSettings)
 	case t.cfg.history != "" && known.risk != "":
-		return known, sqlstore.Found(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
-			sqlstore.ReasonHistory)
+		return known, sqlattempt.Found(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
+			sqlattempt.ReasonHistory)
 	case t.cfg.history != "":
 		known.noLoss = true
 	}

@@ -17,7 +17,7 @@ import (
 	sqlmock "github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // mockTable is a slot table on a mock of a server, which records the statements. Its first connection stays open, because
@@ -635,7 +635,7 @@ func TestSlotTableQueries(t *testing.T) {
 	byID, byName, byFree := "worker_id IN (3, 4)", "holder_name = _utf8mb4 X'6e616d65' AND OCTET_LENGTH(holder_name) = 4", "ORDER BY free_at_ms LIMIT 16"
 	for text, cast := range map[string]bool{"p.format": true, "p.history": true, "s.token": true, "s.history": true, "s.holder_name": true,
 		"s.holder_host": true, "s.holder_process": true, "p.revision": false, "p.floor_ms": false, "s.worker_id": false, "s.holder_since_ms": false} {
-		b, err := newRecordedTable(t, "8.0.36").readStatement(mysqlDialect{Dialect: sqlstore.Dialect{Kind: sqlstore.MySQL}}, SlotQuery{})
+		b, err := newRecordedTable(t, "8.0.36").readStatement(mysqlDialect{Dialect: sqlattempt.Dialect{Kind: sqlattempt.MySQL}}, SlotQuery{})
 		if err != nil || strings.Contains(b.query.String(), "CAST("+text+" AS BINARY)") != cast || !strings.Contains(b.query.String(), text) {
 			t.Errorf("the bytes of %s are read: want %v: %s, %v", text, cast, b.query.String(), err)
 		}

@@ -12,7 +12,7 @@ import (
 	sqlmock "github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // swapOf returns a write of slots that replaces records without a token.
@@ -165,7 +165,7 @@ func TestSlotTableOptions(t *testing.T) {
 		}
 	}
 	table := NewSlotTable(db, WithSlotTables("ids.pool", "slots")).(*slotTable)
-	b, err := table.readStatement(mysqlDialect{Dialect: sqlstore.Dialect{Kind: sqlstore.MySQL}}, SlotQuery{All: true})
+	b, err := table.readStatement(mysqlDialect{Dialect: sqlattempt.Dialect{Kind: sqlattempt.MySQL}}, SlotQuery{All: true})
 	if err != nil || !strings.Contains(b.query.String(), "`ids`.`pool`") || !strings.Contains(b.query.String(), "`slots`") {
 		t.Errorf("the statement is %v, %v", b.query.String(), err)
 	}

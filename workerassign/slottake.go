@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/millis"
 )
 
 // take takes a slot that is free. It returns nil and no error if another was faster.
 func (a *slotAssign) take(ctx context.Context, s PoolState, slot Slot) (Lease, error) {
 	// R3: the lease begins where the last grant ended, and not before the floor.
-	next, err := a.claim(s, slot, later(slot.Until, s.Pool.Floor))
+	next, err := a.claim(s, slot, millis.Later(slot.Until, s.Pool.Floor))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func (a *slotAssign) add(ctx context.Context, s PoolState) (Lease, error) {
 	first := s.Pool.First + s.Pool.Slots
 	count := min(a.races.batch(), a.req.MaxWorkerID-first+1)
 	w := a.addition(s, count)
-	claimed, err := a.claim(s, Slot{WorkerID: first}, later(w.Slots[0].Until, s.Pool.Floor)) // R3
+	claimed, err := a.claim(s, Slot{WorkerID: first}, millis.Later(w.Slots[0].Until, s.Pool.Floor)) // R3
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (a *slotAssign) takeFixed(ctx context.Context, s PoolState) (Lease, time.Du
 		return nil, 0, missingSlotError(s.Pool, workerID)
 	}
 	slot := s.Slots[0]
-	if !a.isFree(s, slot, a.req.now()) {
+	if !a.isFree(s, slot, a.req.Time()) {
 		slot.FreeAt = a.nextFree(s, slot)
 		return nil, max(slot.FreeAt.Sub(s.Now), time.Millisecond), &SlotHeldError{Slot: slot}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -32,7 +33,7 @@ func (c *recycledConfig) completed(s PoolState, old, next Slot) Slot {
 func (r *Recycled) notePool(ctx context.Context, log *safelog.Queue, s PoolState, p Pool, record floorRecord) (written bool, err error) {
 	p.Revision++
 	p.History, p.Since = s.History, s.nowUp()
-	p.Floor = later(p.Floor, roundUp(s.Now.Add(p.Fencing+p.Horizon+p.Skew)))
+	p.Floor = millis.Later(p.Floor, millis.Up(s.Now.Add(p.Fencing+p.Horizon+p.Skew)))
 	written, err = r.store.Write(ctx, SlotWrite{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 	switch {
 	case err != nil:

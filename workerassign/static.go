@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
@@ -47,7 +48,7 @@ func (s *staticAssigner) Assign(_ context.Context, r Request) (Lease, error) {
 	if s.id < 0 {
 		return nil, fmt.Errorf("%w: static worker ID is %d; must be at least 0", ErrOption, s.id)
 	}
-	now := wallTime(r) // without a lock, because the clock is the user's
+	now := r.Time().Round(0) // without a lock, because the clock is the user's
 	l, err := s.newLease(r, now)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (s *staticAssigner) newLease(r Request, now time.Time) (*staticLease, error
 	}
 	// The previous process may have used a time unit that begins exactly now, so the lease begins
 	// one nanosecond later.
-	l := &staticLease{assigner: s, assignedAt: now, notBefore: laterOf(now.Add(1), s.usedUntil), request: r}
+	l := &staticLease{assigner: s, assignedAt: now, notBefore: millis.Later(now.Add(1), s.usedUntil), request: r}
 	s.current = l
 	return l, nil
 }
@@ -93,7 +94,7 @@ func (l *staticLease) NotBefore() time.Time { return l.notBefore }
 // Reserve grants the time units that have begun. These include a unit that begins exactly now, so the
 // granted time is at most one nanosecond after the present.
 func (l *staticLease) Reserve(_ context.Context, until time.Time) (Grant, error) {
-	granted := wallTime(l.request).Add(1)
+	granted := l.request.Time().Round(0).Add(1)
 	if until = until.Round(0); until.Before(granted) {
 		granted = until
 	}
@@ -103,7 +104,7 @@ func (l *staticLease) Reserve(_ context.Context, until time.Time) (Grant, error)
 	if s.current != l {
 		return Grant{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, s.id)
 	}
-	s.usedUntil = laterOf(s.usedUntil, granted)
+	s.usedUntil = millis.Later(s.usedUntil, granted)
 	return Grant{Until: granted}, nil
 }
 
@@ -114,18 +115,7 @@ func (l *staticLease) Release(_ context.Context, used time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == l {
-		s.current, s.usedUntil = nil, laterOf(s.usedUntil, used.Round(0))
+		s.current, s.usedUntil = nil, millis.Later(s.usedUntil, used.Round(0))
 	}
 	return nil
-}
-
-// wallTime returns the time on the request's clock, without a monotonic clock reading.
-func wallTime(r Request) time.Time { return r.now().Round(0) }
-
-// laterOf returns the later of two times.
-func laterOf(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

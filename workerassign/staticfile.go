@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // A StaticFileOption configures an assigner of StaticFile. If its value is invalid, Assign returns an error
@@ -81,20 +83,16 @@ func StaticFile(workerID int64, path string, opts ...StaticFileOption) Assigner 
 		s.cfg.setError("static worker ID is %d; must be at least 0", workerID)
 	}
 	options.Apply(opts, func(o StaticFileOption) { o.applyStaticFile(&s.cfg) }, s.cfg.setError)
-	s.file = NewFile(path)
-	s.file.header = staticHeader
-	if s.cfg.err == nil {
-		s.cfg.err = s.file.cfg.err
+	var err error
+	if s.file, err = workerfile.New(path, workerfile.StaticHeader); err != nil {
+		s.cfg.setError("%v", err)
 	}
 	return s
 }
 
-// staticHeader is the header of files of StaticFile.
-const staticHeader = "ringuid-static v1"
-
 type staticFile struct {
 	id      int64
-	file    *File
+	file    *workerfile.File
 	machine func() string
 	cfg     staticFileConfig
 }
@@ -105,49 +103,49 @@ func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
 		return nil, s.cfg.err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("workerassign: %s was not opened: %w", s.file.path, context.Cause(ctx))
+		return nil, fmt.Errorf("workerassign: %s was not opened: %w", s.file.Path, context.Cause(ctx))
 	}
-	now := wallTime(r) // without a lock, because the clock is the user's
+	now := r.Time().Round(0) // without a lock, because the clock is the user's
 	// A queue, because the log handler may block, or wait for a lock of Divide that this goroutine holds.
 	log := safelog.NewQueue(s.cfg.loggerFor(r))
-	held, record, err := openHeldFile(s.file, s.machine())
+	held, record, err := s.file.Hold(s.machine())
 	if err != nil {
 		return nil, err
 	}
 	l := &staticFileLease{assigner: s, held: held, request: r}
 	if err := l.start(now, record, log); err != nil {
-		held.close()
+		held.Close()
 		return nil, err
 	}
 	if ahead := l.from.Sub(now); ahead > aheadWarningDelay {
 		log.Log(slog.LevelWarn, "workerassign: a static worker ID may have been used up to a time that the clock has not reached",
-			"worker_id", s.id, "file", s.file.path, "used", l.from, "ahead", ahead)
+			"worker_id", s.id, "file", s.file.Path, "used", l.from, "ahead", ahead)
 	}
 	return l, nil
 }
 
 // start sets the beginning of the lease from the record in the file, and writes it if there is none.
-func (l *staticFileLease) start(now time.Time, record *lineDecoder, log *safelog.Queue) error {
+func (l *staticFileLease) start(now time.Time, record *lockedfile.Decoder, log *safelog.Queue) error {
 	s := l.assigner
 	if record != nil {
 		record.Prefix("worker")
 		id := record.Number()
-		mark := record.time()
+		mark := record.Time()
 		record.Prefix("\n")
 		switch {
 		case record.Failed || record.Rest != "":
-			return l.held.corrupt(errFileText)
+			return l.held.Corrupt(lockedfile.ErrContent)
 		case id != s.id:
-			return fmt.Errorf("%w: %s belongs to worker ID %d, and this assigner's is %d; use a file of its own for each worker ID", ErrOption, s.file.path, id, s.id)
+			return fmt.Errorf("%w: %s belongs to worker ID %d, and this assigner's is %d; use a file of its own for each worker ID", ErrOption, s.file.Path, id, s.id)
 		}
 		l.from, l.granted = mark, mark
 		return nil
 	}
-	l.from = roundUp(now.Add(1)) // another process may have used a time unit that begins exactly now
+	l.from = millis.Up(now.Add(1)) // another process may have used a time unit that begins exactly now
 	if !s.cfg.newFile {
-		l.from = roundUp(now.Add(s.cfg.horizon))
+		l.from = millis.Up(now.Add(s.cfg.horizon))
 		log.Log(slog.LevelWarn, "workerassign: the file of a static worker ID does not exist, so its first lease begins later; see WithNewFile",
-			"worker_id", s.id, "file", s.file.path, "begin", l.from)
+			"worker_id", s.id, "file", s.file.Path, "begin", l.from)
 	}
 	l.granted = l.from
 	return l.write(l.from)
@@ -160,7 +158,7 @@ type staticFileLease struct {
 	from     time.Time
 
 	mu       sync.Mutex // also held during writes
-	held     *heldFile
+	held     *workerfile.Held
 	granted  time.Time
 	released bool
 }
@@ -170,22 +168,22 @@ func (l *staticFileLease) NotBefore() time.Time { return l.from }
 
 // write writes a mark to the file.
 func (l *staticFileLease) write(mark time.Time) error {
-	return l.held.write(func(e *lineEncoder) {
+	return l.held.Write(func(e *lockedfile.Encoder) {
 		e.Begin("worker")
 		e.Numbers(l.assigner.id)
-		e.times(mark)
+		e.Times(mark)
 	})
 }
 
 // Reserve writes the granted time to the file before it returns it. It blocks on the disk, whatever ctx is.
 func (l *staticFileLease) Reserve(_ context.Context, until time.Time) (Grant, error) {
-	limit := roundDown(wallTime(l.request).Add(l.assigner.cfg.horizon)) // without the lock, because the clock is the user's
+	limit := millis.Down(l.request.Time().Round(0).Add(l.assigner.cfg.horizon)) // without the lock, because the clock is the user's
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.released {
 		return Grant{}, fmt.Errorf("%w: static worker ID %d may be in use by another generator", ErrReleased, l.assigner.id)
 	}
-	if next := earlier(roundUp(until), limit); next.After(l.granted) {
+	if next := millis.Earlier(millis.Up(until), limit); next.After(l.granted) {
 		if err := l.write(next); err != nil {
 			return Grant{}, err
 		}
@@ -203,6 +201,6 @@ func (l *staticFileLease) Release(_ context.Context, used time.Time) error {
 		return nil
 	}
 	l.released = true
-	defer l.held.close()
-	return l.write(later(l.from, earlier(roundUp(used), l.granted)))
+	defer l.held.Close()
+	return l.write(millis.Later(l.from, millis.Earlier(millis.Up(used), l.granted)))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -21,7 +22,7 @@ func grantUntilKilled(t *testing.T, a workerassign.Assigner) {
 		t.Fatal(err)
 	}
 	fmt.Println(l.WorkerID(), l.NotBefore().UnixMilli())
-	for until := later(l.NotBefore(), time.Now()); ; until = until.Add(time.Millisecond) {
+	for until := millis.Later(l.NotBefore(), time.Now()); ; until = until.Add(time.Millisecond) {
 		granted, err := l.Reserve(context.Background(), until)
 		if err != nil {
 			t.Fatal(err)
@@ -92,12 +93,4 @@ func TestInvariant1StaticFileProcesses(t *testing.T) {
 	if err != nil || l.WorkerID() != 7 || l.NotBefore().UnixMilli() < s.last {
 		t.Errorf("Assign() = %v, %v; want a lease that begins at or after %d", l, err, s.last)
 	}
-}
-
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // A file that cannot be trusted is refused, and never replaced: Assign does not fall back to Static.
@@ -51,7 +52,7 @@ func TestStaticFileIsRefused(t *testing.T) {
 			remove(t, path)
 			remove(t, path+".lock")
 			write(t, path, old)
-			write(t, path+".lock", []byte(lockFileMarker))
+			write(t, path+".lock", []byte(workerfile.LockMarker))
 		}, "is a copy"},
 		"lock file deleted": {func(t *testing.T, path string, _ []byte) { remove(t, path+".lock") }, "is a copy"},
 	} {

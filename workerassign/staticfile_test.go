@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/millis"
 )
 
 // newTestStaticFile returns an assigner of a machine.
@@ -44,7 +47,7 @@ func mustReserve(t *testing.T, l Lease, until time.Time) time.Time {
 }
 
 // endProcess ends a lease as the end of its process does: without Release.
-func endProcess(l Lease) { l.(*staticFileLease).held.close() }
+func endProcess(l Lease) { l.(*staticFileLease).held.Close() }
 
 // R3: a lease begins at the end of what was granted or used before, whatever the clock shows and however the
 // process ended.
@@ -58,7 +61,7 @@ func TestR3StaticFileSpansAreDisjoint(t *testing.T) {
 			t.Errorf("lease %d of worker ID %d begins at %v; want at least %v", n, l.WorkerID(), l.NotBefore(), end)
 		}
 		granted := mustReserve(t, l, now.Add(30*time.Second))
-		if want := later(l.NotBefore(), now.Add(30*time.Second)); !granted.Equal(want) {
+		if want := millis.Later(l.NotBefore(), now.Add(30*time.Second)); !granted.Equal(want) {
 			t.Errorf("lease %d is granted until %v, want %v", n, granted, want)
 		}
 		if n%2 == 0 {
@@ -66,7 +69,7 @@ func TestR3StaticFileSpansAreDisjoint(t *testing.T) {
 			end = granted
 			continue
 		}
-		used := earlier(l.NotBefore().Add(10*time.Second), granted)
+		used := millis.Earlier(l.NotBefore().Add(10*time.Second), granted)
 		if err := l.Release(context.Background(), used); err != nil {
 			t.Error(err)
 		}
@@ -145,14 +148,14 @@ func TestStaticFileFirstLease(t *testing.T) {
 // A crash at any step of Assign, Reserve and Release leaves a file with which the next lease begins at or
 // after the end of all that was granted.
 func TestStaticFileCrashAfterEachStep(t *testing.T) {
-	for at := range stepCount {
+	for at := range lockedfile.StepCount {
 		t.Run(fmt.Sprint("step ", int(at)), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "static")
 			end := time.Time{} // of what was granted and not given back
 			for round := range 6 {
 				s := newTestStaticFile(path, "m", WithNewFile())
 				reached, crashAt := 0, round // at each time that the step is reached
-				s.file.afterStep = func(now step) error {
+				s.file.Hook = func(now lockedfile.Step) error {
 					if now == at {
 						if reached++; reached > crashAt {
 							return errCrash
@@ -164,7 +167,7 @@ func TestStaticFileCrashAfterEachStep(t *testing.T) {
 				if l, err := s.Assign(context.Background(), clockAt(now)); err == nil {
 					granted, err := l.Reserve(context.Background(), now.Add(20*time.Second))
 					if err == nil {
-						end = later(end, granted.Until)
+						end = millis.Later(end, granted.Until)
 						err = l.Release(context.Background(), granted.Until)
 					}
 					if err != nil && !errors.Is(err, errCrash) {

@@ -3,7 +3,7 @@ package workerassign
 import (
 	"strconv"
 
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // DefaultTable is the name of the table that Baidu's UidGenerator uses. On PostgreSQL it is worker_node,
@@ -19,6 +19,6 @@ const DefaultTable = "WORKER_NODE"
 func insertStatement(quoted string, n Node) (statement string, args []any) {
 	return "INSERT INTO " + quoted +
 		" (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)" +
-		" VALUES (" + sqlstore.MySQLText(n.HostName) + ", " + sqlstore.MySQLText(n.Port) + ", " + strconv.Itoa(int(n.Type)) +
+		" VALUES (" + sqlattempt.MySQLText(n.HostName) + ", " + sqlattempt.MySQLText(n.Port) + ", " + strconv.Itoa(int(n.Type)) +
 		", CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)", nil
 }

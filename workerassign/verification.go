@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
-	"github.com/ringuid/ringuid/internal/sqlstore"
+	"github.com/ringuid/ringuid/internal/millis"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
 // Verification configures WithVerification. A field that is 0 has its default. All services that use the
@@ -50,8 +51,8 @@ func WithVerification(v Verification) DisposableOption {
 			value     *time.Duration
 			byDefault time.Duration
 		}{{"horizon", &v.Horizon, DefaultHorizon}, {"fencing time", &v.Fencing, DefaultFencing}, {"skew", &v.Skew, DefaultSkew}} {
-			if *d.value < 0 || *d.value > maxPoolDuration {
-				c.setError("the %s of the verification is %v; must be 0 (the default) to %v", d.name, *d.value, maxPoolDuration)
+			if *d.value < 0 || *d.value > millis.MaxDuration {
+				c.setError("the %s of the verification is %v; must be 0 (the default) to %v", d.name, *d.value, millis.MaxDuration)
 				return
 			}
 			if *d.value == 0 {
@@ -84,7 +85,7 @@ var errRowMissing = errors.New("the row is gone")
 var errReadOnly = errors.New("the server is read-only: it may have been replaced by another primary")
 
 // look looks for the row of a key, and returns the server's clock.
-func (d *Disposable) look(ctx context.Context, a *sqlstore.Attempt, key int64, token string) (time.Time, error) {
+func (d *Disposable) look(ctx context.Context, a *sqlattempt.Attempt, key int64, token string) (time.Time, error) {
 	a.Wait("the look for the row")
 	var (
 		port     sql.NullString
@@ -93,15 +94,15 @@ func (d *Disposable) look(ctx context.Context, a *sqlstore.Attempt, key int64, t
 	)
 	if err := a.Conn.QueryRowContext(ctx, lookStatement(d.target.Load().table, key)).Scan(&port, &millis, &readOnly); err != nil {
 		failed := a.Failure(ctx, err)
-		if failed.Reason == sqlstore.ReasonGrant { // an insert requires other privileges
-			failed.Reason = sqlstore.ReasonLook
+		if failed.Reason == sqlattempt.ReasonGrant { // an insert requires other privileges
+			failed.Reason = sqlattempt.ReasonLook
 		}
 		return time.Time{}, failed
 	}
 	switch {
 	case readOnly != "0" && !strings.EqualFold(readOnly, "OFF"):
-		failed := sqlstore.Found(errReadOnly, sqlstore.ReasonUnknown)
-		failed.Action = sqlstore.Reconnect
+		failed := sqlattempt.Found(errReadOnly, sqlattempt.ReasonUnknown)
+		failed.Action = sqlattempt.Reconnect
 		return time.Time{}, failed
 	case !port.Valid:
 		return time.Time{}, errRowMissing
@@ -127,8 +128,8 @@ type verifiedLease struct {
 // newVerifiedLease returns the lease on a row that was inserted when the server's clock showed now.
 func newVerifiedLease(d *Disposable, row disposableLease, token string, now time.Time) *verifiedLease {
 	v := d.cfg.verification
-	return &verifiedLease{disposableLease: row, d: d, token: token, begin: roundUp(now.Add(v.Fencing + v.Horizon + v.Skew)),
-		granted: roundDown(now.Add(v.Horizon))}
+	return &verifiedLease{disposableLease: row, d: d, token: token, begin: millis.Up(now.Add(v.Fencing + v.Horizon + v.Skew)),
+		granted: millis.Down(now.Add(v.Horizon))}
 }
 
 // NotBefore implements Lease.
@@ -172,18 +173,18 @@ func (l *verifiedLease) Reserve(ctx context.Context, until time.Time) (Grant, er
 	switch {
 	case isAnyOf(err, errRowLost, errRowMissing) && ctx.Err() == nil:
 		l.lost = fmt.Errorf("%w: worker ID %d in table %s: %w: the server may have lost rows in a failover, or somebody deleted the row", ErrLeaseLost,
-			l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.cfg.server), err)
+			l.WorkerID(), sqlattempt.AtServer(l.d.cfg.table, l.d.cfg.server), err)
 		return Grant{}, l.lost
 	case err != nil:
-		return Grant{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), sqlstore.AtServer(l.d.cfg.table, l.d.cfg.server), err)
+		return Grant{}, fmt.Errorf("workerassign: cannot look for the row of worker ID %d in table %s: %w", l.WorkerID(), sqlattempt.AtServer(l.d.cfg.table, l.d.cfg.server), err)
 	}
-	l.granted = later(l.granted, roundDown(now.Add(l.d.cfg.verification.Horizon)))
+	l.granted = millis.Later(l.granted, millis.Down(now.Add(l.d.cfg.verification.Horizon)))
 	return l.grant(ctx, l.granted)
 }
 
 // look looks for the row in a transaction of its own, so that it sees the present whatever the session's settings are.
 func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
-	failed := l.d.runner().Run(ctx, func(ctx context.Context, a *sqlstore.Attempt) (failed error) {
+	failed := l.d.runner().Run(ctx, func(ctx context.Context, a *sqlattempt.Attempt) (failed error) {
 		a.Dialect = l.d.target.Load().Dialect
 		if failed = a.Begin(ctx, a.Dialect.Begin()); failed == nil {
 			now, failed = l.d.look(ctx, a, l.WorkerID(), l.token)
@@ -204,7 +205,7 @@ func (l *verifiedLease) look(ctx context.Context) (now time.Time, err error) {
 	case errors.Is(failed, errReadOnly):
 		return time.Time{}, failed.Err
 	}
-	return time.Time{}, fmt.Errorf("%w; %s", failed.Err, failed.Reason.Advice(sqlstore.Inserts))
+	return time.Time{}, fmt.Errorf("%w; %s", failed.Err, failed.Reason.Advice(sqlattempt.Inserts))
 }
 
 // Release ends the lease. The row remains.

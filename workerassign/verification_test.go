@@ -1,6 +1,7 @@
 package workerassign
 
 import (
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 // The token is always at the end of the column, and the column has room for it.
 func TestVerifiedPort(t *testing.T) {
-	token := newToken()
+	token := rand.Text()
 	for port, want := range map[string]string{"8080": "8080#" + token, "1718000000000-12345": "1718000000000-12345#" + token, "": "#" + token,
 		strings.Repeat("主", 64): strings.Repeat("主", 63-len(token)) + "#" + token} {
 		if got := verifiedPort(port, token); got != want || utf8.RuneCountInString(got) > columnLength {

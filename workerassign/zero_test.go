@@ -20,7 +20,7 @@ func TestZeroErrors(t *testing.T) {
 	if err := (Node{}).validate(); err == nil {
 		t.Error("the zero Node is valid, want an error")
 	}
-	if (Request{}).now().IsZero() {
+	if (Request{}).Time().IsZero() {
 		t.Error("the zero Request has no clock, want time.Now")
 	}
 }

@@ -30,8 +30,8 @@ var allowed = map[string][]string{
 	"internal/leaktest":       {"internal/testkit"},
 	"internal/random":         nil,
 	"internal/lockedfile":     {"internal/backoff"},
-	"internal/sqlstore":       {"internal/errmask"},
-	"workerassign":            {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/options", "internal/random", "internal/safelog", "internal/sqlstore"},
+	"internal/sqlattempt":     {"internal/errmask"},
+	"workerassign":            {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/options", "internal/random", "internal/safelog", "internal/sqlattempt"},
 	"internal/slottest":       {"workerassign"},
 	"workerassign/assigntest": {"internal/leaktest", "internal/slottest", "workerassign"},
 	"ringbuffer":              {"internal/errmask", "internal/safelog"},
@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"uid":                     {"bitsalloc", "internal/errmask", "internal/leasing", "internal/options", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
 	"uid/percpu":              {"internal/options", "uid"},
 	"uid/opaque":              {"uid"},
-	"segment":                 {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/options", "internal/safelog", "internal/sqlstore", "ringbuffer"},
+	"segment":                 {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/options", "internal/safelog", "internal/sqlattempt", "ringbuffer"},
 	"segment/segmenttest":     {"internal/leaktest", "internal/testkit", "segment"},
 }
 

@@ -49,3 +49,11 @@ func EndOf(ctx context.Context) error {
 	}
 	return nil
 }
+
+// WithTimeout returns ctx with a timeout, unless ctx already has a deadline.
+func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
+}

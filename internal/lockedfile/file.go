@@ -95,7 +95,7 @@ func (f *File) Mark(marker string) error {
 		return err
 	}
 	f.marked = true
-	return f.hook.after(StepMarked)
+	return f.hook.After(StepMarked)
 }
 
 // isMarked reports whether a lock file has a marker.

@@ -2,9 +2,11 @@ package lockedfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"strconv"
+	"time"
 )
 
 // The content of a file is lines of fields, which are separated by spaces. Texts are quoted. The last line has
@@ -27,6 +29,9 @@ func CutChecksum(data []byte) (lines []byte, ok bool) {
 	return lines, at > 0
 }
 
+// ErrContent is the error for a content that an Encoder does not write.
+var ErrContent = errors.New("its content is not what this package wrote")
+
 // An Encoder appends lines of fields to a text.
 type Encoder struct{ Out []byte }
 
@@ -37,6 +42,13 @@ func (e *Encoder) Begin(kind string) { e.Out = append(append(e.Out, '\n'), kind.
 func (e *Encoder) Numbers(values ...int64) {
 	for _, v := range values {
 		e.Out = strconv.AppendInt(append(e.Out, ' '), v, 10)
+	}
+}
+
+// Times appends times, as milliseconds.
+func (e *Encoder) Times(values ...time.Time) {
+	for _, v := range values {
+		e.Numbers(v.UnixMilli())
 	}
 }
 
@@ -94,6 +106,9 @@ func (d *Decoder) Number() int64 {
 	d.Rest = d.Rest[end:]
 	return n
 }
+
+// Time reads a time, as Encoder.Times writes it.
+func (d *Decoder) Time() time.Time { return time.UnixMilli(d.Number()).UTC() }
 
 // Text reads a quoted text.
 func (d *Decoder) Text() string {

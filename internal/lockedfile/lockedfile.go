@@ -48,7 +48,7 @@ const (
 // A Hook is called after each step, for tests. Its error ends the call. nil does nothing.
 type Hook func(Step) error
 
-func (h Hook) after(s Step) error {
+func (h Hook) After(s Step) error {
 	if h == nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func TryLock(path string, hook Hook) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := hook.after(StepOpened); err != nil {
+	if err := hook.After(StepOpened); err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func TryLock(path string, hook Hook) (*os.File, error) {
 	}
 	err = CheckNames(file)
 	if err == nil {
-		err = hook.after(StepLocked)
+		err = hook.After(StepLocked)
 	}
 	if err != nil {
 		file.Close()
@@ -119,7 +119,7 @@ func replace(path string, lock *os.File, hook Hook, content func(*os.File) ([]by
 	if err != nil {
 		return err
 	}
-	if err := hook.after(StepWritten); err != nil {
+	if err := hook.After(StepWritten); err != nil {
 		return err
 	}
 	// If the lock was lost, other processes may have replaced the file, and the rename would set it
@@ -132,11 +132,11 @@ func replace(path string, lock *os.File, hook Hook, content func(*os.File) ([]by
 		os.Remove(temporary)
 		return err
 	}
-	if err := hook.after(StepRenamed); err != nil {
+	if err := hook.After(StepRenamed); err != nil {
 		return err
 	}
 	if err := SyncDirectory(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return hook.after(StepSynced)
+	return hook.After(StepSynced)
 }

@@ -26,6 +26,9 @@ type Queue struct {
 	writerDone chan struct{} // closed when the goroutine ends; nil while there is none
 }
 
+// FlushTimeout is how long a call waits at most for its log records to be written before it returns.
+const FlushTimeout = time.Second
+
 // NewQueue returns a queue for l, or for slog.Default() if l is nil.
 func NewQueue(l *slog.Logger) *Queue { return &Queue{logger: cmp.Or(l, slog.Default())} }
 

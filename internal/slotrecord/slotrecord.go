@@ -71,7 +71,7 @@ func EncodeSlot(s workerassign.Slot) []byte {
 // DecodeSlot returns the slot of a text. The error wraps workerassign.ErrPool and ErrPermanent.
 func DecodeSlot(text []byte) (workerassign.Slot, error) {
 	var s slot
-	err := decode(text, &s)
+	err := decode(text, &s, &s.Revision)
 	return workerassign.Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.Time, Until: s.Until.Time,
 		History: s.History, Written: s.Written.Time, FreeAt: s.FreeAt.Time,
 		Holder: workerassign.Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.Time}}, err
@@ -86,7 +86,7 @@ func EncodePool(p workerassign.Pool) []byte {
 // DecodePool returns the pool of a text. The error wraps workerassign.ErrPool and ErrPermanent.
 func DecodePool(text []byte) (workerassign.Pool, error) {
 	var p pool
-	err := decode(text, &p)
+	err := decode(text, &p, &p.Revision)
 	return workerassign.Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
 		Since: p.Since.Time, Floor: p.Floor.Time,
 		Horizon: toDuration(p.Horizon), Fencing: toDuration(p.Fencing), Skew: toDuration(p.Skew)}, err
@@ -100,8 +100,13 @@ func encode(v any) []byte {
 	return text
 }
 
-func decode(text []byte, v any) error {
-	if err := json.Unmarshal(text, v); err != nil {
+// decode decodes a text. A record whose revision is not at least 1 would count as one that does not exist.
+func decode(text []byte, v any, revision *int64) error {
+	err := json.Unmarshal(text, v)
+	if err == nil && *revision < 1 {
+		err = fmt.Errorf("its revision is %d; must be at least 1", *revision)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", workerassign.ErrPool, text, workerassign.ErrPermanent, err)
 	}
 	return nil

@@ -15,23 +15,25 @@ func TestRoundTrip(t *testing.T) {
 		Written: at(-5), FreeAt: at(9_999_999_999_999), Holder: workerassign.Holder{Name: "a/b ü\x00", Host: "h", Process: "1", Since: at(3)}}
 	pool := workerassign.Pool{Revision: 2, Format: "1-28-22-13", First: 4, Slots: 9, History: "h", Since: at(0), Floor: at(2),
 		Horizon: 75 * time.Second, Fencing: 0, Skew: time.Millisecond}
-	for _, want := range []workerassign.Slot{slot, {}} {
+	for _, want := range []workerassign.Slot{slot, {Revision: 1}} {
 		if got, err := DecodeSlot(EncodeSlot(want)); err != nil || got != want {
 			t.Errorf("%v, %v; want %v", got, err, want)
 		}
 	}
-	for _, want := range []workerassign.Pool{pool, {}} {
+	for _, want := range []workerassign.Pool{pool, {Revision: 1}} {
 		if got, err := DecodePool(EncodePool(want)); err != nil || got != want {
 			t.Errorf("%v, %v; want %v", got, err, want)
 		}
 	}
 }
 
-// A text that is no record is a permanent error that shows it.
+// A text that is no record, or has no revision, is a permanent error that shows it.
 func TestDamaged(t *testing.T) {
 	_, err := DecodeSlot([]byte(`{"workerID":`))
 	_, err2 := DecodePool(nil)
-	for _, err := range []error{err, err2} {
+	_, err3 := DecodeSlot([]byte(`{"workerID":1,"rev":7}`))
+	_, err4 := DecodePool([]byte(`{"revision":-1}`))
+	for _, err := range []error{err, err2, err3, err4} {
 		if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) {
 			t.Error(err)
 		}

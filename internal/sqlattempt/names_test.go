@@ -1,4 +1,4 @@
-package sqlstore
+package sqlattempt
 
 import (
 	"strings"
@@ -37,6 +37,18 @@ func TestPostgresNames(t *testing.T) {
 	for _, invalid := range []string{strings.Repeat("x", 64), strings.Repeat("é", 32), "a." + strings.Repeat("x", 64)} {
 		if got, err := QuotePostgres(invalid); err == nil {
 			t.Errorf("QuotePostgres(%q) = %s, want an error", invalid, got)
+		}
+	}
+}
+
+// On PostgreSQL, the default name stands for a table in lower case.
+func TestQuoteTable(t *testing.T) {
+	for _, tt := range []struct {
+		kind       Kind
+		name, want string
+	}{{Postgres, "WORKER_NODE", `"worker_node"`}, {Postgres, "Nodes", `"Nodes"`}, {MySQL, "WORKER_NODE", "`WORKER_NODE`"}} {
+		if got, err := (Dialect{Kind: tt.kind}).QuoteTable(tt.name, "WORKER_NODE"); err != nil || got != tt.want {
+			t.Errorf("QuoteTable(%q) = %s, %v; want %s", tt.name, got, err, tt.want)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package sqlstore contains what the packages workerassign and segment both must know of database servers and their
+// Package sqlattempt contains what the packages workerassign and segment both must know of database servers and their
 // drivers: attempts, which errors pass, which connections were lost, reasons with advice for people, and how names and texts are
 // quoted.
-package sqlstore
+package sqlattempt
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlattempt
 
 // A Reason is why a call of a database has failed. Its text is the advice in errors and log records: what to do, or what to check if
 // the error persists. Some texts are for the table of worker IDs: see Advice.

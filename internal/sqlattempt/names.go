@@ -1,4 +1,4 @@
-package sqlstore
+package sqlattempt
 
 import (
 	"encoding/hex"
@@ -42,6 +42,16 @@ func QuotePostgres(name string) (string, error) {
 		parts[i] = `"` + strings.ReplaceAll(part, `"`, `""`) + `"`
 	}
 	return strings.Join(parts, "."), nil
+}
+
+// QuoteTable quotes the name of a table. On PostgreSQL, the default name stands for its form in lower case, because PostgreSQL folds
+// names that are not quoted to lower case: that is the table that its schema creates, and that Java services use. Other names are
+// used as they are.
+func (d Dialect) QuoteTable(name, byDefault string) (string, error) {
+	if d.Kind == Postgres && name == byDefault {
+		name = strings.ToLower(name)
+	}
+	return d.Quote(name)
 }
 
 // MySQLText returns a literal in hexadecimal digits, whose meaning depends neither on the connection's character
