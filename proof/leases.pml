@@ -1,4 +1,4 @@
-/* The leases of workerassign.Recycled on a slot store, rules R1 to R7 of doc/design.md, section 8, for Spin. doc/proof.md says
+/* The leases of recycled.Assigner on a slot store, rules R1 to R7 of doc/design.md, section 8, for Spin. doc/proof.md says
  * what is checked and for which sizes.
  *
  * One step is a read of the store with what the host decides from it, a write of the store, or an event of the world: time, a
@@ -161,7 +161,7 @@ bit hit;
 #else
 #define HELD_IS_FREE(s) (srv[s].tok != 0 && MAX(srv[s].until, srv[s].written) + GRACE < CLOCK(s) && srv[s].since + GRACE <= CLOCK(s))
 #endif
-/* R5. Go: workerassign (*slotAssign).isFree, and (*recycledConfig).grace */
+/* R5. Go: workerassign/recycled (*slotAssign).isFree, and (*config).grace */
 #if GUESSES
 #define ISFREE(s) 1
 #else
@@ -223,7 +223,7 @@ inline clear(k) {
 #endif
 
 /* The compare-and-swap of a store (R2). hit is the result.
- * Go: workerassign (*Recycled).swapSlot, SlotWrite.Replaces, and SlotWrite.ReplacesPool */
+ * Go: workerassign/recycled (*Assigner).swapSlot, Write.Replaces, and Write.ReplacesPool */
 inline apply(k) {
 	hit = 0;
 	if
@@ -338,7 +338,7 @@ active proctype World() {
 
 #if RAISES
 	/* An operator raises the floor, to the present + H + M: the pool first, then the slot. R7 applies to the pool too.
-	 * Go: workerassign (*Recycled).RaiseFloor, and (*Recycled).raiseSlot */
+	 * Go: workerassign/recycled (*Assigner).RaiseFloor, and (*Assigner).raiseSlot */
 	:: d_step { raising == (RESTORE -> 1 : 0) && raises < RAISES ->
 			raises++;
 			srv[primary].floor = MAX(srv[primary].floor, RAISEDTO);
@@ -349,6 +349,11 @@ active proctype World() {
 			raising = 2
 		}
 	:: d_step { raising == 2 && srv[primary].rev == 0 -> raising = 0 }
+	/* A lease that begins at the floor or later, in the future, remains. */
+	:: d_step { raising == 2 && srv[primary].tok > 0 && srv[primary].tok <= LEASES && srv[primary].floor > CLOCK(primary) &&
+			ls[(srv[primary].tok > 0 && srv[primary].tok <= LEASES -> srv[primary].tok - 1 : 0)].nb >= srv[primary].floor ->
+			raising = 0
+		}
 	:: d_step { raising == 2 && srv[primary].rev > 0 && srv[primary].rev < WRITES ->
 #ifndef M_SLOT_NOT_WRITTEN
 			srv[primary].rev++;
@@ -363,7 +368,7 @@ active proctype World() {
 #endif
 
 	/* A host reads a server that acknowledges, finds that the pool has another history, and writes the new one with a
-	 * floor (R7). Go: workerassign (*slotAssign).preparePool, (*slotLease).noteHistory, and (*Recycled).notePool */
+	 * floor (R7). Go: workerassign/recycled (*slotAssign).preparePool, (*slotLease).noteHistory, and (*Assigner).notePool */
 	:: atomic {
 			if
 			:: s = 0
@@ -395,7 +400,7 @@ active proctype World() {
 		}
 
 	/* A host takes a slot that is free, with a token of its own. R3: the lease begins where the last grant ended, not before
-	 * the floor, and on a new slot not before the store's clock. Go: workerassign (*slotAssign).take, (*slotAssign).claim,
+	 * the floor, and on a new slot not before the store's clock. Go: workerassign/recycled (*slotAssign).take, (*slotAssign).claim,
 	 * (*slotAssign).addition, and (*slotAssign).add */
 	:: atomic {
 			if
@@ -437,7 +442,7 @@ active proctype World() {
 
 	/* A holder reads its slot and extends it. R1: until never falls. R6: to the horizon at most. R7: not if the pool has another
 	 * history than the lease. R4: with a fresh token, and only if the slot has a token of the lease.
-	 * Go: workerassign (*slotLease).Reserve, (*slotLease).swap, (*slotLease).check, (*slotLease).lost, withToken,
+	 * Go: workerassign/recycled (*slotLease).Reserve, (*slotLease).swap, (*slotLease).check, (*slotLease).lost, withToken,
 	 * (*slotLease).try, (*slotLease).refuse, (*slotLease).acknowledge, and Pool.leaseHistory */
 	:: atomic {
 			if
@@ -482,7 +487,7 @@ active proctype World() {
 			}
 		}
 
-	/* A holder releases its lease: it has used the units before v. Go: workerassign (*slotLease).Release */
+	/* A holder releases its lease: it has used the units before v. Go: workerassign/recycled (*slotLease).Release */
 	:: atomic {
 			if
 			:: s = 0
@@ -581,7 +586,7 @@ active proctype World() {
 		}
 
 	/* R4: the host that has no reply to its try reads the slot again, and finds its token, or gives up the try.
-	 * Go: workerassign (*slotAssign).result */
+	 * Go: workerassign/recycled (*slotAssign).result */
 	:: atomic {
 			if
 			:: s = 0

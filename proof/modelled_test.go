@@ -86,7 +86,7 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-var modelledPattern = regexp.MustCompile(`(?s)Go: (ringbuffer|workerassign) (.*?)\*/`)
+var modelledPattern = regexp.MustCompile(`(?s)Go: (ringbuffer|workerassign/recycled) (.*?)\*/`)
 
 // modelled returns the functions that a model names, each with its package.
 func modelled(t *testing.T, file string) (names []string) {

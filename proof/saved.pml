@@ -1,4 +1,4 @@
-/* A lease of workerassign.Saved, which is kept in a file and used without the store, for Spin. doc/proof.md says what is checked and
+/* A lease of recycled.Saved, which is kept in a file and used without the store, for Spin. doc/proof.md says what is checked and
  * for which sizes.
  *
  * One step is a read of the store, a write of the store, or a write of the file, with what follows from it. A write of the store
@@ -88,7 +88,7 @@ inline giveBack(a, b) {
 	od
 }
 
-/* R7. Go: workerassign (*Recycled).notePool */
+/* R7. Go: workerassign/recycled (*Assigner).notePool */
 #define NOTE poolHistory = history; floor = MAX(floor, now + H)
 
 active proctype World() {
@@ -193,7 +193,7 @@ inline swap(aKind) {
 
 #define READ rev = slot.rev; tok = slot.tok; until = slot.until; hist = history
 
-/* Go: workerassign (*savedLease).extend, (*slotLease).swap, (*slotLease).check, (*slotLease).lost, (*savedLease).write,
+/* Go: workerassign/recycled (*savedLease).extend, (*slotLease).swap, (*slotLease).check, (*slotLease).lost, (*savedLease).write,
  * withToken, and savedRecord.acknowledged */
 inline extend() {
 	tries = 0;
@@ -258,7 +258,7 @@ inline extend() {
 	if :: d_step { true -> fresh = 0; val = 0; tries = 0; from = 0 } fi
 }
 
-/* Go: workerassign (*savedLease).take */
+/* Go: workerassign/recycled (*savedLease).take */
 inline take() {
 	do
 	:: atomic {
@@ -318,7 +318,7 @@ active proctype Host() {
 	:: starts == STARTS -> break
 	:: starts < STARTS ->
 		starts++;
-		/* Go: workerassign (*saved).Assign, (*savedLease).start, and (*savedLease).resume */
+		/* Go: workerassign/recycled (*saved).Assign, (*savedLease).start, and (*savedLease).resume */
 		out = TAKEN;
 		if
 		:: file.exists ->
@@ -353,7 +353,7 @@ active proctype Host() {
 		fi;
 		end = begin;
 		do
-		/* Go: workerassign (*savedLease).Reserve */
+		/* Go: workerassign/recycled (*savedLease).Reserve */
 		:: if
 			:: true -> extend() /* it is due */
 			:: out = OK
@@ -388,7 +388,7 @@ active proctype Host() {
 			:: else
 			fi;
 			next = 0
-		/* Go: workerassign (*savedLease).Release, and (*savedLease).end */
+		/* Go: workerassign/recycled (*savedLease).Release, and (*savedLease).end */
 		:: atomic {
 				next = begin;
 				do

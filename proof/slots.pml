@@ -1,4 +1,4 @@
-/* How hosts of workerassign.Recycled get slots: rules R5 and R8 of doc/design.md, section 8, names, fixed worker IDs, slots that
+/* How hosts of recycled.Assigner get slots: rules R5 and R8 of doc/design.md, section 8, names, fixed worker IDs, slots that
  * are added, and RaiseFloor, for Spin. doc/proof.md says what is checked and for which sizes. leases.pml has what is not here:
  * failovers, and writes that arrive late.
  *
@@ -121,7 +121,7 @@ byte i, j;                      /* of d_steps only */
 #define DONE  3
 byte where[HOSTS];
 
-/* Go: workerassign (*recycledConfig).grace */
+/* Go: workerassign/recycled (*config).grace */
 #if defined(M_GRACE_WITHOUT_B)
 #define GRACE M
 #elif defined(M_GRACE_WITHOUT_M)
@@ -130,7 +130,7 @@ byte where[HOSTS];
 #define GRACE (B + M)
 #endif
 
-/* Go: workerassign (*recycledConfig).freeAt */
+/* Go: workerassign/recycled (*config).freeAt */
 #ifdef M_WRITTEN_IGNORED
 #define FREEAT(until, written) (until + GRACE)
 #else
@@ -138,7 +138,7 @@ byte where[HOSTS];
 #endif
 
 /* A claimant of the holder's name does without grace. Times are compared in eighths.
- * Go: workerassign (*slotAssign).needsNoGrace, and (*recycledConfig).nameNeedsNoGrace */
+ * Go: workerassign/recycled (*slotAssign).needsNoGrace, and (*config).nameNeedsNoGrace */
 #ifdef M_OWN_RESERVE_COUNTS
 #define SHOWN(h, w) AHEAD(h)
 #else
@@ -155,7 +155,7 @@ byte where[HOSTS];
 #endif
 
 /* R5: whether a slot is free for the host h when the store's clock shows c, and the host's hc. The store was started longer than a
- * grace ago. Go: workerassign (*slotAssign).isFree */
+ * grace ago. Go: workerassign/recycled (*slotAssign).isFree */
 #ifdef M_FLOOR_NOT_COMPARED
 #define BEFOREFLOOR(w) 0
 #else
@@ -169,7 +169,7 @@ byte where[HOSTS];
 #endif
 #define ISFREE(h, w, c, hc) (sl[w].tok == 0 -> FREERELEASED(w, c, hc) : FREEHELD(h, w, c, hc))
 
-/* When a slot becomes free for the host h. Go: workerassign (*slotAssign).nextFree, and (*recycledConfig).nextFree */
+/* When a slot becomes free for the host h. Go: workerassign/recycled (*slotAssign).nextFree, and (*config).nextFree */
 #ifdef M_NEXTFREE_WITH_GRACE
 #define NEXTHELD(h, w) FREEAT(sl[w].until, sl[w].written)
 #else
@@ -209,7 +209,7 @@ active proctype World() {
 	:: d_step { steps > 0 -> steps--; step = M - step; CHANGED }
 #endif
 #if FLOORS > 0
-	/* An operator raises the floor. Go: workerassign (*Recycled).RaiseFloor, and (*Recycled).raiseSlot */
+	/* An operator raises the floor. Go: workerassign/recycled (*Assigner).RaiseFloor, and (*Assigner).raiseSlot */
 	:: floors > 0 ->
 #ifdef M_POOL_NOT_COMPARED
 		n = count;
@@ -232,7 +232,8 @@ active proctype World() {
 #ifndef M_SLOT_NOT_WRITTEN
 		do
 		:: n == 0 -> break
-		:: d_step { n > 0 -> /* a slot */
+		:: d_step { n > 0 && sl[n - 1].from >= floor && floor > CLOCK -> n--; CHANGED } /* its lease begins at the floor or later, and remains */
+		:: d_step { n > 0 && !(sl[n - 1].from >= floor && floor > CLOCK) -> /* a slot */
 				n--;
 #ifndef M_TOKEN_KEPT
 				sl[n].tok = 0;
@@ -252,7 +253,7 @@ active proctype World() {
 	od
 }
 
-/* What the host sees of the store, and may take. Go: workerassign (*slotAssign).read */
+/* What the host sees of the store, and may take. Go: workerassign/recycled (*slotAssign).read */
 #ifdef M_NAME_NOT_READ
 #define SEEN(w) (w < count && (all || !(omitted & (1 << w)) || FIXED == w))
 #else
@@ -279,7 +280,7 @@ active proctype World() {
 #define CANDIDATE(w) (MAYTAKE(w) && (sl[w].name == 0 || FIXED == w || !ANYUNNAMED))
 
 /* The slot of the name; else any without a name; else any. w is the result.
- * Go: workerassign (*slotAssign).choose */
+ * Go: workerassign/recycled (*slotAssign).choose */
 inline choose() {
 	w = NONE;
 #ifndef M_NAME_IGNORED
@@ -328,7 +329,7 @@ inline checkChoice() {
 #define AGAIN 4
 
 /* NextFree of the error, which is the result nf, is not later than the time at which any slot becomes free.
- * Go: workerassign (*slotAssign).fullError */
+ * Go: workerassign/recycled (*slotAssign).fullError */
 inline checkFull() {
 #ifdef M_NEXTFREE_OF_LAST
 	nf = 0;
@@ -361,7 +362,7 @@ inline checkFull() {
 	assert(!ANYTAKEABLE(me) && !CANBEADDED(me)) /* the pool is full */
 }
 
-/* Go: workerassign (*slotAssign).try, (*slotAssign).takeFixed, (*slotAssign).claim, (*slotAssign).addition, and (*recycledConfig).completed */
+/* Go: workerassign/recycled (*slotAssign).try, (*slotAssign).takeFixed, (*slotAssign).claim, (*slotAssign).addition, and (*config).completed */
 inline decide() {
 #if HIDES
 	if
@@ -439,7 +440,7 @@ inline claimSlot(w, from) {
 
 #define OWNER(w) ((sl[w].tok - 1) % HOSTS)
 
-/* ok is the result. Go: workerassign (*slotAssign).take, and (*slotAssign).add */
+/* ok is the result. Go: workerassign/recycled (*slotAssign).take, and (*slotAssign).add */
 inline write() {
 	ok = 0;
 	if
@@ -492,7 +493,7 @@ proctype Host(byte me) {
 		where[me] = TRIES;
 		do /* an Assign */
 		:: /* R8: the store's answer is compared with the host's clock at the time of the request and of the answer.
-		    * Go: workerassign (*Recycled).checkClock */
+		    * Go: workerassign/recycled (*Assigner).checkClock */
 #if SLOW
 			d_step { sent = HOST(me) };
 #endif
@@ -545,7 +546,7 @@ proctype Host(byte me) {
 #endif
 					fi
 				}
-				/* R4. Go: workerassign (*slotAssign).result */
+				/* R4. Go: workerassign/recycled (*slotAssign).result */
 				if
 				:: d_step { sent -> ok = (w < count && sl[w].tok == TOKEN) }
 				:: !sent
@@ -558,7 +559,7 @@ proctype Host(byte me) {
 		od;
 		if :: d_step { true -> where[me] = HOLDS; nf = 0; tries = 0; reads = 0; all = 0; polled = 0; FORGET } fi;
 		do
-		/* Go: workerassign (*slotLease).Reserve, and (*slotLease).check */
+		/* Go: workerassign/recycled (*slotLease).Reserve, and (*slotLease).check */
 		:: d_step { sl[held[me]].tok == token[me] && DUE(me) ->
 				assert(!raised || !(old & (1 << me))); /* RaiseFloor has ended it */
 				UNTIL(me) = MAX(UNTIL(me), HOST(me) + GRANT(me));
@@ -568,7 +569,7 @@ proctype Host(byte me) {
 				CHANGED
 			}
 		:: sl[held[me]].tok != token[me] -> break /* it is lost */
-		/* What was used ends anywhere. Go: workerassign (*slotLease).Release */
+		/* What was used ends anywhere. Go: workerassign/recycled (*slotLease).Release */
 		:: atomic { sl[held[me]].tok == token[me] ->
 				if
 				:: c = sl[held[me]].from

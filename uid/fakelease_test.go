@@ -16,11 +16,11 @@ type disposableAssigner struct {
 	failure  atomic.Pointer[error] // if not nil, Assign returns it
 }
 
-func (a *disposableAssigner) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+func (a *disposableAssigner) Assign(_ context.Context, r workerassign.Request) (workerassign.Lease, error) {
 	if err := a.failure.Load(); err != nil {
 		return nil, *err
 	}
-	return &disposableLease{disposableAssigner: a, id: a.lastID.Add(1)}, nil
+	return &disposableLease{disposableAssigner: a, id: a.lastID.Add(1), most: r.MaxWorkerID}, nil
 }
 
 func (a *disposableAssigner) failWith(err error) { a.failure.Store(&err) }
@@ -29,7 +29,7 @@ func (a *disposableAssigner) recover() { a.failure.Store(nil) }
 
 type disposableLease struct {
 	*disposableAssigner
-	id int64
+	id, most int64
 }
 
 func (l *disposableLease) WorkerID() int64 { return l.id }
@@ -37,11 +37,7 @@ func (l *disposableLease) WorkerID() int64 { return l.id }
 func (l *disposableLease) NotBefore() time.Time { return time.Time{} }
 
 func (l *disposableLease) Reserve(context.Context, time.Time) (workerassign.Grant, error) {
-	return workerassign.Grant{Until: workerassign.Unbounded()}, nil
-}
-
-func (l *disposableLease) Remaining(most int64) (remaining, all int64) {
-	return max(most-l.id, 0), most
+	return workerassign.Grant{Until: workerassign.Unbounded(), Remaining: max(l.most-l.id, 0), Total: l.most}, nil
 }
 
 func (l *disposableLease) Release(context.Context, time.Time) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // healthModes runs a test in a bubble with a constructor for each kind of generator.
@@ -96,7 +97,7 @@ func TestHealthWithoutTheStore(t *testing.T) {
 	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
 		memory := newSlotMemory()
 		connection := &slotConnection{memory: memory}
-		g := construct(workerassign.NewRecycled(connection, workerassign.WithLogger(slog.New(slog.DiscardHandler))))
+		g := construct(recycled.New(connection, recycled.WithLogger(slog.New(slog.DiscardHandler))))
 		for range 100 { // idle
 			if h := g.Health(); !h.OK() || !h.Bounded || h.For < 25*time.Second || h.For > 75*time.Second || h.For != time.Until(h.Until) || g.Stats().LeaseUntil.Before(h.Until) {
 				t.Fatalf("Health() = %+v; want OK for at least what is reserved ahead, less what passes between two probes", h)
@@ -136,10 +137,10 @@ func TestHealthReplacesALostLease(t *testing.T) {
 	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
 		memory := newSlotMemory()
 		connection := &slotConnection{memory: memory}
-		a := construct(workerassign.NewRecycled(connection, workerassign.WithLogger(slog.New(slog.DiscardHandler))))
+		a := construct(recycled.New(connection, recycled.WithLogger(slog.New(slog.DiscardHandler))))
 		connection.setDown(true)
 		time.Sleep(5 * time.Minute)
-		b := construct(workerassign.NewRecycled(&slotConnection{memory: memory}, workerassign.WithLogger(slog.New(slog.DiscardHandler))))
+		b := construct(recycled.New(&slotConnection{memory: memory}, recycled.WithLogger(slog.New(slog.DiscardHandler))))
 		if b.Stats().WorkerID != 0 {
 			t.Fatal("the slot was not taken")
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The store is down, and the last unit of the grant is used up: Health does not promise the unit after it.
@@ -21,7 +22,7 @@ func TestHealthInTheLastUnit(t *testing.T) {
 func testHealthInTheLastUnit(t *testing.T, policy RollbackPolicy) {
 	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
 		connection := &slotConnection{memory: newSlotMemory()}
-		g := construct(workerassign.NewRecycled(connection, workerassign.WithLogger(slog.New(slog.DiscardHandler))), WithRollback(policy))
+		g := construct(recycled.New(connection, recycled.WithLogger(slog.New(slog.DiscardHandler))), WithRollback(policy))
 		connection.setDown(true)
 		until := g.Health().Until
 		time.Sleep(time.Until(until) - 500*time.Millisecond)

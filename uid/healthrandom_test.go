@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A generator that is OK returns a UID when the next time unit starts, and one that is not returns none at once,
@@ -37,7 +38,7 @@ func healthRandom(t *testing.T, mode string, seed uint64) {
 	}
 	m := assigntest.NewMemory(mopts...)
 	rec := func() workerassign.Assigner {
-		return workerassign.NewRecycled(m, workerassign.WithLogger(quiet), workerassign.WithName("x"))
+		return recycled.New(m, recycled.WithLogger(quiet), recycled.WithName("x"))
 	}
 	a := rec()
 	switch r.IntN(4) {

@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // boundedSource is an assigner whose leases are granted up to a horizon. Each lease has another worker ID.
@@ -186,7 +187,7 @@ func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 // the layout's rate.
 func TestR6FullPoolAtTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &boundedSource{horizon: lasting(70 * time.Second), refuse: &workerassign.PoolFullError{Held: 1}}
+		s := &boundedSource{horizon: lasting(70 * time.Second), refuse: &recycled.PoolFullError{Held: 1}}
 		c, _ := newBounded(t, s)
 		takeAhead(t, c, time.Minute) // up to the limit
 		got := 0
@@ -205,7 +206,7 @@ func TestR6FullPoolAtTheLimit(t *testing.T) {
 		defer cancel()
 		for range 17 {
 			if _, err := c.NextContext(ctx); err != nil {
-				if !errors.Is(err, workerassign.ErrPoolFull) || !errors.Is(err, ErrLease) {
+				if !errors.Is(err, recycled.ErrPoolFull) || !errors.Is(err, ErrLease) {
 					t.Errorf("NextContext() = %v; want it to name the full pool", err)
 				}
 				return

@@ -52,7 +52,11 @@ type fixedCountLease struct {
 	a *fixedCountAssigner
 }
 
-func (l fixedCountLease) Remaining(int64) (remaining, total int64) { return l.a.remaining, l.a.total }
+func (l fixedCountLease) Reserve(ctx context.Context, until time.Time) (workerassign.Grant, error) {
+	g, err := l.Lease.Reserve(ctx, until)
+	g.Remaining, g.Total = l.a.remaining, l.a.total
+	return g, err
+}
 
 // Stats have how far ahead of the clock was stamped, and the limit. At the limit the ring runs empty, and Ahead is 0.
 func TestStatsOfBorrowing(t *testing.T) {

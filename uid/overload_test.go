@@ -12,6 +12,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slowSlots is a slot store each of whose calls takes a time.
@@ -20,14 +21,14 @@ type slowSlots struct {
 	takes time.Duration
 }
 
-// Read implements workerassign.SlotStore.
-func (s *slowSlots) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (s *slowSlots) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	time.Sleep(s.takes)
 	return s.slotConnection.Read(ctx, q)
 }
 
-// Write implements workerassign.SlotStore.
-func (s *slowSlots) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (s *slowSlots) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	time.Sleep(s.takes)
 	return s.slotConnection.Write(ctx, w)
 }
@@ -51,7 +52,7 @@ func TestBurstOnRecycled(t *testing.T) {
 			t.Run(fmt.Sprintf("store ahead by %v, at %v", ahead, at), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := newSlowSlots(time.Millisecond, ahead)
-					c, err := NewCached(t.Context(), workerassign.NewRecycled(store), overloadLog(), WithEpoch(recycledEpoch))
+					c, err := NewCached(t.Context(), recycled.New(store), overloadLog(), WithEpoch(recycledEpoch))
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -12,20 +12,21 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // recycledEpoch lies before the time at which a synctest bubble starts.
 var recycledEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // newRecycledGenerator returns a generator of a mode, "Cached" or "Default", on a slot store.
-func newRecycledGenerator(t *testing.T, mode string, s workerassign.SlotStore, more []workerassign.RecycledOption, opts ...Option) Generator {
+func newRecycledGenerator(t *testing.T, mode string, s recycled.Store, more []recycled.Option, opts ...Option) Generator {
 	t.Helper()
 	l, err := bitsalloc.New(35, 10, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	opts = append([]Option{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(1)}, opts...)
-	a := workerassign.NewRecycled(s, append([]workerassign.RecycledOption{workerassign.WithLogger(slog.New(slog.DiscardHandler))}, more...)...)
+	a := recycled.New(s, append([]recycled.Option{recycled.WithLogger(slog.New(slog.DiscardHandler))}, more...)...)
 	var g Generator
 	if mode == "Cached" {
 		var c *Cached
@@ -131,7 +132,7 @@ func TestLostSlotIsNamed(t *testing.T) {
 		memory := newSlotMemory()
 		connection := &slotConnection{memory: memory}
 		// All worker IDs but one are below the pool, so that there is no other slot to change to.
-		only := []workerassign.RecycledOption{workerassign.WithFirstWorkerID(1023)}
+		only := []recycled.Option{recycled.WithFirstWorkerID(1023)}
 		a := newRecycledGenerator(t, mode, connection, only)
 		connection.setDown(true)
 		time.Sleep(5 * time.Minute)

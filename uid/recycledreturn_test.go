@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // pausedStore is a store whose caller is paused before its next Write.
@@ -17,11 +18,11 @@ type pausedStore struct {
 
 func (s *pausedStore) String() string { return "memory" }
 
-func (s *pausedStore) Read(_ context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+func (s *pausedStore) Read(_ context.Context, q recycled.Query) (recycled.State, error) {
 	return s.read(q), nil
 }
 
-func (s *pausedStore) Write(_ context.Context, w workerassign.SlotWrite) (bool, error) {
+func (s *pausedStore) Write(_ context.Context, w recycled.Write) (bool, error) {
 	if pause := s.pause; pause != nil {
 		s.pause = nil
 		pause()
@@ -39,7 +40,7 @@ func TestReleaseAfterItsServerReturned(t *testing.T) {
 	store := func() *pausedStore { return &pausedStore{slotServer: server} }
 	assign := func(s *pausedStore) workerassign.Lease {
 		t.Helper()
-		l, err := workerassign.NewRecycled(s, workerassign.WithNewPool()).Assign(ctx, req)
+		l, err := recycled.New(s, recycled.WithNewPool()).Assign(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestAdditionAfterItsServerReturned(t *testing.T) {
 	store := func() *pausedStore { return &pausedStore{slotServer: server} }
 	lease := func(s *pausedStore, workerID int64) (workerassign.Lease, time.Time) {
 		t.Helper()
-		l, err := workerassign.NewRecycled(s, workerassign.WithNewPool(), workerassign.WithWorkerID(workerID)).Assign(ctx, req)
+		l, err := recycled.New(s, recycled.WithNewPool(), recycled.WithWorkerID(workerID)).Assign(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func TestAdditionAfterItsServerReturned(t *testing.T) {
 		server.history = history
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := workerassign.NewRecycled(store(), workerassign.WithWorkerID(0)).Assign(ctx, req); !errors.Is(err, workerassign.ErrSlotHeld) {
+		if _, err := recycled.New(store(), recycled.WithWorkerID(0)).Assign(ctx, req); !errors.Is(err, recycled.ErrSlotHeld) {
 			t.Fatalf("Assign of a worker ID that is held returned %v", err)
 		}
 	}

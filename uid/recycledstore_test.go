@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slotServer is one server of a simulated slot store: its records, its clock and its history. It is not
@@ -18,8 +18,8 @@ type slotServer struct {
 	offset  time.Duration // of its clock from now
 	history string
 	noLoss  bool
-	pool    workerassign.Pool
-	slots   []workerassign.Slot // the slot of pool.First + n is slots[n]
+	pool    recycled.Pool
+	slots   []recycled.Slot // the slot of pool.First + n is slots[n]
 
 	// Defects on purpose.
 	comparesNothing bool // Write does not compare revisions (R2)
@@ -44,9 +44,9 @@ func (s *slotServer) clone() *slotServer {
 func (s *slotServer) clock() time.Time { return s.now().Add(s.offset) }
 
 // read answers a query.
-func (s *slotServer) read(q workerassign.SlotQuery) workerassign.PoolState {
+func (s *slotServer) read(q recycled.Query) recycled.State {
 	s.reads++
-	state := workerassign.PoolState{Pool: s.pool, Now: s.clock(), History: s.history, NoLoss: s.noLoss}
+	state := recycled.State{Pool: s.pool, Now: s.clock(), History: s.history, NoLoss: s.noLoss}
 	if q.All {
 		state.Slots = slices.Clone(s.slots)
 		return state
@@ -81,7 +81,7 @@ func (s *slotServer) read(q workerassign.SlotQuery) workerassign.PoolState {
 }
 
 // write compares and swaps.
-func (s *slotServer) write(w workerassign.SlotWrite) bool {
+func (s *slotServer) write(w recycled.Write) bool {
 	if w.History != s.history && !s.ignoresHistory {
 		return false
 	}
@@ -97,7 +97,7 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 	}
 	for i, slot := range w.Slots {
 		n := slot.WorkerID - first
-		var have workerassign.Slot
+		var have recycled.Slot
 		if n < 0 || n > int64(len(s.slots))+int64(len(w.Slots))-1 {
 			return false
 		}
@@ -118,7 +118,7 @@ func (s *slotServer) write(w workerassign.SlotWrite) bool {
 	for _, slot := range w.Slots {
 		n := int(slot.WorkerID - first)
 		if n >= len(s.slots) {
-			s.slots = append(s.slots, make([]workerassign.Slot, n+1-len(s.slots))...)
+			s.slots = append(s.slots, make([]recycled.Slot, n+1-len(s.slots))...)
 		}
 		before := s.slots[n]
 		switch {
@@ -156,7 +156,7 @@ func (m *slotMemory) restart(history string) {
 }
 
 // slot returns the slot of a worker ID.
-func (m *slotMemory) slot(workerID int64) workerassign.Slot {
+func (m *slotMemory) slot(workerID int64) recycled.Slot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.server.slots[workerID-m.server.pool.First]
@@ -169,7 +169,7 @@ func (m *slotMemory) calls() int {
 	return m.server.reads + m.server.writes
 }
 
-// slotConnection is one process's connection to a slotMemory. It implements workerassign.SlotStore.
+// slotConnection is one process's connection to a slotMemory. It implements workerassign.Store.
 type slotConnection struct {
 	memory *slotMemory
 	mu     sync.Mutex
@@ -194,18 +194,18 @@ func (c *slotConnection) err(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Read implements workerassign.SlotStore.
-func (c *slotConnection) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (c *slotConnection) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	if err := c.err(ctx); err != nil {
-		return workerassign.PoolState{}, err
+		return recycled.State{}, err
 	}
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
 	return c.memory.server.read(q), nil
 }
 
-// Write implements workerassign.SlotStore.
-func (c *slotConnection) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (c *slotConnection) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if err := c.err(ctx); err != nil {
 		return false, err
 	}
@@ -214,5 +214,5 @@ func (c *slotConnection) Write(ctx context.Context, w workerassign.SlotWrite) (b
 	return c.memory.server.write(w), nil
 }
 
-// String implements workerassign.SlotStore.
+// String implements workerassign.Store.
 func (c *slotConnection) String() string { return fmt.Sprintf("memory %p", c.memory) }

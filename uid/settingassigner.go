@@ -6,17 +6,20 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/ringuid/ringuid/stores/filestore"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A Backend is what NewAssigner cannot create from a text: what the program has opened, and options of the assigners that are
 // not settings. Each field may be left out if the settings require none.
 type Backend struct {
-	DB    workerassign.DB        // the database that Store means, of AssignerDisposable and AssignerRecycled
-	Slots workerassign.SlotStore // the store that Store means, of AssignerRecycled: Redis, etcd, ZooKeeper, or tables with other names
+	DB    workerassign.DB // the database that Store means, of AssignerDisposable and AssignerRecycled
+	Slots recycled.Store  // the store that Store means, of AssignerRecycled: Redis, etcd, ZooKeeper, or tables with other names
 
 	Disposable []workerassign.DisposableOption // of workerassign.NewDisposable
-	Recycled   []workerassign.RecycledOption   // of workerassign.NewRecycled: WithNewPool at the first start of a fleet, for example
+	Recycled   []recycled.Option               // of workerassign.NewRecycled: WithNewPool at the first start of a fleet, for example
 	StaticFile []workerassign.StaticFileOption // of workerassign.StaticFile: WithNewFile at the first start, for example
 	Hostname   string                          // for WorkerID "ordinal"; "": that of os.Hostname
 }
@@ -94,7 +97,7 @@ func (s Settings) innerAssigner(b Backend) (workerassign.Assigner, error) {
 		return workerassign.Static(n), nil
 	case AssignerRecycled:
 		if isFile {
-			b.Slots = workerassign.NewSlotFile(path)
+			b.Slots = filestore.New(path)
 		}
 		return s.recycledAssigner(b)
 	}
@@ -108,20 +111,20 @@ func (s Settings) recycledAssigner(b Backend) (workerassign.Assigner, error) {
 	case store == nil && b.DB == nil:
 		return nil, missingBackend("store", "must be file: and a path, or the program must open a store for the assigner recycled (Backend.Slots or Backend.DB)")
 	case store == nil:
-		store = workerassign.NewSlotTable(b.DB)
+		store = sqlstore.New(b.DB)
 	}
-	var opts []workerassign.RecycledOption
+	var opts []recycled.Option
 	if s.WorkerName != "" {
-		opts = append(opts, workerassign.WithName(s.WorkerName))
+		opts = append(opts, recycled.WithName(s.WorkerName))
 	}
 	if s.WorkerID != "" {
 		n, err := s.workerID(b)
 		if err != nil {
 			return nil, (faults{{"worker_id", err}}).err()
 		}
-		opts = append(opts, workerassign.WithWorkerID(n))
+		opts = append(opts, recycled.WithWorkerID(n))
 	}
-	return workerassign.NewRecycled(store, append(opts, b.Recycled...)...), nil
+	return recycled.New(store, append(opts, b.Recycled...)...), nil
 }
 
 // workerID returns the number that WorkerID means.

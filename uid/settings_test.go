@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // settingValues has a value for each key that is not the default, and what it sets.
@@ -364,7 +366,7 @@ func TestSettingsGenerators(t *testing.T) {
 		{Settings{Assigner: AssignerDisposable, Store: "file://" + filepath.Join(dir, "counter")}, Backend{}, 2},
 		{Settings{Assigner: AssignerRecycled, Store: "file:" + filepath.Join(dir, "slots"), WorkerName: "x"}, Backend{}, 0},
 		{Settings{Assigner: AssignerRecycled, Store: "file:" + filepath.Join(dir, "fixed"), WorkerID: "ordinal"}, Backend{Hostname: "orders-3.local"}, 3},
-		{Settings{Assigner: AssignerRecycled}, Backend{Slots: workerassign.NewSlotFile(filepath.Join(dir, "own")), Recycled: []workerassign.RecycledOption{workerassign.WithWorkerID(4)}}, 4},
+		{Settings{Assigner: AssignerRecycled}, Backend{Slots: filestore.New(filepath.Join(dir, "own")), Recycled: []recycled.Option{recycled.WithWorkerID(4)}}, 4},
 		{Settings{Assigner: AssignerStatic, WorkerID: "7", WorkerDivide: 2, WorkerPrefix: "5/3", Layout: layout(t, 31, 10, 12)}, Backend{}, 5<<7 | 7},
 	} {
 		if os.PathSeparator != '/' && strings.HasPrefix(tt.s.Store, "file://") {

@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/random"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slotFleet is a simulation of generators whose leases come from the real workerassign.Recycled on a
@@ -198,19 +199,19 @@ func (f *slotFleet) assigner(h *slotHost) workerassign.Assigner {
 	if f.broken == brokenSkew {
 		bound = 1000 * time.Hour
 	}
-	opts := []workerassign.RecycledOption{workerassign.WithHorizon(max(f.horizon, bound+1)), workerassign.WithFencing(f.fencing),
-		workerassign.WithSkew(f.skew), workerassign.WithClockBound(bound)}
+	opts := []recycled.Option{recycled.WithHorizon(max(f.horizon, bound+1)), recycled.WithFencing(f.fencing),
+		recycled.WithSkew(f.skew), recycled.WithClockBound(bound)}
 	if f.isNew {
-		opts = append(opts, workerassign.WithNewPool())
+		opts = append(opts, recycled.WithNewPool())
 	}
 	switch {
 	case h.fixed >= 0:
-		opts = append(opts, workerassign.WithWorkerID(h.fixed))
+		opts = append(opts, recycled.WithWorkerID(h.fixed))
 	case h.name != "":
-		opts = append(opts, workerassign.WithName(h.name))
+		opts = append(opts, recycled.WithName(h.name))
 	}
 	c := &fleetConnection{fleet: f, host: h, giveUp: func() {}}
-	return impatientAssigner{f, h, c, workerassign.NewRecycled(c, opts...)}
+	return impatientAssigner{f, h, c, recycled.New(c, opts...)}
 }
 
 // impatientAssigner is an assigner that does not wait.
@@ -233,11 +234,11 @@ func (a impatientAssigner) Assign(_ context.Context, r workerassign.Request) (wo
 	a.connection.giveUp = cancel
 	lease, err := a.assigner.Assign(ctx, r)
 	switch {
-	case errors.Is(err, workerassign.ErrPoolFull):
+	case errors.Is(err, recycled.ErrPoolFull):
 		f.fullPools++
-	case errors.Is(err, workerassign.ErrSlotHeld):
+	case errors.Is(err, recycled.ErrSlotHeld):
 		f.heldSlots++
-	case errors.Is(err, workerassign.ErrClockSkew):
+	case errors.Is(err, recycled.ErrClockSkew):
 		f.refusals++
 	case err == nil:
 		// The generator's clock may have followed a step of its host's in between.
@@ -295,7 +296,7 @@ var elapsedTime = regexp.MustCompile(` in \d+\.?\d*[mµn]?s\b`)
 
 // isHeldOrOff reports whether another try makes no sense at the same time.
 func isHeldOrOff(err error) bool {
-	return errors.Is(err, workerassign.ErrPoolFull) || errors.Is(err, workerassign.ErrSlotHeld) || errors.Is(err, workerassign.ErrClockSkew)
+	return errors.Is(err, recycled.ErrPoolFull) || errors.Is(err, recycled.ErrSlotHeld) || errors.Is(err, recycled.ErrClockSkew)
 }
 
 // crash ends a process at once: it releases nothing.
@@ -558,7 +559,7 @@ func (f *slotFleet) recover() {
 	for h := range waiting {
 		// Which error it is, its manager knows.
 		health := f.healthOf(h.process)
-		if !errors.Is(health.Err, workerassign.ErrPoolFull) && !errors.Is(health.Err, workerassign.ErrSlotHeld) && h.fixed < 0 && f.fullPools == 0 {
+		if !errors.Is(health.Err, recycled.ErrPoolFull) && !errors.Is(health.Err, recycled.ErrSlotHeld) && h.fixed < 0 && f.fullPools == 0 {
 			f.fail("recovery", "host %d gives no UIDs: %+v", h.number, health)
 		}
 	}

@@ -3,7 +3,7 @@ package uid
 import (
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Scenarios that chance alone seldom brings about. Each of them is likely to show a rule that is broken, and leaves
@@ -58,7 +58,7 @@ func (f *slotFleet) failOverInCall(h *slotHost) {
 // pauseInCall is called between the Read and the Write of a call, and lets the store fail over. The caller is paused
 // meanwhile, and the others live on with the new primary. The write arrives when the new primary has the revision
 // that it expects, although another has used the slot. If that does not happen, it arrives too late or after some time.
-func (f *slotFleet) pauseInCall(caller *slotHost, w workerassign.SlotWrite) {
+func (f *slotFleet) pauseInCall(caller *slotHost, w recycled.Write) {
 	f.inCall, f.isBehind = nil, false
 	// A limit of this scenario: the server that the caller has read from does not become the primary again, without a
 	// restart, before the write arrives. It would make the write, because it has the same history as before.
@@ -91,7 +91,7 @@ func (f *slotFleet) pauseInCall(caller *slotHost, w workerassign.SlotWrite) {
 
 // expects reports whether the primary has the revision that precedes the one of a write, of a slot that is granted
 // to another than the writer knows.
-func (f *slotFleet) expects(w workerassign.SlotWrite) bool {
+func (f *slotFleet) expects(w recycled.Write) bool {
 	if len(w.Slots) != 1 {
 		return false
 	}
@@ -100,15 +100,15 @@ func (f *slotFleet) expects(w workerassign.SlotWrite) bool {
 }
 
 // isTooLate reports whether the primary has already the revision of a write, or a later one.
-func (f *slotFleet) isTooLate(w workerassign.SlotWrite) bool {
+func (f *slotFleet) isTooLate(w recycled.Write) bool {
 	return len(w.Slots) == 1 && f.slotOf(w.Slots[0].WorkerID).Revision >= w.Slots[0].Revision
 }
 
 // slotOf returns the slot of a worker ID on the primary, or the zero Slot.
-func (f *slotFleet) slotOf(workerID int64) workerassign.Slot {
+func (f *slotFleet) slotOf(workerID int64) recycled.Slot {
 	n := workerID - f.primary.pool.First
 	if n < 0 || n >= int64(len(f.primary.slots)) {
-		return workerassign.Slot{}
+		return recycled.Slot{}
 	}
 	return f.primary.slots[n]
 }

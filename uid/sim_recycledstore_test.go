@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // What is broken on purpose in a simulation of recycled worker IDs, and what that violates.
@@ -37,29 +37,29 @@ var (
 // delayedWrite is a write that reaches its server later.
 type delayedWrite struct {
 	server *slotServer
-	write  workerassign.SlotWrite
+	write  recycled.Write
 }
 
 // fleetConnection is a host's connection to the slot store of a fleet: to its primary, or to a former one
-// that still acknowledges writes. It implements workerassign.SlotStore.
+// that still acknowledges writes. It implements workerassign.Store.
 type fleetConnection struct {
 	fleet  *slotFleet
 	host   *slotHost
 	giveUp context.CancelFunc // ends Assign, which would sleep before its next try
 }
 
-// String implements workerassign.SlotStore.
+// String implements workerassign.Store.
 func (c *fleetConnection) String() string { return "the simulated slot store" }
 
-// Read implements workerassign.SlotStore.
-func (c *fleetConnection) Read(_ context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (c *fleetConnection) Read(_ context.Context, q recycled.Query) (recycled.State, error) {
 	f := c.fleet
 	if q.All || len(q.WorkerIDs) > 0 {
 		c.giveUp()
 	}
 	if f.down || !f.isCalm && f.chance(40) {
 		c.giveUp()
-		return workerassign.PoolState{}, errSimSlotsDown
+		return recycled.State{}, errSimSlotsDown
 	}
 	server := f.server()
 	server.scanFrom = 0
@@ -73,7 +73,7 @@ func (c *fleetConnection) Read(_ context.Context, q workerassign.SlotQuery) (wor
 }
 
 // breakRead changes what was read, if the simulation is broken on purpose.
-func (f *slotFleet) breakRead(state *workerassign.PoolState, q workerassign.SlotQuery) {
+func (f *slotFleet) breakRead(state *recycled.State, q recycled.Query) {
 	byHolder := len(q.WorkerIDs) > 0 && q.Free == 0
 	switch f.broken {
 	case brokenFrom:
@@ -101,8 +101,8 @@ func (f *slotFleet) breakRead(state *workerassign.PoolState, q workerassign.Slot
 	}
 }
 
-// Write implements workerassign.SlotStore.
-func (c *fleetConnection) Write(_ context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (c *fleetConnection) Write(_ context.Context, w recycled.Write) (bool, error) {
 	if f := c.fleet; f.broken == brokenHorizon && w.Pool != nil { // the floor is that of the true horizon
 		p := *w.Pool
 		p.Horizon = f.horizon
@@ -118,7 +118,7 @@ func (c *fleetConnection) Write(_ context.Context, w workerassign.SlotWrite) (bo
 	return written, err
 }
 
-func (c *fleetConnection) write(w workerassign.SlotWrite) (bool, error) {
+func (c *fleetConnection) write(w recycled.Write) (bool, error) {
 	f := c.fleet
 	if f.inCall == c.host {
 		f.pauseInCall(c.host, w)
@@ -162,13 +162,13 @@ func (f *slotFleet) server() *slotServer {
 }
 
 // apply makes a write at a server, and checks the rules that can be seen there.
-func (f *slotFleet) apply(s *slotServer, w workerassign.SlotWrite) bool {
+func (f *slotFleet) apply(s *slotServer, w recycled.Write) bool {
 	if s != f.primary && (s != f.former || !f.clock.Before(f.fencedAt)) {
 		return false // it is fenced
 	}
-	var before []workerassign.Slot
+	var before []recycled.Slot
 	for _, slot := range w.Slots {
-		n, old := slot.WorkerID-s.pool.First, workerassign.Slot{}
+		n, old := slot.WorkerID-s.pool.First, recycled.Slot{}
 		if n >= 0 && n < int64(len(s.slots)) {
 			old = s.slots[n]
 		}
@@ -191,7 +191,7 @@ func (f *slotFleet) apply(s *slotServer, w workerassign.SlotWrite) bool {
 }
 
 // checkWrite checks the rules that can be seen in one write of a slot.
-func (f *slotFleet) checkWrite(s *slotServer, old, slot workerassign.Slot) {
+func (f *slotFleet) checkWrite(s *slotServer, old, slot recycled.Slot) {
 	now := s.clock()
 	taken := slot.Token != "" && leaseOf(slot.Token) != leaseOf(old.Token)
 	sameName := slot.Holder.Name != "" && slot.Holder.Name == old.Holder.Name

@@ -18,6 +18,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // copiedSource is an assigner whose store shows at some time that a copy of this process holds leases: those with a worker ID up
@@ -331,15 +332,15 @@ func TestInvariant1ReplacedLeaseIsVoid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(recycledEpoch) + time.Hour)
 		store := assigntest.NewMemory(assigntest.WithNoLoss())
-		a := workerassign.NewRecycled(store, workerassign.WithNewPool())
+		a := recycled.New(store, recycled.WithNewPool())
 		g := newCopied(t, "Cached", a, WithReserveAhead(30*time.Second), WithMaxBorrow(8*time.Second))
 		c := g.(*Cached)
 		first := c.Stats().WorkerID
 		slot := store.Dump().Slots[first]
 		extended := slot
 		extended.Revision, extended.Token, extended.Until = slot.Revision+1, strings.SplitN(slot.Token, ".", 2)[0]+".copy", slot.Until.Add(10*time.Second)
-		if ok, err := store.Write(t.Context(), workerassign.SlotWrite{History: store.Dump().History, Slots: []workerassign.Slot{extended},
-			Replaced: []workerassign.Slot{slot}}); !ok || err != nil {
+		if ok, err := store.Write(t.Context(), recycled.Write{History: store.Dump().History, Slots: []recycled.Slot{extended},
+			Replaced: []recycled.Slot{slot}}); !ok || err != nil {
 			t.Fatalf("Write() = %t, %v", ok, err)
 		}
 		taken := 0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,23 +64,4 @@ func TestPostgresLateCommit(t *testing.T) {
 			t.Errorf("Assign() = %v, %v; want the key of the second commit", l, err)
 		}
 	})
-}
-
-// A write of a slot table whose commit was acknowledged after its end is not taken for one that is durable.
-func TestSlotTableLateCommit(t *testing.T) {
-	for _, version := range []string{"PostgreSQL 15.4", "8.0.36"} {
-		synctest.Test(t, func(t *testing.T) {
-			db := sql.OpenDB(&lateCommits{version: version, late: []time.Duration{time.Second + 1, time.Second - 1}})
-			defer db.Close()
-			table := NewSlotTable(db)
-			for _, want := range []bool{false, true} {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				written, err := table.Write(ctx, swapOf(Slot{WorkerID: 5, Revision: 2}))
-				if written != want || (err == nil) != want || errors.Is(err, ErrPermanent) {
-					t.Errorf("%s: Write() = %v, %v; want %v", version, written, err, want)
-				}
-				cancel()
-			}
-		})
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -15,10 +16,10 @@ import (
 
 // The statements show and set the settings with which acknowledged inserts are durable.
 func TestSchemaDurability(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t, append(mariadbtest.PrimaryFlags(), "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")...)
 		admin := s.Admin()
-		statements := newSection(t, "DURABILITY")
+		statements := schematest.MySQL().Section(t, "DURABILITY")
 		show := statements.Next("SELECT @@GLOBAL.")
 		settings := func(want string) {
 			t.Helper()
@@ -38,11 +39,11 @@ func TestSchemaDurability(t *testing.T) {
 // If a server process is killed, it loses acknowledged inserts if innodb_flush_log_at_trx_commit is 0,
 // because then it writes its log only periodically. It loses none if the setting is 1 or 2.
 func TestKilledServerLosesRows(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		// The longest possible interval, so that the log is not written during the test.
 		s := start(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-flush-log-at-timeout=2700")
-		db := createIDsDatabase(t, s)
-		mariadbtest.RunScript(t, db, schemaScript(t))
+		db := mariadbtest.CreateIDs(t, s)
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		losesRows := func(setting string) bool {
 			first := mustGrant(t, db)
 			db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = " + setting)
@@ -70,10 +71,10 @@ func TestKilledServerLosesRows(t *testing.T) {
 // without an error. A server that keeps the counter in memory loses the value of ALTER TABLE in a
 // restart, and its counter goes back if the row with the greatest ID was deleted.
 func TestRaisedCounter(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
-		db := createIDsDatabase(t, s)
-		mariadbtest.RunScript(t, db, schemaScript(t))
+		db := mariadbtest.CreateIDs(t, s)
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		inMemory := strings.HasSuffix(t.Name(), "5.6")
 		restart := func() {
 			s.Stop()
@@ -99,7 +100,7 @@ func TestRaisedCounter(t *testing.T) {
 		restart()
 		want(5001, "a row with an explicit ID and a restart")
 		_, err := db.Exec("INSERT INTO WORKER_NODE (ID, HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES (5001, 'h', 'p', 3, CURRENT_DATE)")
-		wantErrorNumber(t, err, "a row with an existing ID", 1062)
+		mariadbtest.WantErrorNumber(t, err, "a row with an existing ID", 1062)
 		db.MustExec("DELETE FROM WORKER_NODE WHERE ID = 5001")
 		restart()
 		next := int64(5002)
@@ -116,12 +117,12 @@ func TestRaisedCounter(t *testing.T) {
 // MySQL 5.6, because its package does not contain the plugin for semi-synchronous replication.
 func TestSemiSynchronousReplica(t *testing.T) {
 	primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--rpl-semi-sync-slave-enabled=ON")...)
-	db := createIDsDatabase(t, primary)
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	db := mariadbtest.CreateIDs(t, primary)
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	replica := primary.Replica()
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_enabled = ON")
-	statements := newSection(t, "DURABILITY")
+	statements := schematest.MySQL().Section(t, "DURABILITY")
 	statements.Remaining = statements.Remaining[len(statements.Remaining)-1:]
 	show := statements.Next("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
 	testkit.Eventually(t, "semi-synchronous replication", func() bool {
@@ -170,7 +171,7 @@ func TestSemiSynchronousReplica(t *testing.T) {
 func TestDurabilityWarning(t *testing.T) {
 	s := mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--sync-binlog=0")
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	var log syncBuffer
 	a := workerassign.NewDisposable(mariadbtest.Open(t, createService(t, s, db, database)), logTo(&log))
 	for range 3 {

@@ -27,6 +27,11 @@ var (
 	// ErrReleased is returned by Reserve of a lease that was released.
 	ErrReleased = errors.New("workerassign: lease was released")
 
+	// ErrLeaseLost is returned by Reserve of a lease of recycled worker IDs, or of Disposable with WithVerification, that
+	// cannot be extended any more: another generator has taken its worker ID, or the store may have lost writes. What was granted
+	// remains valid, unless the error wraps ErrVoid too.
+	ErrLeaseLost = errors.New("workerassign: the lease is lost")
+
 	// ErrVoid is returned by Reserve or Release if another process may hold what was granted: the store shows that a
 	// copy of this process extended or released the lease, or that it has lost writes. Generators drop the grant, and
 	// all UIDs that they have generated and not returned, at once. It is a lost lease, too: an error that wraps

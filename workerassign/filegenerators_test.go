@@ -3,13 +3,16 @@ package workerassign_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Generators that are started and closed again and again on an assigner with a file never generate a UID twice, and need
@@ -22,11 +25,11 @@ func TestInvariant1GeneratorsOnFiles(t *testing.T) {
 			return workerassign.StaticFile(3, filepath.Join(directory, "static"), workerassign.WithNewFile(), discardLog())
 		},
 		"slots": func(directory string) workerassign.Assigner {
-			return workerassign.NewRecycled(workerassign.NewSlotFile(filepath.Join(directory, "slots"), discardLog()), discardLog())
+			return recycled.New(filestore.New(filepath.Join(directory, "slots"), filestore.WithLogger(slog.New(slog.DiscardHandler))), recycled.WithLogger(slog.New(slog.DiscardHandler)))
 		},
 		"saved": func(directory string) workerassign.Assigner {
-			r := workerassign.NewRecycled(workerassign.NewSlotFile(filepath.Join(directory, "slots"), discardLog()), workerassign.WithHorizon(24*time.Hour), discardLog())
-			return workerassign.Saved(r, filepath.Join(directory, "saved"), discardLog())
+			r := recycled.New(filestore.New(filepath.Join(directory, "slots"), filestore.WithLogger(slog.New(slog.DiscardHandler))), recycled.WithHorizon(24*time.Hour), recycled.WithLogger(slog.New(slog.DiscardHandler)))
+			return recycled.Saved(r, filepath.Join(directory, "saved"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

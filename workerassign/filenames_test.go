@@ -19,10 +19,6 @@ func TestR7FileWithTwoNames(t *testing.T) {
 			_, err := NewFile(path).Assign(context.Background(), Request{})
 			return err
 		},
-		"NewSlotFile": func(path string) error {
-			_, err := NewSlotFile(path).Read(context.Background(), SlotQuery{All: true})
-			return err
-		},
 		"StaticFile": func(path string) error {
 			l, err := newTestStaticFile(path, "m").Assign(context.Background(), clockAt(start))
 			if err == nil {
@@ -48,9 +44,6 @@ func TestR7FileWithTwoNames(t *testing.T) {
 					err := use(p)
 					if !errors.Is(err, lockedfile.ErrNames) || !errors.Is(err, ErrFile) {
 						t.Errorf("%s: %v; want ErrFile because of its two names", p, err)
-					}
-					if name == "NewSlotFile" && !errors.Is(err, ErrPermanent) {
-						t.Errorf("%s: %v; want ErrPermanent", p, err)
 					}
 				}
 				for _, suffix := range suffixes {

@@ -19,8 +19,6 @@ func TestTemporariesRemoved(t *testing.T) {
 	}{
 		"worker file": {func(path string) Assigner { return NewFile(path) }, func(a Assigner) *workerfile.File { return a.(*File).file }},
 		"static file": {func(path string) Assigner { return StaticFile(7, path, WithNewFile()) }, func(a Assigner) *workerfile.File { return a.(*staticFile).file }},
-		"slot file": {func(path string) Assigner { return NewRecycled(NewSlotFile(path), WithNewPool()) },
-			func(a Assigner) *workerfile.File { return a.(*Recycled).store.(*slotFile).file }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")

@@ -13,6 +13,16 @@ import (
 // DefaultTimeout bounds Assign of Disposable, File and Recycled if its context has no deadline.
 const DefaultTimeout = 30 * time.Second
 
+// The defaults of recycled worker IDs (package recycled), of WithVerification and of StaticFile. With these, and with the defaults of package uid, a generator can borrow up to 24
+// seconds, and after a failover of a store that can lose writes, new leases begin 110 seconds later.
+// doc/fleet.md says how to choose other values.
+const (
+	DefaultHorizon    = 75 * time.Second // H, the horizon: recycled.WithHorizon, Verification, WithFileHorizon
+	DefaultFencing    = 30 * time.Second // F, recycled.WithFencing, Verification
+	DefaultSkew       = 5 * time.Second  // M, recycled.WithSkew, Verification
+	DefaultClockBound = 5 * time.Second  // B, recycled.WithClockBound
+)
+
 // A DisposableOption configures a Disposable. If its value is invalid, Assign returns an error that
 // wraps ErrOption.
 type DisposableOption interface{ applyDisposable(*disposableConfig) }
@@ -25,10 +35,7 @@ type FileOption interface{ applyFile(*fileConfig) }
 type Option interface {
 	DisposableOption
 	FileOption
-	RecycledOption
-	SlotFileOption
 	StaticFileOption
-	SavedOption
 }
 
 // config is the configuration that Disposable and File share.
@@ -62,21 +69,12 @@ type disposableOption func(*disposableConfig)
 
 func (o disposableOption) applyDisposable(c *disposableConfig) { o(c) }
 
-// A DatabaseOption configures a Disposable, or the store of NewSlotTable.
-type DatabaseOption interface {
-	DisposableOption
-	SlotTableOption
-}
-
-type serverName string
-
-func (n serverName) applyDisposable(c *disposableConfig) { c.server = string(n) }
-func (n serverName) applySlotTable(c *slotTableConfig)   { c.server = string(n) }
-
 // WithServerName sets what errors and log records call the server, for example "db:3306", the address in the DSN. It
 // must not contain a password. Many errors of drivers do not say which server they are about: those of a server that
 // refuses an account, or that accepts a connection and does not answer. The name has no other meaning.
-func WithServerName(name string) DatabaseOption { return serverName(name) }
+func WithServerName(name string) DisposableOption {
+	return disposableOption(func(c *disposableConfig) { c.server = name })
+}
 
 // WithTimeout bounds Assign if its context has no deadline. It must be greater than 0. The default is
 // DefaultTimeout.

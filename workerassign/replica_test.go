@@ -10,7 +10,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -35,12 +37,12 @@ func openAsService(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
 
 // newFailover starts a primary with a replica and assigns worker IDs. The UIDs are stored in a table on
 // the replica, which stands for the separate database of a service.
-func newFailover(t *testing.T, start startFunc) *failover {
+func newFailover(t *testing.T, start mariadbtest.StartFunc) *failover {
 	t.Helper()
 	f := &failover{primary: start(t, mariadbtest.PrimaryFlags()...), granted: map[int64]bool{}}
-	db := createIDsDatabase(t, f.primary)
-	mariadbtest.RunScript(t, db, schemaScript(t))
-	account := newSection(t, "PRIVILEGES", "<password>", "secret")
+	db := mariadbtest.CreateIDs(t, f.primary)
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	account := schematest.MySQL().Section(t, "PRIVILEGES", "<password>", "secret")
 	db.MustExec(account.Next("CREATE USER"))
 	db.MustExec(account.Next("GRANT INSERT ("))
 	account.Remaining = nil // the statements that change the privileges of an existing account
@@ -111,7 +113,7 @@ func insertRow(db *sqlx.DB) error {
 // even to a service that tries to insert rows during the whole procedure, and not after a restart.
 func TestSchemaFailover(t *testing.T) {
 	const heading, readOnly = "AFTER A FAILOVER OR A RESTORED BACKUP", 1290
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		t.Run("without the procedure", func(t *testing.T) {
 			f := newFailover(t, start)
 			f.primary.Kill()
@@ -143,7 +145,7 @@ func TestSchemaFailover(t *testing.T) {
 			if strings.Contains(t.Name(), "5.6") {
 				pairs = append(pairs, "REPLICA", "SLAVE") // as schema.sql says
 			}
-			statements := newSection(t, heading, pairs...)
+			statements := schematest.MySQL().Section(t, heading, pairs...)
 
 			// A running service changes its worker ID repeatedly.
 			var (
@@ -171,10 +173,10 @@ func TestSchemaFailover(t *testing.T) {
 
 			// Step 1.
 			f.primary.Admin().MustExec(statements.Next("SET GLOBAL read_only = 1"))
-			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary", readOnly)
+			mariadbtest.WantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the old primary", readOnly)
 			f.primary.Kill()
 			f.primary.RestartWith("--read-only") // as its configuration file says now
-			wantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the restarted old primary", readOnly)
+			mariadbtest.WantErrorNumber(t, insertRow(openAsService(t, f.primary)), "an insert on the restarted old primary", readOnly)
 			f.primary.Kill()
 
 			// Step 2.
@@ -222,7 +224,7 @@ func TestSchemaFailover(t *testing.T) {
 			}
 			number := strconv.FormatInt(next, 10)
 			_, err := admin.Exec(strings.Replace(insert, number, strconv.FormatInt(here, 10), 1))
-			wantErrorNumber(t, err, "an existing ID", 1062)
+			mariadbtest.WantErrorNumber(t, err, "an existing ID", 1062)
 			tooSmall := strings.Replace(insert, number, strconv.FormatInt(here-1, 10), 1)
 			admin.MustExec("DELETE FROM WORKER_NODE WHERE ID = ?", here-1) // an old row, so that there is a gap
 			admin.MustExec(tooSmall)
@@ -237,7 +239,7 @@ func TestSchemaFailover(t *testing.T) {
 			f.replica.Stop()
 			f.replica.Restart() // a promoted server may be restarted; it is still read-only
 			restarting.Unlock()
-			wantErrorNumber(t, insertRow(openAsService(t, f.replica)), "an insert before step 5", readOnly)
+			mariadbtest.WantErrorNumber(t, insertRow(openAsService(t, f.replica)), "an insert before step 5", readOnly)
 
 			// Step 5.
 			if n := maxID(t, f.replica); n != next {

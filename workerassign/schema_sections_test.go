@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -20,7 +21,7 @@ import (
 // host name, whatever the character set of the database. The statement in the comments converts an
 // older table, which keeps its counter.
 func TestSchemaServers(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		var client string
 		for _, name := range []string{"mariadb", "mysql"} {
 			if path, err := exec.LookPath(name); err == nil {
@@ -32,7 +33,7 @@ func TestSchemaServers(t *testing.T) {
 			testkit.Missing(t, "the program mariadb was not found: install MariaDB's client (Debian's package mariadb-client)")
 		}
 		s := start(t)
-		db := createIDsDatabase(t, s)
+		db := mariadbtest.CreateIDs(t, s)
 		cfg, err := mysql.ParseDSN(s.DSN("root", "", ""))
 		if err != nil {
 			t.Fatal(err)
@@ -61,8 +62,8 @@ func TestSchemaServers(t *testing.T) {
 		mariadbtest.RunScript(t, mariadbtest.Open(t, s.DSN("root", "", "ids")+"?sql_mode="+url.QueryEscape("''")), originalScript)
 		last := mustGrant(t, db)
 		_, _, err = grant(t.Context(), db, chinese)
-		wantErrorNumber(t, err, "a Chinese host name in latin1", 1366)
-		statements, admin := newSection(t, "SERVERS"), mariadbtest.Open(t, s.DSN("root", "", "ids"))
+		mariadbtest.WantErrorNumber(t, err, "a Chinese host name in latin1", 1366)
+		statements, admin := schematest.MySQL().Section(t, "SERVERS"), mariadbtest.Open(t, s.DSN("root", "", "ids"))
 		admin.SetMaxOpenConns(1) // so that the statements share a session
 		admin.MustExec(statements.Next("SET SESSION sql_mode"))
 		admin.MustExec(statements.Next("ALTER TABLE WORKER_NODE CONVERT"))
@@ -79,15 +80,15 @@ func TestSchemaServers(t *testing.T) {
 // The accounts of the statements can insert rows. They cannot choose an ID or do anything else. The
 // statements work in the order of the comments, on a server without the table and the account.
 func TestSchemaPrivileges(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
-		db := createIDsDatabase(t, s)
-		statements := newSection(t, "PRIVILEGES", "<password>", "secret")
+		db := mariadbtest.CreateIDs(t, s)
+		statements := schematest.MySQL().Section(t, "PRIVILEGES", "<password>", "secret")
 		create, columns := statements.Next("CREATE USER"), statements.Next("GRANT INSERT (")
 		if _, err := db.Exec(columns); err == nil {
 			t.Error("the grant succeeds before the table and the account exist")
 		}
-		mariadbtest.RunScript(t, db, schemaScript(t))
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		db.MustExec(create)
 
 		limited := func() {
@@ -101,7 +102,7 @@ func TestSchemaPrivileges(t *testing.T) {
 				"TRUNCATE TABLE WORKER_NODE", "DROP TABLE WORKER_NODE", "ALTER TABLE WORKER_NODE AUTO_INCREMENT = 1", "CREATE TABLE t (n INT)",
 			} {
 				_, err := service.Exec(forbidden)
-				wantErrorNumber(t, err, "as the service: "+forbidden, 1142, 1143)
+				mariadbtest.WantErrorNumber(t, err, "as the service: "+forbidden, 1142, 1143)
 			}
 			if id := mustGrant(t, service); id != last+1 {
 				t.Errorf("worker ID %d was assigned after %d, want %d", id, last, last+1)
@@ -121,10 +122,10 @@ func TestSchemaPrivileges(t *testing.T) {
 // The DELETE statement deletes old rows in batches, also with sql_safe_updates. It does not delete
 // newer rows, or the row with the greatest ID. It does not block concurrent inserts.
 func TestSchemaDeletion(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t, mariadbtest.PrimaryFlags()...)
-		db := createIDsDatabase(t, s)
-		mariadbtest.RunScript(t, db, schemaScript(t))
+		db := mariadbtest.CreateIDs(t, s)
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		const old, batch = 25_000, 10_000
 		const day = 86_400
 		var rows []schematest.AgedRow
@@ -162,14 +163,14 @@ func TestSchemaDeletion(t *testing.T) {
 			_, err := other.Exec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES ('h', 'p', 3, CURRENT_DATE)")
 			return err
 		}
-		statements := newSection(t, "WHEN ROWS MAY BE DELETED")
+		statements := schematest.MySQL().Section(t, "WHEN ROWS MAY BE DELETED")
 		isolation, remove := statements.Next("SET SESSION TRANSACTION ISOLATION LEVEL"), statements.Next("DELETE FROM WORKER_NODE")
 
 		// At the default isolation level the DELETE blocks inserts. An open transaction stands for a
 		// DELETE that is running.
 		must("BEGIN")
 		must(remove)
-		wantErrorNumber(t, insert(), "an insert during the DELETE at the default isolation level", 1205)
+		mariadbtest.WantErrorNumber(t, insert(), "an insert during the DELETE at the default isolation level", 1205)
 		must("ROLLBACK")
 		must(isolation)
 		must("BEGIN")
@@ -183,7 +184,7 @@ func TestSchemaDeletion(t *testing.T) {
 
 		must("SET SESSION binlog_format = 'STATEMENT'")
 		_, err = run(remove)
-		wantErrorNumber(t, err, "the DELETE with a binary log of statements", 1665)
+		mariadbtest.WantErrorNumber(t, err, "the DELETE with a binary log of statements", 1665)
 		must("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 		if n := must(strings.Replace(remove, "LIMIT 10000", "LIMIT 1000", 1)); n != 1000 {
 			t.Errorf("a smaller batch has %d rows, want 1000", n)
@@ -215,10 +216,10 @@ func TestSchemaDeletion(t *testing.T) {
 // The script creates the table in strict mode, also with explicit TIMESTAMP defaults. On MariaDB,
 // TestD12SchemaMayRunAgain tests more modes.
 func TestSchemaStrictModes(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t, "--explicit-defaults-for-timestamp=ON", "--sql-mode=TRADITIONAL")
-		db := createIDsDatabase(t, s)
-		mariadbtest.RunScript(t, db, schemaScript(t))
+		db := mariadbtest.CreateIDs(t, s)
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		mustGrant(t, db)
 		var left int
 		if err := db.Get(&left, `SELECT COUNT(*) FROM WORKER_NODE WHERE CREATED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW()
@@ -230,9 +231,9 @@ func TestSchemaStrictModes(t *testing.T) {
 
 // The query HOW MANY ARE LEFT is right on all tables.
 func TestSchemaHowManyAreLeft(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
-		db := createIDsDatabase(t, start(t))
-		mariadbtest.RunScript(t, db, schemaScript(t))
-		schematest.TestHowManyAreLeft(t, tested(t), db, addRows)
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
+		db := mariadbtest.CreateIDs(t, start(t))
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		schematest.TestHowManyAreLeft(t, schematest.MySQL(), db, addRows)
 	})
 }

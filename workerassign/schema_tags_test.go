@@ -8,7 +8,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -23,14 +25,14 @@ func wantRange(t *testing.T, db *sqlx.DB, r segment.Request, first, length int64
 
 // The statements of schema.sql add a tag and change its step, and the query shows the state.
 func TestSchemaTags(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
-		db := createIDsDatabase(t, start(t))
-		mariadbtest.RunScript(t, db, schemaScript(t))
-		db.MustExec(newSection(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").Next("INSERT INTO leaf_alloc"))
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
+		db := mariadbtest.CreateIDs(t, start(t))
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		db.MustExec(schematest.MySQL().Section(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").Next("INSERT INTO leaf_alloc"))
 		wantRange(t, db, segment.Request{Tag: "orders"}, 1000, 50)
-		db.MustExec(newSection(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").Next("UPDATE leaf_alloc SET step"))
+		db.MustExec(schematest.MySQL().Section(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").Next("UPDATE leaf_alloc SET step"))
 		db.MustExec("UPDATE leaf_alloc SET update_time = NOW() - INTERVAL 1 DAY")
-		query := newSection(t, "WHAT A TAG MEANS").Next("SELECT biz_tag")
+		query := schematest.MySQL().Section(t, "WHAT A TAG MEANS").Next("SELECT biz_tag")
 		type state struct {
 			Tag         string `db:"biz_tag"`
 			MaxID       int64  `db:"max_id"`
@@ -52,19 +54,19 @@ func TestSchemaTags(t *testing.T) {
 		if got := rows[0]; got.Tag != "orders" || got.MaxID != 1070 || got.Step != 20 || got.Left != 1<<63-1-1070 || got.Ago > 60 || got.Description != "of a shop" {
 			t.Errorf("the state is %+v", got)
 		}
-		mariadbtest.RunScript(t, db, schemaScript(t)) // the script may run again
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema()) // the script may run again
 		wantRange(t, db, segment.Request{Tag: "orders"}, 1070, 20)
 	})
 }
 
 // An account with the privileges of schema.sql can do all that a Table does, and nothing else.
 func TestSchemaTagPrivileges(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
-		db := createIDsDatabase(t, s)
-		mariadbtest.RunScript(t, db, schemaScript(t))
+		db := mariadbtest.CreateIDs(t, s)
+		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 10)")
-		statements := newSection(t, "PRIVILEGES ON TAGS", "<password>", "secret")
+		statements := schematest.MySQL().Section(t, "PRIVILEGES ON TAGS", "<password>", "secret")
 		db.MustExec(statements.Next("CREATE USER"))
 		db.MustExec(statements.Next("GRANT SELECT ("))
 		service := mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
@@ -73,7 +75,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 		if _, err := source.Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 12}); !errors.Is(err, segment.ErrSetBack) {
 			t.Errorf("Take() = %v, want ErrSetBack", err)
 		}
-		wantErrorNumber(t, source.CreateTag(t.Context(), "new", segment.TagConfig{}), "CreateTag without its privilege", 1142, 1143)
+		mariadbtest.WantErrorNumber(t, source.CreateTag(t.Context(), "new", segment.TagConfig{}), "CreateTag without its privilege", 1142, 1143)
 		forbidden := func() {
 			t.Helper()
 			for _, statement := range []string{
@@ -81,7 +83,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 				"DROP TABLE leaf_alloc", "ALTER TABLE leaf_alloc ADD n INT", "SELECT * FROM WORKER_NODE",
 			} {
 				_, err := service.Exec(statement)
-				wantErrorNumber(t, err, "as the service: "+statement, 1142, 1143)
+				mariadbtest.WantErrorNumber(t, err, "as the service: "+statement, 1142, 1143)
 			}
 		}
 		forbidden()
@@ -102,11 +104,11 @@ func TestSchemaTagPrivileges(t *testing.T) {
 // The statements find and delete only tags of past days of one name, which nobody has used lately. Names are compared as they are,
 // also in a table of Leaf, whose collation ignores case.
 func TestSchemaTagDeletion(t *testing.T) {
-	onEachServer(t, func(t *testing.T, start startFunc) {
-		db := createIDsDatabase(t, start(t))
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
+		db := mariadbtest.CreateIDs(t, start(t))
 		for _, collation := range []string{"utf8mb4_bin", "utf8mb4_general_ci", "latin1_swedish_ci"} {
 			db.MustExec("DROP TABLE IF EXISTS leaf_alloc")
-			mariadbtest.RunScript(t, db, schemaScript(t))
+			mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 			db.MustExec("ALTER TABLE leaf_alloc CONVERT TO CHARACTER SET " + strings.Split(collation, "_")[0] + " COLLATE " + collation)
 			old, recent := time.Now().AddDate(0, 0, -40).Format("20060102"), time.Now().AddDate(0, 0, -20).Format("20060102")
 			earlier := time.Now().AddDate(0, 0, -60).Format("20060102")
@@ -122,7 +124,7 @@ func TestSchemaTagDeletion(t *testing.T) {
 				}
 			}
 			db.MustExec("SET GLOBAL sql_safe_updates = 1")
-			statements := newSection(t, "WHICH TAGS MAY BE DELETED", "<tag>", "a_b")
+			statements := schematest.MySQL().Section(t, "WHICH TAGS MAY BE DELETED", "<tag>", "a_b")
 			var found []struct {
 				Tag  string `db:"biz_tag"`
 				Max  int64  `db:"max_id"`
@@ -156,8 +158,8 @@ func TestSchemaTagDeletion(t *testing.T) {
 // were not stored, are not handed out again.
 func TestSchemaTagFailover(t *testing.T) {
 	primary := mariadbtest.Start(t, mariadbtest.PrimaryFlags()...)
-	db := createIDsDatabase(t, primary)
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	db := mariadbtest.CreateIDs(t, primary)
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10), ('retired', 9223372036854775807, 10)")
 	db.MustExec("CREATE TABLE shop (number BIGINT)")
 	replica := primary.Replica()
@@ -174,7 +176,7 @@ func TestSchemaTagFailover(t *testing.T) {
 	if _, err := segment.NewTable(admin).Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 201}); !errors.Is(err, segment.ErrSetBack) {
 		t.Errorf("Take() = %v, want ErrSetBack", err)
 	}
-	statements := newSection(t, "TAGS AFTER A FAILOVER OR A RESTORED BACKUP", "<column>", "number", "<table>", "shop", "<tag>", "orders", "<margin>", "1000")
+	statements := schematest.MySQL().Section(t, "TAGS AFTER A FAILOVER OR A RESTORED BACKUP", "<column>", "number", "<table>", "shop", "<tag>", "orders", "<margin>", "1000")
 	var greatest string
 	if err := admin.Get(&greatest, statements.Next("SELECT MAX")); err != nil || greatest != "150" {
 		t.Fatal(greatest, err)

@@ -2,16 +2,15 @@ package workerassign_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -19,68 +18,9 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// newSection returns a section of schema.sql.
-func newSection(t *testing.T, heading string, pairs ...string) *schematest.Section {
-	t.Helper()
-	return tested(t).Section(t, heading, pairs...)
-}
-
-// tested returns schema.sql with the headings of its sections that contain statements.
-func tested(t *testing.T) schematest.Script {
-	return schematest.Script{Name: "schema.sql", Text: schemaScript(t), Sections: []string{
-		"SERVERS",                                    // TestSchemaServers
-		"DURABILITY",                                 // TestSchemaDurability
-		"PRIVILEGES",                                 // TestSchemaPrivileges
-		"VERIFIED WORKER IDS",                        // TestVerified...
-		"WHEN ROWS MAY BE DELETED",                   // TestSchemaDeletion
-		"AFTER A FAILOVER OR A RESTORED BACKUP",      // TestSchemaFailover
-		"HOW MANY ARE LEFT",                          // TestSchemaHowManyAreLeft
-		"WHAT A SLOT MEANS",                          // TestSchemaSlots
-		"PRIVILEGES ON SLOTS",                        // TestSchemaSlotPrivileges
-		"SLOTS AFTER A RESTORED BACKUP",              // TestSchemaSlotFloor
-		"WHAT A TAG MEANS",                           // TestSchemaTags
-		"HOW TO ADD A TAG",                           // TestSchemaTags
-		"HOW TO SIZE A STEP",                         // TestSchemaTags
-		"PRIVILEGES ON TAGS",                         // TestSchemaTagPrivileges
-		"WHICH TAGS MAY BE DELETED",                  // TestSchemaTagDeletion
-		"TAGS AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaTagFailover
-	}}
-}
-
 // The comments of schema.sql have the form that package schematest requires, and every section with statements has a test.
 func TestSchemaComments(t *testing.T) {
-	tested(t).Check(t, "$ mysql ids < schema.sql")
-}
-
-// startFunc starts a server, like mariadbtest.Start.
-type startFunc func(testing.TB, ...string) *mariadbtest.Server
-
-// onEachServer runs a test on MariaDB and, in full size, on MySQL 5.6, each in strict mode.
-func onEachServer(t *testing.T, test func(t *testing.T, start startFunc)) {
-	const strict = "--sql-mode=STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY"
-	for _, server := range []struct {
-		name  string
-		start startFunc
-	}{{"MariaDB", mariadbtest.Start}, {"MySQL 5.6", mariadbtest.StartMySQL56}} {
-		t.Run(server.name, func(t *testing.T) {
-			if server.name != "MariaDB" {
-				testkit.Full(t, "it repeats the test on MariaDB")
-			}
-			test(t, func(tb testing.TB, flags ...string) *mariadbtest.Server {
-				tb.Helper()
-				return server.start(tb, append([]string{strict}, flags...)...)
-			})
-		})
-	}
-}
-
-// createIDsDatabase creates the database ids, which the comments of schema.sql use, without a table. It
-// returns a connection to it as root. The character set is the default of a server without a
-// configuration.
-func createIDsDatabase(t *testing.T, s *mariadbtest.Server) *sqlx.DB {
-	t.Helper()
-	s.Admin().MustExec("CREATE DATABASE ids DEFAULT CHARACTER SET latin1")
-	return mariadbtest.Open(t, s.DSN("root", "", "ids"))
+	schematest.MySQL().Check(t, "$ mysql ids < schema.sql")
 }
 
 // grant starts a generator with a worker ID from the table, and returns one of its UIDs and the worker
@@ -103,15 +43,6 @@ func mustGrant(t *testing.T, db *sqlx.DB, opts ...workerassign.DisposableOption)
 		t.Fatal(err)
 	}
 	return id
-}
-
-// wantErrorNumber checks that err is an error of the server with one of the numbers.
-func wantErrorNumber(t *testing.T, err error, what string, numbers ...uint16) {
-	t.Helper()
-	var server *mysql.MySQLError
-	if !errors.As(err, &server) || !slices.Contains(numbers, server.Number) {
-		t.Errorf("%s: %v, want one of the errors %d", what, err, numbers)
-	}
 }
 
 // addRows inserts rows.
@@ -145,7 +76,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			}
 			s := mariadbtest.Start(t, flags...)
 			_, db := s.Database()
-			script := schemaScript(t)
+			script := ringuid.MySQLSchema()
 			a := workerassign.NewDisposable(db)
 			for run := range int64(3) {
 				mariadbtest.RunScript(t, db, script)
@@ -154,8 +85,8 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 				}
 			}
 			// The statements of the comments run in each mode. Other tests check their results.
-			db.MustExec(newSection(t, "HOW MANY ARE LEFT").Next("SELECT used"))
-			deletion := newSection(t, "WHEN ROWS MAY BE DELETED")
+			db.MustExec(schematest.MySQL().Section(t, "HOW MANY ARE LEFT").Next("SELECT used"))
+			deletion := schematest.MySQL().Section(t, "WHEN ROWS MAY BE DELETED")
 			db.MustExec(deletion.Next("SET SESSION TRANSACTION ISOLATION LEVEL"))
 			db.MustExec(deletion.Next("DELETE FROM WORKER_NODE"))
 			db.MustExec("DELETE FROM WORKER_NODE") // the comments forbid this, but this server keeps its counter
@@ -166,7 +97,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			}
 		})
 	}
-	for _, statement := range mariadbtest.SplitStatements(schemaScript(t)) {
+	for _, statement := range mariadbtest.SplitStatements(ringuid.MySQLSchema()) {
 		if !regexp.MustCompile(`^CREATE TABLE IF NOT EXISTS (WORKER_(NODE|POOL|SLOT)|leaf_alloc) \(`).MatchString(statement) {
 			t.Errorf("schema.sql contains another statement than CREATE TABLE: %s", statement)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -16,7 +17,7 @@ import (
 func TestPermanentServerErrors(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	db.MustExec("CREATE TABLE no_key (ID BIGINT NOT NULL DEFAULT 5, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
 	db.MustExec("CREATE TABLE no_column (ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64))")
 	db.MustExec("CREATE TABLE used_up (ID TINYINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
@@ -56,7 +57,7 @@ func TestPermanentServerErrors(t *testing.T) {
 func TestTransientServerErrors(t *testing.T) {
 	s := mariadbtest.Start(t, "--lock-wait-timeout=1", "--innodb-lock-wait-timeout=1")
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	ctx := context.Background()
 
 	conn, err := db.Connx(ctx)
@@ -96,7 +97,7 @@ func TestTransientServerErrors(t *testing.T) {
 func TestServerLimits(t *testing.T) {
 	s := mariadbtest.Start(t, "--max-prepared-stmt-count=1", "--max-connections=10")
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	statement, err := db.Prepare("SELECT 1")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
@@ -22,7 +23,7 @@ import (
 func TestServerKilledDuringAssignment(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond),
 		workerassign.WithServerName(s.Address()), discardLog())
 	var (
@@ -131,7 +132,7 @@ func assignAfterFailure(t *testing.T, db workerassign.DB, repair func()) error {
 func TestServerDownAtStart(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	pool := mariadbtest.Open(t, s.DSN("root", "", database))
 	s.Stop()
 	if err := assignInVain(t, pool); !strings.Contains(err.Error(), "connection refused") {
@@ -146,7 +147,7 @@ func TestServerDownAtStart(t *testing.T) {
 func TestReadOnlyServerBecomesWritable(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	dsn := createService(t, s, db, database)
 	for _, parameter := range []string{"", "?rejectReadOnly=true"} {
 		db.MustExec("SET GLOBAL read_only = ON")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
@@ -23,7 +24,7 @@ func TestInvariant1Processes(t *testing.T) {
 	}
 	processes := testkit.Size(24, 32)
 	s := mariadbtest.Start(t)
-	for name, script := range map[string]string{"schema.sql": schemaScript(t), "Baidu's script": originalScript} {
+	for name, script := range map[string]string{"schema.sql": ringuid.MySQLSchema(), "Baidu's script": originalScript} {
 		t.Run(name, func(t *testing.T) {
 			database, db := s.Database()
 			mariadbtest.RunScript(t, db, script)
@@ -87,4 +88,10 @@ func assignInProcess(t *testing.T, arg string) {
 		t.Fatal(err)
 	}
 	fmt.Printf("worker ID %d\n", l.WorkerID())
+}
+
+// scan reports whether a line has a form, and reads its values.
+func scan(line, form string, values ...any) bool {
+	_, err := fmt.Sscanf(line, form, values...)
+	return err == nil
 }

@@ -6,14 +6,15 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -31,22 +32,12 @@ PRIMARY KEY(ID)
 ) ENGINE = INNODB;
 `
 
-// schemaScript returns the content of schema.sql.
-func schemaScript(tb testing.TB) string {
-	tb.Helper()
-	text, err := os.ReadFile("../schema.sql")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(text)
-}
-
 // createService creates an account with exactly the privileges that schema.sql recommends, and returns
 // its DSN.
 func createService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB, database string) string {
 	t.Helper()
 	user := "service_" + database[len(database)-6:]
-	statements := newSection(t, "PRIVILEGES", "<password>", "secret", "'service'", "'"+user+"'", "ids.", database+".")
+	statements := schematest.MySQL().Section(t, "PRIVILEGES", "<password>", "secret", "'service'", "'"+user+"'", "ids.", database+".")
 	db.MustExec(statements.Next("CREATE USER"))
 	db.MustExec(statements.Next("GRANT INSERT ("))
 	statements.Remaining = nil // the statements that change the privileges of an existing account
@@ -97,7 +88,7 @@ func (b *syncBuffer) String() string {
 // Assign works with every setting of the driver and of the session that could matter.
 func TestDriverSettings(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	dsn, _, _ = strings.Cut(dsn, "?") // without its settings
 	last := int64(0)
 	for _, settings := range []string{
@@ -134,7 +125,7 @@ func TestDriverSettings(t *testing.T) {
 func TestAutoIncrementIncrement(t *testing.T) {
 	s := mariadbtest.Start(t, "--auto-increment-increment=3", "--auto-increment-offset=2")
 	_, db := s.Database()
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	a := workerassign.NewDisposable(db)
 	for _, want := range []int64{2, 5, 8} {
 		if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != want {
@@ -147,7 +138,7 @@ func TestAutoIncrementIncrement(t *testing.T) {
 // is counted in characters, not in bytes.
 func TestLongValues(t *testing.T) {
 	db, _ := mariadbtest.Connect(t)
-	mariadbtest.RunScript(t, db, schemaScript(t))
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	node := workerassign.Node{HostName: strings.Repeat("höst", 40) + "-7", Port: strings.Repeat("9", 100) + "1", Type: workerassign.Fake}
 	if _, err := workerassign.NewDisposable(db, workerassign.WithNode(node)).Assign(context.Background(), workerassign.Request{}); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -19,7 +20,7 @@ func TestStaticFileErrorTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = workerassign.StaticFile(6, path).Assign(t.Context(), workerassign.Request{})
-	wantError(t, "another worker ID", err, workerassign.ErrOption, path+" belongs to worker ID 5, and this assigner's is 6; use a file of its own for each worker ID")
+	leasetest.WantError(t, "another worker ID", err, workerassign.ErrOption, path+" belongs to worker ID 5, and this assigner's is 6; use a file of its own for each worker ID")
 	_, err = l.Reserve(t.Context(), time.Now())
-	wantError(t, "released", err, workerassign.ErrReleased, "workerassign: lease was released: static worker ID 5 may be in use by another generator")
+	leasetest.WantError(t, "released", err, workerassign.ErrReleased, "workerassign: lease was released: static worker ID 5 may be in use by another generator")
 }

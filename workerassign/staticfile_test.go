@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/millis"
 )
+
+// quiet discards log records.
+var quiet = WithLogger(slog.New(slog.DiscardHandler))
 
 // newTestStaticFile returns an assigner of a machine.
 func newTestStaticFile(path, machine string, opts ...StaticFileOption) *staticFile {
@@ -185,4 +189,56 @@ func TestStaticFileCrashAfterEachStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// StaticFile and Saved grant nothing if the new mark cannot be written, or if their lock file was deleted, so that another
+// process could have locked a new one.
+func TestHeldFileIsVerified(t *testing.T) {
+	errDisk := errors.New("disk error")
+	diskFails := false
+	for name, c := range map[string]struct {
+		fail func(path string) error
+		want error
+	}{
+		"deleted":     {func(path string) error { return os.Remove(path + ".lock") }, ErrFile},
+		"not written": {func(string) error { diskFails = true; return nil }, errDisk},
+	} {
+		diskFails = false
+		path := filepath.Join(t.TempDir(), "static")
+		a := newTestStaticFile(path, "machine", WithNewFile(), quiet)
+		a.file.Hook = func(s lockedfile.Step) error {
+			if diskFails && s == lockedfile.StepWritten {
+				return errDisk
+			}
+			return nil
+		}
+		l := mustAssignAt(t, a, clockAt(start))
+		mustReserve(t, l, start.Add(time.Second))
+		if err := c.fail(path); err != nil {
+			t.Fatal(err)
+		}
+		if granted, err := l.Reserve(t.Context(), start.Add(2*time.Second)); !errors.Is(err, c.want) || !granted.Until.IsZero() {
+			t.Errorf("%s: Reserve() = %v, %v; want %v", name, granted.Until, err, c.want)
+		}
+		endProcess(l)
+	}
+}
+
+// The lock file of a file that one process holds is marked once, with the first record.
+func TestHeldFileIsMarkedOnce(t *testing.T) {
+	a, marked := newTestStaticFile(filepath.Join(t.TempDir(), "static"), "machine", WithNewFile(), quiet), 0
+	a.file.Hook = func(s lockedfile.Step) error {
+		if s == lockedfile.StepMarked {
+			marked++
+		}
+		return nil
+	}
+	l := mustAssignAt(t, a, clockAt(start))
+	for n := range 3 {
+		mustReserve(t, l, start.Add(time.Duration(n+1)*time.Second))
+	}
+	if marked != 1 {
+		t.Errorf("the lock file was marked %d times, want once", marked)
+	}
+	endProcess(l)
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -33,10 +35,10 @@ func verificationServer(t *testing.T) (s *mariadbtest.Server, admin, service *sq
 	t.Helper()
 	s = mariadbtest.Start(t)
 	database, admin := s.Database()
-	mariadbtest.RunScript(t, admin, schemaScript(t))
+	mariadbtest.RunScript(t, admin, ringuid.MySQLSchema())
 	dsn := createService(t, s, admin, database)
 	user := "service_" + database[len(database)-6:]
-	admin.MustExec(newSection(t, "VERIFIED WORKER IDS", "'service'", "'"+user+"'", "ids.", database+".").Next("GRANT SELECT (ID, PORT)"))
+	admin.MustExec(schematest.MySQL().Section(t, "VERIFIED WORKER IDS", "'service'", "'"+user+"'", "ids.", database+".").Next("GRANT SELECT (ID, PORT)"))
 	return s, admin, mariadbtest.Open(t, dsn)
 }
 
@@ -135,7 +137,7 @@ func TestVerifiedLeaseOnFencedServer(t *testing.T) {
 func TestVerificationPrivilege(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, admin := s.Database()
-	mariadbtest.RunScript(t, admin, schemaScript(t))
+	mariadbtest.RunScript(t, admin, ringuid.MySQLSchema())
 	service := mariadbtest.Open(t, createService(t, s, admin, database))
 	l, err := workerassign.NewDisposable(service, workerassign.WithVerification(verification), discardLog()).Assign(t.Context(), workerassign.Request{})
 	if l != nil || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "SELECT on the columns ID and PORT") {

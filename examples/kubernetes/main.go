@@ -47,8 +47,10 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func main() {
@@ -92,7 +94,7 @@ func run(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	defer db.Close() // after the generator, which uses it to extend and to release its lease
-	workers := workerassign.NewRecycled(workerassign.NewSlotTable(db), opts...)
+	workers := recycled.New(sqlstore.New(db), opts...)
 
 	// The server listens before there is a worker ID, so that the probes get an answer.
 	listener, err := net.Listen("tcp", cmp.Or(getenv("ADDRESS"), ":8080"))
@@ -130,28 +132,28 @@ func run(ctx context.Context, getenv func(string) string) error {
 }
 
 // recycledOptions returns the options that choose the worker ID.
-func recycledOptions(getenv func(string) string) ([]workerassign.RecycledOption, error) {
+func recycledOptions(getenv func(string) string) ([]recycled.Option, error) {
 	pod := getenv("POD_NAME")
 	if pod == "" {
 		return nil, errors.New("POD_NAME must be set to the name of the pod")
 	}
 	// The name is in the pool, for operators. It also leads a container that was restarted in its pod to the
 	// worker ID that it had.
-	opts := []workerassign.RecycledOption{workerassign.WithName(pod)}
+	opts := []recycled.Option{recycled.WithName(pod)}
 	switch from := getenv("WORKER_ID_FROM"); from {
 	case "ordinal":
 		ordinal, err := workerassign.StatefulSetOrdinal(pod)
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, workerassign.WithWorkerID(ordinal))
+		opts = append(opts, recycled.WithWorkerID(ordinal))
 	case "pool":
 	default:
 		return nil, fmt.Errorf(`WORKER_ID_FROM is %q; must be "ordinal" or "pool"`, from)
 	}
 	switch created := getenv("NEW_POOL"); created {
 	case "true":
-		opts = append(opts, workerassign.WithNewPool())
+		opts = append(opts, recycled.WithNewPool())
 	case "", "false":
 	default:
 		return nil, fmt.Errorf(`NEW_POOL is %q; must be "true" or "false"`, created)

@@ -34,8 +34,10 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func main() {
@@ -58,11 +60,11 @@ func run(out io.Writer, dsn string, newPool, disposable bool) (err error) {
 	}
 	defer db.Close() // after the generator, which uses it until it is closed
 
-	var opts []workerassign.RecycledOption
+	var opts []recycled.Option
 	if newPool {
-		opts = append(opts, workerassign.WithNewPool())
+		opts = append(opts, recycled.WithNewPool())
 	}
-	pool := workerassign.NewRecycled(workerassign.NewSlotTable(db), opts...)
+	pool := recycled.New(sqlstore.New(db), opts...)
 	var workers workerassign.Assigner = pool
 	if disposable {
 		// Keys of rows and worker IDs of the pool are the same numbers. A 1 in the upper bit keeps them apart, in case
@@ -97,7 +99,7 @@ func run(out io.Writer, dsn string, newPool, disposable bool) (err error) {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(state.Slots, func(a, b workerassign.Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
+	slices.SortFunc(state.Slots, func(a, b recycled.Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
 	for _, slot := range state.Slots {
 		if slot.Token == "" {
 			fmt.Fprintf(out, "worker ID %d is free; it was used up to %s\n", slot.WorkerID, slot.Until.Format(time.RFC3339))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Assigns measures how many calls of Assign, Reserve and Release a store serves in a second, from one client and
@@ -18,11 +19,11 @@ func assigns(t *testing.T, target Target) {
 	m := newMeter(target, "assigns")
 	req := Request()
 	req.MaxWorkerID = 1<<20 - 1
-	var assigners []*workerassign.Recycled
+	var assigners []*recycled.Assigner
 	for n := range clients {
 		// The grace is long: see startTest.
-		assigners = append(assigners, workerassign.NewRecycled(m.store(n), workerassign.WithNewPool(), workerassign.WithHorizon(time.Hour),
-			workerassign.WithClockBound(30*time.Minute)))
+		assigners = append(assigners, recycled.New(m.store(n), recycled.WithNewPool(), recycled.WithHorizon(time.Hour),
+			recycled.WithClockBound(30*time.Minute)))
 	}
 	leases := make([]workerassign.Lease, target.leases())
 	// There are twice as many free slots as are taken, so that few clients want the same one.
@@ -78,7 +79,7 @@ func assigns(t *testing.T, target Target) {
 }
 
 // BenchmarkAssign measures Assign and Release, one after the other.
-func BenchmarkAssign(b *testing.B, s workerassign.SlotStore) {
+func BenchmarkAssign(b *testing.B, s recycled.Store) {
 	a := Assigner(s)
 	for b.Loop() {
 		l, err := a.Assign(b.Context(), Request())
@@ -92,11 +93,11 @@ func BenchmarkAssign(b *testing.B, s workerassign.SlotStore) {
 }
 
 // BenchmarkReserve measures Reserve of parallel leases, each of which writes.
-func BenchmarkReserve(b *testing.B, newStore func() workerassign.SlotStore) {
+func BenchmarkReserve(b *testing.B, newStore func() recycled.Store) {
 	const leases = 16
 	ready := make(chan workerassign.Lease, leases)
 	for range leases {
-		l, err := workerassign.NewRecycled(newStore()).Assign(b.Context(), Request())
+		l, err := recycled.New(newStore()).Assign(b.Context(), Request())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Primaries is a primary and its replica, for Failover.
 type Primaries struct {
 	// NewAssigner returns a client of the primary, and of the promoted replica after Fence.
-	NewAssigner func(...workerassign.RecycledOption) workerassign.Assigner
+	NewAssigner func(...recycled.Option) workerassign.Assigner
 
 	// NewPromoted returns a client of the promoted replica.
-	NewPromoted func(...workerassign.RecycledOption) workerassign.Assigner
+	NewPromoted func(...recycled.Option) workerassign.Assigner
 
 	Disconnect func() // after the replica has received all writes
 	Promote    func() // the old primary goes on
@@ -43,8 +44,8 @@ func Failover(t *testing.T, withR7 bool, start func() Primaries) {
 
 // failover is one try of Failover. It reports whether the old primary generated UIDs and was fenced in time.
 func failover(t *testing.T, withR7 bool, p Primaries, fencing time.Duration) bool {
-	withFencing := workerassign.WithFencing(fencing)
-	first, err := NewGenerator(t.Context(), p.NewAssigner(withFencing, workerassign.WithNewPool()), false)
+	withFencing := recycled.WithFencing(fencing)
+	first, err := NewGenerator(t.Context(), p.NewAssigner(withFencing, recycled.WithNewPool()), false)
 	if err != nil {
 		t.Fatal(err)
 	}

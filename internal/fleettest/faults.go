@@ -15,16 +15,17 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Kill kills the server many times in the middle of Assign, Reserve and Release, while generators run. No UID
 // is generated twice. newStore returns another client of the store.
-func Kill(t *testing.T, newStore func() workerassign.SlotStore, kill, restart func()) {
+func Kill(t *testing.T, newStore func() recycled.Store, kill, restart func()) {
 	KillTimes(t, Kills(), newStore, kill, restart)
 }
 
 // KillTimes is Kill with a given number of kills.
-func KillTimes(t *testing.T, kills int, newStore func() workerassign.SlotStore, kill, restart func()) {
+func KillTimes(t *testing.T, kills int, newStore func() recycled.Store, kill, restart func()) {
 	f := New()
 	for n := range 4 {
 		f.Run(Assigner(newStore()), n%2 == 0, time.Duration(n)*time.Second)
@@ -107,10 +108,10 @@ const stoppedArg = "stopped "
 // StoppedProcess stops a process for longer than its lease, while another takes its slot. When it continues,
 // it stamps nothing beyond its grant, takes another slot, and no UID is generated twice. The process is
 // a child with the test of t. newAssigner returns a client of the store at an address.
-func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), newAssigner func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner) {
+func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), newAssigner func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner) {
 	if arg, ok := strings.CutPrefix(testkit.ChildArg(), stoppedArg); ok {
 		kind, address, _ := strings.Cut(arg, " ")
-		printUIDs(t, newAssigner(t, address, workerassign.WithNewPool()), kind == "cached")
+		printUIDs(t, newAssigner(t, address, recycled.WithNewPool()), kind == "cached")
 	}
 	for _, kind := range []string{"cached", "default"} {
 		t.Run(kind, func(t *testing.T) { stoppedProcess(t, kind, start(t), newAssigner) })
@@ -118,7 +119,7 @@ func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), new
 }
 
 // stoppedProcess is StoppedProcess for one kind of generator.
-func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner) {
+func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner) {
 	f := New()
 	child := testkit.StartChild(t, stoppedArg+kind+" "+address)
 	uids := make(chan int64, 1<<20) // of the child
@@ -152,7 +153,7 @@ func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *test
 		child.Pause()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		g, err = NewGenerator(ctx, newAssigner(t, address, workerassign.WithWorkerID(worker)), kind == "cached") // waits until the slot is free
+		g, err = NewGenerator(ctx, newAssigner(t, address, recycled.WithWorkerID(worker)), kind == "cached") // waits until the slot is free
 		return err
 	})
 	defer g.Close()

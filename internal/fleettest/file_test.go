@@ -3,7 +3,8 @@ package fleettest
 import (
 	"testing"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/filestore"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // newFiles returns slot files.
@@ -11,7 +12,7 @@ func newFiles(t *testing.T) Target {
 	dir := t.TempDir()
 	return Target{
 		Name:   "file",
-		Open:   func(pool string) workerassign.SlotStore { return workerassign.NewSlotFile(dir + "/" + pool) },
+		Open:   func(pool string) recycled.Store { return filestore.New(dir + "/" + pool) },
 		Load:   1_000_000,
 		Leases: 50,
 	}

@@ -1,4 +1,4 @@
-// Package fleettest runs generators with worker IDs of a workerassign.SlotStore, while a test kills, pauses
+// Package fleettest runs generators with worker IDs of a workerassign.Store, while a test kills, pauses
 // or restores the server, and checks each UID. It uses short times and a layout of 64 UIDs for each worker
 // ID and millisecond, so that a fault takes about a second.
 package fleettest
@@ -18,6 +18,7 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The times of the pools and generators.
@@ -52,9 +53,9 @@ func Request() workerassign.Request {
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // Assigner returns an assigner with the short times.
-func Assigner(s workerassign.SlotStore, opts ...workerassign.RecycledOption) *workerassign.Recycled {
-	return workerassign.NewRecycled(s, append([]workerassign.RecycledOption{workerassign.WithHorizon(Horizon), workerassign.WithFencing(fencing),
-		workerassign.WithSkew(skew), workerassign.WithClockBound(clockBound)}, opts...)...)
+func Assigner(s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
+	return recycled.New(s, append([]recycled.Option{recycled.WithHorizon(Horizon), recycled.WithFencing(fencing),
+		recycled.WithSkew(skew), recycled.WithClockBound(clockBound)}, opts...)...)
 }
 
 // NewGenerator starts a generator, a Cached or a Default one.
@@ -143,8 +144,8 @@ func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
 
 // RunLeases takes leases, extends and releases them until the fleet ends, as fast as it can. It stamps a UID in each
 // millisecond of each grant, and all UIDs of the last few milliseconds. Some leases are not released.
-func (f *Fleet) RunLeases(store workerassign.SlotStore) {
-	s := &interruptedStore{SlotStore: store, fleet: f}
+func (f *Fleet) RunLeases(store recycled.Store) {
+	s := &interruptedStore{Store: store, fleet: f}
 	a := Assigner(s)
 	f.running.Go(func() {
 		w, l := f.set.Writer(), Layout()

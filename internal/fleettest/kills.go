@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Kills returns how often a test kills the server.
@@ -35,24 +35,24 @@ type moment struct {
 
 // interruptedStore is the store of one goroutine of RunLeases. The fleet's next moment is in one of its calls.
 type interruptedStore struct {
-	workerassign.SlotStore
+	recycled.Store
 	fleet *Fleet
 	call  atomic.Int32 // the call of a lease that is in progress
 }
 
-// Read implements workerassign.SlotStore.
-func (s *interruptedStore) Read(ctx context.Context, q workerassign.SlotQuery) (state workerassign.PoolState, err error) {
+// Read implements workerassign.Store.
+func (s *interruptedStore) Read(ctx context.Context, q recycled.Query) (state recycled.State, err error) {
 	s.during(false, func() error {
-		state, err = s.SlotStore.Read(ctx, q)
+		state, err = s.Store.Read(ctx, q)
 		return err
 	})
 	return state, err
 }
 
-// Write implements workerassign.SlotStore.
-func (s *interruptedStore) Write(ctx context.Context, w workerassign.SlotWrite) (ok bool, err error) {
+// Write implements workerassign.Store.
+func (s *interruptedStore) Write(ctx context.Context, w recycled.Write) (ok bool, err error) {
 	s.during(true, func() error {
-		ok, err = s.SlotStore.Write(ctx, w)
+		ok, err = s.Store.Write(ctx, w)
 		return err
 	})
 	return ok, err

@@ -12,6 +12,7 @@ import (
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // MeasureEnv is the name of an environment variable with the path of a file. If it is set, Measure runs in the
@@ -49,7 +50,7 @@ type Target struct {
 
 	// Open returns another client of the pool of the given name. A client uses few connections, because the
 	// simulated hosts share several clients.
-	Open func(pool string) workerassign.SlotStore
+	Open func(pool string) recycled.Store
 
 	// Statements returns how many statements, or what corresponds to them, the server has executed.
 	Statements func() int64
@@ -121,7 +122,7 @@ const clients = 8
 // meter is clients of one pool, whose calls are counted.
 type meter struct {
 	target              Target
-	stores              []workerassign.SlotStore
+	stores              []recycled.Store
 	reads, writes, lost atomic.Int64 // lost: writes that returned false, or failed
 }
 
@@ -135,7 +136,7 @@ func newMeter(target Target, pool string) *meter {
 }
 
 // store returns the client of a host.
-func (m *meter) store(host int) workerassign.SlotStore { return m.stores[host%clients] }
+func (m *meter) store(host int) recycled.Store { return m.stores[host%clients] }
 
 // counts is how often a store was called.
 type counts struct{ reads, writes, lost, statements int64 }
@@ -156,20 +157,20 @@ func (c counts) since(before counts) counts {
 
 // counted counts the calls of a store.
 type counted struct {
-	workerassign.SlotStore
+	recycled.Store
 	meter *meter
 }
 
-// Read implements workerassign.SlotStore.
-func (c counted) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (c counted) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	c.meter.reads.Add(1)
-	return c.SlotStore.Read(ctx, q)
+	return c.Store.Read(ctx, q)
 }
 
-// Write implements workerassign.SlotStore.
-func (c counted) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (c counted) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	c.meter.writes.Add(1)
-	ok, err := c.SlotStore.Write(ctx, w)
+	ok, err := c.Store.Write(ctx, w)
 	if !ok {
 		c.meter.lost.Add(1)
 	}
@@ -177,9 +178,9 @@ func (c counted) Write(ctx context.Context, w workerassign.SlotWrite) (bool, err
 }
 
 // pool reads the pool.
-func (m *meter) pool(t *testing.T) workerassign.Pool {
+func (m *meter) pool(t *testing.T) recycled.Pool {
 	t.Helper()
-	state, err := m.stores[0].Read(t.Context(), workerassign.SlotQuery{})
+	state, err := m.stores[0].Read(t.Context(), recycled.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func (m *meter) pool(t *testing.T) workerassign.Pool {
 }
 
 // grow creates the pool by an assigner, and adds released slots up to a number, without races.
-func (m *meter) grow(t *testing.T, a *workerassign.Recycled, req workerassign.Request, slots int64) {
+func (m *meter) grow(t *testing.T, a *recycled.Assigner, req workerassign.Request, slots int64) {
 	t.Helper()
 	l, err := a.Assign(t.Context(), req)
 	if err != nil {
@@ -197,7 +198,7 @@ func (m *meter) grow(t *testing.T, a *workerassign.Recycled, req workerassign.Re
 		t.Fatal(err)
 	}
 	for {
-		state, err := m.stores[0].Read(t.Context(), workerassign.SlotQuery{})
+		state, err := m.stores[0].Read(t.Context(), recycled.Query{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,9 +207,9 @@ func (m *meter) grow(t *testing.T, a *workerassign.Recycled, req workerassign.Re
 			return
 		}
 		p.Revision++
-		var added []workerassign.Slot
+		var added []recycled.Slot
 		for range min(32, slots-p.Slots) {
-			added = append(added, workerassign.Slot{WorkerID: p.Slots, Revision: 1, History: p.History,
+			added = append(added, recycled.Slot{WorkerID: p.Slots, Revision: 1, History: p.History,
 				From: p.Since, Until: p.Since, Written: p.Since, FreeAt: p.Since})
 			p.Slots++
 		}

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // queued is a store whose server serves one call after the other. Each takes a time, and others wait meanwhile.
 type queued struct {
-	workerassign.SlotStore
+	recycled.Store
 	server chan struct{} // has one element while the server serves a call
 	each   time.Duration
 }
@@ -29,20 +29,20 @@ func (q queued) serve(ctx context.Context) error {
 	return nil
 }
 
-// Read implements workerassign.SlotStore.
-func (q queued) Read(ctx context.Context, query workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (q queued) Read(ctx context.Context, query recycled.Query) (recycled.State, error) {
 	if err := q.serve(ctx); err != nil {
-		return workerassign.PoolState{}, err
+		return recycled.State{}, err
 	}
-	return q.SlotStore.Read(ctx, query)
+	return q.Store.Read(ctx, query)
 }
 
-// Write implements workerassign.SlotStore.
-func (q queued) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (q queued) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if err := q.serve(ctx); err != nil {
 		return false, err
 	}
-	return q.SlotStore.Write(ctx, w)
+	return q.Store.Write(ctx, w)
 }
 
 // Many hosts that start at the same time do not keep a server busy with calls that lose a race. This one serves 5,000
@@ -56,7 +56,7 @@ func TestStartsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, server := memoryTarget(), make(chan struct{}, 1)
 		open := memory.Open
-		memory.Open = func(pool string) workerassign.SlotStore { return queued{open(pool), server, 200 * time.Microsecond} }
+		memory.Open = func(pool string) recycled.Store { return queued{open(pool), server, 200 * time.Microsecond} }
 		s := startTest{hosts: hosts, within: time.Second, meter: newMeter(memory, "starts")}
 		for _, on := range []string{"an empty pool", "released slots"} {
 			begin := time.Now()

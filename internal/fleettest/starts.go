@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Starts measures how long it takes until many hosts that start within a second have a slot each: on an empty
@@ -57,8 +58,8 @@ func (s *startTest) run(t *testing.T, on string) bool {
 		starting.Go(func() {
 			time.Sleep(rand.N(s.within))
 			// The grace is so long that no slot, none of which is extended, becomes free during the test.
-			a := workerassign.NewRecycled(s.meter.store(n), workerassign.WithNewPool(), workerassign.WithHorizon(time.Hour),
-				workerassign.WithClockBound(30*time.Minute))
+			a := recycled.New(s.meter.store(n), recycled.WithNewPool(), recycled.WithHorizon(time.Hour),
+				recycled.WithClockBound(30*time.Minute))
 			l, err := a.Assign(ctx, req)
 			if err != nil {
 				if refused.Add(1) == 1 {

@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Sustained takes UIDs from one generator for ten minutes, at the load of the target, with the default times and the default
@@ -43,8 +44,8 @@ type sustained struct {
 func (s *sustained) run(t *testing.T, units int) {
 	t.Helper()
 	unit := time.Second / s.scale
-	a := workerassign.NewRecycled(s.meter.store(0), workerassign.WithNewPool(), workerassign.WithHorizon(workerassign.DefaultHorizon/s.scale),
-		workerassign.WithClockBound(workerassign.DefaultClockBound/s.scale), workerassign.WithSkew(workerassign.DefaultSkew/s.scale))
+	a := recycled.New(s.meter.store(0), recycled.WithNewPool(), recycled.WithHorizon(workerassign.DefaultHorizon/s.scale),
+		recycled.WithClockBound(workerassign.DefaultClockBound/s.scale), recycled.WithSkew(workerassign.DefaultSkew/s.scale))
 	g, err := uid.NewCached(t.Context(), a, uid.WithLayout(s.layout), uid.WithTimeUnit(unit), uid.WithReserveAhead(uid.DefaultReserveAhead/s.scale),
 		uid.WithEpoch(time.Now().Add(-time.Hour).Truncate(time.Second)), uid.WithLogger(discard()))
 	if err != nil {

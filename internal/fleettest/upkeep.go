@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Upkeep measures how many reads and writes the generators of a fleet cost while they run, idle and busy, at the
@@ -86,8 +87,8 @@ func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, 
 	}
 	// The horizon suffices for what is reserved, see doc/fleet.md.
 	horizon := workerassign.DefaultClockBound + upkeepBorrow + reserve*3/2 + time.Second
-	assigner := func(n int) *workerassign.Recycled {
-		return workerassign.NewRecycled(u.meter.store(n), workerassign.WithNewPool(), workerassign.WithHorizon(horizon))
+	assigner := func(n int) *recycled.Assigner {
+		return recycled.New(u.meter.store(n), recycled.WithNewPool(), recycled.WithHorizon(horizon))
 	}
 	request := workerassign.Request{Format: format.String(), MaxWorkerID: format.Layout().MaxWorkerID(), Logger: discard()}
 	u.meter.grow(t, assigner(0), request, int64(hosts+hosts/4))

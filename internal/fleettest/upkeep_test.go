@@ -8,14 +8,14 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // memoryTarget returns a store in memory.
 func memoryTarget() Target {
 	pools := map[string]*assigntest.Memory{}
-	return Target{Name: "memory", Open: func(pool string) workerassign.SlotStore {
+	return Target{Name: "memory", Open: func(pool string) recycled.Store {
 		if pools[pool] == nil {
 			pools[pool] = assigntest.NewMemory()
 		}

@@ -5,7 +5,8 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/postgrestest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/sqlstore"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // What slot tables cost: see the parts. Each pool is a database.
@@ -19,7 +20,7 @@ func TestMeasure(t *testing.T) {
 	created := map[string]bool{}
 	target := fleettest.Target{
 		Name: "PostgreSQL " + version,
-		Open: func(pool string) workerassign.SlotStore {
+		Open: func(pool string) recycled.Store {
 			if !created[pool] {
 				s.Admin().MustExec("CREATE DATABASE " + pool)
 				postgrestest.RunScript(t, postgrestest.Open(t, s.DSN("postgres", "", pool)), schemaScript(t))
@@ -28,7 +29,7 @@ func TestMeasure(t *testing.T) {
 			db := postgrestest.Open(t, s.DSN("postgres", "", pool)+"&default_query_exec_mode=exec")
 			db.SetMaxOpenConns(8)
 			db.SetMaxIdleConns(8)
-			return workerassign.NewSlotTable(db)
+			return sqlstore.New(db)
 		},
 	}
 	fleettest.Measure(t, target, fleettest.Assigns, fleettest.Starts)

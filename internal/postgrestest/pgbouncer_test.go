@@ -13,8 +13,10 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Disposable, slot tables and segments work behind a real PgBouncer in its modes session and transaction, where clients share a
@@ -39,7 +41,7 @@ func TestPgBouncer(t *testing.T) {
 							return workerassign.NewDisposable(open(), workerassign.WithLogger(l))
 						})
 						waitForAdvice(t, advice, func(l *slog.Logger) workerassign.Assigner {
-							return workerassign.NewRecycled(workerassign.NewSlotTable(open()), workerassign.WithNewPool(), workerassign.WithLogger(l))
+							return recycled.New(sqlstore.New(open()), recycled.WithNewPool(), recycled.WithLogger(l))
 						})
 					}
 					create := open()
@@ -82,7 +84,7 @@ func testPgBouncerUIDs(t *testing.T, open func() *sql.DB) {
 	for kind, newAssigner := range map[string]func() workerassign.Assigner{
 		"disposable": func() workerassign.Assigner { return workerassign.NewDisposable(open(), discardLog()) },
 		"recycled": func() workerassign.Assigner {
-			return workerassign.NewRecycled(workerassign.NewSlotTable(open()), workerassign.WithNewPool(), quiet())
+			return recycled.New(sqlstore.New(open()), recycled.WithNewPool(), quiet())
 		},
 	} {
 		var seen uniq.Set

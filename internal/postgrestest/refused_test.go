@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // WithVerification is refused on PostgreSQL before a row is inserted, and the error says what to use instead.
@@ -70,33 +72,33 @@ func TestRepairOfSlots(t *testing.T) {
 	settings, insert, count := fleetStatements(t)
 	db := idsDatabase(t, postgrestest.Start(t))
 	const horizon, bound = 2 * time.Second, time.Second
-	assigner := func(opts ...workerassign.RecycledOption) *workerassign.Recycled {
-		return workerassign.NewRecycled(workerassign.NewSlotTable(db), append([]workerassign.RecycledOption{
-			workerassign.WithHorizon(horizon), workerassign.WithFencing(0), workerassign.WithSkew(0), workerassign.WithClockBound(bound),
-			workerassign.WithTimeout(2 * time.Minute), workerassign.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	assigner := func(opts ...recycled.Option) *recycled.Assigner {
+		return recycled.New(sqlstore.New(db), append([]recycled.Option{
+			recycled.WithHorizon(horizon), recycled.WithFencing(0), recycled.WithSkew(0), recycled.WithClockBound(bound),
+			recycled.WithTimeout(2 * time.Minute), recycled.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	}
-	assign := func(r *workerassign.Recycled) (workerassign.Lease, error) {
+	assign := func(r *recycled.Assigner) (workerassign.Lease, error) {
 		return r.Assign(t.Context(), recycledRequest())
 	}
 	for range 3 {
-		if _, err := assign(assigner(workerassign.WithNewPool())); err != nil {
+		if _, err := assign(assigner(recycled.WithNewPool())); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	db.MustExec("DELETE FROM worker_slot WHERE worker_id = 1")
-	if _, err := assign(assigner(workerassign.WithWorkerID(1))); !errors.Is(err, workerassign.ErrPool) {
+	if _, err := assign(assigner(recycled.WithWorkerID(1))); !errors.Is(err, recycled.ErrPool) {
 		t.Errorf("without the slot, the error is %v", err)
 	}
 	inserted := time.Now()
 	db.MustExec(strings.ReplaceAll(insert, "<worker ID>", "1"))
-	lease, err := assign(assigner(workerassign.WithWorkerID(1)))
+	lease, err := assign(assigner(recycled.WithWorkerID(1)))
 	if err != nil || lease.WorkerID() != 1 || lease.NotBefore().Before(inserted.Add(horizon-bound)) {
 		t.Fatalf("after the insert: %+v, %v", lease, err)
 	}
 
 	db.MustExec("DELETE FROM worker_pool")
-	if _, err := assign(assigner()); !errors.Is(err, workerassign.ErrPool) {
+	if _, err := assign(assigner()); !errors.Is(err, recycled.ErrPool) {
 		t.Errorf("without the pool's row, the error is %v", err)
 	}
 	db.MustExec(count)

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A slot table works with both drivers, each of their modes, and settings of the session that change what
@@ -39,11 +41,11 @@ func TestSlotTableDrivers(t *testing.T) {
 					}
 					defer db.Close()
 					db.SetMaxOpenConns(1)
-					for _, opts := range [][]workerassign.SlotTableOption{nil, {workerassign.WithHistory("münchen 主")}} {
+					for _, opts := range [][]sqlstore.Option{nil, {sqlstore.WithHistory("münchen 主")}} {
 						if _, err := db.Exec("DELETE FROM worker_slot; DELETE FROM worker_pool"); err != nil {
 							t.Fatal(err)
 						}
-						testSlotTableLease(t, workerassign.NewSlotTable(db, opts...))
+						testSlotTableLease(t, sqlstore.New(db, opts...))
 					}
 				})
 			}
@@ -52,10 +54,10 @@ func TestSlotTableDrivers(t *testing.T) {
 }
 
 // testSlotTableLease takes, extends and releases leases.
-func testSlotTableLease(t *testing.T, store workerassign.SlotStore) {
+func testSlotTableLease(t *testing.T, store recycled.Store) {
 	t.Helper()
 	name := `wörker \ '主机'`
-	named := workerassign.NewRecycled(store, quiet(), workerassign.WithNewPool(), workerassign.WithName(name))
+	named := recycled.New(store, quiet(), recycled.WithNewPool(), recycled.WithName(name))
 	for round := range 2 {
 		l, err := named.Assign(t.Context(), recycledRequest())
 		if err != nil {
@@ -64,7 +66,7 @@ func testSlotTableLease(t *testing.T, store workerassign.SlotStore) {
 		if l.WorkerID() != 0 || round == 0 && time.Since(l.NotBefore()).Abs() > 10*time.Minute {
 			t.Errorf("the worker ID is %d, and begins at %v", l.WorkerID(), l.NotBefore())
 		}
-		other, err := workerassign.NewRecycled(store, quiet()).Assign(t.Context(), recycledRequest())
+		other, err := recycled.New(store, quiet()).Assign(t.Context(), recycledRequest())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,9 @@ import (
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slotsDSN starts a server with the tables, and returns it with the data source name.
@@ -20,8 +22,8 @@ func slotsDSN(t *testing.T) (*postgrestest.Server, string) {
 }
 
 // tableAssigner returns an assigner with connections of its own.
-func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
-	return fleettest.Assigner(workerassign.NewSlotTable(postgrestest.Open(t, dsn)), opts...)
+func tableAssigner(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
+	return fleettest.Assigner(sqlstore.New(postgrestest.Open(t, dsn)), opts...)
 }
 
 // R2, R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it
@@ -29,11 +31,11 @@ func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption
 func TestSlotTableKilled(t *testing.T) {
 	testkit.Full(t, "MariaDB is killed in each run")
 	t.Parallel()
-	for name, store := range map[string][]workerassign.SlotTableOption{"history of the server": nil, "WithHistory": {workerassign.WithHistory("one server")}} {
+	for name, store := range map[string][]sqlstore.Option{"history of the server": nil, "WithHistory": {sqlstore.WithHistory("one server")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			s, dsn := slotsDSN(t)
-			fleettest.Kill(t, func() workerassign.SlotStore { return workerassign.NewSlotTable(postgrestest.Open(t, dsn), store...) }, s.Kill, s.Restart)
+			fleettest.Kill(t, func() recycled.Store { return sqlstore.New(postgrestest.Open(t, dsn), store...) }, s.Kill, s.Restart)
 		})
 	}
 }
@@ -43,7 +45,7 @@ func TestSlotTablePaused(t *testing.T) {
 	testkit.Full(t, "MariaDB is paused in each run")
 	t.Parallel()
 	s, dsn := slotsDSN(t)
-	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, workerassign.WithNewPool()) }, s.Pause, s.Resume)
+	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, recycled.WithNewPool()) }, s.Pause, s.Resume)
 }
 
 // R3: a process is stopped beyond its lease, and its slot is taken by another.
@@ -53,7 +55,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 	fleettest.StoppedProcess(t, func(t *testing.T) string {
 		_, dsn := slotsDSN(t)
 		return dsn
-	}, func(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+	}, func(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
 		return tableAssigner(t, dsn, opts...)
 	})
 }
@@ -61,7 +63,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 // R7: a standby is promoted that lacks the last writes, while the old primary still acknowledges.
 func TestR7TwoPrimaries(t *testing.T) {
 	testkit.Full(t, "MariaDB and Redis fail over in each run, and TestSlotTableConformance promotes a standby of PostgreSQL")
-	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
+	for name, store := range map[string][]sqlstore.Option{"with R7": nil, "without R7": {sqlstore.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			fleettest.Failover(t, store == nil, func() fleettest.Primaries {
@@ -69,9 +71,9 @@ func TestR7TwoPrimaries(t *testing.T) {
 				idsDatabase(t, primary)
 				standby := primary.Standby()
 				s, promoted := newSlotServer(t, primary), newSlotServer(t, standby)
-				newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
-					return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, "ids", "public"), store...), opts...)
+				newAssigner := func(s *slotServer) func(...recycled.Option) workerassign.Assigner {
+					return func(opts ...recycled.Option) workerassign.Assigner {
+						return fleettest.Assigner(sqlstore.New(s.open(t, "ids", "public"), store...), opts...)
 					}
 				}
 				return fleettest.Primaries{

@@ -4,7 +4,8 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/sqlstore"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // In a table of 10,000 slots, queries for a few of them use the indexes.
@@ -16,7 +17,7 @@ func TestSlotTableIndexes(t *testing.T) {
 		"SELECT n, 1, 't', 0, 0, 'h', 0, n, 'n' || n FROM generate_series(0, 9999) AS n")
 	db.MustExec("ANALYZE worker_slot")
 	db.SetMaxOpenConns(1)
-	store := workerassign.NewSlotTable(db)
+	store := sqlstore.New(db)
 	scans := func() (n int64) {
 		t.Helper()
 		if err := db.Get(&n, "SELECT pg_stat_get_numscans('worker_slot'::regclass) + pg_stat_get_xact_numscans('worker_slot'::regclass)"); err != nil {
@@ -24,7 +25,7 @@ func TestSlotTableIndexes(t *testing.T) {
 		}
 		return n
 	}
-	for _, q := range []workerassign.SlotQuery{{WorkerIDs: []int64{77}}, {Free: 16}, {Name: "n99"}, {Name: "n99", Free: 16}} {
+	for _, q := range []recycled.Query{{WorkerIDs: []int64{77}}, {Free: 16}, {Name: "n99"}, {Name: "n99", Free: 16}} {
 		db.MustExec("SELECT pg_stat_force_next_flush()")
 		before := scans()
 		if state, err := store.Read(t.Context(), q); err != nil || len(state.Slots) == 0 {

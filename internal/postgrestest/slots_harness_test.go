@@ -14,8 +14,9 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/testserver"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slotServer is a server for the conformance tests of slot tables. Clients reach it through a proxy.
@@ -65,12 +66,12 @@ func (c withoutCancel) Write(p []byte) (int, error) {
 }
 
 // newStore returns a client of a pool. The pool is a pair of tables in a schema of its name: a database takes long to create.
-func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.SlotTableOption) workerassign.SlotStore {
+func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Option) recycled.Store {
 	tb.Helper()
 	admin := postgrestest.Open(tb, s.server.DSN("postgres", "", "postgres")+"&search_path="+pool)
 	admin.MustExec("CREATE SCHEMA IF NOT EXISTS " + pool)
 	postgrestest.RunScript(tb, admin, ringuid.PostgreSQLSchema())
-	return workerassign.NewSlotTable(s.open(tb, "postgres", pool), opts...)
+	return sqlstore.New(s.open(tb, "postgres", pool), opts...)
 }
 
 // loseByPromotion loses writes by the promotion of a standby that has not received them.

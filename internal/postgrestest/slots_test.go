@@ -13,8 +13,10 @@ import (
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Slot tables on PostgreSQL fulfil the contract of SlotStore, at both isolation levels.
@@ -29,7 +31,7 @@ func TestSlotTableConformance(t *testing.T) {
 			s := newSlotServer(t, postgrestest.Start(t, "synchronous_commit=off"))
 			s.isolation = level
 			assigntest.RunStoreTests(t, assigntest.Harness{
-				NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
+				NewStore: func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
 				Faults:   s.faults(),
 			})
 		})
@@ -41,7 +43,7 @@ func TestRecycledOnSlotTable(t *testing.T) {
 	s := newSlotServer(t, postgrestest.Start(t))
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(s.newStore(tb, pool), workerassign.WithNewPool())
+			return recycled.New(s.newStore(tb, pool), recycled.WithNewPool())
 		},
 		Faults:    s.faults(),
 		Horizon:   workerassign.DefaultHorizon,
@@ -55,11 +57,11 @@ func TestR4LateCommit(t *testing.T) {
 	t.Parallel()
 	s := newSlotServer(t, postgrestest.Start(t))
 	store := s.newStore(t, "late")
-	state, err := store.Read(t.Context(), workerassign.SlotQuery{})
+	state, err := store.Read(t.Context(), recycled.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	slot := workerassign.Slot{WorkerID: 1, Revision: 1, Token: "a", History: state.History, From: state.Now, Until: state.Now, Written: state.Now, FreeAt: state.Now}
+	slot := recycled.Slot{WorkerID: 1, Revision: 1, Token: "a", History: state.History, From: state.Now, Until: state.Now, Written: state.Now, FreeAt: state.Now}
 	w := slottest.Swap(state, nil, slot)
 	s.proxy.Delays = func(request []byte) bool { return bytes.Contains(request, []byte("COMMIT\x00")) }
 	deliver := s.proxy.DelayRequests(t, func() {
@@ -81,7 +83,7 @@ func TestR4LateCommit(t *testing.T) {
 		t.Errorf("while another transaction is open, Write() = %v, %v; want an error", ok, err)
 	}
 	deliver()
-	state, err = store.Read(t.Context(), workerassign.SlotQuery{All: true})
+	state, err = store.Read(t.Context(), recycled.Query{All: true})
 	if err != nil || len(state.Slots) != 1 || state.Slots[0].Token != "a" {
 		t.Errorf("Read() = %+v, %v; want the slot of the late commit", state, err)
 	}
@@ -109,11 +111,11 @@ func TestSchemaSlots(t *testing.T) {
 	db := idsDatabase(t, s)
 	slotService(t, db)
 	service := openAsService(t, s)
-	store := workerassign.NewSlotTable(service)
+	store := sqlstore.New(service)
 	begin := time.Now()
-	lease := func(opts ...workerassign.RecycledOption) (_ workerassign.Lease, granted time.Time) {
+	lease := func(opts ...recycled.Option) (_ workerassign.Lease, granted time.Time) {
 		t.Helper()
-		l, err := workerassign.NewRecycled(store, append(opts, workerassign.WithNewPool(), quiet())...).Assign(t.Context(), recycledRequest())
+		l, err := recycled.New(store, append(opts, recycled.WithNewPool(), quiet())...).Assign(t.Context(), recycledRequest())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,9 +125,9 @@ func TestSchemaSlots(t *testing.T) {
 		}
 		return l, g.Until
 	}
-	_, granted := lease(workerassign.WithName("orders-3"))
+	_, granted := lease(recycled.WithName("orders-3"))
 	released, _ := lease()
-	lease(workerassign.WithName("crashed"))
+	lease(recycled.WithName("crashed"))
 	if err := released.Release(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,7 @@ func TestSchemaSlots(t *testing.T) {
 	}
 	permanent := func(text string) {
 		t.Helper()
-		_, err := store.Read(t.Context(), workerassign.SlotQuery{})
+		_, err := store.Read(t.Context(), recycled.Query{})
 		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), text) {
 			t.Errorf("Read() = %v, want a permanent error with %q", err, text)
 		}
@@ -168,7 +170,7 @@ func TestSchemaSlots(t *testing.T) {
 }
 
 // quiet is discardLog for Recycled.
-func quiet() workerassign.RecycledOption { return discardLog().(workerassign.RecycledOption) }
+func quiet() recycled.Option { return discardLog().(recycled.Option) }
 
 // recycledRequest returns a request of a generator.
 func recycledRequest() workerassign.Request {
@@ -180,8 +182,8 @@ func TestSchemaRaiseFloor(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
-	r := workerassign.NewRecycled(workerassign.NewSlotTable(db, workerassign.WithHistory("1")), quiet(),
-		workerassign.WithFencing(4*time.Second), workerassign.WithSkew(2*time.Second), workerassign.WithHorizon(20*time.Second))
+	r := recycled.New(sqlstore.New(db, sqlstore.WithHistory("1")), quiet(),
+		recycled.WithFencing(4*time.Second), recycled.WithSkew(2*time.Second), recycled.WithHorizon(20*time.Second))
 	l, err := r.Assign(t.Context(), recycledRequest())
 	if err != nil {
 		t.Fatal(err)
@@ -214,17 +216,17 @@ func TestSlotTableSettings(t *testing.T) {
 	latin1 := postgrestest.Open(t, s.DSN("postgres", "", "latin1"))
 	postgrestest.RunScript(t, latin1, schemaScript(t))
 	for _, tt := range []struct {
-		store workerassign.SlotStore
+		store recycled.Store
 		text  string
 	}{
-		{workerassign.NewSlotTable(latin1), "must be UTF8"},
-		{workerassign.NewSlotTable(db, workerassign.WithHistory("h")), "fsync is off"},
+		{sqlstore.New(latin1), "must be UTF8"},
+		{sqlstore.New(db, sqlstore.WithHistory("h")), "fsync is off"},
 	} {
-		if _, err := tt.store.Read(t.Context(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), tt.text) {
+		if _, err := tt.store.Read(t.Context(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("Read() = %v, want a permanent error with %q", err, tt.text)
 		}
 	}
-	if state, err := workerassign.NewSlotTable(db).Read(t.Context(), workerassign.SlotQuery{}); err != nil || state.NoLoss {
+	if state, err := sqlstore.New(db).Read(t.Context(), recycled.Query{}); err != nil || state.NoLoss {
 		t.Errorf("Read() = %+v, %v", state, err)
 	}
 }
@@ -235,13 +237,13 @@ func TestR7UnloggedSlots(t *testing.T) {
 	s := postgrestest.Start(t)
 	db := idsDatabase(t, s)
 	for _, table := range []string{"worker_pool", "worker_slot"} {
-		store := workerassign.NewSlotTable(db, workerassign.WithHistory("h"))
-		if _, err := store.Read(t.Context(), workerassign.SlotQuery{}); err != nil {
+		store := sqlstore.New(db, sqlstore.WithHistory("h"))
+		if _, err := store.Read(t.Context(), recycled.Query{}); err != nil {
 			t.Fatal(err)
 		}
 		db.MustExec("ALTER TABLE " + table + " SET UNLOGGED")
-		store = workerassign.NewSlotTable(db, workerassign.WithHistory("h"))
-		if _, err := store.Read(t.Context(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "UNLOGGED") {
+		store = sqlstore.New(db, sqlstore.WithHistory("h"))
+		if _, err := store.Read(t.Context(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "UNLOGGED") {
 			t.Errorf("%s is UNLOGGED: Read() = %v, want a permanent error", table, err)
 		}
 		db.MustExec("ALTER TABLE " + table + " SET LOGGED")

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 var sqlBlock = regexp.MustCompile("(?ms)^```sql\n(.*?);\n^```$")
@@ -30,18 +32,18 @@ func TestRepairOfSlots(t *testing.T) {
 	db, _ := mariadbtest.Connect(t)
 	mariadbtest.RunScript(t, db, read(t, "schema.sql"))
 	const horizon, bound = 2 * time.Second, time.Second
-	assigner := func(opts ...workerassign.RecycledOption) *workerassign.Recycled {
-		return workerassign.NewRecycled(workerassign.NewSlotTable(db), append([]workerassign.RecycledOption{
-			workerassign.WithHorizon(horizon), workerassign.WithFencing(0), workerassign.WithSkew(0), workerassign.WithClockBound(bound),
-			workerassign.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	assigner := func(opts ...recycled.Option) *recycled.Assigner {
+		return recycled.New(sqlstore.New(db), append([]recycled.Option{
+			recycled.WithHorizon(horizon), recycled.WithFencing(0), recycled.WithSkew(0), recycled.WithClockBound(bound),
+			recycled.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	}
-	assign := func(r *workerassign.Recycled) (workerassign.Lease, error) {
+	assign := func(r *recycled.Assigner) (workerassign.Lease, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		return r.Assign(ctx, workerassign.Request{MaxWorkerID: 1023, Format: "test"})
 	}
 	for range 3 {
-		if _, err := assign(assigner(workerassign.WithNewPool())); err != nil {
+		if _, err := assign(assigner(recycled.WithNewPool())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,18 +54,18 @@ func TestRepairOfSlots(t *testing.T) {
 		t.Errorf("with 3 leases the query counts %d slots, %d free, %d not free; %v", slots, free, notFree, err)
 	}
 	db.MustExec("DELETE FROM WORKER_SLOT WHERE worker_id = 1")
-	if _, err := assign(assigner(workerassign.WithWorkerID(1))); !errors.Is(err, workerassign.ErrPool) {
+	if _, err := assign(assigner(recycled.WithWorkerID(1))); !errors.Is(err, recycled.ErrPool) {
 		t.Errorf("without the slot, the error is %v", err)
 	}
 	inserted := time.Now()
 	db.MustExec(strings.ReplaceAll(blocks[0], "<worker ID>", "1"))
-	lease, err := assign(assigner(workerassign.WithWorkerID(1)))
+	lease, err := assign(assigner(recycled.WithWorkerID(1)))
 	if err != nil || lease.WorkerID() != 1 || lease.NotBefore().Before(inserted.Add(horizon-bound)) {
 		t.Fatalf("after the insert: %+v, %v", lease, err)
 	}
 
 	db.MustExec("DELETE FROM WORKER_POOL")
-	if _, err := assign(assigner()); !errors.Is(err, workerassign.ErrPool) {
+	if _, err := assign(assigner()); !errors.Is(err, recycled.ErrPool) {
 		t.Errorf("without the pool's row, the error is %v", err)
 	}
 	db.MustExec(blocks[1])

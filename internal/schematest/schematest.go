@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid"
 )
 
 // A Script is one of the scripts.
@@ -19,6 +21,28 @@ type Script struct {
 	// Sections are the headings of the sections that contain statements. For each section there is a test that runs all of
 	// its statements. Check fails if a section is missing here.
 	Sections []string
+}
+
+// MySQL returns schema.sql. The test of each section is named behind it.
+func MySQL() Script {
+	return Script{Name: "schema.sql", Text: ringuid.MySQLSchema(), Sections: []string{
+		"SERVERS",                                    // TestSchemaServers
+		"DURABILITY",                                 // TestSchemaDurability
+		"PRIVILEGES",                                 // TestSchemaPrivileges
+		"VERIFIED WORKER IDS",                        // TestVerified...
+		"WHEN ROWS MAY BE DELETED",                   // TestSchemaDeletion
+		"AFTER A FAILOVER OR A RESTORED BACKUP",      // TestSchemaFailover
+		"HOW MANY ARE LEFT",                          // TestSchemaHowManyAreLeft
+		"WHAT A SLOT MEANS",                          // TestSchemaSlots
+		"PRIVILEGES ON SLOTS",                        // TestSchemaSlotPrivileges
+		"SLOTS AFTER A RESTORED BACKUP",              // TestSchemaSlotFloor
+		"WHAT A TAG MEANS",                           // TestSchemaTags
+		"HOW TO ADD A TAG",                           // TestSchemaTags
+		"HOW TO SIZE A STEP",                         // TestSchemaTags
+		"PRIVILEGES ON TAGS",                         // TestSchemaTagPrivileges
+		"WHICH TAGS MAY BE DELETED",                  // TestSchemaTagDeletion
+		"TAGS AFTER A FAILOVER OR A RESTORED BACKUP", // TestSchemaTagFailover
+	}}
 }
 
 // comments are the statements and the shell commands in the comments of a script.

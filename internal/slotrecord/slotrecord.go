@@ -1,4 +1,4 @@
-// Package slotrecord encodes the records of a workerassign.SlotStore as JSON texts, for stores that keep
+// Package slotrecord encodes the records of a workerassign.Store as JSON texts, for stores that keep
 // one text for each record. Operators can read them. Times are Unix milliseconds; a time that is
 // missing is the zero time.
 package slotrecord
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slot is the encoding of a workerassign.Slot.
@@ -63,31 +64,31 @@ func toDuration(ms int64) time.Duration {
 }
 
 // EncodeSlot returns the text of a slot.
-func EncodeSlot(s workerassign.Slot) []byte {
+func EncodeSlot(s recycled.Slot) []byte {
 	return encode(slot{s.WorkerID, s.Revision, s.Token, stamp{s.From}, stamp{s.Until}, s.History, stamp{s.Written},
 		stamp{s.FreeAt}, s.Holder.Name, s.Holder.Host, s.Holder.Process, stamp{s.Holder.Since}})
 }
 
 // DecodeSlot returns the slot of a text. The error wraps workerassign.ErrPool and ErrPermanent.
-func DecodeSlot(text []byte) (workerassign.Slot, error) {
+func DecodeSlot(text []byte) (recycled.Slot, error) {
 	var s slot
 	err := decode(text, &s, &s.Revision)
-	return workerassign.Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.Time, Until: s.Until.Time,
+	return recycled.Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.Time, Until: s.Until.Time,
 		History: s.History, Written: s.Written.Time, FreeAt: s.FreeAt.Time,
-		Holder: workerassign.Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.Time}}, err
+		Holder: recycled.Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.Time}}, err
 }
 
 // EncodePool returns the text of a pool.
-func EncodePool(p workerassign.Pool) []byte {
+func EncodePool(p recycled.Pool) []byte {
 	return encode(pool{p.Revision, p.Format, p.First, p.Slots, p.History, stamp{p.Since}, stamp{p.Floor},
 		p.Horizon.Milliseconds(), p.Fencing.Milliseconds(), p.Skew.Milliseconds()})
 }
 
 // DecodePool returns the pool of a text. The error wraps workerassign.ErrPool and ErrPermanent.
-func DecodePool(text []byte) (workerassign.Pool, error) {
+func DecodePool(text []byte) (recycled.Pool, error) {
 	var p pool
 	err := decode(text, &p, &p.Revision)
-	return workerassign.Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
+	return recycled.Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
 		Since: p.Since.Time, Floor: p.Floor.Time,
 		Horizon: toDuration(p.Horizon), Fencing: toDuration(p.Fencing), Skew: toDuration(p.Skew)}, err
 }
@@ -107,7 +108,7 @@ func decode(text []byte, v any, revision *int64) error {
 		err = fmt.Errorf("its revision is %d; must be at least 1", *revision)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", workerassign.ErrPool, text, workerassign.ErrPermanent, err)
+		return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", recycled.ErrPool, text, workerassign.ErrPermanent, err)
 	}
 	return nil
 }

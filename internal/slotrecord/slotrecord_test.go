@@ -6,21 +6,22 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // What is written is read again, with zero times, times before 1970 and names of any bytes that JSON keeps.
 func TestRoundTrip(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
-	slot := workerassign.Slot{WorkerID: 7, Revision: 3, Token: "token", From: at(1_795_000_000_001), Until: at(1_795_000_000_002), History: `h"1`,
-		Written: at(-5), FreeAt: at(9_999_999_999_999), Holder: workerassign.Holder{Name: "a/b ü\x00", Host: "h", Process: "1", Since: at(3)}}
-	pool := workerassign.Pool{Revision: 2, Format: "1-28-22-13", First: 4, Slots: 9, History: "h", Since: at(0), Floor: at(2),
+	slot := recycled.Slot{WorkerID: 7, Revision: 3, Token: "token", From: at(1_795_000_000_001), Until: at(1_795_000_000_002), History: `h"1`,
+		Written: at(-5), FreeAt: at(9_999_999_999_999), Holder: recycled.Holder{Name: "a/b ü\x00", Host: "h", Process: "1", Since: at(3)}}
+	pool := recycled.Pool{Revision: 2, Format: "1-28-22-13", First: 4, Slots: 9, History: "h", Since: at(0), Floor: at(2),
 		Horizon: 75 * time.Second, Fencing: 0, Skew: time.Millisecond}
-	for _, want := range []workerassign.Slot{slot, {Revision: 1}} {
+	for _, want := range []recycled.Slot{slot, {Revision: 1}} {
 		if got, err := DecodeSlot(EncodeSlot(want)); err != nil || got != want {
 			t.Errorf("%v, %v; want %v", got, err, want)
 		}
 	}
-	for _, want := range []workerassign.Pool{pool, {Revision: 1}} {
+	for _, want := range []recycled.Pool{pool, {Revision: 1}} {
 		if got, err := DecodePool(EncodePool(want)); err != nil || got != want {
 			t.Errorf("%v, %v; want %v", got, err, want)
 		}
@@ -34,7 +35,7 @@ func TestDamaged(t *testing.T) {
 	_, err3 := DecodeSlot([]byte(`{"workerID":1,"rev":7}`))
 	_, err4 := DecodePool([]byte(`{"revision":-1}`))
 	for _, err := range []error{err, err2, err3, err4} {
-		if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) {
+		if !errors.Is(err, recycled.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) {
 			t.Error(err)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // BenchmarkSlotTable measures how many leases a second a server grants and extends, with 16 clients.
@@ -16,7 +18,7 @@ func BenchmarkSlotTable(b *testing.B) {
 	db, _ := mariadbtest.Connect(b)
 	mariadbtest.RunScript(b, db, ringuid.MySQLSchema())
 	db.SetMaxIdleConns(64)
-	r := workerassign.NewRecycled(workerassign.NewSlotTable(db, workerassign.WithHistory("benchmark")))
+	r := recycled.New(sqlstore.New(db, sqlstore.WithHistory("benchmark")))
 	request := workerassign.Request{MaxWorkerID: 1 << 20, Format: "benchmark"}
 	statements := func() (n int64) {
 		var name string

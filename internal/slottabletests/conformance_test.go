@@ -9,6 +9,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The suite runs on MariaDB and on MySQL 5.6.
@@ -19,7 +20,7 @@ func TestSlotTableConformance(t *testing.T) {
 		t.Parallel()
 		s := newSlotServer(t, start(t, append([]string{strict}, mariadbtest.PrimaryFlags()...)...))
 		h := assigntest.Harness{
-			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
+			NewStore: func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
 			Faults:   s.faults(),
 		}
 		h.LoseWrites = s.loseByPromotion
@@ -37,7 +38,7 @@ func TestRecycledOnSlotTable(t *testing.T) {
 	s := newSlotServer(t, mariadbtest.Start(t, mariadbtest.PrimaryFlags()...))
 	h := assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(s.newStore(tb, pool), workerassign.WithNewPool())
+			return recycled.New(s.newStore(tb, pool), recycled.WithNewPool())
 		},
 		Faults:    s.faults(),
 		Horizon:   workerassign.DefaultHorizon,
@@ -64,14 +65,14 @@ func TestSlotTableConformanceGalera(t *testing.T) {
 	t.Run("store", func(t *testing.T) {
 		faults.Pause, faults.Resume = nil, nil
 		assigntest.RunStoreTests(t, assigntest.Harness{
-			NewStore: func(tb testing.TB, pool string) workerassign.SlotStore { return s.newStore(tb, pool) },
+			NewStore: func(tb testing.TB, pool string) recycled.Store { return s.newStore(tb, pool) },
 			Faults:   faults,
 		})
 	})
 	t.Run("assigner", func(t *testing.T) {
 		assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 			NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-				return workerassign.NewRecycled(s.newStore(tb, pool))
+				return recycled.New(s.newStore(tb, pool))
 			},
 			Faults:    faults,
 			Horizon:   workerassign.DefaultHorizon,

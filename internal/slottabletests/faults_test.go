@@ -8,7 +8,9 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slotDatabase creates a database with the tables, and returns its name.
@@ -20,8 +22,8 @@ func slotDatabase(t *testing.T, s *mariadbtest.Server) string {
 }
 
 // tableAssigner returns an assigner with connections of its own.
-func tableAssigner(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
-	return fleettest.Assigner(workerassign.NewSlotTable(mariadbtest.Open(t, dsn)), opts...)
+func tableAssigner(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
+	return fleettest.Assigner(sqlstore.New(mariadbtest.Open(t, dsn)), opts...)
 }
 
 // R2, R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it is
@@ -31,21 +33,21 @@ func TestR7SlotTableKilled(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		store []workerassign.SlotTableOption
+		store []sqlstore.Option
 		flags []string
 	}{
 		{"history of the server", nil, nil},
 		{"the server loses a second", nil, []string{"--innodb-flush-log-at-trx-commit=0"}},
-		{"WithHistory", []workerassign.SlotTableOption{workerassign.WithHistory("one server")}, nil},
+		{"WithHistory", []sqlstore.Option{sqlstore.WithHistory("one server")}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			s := newSlotServer(t, mariadbtest.Start(t, tt.flags...))
 			dsn := s.servers[0].DSN("root", "", slotDatabase(t, s.servers[0]))
-			newStore := func() workerassign.SlotStore {
-				return workerassign.NewSlotTable(mariadbtest.Open(t, dsn), tt.store...)
+			newStore := func() recycled.Store {
+				return sqlstore.New(mariadbtest.Open(t, dsn), tt.store...)
 			}
-			if _, err := fleettest.Assigner(newStore(), workerassign.WithNewPool()).Assign(t.Context(), fleettest.Request()); err != nil {
+			if _, err := fleettest.Assigner(newStore(), recycled.WithNewPool()).Assign(t.Context(), fleettest.Request()); err != nil {
 				t.Fatal(err)
 			}
 			restart := s.servers[0].Restart
@@ -53,7 +55,7 @@ func TestR7SlotTableKilled(t *testing.T) {
 				restart = func() { s.start(t) }
 			}
 			fleettest.Kill(t, newStore, s.servers[0].Kill, restart)
-			if floor := mustRead(t, newStore(), workerassign.SlotQuery{}).Pool.Floor; floor.IsZero() != (tt.store != nil) {
+			if floor := mustRead(t, newStore(), recycled.Query{}).Pool.Floor; floor.IsZero() != (tt.store != nil) {
 				t.Errorf("the floor is %v; there must be one unless the store loses no writes", floor)
 			}
 		})
@@ -65,7 +67,7 @@ func TestSlotTablePaused(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
-	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, workerassign.WithNewPool()) },
+	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, recycled.WithNewPool()) },
 		s.Pause, s.Resume)
 }
 
@@ -75,7 +77,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 	fleettest.StoppedProcess(t, func(t *testing.T) string {
 		s := mariadbtest.Start(t)
 		return s.DSN("root", "", slotDatabase(t, s))
-	}, func(t *testing.T, dsn string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+	}, func(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
 		return tableAssigner(t, dsn, opts...)
 	})
 }
@@ -83,7 +85,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 // R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges.
 func TestR7TwoPrimaries(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string][]workerassign.SlotTableOption{"with R7": nil, "without R7": {workerassign.WithHistory("wrong")}} {
+	for name, store := range map[string][]sqlstore.Option{"with R7": nil, "without R7": {sqlstore.WithHistory("wrong")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			fleettest.Failover(t, store == nil, func() fleettest.Primaries {
@@ -91,9 +93,9 @@ func TestR7TwoPrimaries(t *testing.T) {
 				database := slotDatabase(t, primary)
 				replica := primary.Replica("--sync-binlog=1")
 				s, promoted := newSlotServer(t, primary), newSlotServer(t, replica)
-				newAssigner := func(s *slotServer) func(...workerassign.RecycledOption) workerassign.Assigner {
-					return func(opts ...workerassign.RecycledOption) workerassign.Assigner {
-						return fleettest.Assigner(workerassign.NewSlotTable(s.open(t, database), store...), opts...)
+				newAssigner := func(s *slotServer) func(...recycled.Option) workerassign.Assigner {
+					return func(opts ...recycled.Option) workerassign.Assigner {
+						return fleettest.Assigner(sqlstore.New(s.open(t, database), store...), opts...)
 					}
 				}
 				return fleettest.Primaries{
@@ -104,12 +106,12 @@ func TestR7TwoPrimaries(t *testing.T) {
 						replica.Admin().MustExec("STOP SLAVE")
 					},
 					Promote: func() {
-						table := workerassign.NewSlotTable(promoted.open(t, database), store...)
-						if s := mustRead(t, table, workerassign.SlotQuery{}); !s.ReadOnly {
+						table := sqlstore.New(promoted.open(t, database), store...)
+						if s := mustRead(t, table, recycled.Query{}); !s.ReadOnly {
 							t.Error("ReadOnly of a replica is false")
 						}
 						replica.Admin().MustExec("SET GLOBAL read_only = 0")
-						if s := mustRead(t, table, workerassign.SlotQuery{}); s.ReadOnly {
+						if s := mustRead(t, table, recycled.Query{}); s.ReadOnly {
 							t.Error("ReadOnly of a replica that was promoted is true")
 						}
 					},

@@ -21,7 +21,8 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/sqlstore"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The subtests share a cluster, because starting one takes long.
@@ -39,13 +40,13 @@ func TestSlotTableGalera(t *testing.T) {
 }
 
 // galeraStores returns a store for each node, on one pool.
-func galeraStores(t *testing.T, c *mariadbtest.Cluster) []workerassign.SlotStore {
+func galeraStores(t *testing.T, c *mariadbtest.Cluster) []recycled.Store {
 	t.Helper()
 	name, db := c.Database()
 	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
-	stores := make([]workerassign.SlotStore, c.Size())
+	stores := make([]recycled.Store, c.Size())
 	for i := range stores {
-		stores[i] = workerassign.NewSlotTable(mariadbtest.Open(t, c.Node(i).DSN("root", "", name)))
+		stores[i] = sqlstore.New(mariadbtest.Open(t, c.Node(i).DSN("root", "", name)))
 	}
 	return stores
 }
@@ -53,19 +54,19 @@ func galeraStores(t *testing.T, c *mariadbtest.Cluster) []workerassign.SlotStore
 // All nodes have one history, and the store loses no writes, unless all nodes may lose them together.
 func testGaleraHistory(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)
-	first := mustRead(t, stores[0], workerassign.SlotQuery{})
+	first := mustRead(t, stores[0], recycled.Query{})
 	if !first.NoLoss || !strings.HasPrefix(first.History, "Galera ") || len(first.History) != len("Galera ")+36 {
 		t.Errorf("the state is %+v, want NoLoss and a history with a UUID", first)
 	}
 	for _, s := range stores {
-		if state := mustRead(t, s, workerassign.SlotQuery{}); state.History != first.History {
+		if state := mustRead(t, s, recycled.Query{}); state.History != first.History {
 			t.Errorf("two nodes have the histories %q and %q", first.History, state.History)
 		}
 	}
 	admin := c.Node(1).Admin()
 	admin.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
 	defer admin.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
-	if state := mustRead(t, galeraStores(t, c)[1], workerassign.SlotQuery{}); state.NoLoss || state.History != first.History {
+	if state := mustRead(t, galeraStores(t, c)[1], recycled.Query{}); state.NoLoss || state.History != first.History {
 		t.Errorf("with innodb_flush_log_at_trx_commit = 2 the state is %+v, want NoLoss = false and the same history", state)
 	}
 }
@@ -74,9 +75,9 @@ func testGaleraHistory(t *testing.T, c *mariadbtest.Cluster) {
 // the increase of the revision: no update is lost.
 func testGaleraLostUpdates(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)
-	empty := mustRead(t, stores[0], workerassign.SlotQuery{})
+	empty := mustRead(t, stores[0], recycled.Query{})
 	p := testPool(empty.History)
-	var slots []workerassign.Slot
+	var slots []recycled.Slot
 	for id := range int64(3) {
 		slots = append(slots, testSlot(empty.History, id))
 	}
@@ -92,7 +93,7 @@ func testGaleraLostUpdates(t *testing.T, c *mariadbtest.Cluster) {
 				if i%5 == 0 { // two slots in one write
 					ids = append(ids, int64((i+1)%3))
 				}
-				state, err := store.Read(context.Background(), workerassign.SlotQuery{WorkerIDs: ids})
+				state, err := store.Read(context.Background(), recycled.Query{WorkerIDs: ids})
 				if err != nil {
 					t.Errorf("Read() = %v", err)
 					return
@@ -116,7 +117,7 @@ func testGaleraLostUpdates(t *testing.T, c *mariadbtest.Cluster) {
 	}
 	all.Wait()
 	sum := int64(0)
-	for _, slot := range mustRead(t, stores[2], workerassign.SlotQuery{All: true}).Slots {
+	for _, slot := range mustRead(t, stores[2], recycled.Query{All: true}).Slots {
 		sum += slot.Revision - 1
 	}
 	t.Logf("%d writes of slots, %d refused", written.Load(), refused.Load())
@@ -133,7 +134,7 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 	var ids sync.Map
 	for n := range processes {
 		all.Go(func() {
-			r := workerassign.NewRecycled(stores[n%3])
+			r := recycled.New(stores[n%3])
 			l, err := r.Assign(context.Background(), recycledRequest())
 			if err != nil {
 				t.Errorf("Assign() = %v", err)
@@ -145,7 +146,7 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 		})
 	}
 	all.Wait()
-	state := mustRead(t, stores[1], workerassign.SlotQuery{All: true})
+	state := mustRead(t, stores[1], recycled.Query{All: true})
 	if int64(len(state.Slots)) != state.Pool.Slots || state.Pool.Slots < processes {
 		t.Errorf("%d slots, and the pool has %d; want at least %d", len(state.Slots), state.Pool.Slots, processes)
 	}
@@ -154,7 +155,7 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 // Connections to a node that left the cluster (error 1047) are discarded, and the call goes to another node.
 func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 	store := s.newStore(t, "left")
-	have := mustRead(t, store, workerassign.SlotQuery{})
+	have := mustRead(t, store, recycled.Query{})
 	h := have.History
 	slot := testSlot(h, 5)
 	wantWritten(t, store, true, slottest.Swap(have, nil, slot))
@@ -168,14 +169,14 @@ func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 	})
 	outside.MustExec("SET GLOBAL wsrep_dirty_reads = ON") // even if somebody lets it read, it is not the cluster
 	defer outside.Exec("SET GLOBAL wsrep_dirty_reads = OFF")
-	if state, err := workerassign.NewSlotTable(mariadbtest.Open(t, c.Node(2).DSN("root", "", "left"))).Read(t.Context(), workerassign.SlotQuery{}); err == nil && state.History == h {
+	if state, err := sqlstore.New(mariadbtest.Open(t, c.Node(2).DSN("root", "", "left"))).Read(t.Context(), recycled.Query{}); err == nil && state.History == h {
 		t.Errorf("a node outside of the cluster has the history of the cluster, %q", h)
 	}
 	for range 12 {
-		have.Slots = []workerassign.Slot{slot}
+		have.Slots = []recycled.Slot{slot}
 		slot.Revision++
 		wantWritten(t, store, true, slottest.Swap(have, nil, slot))
-		if state := mustRead(t, store, workerassign.SlotQuery{WorkerIDs: []int64{5}}); state.History == h && state.Slots[0].Revision != slot.Revision {
+		if state := mustRead(t, store, recycled.Query{WorkerIDs: []int64{5}}); state.History == h && state.Slots[0].Revision != slot.Revision {
 			t.Errorf("the revision is %d, want %d", state.Slots[0].Revision, slot.Revision)
 		}
 	}
@@ -186,9 +187,9 @@ func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 // an operator must raise the floor then. Without grastate.dat the cluster has another history.
 func testGaleraBootstrap(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)
-	r := workerassign.NewRecycled(stores[0])
+	r := recycled.New(stores[0])
 	first, _ := mustLease(t, r, 20*time.Second)
-	history := mustRead(t, stores[2], workerassign.SlotQuery{}).History
+	history := mustRead(t, stores[2], recycled.Query{}).History
 	c.Node(2).Stop()
 	c.WaitFor(2)
 	lost, until := mustLease(t, r, 20*time.Second) // node 2 does not receive it
@@ -208,7 +209,7 @@ func testGaleraBootstrap(t *testing.T, c *mariadbtest.Cluster) {
 	}
 	c.Node(2).RestartWith("--wsrep-new-cluster")
 	c.WaitFor(1)
-	if got := mustRead(t, stores[2], workerassign.SlotQuery{All: true}); got.History != history || len(got.Slots) != 1 {
+	if got := mustRead(t, stores[2], recycled.Query{All: true}); got.History != history || len(got.Slots) != 1 {
 		t.Errorf("after a forced bootstrap the history is %q and %d slots are there; want %q and 1: correct schema.sql", got.History, len(got.Slots), history)
 	}
 	c.Node(2).Stop()
@@ -217,11 +218,11 @@ func testGaleraBootstrap(t *testing.T, c *mariadbtest.Cluster) {
 	}
 	c.Node(2).RestartWith("--wsrep-new-cluster")
 	c.WaitFor(1)
-	got := mustRead(t, stores[2], workerassign.SlotQuery{All: true})
+	got := mustRead(t, stores[2], recycled.Query{All: true})
 	if got.History == history || !strings.HasPrefix(got.History, "Galera ") {
 		t.Fatalf("after a bootstrap without grastate.dat the history is %q, and was %q; want another one", got.History, history)
 	}
-	again, err := workerassign.NewRecycled(stores[2]).Assign(t.Context(), recycledRequest())
+	again, err := recycled.New(stores[2]).Assign(t.Context(), recycledRequest())
 	if err != nil {
 		t.Fatal(err)
 	}

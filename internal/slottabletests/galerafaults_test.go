@@ -20,8 +20,10 @@ import (
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The subtests share a cluster, because starting one takes long.
@@ -39,8 +41,8 @@ func TestGaleraFaults(t *testing.T) {
 	}
 	t.Run("stopped process", func(t *testing.T) { // R3
 		fleettest.StoppedProcess(t, func(*testing.T) string { return newAddresses() },
-			func(t *testing.T, addresses string, opts ...workerassign.RecycledOption) workerassign.Assigner {
-				return fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses)), opts...)
+			func(t *testing.T, addresses string, opts ...recycled.Option) workerassign.Assigner {
+				return fleettest.Assigner(sqlstore.New(openGalera(t, addresses)), opts...)
 			})
 	})
 	if c == nil {
@@ -52,7 +54,7 @@ func TestGaleraFaults(t *testing.T) {
 	t.Run("all nodes paused", func(t *testing.T) {
 		addresses := newAddresses()
 		fleettest.Pause(t, func() workerassign.Assigner {
-			return fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses)))
+			return fleettest.Assigner(sqlstore.New(openGalera(t, addresses)))
 		}, func() { forEachNode(c, (*mariadbtest.Server).Pause) }, func() { forEachNode(c, (*mariadbtest.Server).Resume) })
 	})
 }
@@ -109,9 +111,9 @@ func openGalera(t *testing.T, addresses string) *sql.DB {
 // runGaleraProcess is one of the processes of testGaleraProcesses. Their leases are long, because 60 processes share this
 // machine: the generators request up to 5.5 seconds ahead.
 func runGaleraProcess(t *testing.T, addresses string) {
-	a := workerassign.NewRecycled(workerassign.NewSlotTable(openGalera(t, addresses)), workerassign.WithHorizon(6*time.Second),
-		workerassign.WithClockBound(500*time.Millisecond), workerassign.WithFencing(200*time.Millisecond), workerassign.WithSkew(200*time.Millisecond),
-		discardLog().(workerassign.RecycledOption))
+	a := recycled.New(sqlstore.New(openGalera(t, addresses)), recycled.WithHorizon(6*time.Second),
+		recycled.WithClockBound(500*time.Millisecond), recycled.WithFencing(200*time.Millisecond), recycled.WithSkew(200*time.Millisecond),
+		discardLog().(recycled.Option))
 	layout, err := bitsalloc.New(30, 10, 10)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +156,7 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster) {
 	uids, starts = p.Counts()
 	t.Logf("%d processes started %d generators", processes, starts)
 	f.Check(t, uids)
-	state := mustRead(t, workerassign.NewSlotTable(openGalera(t, addresses)), workerassign.SlotQuery{})
+	state := mustRead(t, sqlstore.New(openGalera(t, addresses)), recycled.Query{})
 	if !state.Pool.Floor.IsZero() {
 		t.Errorf("the floor is %v, want none, because no write was lost", state.Pool.Floor)
 	}
@@ -168,7 +170,7 @@ func testGaleraNodesKilled(t *testing.T, c *mariadbtest.Cluster) {
 	addresses := galeraAddresses(t, c)
 	for range rounds {
 		t.Run("round", func(t *testing.T) {
-			fleettest.KillTimes(t, each, func() workerassign.SlotStore { return workerassign.NewSlotTable(openGalera(t, addresses)) }, func() { c.Node(n % 3).Kill() }, func() {
+			fleettest.KillTimes(t, each, func() recycled.Store { return sqlstore.New(openGalera(t, addresses)) }, func() { c.Node(n % 3).Kill() }, func() {
 				c.Node(n % 3).RestartRecovered()
 				c.WaitFor(3)
 				n++
@@ -182,9 +184,9 @@ func testGaleraNodePaused(t *testing.T, c *mariadbtest.Cluster) {
 	addresses := galeraAddresses(t, c)
 	f := fleettest.New()
 	for n := range 4 {
-		f.Run(fleettest.Assigner(workerassign.NewSlotTable(openGalera(t, addresses))), n%2 == 0, time.Second)
+		f.Run(fleettest.Assigner(sqlstore.New(openGalera(t, addresses))), n%2 == 0, time.Second)
 	}
-	f.RunLeases(workerassign.NewSlotTable(openGalera(t, addresses)))
+	f.RunLeases(sqlstore.New(openGalera(t, addresses)))
 	f.WaitAllLeases(t, 10)
 	c.Node(1).Pause()
 	paused := time.Now()

@@ -16,8 +16,9 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // slotServer is a server, or a cluster of servers, for the conformance tests of slot tables. Clients reach each through a proxy.
@@ -61,7 +62,7 @@ func (s *slotServer) open(tb testing.TB, database string) *sql.DB {
 }
 
 // newStore returns a client of a pool. The pool is a pair of tables in a database of its name.
-func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.SlotTableOption) workerassign.SlotStore {
+func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Option) recycled.Store {
 	tb.Helper()
 	admin := mariadbtest.Open(tb, s.servers[0].DSN("root", "", ""))
 	admin.MustExec("CREATE DATABASE IF NOT EXISTS `" + pool + "`")
@@ -74,7 +75,7 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...workerassign.S
 			tb.Fatal(err)
 		}
 	}
-	return workerassign.NewSlotTable(db, opts...)
+	return sqlstore.New(db, opts...)
 }
 
 // start starts the server that was killed again. The history is a number of seconds.

@@ -10,7 +10,8 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/sqlstore"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // measuredFlags give a server the memory that it has by default.
@@ -38,7 +39,7 @@ func target(t *testing.T, kind string, servers ...*mariadbtest.Server) fleettest
 	created, turn := map[string]bool{}, 0
 	return fleettest.Target{
 		Name: kind + " " + version,
-		Open: func(pool string) workerassign.SlotStore {
+		Open: func(pool string) recycled.Store {
 			mu.Lock()
 			defer mu.Unlock()
 			server := servers[turn%len(servers)]
@@ -51,7 +52,7 @@ func target(t *testing.T, kind string, servers ...*mariadbtest.Server) fleettest
 			db := mariadbtest.Open(t, server.DSN("root", "", pool))
 			db.SetMaxOpenConns(8)
 			db.SetMaxIdleConns(8)
-			return workerassign.NewSlotTable(db)
+			return sqlstore.New(db)
 		},
 		Statements: func() (sum int64) {
 			for _, status := range admins {

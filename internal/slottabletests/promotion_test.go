@@ -8,7 +8,8 @@ import (
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/stores/sqlstore"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // R7: a read waits for a lock of the table while the replica is promoted. The clock that it returns together with ReadOnly
@@ -17,19 +18,19 @@ func TestR7ReadDuringPromotion(t *testing.T) {
 	t.Parallel()
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
-	table := workerassign.NewSlotTable(mariadbtest.Open(t, dsn))
-	mustLease(t, workerassign.NewRecycled(table, workerassign.WithNewPool()), time.Second)
+	table := sqlstore.New(mariadbtest.Open(t, dsn))
+	mustLease(t, recycled.New(table, recycled.WithNewPool()), time.Second)
 	admin := mariadbtest.Open(t, dsn)
 	admin.SetMaxOpenConns(1)
 	admin.MustExec("UPDATE WORKER_POOL SET history = 'the old primary'")
 	admin.MustExec("SET GLOBAL read_only = 1")
-	if state := mustRead(t, table, workerassign.SlotQuery{Free: 1}); !state.ReadOnly {
+	if state := mustRead(t, table, recycled.Query{Free: 1}); !state.ReadOnly {
 		t.Fatal("the server is not read-only")
 	}
 	admin.MustExec("LOCK TABLES WORKER_SLOT WRITE")
-	result := make(chan workerassign.PoolState, 1)
+	result := make(chan recycled.State, 1)
 	go func() {
-		state, err := table.Read(t.Context(), workerassign.SlotQuery{Free: 1})
+		state, err := table.Read(t.Context(), recycled.Query{Free: 1})
 		if err != nil {
 			t.Error(err)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // scrapeInterval is that of the recordings.
@@ -219,7 +220,7 @@ func generatorSituations() []situation {
 			return r
 		}, []string{"RinguidWorkerIDsRunOut"}, nil},
 		{"a pool is full", func(t *testing.T) *recording {
-			workers := workerassign.NewRecycled(assigntest.NewMemory(assigntest.WithNoLoss()), workerassign.WithLogger(slog.New(slog.DiscardHandler)))
+			workers := recycled.New(assigntest.NewMemory(assigntest.WithNoLoss()), recycled.WithLogger(slog.New(slog.DiscardHandler)))
 			var all []uid.Generator
 			for range 8 {
 				g, err := uid.NewDefault(t.Context(), workers, append(smallLayout(t), uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)))...)

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // newOnStore returns a generator on a store in memory, whose time begins in the year 2000.
 func newOnStore(t *testing.T, store *assigntest.Memory, makeDefault bool) uid.Generator {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	workers := workerassign.NewRecycled(store, workerassign.WithNewPool(), workerassign.WithLogger(quiet))
+	workers := recycled.New(store, recycled.WithNewPool(), recycled.WithLogger(quiet))
 	opts := []uid.Option{uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(quiet)}
 	var g uid.Generator
 	var err error

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // A Pool reports which worker IDs of a pool are in use. A *workerassign.Recycled is a Pool.
 type Pool interface {
-	State(ctx context.Context) (workerassign.PoolState, error)
+	State(ctx context.Context) (recycled.State, error)
 }
 
 // poolFamilies returns the families of a pool.
@@ -63,7 +63,7 @@ type poolReader struct {
 	reading chan struct{} // has one element while nobody reads; it guards the fields below
 
 	at     time.Time
-	state  workerassign.PoolState
+	state  recycled.State
 	err    error
 	failed float64
 }
@@ -89,7 +89,7 @@ func (r *poolReader) read(s *scrape) {
 }
 
 // addPool adds the state of a pool.
-func (s *scrape) addPool(st workerassign.PoolState) {
+func (s *scrape) addPool(st recycled.State) {
 	var held, free int64
 	for _, slot := range st.Slots {
 		switch {
@@ -112,7 +112,7 @@ func (s *scrape) addPool(st workerassign.PoolState) {
 var wrapper = regexp.MustCompile(`; divided by ([0-9]+) bits|; prefix [0-9]+ in ([0-9]+) bits`)
 
 // workerIDs returns how many worker IDs a pool can have, or 0 if its format does not say that.
-func workerIDs(p workerassign.Pool) int64 {
+func workerIDs(p recycled.Pool) int64 {
 	text, wrappers, _ := strings.Cut(p.Format, ";")
 	f, err := uid.ParseFormat(text)
 	if err != nil {

@@ -11,23 +11,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // fakePool is a Pool whose state a test decides.
-type fakePool func(ctx context.Context) (workerassign.PoolState, error)
+type fakePool func(ctx context.Context) (recycled.State, error)
 
-func (f fakePool) State(ctx context.Context) (workerassign.PoolState, error) { return f(ctx) }
+func (f fakePool) State(ctx context.Context) (recycled.State, error) { return f(ctx) }
 
 // poolState returns a pool with four slots: one is held, one is free, one is held and free because its lease has ended, and one is not free yet.
-func poolState(format string) workerassign.PoolState {
+func poolState(format string) recycled.State {
 	now := epochTime().Add(time.Hour)
 	earlier, later := now.Add(-time.Second), now.Add(time.Second)
-	return workerassign.PoolState{
+	return recycled.State{
 		Now:  now,
-		Pool: workerassign.Pool{Revision: 7, Format: format, First: 10, Slots: 4, Floor: now.Add(time.Minute)},
-		Slots: []workerassign.Slot{
+		Pool: recycled.Pool{Revision: 7, Format: format, First: 10, Slots: 4, Floor: now.Add(time.Minute)},
+		Slots: []recycled.Slot{
 			{WorkerID: 10, Revision: 1, Token: "a", FreeAt: later}, {WorkerID: 11, Revision: 1, FreeAt: earlier},
 			{WorkerID: 12, Revision: 1, Token: "b", FreeAt: earlier}, {WorkerID: 13, Revision: 1, FreeAt: later},
 		},
@@ -44,7 +45,7 @@ func TestPool(t *testing.T) {
 		"of a generator that is not ours":                                              -1,
 		"":                                                                             -1,
 	} {
-		registry := newRegistry(t, NewPoolCollector(fakePool(func(context.Context) (workerassign.PoolState, error) { return poolState(format), nil }), WithName("orders")))
+		registry := newRegistry(t, NewPoolCollector(fakePool(func(context.Context) (recycled.State, error) { return poolState(format), nil }), WithName("orders")))
 		want := map[string]float64{"ok": 1, "slots": 4, "slots_held": 1, "floor_timestamp_seconds": float64(epochTime().Add(61 * time.Minute).Unix()), "failed_reads_total": 0}
 		if total >= 0 {
 			want["worker_ids"], want["worker_ids_remaining"] = total, total-2
@@ -62,7 +63,7 @@ func TestPool(t *testing.T) {
 // The metrics of a real pool agree with what generators take.
 func TestPoolOfRecycled(t *testing.T) {
 	layout := uid.WithTwitterLayout()
-	pool := workerassign.NewRecycled(workerassign.NewSlotFile(filepath.Join(t.TempDir(), "slots")))
+	pool := recycled.New(filestore.New(filepath.Join(t.TempDir(), "slots")))
 	c := NewPoolCollector(pool)
 	if n := values(t, newRegistry(t, c), "ringuid_pool_slots", "pool"); len(n) != 0 {
 		t.Errorf("a pool that does not exist has %v slots", n)
@@ -88,13 +89,13 @@ func TestPoolReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
 		var fail error
-		registry := newRegistry(t, NewPoolCollector(fakePool(func(ctx context.Context) (workerassign.PoolState, error) {
+		registry := newRegistry(t, NewPoolCollector(fakePool(func(ctx context.Context) (recycled.State, error) {
 			reads++
 			if fail == nil {
 				return poolState("1-41-10-12 2026-01-01T00:00:00Z 1ms"), nil
 			}
 			<-ctx.Done()
-			return workerassign.PoolState{}, fail
+			return recycled.State{}, fail
 		})))
 		expect := func(what string, wantReads int, ok, failed float64, slots int) {
 			t.Helper()
@@ -126,13 +127,13 @@ func TestPoolReads(t *testing.T) {
 
 // Invalid pools are errors of Register.
 func TestPoolOptions(t *testing.T) {
-	for _, c := range []prometheus.Collector{NewPoolCollector(nil), NewPoolCollector((*workerassign.Recycled)(nil)), NewPoolCollector(&workerassign.Recycled{}, WithLabels(prometheus.Labels{"pool": "x"}))} {
+	for _, c := range []prometheus.Collector{NewPoolCollector(nil), NewPoolCollector((*recycled.Assigner)(nil)), NewPoolCollector(&recycled.Assigner{}, WithLabels(prometheus.Labels{"pool": "x"}))} {
 		if err := prometheus.NewRegistry().Register(c); !errors.Is(err, ErrOption) {
 			t.Errorf("%v", err)
 		}
 	}
 	// The error of State is no error of the other metrics.
-	registry := newRegistry(t, NewPoolCollector(&workerassign.Recycled{}), NewCollector(newFake(t)))
+	registry := newRegistry(t, NewPoolCollector(&recycled.Assigner{}), NewCollector(newFake(t)))
 	if got := values(t, registry, "ringuid_pool_ok", "pool"); len(got) != 1 || got[""] != 0 {
 		t.Errorf("ok is %v", got)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // promtool runs promtool in a directory.
@@ -47,7 +47,7 @@ func allMetrics(t *testing.T) (text string, families map[string]bool) {
 		}
 	}
 	registry := newRegistry(t, NewCollector(newFake(t), WithName("orders")), NewSequenceCollector(s, WithName("a")), NewTagsCollector(tags, WithMaxTags(1), WithName("b")),
-		NewPoolCollector(fakePool(func(context.Context) (workerassign.PoolState, error) {
+		NewPoolCollector(fakePool(func(context.Context) (recycled.State, error) {
 			return poolState("1-41-10-12 2026-01-01T00:00:00Z 1ms"), nil
 		}), WithName("fleet")))
 	return exposition(t, registry), names(t, registry)

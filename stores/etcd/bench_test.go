@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/fleettest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // requests returns how many reads and transactions the server has executed.
@@ -43,7 +43,7 @@ func TestMeasure(t *testing.T) {
 	}
 	target := fleettest.Target{
 		Name:       "etcd " + version.Version,
-		Open:       func(pool string) workerassign.SlotStore { return New(dial(t, s.Endpoint()), WithPrefix(pool+"/")) },
+		Open:       func(pool string) recycled.Store { return New(dial(t, s.Endpoint()), WithPrefix(pool+"/")) },
 		Statements: func() int64 { return requests(t, s) },
 		Statement:  "transactions",
 	}
@@ -56,5 +56,5 @@ func BenchmarkAssign(b *testing.B) {
 
 func BenchmarkReserve(b *testing.B) {
 	s := etcdtest.Start(b)
-	fleettest.BenchmarkReserve(b, func() workerassign.SlotStore { return New(dial(b, s.Endpoint())) })
+	fleettest.BenchmarkReserve(b, func() recycled.Store { return New(dial(b, s.Endpoint())) })
 }

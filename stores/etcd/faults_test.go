@@ -9,11 +9,12 @@ import (
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // stores returns a function that returns stores with clients of their own.
-func stores(t *testing.T, endpoints ...string) func() workerassign.SlotStore {
-	return func() workerassign.SlotStore { return New(dial(t, endpoints...)) }
+func stores(t *testing.T, endpoints ...string) func() recycled.Store {
+	return func() recycled.Store { return New(dial(t, endpoints...)) }
 }
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
@@ -50,7 +51,7 @@ func TestStoppedProcess(t *testing.T) {
 	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
 	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return etcdtest.Start(t).Endpoint() },
-		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+		func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner {
 			return fleettest.Assigner(New(dial(t, address)), opts...)
 		})
 }

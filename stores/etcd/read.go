@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 const (
@@ -20,10 +20,10 @@ const (
 	page    = 2000 // how many slots are read at once by SlotQuery.All
 )
 
-// Read implements workerassign.SlotStore. It makes linearizable reads.
-func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store. It makes linearizable reads.
+func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	if s.err != nil {
-		return workerassign.PoolState{}, s.err
+		return recycled.State{}, s.err
 	}
 	for {
 		state, ok, err := s.read(ctx, q)
@@ -37,9 +37,9 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 }
 
 // read makes one attempt. It returns false if it has written the history key, or another process has.
-func (s *Store) read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, bool, error) {
+func (s *Store) read(ctx context.Context, q recycled.Query) (recycled.State, bool, error) {
 	r := reader{store: s, query: q, found: map[int64]bool{}}
-	r.state = workerassign.PoolState{HostClock: true, NoLoss: true}
+	r.state = recycled.State{HostClock: true, NoLoss: true}
 	ok, err := r.first(ctx)
 	if !ok || err != nil {
 		return r.state, false, err
@@ -55,8 +55,8 @@ func (s *Store) read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 // reader is one Read.
 type reader struct {
 	store *Store
-	query workerassign.SlotQuery
-	state workerassign.PoolState
+	query recycled.Query
+	state recycled.State
 	found map[int64]bool // the slots in state
 
 	ids   []int64 // slots to be read
@@ -182,7 +182,7 @@ func (r *reader) second(ctx context.Context) error {
 			case position < r.named:
 				accept = allSlots
 			case position < r.free:
-				accept = func(slot workerassign.Slot) bool { return slot.Holder.Name == r.query.Name }
+				accept = func(slot recycled.Slot) bool { return slot.Holder.Name == r.query.Name }
 			}
 			if err := r.addSlots(kvsOf(resp, i), accept); err != nil {
 				return err
@@ -206,7 +206,7 @@ func (r *reader) second(ctx context.Context) error {
 }
 
 // isFree reports whether a slot is free by the store's clock, and is still wanted. It counts.
-func (r *reader) isFree(slot workerassign.Slot) bool {
+func (r *reader) isFree(slot recycled.Slot) bool {
 	if r.freeFound == r.query.Free || r.found[slot.WorkerID] || !slot.FreeAt.Before(r.state.Now) {
 		return false
 	}
@@ -214,7 +214,7 @@ func (r *reader) isFree(slot workerassign.Slot) bool {
 	return true
 }
 
-func allSlots(workerassign.Slot) bool { return true }
+func allSlots(recycled.Slot) bool { return true }
 
 // all reads all slots, one page after the other.
 func (r *reader) all(ctx context.Context) error {
@@ -237,7 +237,7 @@ func (r *reader) all(ctx context.Context) error {
 }
 
 // addSlots adds the slots that are accepted to the result, and keeps all of them for the next write.
-func (r *reader) addSlots(kvs []*mvccpb.KeyValue, accept func(workerassign.Slot) bool) error {
+func (r *reader) addSlots(kvs []*mvccpb.KeyValue, accept func(recycled.Slot) bool) error {
 	for _, kv := range kvs {
 		rec, err := r.store.decodeSlot(kv)
 		if err != nil {

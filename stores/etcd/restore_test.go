@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // restored is a pool whose server was restored from a snapshot. A lease was taken before the snapshot, and
@@ -22,7 +23,7 @@ type restored struct {
 	lease    workerassign.Lease
 	granted  time.Time // the end of all grants
 	history  string
-	prepared workerassign.SlotWrite // a write that was prepared before the snapshot was restored
+	prepared recycled.Write // a write that was prepared before the snapshot was restored
 }
 
 // restore restores a snapshot with a cluster token.
@@ -33,7 +34,7 @@ func restore(t *testing.T, token string) *restored {
 	r.reserve(r.lease, 100*time.Millisecond)
 	snapshot := r.server.Snapshot()
 	r.reserve(r.lease, 600*time.Millisecond)
-	s, err := r.store.Read(t.Context(), workerassign.SlotQuery{WorkerIDs: []int64{r.lease.WorkerID()}})
+	s, err := r.store.Read(t.Context(), recycled.Query{WorkerIDs: []int64{r.lease.WorkerID()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func (r *restored) ended() {
 func TestRestoredSnapshot(t *testing.T) {
 	t.Parallel()
 	r := restore(t, "another")
-	s, err := New(dial(t, r.server.Endpoint())).Read(t.Context(), workerassign.SlotQuery{})
+	s, err := New(dial(t, r.server.Endpoint())).Read(t.Context(), recycled.Query{})
 	if err != nil || s.History == r.history {
 		t.Errorf("the history was %q and is %q, %v; want another one", r.history, s.History, err)
 	}
@@ -111,13 +112,13 @@ func TestRestoredSnapshotSameCluster(t *testing.T) {
 	t.Parallel()
 	r := restore(t, "ringuid")
 	r.ended()
-	s, err := r.store.Read(t.Context(), workerassign.SlotQuery{})
+	s, err := r.store.Read(t.Context(), recycled.Query{})
 	if err != nil || s.History == r.history {
 		t.Errorf("the history was %q and is %q, %v; want another one", r.history, s.History, err)
 	}
 	// It is noticed once, by whoever remembers.
 	for range 3 {
-		again, err := r.store.Read(t.Context(), workerassign.SlotQuery{})
+		again, err := r.store.Read(t.Context(), recycled.Query{})
 		if err != nil || again.History != s.History {
 			t.Errorf("the history was %q and is %q, %v; want the same", s.History, again.History, err)
 		}
@@ -131,7 +132,7 @@ func TestRestoredSnapshotOperator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := restore(t, "ringuid")
 			operator := New(dial(t, r.server.Endpoint()))
-			s, err := operator.Read(t.Context(), workerassign.SlotQuery{All: true})
+			s, err := operator.Read(t.Context(), recycled.Query{All: true})
 			if err != nil || s.History != r.history || s.Pool.Floor.After(r.granted) {
 				t.Fatalf("the history was %q and is %q, %v; want the same: the test does not bite", r.history, s.History, err)
 			}
@@ -175,7 +176,7 @@ func TestForceNewCluster(t *testing.T) {
 			if err := before.Release(t.Context(), time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := New(dial(t, lagging.Endpoint())).Read(t.Context(), workerassign.SlotQuery{}); err != nil { // it has everything
+			if _, err := New(dial(t, lagging.Endpoint())).Read(t.Context(), recycled.Query{}); err != nil { // it has everything
 				t.Fatal(err)
 			}
 			lagging.Pause()
@@ -206,7 +207,7 @@ func TestForceNewCluster(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			other := assign(t, b, workerassign.WithWorkerID(l.WorkerID()))
+			other := assign(t, b, recycled.WithWorkerID(l.WorkerID()))
 			for range 20 { // so that the revision is greater than before
 				if _, err := other.Reserve(t.Context(), time.Now().Add(fleettest.Horizon)); err != nil {
 					t.Fatal(err)

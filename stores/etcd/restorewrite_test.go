@@ -8,7 +8,7 @@ import (
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A process is paused between Read and Write. Meanwhile another takes the slot, and a snapshot from before that is
@@ -22,7 +22,7 @@ func TestWriteToRestoredSnapshot(t *testing.T) {
 	if err := r.lease.Release(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	s := read(t, r.store, workerassign.SlotQuery{WorkerIDs: []int64{r.lease.WorkerID()}})
+	s := read(t, r.store, recycled.Query{WorkerIDs: []int64{r.lease.WorkerID()}})
 	taken := s.Slots[0]
 	taken.Revision++
 	taken.Token = "token"
@@ -45,7 +45,7 @@ func TestWriteToRestoredSnapshot(t *testing.T) {
 		}
 		return err
 	})
-	if after := read(t, New(dial(t, r.server.Endpoint())), workerassign.SlotQuery{}); after.History == s.History {
+	if after := read(t, New(dial(t, r.server.Endpoint())), recycled.Query{}); after.History == s.History {
 		t.Errorf("the history is %q as before", after.History)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // DefaultPrefix is the prefix of all keys, unless WithPrefix sets another.
@@ -23,7 +24,7 @@ const DefaultPrefix = "ringuid/"
 // maxOps is the number of operations in one transaction: etcd's default limit is 128.
 const maxOps = 100
 
-// Store is a workerassign.SlotStore, and a segment.Source and segment.Creator. New returns one. It is safe for
+// Store is a workerassign.Store, and a segment.Source and segment.Creator. New returns one. It is safe for
 // concurrent use, and has no goroutines of its own. Its methods block until etcd answers, or the context ends.
 type Store struct {
 	client *clientv3.Client
@@ -44,13 +45,13 @@ type Store struct {
 
 // record is a slot with its value in etcd.
 type record struct {
-	slot  workerassign.Slot
+	slot  recycled.Slot
 	value string
 }
 
 // poolRecord is the pool with its value in etcd.
 type poolRecord struct {
-	pool  workerassign.Pool
+	pool  recycled.Pool
 	value string
 }
 
@@ -63,8 +64,8 @@ type seen struct {
 }
 
 var (
-	_ workerassign.SlotStore = (*Store)(nil)
-	_ segment.Creator        = (*Store)(nil)
+	_ recycled.Store  = (*Store)(nil)
+	_ segment.Creator = (*Store)(nil)
 )
 
 // An Option configures a Store. If its value is invalid, all methods return an error that wraps
@@ -120,7 +121,7 @@ func New(client *clientv3.Client, opts ...Option) *Store {
 	return s
 }
 
-// String implements workerassign.SlotStore and segment.Source.
+// String implements workerassign.Store and segment.Source.
 func (s *Store) String() string {
 	if s.client == nil {
 		return "etcd"

@@ -14,10 +14,11 @@ import (
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // read reads from a store that works.
-func read(t *testing.T, s *Store, q workerassign.SlotQuery) workerassign.PoolState {
+func read(t *testing.T, s *Store, q recycled.Query) recycled.State {
 	t.Helper()
 	state, err := s.Read(t.Context(), q)
 	if err != nil {
@@ -27,7 +28,7 @@ func read(t *testing.T, s *Store, q workerassign.SlotQuery) workerassign.PoolSta
 }
 
 // assign takes a lease.
-func assign(t *testing.T, s *Store, opts ...workerassign.RecycledOption) workerassign.Lease {
+func assign(t *testing.T, s *Store, opts ...recycled.Option) workerassign.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -45,7 +46,7 @@ func TestWrongIndex(t *testing.T) {
 	s := New(client, WithPrefix(fmt.Sprintf("test-index-%d/", time.Now().UnixNano())))
 	// A grace of minutes, so that the slot that is held does not become free during the test.
 	named := func(name string) workerassign.Lease {
-		return assign(t, s, workerassign.WithName(name), workerassign.WithHorizon(time.Hour), workerassign.WithClockBound(10*time.Minute))
+		return assign(t, s, recycled.WithName(name), recycled.WithHorizon(time.Hour), recycled.WithClockBound(10*time.Minute))
 	}
 	held, released := named("a"), named("b")
 	if err := released.Release(t.Context(), time.Time{}); err != nil {
@@ -53,12 +54,12 @@ func TestWrongIndex(t *testing.T) {
 	}
 	check := func(what string) {
 		t.Helper()
-		for _, slot := range read(t, s, workerassign.SlotQuery{Free: 16}).Slots {
+		for _, slot := range read(t, s, recycled.Query{Free: 16}).Slots {
 			if slot.WorkerID != released.WorkerID() {
 				t.Errorf("%s: a query of free slots returned %+v", what, slot)
 			}
 		}
-		for _, slot := range read(t, s, workerassign.SlotQuery{Name: "a"}).Slots {
+		for _, slot := range read(t, s, recycled.Query{Name: "a"}).Slots {
 			if slot.WorkerID != held.WorkerID() {
 				t.Errorf("%s: a query of a name returned %+v", what, slot)
 			}
@@ -107,7 +108,7 @@ func TestKeys(t *testing.T) {
 		}
 		return resp.Header.Revision
 	}
-	l := assign(t, s, workerassign.WithName("a/b"))
+	l := assign(t, s, recycled.WithName("a/b"))
 	count(4) // history, pool, slot, name
 	for range 3 {
 		before := revision()
@@ -125,7 +126,7 @@ func TestKeys(t *testing.T) {
 	}
 	count(5)                           // and free
 	time.Sleep(100 * time.Millisecond) // until its until lies behind
-	if again := assign(t, s, workerassign.WithName("c")); again.WorkerID() != l.WorkerID() {
+	if again := assign(t, s, recycled.WithName("c")); again.WorkerID() != l.WorkerID() {
 		t.Errorf("worker ID %d was leased; want %d", again.WorkerID(), l.WorkerID())
 	}
 	count(4)
@@ -137,17 +138,17 @@ func TestMissingHistory(t *testing.T) {
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-history-%d/", time.Now().UnixNano())))
 	l := assign(t, s)
-	before := read(t, s, workerassign.SlotQuery{}).History
+	before := read(t, s, recycled.Query{}).History
 	if _, err := client.Delete(t.Context(), s.historyKey()); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := s.Write(t.Context(), workerassign.SlotWrite{History: before}); ok || err != nil {
+	if ok, err := s.Write(t.Context(), recycled.Write{History: before}); ok || err != nil {
 		t.Errorf("a write without a history returned %v, %v; want false", ok, err)
 	}
 	if _, err := l.Reserve(t.Context(), time.Now()); !errors.Is(err, workerassign.ErrLeaseLost) {
 		t.Errorf("Reserve after the history was deleted: %v; want ErrLeaseLost", err)
 	}
-	if after := read(t, s, workerassign.SlotQuery{}).History; after == before || after == "" {
+	if after := read(t, s, recycled.Query{}).History; after == before || after == "" {
 		t.Errorf("the history is %q after it was deleted; was %q", after, before)
 	}
 }
@@ -162,8 +163,8 @@ func TestDamagedRecord(t *testing.T) {
 		if _, err := client.Put(t.Context(), s.slotKey(l.WorkerID()), text); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.Read(t.Context(), workerassign.SlotQuery{WorkerIDs: []int64{l.WorkerID()}})
-		if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), s.slotKey(l.WorkerID())) {
+		_, err := s.Read(t.Context(), recycled.Query{WorkerIDs: []int64{l.WorkerID()}})
+		if !errors.Is(err, recycled.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), s.slotKey(l.WorkerID())) {
 			t.Errorf("Read of a slot %q: %v", text, err)
 		}
 	}
@@ -198,10 +199,10 @@ func TestPermissions(t *testing.T) {
 	if err := l.Release(ctx, time.Now()); err != nil {
 		t.Error(err)
 	}
-	read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{0}, Name: "a", Free: 16})
-	read(t, s, workerassign.SlotQuery{All: true})
+	read(t, s, recycled.Query{WorkerIDs: []int64{0}, Name: "a", Free: 16})
+	read(t, s, recycled.Query{All: true})
 	for _, s := range []*Store{New(client), New(root, WithPrefix("ids/"))} { // another prefix, no user
-		_, err := s.Read(ctx, workerassign.SlotQuery{})
+		_, err := s.Read(ctx, recycled.Query{})
 		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), s.prefix) {
 			t.Errorf("Read without permissions: %v", err)
 		}
@@ -217,11 +218,11 @@ func TestClosedClient(t *testing.T) {
 	server.Kill()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := s.Read(ctx, workerassign.SlotQuery{}); err == nil || errors.Is(err, workerassign.ErrPermanent) {
+	if _, err := s.Read(ctx, recycled.Query{}); err == nil || errors.Is(err, workerassign.ErrPermanent) {
 		t.Errorf("Read without a server: %v; want a temporary error", err)
 	}
 	client.Close()
-	if _, err := s.Read(t.Context(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) {
+	if _, err := s.Read(t.Context(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) {
 		t.Errorf("Read with a closed client: %v; want ErrPermanent", err)
 	}
 }
@@ -236,8 +237,8 @@ func TestOptions(t *testing.T) {
 		`prefix is "/"`:    New(client, WithPrefix("/")),
 		`prefix is "name"`: New(client, WithPrefix("name")),
 	} {
-		_, err := s.Read(t.Context(), workerassign.SlotQuery{})
-		_, err2 := s.Write(t.Context(), workerassign.SlotWrite{})
+		_, err := s.Read(t.Context(), recycled.Query{})
+		_, err2 := s.Write(t.Context(), recycled.Write{})
 		for _, err := range []error{err, err2, s.NewHistory(t.Context())} {
 			if !errors.Is(err, workerassign.ErrOption) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v; want ErrOption with %q", err, want)

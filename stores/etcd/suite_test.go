@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
@@ -92,7 +93,7 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	p, f := faults(t)
 	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+		NewStore: func(tb testing.TB, pool string) recycled.Store {
 			return New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/"))
 		},
 		Faults: f,
@@ -120,7 +121,7 @@ func TestStoreOnCluster(t *testing.T) {
 	servers, endpoints := startCluster(t, steadyLeader)
 	none := "TestStore has it, on one server"
 	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+		NewStore: func(tb testing.TB, pool string) recycled.Store {
 			return New(dial(tb, endpoints...), WithPrefix("tests/"+pool+"/"))
 		},
 		Faults: assigntest.Faults{
@@ -139,8 +140,8 @@ func TestRecycled(t *testing.T) {
 	const bound, horizon = 500 * time.Millisecond, 5 * time.Second
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/")), workerassign.WithNewPool(),
-				workerassign.WithClockBound(bound), workerassign.WithSkew(bound), workerassign.WithHorizon(horizon))
+			return recycled.New(New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/")), recycled.WithNewPool(),
+				recycled.WithClockBound(bound), recycled.WithSkew(bound), recycled.WithHorizon(horizon))
 		},
 		Faults:   f,
 		Horizon:  horizon,

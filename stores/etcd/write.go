@@ -10,11 +10,12 @@ import (
 
 	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Write implements workerassign.SlotStore. It is one transaction (R2). If a record that it replaces was not
+// Write implements workerassign.Store. It is one transaction (R2). If a record that it replaces was not
 // read by this Store lately, it reads that first.
-func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if s.err != nil {
 		return false, s.err
 	}
@@ -52,7 +53,7 @@ type write struct {
 }
 
 // addPool adds the pool. It returns false if the store has another record than the one that is replaced.
-func (t *write) addPool(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func (t *write) addPool(ctx context.Context, w recycled.Write) (bool, error) {
 	s, pool := t.store, *w.Pool
 	var old poolRecord
 	if pool.Revision > 1 {
@@ -78,7 +79,7 @@ func (t *write) addPool(ctx context.Context, w workerassign.SlotWrite) (bool, er
 
 // addSlot adds the i-th slot, and what changes in the indexes. It returns false if the store has another record than the
 // one that is replaced.
-func (t *write) addSlot(ctx context.Context, w workerassign.SlotWrite, i int) (bool, error) {
+func (t *write) addSlot(ctx context.Context, w recycled.Write, i int) (bool, error) {
 	s, slot := t.store, w.Slots[i]
 	key := s.slotKey(slot.WorkerID)
 	var old record
@@ -129,7 +130,7 @@ func (s *Store) getKey(ctx context.Context, key string) (*mvccpb.KeyValue, error
 func (s *Store) decodeSlot(kv *mvccpb.KeyValue) (record, error) {
 	slot, err := slotrecord.DecodeSlot(kv.Value)
 	if err == nil && s.slotKey(slot.WorkerID) != string(kv.Key) {
-		err = fmt.Errorf("%w (%w): it is the slot of worker ID %d", workerassign.ErrPool, workerassign.ErrPermanent, slot.WorkerID)
+		err = fmt.Errorf("%w (%w): it is the slot of worker ID %d", recycled.ErrPool, workerassign.ErrPermanent, slot.WorkerID)
 	}
 	if err != nil {
 		return record{}, fmt.Errorf("etcd: key %q: %w", kv.Key, err)
@@ -138,7 +139,7 @@ func (s *Store) decodeSlot(kv *mvccpb.KeyValue) (record, error) {
 }
 
 // decodePool returns the pool, and keeps its value for the next write.
-func (s *Store) decodePool(kv *mvccpb.KeyValue) (workerassign.Pool, error) {
+func (s *Store) decodePool(kv *mvccpb.KeyValue) (recycled.Pool, error) {
 	pool, err := slotrecord.DecodePool(kv.Value)
 	if err != nil {
 		return pool, fmt.Errorf("etcd: key %q: %w", kv.Key, err)

@@ -1,5 +1,5 @@
 // Package redis keeps the worker IDs of a fleet in Redis, so that they are used again and never collide, and the
-// counters of package segment. New returns a Store, which is a workerassign.SlotStore:
+// counters of package segment. New returns a Store, which is a workerassign.Store:
 //
 //	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:6379"})
 //	workers := workerassign.NewRecycled(redis.New(client, redis.WithPool("orders")))
@@ -32,7 +32,7 @@
 // # Durability and history
 //
 // Redis loses acknowledged writes: with appendfsync everysec, the last second or two when the machine
-// crashes, and without an append-only file more; a failover loses what the replica had not received. So
+// crashes or, while its disk is busy, when the process is killed; and without an append-only file more; a failover loses what the replica had not received. So
 // PoolState.NoLoss is false, and no UID depends on a write that may be lost: each grant is made in the same
 // atomic step as a comparison of the history. The history is the server's replication ID (which changes with
 // a promotion), its run ID (which changes with a restart) and the pool's ID (which changes when the pool was
@@ -183,7 +183,7 @@
 // What remains (each counter in Redis has these limits, also one of INCR, with no gap at all):
 //
 //   - a failover or a restart that loses more than a gap of one tag's numbers: the ones beyond the gap are handed
-//     out twice. With appendfsync everysec a crash of the machine loses a second or two, a failover what the
+//     out twice. With appendfsync everysec a crash of the machine (or, while the disk is busy, a kill of Redis) loses a second or two, a failover what the
 //     replica had not received. The gap must be greater than what a tag hands out in that time, in whole ranges.
 //   - two primaries, only with WithReplicas of less than half of the servers: a former primary that is not fenced
 //     goes on without a gap, below the numbers of the new one. Numbers repeat as soon as it has handed out a gap. If

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The advice in errors: what to do, or what to check if the error persists.
@@ -137,5 +138,5 @@ func (s *Store) permanent(err error, advice string) error {
 
 // damaged returns the error for data that the store has not written.
 func (s *Store) damaged(format string, args ...any) error {
-	return s.permanent(fmt.Errorf("%w: %w", workerassign.ErrPool, fmt.Errorf(format, args...)), adviceRestored)
+	return s.permanent(fmt.Errorf("%w: %w", recycled.ErrPool, fmt.Errorf(format, args...)), adviceRestored)
 }

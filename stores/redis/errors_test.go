@@ -14,13 +14,14 @@ import (
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // wantError makes one call of Read and one of Write, and checks their errors.
 func wantError(t *testing.T, s *redis.Store, permanent bool, want string) {
 	t.Helper()
-	_, err := s.Read(context.Background(), workerassign.SlotQuery{Free: 1})
-	_, err2 := s.Write(context.Background(), slottest.Swap(workerassign.PoolState{History: "a/b/c"}, nil, workerassign.Slot{Revision: 1}))
+	_, err := s.Read(context.Background(), recycled.Query{Free: 1})
+	_, err2 := s.Write(context.Background(), slottest.Swap(recycled.State{History: "a/b/c"}, nil, recycled.Slot{Revision: 1}))
 	for n, err := range []error{err, err2} {
 		if err == nil || errors.Is(err, workerassign.ErrPermanent) != permanent || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "127.0.0.1") {
 			t.Errorf("call %d: the error is %v; want %q, with the address, permanent: %t", n, err, want, permanent)
@@ -32,20 +33,20 @@ func wantError(t *testing.T, s *redis.Store, permanent bool, want string) {
 func TestEvictionPolicy(t *testing.T) {
 	server := redistest.Start(t)
 	s := redis.New(connect(t, server.Address()))
-	read(t, s, workerassign.SlotQuery{})
+	read(t, s, recycled.Query{})
 	for _, policy := range []string{"allkeys-lru", "allkeys-lfu", "allkeys-random"} {
 		server.MustCommand("CONFIG", "SET", "maxmemory-policy", policy)
-		_, err := s.Read(context.Background(), workerassign.SlotQuery{})
+		_, err := s.Read(context.Background(), recycled.Query{})
 		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "maxmemory-policy is "+policy) || !strings.Contains(err.Error(), "noeviction") {
 			t.Errorf("with %s Read() = %v", policy, err)
 		}
-		_, err = workerassign.NewRecycled(s).Assign(context.Background(), fleettest.Request())
+		_, err = recycled.New(s).Assign(context.Background(), fleettest.Request())
 		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), policy) {
 			t.Errorf("with %s Assign() = %v", policy, err)
 		}
 	}
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
-	read(t, s, workerassign.SlotQuery{})
+	read(t, s, recycled.Query{})
 }
 
 // A replica, whose data may be old, is neither read nor written.
@@ -80,17 +81,17 @@ func TestPermissions(t *testing.T) {
 	s := redis.New(client("service", "secret"))
 	createPool(t, s, 100)
 	server.MustCommand("DEL", "ringuid:{default}:free")
-	read(t, s, workerassign.SlotQuery{Free: 2, Name: "x", WorkerIDs: []int64{1}})
+	read(t, s, recycled.Query{Free: 2, Name: "x", WorkerIDs: []int64{1}})
 	for revision, name := range []string{"a", ""} { // the second one deletes the field of the name
-		state := read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{5}})
-		write(t, s, slottest.Swap(state, nil, workerassign.Slot{WorkerID: 5, Revision: int64(revision + 2), Holder: workerassign.Holder{Name: name}}), true)
+		state := read(t, s, recycled.Query{WorkerIDs: []int64{5}})
+		write(t, s, slottest.Swap(state, nil, recycled.Slot{WorkerID: 5, Revision: int64(revision + 2), Holder: recycled.Holder{Name: name}}), true)
 	}
-	read(t, s, workerassign.SlotQuery{All: true})
+	read(t, s, recycled.Query{All: true})
 
 	user("more", append(rights, "+select", "+client|setname")...)
 	other := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: "more", Password: "secret", DB: 1, ClientName: "orders"})
 	t.Cleanup(func() { other.Close() })
-	read(t, redis.New(other), workerassign.SlotQuery{Free: 1})
+	read(t, redis.New(other), recycled.Query{Free: 1})
 	user("weak", "~ringuid:*", "+evalsha", "+eval")
 	wantError(t, redis.New(client("weak", "secret")), true, "ACL SETUSER")
 	user("keyless", append([]string{"~other:*"}, rights[1:]...)...)
@@ -107,10 +108,10 @@ func TestServerErrors(t *testing.T) {
 	server := redistest.Start(t)
 	c := connect(t, server.Address())
 	s := redis.New(c)
-	w := slottest.Swap(createPool(t, s, 1), nil, workerassign.Slot{Revision: 2})
+	w := slottest.Swap(createPool(t, s, 1), nil, recycled.Slot{Revision: 2})
 
 	server.MustCommand("CONFIG", "SET", "min-replicas-to-write", "1")
-	read(t, s, workerassign.SlotQuery{})
+	read(t, s, recycled.Query{})
 	if _, err := s.Write(context.Background(), w); errors.Is(err, workerassign.ErrPermanent) || err == nil || !strings.Contains(err.Error(), "too few replicas") {
 		t.Errorf("with too few replicas Write() = %v", err)
 	}
@@ -120,19 +121,19 @@ func TestServerErrors(t *testing.T) {
 		t.Errorf("without memory Write() = %v", err)
 	}
 	server.MustCommand("CONFIG", "SET", "maxmemory", "0")
-	if after := read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{0}}); after.Slots[0].Revision != 1 {
+	if after := read(t, s, recycled.Query{WorkerIDs: []int64{0}}); after.Slots[0].Revision != 1 {
 		t.Errorf("a write that failed has changed the slot: %+v", after.Slots[0])
 	}
 	write(t, s, w, true)
 
 	server.MustCommand("HSET", "ringuid:{default}:slots", "slot:0", `{"revision":1`)
-	_, err := s.Read(context.Background(), workerassign.SlotQuery{WorkerIDs: []int64{0}})
-	if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "worker ID 0") {
+	_, err := s.Read(context.Background(), recycled.Query{WorkerIDs: []int64{0}})
+	if !errors.Is(err, recycled.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "worker ID 0") {
 		t.Errorf("with a damaged record Read() = %v", err)
 	}
 	server.MustCommand("DEL", "ringuid:{default}:slots")
 	server.MustCommand("SET", "ringuid:{default}:slots", "x")
-	if _, err := s.Read(context.Background(), workerassign.SlotQuery{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses the key") {
+	if _, err := s.Read(context.Background(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses the key") {
 		t.Errorf("with a key of another type Read() = %v", err)
 	}
 	if _, err := s.Write(context.Background(), w); !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "another program uses the key") {
@@ -191,15 +192,15 @@ func TestContext(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, end)
 	for _, ctx := range []context.Context{timed, ended, ended} {
-		if _, err := s.Read(ctx, workerassign.SlotQuery{}); ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		if _, err := s.Read(ctx, recycled.Query{}); ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 			t.Errorf("Read() = %v", err)
 		}
-		if _, err := s.Write(ctx, workerassign.SlotWrite{History: state.History}); !errors.Is(err, ctx.Err()) {
+		if _, err := s.Write(ctx, recycled.Write{History: state.History}); !errors.Is(err, ctx.Err()) {
 			t.Errorf("Write() = %v", err)
 		}
 	}
 	server.Resume()
-	read(t, s, workerassign.SlotQuery{})
+	read(t, s, recycled.Query{})
 }
 
 // Nobody listens, or the host does not answer: temporary errors with the address.

@@ -19,11 +19,12 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // stores returns a function that returns stores with clients of their own.
-func stores(t *testing.T, server *redistest.Server) func() workerassign.SlotStore {
-	return func() workerassign.SlotStore { return redis.New(connect(t, server.Address())) }
+func stores(t *testing.T, server *redistest.Server) func() recycled.Store {
+	return func() recycled.Store { return redis.New(connect(t, server.Address())) }
 }
 
 // The server is killed in the middle of Assign, Reserve and Release, with an append-only file and without one, while
@@ -49,14 +50,14 @@ func TestPausedServer(t *testing.T) {
 	server := redistest.Start(t)
 	c := goredis.NewClient(&goredis.Options{Addr: server.Address(), ReadTimeout: 100 * time.Millisecond, MaxRetries: -1})
 	t.Cleanup(func() { c.Close() })
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(redis.New(c), workerassign.WithNewPool()) }, server.Pause, server.Resume)
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(redis.New(c), recycled.WithNewPool()) }, server.Pause, server.Resume)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.
 func TestStoppedProcess(t *testing.T) {
 	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return redistest.Start(t).Address() },
-		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+		func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner {
 			return fleettest.Assigner(redis.New(connect(t, address)), opts...)
 		})
 }
@@ -87,10 +88,10 @@ func TestPromotedReplica(t *testing.T) {
 				setAddress := func(at string) { address.Store(&at) }
 				setAddress(primary.Address())
 				return fleettest.Primaries{
-					NewAssigner: func(more ...workerassign.RecycledOption) workerassign.Assigner {
+					NewAssigner: func(more ...recycled.Option) workerassign.Assigner {
 						return fleettest.Assigner(redis.New(failoverClient(t, &address), opts...), more...)
 					},
-					NewPromoted: func(more ...workerassign.RecycledOption) workerassign.Assigner {
+					NewPromoted: func(more ...recycled.Option) workerassign.Assigner {
 						return fleettest.Assigner(redis.New(connect(t, replica.Address()), opts...), more...)
 					},
 					Disconnect: func() {
@@ -120,7 +121,7 @@ func TestLostGrant(t *testing.T) {
 			at := primary.Address()
 			address.Store(&at)
 			s := redis.New(failoverClient(t, &address), opts...)
-			a := fleettest.Assigner(s, workerassign.WithNewPool(), workerassign.WithWorkerID(0))
+			a := fleettest.Assigner(s, recycled.WithNewPool(), recycled.WithWorkerID(0))
 			req := fleettest.Request()
 			lease, err := a.Assign(t.Context(), req)
 			if err != nil {
@@ -132,17 +133,17 @@ func TestLostGrant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := read(t, s, workerassign.SlotQuery{})
+			before := read(t, s, recycled.Query{})
 			primary.Kill()
 			replica.Promote()
 			at2 := replica.Address()
 			address.Store(&at2)
 
-			after := read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{0}})
+			after := read(t, s, recycled.Query{WorkerIDs: []int64{0}})
 			if until := after.Slots[0].Until; !until.Before(granted.Until) {
 				t.Fatalf("the replica knows the grant until %v, which should be lost; it knows %v", granted.Until, until)
 			}
-			w := slottest.Swap(after, nil, workerassign.Slot{WorkerID: 0, Revision: after.Slots[0].Revision + 1})
+			w := slottest.Swap(after, nil, recycled.Slot{WorkerID: 0, Revision: after.Slots[0].Revision + 1})
 			w.History = before.History
 			if name == "with R7" {
 				write(t, s, w, false)
@@ -177,9 +178,9 @@ func TestFlushAll(t *testing.T) {
 	for range 5 {
 		f.WaitLeases(t, 3)
 		server.MustCommand("FLUSHALL")
-		var state workerassign.PoolState
+		var state recycled.State
 		testkit.Eventually(t, "a pool is created again", func() bool {
-			state = read(t, s, workerassign.SlotQuery{})
+			state = read(t, s, recycled.Query{})
 			return state.Pool.Revision != 0
 		})
 		if floor := state.Pool.Floor.Sub(state.Pool.Since); floor < fleettest.Horizon {

@@ -19,23 +19,23 @@ import (
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redis"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // frozen freezes a primary with two replicas, cuts it off, and continues it when another one was promoted, while some
 // clients still have its address. No UID comes twice. Without acknowledgements some do. newClient returns a client
 // that follows the failover.
 func frozen(t *testing.T, opts []redis.Option, primary *redistest.Server, newClient func() goredis.UniversalClient, cut func()) {
-	stores := map[string]func() workerassign.SlotStore{
-		"former": func() workerassign.SlotStore { return redis.New(connect(t, primary.Address()), opts...) },
-		"both": func() workerassign.SlotStore {
+	stores := map[string]func() recycled.Store{
+		"former": func() recycled.Store { return redis.New(connect(t, primary.Address()), opts...) },
+		"both": func() recycled.Store {
 			c := newClient()
 			t.Cleanup(func() { c.Close() })
 			return redis.New(c, opts...)
 		},
 	}
 	testkit.Retry(t, "a pool is created, as soon as the replicas are attached", func() error {
-		first, err := fleettest.NewGenerator(testkit.Patient(t), fleettest.Assigner(stores["former"](), workerassign.WithNewPool()), false)
+		first, err := fleettest.NewGenerator(testkit.Patient(t), fleettest.Assigner(stores["former"](), recycled.WithNewPool()), false)
 		if err == nil {
 			first.Close()
 		}
@@ -52,12 +52,12 @@ func frozen(t *testing.T, opts []redis.Option, primary *redistest.Server, newCli
 	f.WaitLeases(t, 20)
 	awaitServers(t, primary, "3", func() error { return nil })
 
-	history := read(t, stores["former"](), workerassign.SlotQuery{}).History
+	history := read(t, stores["former"](), recycled.Query{}).History
 	primary.Pause()
 	cut()
 	promoted := stores["both"]()
 	testkit.Retry(t, "another primary has replaced the frozen one", func() error {
-		state, err := promoted.Read(testkit.Patient(t), workerassign.SlotQuery{})
+		state, err := promoted.Read(testkit.Patient(t), recycled.Query{})
 		if err == nil && state.Pool.History == history {
 			err = errors.New("the pool has the history of the frozen one")
 		}
@@ -168,6 +168,8 @@ func TestFrozenPrimaryCluster(t *testing.T) {
 					return strings.Count(n.MustCommand("CLUSTER", "NODES"), "slave") != 2
 				})
 			})
+			// Cut off, it would refuse writes after its own timeout, perhaps before a UID came twice.
+			primary.MustCommand("CONFIG", "SET", "cluster-node-timeout", "3600000")
 			frozen(t, opts, primary.Server, func() goredis.UniversalClient {
 				return goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{nodes[1].clients.Address()}, ReadTimeout: time.Second})
 			}, func() {

@@ -18,6 +18,7 @@ import (
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // acknowledgedBy are options of stores whose writes count when half of the servers have them, and of a control whose writes
@@ -28,8 +29,8 @@ var acknowledgedBy = map[string][]redis.Option{"half": nil, "none": {redis.WithR
 const floor = time.Second
 
 // fixed returns an assigner of the only worker ID of a test.
-func fixed(s workerassign.SlotStore, opts ...workerassign.RecycledOption) *workerassign.Recycled {
-	return fleettest.Assigner(s, append(opts, workerassign.WithWorkerID(0), workerassign.WithFencing(floor-fleettest.Horizon))...)
+func fixed(s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
+	return fleettest.Assigner(s, append(opts, recycled.WithWorkerID(0), recycled.WithFencing(floor-fleettest.Horizon))...)
 }
 
 // callContext returns a context for a call that succeeds, or for one that fails, and is repeated for two seconds.
@@ -87,7 +88,7 @@ func TestFrozenPrimary(t *testing.T) {
 				replicas[i].Follow(p.Address())
 			}
 			former, promoted := redis.New(connect(t, primary.Address()), opts...), redis.New(connect(t, replicas[0].Address()), opts...)
-			lease := assign(t, fixed(former, workerassign.WithNewPool()))
+			lease := assign(t, fixed(former, recycled.WithNewPool()))
 			awaitServers(t, primary, "3", func() error {
 				_, err := reserve(t, lease, true)
 				return err
@@ -153,7 +154,7 @@ func TestDividedServers(t *testing.T) {
 					replicas = append(replicas, primary.Replica())
 				}
 				former, promoted := redis.New(connect(t, primary.Address()), opts...), redis.New(connect(t, replicas[0].Address()), opts...)
-				lease := assign(t, fixed(former, workerassign.WithNewPool()))
+				lease := assign(t, fixed(former, recycled.WithNewPool()))
 				awaitServers(t, primary, fmt.Sprint(servers), func() error {
 					_, err := reserve(t, lease, true)
 					return err

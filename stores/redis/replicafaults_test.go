@@ -16,6 +16,7 @@ import (
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A primary with a replica is killed in the middle of Assign, Reserve and Release, while generators run. When it is
@@ -36,7 +37,7 @@ func TestKilledReplica(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t)
 	replica := primary.Replica()
-	history := read(t, redis.New(connect(t, primary.Address())), workerassign.SlotQuery{}).History
+	history := read(t, redis.New(connect(t, primary.Address())), recycled.Query{}).History
 	s := redis.New(connect(t, primary.Address()))
 	fleettest.Kill(t, stores(t, primary), replica.Kill, func() {
 		testkit.Retry(t, "a write is refused", func() error {
@@ -49,7 +50,7 @@ func TestKilledReplica(t *testing.T) {
 		replica.Follow(primary.Address()) // its configuration file does not have that
 		replica.WaitSynced(primary)
 	})
-	if now := read(t, s, workerassign.SlotQuery{}).History; now != history {
+	if now := read(t, s, recycled.Query{}).History; now != history {
 		t.Errorf("the history was %q, and is %q", history, now)
 	}
 }
@@ -60,7 +61,7 @@ func TestPausedPrimary(t *testing.T) {
 	primary := redistest.Start(t)
 	primary.Replica()
 	fleettest.Pause(t, func() workerassign.Assigner {
-		return fleettest.Assigner(redis.New(connect(t, primary.Address())), workerassign.WithNewPool())
+		return fleettest.Assigner(redis.New(connect(t, primary.Address())), recycled.WithNewPool())
 	}, primary.Pause, primary.Resume)
 }
 
@@ -70,7 +71,7 @@ func TestPausedPrimary(t *testing.T) {
 func TestReplicaGoesBack(t *testing.T) {
 	t.Parallel()
 	const horizon = 10 * time.Second // much longer than a synchronization, also on a busy machine
-	opts := []workerassign.RecycledOption{workerassign.WithWorkerID(0), workerassign.WithHorizon(horizon)}
+	opts := []recycled.Option{recycled.WithWorkerID(0), recycled.WithHorizon(horizon)}
 	for _, stale := range []bool{false, true} {
 		t.Run(fmt.Sprint("floor without acknowledgement ", stale), func(t *testing.T) {
 			t.Parallel()
@@ -78,12 +79,12 @@ func TestReplicaGoesBack(t *testing.T) {
 			successor, replica := primary.Replica(), primary.Replica()
 			primary.MustCommand("HSET", hashKey(redis.DefaultPool), "servers", "3")
 			former, promoted := redis.New(connect(t, primary.Address())), redis.New(connect(t, successor.Address()))
-			lease := assign(t, fleettest.Assigner(former, append(opts, workerassign.WithNewPool())...))
+			lease := assign(t, fleettest.Assigner(former, append(opts, recycled.WithNewPool())...))
 			if _, err := reserve(t, lease, true); err != nil {
 				t.Fatal(err)
 			}
 			successor.WaitSynced(primary)
-			history := read(t, former, workerassign.SlotQuery{}).History
+			history := read(t, former, recycled.Query{}).History
 			follow := func(s *redistest.Server) {
 				replica.Follow(s.Address())
 				replica.WaitSynced(s)
@@ -100,12 +101,12 @@ func TestReplicaGoesBack(t *testing.T) {
 				if err := promoted.CreateTag(t.Context(), "x", segment.TagConfig{}); err == nil || !strings.Contains(err.Error(), "the write may be lost") {
 					t.Fatalf("a write that no replica acknowledges: CreateTag() = %v", err)
 				}
-				var noted workerassign.Pool
+				var noted recycled.Pool
 				testkit.Retry(t, "the promoted server has noted its history", func() error {
 					if l, _ := fleettest.Assigner(promoted, opts...).Assign(callContext(t, false), fleettest.Request()); l != nil {
 						t.Fatal("the promoted server grants, although no replica acknowledges that")
 					}
-					state := read(t, promoted, workerassign.SlotQuery{})
+					state := read(t, promoted, recycled.Query{})
 					if noted = state.Pool; noted.History != state.History {
 						return fmt.Errorf("the pool has the history %q, and the server %q", noted.History, state.History)
 					}
@@ -125,7 +126,7 @@ func TestReplicaGoesBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if now := read(t, former, workerassign.SlotQuery{}).History; now != history {
+			if now := read(t, former, recycled.Query{}).History; now != history {
 				t.Errorf("the former primary's history was %q, and is %q", history, now)
 			}
 			if stale {
@@ -163,7 +164,7 @@ func TestEmptyPrimary(t *testing.T) {
 			}
 			primary.MustCommand("HSET", hashKey(redis.DefaultPool), "servers", "3")
 			former, promoted := redis.New(connect(t, primary.Address()), tt.opts...), redis.New(connect(t, successor.Address()), tt.opts...)
-			assign(t, fixed(former, workerassign.WithNewPool()))
+			assign(t, fixed(former, recycled.WithNewPool()))
 			successor.WaitSynced(primary)
 			p.Cut(nil)
 			primary.Kill()

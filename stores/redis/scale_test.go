@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // calls returns how many scripts the server has run.
@@ -36,7 +37,7 @@ func TestMeasure(t *testing.T) {
 	server := redistest.Start(t)
 	target := fleettest.Target{
 		Name: "Redis " + server.Info("redis_version"),
-		Open: func(pool string) workerassign.SlotStore {
+		Open: func(pool string) recycled.Store {
 			c := goredis.NewClient(&goredis.Options{Addr: server.Address(), PoolSize: 8, PoolTimeout: time.Minute})
 			t.Cleanup(func() { c.Close() })
 			return redis.New(c, redis.WithPool(pool))
@@ -52,7 +53,7 @@ func TestMeasure(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	s, _, _ := newStore(b)
 	createPool(b, s, 10_000)
-	for name, q := range map[string]workerassign.SlotQuery{
+	for name, q := range map[string]recycled.Query{
 		"one": {WorkerIDs: []int64{77}}, "free 16": {Free: 16}, "free 1024": {Free: 1024}, "name": {Name: "x"}, "all": {All: true},
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -67,7 +68,7 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkAssign(b *testing.B) {
 	s, _, _ := newStore(b)
 	createPool(b, s, 10_000)
-	a := workerassign.NewRecycled(s)
+	a := recycled.New(s)
 	req := workerassign.Request{Format: "f", MaxWorkerID: 9999, Logger: slog.New(slog.DiscardHandler)}
 	ctx := context.Background()
 	b.RunParallel(func(p *testing.PB) {

@@ -88,7 +88,7 @@ func wantGap(t testing.TB, s segment.Source, r segment.Request, next, gap int64)
 // A change of the history adds the gap once for each tag, in the same step as the range. A refused Take does not
 // record it.
 func TestTagHistory(t *testing.T) {
-	server := redistest.Start(t)
+	server := redistest.Start(t, "--appendfsync", "always")
 	c := connect(t, server.Address())
 	s := redis.New(c, redis.WithFailoverGap(1000))
 	for _, tag := range []string{"a", "b", "c"} {
@@ -148,7 +148,7 @@ func TestTagChanges(t *testing.T) {
 
 // The gap grows with the time since the last write, and never becomes smaller than the gap.
 func TestGapGrows(t *testing.T) {
-	server := redistest.StartWithClock(t)
+	server := redistest.StartWithClock(t, "--appendfsync", "always")
 	s := redis.New(connect(t, server.Address()), redis.WithFailoverGap(1000))
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
 	next := take(t, s, segment.Request{Tag: "x"}).First + 10
@@ -197,7 +197,7 @@ func TestRepeatedLosses(t *testing.T) {
 
 // Where a tag begins that a program has created by itself.
 func TestUnusedBefore(t *testing.T) {
-	server := redistest.StartWithClock(t)
+	server := redistest.StartWithClock(t, "--appendfsync", "always")
 	c := connect(t, server.Address())
 	s := redis.New(c, redis.WithFailoverGap(1000))
 	offset := time.Duration(0)

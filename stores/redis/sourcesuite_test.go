@@ -22,7 +22,7 @@ func newProxy(t *testing.T, address string) *testserver.Proxy {
 // The store fulfils the contract of segment.Source and segment.Creator, on a primary with two replicas, behind a proxy.
 func TestSourceSuite(t *testing.T) {
 	t.Parallel()
-	servers := startReplicated(redistest.Start(t))
+	servers := startReplicated(redistest.Start(t, "--appendfsync", "always")) // what was acknowledged is there after a kill
 	p := newProxy(t, servers.primary.Address())
 	pools, pool := 0, ""
 	client := func(tb testing.TB) segment.Creator {

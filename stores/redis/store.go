@@ -17,6 +17,7 @@ import (
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // DefaultPool is the name of the pool if WithPool is not used.
@@ -31,7 +32,7 @@ var (
 	writeScript string
 )
 
-// Store keeps the worker IDs of one fleet in Redis, and the counters of tags. It is a workerassign.SlotStore and a
+// Store keeps the worker IDs of one fleet in Redis, and the counters of tags. It is a workerassign.Store and a
 // segment.Creator, and safe for concurrent use. New returns one.
 type Store struct {
 	client          redis.UniversalClient
@@ -51,7 +52,7 @@ type Store struct {
 	ignoreHistory bool
 }
 
-var _ workerassign.SlotStore = (*Store)(nil)
+var _ recycled.Store = (*Store)(nil)
 
 // An Option configures a Store. If its value is invalid, Read and Write return an error that wraps
 // workerassign.ErrOption, Take and CreateTag one that wraps segment.ErrOption.
@@ -130,7 +131,7 @@ func (s *Store) setError(format string, args ...any) {
 	}
 }
 
-// String implements workerassign.SlotStore and segment.Source: the addresses in the client's options, and the pool.
+// String implements workerassign.Store and segment.Source: the addresses in the client's options, and the pool.
 func (s *Store) String() string {
 	if s.err != nil {
 		return "Redis"
@@ -147,9 +148,9 @@ func (s *Store) String() string {
 	return fmt.Sprintf("Redis at %s, pool %q", address, s.pool)
 }
 
-// Read implements workerassign.SlotStore. Everything in its result is from the same instant. It fails on a
+// Read implements workerassign.Store. Everything in its result is from the same instant. It fails on a
 // replica, whose data may be old, and if Redis may delete the pool to free memory (maxmemory-policy).
-func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	all := ""
 	if q.All {
 		all = "all"
@@ -160,11 +161,11 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 	}
 	reply, err := s.run(ctx, func() *redis.Cmd { return s.read.Run(ctx, s.client, s.keys, args...) }).Slice()
 	if err != nil {
-		return workerassign.PoolState{}, s.error("read", err)
+		return recycled.State{}, s.error("read", err)
 	}
 	state, err := s.parse(reply)
 	if err != nil {
-		return workerassign.PoolState{}, err
+		return recycled.State{}, err
 	}
 	return state, nil
 }
@@ -182,37 +183,37 @@ const (
 )
 
 // parse returns what a reply of read.lua contains.
-func (s *Store) parse(reply []any) (workerassign.PoolState, error) {
+func (s *Store) parse(reply []any) (recycled.State, error) {
 	text := make([]string, len(reply))
 	for i, element := range reply {
 		var ok bool
 		if text[i], ok = element.(string); !ok {
-			return workerassign.PoolState{}, s.damaged("element %d of a reply is a %T, want a string", i, element)
+			return recycled.State{}, s.damaged("element %d of a reply is a %T, want a string", i, element)
 		}
 	}
 	if len(text) < replyHeader || (len(text)-replyHeader)%2 != 0 {
-		return workerassign.PoolState{}, s.damaged("a reply has %d elements", len(text))
+		return recycled.State{}, s.damaged("a reply has %d elements", len(text))
 	}
 	if policy := text[replyPolicy]; strings.HasPrefix(policy, "allkeys") {
-		return workerassign.PoolState{}, s.permanent(fmt.Errorf("maxmemory-policy is %s, so Redis may delete the pool to free memory", policy), adviceEviction)
+		return recycled.State{}, s.permanent(fmt.Errorf("maxmemory-policy is %s, so Redis may delete the pool to free memory", policy), adviceEviction)
 	}
 	seconds, err1 := strconv.ParseInt(text[replySeconds], 10, 64)
 	micros, err2 := strconv.ParseInt(text[replyMicros], 10, 64)
 	if err := errors.Join(err1, err2); err != nil {
-		return workerassign.PoolState{}, s.damaged("the time: %v", err)
+		return recycled.State{}, s.damaged("the time: %v", err)
 	}
 	if text[replyReplicationID] == "" || text[replyRunID] == "" {
-		return workerassign.PoolState{}, s.permanent(errors.New("INFO has no master_replid or no run_id"), adviceNoHistory)
+		return recycled.State{}, s.permanent(errors.New("INFO has no master_replid or no run_id"), adviceNoHistory)
 	}
 	h := history{server: text[replyReplicationID] + "/" + text[replyRunID], poolID: text[replyPoolID]}
 	if s.ignoreHistory {
 		h.server = "ignored"
 	}
-	state := workerassign.PoolState{Now: time.UnixMilli(seconds*1000 + micros/1000).UTC(), History: h.String()}
+	state := recycled.State{Now: time.UnixMilli(seconds*1000 + micros/1000).UTC(), History: h.String()}
 	var err error
 	if record := text[replyPool]; record != "" {
 		if state.Pool, err = slotrecord.DecodePool([]byte(record)); err != nil {
-			return workerassign.PoolState{}, s.damaged("the pool: %w", err)
+			return recycled.State{}, s.damaged("the pool: %w", err)
 		}
 	}
 	for i := replyHeader; i < len(text); i += 2 {
@@ -221,7 +222,7 @@ func (s *Store) parse(reply []any) (workerassign.PoolState, error) {
 			err = fmt.Errorf("it is the slot of worker ID %d", slot.WorkerID)
 		}
 		if err != nil {
-			return workerassign.PoolState{}, s.damaged("the slot of worker ID %s: %w", text[i], err)
+			return recycled.State{}, s.damaged("the slot of worker ID %s: %w", text[i], err)
 		}
 		state.Slots = append(state.Slots, slot)
 	}
@@ -248,9 +249,9 @@ func parseHistory(text string) (h history, ok bool) {
 	return history{server: text[:n], poolID: text[n+1:]}, true
 }
 
-// Write implements workerassign.SlotStore. It writes once, whatever MaxRetries in the client's options is: if a reply is
+// Write implements workerassign.Store. It writes once, whatever MaxRetries in the client's options is: if a reply is
 // lost, the result is an error. It is also an error if too few replicas have acknowledged the write.
-func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	h, ok := parseHistory(w.History)
 	if s.err == nil && !ok {
 		return false, nil // it is no history of any server

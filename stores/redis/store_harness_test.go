@@ -15,7 +15,7 @@ import (
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/redis"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
@@ -77,7 +77,7 @@ func (r *replicated) loseWrites(write func()) {
 }
 
 // read reads the pool; an error fails the test.
-func read(t testing.TB, s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
+func read(t testing.TB, s recycled.Store, q recycled.Query) recycled.State {
 	t.Helper()
 	state, err := s.Read(context.Background(), q)
 	if err != nil {
@@ -87,7 +87,7 @@ func read(t testing.TB, s workerassign.SlotStore, q workerassign.SlotQuery) work
 }
 
 // write makes a write and fails the test unless its result is want.
-func write(t testing.TB, s workerassign.SlotStore, w workerassign.SlotWrite, want bool) {
+func write(t testing.TB, s recycled.Store, w recycled.Write, want bool) {
 	t.Helper()
 	ok, err := s.Write(context.Background(), w)
 	if err != nil || ok != want {
@@ -96,7 +96,7 @@ func write(t testing.TB, s workerassign.SlotStore, w workerassign.SlotWrite, wan
 }
 
 // ids returns the worker IDs of slots in ascending order.
-func ids(slots []workerassign.Slot) []int64 {
+func ids(slots []recycled.Slot) []int64 {
 	ids := []int64{}
 	for _, s := range slots {
 		ids = append(ids, s.WorkerID)
@@ -107,16 +107,16 @@ func ids(slots []workerassign.Slot) []int64 {
 
 // createPool writes a pool with n slots, which are free in the order of their worker IDs, the first one a
 // second ago. It returns the state after that.
-func createPool(t testing.TB, s workerassign.SlotStore, n int64) workerassign.PoolState {
+func createPool(t testing.TB, s recycled.Store, n int64) recycled.State {
 	t.Helper()
-	state := read(t, s, workerassign.SlotQuery{})
-	p := workerassign.Pool{Revision: 1, Format: "f", Slots: n, History: state.History, Since: state.Now,
+	state := read(t, s, recycled.Query{})
+	p := recycled.Pool{Revision: 1, Format: "f", Slots: n, History: state.History, Since: state.Now,
 		Horizon: time.Minute, Fencing: 1001 * time.Millisecond, Skew: time.Second}
-	var slots []workerassign.Slot
+	var slots []recycled.Slot
 	for id := range n {
-		slots = append(slots, workerassign.Slot{WorkerID: id, Revision: 1, History: state.History, Written: state.Now,
+		slots = append(slots, recycled.Slot{WorkerID: id, Revision: 1, History: state.History, Written: state.Now,
 			From: state.Now, Until: state.Now, FreeAt: state.Now.Add(time.Duration(id-1000) * time.Millisecond)})
 	}
 	write(t, s, slottest.Swap(state, &p, slots...), true)
-	return read(t, s, workerassign.SlotQuery{All: true})
+	return read(t, s, recycled.Query{All: true})
 }

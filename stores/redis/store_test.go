@@ -17,15 +17,16 @@ import (
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // What was written is read again, to the last field.
 func TestRecords(t *testing.T) {
 	s, _, _ := newStore(t)
 	begin := time.Now()
-	state := read(t, s, workerassign.SlotQuery{All: true, Free: 3, Name: "x", WorkerIDs: []int64{4}})
+	state := read(t, s, recycled.Query{All: true, Free: 3, Name: "x", WorkerIDs: []int64{4}})
 	end := time.Now()
-	if state.Pool != (workerassign.Pool{}) || len(state.Slots) != 0 || state.HostClock || state.NoLoss || state.History == "" {
+	if state.Pool != (recycled.Pool{}) || len(state.Slots) != 0 || state.HostClock || state.NoLoss || state.History == "" {
 		t.Errorf("a missing pool is %+v", state)
 	}
 	// The server may run on another host.
@@ -33,23 +34,23 @@ func TestRecords(t *testing.T) {
 		t.Errorf("the store's clock showed %v between %v and %v", state.Now, begin, end)
 	}
 	far := time.UnixMilli(253402300799999).UTC()
-	pool := workerassign.Pool{Revision: 1, Format: "1-28-22-13 \"<é\u2028>", First: 7, Slots: 1, History: state.History, Since: state.Now,
+	pool := recycled.Pool{Revision: 1, Format: "1-28-22-13 \"<é\u2028>", First: 7, Slots: 1, History: state.History, Since: state.Now,
 		Floor: far, Horizon: 75_001 * time.Millisecond, Fencing: time.Millisecond, Skew: 3 * time.Hour}
-	slots := []workerassign.Slot{
+	slots := []recycled.Slot{
 		{WorkerID: 7, Revision: 1, Token: "token", From: time.UnixMilli(1795292589031).UTC(), Until: far, History: "a history",
 			Written: time.UnixMilli(1).UTC(), FreeAt: time.UnixMilli(1795292589999).UTC(),
-			Holder: workerassign.Holder{Name: "n {}'\"\\ ,3", Host: "host", Process: "1/2", Since: time.UnixMilli(1795292589031).UTC()}},
+			Holder: recycled.Holder{Name: "n {}'\"\\ ,3", Host: "host", Process: "1/2", Since: time.UnixMilli(1795292589031).UTC()}},
 		{WorkerID: 4194303, Revision: 1}, // with zero times
 	}
 	write(t, s, slottest.Swap(state, &pool, slots...), true)
-	for _, q := range []workerassign.SlotQuery{{All: true}, {WorkerIDs: []int64{4194303, 7, 8, 7}}, {WorkerIDs: []int64{4194303}, Name: "n {}'\"\\ ,3"}} {
+	for _, q := range []recycled.Query{{All: true}, {WorkerIDs: []int64{4194303, 7, 8, 7}}, {WorkerIDs: []int64{4194303}, Name: "n {}'\"\\ ,3"}} {
 		got := read(t, s, q)
-		slices.SortFunc(got.Slots, func(a, b workerassign.Slot) int { return int(a.WorkerID - b.WorkerID) })
+		slices.SortFunc(got.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
 		if got.Pool != pool || !reflect.DeepEqual(got.Slots, slots) || got.History != state.History {
 			t.Errorf("with %+v Read() = %+v\nwant %+v, %+v", q, got, pool, slots)
 		}
 	}
-	if got := read(t, s, workerassign.SlotQuery{}); len(got.Slots) != 0 {
+	if got := read(t, s, recycled.Query{}); len(got.Slots) != 0 {
 		t.Errorf("an empty query selects %v", got.Slots)
 	}
 }
@@ -58,16 +59,16 @@ func TestRecords(t *testing.T) {
 func TestCompareAndSwap(t *testing.T) {
 	s, _, _ := newStore(t)
 	before := createPool(t, s, 3)
-	pool := func(revision int64) *workerassign.Pool {
+	pool := func(revision int64) *recycled.Pool {
 		p := before.Pool
 		p.Revision = revision
 		p.Floor = before.Now
 		return &p
 	}
-	slot := func(id, revision int64) workerassign.Slot {
-		return workerassign.Slot{WorkerID: id, Revision: revision, Token: "t", Holder: workerassign.Holder{Name: "new"}}
+	slot := func(id, revision int64) recycled.Slot {
+		return recycled.Slot{WorkerID: id, Revision: revision, Token: "t", Holder: recycled.Holder{Name: "new"}}
 	}
-	for name, w := range map[string]workerassign.SlotWrite{
+	for name, w := range map[string]recycled.Write{
 		"an old revision of the pool": slottest.Swap(before, pool(1)),
 		"a later one":                 slottest.Swap(before, pool(3)),
 		"an old revision of a slot":   slottest.Swap(before, nil, slot(0, 1)),
@@ -89,19 +90,19 @@ func TestCompareAndSwap(t *testing.T) {
 			t.Errorf("with the history %q Write() = %t, %v; want false", history, ok, err)
 		}
 	}
-	after := read(t, s, workerassign.SlotQuery{All: true, Name: "new"})
+	after := read(t, s, recycled.Query{All: true, Name: "new"})
 	after.Now = before.Now
-	byID := func(a, b workerassign.Slot) int { return int(a.WorkerID - b.WorkerID) }
+	byID := func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) }
 	slices.SortFunc(before.Slots, byID)
 	slices.SortFunc(after.Slots, byID)
 	if !reflect.DeepEqual(before, after) {
 		t.Errorf("a refused write has changed something: %+v\nwant %+v", after, before)
 	}
-	if named := read(t, s, workerassign.SlotQuery{Name: "new"}); len(named.Slots) != 0 {
+	if named := read(t, s, recycled.Query{Name: "new"}); len(named.Slots) != 0 {
 		t.Errorf("a refused write has given %v a name", named.Slots)
 	}
 	write(t, s, slottest.Swap(before, pool(2), slot(0, 2), slot(3, 1)), true)
-	if got := ids(read(t, s, workerassign.SlotQuery{Name: "new"}).Slots); !slices.Equal(got, []int64{0, 3}) {
+	if got := ids(read(t, s, recycled.Query{Name: "new"}).Slots); !slices.Equal(got, []int64{0, 3}) {
 		t.Errorf("the slots with the name are %v, want 0 and 3", got)
 	}
 }
@@ -111,12 +112,12 @@ func TestConcurrentWrites(t *testing.T) {
 	s, _, _ := newStore(t)
 	createPool(t, s, 1)
 	for revision := int64(2); revision < 30; revision++ {
-		state := read(t, s, workerassign.SlotQuery{All: true})
+		state := read(t, s, recycled.Query{All: true})
 		var won atomic.Int64
 		var writers sync.WaitGroup
 		for range 8 {
 			writers.Go(func() { // with equal records
-				ok, err := s.Write(context.Background(), slottest.Swap(state, nil, workerassign.Slot{WorkerID: 0, Revision: revision}))
+				ok, err := s.Write(context.Background(), slottest.Swap(state, nil, recycled.Slot{WorkerID: 0, Revision: revision}))
 				if err != nil {
 					t.Error(err)
 				}
@@ -138,7 +139,7 @@ func TestQueries(t *testing.T) {
 	createPool(t, s, 500)
 	seen := map[int64]bool{}
 	for range 100 {
-		found := read(t, s, workerassign.SlotQuery{Free: 20})
+		found := read(t, s, recycled.Query{Free: 20})
 		if len(found.Slots) != 20 {
 			t.Fatalf("%d free slots, want 20", len(found.Slots))
 		}
@@ -152,11 +153,11 @@ func TestQueries(t *testing.T) {
 	if len(seen) < 400 {
 		t.Errorf("100 reads found %d of 500 free slots; the window should be at a random place", len(seen))
 	}
-	state := read(t, s, workerassign.SlotQuery{Free: 1000, WorkerIDs: []int64{1, 2, 3}})
+	state := read(t, s, recycled.Query{Free: 1000, WorkerIDs: []int64{1, 2, 3}})
 	if len(state.Slots) != 500 {
 		t.Fatalf("%d free slots, want 500 without duplicates", len(state.Slots))
 	}
-	var held []workerassign.Slot
+	var held []recycled.Slot
 	for _, slot := range state.Slots {
 		slot.Revision++
 		slot.Holder.Name = fmt.Sprint("name-", slot.WorkerID%100)
@@ -166,26 +167,26 @@ func TestQueries(t *testing.T) {
 		held = append(held, slot)
 	}
 	write(t, s, slottest.Swap(state, nil, held...), true)
-	if got := ids(read(t, s, workerassign.SlotQuery{Free: 1000}).Slots); len(got) != 10 || got[9] != 9 {
+	if got := ids(read(t, s, recycled.Query{Free: 1000}).Slots); len(got) != 10 || got[9] != 9 {
 		t.Errorf("the free slots are %v, want 0 to 9", got)
 	}
-	if got := ids(read(t, s, workerassign.SlotQuery{Name: "name-7"}).Slots); !slices.Equal(got, []int64{7, 107, 207, 307, 407}) {
+	if got := ids(read(t, s, recycled.Query{Name: "name-7"}).Slots); !slices.Equal(got, []int64{7, 107, 207, 307, 407}) {
 		t.Errorf("the slots of name-7 are %v", got)
 	}
-	state = read(t, s, workerassign.SlotQuery{WorkerIDs: []int64{107, 407}})
+	state = read(t, s, recycled.Query{WorkerIDs: []int64{107, 407}})
 	unnamed, renamed := state.Slots[0], state.Slots[1]
 	unnamed.Revision++
 	unnamed.Holder.Name = ""
 	renamed.Revision++
 	renamed.Holder.Name = "name-8"
 	write(t, s, slottest.Swap(state, nil, unnamed, renamed), true)
-	if got := ids(read(t, s, workerassign.SlotQuery{Name: "name-7", WorkerIDs: []int64{7}}).Slots); !slices.Equal(got, []int64{7, 207, 307}) {
+	if got := ids(read(t, s, recycled.Query{Name: "name-7", WorkerIDs: []int64{7}}).Slots); !slices.Equal(got, []int64{7, 207, 307}) {
 		t.Errorf("the slots of name-7 are %v", got)
 	}
-	if got := ids(read(t, s, workerassign.SlotQuery{Name: "name-8"}).Slots); len(got) != 6 {
+	if got := ids(read(t, s, recycled.Query{Name: "name-8"}).Slots); len(got) != 6 {
 		t.Errorf("the slots of name-8 are %v", got)
 	}
-	if got := ids(read(t, s, workerassign.SlotQuery{All: true}).Slots); len(got) != 500 {
+	if got := ids(read(t, s, recycled.Query{All: true}).Slots); len(got) != 500 {
 		t.Errorf("the pool has %d slots, want 500", len(got))
 	}
 }
@@ -201,15 +202,15 @@ func TestIndex(t *testing.T) {
 		"with more":  func() { c.ZAdd(ctx, indexKey(pool), goredis.Z{Score: 1, Member: "77"}) },
 	} {
 		spoil()
-		if got := read(t, s, workerassign.SlotQuery{Free: 100}).Slots; len(got) != 50 {
+		if got := read(t, s, recycled.Query{Free: 100}).Slots; len(got) != 50 {
 			t.Errorf("an index that was %s: %d free slots, want 50", name, len(got))
 		}
 	}
 	c.ZAdd(ctx, indexKey(pool), goredis.Z{Score: 9e15, Member: "3"})
-	if got := read(t, s, workerassign.SlotQuery{Free: 100}).Slots; len(got) != 49 {
+	if got := read(t, s, recycled.Query{Free: 100}).Slots; len(got) != 49 {
 		t.Errorf("a changed index: %d free slots, want 49", len(got))
 	}
-	if got := read(t, s, workerassign.SlotQuery{All: true}).Slots; len(got) != 50 {
+	if got := read(t, s, recycled.Query{All: true}).Slots; len(got) != 50 {
 		t.Errorf("a changed index: %d slots, want 50", len(got))
 	}
 	// The index of a pool that was deleted does not confuse the next one.
@@ -225,7 +226,7 @@ func TestIndex(t *testing.T) {
 func TestDeletedPool(t *testing.T) {
 	s, c, pool := newStore(t)
 	old := createPool(t, s, 1)
-	if again := read(t, s, workerassign.SlotQuery{}); again.History != old.History {
+	if again := read(t, s, recycled.Query{}); again.History != old.History {
 		t.Errorf("the history changed from %q to %q", old.History, again.History)
 	}
 	c.Del(context.Background(), hashKey(pool))
@@ -233,7 +234,7 @@ func TestDeletedPool(t *testing.T) {
 	if next.History == old.History || next.Pool.History != next.History {
 		t.Errorf("the history is %q after %q, and the pool's is %q", next.History, old.History, next.Pool.History)
 	}
-	w := slottest.Swap(next, nil, workerassign.Slot{WorkerID: 0, Revision: 2})
+	w := slottest.Swap(next, nil, recycled.Slot{WorkerID: 0, Revision: 2})
 	w.History = old.History
 	write(t, s, w, false)
 	w.History = next.History
@@ -246,9 +247,9 @@ func TestForgottenScripts(t *testing.T) {
 	c.ScriptFlush(context.Background())
 	state := createPool(t, s, 1)
 	c.ScriptFlush(context.Background())
-	write(t, s, slottest.Swap(state, nil, workerassign.Slot{WorkerID: 0, Revision: 2}), true)
+	write(t, s, slottest.Swap(state, nil, recycled.Slot{WorkerID: 0, Revision: 2}), true)
 	c.ScriptFlush(context.Background())
-	read(t, s, workerassign.SlotQuery{})
+	read(t, s, recycled.Query{})
 }
 
 // Invalid arguments are permanent errors that wrap ErrOption.
@@ -265,8 +266,8 @@ func TestOptions(t *testing.T) {
 		"the pool's name is \"{a\"": redis.New(c, redis.WithPool("{a")),
 		"an option is nil":          redis.New(c, nil),
 	} {
-		_, err := s.Read(context.Background(), workerassign.SlotQuery{})
-		_, err2 := s.Write(context.Background(), workerassign.SlotWrite{})
+		_, err := s.Read(context.Background(), recycled.Query{})
+		_, err2 := s.Write(context.Background(), recycled.Write{})
 		for _, err := range []error{err, err2} {
 			if !errors.Is(err, workerassign.ErrOption) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want %q", err, want)

@@ -68,7 +68,7 @@ func TestStripesOfThreeServers(t *testing.T) {
 	k := new(stripedTakers)
 	var sequences []*segment.Sequence
 	for range 4 {
-		s, err := segment.New(ctx, group, "orders", segment.WithStepPolicy(segment.FixedStep{}), segment.WithCapacity(4),
+		s, err := segment.New(ctx, group, "orders", segment.WithStepPolicy(segment.FixedStep{}), segment.WithCapacity(4), segment.WithMaxWait(time.Minute),
 			segment.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			t.Fatal(err)

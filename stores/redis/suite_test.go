@@ -8,15 +8,16 @@ import (
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // harness starts a primary with two replicas, behind a proxy, and returns how to open stores and inject faults.
 func harness(t *testing.T) assigntest.Harness {
-	servers := startReplicated(redistest.StartWithClock(t))
+	servers := startReplicated(redistest.StartWithClock(t, "--appendfsync", "always"))
 	p := newProxy(t, servers.primary.Address())
 	var offset time.Duration
 	return assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+		NewStore: func(tb testing.TB, pool string) recycled.Store {
 			servers.declare(pool)
 			return redis.New(connect(tb, p.Address()), redis.WithPool(pool))
 		},
@@ -41,7 +42,7 @@ func harness(t *testing.T) assigntest.Harness {
 	}
 }
 
-// The store fulfils the contract of workerassign.SlotStore.
+// The store fulfils the contract of workerassign.Store.
 func TestStoreSuite(t *testing.T) {
 	t.Parallel()
 	assigntest.RunStoreTests(t, harness(t))
@@ -53,7 +54,7 @@ func TestAssignerSuite(t *testing.T) {
 	h := harness(t)
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(h.NewStore(tb, pool), workerassign.WithNewPool())
+			return recycled.New(h.NewStore(tb, pool), recycled.WithNewPool())
 		},
 		Faults:    h.Faults,
 		Horizon:   workerassign.DefaultHorizon,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // What the store costs: see the parts.
@@ -14,7 +14,7 @@ func TestMeasure(t *testing.T) {
 	s := zookeepertest.Start(t)
 	target := fleettest.Target{
 		Name: "ZooKeeper " + s.Version(),
-		Open: func(pool string) workerassign.SlotStore { return New(dial(t, s.Address()), WithPath("/"+pool)) },
+		Open: func(pool string) recycled.Store { return New(dial(t, s.Address()), WithPath("/"+pool)) },
 	}
 	fleettest.Measure(t, target, fleettest.Assigns, fleettest.Starts)
 }
@@ -25,5 +25,5 @@ func BenchmarkAssign(b *testing.B) {
 
 func BenchmarkReserve(b *testing.B) {
 	s := zookeepertest.Start(b)
-	fleettest.BenchmarkReserve(b, func() workerassign.SlotStore { return New(dial(b, s.Address())) })
+	fleettest.BenchmarkReserve(b, func() recycled.Store { return New(dial(b, s.Address())) })
 }

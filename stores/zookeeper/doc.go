@@ -117,7 +117,7 @@
 //
 // The client's calls have no context. When a context ends, a method returns at once, but the call is
 // continued by a goroutine until the client has an answer, loses its connection, or is closed. So a write may
-// be made after the method has returned an error, as workerassign.SlotStore allows.
+// be made after the method has returned an error, as workerassign.Store allows.
 //
 // # Settings for operators
 //

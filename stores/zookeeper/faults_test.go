@@ -9,11 +9,12 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // stores returns a function that returns stores with connections of their own.
-func stores(t *testing.T, servers ...string) func() workerassign.SlotStore {
-	return func() workerassign.SlotStore { return New(dialShort(t, servers...)) }
+func stores(t *testing.T, servers ...string) func() recycled.Store {
+	return func() recycled.Store { return New(dialShort(t, servers...)) }
 }
 
 // The server is killed in the middle of Assign, Reserve and Release, while generators run.
@@ -38,7 +39,7 @@ func TestStoppedProcess(t *testing.T) {
 	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
 	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return zookeepertest.Start(t).Address() },
-		func(t *testing.T, address string, opts ...workerassign.RecycledOption) workerassign.Assigner {
+		func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner {
 			return fleettest.Assigner(New(dialShort(t, address)), opts...)
 		})
 }

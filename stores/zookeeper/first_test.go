@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Processes that are the first ones of a fleet, at the same time, create one history: another one would give the pool a
@@ -31,7 +32,7 @@ func TestConcurrentFirstReads(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, c := range conns {
 			wg.Go(func() {
-				state, err := New(c, WithPath(path)).Read(t.Context(), workerassign.SlotQuery{})
+				state, err := New(c, WithPath(path)).Read(t.Context(), recycled.Query{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -71,7 +72,7 @@ func TestDeletedIndexes(t *testing.T) {
 	if err := conn.Delete(s.root+"/names", -1); err != nil {
 		t.Fatal(err)
 	}
-	if l := assign(t, s, workerassign.WithName("a")); l.WorkerID() != lease.WorkerID() {
+	if l := assign(t, s, recycled.WithName("a")); l.WorkerID() != lease.WorkerID() {
 		t.Errorf("worker ID %d was leased; want %d, which was released", l.WorkerID(), lease.WorkerID())
 	}
 }
@@ -81,10 +82,10 @@ func TestPathCharacters(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, servers(t)...)
 	for _, p := range []string{"/a\x00b", "/a\x01b", "/a\u0085", "/\xff"} {
-		_, err := New(conn, WithPath(p)).Read(t.Context(), workerassign.SlotQuery{})
+		_, err := New(conn, WithPath(p)).Read(t.Context(), recycled.Query{})
 		if !errors.Is(err, workerassign.ErrPermanent) || !errors.Is(err, workerassign.ErrOption) {
 			t.Errorf("with the path %q: %v; want ErrOption", p, err)
 		}
 	}
-	read(t, New(conn, WithPath(fmt.Sprintf("/ü %d", time.Now().UnixNano()))), workerassign.SlotQuery{})
+	read(t, New(conn, WithPath(fmt.Sprintf("/ü %d", time.Now().UnixNano()))), recycled.Query{})
 }

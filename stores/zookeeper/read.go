@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 const (
@@ -23,10 +24,10 @@ const (
 	parallel = 32 // how many requests are sent without waiting for the answers
 )
 
-// Read implements workerassign.SlotStore. It sets the clock's znode, and then reads what the same session
+// Read implements workerassign.Store. It sets the clock's znode, and then reads what the same session
 // sees.
-func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
-	return do(ctx, s, func() (workerassign.PoolState, error) {
+func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	return do(ctx, s, func() (recycled.State, error) {
 		r := reader{ctx: ctx, store: s, query: q, found: map[int64]bool{}}
 		err := r.read()
 		return r.state, err
@@ -37,8 +38,8 @@ func (s *Store) Read(ctx context.Context, q workerassign.SlotQuery) (workerassig
 type reader struct {
 	ctx   context.Context
 	store *Store
-	query workerassign.SlotQuery
-	state workerassign.PoolState
+	query recycled.Query
+	state recycled.State
 	found map[int64]bool // the slots in state
 
 	freeFound int // how many free slots are in state because of SlotQuery.Free
@@ -63,7 +64,7 @@ func (r *reader) read() error {
 	if r.query.All {
 		return r.all()
 	}
-	if err := r.slots(r.query.WorkerIDs, func(workerassign.Slot) bool { return true }); err != nil {
+	if err := r.slots(r.query.WorkerIDs, func(recycled.Slot) bool { return true }); err != nil {
 		return err
 	}
 	if r.query.Name != "" {
@@ -71,7 +72,7 @@ func (r *reader) read() error {
 		if err != nil {
 			return err
 		}
-		if err := r.slots(ids, func(slot workerassign.Slot) bool { return slot.Holder.Name == r.query.Name }); err != nil {
+		if err := r.slots(ids, func(slot recycled.Slot) bool { return slot.Holder.Name == r.query.Name }); err != nil {
 			return err
 		}
 	}
@@ -139,7 +140,7 @@ func (s *Store) readHistory() error {
 }
 
 // slots reads slots and adds those that are accepted to the result. A slot that does not exist is left out.
-func (r *reader) slots(ids []int64, accept func(workerassign.Slot) bool) error {
+func (r *reader) slots(ids []int64, accept func(recycled.Slot) bool) error {
 	s := r.store
 	type answer struct {
 		text []byte
@@ -239,7 +240,7 @@ func (r *reader) freeIDs(parts []int) ([]int64, error) {
 }
 
 // isFree reports whether a slot is free by the store's clock, and is still wanted. It counts.
-func (r *reader) isFree(slot workerassign.Slot) bool {
+func (r *reader) isFree(slot recycled.Slot) bool {
 	if r.freeFound == r.query.Free || r.found[slot.WorkerID] || !slot.FreeAt.Before(r.state.Now) {
 		return false
 	}
@@ -254,14 +255,14 @@ func (r *reader) all() error {
 	for n := range ids {
 		ids[n] = p.First + int64(n)
 	}
-	return r.slots(ids, func(workerassign.Slot) bool { return true })
+	return r.slots(ids, func(recycled.Slot) bool { return true })
 }
 
 // decodeSlot returns a slot with its version.
 func (s *Store) decodeSlot(id int64, text []byte, stat *zk.Stat) (record, error) {
 	slot, err := slotrecord.DecodeSlot(text)
 	if err == nil && slot.WorkerID != id {
-		err = fmt.Errorf("%w (%w): it is the slot of worker ID %d", workerassign.ErrPool, workerassign.ErrPermanent, slot.WorkerID)
+		err = fmt.Errorf("%w (%w): it is the slot of worker ID %d", recycled.ErrPool, workerassign.ErrPermanent, slot.WorkerID)
 	}
 	if err != nil {
 		return record{}, fmt.Errorf("znode %q: %w", s.slotPath(id), err)
@@ -270,7 +271,7 @@ func (s *Store) decodeSlot(id int64, text []byte, stat *zk.Stat) (record, error)
 }
 
 // decodePool returns the pool, and keeps its version for the next write.
-func (s *Store) decodePool(text []byte, stat *zk.Stat) (workerassign.Pool, error) {
+func (s *Store) decodePool(text []byte, stat *zk.Stat) (recycled.Pool, error) {
 	pool, err := slotrecord.DecodePool(text)
 	if err != nil {
 		return pool, fmt.Errorf("znode %q: %w", s.poolPath(), err)

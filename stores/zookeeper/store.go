@@ -18,6 +18,7 @@ import (
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // DefaultPath is the path of all znodes, unless WithPath sets another.
@@ -26,7 +27,7 @@ const DefaultPath = "/ringuid"
 // freeParts is the number of parts of the index of released slots.
 const freeParts = 8
 
-// Store is a workerassign.SlotStore, and a segment.Source and segment.Creator. New returns one. It is safe for
+// Store is a workerassign.Store, and a segment.Source and segment.Creator. New returns one. It is safe for
 // concurrent use. Its methods block until ZooKeeper answers, the client loses its connection, or the context ends.
 type Store struct {
 	conn   *zk.Conn
@@ -48,19 +49,19 @@ type Store struct {
 
 // record is a slot with its version in ZooKeeper.
 type record struct {
-	slot    workerassign.Slot
+	slot    recycled.Slot
 	version int32
 }
 
 // poolRecord is the pool with its version in ZooKeeper.
 type poolRecord struct {
-	pool    workerassign.Pool
+	pool    recycled.Pool
 	version int32
 }
 
 var (
-	_ workerassign.SlotStore = (*Store)(nil)
-	_ segment.Creator        = (*Store)(nil)
+	_ recycled.Store  = (*Store)(nil)
+	_ segment.Creator = (*Store)(nil)
 )
 
 // An Option configures a Store. If its value is invalid, all methods return an error that wraps
@@ -128,7 +129,7 @@ func New(conn *zk.Conn, opts ...Option) *Store {
 	return s
 }
 
-// String implements workerassign.SlotStore and segment.Source. It has no address, because that of the connection changes: give the
+// String implements workerassign.Store and segment.Source. It has no address, because that of the connection changes: give the
 // stores of several ensembles different paths.
 func (s *Store) String() string { return fmt.Sprintf("ZooKeeper, path %q", s.root) }
 

@@ -14,10 +14,11 @@ import (
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // read reads from a store that works.
-func read(t *testing.T, s *Store, q workerassign.SlotQuery) workerassign.PoolState {
+func read(t *testing.T, s *Store, q recycled.Query) recycled.State {
 	t.Helper()
 	state, err := s.Read(t.Context(), q)
 	if err != nil {
@@ -27,7 +28,7 @@ func read(t *testing.T, s *Store, q workerassign.SlotQuery) workerassign.PoolSta
 }
 
 // assign takes a lease.
-func assign(t *testing.T, s *Store, opts ...workerassign.RecycledOption) workerassign.Lease {
+func assign(t *testing.T, s *Store, opts ...recycled.Option) workerassign.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -50,7 +51,7 @@ func TestRestoredBackup(t *testing.T) {
 	}
 	backup := server.Backup()
 	store = New(dial(t, server.Address()))
-	s := read(t, store, workerassign.SlotQuery{All: true})
+	s := read(t, store, recycled.Query{All: true})
 	slot := s.Slots[0]
 	slot.Revision++
 	granted := s.Now.Add(fleettest.Horizon)
@@ -62,7 +63,7 @@ func TestRestoredBackup(t *testing.T) {
 	server.Restore(backup)
 
 	operator := New(dial(t, server.Address()))
-	restored := read(t, operator, workerassign.SlotQuery{All: true})
+	restored := read(t, operator, recycled.Query{All: true})
 	if restored.History != s.History || restored.Slots[0].Revision != slot.Revision-1 {
 		t.Fatalf("the backup has the history %q and the revision %d; the test does not bite", restored.History, restored.Slots[0].Revision)
 	}
@@ -92,7 +93,7 @@ func TestWrongIndex(t *testing.T) {
 	s := New(conn, WithPath(fmt.Sprintf("/test-index-%d", time.Now().UnixNano())))
 	// A grace of minutes, so that the slot that is held does not become free during the test.
 	named := func(name string) workerassign.Lease {
-		return assign(t, s, workerassign.WithName(name), workerassign.WithHorizon(time.Hour), workerassign.WithClockBound(10*time.Minute))
+		return assign(t, s, recycled.WithName(name), recycled.WithHorizon(time.Hour), recycled.WithClockBound(10*time.Minute))
 	}
 	held, released := named("a"), named("b")
 	if err := released.Release(t.Context(), time.Time{}); err != nil {
@@ -100,12 +101,12 @@ func TestWrongIndex(t *testing.T) {
 	}
 	check := func(what string) {
 		t.Helper()
-		for _, slot := range read(t, s, workerassign.SlotQuery{Free: 16}).Slots {
+		for _, slot := range read(t, s, recycled.Query{Free: 16}).Slots {
 			if slot.WorkerID != released.WorkerID() {
 				t.Errorf("%s: a query of free slots returned %+v", what, slot)
 			}
 		}
-		for _, slot := range read(t, s, workerassign.SlotQuery{Name: "a"}).Slots {
+		for _, slot := range read(t, s, recycled.Query{Name: "a"}).Slots {
 			if slot.WorkerID != held.WorkerID() {
 				t.Errorf("%s: a query of a name returned %+v", what, slot)
 			}
@@ -144,20 +145,20 @@ func TestMissingZnodes(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-missing-%d/a/b", time.Now().UnixNano())))
-	before := read(t, s, workerassign.SlotQuery{})
+	before := read(t, s, recycled.Query{})
 	if err := conn.Delete(s.clockPath(), -1); err != nil {
 		t.Fatal(err)
 	}
-	if after := read(t, s, workerassign.SlotQuery{}); after.History != before.History {
+	if after := read(t, s, recycled.Query{}); after.History != before.History {
 		t.Errorf("without a clock the history is %q; was %q", after.History, before.History)
 	}
 	if err := conn.Delete(s.historyPath()+"/"+before.History, -1); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := s.Write(t.Context(), workerassign.SlotWrite{History: before.History, Pool: &workerassign.Pool{Revision: 1}}); ok || err != nil {
+	if ok, err := s.Write(t.Context(), recycled.Write{History: before.History, Pool: &recycled.Pool{Revision: 1}}); ok || err != nil {
 		t.Errorf("a write without a history returned %v, %v; want false", ok, err)
 	}
-	after := read(t, s, workerassign.SlotQuery{})
+	after := read(t, s, recycled.Query{})
 	if after.History == before.History || after.History == "" {
 		t.Errorf("the history is %q after it was deleted; was %q", after.History, before.History)
 	}
@@ -165,7 +166,7 @@ func TestMissingZnodes(t *testing.T) {
 	if _, err := conn.Create(s.historyPath()+"/another", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	if h := read(t, New(conn, WithPath(s.root)), workerassign.SlotQuery{}).History; h == after.History || h == "another" {
+	if h := read(t, New(conn, WithPath(s.root)), recycled.Query{}).History; h == after.History || h == "another" {
 		t.Errorf("of two histories, %q was chosen; want a new one", h)
 	}
 	if err := s.NewHistory(t.Context()); err != nil {
@@ -183,8 +184,8 @@ func TestDamagedRecord(t *testing.T) {
 		if _, err := conn.Set(s.slotPath(l.WorkerID()), []byte(text), -1); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.Read(t.Context(), workerassign.SlotQuery{WorkerIDs: []int64{l.WorkerID()}})
-		if !errors.Is(err, workerassign.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), s.slotPath(l.WorkerID())) {
+		_, err := s.Read(t.Context(), recycled.Query{WorkerIDs: []int64{l.WorkerID()}})
+		if !errors.Is(err, recycled.ErrPool) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), s.slotPath(l.WorkerID())) {
 			t.Errorf("Read of a slot %q: %v", text, err)
 		}
 	}
@@ -201,7 +202,7 @@ func TestPermissions(t *testing.T) {
 	}
 	s := New(conn, WithPath(path), WithACL(zk.DigestACL(zk.PermRead|zk.PermWrite|zk.PermCreate|zk.PermDelete, "service", "secret")...))
 	assign(t, s)
-	_, err := New(dial(t, servers...), WithPath(path)).Read(t.Context(), workerassign.SlotQuery{})
+	_, err := New(dial(t, servers...), WithPath(path)).Read(t.Context(), recycled.Query{})
 	if !errors.Is(err, workerassign.ErrPermanent) || !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), path) {
 		t.Errorf("Read without permissions: %v", err)
 	}
@@ -218,8 +219,8 @@ func TestOptions(t *testing.T) {
 		`path is "/a/"`:     New(new(zk.Conn), WithPath("/a/")),
 		"ACL is empty":      New(new(zk.Conn), WithACL()),
 	} {
-		_, err := s.Read(t.Context(), workerassign.SlotQuery{})
-		_, err2 := s.Write(t.Context(), workerassign.SlotWrite{})
+		_, err := s.Read(t.Context(), recycled.Query{})
+		_, err2 := s.Write(t.Context(), recycled.Write{})
 		for _, err := range []error{err, err2, s.NewHistory(t.Context())} {
 			if !errors.Is(err, workerassign.ErrOption) || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v; want ErrOption with %q", err, want)

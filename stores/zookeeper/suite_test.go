@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/internal/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
@@ -84,7 +85,7 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	p, f := faults(t)
 	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) workerassign.SlotStore {
+		NewStore: func(tb testing.TB, pool string) recycled.Store {
 			return New(dialShort(tb, p.Address()), WithPath("/tests/"+pool))
 		},
 		Faults: f,
@@ -98,8 +99,8 @@ func TestRecycled(t *testing.T) {
 	const bound = 500 * time.Millisecond
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(New(dialShort(tb, p.Address()), WithPath("/tests/"+pool)), workerassign.WithNewPool(),
-				workerassign.WithClockBound(bound), workerassign.WithSkew(bound))
+			return recycled.New(New(dialShort(tb, p.Address()), WithPath("/tests/"+pool)), recycled.WithNewPool(),
+				recycled.WithClockBound(bound), recycled.WithSkew(bound))
 		},
 		Faults:    f,
 		Horizon:   workerassign.DefaultHorizon,

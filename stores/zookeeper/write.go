@@ -8,12 +8,12 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/slotrecord"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Write implements workerassign.SlotStore. It is one multi (R2). If a record that it replaces was not read by
+// Write implements workerassign.Store. It is one multi (R2). If a record that it replaces was not read by
 // this Store lately, it reads that first.
-func (s *Store) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	return do(ctx, s, func() (bool, error) {
 		if w.History == "" {
 			return false, nil // it was not read from this store
@@ -55,7 +55,7 @@ func (m *multi) add(kind opKind, op any) {
 }
 
 // addPool adds the pool. It returns false if the store has another record than the one that is replaced.
-func (m *multi) addPool(w workerassign.SlotWrite) (bool, error) {
+func (m *multi) addPool(w recycled.Write) (bool, error) {
 	s, pool := m.store, *w.Pool
 	text := slotrecord.EncodePool(pool)
 	if pool.Revision == 1 {
@@ -82,7 +82,7 @@ func (m *multi) addPool(w workerassign.SlotWrite) (bool, error) {
 
 // addSlot adds the i-th slot, and what changes in the indexes. It returns false if the store has another record than the
 // one that is replaced.
-func (m *multi) addSlot(w workerassign.SlotWrite, i int) (bool, error) {
+func (m *multi) addSlot(w recycled.Write, i int) (bool, error) {
 	s, slot := m.store, w.Slots[i]
 	id, text := slot.WorkerID, slotrecord.EncodeSlot(slot)
 	var old record

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A lease has a start, grants time, grants no more after its release, and can be released twice.
@@ -98,7 +99,7 @@ func testGenerators(t *assignerTest) {
 			for n := range each {
 				name := fmt.Sprintf("lease %d of generator %d", n, g)
 				granted, err := a.Assign(ctx, t.request(rand.N(2*skew+1)-skew))
-				if errors.Is(err, workerassign.ErrPoolFull) {
+				if errors.Is(err, recycled.ErrPoolFull) {
 					continue // generators that crashed hold all worker IDs
 				}
 				if err != nil {
@@ -174,7 +175,7 @@ func testClockSkew(t *assignerTest) {
 		ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 		l, err := a.Assign(ctx, t.request(ahead))
 		cancel()
-		if !errors.Is(err, workerassign.ErrClockSkew) {
+		if !errors.Is(err, recycled.ErrClockSkew) {
 			t.Errorf("rule R8 is broken: a host whose clock differs by %v got the lease %v and the error %v; want an error that wraps ErrClockSkew", ahead, l, err)
 		}
 	}

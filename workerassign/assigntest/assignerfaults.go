@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // takeSome takes leases and reserves time for them.
@@ -27,7 +28,7 @@ func (t *assignerTest) extend(leases []*lease) {
 	t.Helper()
 	for n, l := range leases {
 		err := l.reserve(2 * time.Second)
-		for deadline := time.Now().Add(t.h.Recovery); err != nil && !errors.Is(err, workerassign.ErrLeaseLost) && !errors.Is(err, workerassign.ErrPool) &&
+		for deadline := time.Now().Add(t.h.Recovery); err != nil && !errors.Is(err, workerassign.ErrLeaseLost) && !errors.Is(err, recycled.ErrPool) &&
 			time.Now().Before(deadline); err = l.reserve(2 * time.Second) {
 			time.Sleep(20 * time.Millisecond)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/recordtest"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // brokenAssigner changes the leases of another assigner. A function that is nil changes nothing.
@@ -74,8 +75,8 @@ func beginAtNow(l workerassign.Lease) workerassign.Lease {
 }
 
 // slowly makes a Write take some milliseconds before it does anything.
-func slowly(write func(*Memory, context.Context, workerassign.SlotWrite) (bool, error)) func(*Memory, context.Context, workerassign.SlotWrite) (bool, error) {
-	return func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func slowly(write func(*Memory, context.Context, recycled.Write) (bool, error)) func(*Memory, context.Context, recycled.Write) (bool, error) {
+	return func(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 		time.Sleep(rand.N(5 * time.Millisecond))
 		return write(m, ctx, w)
 	}
@@ -93,12 +94,12 @@ func TestBrokenAssigners(t *testing.T) {
 		message  string
 	}{
 		{name: "no revision check", store: brokenStore{onWrite: slowly(unchecked(true, true))}, test: "Generators", message: "is broken"},
-		{name: "until falls", store: brokenStore{onWrite: changeSlots(func(s *workerassign.Slot) {
+		{name: "until falls", store: brokenStore{onWrite: changeSlots(func(s *recycled.Slot) {
 			if s.Token != "" {
 				s.Until = s.From
 			}
 		})}, test: "WithoutRelease", message: "invariant 1 is broken"},
-		{name: "until falls, of one lease", store: brokenStore{onRead: changeRead(func(_ workerassign.SlotQuery, s *workerassign.PoolState) {
+		{name: "until falls, of one lease", store: brokenStore{onRead: changeRead(func(_ recycled.Query, s *recycled.State) {
 			for n := range s.Slots {
 				s.Slots[n].Until = s.Slots[n].From
 			}
@@ -106,13 +107,13 @@ func TestBrokenAssigners(t *testing.T) {
 		{name: "failover without a new history", harness: func(h *AssignerHarness, s *memoryServer) {
 			h.LoseWrites = func(_ testing.TB, write func()) { s.loseWrites(write, (*Memory).LoseWrites) }
 		}, test: "WritesLost", message: "invariant 1 is broken"},
-		{name: "failover without a floor", store: brokenStore{onRead: changeRead(func(_ workerassign.SlotQuery, s *workerassign.PoolState) {
+		{name: "failover without a floor", store: brokenStore{onRead: changeRead(func(_ recycled.Query, s *recycled.State) {
 			s.Pool.Floor = time.Time{}
 		})}, test: "WritesLost", message: "invariant 1 is broken"},
-		{name: "an ambiguous reply taken for success", store: brokenStore{onWrite: func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+		{name: "an ambiguous reply taken for success", store: brokenStore{onWrite: func(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 			ok, err := m.Write(ctx, w)
 			return ok || err != nil, nil
-		}, onRead: func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+		}, onRead: func(m *Memory, ctx context.Context, q recycled.Query) (recycled.State, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return m.read(q, 0), nil
@@ -168,7 +169,7 @@ func TestBrokenAssigners(t *testing.T) {
 			h.NewAssigner = func(_ testing.TB, pool string) workerassign.Assigner {
 				store, assigner := tt.store, tt.assigner
 				store.Memory = s.pool(pool)
-				assigner.Assigner = workerassign.NewRecycled(store, workerassign.WithNewPool(), workerassign.WithClockBound(200*time.Millisecond), workerassign.WithSkew(0))
+				assigner.Assigner = recycled.New(store, recycled.WithNewPool(), recycled.WithClockBound(200*time.Millisecond), recycled.WithSkew(0))
 				return assigner
 			}
 			if tt.harness != nil {

@@ -5,24 +5,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // brokenStore is a store with a defect, around a Memory that has none.
 type brokenStore struct {
 	*Memory
-	onRead  func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) // nil: no defect
-	onWrite func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error)
+	onRead  func(m *Memory, ctx context.Context, q recycled.Query) (recycled.State, error) // nil: no defect
+	onWrite func(m *Memory, ctx context.Context, w recycled.Write) (bool, error)
 }
 
-func (b brokenStore) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+func (b brokenStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	if b.onRead == nil {
 		return b.Memory.Read(ctx, q)
 	}
 	return b.onRead(b.Memory, ctx, q)
 }
 
-func (b brokenStore) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func (b brokenStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if b.onWrite == nil {
 		return b.Memory.Write(ctx, w)
 	}
@@ -30,8 +30,8 @@ func (b brokenStore) Write(ctx context.Context, w workerassign.SlotWrite) (bool,
 }
 
 // changeRead returns a Read that changes what it has read.
-func changeRead(change func(q workerassign.SlotQuery, s *workerassign.PoolState)) func(*Memory, context.Context, workerassign.SlotQuery) (workerassign.PoolState, error) {
-	return func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+func changeRead(change func(q recycled.Query, s *recycled.State)) func(*Memory, context.Context, recycled.Query) (recycled.State, error) {
+	return func(m *Memory, ctx context.Context, q recycled.Query) (recycled.State, error) {
 		s, err := m.Read(ctx, q)
 		if err == nil {
 			change(q, &s)
@@ -41,8 +41,8 @@ func changeRead(change func(q workerassign.SlotQuery, s *workerassign.PoolState)
 }
 
 // freeByClock returns a Read that finds free slots by a clock that is ahead of the store's by d.
-func freeByClock(d time.Duration) func(*Memory, context.Context, workerassign.SlotQuery) (workerassign.PoolState, error) {
-	return func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+func freeByClock(d time.Duration) func(*Memory, context.Context, recycled.Query) (recycled.State, error) {
+	return func(m *Memory, ctx context.Context, q recycled.Query) (recycled.State, error) {
 		m.StepClock(d)
 		s, err := m.Read(ctx, q)
 		m.StepClock(-d)
@@ -52,8 +52,8 @@ func freeByClock(d time.Duration) func(*Memory, context.Context, workerassign.Sl
 }
 
 // changeSlots returns a Write that changes slots before it writes them.
-func changeSlots(change func(*workerassign.Slot)) func(*Memory, context.Context, workerassign.SlotWrite) (bool, error) {
-	return func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func changeSlots(change func(*recycled.Slot)) func(*Memory, context.Context, recycled.Write) (bool, error) {
+	return func(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 		w = cloneWrite(w)
 		for n := range w.Slots {
 			change(&w.Slots[n])
@@ -63,8 +63,8 @@ func changeSlots(change func(*workerassign.Slot)) func(*Memory, context.Context,
 }
 
 // unchecked writes records with the next revision, whatever they replace, if some say so.
-func unchecked(pool, slots bool) func(*Memory, context.Context, workerassign.SlotWrite) (bool, error) {
-	return func(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func unchecked(pool, slots bool) func(*Memory, context.Context, recycled.Write) (bool, error) {
+	return func(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 		if err := m.reach(ctx, m.faultOf(Op{Write: &w})); err != nil {
 			return false, err
 		}
@@ -88,17 +88,17 @@ func unchecked(pool, slots bool) func(*Memory, context.Context, workerassign.Slo
 }
 
 // inParts writes each record by itself.
-func inParts(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func inParts(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 	all := true
 	for n := range w.Slots {
-		ok, err := m.Write(ctx, workerassign.SlotWrite{History: w.History, Slots: w.Slots[n : n+1], Replaced: w.Replaced[n : n+1]})
+		ok, err := m.Write(ctx, recycled.Write{History: w.History, Slots: w.Slots[n : n+1], Replaced: w.Replaced[n : n+1]})
 		if err != nil {
 			return false, err
 		}
 		all = all && ok
 	}
 	if w.Pool != nil {
-		ok, err := m.Write(ctx, workerassign.SlotWrite{History: w.History, Pool: w.Pool, ReplacedPool: w.ReplacedPool})
+		ok, err := m.Write(ctx, recycled.Write{History: w.History, Pool: w.Pool, ReplacedPool: w.ReplacedPool})
 		return all && ok, err
 	}
 	return all, nil
@@ -106,13 +106,13 @@ func inParts(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, er
 
 // readThenWrite compares in one step, and writes in another, which compares the slots that are replaced again, but not their
 // revisions.
-func readThenWrite(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+func readThenWrite(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 	s := m.Dump()
 	if w.Pool != nil && w.Pool.Revision != s.Pool.Revision+1 || w.History != s.History {
 		return false, nil
 	}
 	for _, slot := range w.Slots {
-		n := slices.IndexFunc(s.Slots, func(old workerassign.Slot) bool { return old.WorkerID == slot.WorkerID })
+		n := slices.IndexFunc(s.Slots, func(old recycled.Slot) bool { return old.WorkerID == slot.WorkerID })
 		if n < 0 && slot.Revision != 1 || n >= 0 && slot.Revision != s.Slots[n].Revision+1 {
 			return false, nil
 		}
@@ -130,13 +130,13 @@ func readThenWrite(m *Memory, ctx context.Context, w workerassign.SlotWrite) (bo
 }
 
 // queryByName returns a Read that finds names which match.
-func queryByName(match func(name, query string) bool) func(*Memory, context.Context, workerassign.SlotQuery) (workerassign.PoolState, error) {
-	return func(m *Memory, ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+func queryByName(match func(name, query string) bool) func(*Memory, context.Context, recycled.Query) (recycled.State, error) {
+	return func(m *Memory, ctx context.Context, q recycled.Query) (recycled.State, error) {
 		if q.Name == "" {
 			return m.Read(ctx, q)
 		}
-		s, err := m.Read(ctx, workerassign.SlotQuery{All: true})
-		s.Slots = slices.DeleteFunc(s.Slots, func(slot workerassign.Slot) bool { return !match(slot.Holder.Name, q.Name) })
+		s, err := m.Read(ctx, recycled.Query{All: true})
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot recycled.Slot) bool { return !match(slot.Holder.Name, q.Name) })
 		return s, err
 	}
 }

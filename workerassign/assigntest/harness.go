@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A Harness gives RunStoreTests stores to test, and faults.
@@ -16,7 +16,7 @@ type Harness struct {
 	// NewStore returns a new client of the pool of the given name, as another process would have it. The first
 	// client of a name finds an empty store. A name consists of 1 to 20 characters a to z and 2 to 7,
 	// and is not used again. NewStore may use tb.Cleanup to close the client.
-	NewStore func(tb testing.TB, pool string) workerassign.SlotStore
+	NewStore func(tb testing.TB, pool string) recycled.Store
 
 	Faults
 }
@@ -121,11 +121,11 @@ type storeTest struct {
 	testing.TB
 	h     Harness
 	pool  string
-	store workerassign.SlotStore // the first client
+	store recycled.Store // the first client
 }
 
 // open returns another client of the pool.
-func (t *storeTest) open() workerassign.SlotStore {
+func (t *storeTest) open() recycled.Store {
 	t.Helper()
 	s := t.h.NewStore(t.TB, t.pool)
 	if s == nil {
@@ -135,7 +135,7 @@ func (t *storeTest) open() workerassign.SlotStore {
 }
 
 // read reads from a store that works.
-func (t *storeTest) read(s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
+func (t *storeTest) read(s recycled.Store, q recycled.Query) recycled.State {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 	defer cancel()
@@ -147,12 +147,12 @@ func (t *storeTest) read(s workerassign.SlotStore, q workerassign.SlotQuery) wor
 }
 
 // readSlot reads one slot from a store that works. It returns the zero Slot if there is none.
-func (t *storeTest) readSlot(s workerassign.SlotStore, workerID int64) workerassign.Slot {
+func (t *storeTest) readSlot(s recycled.Store, workerID int64) recycled.Slot {
 	t.Helper()
-	state := t.read(s, workerassign.SlotQuery{WorkerIDs: []int64{workerID}})
+	state := t.read(s, recycled.Query{WorkerIDs: []int64{workerID}})
 	switch {
 	case len(state.Slots) == 0:
-		return workerassign.Slot{}
+		return recycled.Slot{}
 	case len(state.Slots) > 1 || state.Slots[0].WorkerID != workerID:
 		t.Fatalf("a read of the slot of worker ID %d returned the slots %+v", workerID, state.Slots)
 	}
@@ -160,7 +160,7 @@ func (t *storeTest) readSlot(s workerassign.SlotStore, workerID int64) workerass
 }
 
 // write writes to a store that works.
-func (t *storeTest) write(s workerassign.SlotStore, w workerassign.SlotWrite) bool {
+func (t *storeTest) write(s recycled.Store, w recycled.Write) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
 	defer cancel()
@@ -172,12 +172,12 @@ func (t *storeTest) write(s workerassign.SlotStore, w workerassign.SlotWrite) bo
 }
 
 // create creates a pool with n slots, each by newRecord, and returns the store's state after that.
-func (t *storeTest) create(n int64, newRecord func(s workerassign.PoolState, workerID int64) workerassign.Slot) workerassign.PoolState {
+func (t *storeTest) create(n int64, newRecord func(s recycled.State, workerID int64) recycled.Slot) recycled.State {
 	t.Helper()
-	s := t.read(t.store, workerassign.SlotQuery{})
+	s := t.read(t.store, recycled.Query{})
 	p := newPool(s, 0)
 	for first := int64(0); first == 0 || first < n; first += maxBatch {
-		var slots []workerassign.Slot
+		var slots []recycled.Slot
 		for id := first; id < min(first+maxBatch, n); id++ {
 			slots = append(slots, newRecord(s, id))
 		}
@@ -186,11 +186,11 @@ func (t *storeTest) create(n int64, newRecord func(s workerassign.PoolState, wor
 		t.mustWrite(slottest.Swap(s, &p, slots...))
 		s.Pool = p
 	}
-	return t.read(t.store, workerassign.SlotQuery{All: true})
+	return t.read(t.store, recycled.Query{All: true})
 }
 
 // mustWrite makes a write that must succeed.
-func (t *storeTest) mustWrite(w workerassign.SlotWrite) {
+func (t *storeTest) mustWrite(w recycled.Write) {
 	t.Helper()
 	if !t.write(t.store, w) {
 		t.Fatalf("Write(%+v) returned false although the history and what is replaced match; want true", w)
@@ -198,7 +198,7 @@ func (t *storeTest) mustWrite(w workerassign.SlotWrite) {
 }
 
 // recovered reads until the store works again after a fault.
-func (t *storeTest) recovered(s workerassign.SlotStore, q workerassign.SlotQuery) workerassign.PoolState {
+func (t *storeTest) recovered(s recycled.Store, q recycled.Query) recycled.State {
 	t.Helper()
 	deadline := time.Now().Add(t.h.Recovery)
 	for {

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Memory is a workerassign.SlotStore that keeps one pool in memory. It is a server and a client of it in one,
+// Memory is a workerassign.Store that keeps one pool in memory. It is a server and a client of it in one,
 // and has methods that inject faults. It starts no goroutines and never sleeps, so a simulation can use it.
 // NewMemory returns one. All methods are safe for concurrent use.
 //
@@ -26,8 +26,8 @@ type Memory struct {
 	mu     sync.Mutex
 	offset time.Duration // of the store's clock
 	term   int           // increases with each new history
-	pool   workerassign.Pool
-	slots  map[int64]workerassign.Slot
+	pool   recycled.Pool
+	slots  map[int64]recycled.Slot
 	byFree []freeSlot                    // in order
 	byName map[string]map[int64]struct{} // worker IDs by the name of the holder, if it is not ""
 
@@ -35,7 +35,7 @@ type Memory struct {
 	writeCount  int
 	counts      Counts
 	faults      func(Op) Fault
-	delayed     []workerassign.SlotWrite
+	delayed     []recycled.Write
 	lag         int
 	down        bool
 	pausedUntil chan struct{} // closed by Resume; nil if the server is not paused
@@ -52,8 +52,8 @@ const journalLength = 4096
 
 // change is what one write replaced. A record that did not exist has the revision 0.
 type change struct {
-	pool  *workerassign.Pool // nil: the write did not change the pool
-	slots []workerassign.Slot
+	pool  *recycled.Pool // nil: the write did not change the pool
+	slots []recycled.Slot
 }
 
 // freeSlot is an entry of the index of slots by the time when they become free.
@@ -81,7 +81,7 @@ func WithHostClock() MemoryOption { return func(m *Memory) { m.hostClock = true 
 
 // NewMemory returns a store that has no pool yet.
 func NewMemory(opts ...MemoryOption) *Memory {
-	m := &Memory{clock: time.Now, term: 1, slots: map[int64]workerassign.Slot{}, byName: map[string]map[int64]struct{}{}}
+	m := &Memory{clock: time.Now, term: 1, slots: map[int64]recycled.Slot{}, byName: map[string]map[int64]struct{}{}}
 	for _, o := range opts {
 		o(m)
 	}
@@ -90,24 +90,24 @@ func NewMemory(opts ...MemoryOption) *Memory {
 
 // Client returns another client of the store. Its name is in the Op of its calls, so that faults can
 // be injected into the calls of one client.
-func (m *Memory) Client(name string) workerassign.SlotStore { return memoryClient{m, name} }
+func (m *Memory) Client(name string) recycled.Store { return memoryClient{m, name} }
 
 type memoryClient struct {
 	*Memory
 	name string
 }
 
-// Read implements workerassign.SlotStore.
-func (m *Memory) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (m *Memory) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	return memoryClient{m, ""}.Read(ctx, q)
 }
 
-// Write implements workerassign.SlotStore.
-func (m *Memory) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (m *Memory) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	return memoryClient{m, ""}.Write(ctx, w)
 }
 
-// String implements workerassign.SlotStore.
+// String implements workerassign.Store.
 func (m *Memory) String() string { return "memory store" }
 
 // Counts returns how often the store was called.
@@ -118,36 +118,36 @@ func (m *Memory) Counts() Counts {
 }
 
 // Dump returns the whole state, without faults. It is not counted.
-func (m *Memory) Dump() workerassign.PoolState {
+func (m *Memory) Dump() recycled.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.read(workerassign.SlotQuery{All: true}, 0)
+	return m.read(recycled.Query{All: true}, 0)
 }
 
-// Read implements workerassign.SlotStore.
-func (c memoryClient) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (c memoryClient) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	m := c.Memory
 	fault := m.faultOf(Op{Client: c.name, Query: &q})
 	if err := m.reach(ctx, fault); err != nil {
-		return workerassign.PoolState{}, err
+		return recycled.State{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.down {
-		return workerassign.PoolState{}, ErrDown
+		return recycled.State{}, ErrDown
 	}
 	m.counts.Reads++
 	s := m.read(q, m.lag)
 	m.counts.Slots += int64(len(s.Slots))
 	if fault != NoFault {
-		return workerassign.PoolState{}, fmt.Errorf("%w: the reply of a read was lost", ErrFault)
+		return recycled.State{}, fmt.Errorf("%w: the reply of a read was lost", ErrFault)
 	}
 	return s, nil
 }
 
 // read returns the state before the last lag writes. The caller must hold the lock.
-func (m *Memory) read(q workerassign.SlotQuery, lag int) workerassign.PoolState {
-	s := workerassign.PoolState{Pool: m.pool, Now: m.now(), HostClock: m.hostClock, History: m.history(), NoLoss: m.noLoss}
+func (m *Memory) read(q recycled.Query, lag int) recycled.State {
+	s := recycled.State{Pool: m.pool, Now: m.now(), HostClock: m.hostClock, History: m.history(), NoLoss: m.noLoss}
 	slots := m.slots
 	if lag > 0 {
 		slots = maps.Clone(m.slots)
@@ -189,8 +189,8 @@ func (m *Memory) read(q workerassign.SlotQuery, lag int) workerassign.PoolState 
 	return s
 }
 
-// Write implements workerassign.SlotStore.
-func (c memoryClient) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (c memoryClient) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	m := c.Memory
 	if err := checkWrite(w); err != nil {
 		return false, err
@@ -217,7 +217,7 @@ func (c memoryClient) Write(ctx context.Context, w workerassign.SlotWrite) (bool
 }
 
 // write compares and swaps. The caller must hold the lock.
-func (m *Memory) write(w workerassign.SlotWrite) bool {
+func (m *Memory) write(w recycled.Write) bool {
 	if w.History != m.history() || w.Pool != nil && !w.ReplacesPool(m.pool) {
 		return false
 	}
@@ -231,7 +231,7 @@ func (m *Memory) write(w workerassign.SlotWrite) bool {
 }
 
 // force writes records whatever they replace. The caller must hold the lock.
-func (m *Memory) force(w workerassign.SlotWrite) {
+func (m *Memory) force(w recycled.Write) {
 	c := change{}
 	if w.Pool != nil {
 		before := m.pool
@@ -251,7 +251,7 @@ func (m *Memory) force(w workerassign.SlotWrite) {
 }
 
 // setSlot replaces a slot, or removes it if the revision is 0. The caller must hold the lock.
-func (m *Memory) setSlot(slot workerassign.Slot) {
+func (m *Memory) setSlot(slot recycled.Slot) {
 	id := slot.WorkerID
 	if old, ok := m.slots[id]; ok {
 		n, _ := slices.BinarySearchFunc(m.byFree, freeSlot{old.FreeAt.UnixMilli(), id}, freeSlot.compare)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // memoryServer has one Memory for each pool, and injects each fault into all of them.
@@ -92,7 +92,7 @@ func (s *memoryServer) loseWrites(write func(), lose func(*Memory, int)) {
 
 func (s *memoryServer) harness() Harness {
 	return Harness{
-		NewStore: func(_ testing.TB, pool string) workerassign.SlotStore { return s.pool(pool).Client("") },
+		NewStore: func(_ testing.TB, pool string) recycled.Store { return s.pool(pool).Client("") },
 		Faults:   s.faults(),
 	}
 }

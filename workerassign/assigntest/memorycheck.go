@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // checkWrite returns an error if a store could not keep what w contains.
-func checkWrite(w workerassign.SlotWrite) error {
+func checkWrite(w recycled.Write) error {
 	var problems []error
 	whole := func(what string, times ...time.Time) {
 		for _, t := range times {
@@ -45,7 +46,7 @@ func checkWrite(w workerassign.SlotWrite) error {
 	return nil
 }
 
-func cloneWrite(w workerassign.SlotWrite) workerassign.SlotWrite {
+func cloneWrite(w recycled.Write) recycled.Write {
 	if w.Pool != nil {
 		p := *w.Pool
 		w.Pool = &p

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 var (
@@ -21,8 +21,8 @@ var (
 // An Op is a call of Read or Write. Exactly one of Query and Write is not nil.
 type Op struct {
 	Client string // the name of the client; "" for the Memory itself
-	Query  *workerassign.SlotQuery
-	Write  *workerassign.SlotWrite
+	Query  *recycled.Query
+	Write  *recycled.Write
 }
 
 // A Fault is what happens to a call of Read or Write.
@@ -133,8 +133,8 @@ func (m *Memory) lose(n int) {
 func (m *Memory) Flush() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pool = workerassign.Pool{}
-	m.slots, m.byFree, m.journal = map[int64]workerassign.Slot{}, nil, nil
+	m.pool = recycled.Pool{}
+	m.slots, m.byFree, m.journal = map[int64]recycled.Slot{}, nil, nil
 	m.byName = map[string]map[int64]struct{}{}
 	m.term++
 }
@@ -143,14 +143,14 @@ func (m *Memory) Flush() {
 func (m *Memory) Delete(workerID int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.setSlot(workerassign.Slot{WorkerID: workerID})
+	m.setSlot(recycled.Slot{WorkerID: workerID})
 }
 
 // DeletePool removes the pool's record and keeps the slots, as an operator might do by mistake.
 func (m *Memory) DeletePool() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pool = workerassign.Pool{}
+	m.pool = recycled.Pool{}
 }
 
 // Kill ends the server. Calls return ErrDown until Start.

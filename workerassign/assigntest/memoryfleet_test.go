@@ -10,23 +10,24 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // distantStore is a store whose calls take a millisecond each way.
-type distantStore struct{ workerassign.SlotStore }
+type distantStore struct{ recycled.Store }
 
-// Read implements workerassign.SlotStore.
-func (s distantStore) Read(ctx context.Context, q workerassign.SlotQuery) (workerassign.PoolState, error) {
+// Read implements workerassign.Store.
+func (s distantStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	time.Sleep(time.Millisecond)
 	defer time.Sleep(time.Millisecond)
-	return s.SlotStore.Read(ctx, q)
+	return s.Store.Read(ctx, q)
 }
 
-// Write implements workerassign.SlotStore.
-func (s distantStore) Write(ctx context.Context, w workerassign.SlotWrite) (bool, error) {
+// Write implements workerassign.Store.
+func (s distantStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	time.Sleep(time.Millisecond)
 	defer time.Sleep(time.Millisecond)
-	return s.SlotStore.Write(ctx, w)
+	return s.Store.Write(ctx, w)
 }
 
 // A store in memory is killed in the middle of calls, and loses its last writes if it may, while generators run.
@@ -36,7 +37,7 @@ func TestMemoryKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			m := NewMemory(opts...)
-			fleettest.Kill(t, func() workerassign.SlotStore { return distantStore{m} }, func() {
+			fleettest.Kill(t, func() recycled.Store { return distantStore{m} }, func() {
 				fault := []Fault{LoseRequest, LoseReply, Delay}[rand.IntN(3)]
 				m.SetFaults(func(Op) Fault { return fault })
 				time.Sleep(rand.N(10 * time.Millisecond))
@@ -57,5 +58,5 @@ func TestMemoryKilled(t *testing.T) {
 func TestMemoryPaused(t *testing.T) {
 	t.Parallel()
 	m := NewMemory()
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(m, workerassign.WithNewPool()) }, m.Pause, m.Resume)
+	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(m, recycled.WithNewPool()) }, m.Pause, m.Resume)
 }

@@ -4,35 +4,35 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // newPool returns a record of a pool that does not exist yet, for a store in the given state.
-func newPool(s workerassign.PoolState, slots int64) workerassign.Pool {
-	return workerassign.Pool{
+func newPool(s recycled.State, slots int64) recycled.Pool {
+	return recycled.Pool{
 		Revision: 1, Format: "1-28-22-13", Slots: slots, History: s.History, Since: floorMS(s.Now),
 		Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second,
 	}
 }
 
 // newSlot returns a record of a slot that does not exist yet, free since a minute.
-func newSlot(s workerassign.PoolState, workerID int64) workerassign.Slot {
+func newSlot(s recycled.State, workerID int64) recycled.Slot {
 	begin := floorMS(s.Now.Add(-time.Minute))
-	return workerassign.Slot{WorkerID: workerID, Revision: 1, From: begin, Until: begin, History: s.History, Written: begin, FreeAt: begin}
+	return recycled.Slot{WorkerID: workerID, Revision: 1, From: begin, Until: begin, History: s.History, Written: begin, FreeAt: begin}
 }
 
 // heldSlot returns a record of a slot that does not exist yet, and that a lease holds for a minute.
-func heldSlot(s workerassign.PoolState, workerID int64) workerassign.Slot {
+func heldSlot(s recycled.State, workerID int64) recycled.Slot {
 	slot := newSlot(s, workerID)
 	slot.Token = fmt.Sprint("token ", workerID)
 	slot.Until = floorMS(s.Now.Add(time.Minute))
 	slot.FreeAt = slot.Until.Add(10 * time.Second)
-	slot.Holder = workerassign.Holder{Host: "host-1", Process: "4711", Since: slot.From}
+	slot.Holder = recycled.Holder{Host: "host-1", Process: "4711", Since: slot.From}
 	return slot
 }
 
 // next returns a slot as the next write of it, with another token.
-func next(slot workerassign.Slot, token string) workerassign.Slot {
+func next(slot recycled.Slot, token string) recycled.Slot {
 	slot.Revision++
 	slot.Token = token
 	return slot
@@ -41,7 +41,7 @@ func next(slot workerassign.Slot, token string) workerassign.Slot {
 func floorMS(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
 // diffPool describes the differences of two pools; "" if there are none.
-func diffPool(got, want workerassign.Pool) string {
+func diffPool(got, want recycled.Pool) string {
 	var d diff
 	d.add("Revision", got.Revision, want.Revision)
 	d.add("Format", got.Format, want.Format)
@@ -57,7 +57,7 @@ func diffPool(got, want workerassign.Pool) string {
 }
 
 // diffSlot describes the differences of two slots; "" if there are none.
-func diffSlot(got, want workerassign.Slot) string {
+func diffSlot(got, want recycled.Slot) string {
 	var d diff
 	d.add("WorkerID", got.WorkerID, want.WorkerID)
 	d.add("Revision", got.Revision, want.Revision)

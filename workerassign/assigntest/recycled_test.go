@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // recycledHarness returns a harness of Recycled on stores in memory.
-func recycledHarness(s *memoryServer, opts ...workerassign.RecycledOption) AssignerHarness {
+func recycledHarness(s *memoryServer, opts ...recycled.Option) AssignerHarness {
 	const bound = 200 * time.Millisecond // short, so that slots whose leases were not released become free soon
-	opts = append([]workerassign.RecycledOption{workerassign.WithNewPool(), workerassign.WithClockBound(bound), workerassign.WithSkew(0)}, opts...)
+	opts = append([]recycled.Option{recycled.WithNewPool(), recycled.WithClockBound(bound), recycled.WithSkew(0)}, opts...)
 	return AssignerHarness{
 		NewAssigner: func(_ testing.TB, pool string) workerassign.Assigner {
-			return workerassign.NewRecycled(s.pool(pool).Client(""), opts...)
+			return recycled.New(s.pool(pool).Client(""), opts...)
 		},
 		Faults:    s.faults(),
 		Horizon:   workerassign.DefaultHorizon,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A call whose context has ended fails and writes nothing.
@@ -18,7 +18,7 @@ func testContextEnded(t *storeTest) {
 	for range 10 {
 		t.inTime("a call with a context that has ended", 0, func(ctx context.Context) {
 			<-ctx.Done()
-			if _, err := t.store.Read(ctx, workerassign.SlotQuery{All: true}); err == nil {
+			if _, err := t.store.Read(ctx, recycled.Query{All: true}); err == nil {
 				t.Errorf("Read with a context that has ended returned no error")
 			}
 			w := slottest.Swap(s, nil, next(s.Slots[0], "x"))
@@ -43,7 +43,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 			bound = rand.N(2*longest + time.Microsecond)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), bound)
-		w := workerassign.SlotWrite{History: s.History, Replaced: slots}
+		w := recycled.Write{History: s.History, Replaced: slots}
 		for _, slot := range slots {
 			w.Slots = append(w.Slots, next(slot, fmt.Sprint("token ", n)))
 		}
@@ -57,7 +57,7 @@ func testContextEndsDuringCalls(t *storeTest) {
 		if took > bound+t.h.patience {
 			t.Fatalf("Write returned %v after its context ended", took-bound)
 		}
-		state := t.read(t.store, workerassign.SlotQuery{WorkerIDs: []int64{0, 1}})
+		state := t.read(t.store, recycled.Query{WorkerIDs: []int64{0, 1}})
 		all, none := isMade(state, w)
 		switch {
 		case !all && !none:
@@ -96,7 +96,7 @@ func testNoGoroutineLeak(t *storeTest) {
 						bound = rand.N(time.Millisecond)
 					}
 					ctx, cancel := context.WithTimeout(context.Background(), bound)
-					state, err := t.store.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
+					state, err := t.store.Read(ctx, recycled.Query{WorkerIDs: []int64{0}})
 					if err == nil && len(state.Slots) == 1 {
 						t.store.Write(ctx, slottest.Swap(state, nil, next(state.Slots[0], "x")))
 					}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // What was acknowledged before the server was killed is there when it has started again, or the store has
@@ -34,7 +34,7 @@ func testKilledDuringWrites(t *storeTest) {
 		running.Wait()
 		t.h.Start(t.TB)
 
-		after := t.recovered(t.open(), workerassign.SlotQuery{All: true})
+		after := t.recovered(t.open(), recycled.Query{All: true})
 		t.Logf("round %d: the server was killed after %d acknowledged writes; the history was %q and is %q", round, acknowledged.Load(), s.History, after.History)
 		if acknowledged.Load() < total/2 {
 			t.Fatalf("only %d writes were acknowledged before the server was killed; want %d", acknowledged.Load(), total/2)
@@ -52,12 +52,12 @@ func testKilledDuringWrites(t *storeTest) {
 
 // writeLog is what one client of one slot knows.
 type writeLog struct {
-	acknowledged workerassign.Slot // the last write that returned true
-	attempted    int64             // the greatest revision that was attempted
+	acknowledged recycled.Slot // the last write that returned true
+	attempted    int64         // the greatest revision that was attempted
 }
 
 // writeUntil writes a slot again and again, until the server is killed.
-func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client workerassign.SlotStore, history string, slot workerassign.Slot, count *atomic.Int64) {
+func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client recycled.Store, history string, slot recycled.Slot, count *atomic.Int64) {
 	l.acknowledged, l.attempted = slot, slot.Revision
 	for {
 		select {
@@ -68,7 +68,7 @@ func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client work
 		slot = next(l.acknowledged, fmt.Sprint("token ", slot.Revision+1))
 		l.attempted = slot.Revision
 		ctx, cancel := context.WithTimeout(context.Background(), faultTimeout)
-		written, err := client.Write(ctx, workerassign.SlotWrite{History: history, Slots: []workerassign.Slot{slot}, Replaced: []workerassign.Slot{l.acknowledged}})
+		written, err := client.Write(ctx, recycled.Write{History: history, Slots: []recycled.Slot{slot}, Replaced: []recycled.Slot{l.acknowledged}})
 		cancel()
 		switch {
 		case err != nil:
@@ -84,9 +84,9 @@ func (l *writeLog) writeUntil(tb testing.TB, killed <-chan struct{}, client work
 
 // checkKept fails the test if an acknowledged write was lost without a new history, or if a store that says
 // that it loses none has lost one.
-func (t *storeTest) checkKept(before, after workerassign.PoolState, logs []writeLog) {
+func (t *storeTest) checkKept(before, after recycled.State, logs []writeLog) {
 	t.Helper()
-	slots := map[int64]workerassign.Slot{}
+	slots := map[int64]recycled.Slot{}
 	for _, slot := range after.Slots {
 		slots[slot.WorkerID] = slot
 	}
@@ -109,9 +109,9 @@ func (t *storeTest) checkKept(before, after workerassign.PoolState, logs []write
 
 // rewrite checks that a store works after a fault, for a new client and for the first one, and that writes with
 // another history are refused. It returns the state.
-func (t *storeTest) rewrite(s workerassign.PoolState) workerassign.PoolState {
+func (t *storeTest) rewrite(s recycled.State) recycled.State {
 	t.Helper()
-	t.recovered(t.store, workerassign.SlotQuery{})
+	t.recovered(t.store, recycled.Query{})
 	slot := next(s.Slots[0], "after the fault")
 	w := slottest.Swap(s, nil, slot)
 	w.History += "x"
@@ -120,7 +120,7 @@ func (t *storeTest) rewrite(s workerassign.PoolState) workerassign.PoolState {
 	}
 	w.History = s.History
 	t.mustWrite(w)
-	return t.read(t.open(), workerassign.SlotQuery{All: true})
+	return t.read(t.open(), recycled.Query{All: true})
 }
 
 // A failover that loses acknowledged writes results in a new history, and writes that were prepared before it
@@ -143,7 +143,7 @@ func testWritesLost(t *storeTest) {
 				l := &logs[n]
 				l.attempted++
 				slot := next(l.acknowledged, "lost")
-				written, err := t.store.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}, Replaced: []workerassign.Slot{l.acknowledged}})
+				written, err := t.store.Write(ctx, recycled.Write{History: s.History, Slots: []recycled.Slot{slot}, Replaced: []recycled.Slot{l.acknowledged}})
 				if err != nil || !written {
 					t.Logf("a write that is to be lost returned %v, %v", written, err)
 					break
@@ -153,13 +153,13 @@ func testWritesLost(t *storeTest) {
 		}
 		added, _ = t.store.Write(ctx, slottest.Swap(s, &addedPool, newSlot(s, 3)))
 	})
-	after := t.recovered(t.store, workerassign.SlotQuery{All: true})
+	after := t.recovered(t.store, recycled.Query{All: true})
 	t.Logf("the history was %q and is %q", s.History, after.History)
 	t.checkKept(s, after, logs)
 	if added && after.Pool.Revision < addedPool.Revision && after.History == s.History {
 		t.Fatal("acknowledged writes were lost without a new history: the pool's")
 	}
-	if other := t.recovered(t.open(), workerassign.SlotQuery{}); other.History != after.History {
+	if other := t.recovered(t.open(), recycled.Query{}); other.History != after.History {
 		t.Fatalf("two clients have the histories %q and %q", after.History, other.History)
 	}
 	if after.History == s.History {
@@ -167,7 +167,7 @@ func testWritesLost(t *storeTest) {
 	}
 	// A process that was paused meanwhile writes what it prepared before.
 	for _, slot := range after.Slots {
-		if t.write(t.store, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{next(slot, "prepared")}, Replaced: []workerassign.Slot{slot}}) {
+		if t.write(t.store, recycled.Write{History: s.History, Slots: []recycled.Slot{next(slot, "prepared")}, Replaced: []recycled.Slot{slot}}) {
 			t.Fatalf("a write with the history %q returned true after a failover; the store's is %q", s.History, after.History)
 		}
 	}
@@ -186,7 +186,7 @@ func testPaused(t *storeTest) {
 		defer t.h.Resume(t.TB)
 		const timeout = 500 * time.Millisecond
 		t.inTime("Read from a paused server", timeout, func(ctx context.Context) {
-			if state, err := t.store.Read(ctx, workerassign.SlotQuery{All: true}); err == nil && state.Pool.Revision == 0 {
+			if state, err := t.store.Read(ctx, recycled.Query{All: true}); err == nil && state.Pool.Revision == 0 {
 				t.Errorf("Read from a paused server returned no error and no pool")
 			}
 		})
@@ -195,6 +195,6 @@ func testPaused(t *storeTest) {
 			a.written, a.err = t.store.Write(ctx, w)
 		})
 	}()
-	t.recovered(t.store, workerassign.SlotQuery{})
+	t.recovered(t.store, recycled.Query{})
 	t.checkAmbiguous("a write to a paused server", a)
 }

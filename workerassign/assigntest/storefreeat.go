@@ -3,7 +3,7 @@ package assigntest
 import (
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Free finds the slots whose FreeAt is before the store's clock, to the millisecond: not those whose FreeAt is what the
@@ -11,7 +11,7 @@ import (
 func testFreeAtNow(t *storeTest) {
 	const n = 3
 	var at time.Time // the FreeAt of slot 0; the others follow, a millisecond after each other
-	t.create(n, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	t.create(n, func(s recycled.State, id int64) recycled.Slot {
 		if at.IsZero() {
 			at = floorMS(s.Now.Add(time.Hour))
 		}
@@ -25,7 +25,7 @@ func testFreeAtNow(t *storeTest) {
 		t.h.StopClock(t.TB, now)
 		found := map[int64]bool{}
 		for range 20 { // a store may leave out slots, but not always
-			s := t.read(t.store, workerassign.SlotQuery{Free: 16})
+			s := t.read(t.store, recycled.Query{Free: 16})
 			if !s.Now.Equal(now) {
 				t.Fatalf("the store's clock shows %v after StopClock(%v)", s.Now, now)
 			}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // settle is how long a test waits for a write that may be made later.
@@ -17,7 +17,7 @@ const settle = 200 * time.Millisecond
 func (t *storeTest) checkAmbiguous(what string, a attempt) {
 	t.Helper()
 	time.Sleep(settle)
-	s := t.recovered(t.store, workerassign.SlotQuery{All: true})
+	s := t.recovered(t.store, recycled.Query{All: true})
 	all, none := isMade(s, a.write)
 	switch {
 	case !all && !none:
@@ -50,7 +50,7 @@ func (t *storeTest) lost(what string, lose func(tb testing.TB, call func())) {
 			t.inTime(what, time.Second, func(ctx context.Context) { a.written, a.err = t.store.Write(ctx, a.write) })
 		})
 		t.checkAmbiguous(what, a)
-		s = t.recovered(t.store, workerassign.SlotQuery{All: true})
+		s = t.recovered(t.store, recycled.Query{All: true})
 		// The same for a write that adds slots.
 		pool := s.Pool
 		pool.Revision++
@@ -63,12 +63,12 @@ func (t *storeTest) lost(what string, lose func(tb testing.TB, call func())) {
 		// A read whose reply is lost does not find an empty store.
 		lose(t.TB, func() {
 			t.inTime("a read", time.Second, func(ctx context.Context) {
-				if s, err := t.store.Read(ctx, workerassign.SlotQuery{All: true}); err == nil && (s.Pool.Revision == 0 || len(s.Slots) == 0) {
+				if s, err := t.store.Read(ctx, recycled.Query{All: true}); err == nil && (s.Pool.Revision == 0 || len(s.Slots) == 0) {
 					t.Errorf("a read whose request or reply was lost returned no error, and a pool with revision %d and %d slots", s.Pool.Revision, len(s.Slots))
 				}
 			})
 		})
-		s = t.recovered(t.store, workerassign.SlotQuery{All: true})
+		s = t.recovered(t.store, recycled.Query{All: true})
 	}
 }
 
@@ -86,7 +86,7 @@ func testDelayedWrite(t *storeTest) {
 		if n%2 == 1 { // nobody else writes meanwhile
 			deliver()
 			t.checkAmbiguous("a write that was delayed", a)
-			s = t.recovered(t.store, workerassign.SlotQuery{All: true})
+			s = t.recovered(t.store, recycled.Query{All: true})
 			continue
 		}
 		early := next(s.Slots[n/2], s.Slots[n/2].Token) // only its revision is not what the late write replaces
@@ -99,7 +99,7 @@ func testDelayedWrite(t *storeTest) {
 		}
 		deliver()
 		time.Sleep(settle)
-		s = t.recovered(t.store, workerassign.SlotQuery{All: true})
+		s = t.recovered(t.store, recycled.Query{All: true})
 		if d := diffSlot(t.readSlot(t.store, early.WorkerID), early); d != "" {
 			t.Fatalf("a write that reached the server late was made although its revision no longer matched:%s", d)
 		}
@@ -111,14 +111,14 @@ func testDelayedWrite(t *storeTest) {
 
 // The clock that decides what is free is the store's.
 func testClockStep(t *storeTest) {
-	s := t.create(2, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	s := t.create(2, func(s recycled.State, id int64) recycled.Slot {
 		slot := heldSlot(s, id)
 		slot.FreeAt = floorMS(s.Now.Add(time.Duration(id)*48*time.Hour + time.Hour))
 		return slot
 	})
 	check := func(when string, advance time.Duration, free int) {
 		t.Helper()
-		state := t.recovered(t.store, workerassign.SlotQuery{Free: 16})
+		state := t.recovered(t.store, recycled.Query{Free: 16})
 		if passed := state.Now.Sub(s.Now); passed < advance-t.h.ClockBound || passed > advance+t.h.Recovery {
 			t.Fatalf("%s: the store's clock shows %v more than at the start, want %v", when, passed, advance)
 		}

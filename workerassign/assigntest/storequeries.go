@@ -5,27 +5,28 @@ import (
 
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A query by worker IDs finds the slots that exist, and each once, whatever else selects it.
 func testQueryWorkerIDs(t *storeTest) {
-	t.create(5, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	t.create(5, func(s recycled.State, id int64) recycled.Slot {
 		slot := newSlot(s, id)
 		slot.Holder.Name = "name"
 		return slot
 	})
 	for _, tt := range []struct {
-		query workerassign.SlotQuery
+		query recycled.Query
 		want  int
 	}{
-		{workerassign.SlotQuery{}, 0},
-		{workerassign.SlotQuery{WorkerIDs: []int64{3}}, 1},
-		{workerassign.SlotQuery{WorkerIDs: []int64{99}}, 0},
-		{workerassign.SlotQuery{WorkerIDs: []int64{4, 99, 0, 2}}, 3},
-		{workerassign.SlotQuery{WorkerIDs: []int64{1, 1, 1}}, 1},
-		{workerassign.SlotQuery{WorkerIDs: []int64{1}, Name: "name", Free: 16}, 5},
-		{workerassign.SlotQuery{WorkerIDs: []int64{1, 99}, Name: "name", Free: 16, All: true}, 5},
-		{workerassign.SlotQuery{WorkerIDs: []int64{1}, Name: "no such name"}, 1},
+		{recycled.Query{}, 0},
+		{recycled.Query{WorkerIDs: []int64{3}}, 1},
+		{recycled.Query{WorkerIDs: []int64{99}}, 0},
+		{recycled.Query{WorkerIDs: []int64{4, 99, 0, 2}}, 3},
+		{recycled.Query{WorkerIDs: []int64{1, 1, 1}}, 1},
+		{recycled.Query{WorkerIDs: []int64{1}, Name: "name", Free: 16}, 5},
+		{recycled.Query{WorkerIDs: []int64{1, 99}, Name: "name", Free: 16, All: true}, 5},
+		{recycled.Query{WorkerIDs: []int64{1}, Name: "no such name"}, 1},
 	} {
 		s := t.read(t.store, tt.query)
 		if n := t.distinct(s); n != tt.want {
@@ -35,7 +36,7 @@ func testQueryWorkerIDs(t *storeTest) {
 }
 
 // distinct fails the test if s has a slot twice. It returns the number of slots.
-func (t *storeTest) distinct(s workerassign.PoolState) int {
+func (t *storeTest) distinct(s recycled.State) int {
 	t.Helper()
 	seen := map[int64]bool{}
 	for _, slot := range s.Slots {
@@ -53,7 +54,7 @@ func (t *storeTest) distinct(s workerassign.PoolState) int {
 // All finds all slots, however many there are.
 func testQueryAll(t *storeTest) {
 	const n = 1000
-	s := t.create(n, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	s := t.create(n, func(s recycled.State, id int64) recycled.Slot {
 		if id%2 == 0 {
 			return newSlot(s, id)
 		}
@@ -66,10 +67,10 @@ func testQueryAll(t *storeTest) {
 	for id := int64(5); id < n; id += 10 {
 		ids = append(ids, id)
 	}
-	if got := t.distinct(t.read(t.store, workerassign.SlotQuery{WorkerIDs: ids})); got != len(ids) {
+	if got := t.distinct(t.read(t.store, recycled.Query{WorkerIDs: ids})); got != len(ids) {
 		t.Fatalf("a query of %d worker IDs returned %d slots", len(ids), got)
 	}
-	free := t.read(t.store, workerassign.SlotQuery{Free: 1024})
+	free := t.read(t.store, recycled.Query{Free: 1024})
 	if got := t.distinct(free); got > n/2 || got == 0 {
 		t.Fatalf("a query of 1024 free slots returned %d, although %d of %d are free", got, n/2, n)
 	}
@@ -78,7 +79,7 @@ func testQueryAll(t *storeTest) {
 // Free finds slots that are free by the store's clock, and no other ones.
 func testQueryFree(t *storeTest) {
 	isFree := map[int64]bool{}
-	t.create(60, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	t.create(60, func(s recycled.State, id int64) recycled.Slot {
 		slot := newSlot(s, id)
 		switch id % 6 {
 		case 0: // released
@@ -102,7 +103,7 @@ func testQueryFree(t *storeTest) {
 		return slot
 	})
 	for _, n := range []int{1, 2, 16, 59, 1024} {
-		found := t.read(t.store, workerassign.SlotQuery{Free: n})
+		found := t.read(t.store, recycled.Query{Free: n})
 		if got := t.distinct(found); got > n || got == 0 {
 			t.Fatalf("a query of %d free slots returned %d; must be at least 1, because %d of 60 are free, and at most %d", n, got, len(isFree), n)
 		}
@@ -115,7 +116,7 @@ func testQueryFree(t *storeTest) {
 	}
 	// A slot becomes free when the clock reaches its FreeAt.
 	const soon = 300 * time.Millisecond
-	s := t.read(t.store, workerassign.SlotQuery{})
+	s := t.read(t.store, recycled.Query{})
 	slot := heldSlot(s, s.Pool.Slots)
 	slot.Until, slot.FreeAt = floorMS(s.Now), floorMS(s.Now.Add(soon))
 	p := s.Pool
@@ -124,7 +125,7 @@ func testQueryFree(t *storeTest) {
 	t.mustWrite(slottest.Swap(s, &p, slot))
 	deadline := time.Now().Add(soon + t.h.ClockBound + t.h.patience)
 	for found := false; !found; time.Sleep(20 * time.Millisecond) {
-		state := t.read(t.store, workerassign.SlotQuery{Free: 1024})
+		state := t.read(t.store, recycled.Query{Free: 1024})
 		for _, f := range state.Slots {
 			found = found || f.WorkerID == slot.WorkerID
 		}
@@ -141,10 +142,10 @@ func testQueryFree(t *storeTest) {
 // again.
 func testQueryReleased(t *storeTest) {
 	s := t.create(300, heldSlot)
-	find := func(slot workerassign.Slot) bool {
+	find := func(slot recycled.Slot) bool {
 		// A store may leave out slots, but not always the same one.
 		for range 20 {
-			found := t.read(t.store, workerassign.SlotQuery{Free: 16}).Slots
+			found := t.read(t.store, recycled.Query{Free: 16}).Slots
 			for _, f := range found {
 				if f.WorkerID != slot.WorkerID {
 					t.Fatalf("a query of free slots returned the slot of worker ID %d, which is held", f.WorkerID)
@@ -156,8 +157,8 @@ func testQueryReleased(t *storeTest) {
 		}
 		return false
 	}
-	for _, held := range []workerassign.Slot{s.Slots[0], s.Slots[len(s.Slots)/2], s.Slots[len(s.Slots)-1]} {
-		if find(workerassign.Slot{WorkerID: -1}) {
+	for _, held := range []recycled.Slot{s.Slots[0], s.Slots[len(s.Slots)/2], s.Slots[len(s.Slots)-1]} {
+		if find(recycled.Slot{WorkerID: -1}) {
 			t.Fatal("a query of free slots returned one, although all are held")
 		}
 		released := next(held, "")
@@ -169,21 +170,21 @@ func testQueryReleased(t *storeTest) {
 		}
 		taken := heldSlot(s, held.WorkerID)
 		taken.Revision = released.Revision + 1
-		t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{taken}, Replaced: []workerassign.Slot{released}})
+		t.mustWrite(recycled.Write{History: s.History, Slots: []recycled.Slot{taken}, Replaced: []recycled.Slot{released}})
 	}
 }
 
 // A store that leaves out free slots says so: see PoolState.MoreFree.
 func testQueryMoreFree(t *storeTest) {
 	const released = 20
-	t.create(300, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	t.create(300, func(s recycled.State, id int64) recycled.Slot {
 		if id%(300/released) == 0 {
 			return newSlot(s, id)
 		}
 		return heldSlot(s, id)
 	})
 	for range 5 {
-		s := t.read(t.store, workerassign.SlotQuery{Free: 64})
+		s := t.read(t.store, recycled.Query{Free: 64})
 		if found := t.distinct(s); found < released && !s.MoreFree {
 			t.Fatalf("a query of 64 free slots returned %d, and MoreFree is false; must return %d, or set MoreFree", found, released)
 		}
@@ -193,11 +194,11 @@ func testQueryMoreFree(t *storeTest) {
 // The store's clock is that of this host, within the clock bound, for each of its clients, and does not
 // go back by more than that bound.
 func testClock(t *storeTest) {
-	clients := []workerassign.SlotStore{t.store, t.open(), t.open()}
+	clients := []recycled.Store{t.store, t.open(), t.open()}
 	var last time.Time
 	for n := range 30 {
 		sent := time.Now()
-		s := t.read(clients[n%len(clients)], workerassign.SlotQuery{})
+		s := t.read(clients[n%len(clients)], recycled.Query{})
 		received := time.Now()
 		if s.Now.Before(sent.Add(-t.h.ClockBound)) || s.Now.After(received.Add(t.h.ClockBound)) {
 			t.Fatalf("the store's clock shows %v between %v and %v of this host's clock; must not differ by more than %v (Faults.ClockBound)",
@@ -208,9 +209,9 @@ func testClock(t *storeTest) {
 		}
 		last = s.Now
 	}
-	before := t.read(t.store, workerassign.SlotQuery{}).Now
+	before := t.read(t.store, recycled.Query{}).Now
 	time.Sleep(50 * time.Millisecond)
-	if passed := t.read(t.store, workerassign.SlotQuery{}).Now.Sub(before); passed <= 0 {
+	if passed := t.read(t.store, recycled.Query{}).Now.Sub(before); passed <= 0 {
 		t.Fatalf("the store's clock advanced by %v within 50 ms; must advance", passed)
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // attempt is a write and what Write returned.
 type attempt struct {
-	write   workerassign.SlotWrite
+	write   recycled.Write
 	written bool
 	err     error
 }
 
 // race makes writes concurrently, each with a client of its own.
-func (t *storeTest) race(clients []workerassign.SlotStore, writes []workerassign.SlotWrite) []attempt {
+func (t *storeTest) race(clients []recycled.Store, writes []recycled.Write) []attempt {
 	attempts := make([]attempt, len(writes))
 	start := make(chan struct{})
 	var running sync.WaitGroup
@@ -40,7 +40,7 @@ func (t *storeTest) race(clients []workerassign.SlotStore, writes []workerassign
 
 // isMade reports whether all records of a write are in the store, and whether none of them is. Each write
 // must have records of its own.
-func isMade(s workerassign.PoolState, w workerassign.SlotWrite) (all, none bool) {
+func isMade(s recycled.State, w recycled.Write) (all, none bool) {
 	all, none = true, true
 	note := func(equal bool) {
 		all = all && equal
@@ -62,7 +62,7 @@ func isMade(s workerassign.PoolState, w workerassign.SlotWrite) (all, none bool)
 // checkAttempts checks what concurrent writes returned against the state after them.
 func (t *storeTest) checkAttempts(what string, attempts []attempt) {
 	t.Helper()
-	s := t.read(t.store, workerassign.SlotQuery{All: true})
+	s := t.read(t.store, recycled.Query{All: true})
 	unknown := 0
 	wins := 0
 	for _, a := range attempts {
@@ -91,48 +91,48 @@ func (t *storeTest) checkAttempts(what string, attempts []attempt) {
 // one: everything else that they compare is as it was before.
 func testConcurrentWriters(t *storeTest) {
 	const writers, rounds = 12, 6
-	clients := []workerassign.SlotStore{t.store}
+	clients := []recycled.Store{t.store}
 	for range writers - 1 {
 		clients = append(clients, t.open())
 	}
-	s := t.read(t.store, workerassign.SlotQuery{})
-	slot := func(id, revision int64, n int) workerassign.Slot {
+	s := t.read(t.store, recycled.Query{})
+	slot := func(id, revision int64, n int) recycled.Slot {
 		slot := heldSlot(s, id)
 		slot.Revision, slot.Holder.Process = revision, fmt.Sprint(n)
 		return slot
 	}
 	for revision := int64(1); revision <= rounds; revision++ {
-		round := func(what string, write func(before workerassign.PoolState, n int) workerassign.SlotWrite) {
-			before := t.read(t.store, workerassign.SlotQuery{All: true})
-			var writes []workerassign.SlotWrite
+		round := func(what string, write func(before recycled.State, n int) recycled.Write) {
+			before := t.read(t.store, recycled.Query{All: true})
+			var writes []recycled.Write
 			for n := range writers {
 				writes = append(writes, write(before, n))
 			}
 			t.checkAttempts(fmt.Sprintf("%s, revision %d", what, revision), t.race(clients, writes))
 		}
-		pool := func(revision int64, n int) *workerassign.Pool {
+		pool := func(revision int64, n int) *recycled.Pool {
 			p := newPool(s, 1000)
 			p.Revision, p.Format = revision, fmt.Sprint(n)
 			return &p
 		}
-		round("the pool", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
+		round("the pool", func(before recycled.State, n int) recycled.Write {
 			return slottest.Swap(before, pool(2*revision-1, n))
 		})
-		round("a slot", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
+		round("a slot", func(before recycled.State, n int) recycled.Write {
 			return slottest.Swap(before, nil, slot(1, revision, n))
 		})
-		round("the pool and a slot", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
+		round("the pool and a slot", func(before recycled.State, n int) recycled.Write {
 			return slottest.Swap(before, pool(2*revision, n), slot(2, revision, n))
 		})
 		// Each pair of neighbours shares a slot, in orders that could deadlock.
-		round("pairs of slots", func(before workerassign.PoolState, n int) workerassign.SlotWrite {
+		round("pairs of slots", func(before recycled.State, n int) recycled.Write {
 			a, b := slot(int64(10+n%4), revision, n), slot(int64(10+(n+1)%4), revision, n)
 			return slottest.Swap(before, nil, a, b)
 		})
 		// The next round requires that all of these slots have this revision.
 		for id := int64(10); id < 14; id++ {
 			if before := t.readSlot(t.store, id); before.Revision < revision {
-				t.mustWrite(workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot(id, revision, writers)}, Replaced: []workerassign.Slot{before}})
+				t.mustWrite(recycled.Write{History: s.History, Slots: []recycled.Slot{slot(id, revision, writers)}, Replaced: []recycled.Slot{before}})
 			}
 		}
 	}
@@ -150,11 +150,11 @@ func testConcurrentIncrements(t *storeTest) {
 		running.Go(func() {
 			for done := 0; done < each && time.Now().Before(deadline); {
 				ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
-				state, err := client.Read(ctx, workerassign.SlotQuery{WorkerIDs: []int64{0}})
+				state, err := client.Read(ctx, recycled.Query{WorkerIDs: []int64{0}})
 				if err == nil && len(state.Slots) == 1 {
 					var written bool
 					slot := next(state.Slots[0], "x")
-					written, err = client.Write(ctx, workerassign.SlotWrite{History: s.History, Slots: []workerassign.Slot{slot}, Replaced: state.Slots})
+					written, err = client.Write(ctx, recycled.Write{History: s.History, Slots: []recycled.Slot{slot}, Replaced: state.Slots})
 					switch {
 					case err != nil:
 						unknown.Add(1)
@@ -189,7 +189,7 @@ func testReadWhileAdding(t *storeTest) {
 		client := t.open()
 		running.Go(func() {
 			for reading.Err() == nil {
-				state, err := client.Read(reading, workerassign.SlotQuery{All: true})
+				state, err := client.Read(reading, recycled.Query{All: true})
 				if err == nil && int64(len(state.Slots)) < state.Pool.Slots {
 					problems <- fmt.Sprintf("Read returned a pool that counts %d slots, and %d slots: it must read the pool before the slots", state.Pool.Slots, len(state.Slots))
 					return
@@ -201,7 +201,7 @@ func testReadWhileAdding(t *storeTest) {
 		p := s.Pool
 		p.Revision++
 		p.Slots += batch
-		var slots []workerassign.Slot
+		var slots []recycled.Slot
 		for n := range int64(batch) {
 			slots = append(slots, newSlot(s, s.Pool.Slots+n))
 		}

@@ -8,14 +8,15 @@ import (
 
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The pool's fields are read as they were written, also at the ends of their ranges.
 func testPoolRoundTrip(t *storeTest) {
-	s := t.read(t.store, workerassign.SlotQuery{})
+	s := t.read(t.store, recycled.Query{})
 	year9999 := workerassign.Unbounded()
 	odd := time.UnixMilli(1795257600001).UTC()
-	for n, p := range []workerassign.Pool{
+	for n, p := range []recycled.Pool{
 		{Format: "1-28-22-13", History: s.History},
 		{Format: "f", First: 5, Slots: 7, History: "another history", Since: odd, Floor: odd.Add(time.Millisecond),
 			Horizon: 1001 * time.Millisecond, Fencing: time.Millisecond, Skew: 999 * time.Millisecond},
@@ -27,7 +28,7 @@ func testPoolRoundTrip(t *storeTest) {
 		p.Revision = int64(n) + 1
 		t.mustWrite(slottest.Swap(s, &p))
 		s.Pool = p
-		if d := diffPool(t.read(t.open(), workerassign.SlotQuery{}).Pool, p); d != "" {
+		if d := diffPool(t.read(t.open(), recycled.Query{}).Pool, p); d != "" {
 			t.Errorf("the pool was not read as it was written:%s", d)
 		}
 	}
@@ -39,13 +40,13 @@ func testSlotRoundTrip(t *storeTest) {
 	s := t.create(0, nil)
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 	const now = 1795257600123 // in 2026; milliseconds have 13 digits, nanoseconds 19, and Lua prints 14
-	slots := []workerassign.Slot{
+	slots := []recycled.Slot{
 		{WorkerID: 0, Token: "", From: at(now), Until: at(now), History: "h", Written: at(now), FreeAt: at(now)},
 		{WorkerID: 1, Token: "t", From: at(now + 1), Until: at(now + 2), History: "h2", Written: at(now + 3), FreeAt: at(now + 4),
-			Holder: workerassign.Holder{Name: "n", Host: "h", Process: "p", Since: at(now + 5)}},
+			Holder: recycled.Holder{Name: "n", Host: "h", Process: "p", Since: at(now + 5)}},
 		{WorkerID: 1<<53 + 1, Token: strings.Repeat("T", 64), From: at(0), Until: at(1), History: "h", Written: at(999), FreeAt: at(1000)},
 		{WorkerID: 1<<61 - 1, Token: "t", From: time.Time{}, Until: workerassign.Unbounded(), History: strings.Repeat("h", 128),
-			Written: at(now), FreeAt: workerassign.Unbounded(), Holder: workerassign.Holder{Since: workerassign.Unbounded()}},
+			Written: at(now), FreeAt: workerassign.Unbounded(), Holder: recycled.Holder{Since: workerassign.Unbounded()}},
 	}
 	for revision := int64(1); revision <= 2; revision++ {
 		for n := range slots {
@@ -65,7 +66,7 @@ func testSlotRoundTrip(t *storeTest) {
 		}
 	}
 	// A field that becomes empty again does not keep its old value.
-	empty := workerassign.Slot{WorkerID: 1, Revision: 3, From: at(now), Until: at(now), Written: at(now), FreeAt: at(now)}
+	empty := recycled.Slot{WorkerID: 1, Revision: 3, From: at(now), Until: at(now), Written: at(now), FreeAt: at(now)}
 	t.mustWrite(slottest.Swap(s, nil, empty))
 	if d := diffSlot(t.readSlot(t.open(), 1), empty); d != "" {
 		t.Errorf("a slot whose fields are empty was not read as it was written:%s", d)
@@ -83,10 +84,10 @@ var texts = []string{
 func testTexts(t *storeTest) {
 	s := t.create(0, nil)
 	for first := 0; first < len(texts); first += maxBatch {
-		var slots []workerassign.Slot
+		var slots []recycled.Slot
 		for n, text := range texts[first:min(first+maxBatch, len(texts))] {
 			slot := newSlot(s, int64(first+n))
-			slot.Holder = workerassign.Holder{Name: text, Host: text, Process: text, Since: slot.From}
+			slot.Holder = recycled.Holder{Name: text, Host: text, Process: text, Since: slot.From}
 			slots = append(slots, slot)
 		}
 		t.mustWrite(slottest.Swap(s, nil, slots...))
@@ -97,7 +98,7 @@ func testTexts(t *storeTest) {
 		}
 	}
 	long := newSlot(s, int64(len(texts)))
-	long.Holder = workerassign.Holder{Name: strings.Repeat("n", 128), Host: strings.Repeat("h", 255), Process: strings.Repeat("p", 255)}
+	long.Holder = recycled.Holder{Name: strings.Repeat("n", 128), Host: strings.Repeat("h", 255), Process: strings.Repeat("p", 255)}
 	t.mustWrite(slottest.Swap(s, nil, long))
 	if d := diffSlot(t.readSlot(t.open(), long.WorkerID), long); d != "" {
 		t.Errorf("a slot with long texts was not read as it was written:%s", d)
@@ -112,14 +113,14 @@ func testQueryNames(t *storeTest) {
 	}
 	twin := int64(len(texts))
 	names[twin] = "a" // two slots of one name
-	s := t.create(twin+2, func(s workerassign.PoolState, id int64) workerassign.Slot {
+	s := t.create(twin+2, func(s recycled.State, id int64) recycled.Slot {
 		slot := heldSlot(s, id)
 		slot.Holder.Name = names[id]
 		return slot
 	})
 	t.checkNames(names)
 	// A slot that gets another name is no longer found by its former one.
-	var renamed []workerassign.Slot
+	var renamed []recycled.Slot
 	for _, slot := range s.Slots {
 		if slot.WorkerID == 0 || slot.WorkerID == twin+1 {
 			slot = next(slot, "renamed")
@@ -143,7 +144,7 @@ func (t *storeTest) checkNames(names map[int64]string) {
 		byName[name][id] = true
 	}
 	for name, want := range byName {
-		found := t.read(t.store, workerassign.SlotQuery{Name: name}).Slots
+		found := t.read(t.store, recycled.Query{Name: name}).Slots
 		for _, slot := range found {
 			if !want[slot.WorkerID] {
 				t.Fatalf("a query by the name %q returned the slot of worker ID %d, whose name is %q", name, slot.WorkerID, slot.Holder.Name)

@@ -44,7 +44,7 @@ var storeCases = []storeCase{
 	{"ClockStep", []string{"StepClock"}, testClockStep},
 }
 
-// RunStoreTests tests whether a store fulfils the contract of workerassign.SlotStore. Each test is a
+// RunStoreTests tests whether a store fulfils the contract of workerassign.Store. Each test is a
 // subtest with a pool of its own. They do not run in parallel.
 func RunStoreTests(t *testing.T, h Harness) {
 	for _, c := range storeCases {

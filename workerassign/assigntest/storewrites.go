@@ -4,18 +4,18 @@ import (
 	"fmt"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A store that is empty has no pool and no slots, but a history and a description.
 func testEmpty(t *storeTest) {
 	other := t.open()
 	var history string
-	for n, q := range []workerassign.SlotQuery{{}, {WorkerIDs: []int64{0, 1}}, {Name: "a"}, {Free: 16}, {All: true},
+	for n, q := range []recycled.Query{{}, {WorkerIDs: []int64{0, 1}}, {Name: "a"}, {Free: 16}, {All: true},
 		{WorkerIDs: []int64{7}, Name: "a", Free: 1024, All: true}} {
-		for _, store := range []workerassign.SlotStore{t.store, other} {
+		for _, store := range []recycled.Store{t.store, other} {
 			s := t.read(store, q)
-			if d := diffPool(s.Pool, workerassign.Pool{}); s.Pool.Revision != 0 || len(s.Slots) != 0 {
+			if d := diffPool(s.Pool, recycled.Pool{}); s.Pool.Revision != 0 || len(s.Slots) != 0 {
 				t.Fatalf("Read(%+v) of an empty store returned %d slots and a pool:%s", q, len(s.Slots), d)
 			}
 			if s.History == "" {
@@ -34,11 +34,11 @@ func testEmpty(t *storeTest) {
 
 // Write compares the revision of the pool.
 func testPoolRevisions(t *storeTest) {
-	s := t.read(t.store, workerassign.SlotQuery{})
+	s := t.read(t.store, recycled.Query{})
 	p := newPool(s, 0)
 	write := func(revision int64, want bool) {
 		t.Helper()
-		state := t.read(t.store, workerassign.SlotQuery{})
+		state := t.read(t.store, recycled.Query{})
 		before := state.Pool
 		w := p
 		w.Revision, w.Floor = revision, floorMS(s.Now)
@@ -48,7 +48,7 @@ func testPoolRevisions(t *storeTest) {
 		if want {
 			before = w
 		}
-		if d := diffPool(t.read(t.open(), workerassign.SlotQuery{}).Pool, before); d != "" {
+		if d := diffPool(t.read(t.open(), recycled.Query{}).Pool, before); d != "" {
 			t.Fatalf("after a write of the pool with revision %d that returned %v:%s", revision, want, d)
 		}
 	}
@@ -71,7 +71,7 @@ func testSlotRevisions(t *storeTest) {
 		before := t.readSlot(t.store, workerID)
 		w := heldSlot(s, workerID)
 		w.Revision, w.Token = revision, fmt.Sprintf("token %d-%d-%v", workerID, revision, want)
-		if got := t.write(t.store, slottest.Swap(workerassign.PoolState{History: s.History, Slots: []workerassign.Slot{before}}, nil, w)); got != want {
+		if got := t.write(t.store, slottest.Swap(recycled.State{History: s.History, Slots: []recycled.Slot{before}}, nil, w)); got != want {
 			t.Fatalf("the write of a slot with revision %d over revision %d returned %v, want %v", revision, before.Revision, got, want)
 		}
 		if want {
@@ -98,32 +98,32 @@ func testSlotRevisions(t *storeTest) {
 // A write of several records is made as a whole or not at all.
 func testAllOrNothing(t *storeTest) {
 	s := t.create(3, newSlot)
-	old := map[int64]workerassign.Slot{}
+	old := map[int64]recycled.Slot{}
 	for _, slot := range s.Slots {
 		old[slot.WorkerID] = slot
 	}
 	stalePool, pool := s.Pool, s.Pool
 	pool.Revision++
 	pool.Slots += 2
-	stale := func(slot workerassign.Slot) workerassign.Slot {
+	stale := func(slot recycled.Slot) recycled.Slot {
 		slot.Token = "stale"
 		return slot
 	}
-	ahead := func(slot workerassign.Slot) workerassign.Slot { return next(next(slot, ""), "ahead") }
+	ahead := func(slot recycled.Slot) recycled.Slot { return next(next(slot, ""), "ahead") }
 	for _, tt := range []struct {
 		what  string
-		pool  *workerassign.Pool
-		slots []workerassign.Slot
+		pool  *recycled.Pool
+		slots []recycled.Slot
 	}{
-		{"a stale pool and a new slot", &stalePool, []workerassign.Slot{newSlot(s, 3)}},
-		{"a stale pool and a slot that matches", &stalePool, []workerassign.Slot{next(old[0], "x")}},
-		{"a pool that matches and a slot that exists already", &pool, []workerassign.Slot{newSlot(s, 3), newSlot(s, 2)}},
-		{"a pool that matches and a stale slot", &pool, []workerassign.Slot{next(old[0], "x"), stale(old[1])}},
-		{"a stale first slot", nil, []workerassign.Slot{stale(old[0]), next(old[1], "x"), next(old[2], "x")}},
-		{"a stale last slot", nil, []workerassign.Slot{next(old[0], "x"), next(old[1], "x"), stale(old[2])}},
-		{"a last slot that is ahead", nil, []workerassign.Slot{next(old[0], "x"), ahead(old[1])}},
-		{"a last slot that does not exist", nil, []workerassign.Slot{next(old[0], "x"), next(newSlot(s, 9), "x")}},
-		{"new slots and one that exists", nil, []workerassign.Slot{newSlot(s, 8), newSlot(s, 9), newSlot(s, 0)}},
+		{"a stale pool and a new slot", &stalePool, []recycled.Slot{newSlot(s, 3)}},
+		{"a stale pool and a slot that matches", &stalePool, []recycled.Slot{next(old[0], "x")}},
+		{"a pool that matches and a slot that exists already", &pool, []recycled.Slot{newSlot(s, 3), newSlot(s, 2)}},
+		{"a pool that matches and a stale slot", &pool, []recycled.Slot{next(old[0], "x"), stale(old[1])}},
+		{"a stale first slot", nil, []recycled.Slot{stale(old[0]), next(old[1], "x"), next(old[2], "x")}},
+		{"a stale last slot", nil, []recycled.Slot{next(old[0], "x"), next(old[1], "x"), stale(old[2])}},
+		{"a last slot that is ahead", nil, []recycled.Slot{next(old[0], "x"), ahead(old[1])}},
+		{"a last slot that does not exist", nil, []recycled.Slot{next(old[0], "x"), next(newSlot(s, 9), "x")}},
+		{"new slots and one that exists", nil, []recycled.Slot{newSlot(s, 8), newSlot(s, 9), newSlot(s, 0)}},
 	} {
 		if t.write(t.store, slottest.Swap(s, tt.pool, tt.slots...)) {
 			t.Fatalf("a write with %s returned true, want false", tt.what)
@@ -133,7 +133,7 @@ func testAllOrNothing(t *storeTest) {
 	// As a whole: the pool, new slots, and slots that exist.
 	w := slottest.Swap(s, &pool, next(old[1], "y"), newSlot(s, 3), heldSlot(s, 4))
 	t.mustWrite(w)
-	after := t.read(t.open(), workerassign.SlotQuery{All: true})
+	after := t.read(t.open(), recycled.Query{All: true})
 	if d := diffPool(after.Pool, pool); d != "" || len(after.Slots) != 5 {
 		t.Fatalf("after a write of the pool and three slots there are %d slots, want 5;%s", len(after.Slots), d)
 	}
@@ -145,9 +145,9 @@ func testAllOrNothing(t *storeTest) {
 }
 
 // checkUnchanged fails the test if the pool and its slots are not those of s.
-func (t *storeTest) checkUnchanged(s workerassign.PoolState, after string) {
+func (t *storeTest) checkUnchanged(s recycled.State, after string) {
 	t.Helper()
-	now := t.read(t.open(), workerassign.SlotQuery{All: true})
+	now := t.read(t.open(), recycled.Query{All: true})
 	if d := diffPool(now.Pool, s.Pool); d != "" {
 		t.Fatalf("the pool has changed after %s:%s", after, d)
 	}
@@ -163,9 +163,9 @@ func (t *storeTest) checkUnchanged(s workerassign.PoolState, after string) {
 
 // Write compares the history, whatever it writes.
 func testHistoryCompared(t *storeTest) {
-	empty := t.read(t.store, workerassign.SlotQuery{})
+	empty := t.read(t.store, recycled.Query{})
 	p := newPool(empty, 0)
-	if t.write(t.store, workerassign.SlotWrite{History: empty.History + "x", Pool: &p}) {
+	if t.write(t.store, recycled.Write{History: empty.History + "x", Pool: &p}) {
 		t.Fatal("a write that creates the pool returned true although its history is not the store's, want false")
 	}
 	t.checkUnchanged(empty, "a write that creates the pool, with another history")
@@ -173,7 +173,7 @@ func testHistoryCompared(t *storeTest) {
 	pool, slot := s.Pool, next(s.Slots[0], "x")
 	pool.Revision++
 	for _, history := range []string{"", s.History + "x", s.History[:len(s.History)-1]} {
-		for what, w := range map[string]workerassign.SlotWrite{
+		for what, w := range map[string]recycled.Write{
 			"the pool":              slottest.Swap(s, &pool),
 			"a slot":                slottest.Swap(s, nil, slot),
 			"a new slot":            slottest.Swap(s, nil, newSlot(s, 5)),

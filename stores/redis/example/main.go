@@ -30,7 +30,7 @@ import (
 
 	"github.com/ringuid/ringuid/stores/redis"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func main() {
@@ -47,11 +47,11 @@ func run(out io.Writer, address, pool string, newPool bool) (err error) {
 	client := goredis.NewClient(&goredis.Options{Addr: address})
 	defer client.Close() // after the generator, which uses it until it is closed
 
-	var opts []workerassign.RecycledOption
+	var opts []recycled.Option
 	if newPool {
-		opts = append(opts, workerassign.WithNewPool())
+		opts = append(opts, recycled.WithNewPool())
 	}
-	workers := workerassign.NewRecycled(redis.New(client, redis.WithPool(pool)), opts...)
+	workers := recycled.New(redis.New(client, redis.WithPool(pool)), opts...)
 
 	// The generator calls Redis here, then about every 12 seconds to extend its lease, and not for a UID.
 	// With a borrow limit of seconds, others wait less for its worker ID if it crashes.
@@ -77,7 +77,7 @@ func run(out io.Writer, address, pool string, newPool bool) (err error) {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(state.Slots, func(a, b workerassign.Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
+	slices.SortFunc(state.Slots, func(a, b recycled.Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
 	for _, slot := range state.Slots {
 		if slot.Token == "" {
 			fmt.Fprintf(out, "worker ID %d is free; it was used up to %s\n", slot.WorkerID, slot.Until.Format(time.RFC3339))

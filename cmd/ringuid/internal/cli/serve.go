@@ -23,6 +23,7 @@ import (
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // serveFlags are the settings of the server that are flags. The help lists those that are hidden with their defaults only. They are
@@ -360,7 +361,7 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		if err != nil {
 			return nil, err
 		}
-		if r, ok := store.Assigner().(*workerassign.Recycled); ok {
+		if r, ok := store.Assigner().(*recycled.Assigner); ok {
 			s.pool = r
 		}
 		workers, err := wrapFlags{WorkerPrefix: cfg.UID.WorkerPrefix, WorkerDivide: cfg.UID.WorkerDivide}.wrap(store.Assigner())

@@ -22,7 +22,9 @@ import (
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/etcd"
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/stores/zookeeper"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -90,7 +92,7 @@ func (s *Store) openFile() error {
 		return s.address.urlError(err)
 	}
 	s.clients.Path = path
-	s.slots = workerassign.NewSlotFile(path)
+	s.slots = filestore.New(path)
 	s.source = segment.NewFile(path + TagsSuffix)
 	if s.options.Assign == Disposable {
 		var opts []workerassign.FileOption
@@ -196,14 +198,14 @@ func (s *Store) useDatabase(db *sql.DB, server string) {
 	o := s.options
 	s.clients.DB, s.close = db, db.Close
 	db.SetMaxOpenConns(16)
-	tables := []workerassign.SlotTableOption{workerassign.WithServerName(server)}
+	tables := []sqlstore.Option{sqlstore.WithServerName(server)}
 	if o.PoolTable != "" {
-		tables = append(tables, workerassign.WithSlotTables(o.PoolTable, o.SlotTable))
+		tables = append(tables, sqlstore.WithPoolTables(o.PoolTable, o.SlotTable))
 	}
 	if o.History != "" {
-		tables = append(tables, workerassign.WithHistory(o.History))
+		tables = append(tables, sqlstore.WithHistory(o.History))
 	}
-	s.slots = workerassign.NewSlotTable(db, tables...)
+	s.slots = sqlstore.New(db, tables...)
 	tags := []segment.TableOption{segment.WithServerName(server)}
 	if o.TagTable != "" {
 		tags = append(tags, segment.WithTable(o.TagTable))

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Assign says whether worker IDs are used once or again.
@@ -202,34 +202,34 @@ func (o *Options) check(k Kind) error {
 }
 
 // recycled returns the options of the Recycled.
-func (o *Options) recycled() []workerassign.RecycledOption {
-	var opts []workerassign.RecycledOption
+func (o *Options) recycled() []recycled.Option {
+	var opts []recycled.Option
 	if o.Name != "" {
-		opts = append(opts, workerassign.WithName(o.Name))
+		opts = append(opts, recycled.WithName(o.Name))
 	}
 	if o.WorkerID != nil {
-		opts = append(opts, workerassign.WithWorkerID(*o.WorkerID))
+		opts = append(opts, recycled.WithWorkerID(*o.WorkerID))
 	}
 	if o.FirstWorkerID != nil {
-		opts = append(opts, workerassign.WithFirstWorkerID(*o.FirstWorkerID))
+		opts = append(opts, recycled.WithFirstWorkerID(*o.FirstWorkerID))
 	}
 	if o.NewPool {
-		opts = append(opts, workerassign.WithNewPool())
+		opts = append(opts, recycled.WithNewPool())
 	}
 	if o.Horizon != 0 {
-		opts = append(opts, workerassign.WithHorizon(o.Horizon))
+		opts = append(opts, recycled.WithHorizon(o.Horizon))
 	}
 	if o.Fencing != nil {
-		opts = append(opts, workerassign.WithFencing(*o.Fencing))
+		opts = append(opts, recycled.WithFencing(*o.Fencing))
 	}
 	if o.Skew != nil {
-		opts = append(opts, workerassign.WithSkew(*o.Skew))
+		opts = append(opts, recycled.WithSkew(*o.Skew))
 	}
 	if o.ClockBound != 0 {
-		opts = append(opts, workerassign.WithClockBound(o.ClockBound))
+		opts = append(opts, recycled.WithClockBound(o.ClockBound))
 	}
 	if o.Logger != nil {
-		opts = append(opts, workerassign.WithLogger(o.Logger))
+		opts = append(opts, recycled.WithLogger(o.Logger))
 	}
 	return opts
 }

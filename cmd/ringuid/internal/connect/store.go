@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // TagsSuffix is what the path of a file of tags has more than that of the file of worker IDs.
@@ -27,8 +28,8 @@ type Store struct {
 	clients Clients
 
 	assigner workerassign.Assigner
-	recycled *workerassign.Recycled
-	slots    workerassign.SlotStore
+	recycled *recycled.Assigner
+	slots    recycled.Store
 	source   segment.Creator
 
 	close    func() error
@@ -71,7 +72,7 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.recycled = workerassign.NewRecycled(s.slots, opts.recycled()...)
+	s.recycled = recycled.New(s.slots, opts.recycled()...)
 	if s.assigner == nil {
 		s.assigner = s.recycled
 	}
@@ -106,10 +107,10 @@ func (s *Store) Clients() Clients { return s.clients }
 func (s *Store) Assigner() workerassign.Assigner { return s.assigner }
 
 // Recycled returns the assigner of recycled worker IDs, whatever the options ask for: for its methods State and RaiseFloor.
-func (s *Store) Recycled() *workerassign.Recycled { return s.recycled }
+func (s *Store) Recycled() *recycled.Assigner { return s.recycled }
 
 // Slots returns the store of recycled worker IDs, whatever the options ask for.
-func (s *Store) Slots() workerassign.SlotStore { return s.slots }
+func (s *Store) Slots() recycled.Store { return s.slots }
 
 // Source returns the store of the tags of segments. For a file it is another file, whose name ends with TagsSuffix.
 func (s *Store) Source() segment.Creator { return s.source }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -134,7 +135,7 @@ func (e *examination) nodes(db *sql.DB, required bool) {
 // slotTables examines the tables of recycled worker IDs.
 func (e *examination) slotTables(db *sql.DB, required bool) {
 	o := e.store.Options()
-	pool, slots := e.name(o.PoolTable, workerassign.DefaultPoolTable), e.name(o.SlotTable, workerassign.DefaultSlotTable)
+	pool, slots := e.name(o.PoolTable, sqlstore.DefaultPoolTable), e.name(o.SlotTable, sqlstore.DefaultSlotTable)
 	for _, table := range []string{pool, slots} {
 		var one int
 		err := db.QueryRowContext(e.ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0").Scan(&one)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Level says how urgent a Finding is.
@@ -189,7 +190,7 @@ func (e *examination) failed(check string, err error) {
 	if e.ctx.Err() != nil {
 		advice = "the time was not enough: raise --timeout, or check the server"
 	}
-	if errors.Is(err, workerassign.ErrPool) || errors.Is(err, workerassign.ErrCorrupt) {
+	if errors.Is(err, recycled.ErrPool) || errors.Is(err, workerassign.ErrCorrupt) {
 		advice = "see doc/fleet.md, When something is wrong"
 	}
 	e.fault(check, advice, "%v", err)

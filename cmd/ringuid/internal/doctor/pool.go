@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // maxHolders is how many holders of slots are named.
@@ -18,7 +19,7 @@ const maxHolders = 10
 // pool examines the pool of recycled worker IDs.
 func (e *examination) pool() {
 	sent := e.options.Now()
-	s, err := e.store.Slots().Read(e.ctx, workerassign.SlotQuery{All: true})
+	s, err := e.store.Slots().Read(e.ctx, recycled.Query{All: true})
 	received := e.options.Now()
 	if err != nil {
 		e.failed("pool", err)
@@ -28,7 +29,7 @@ func (e *examination) pool() {
 }
 
 // poolState examines the state of a pool that was read between sent and received.
-func (e *examination) poolState(s workerassign.PoolState, sent, received time.Time) {
+func (e *examination) poolState(s recycled.State, sent, received time.Time) {
 	if s.HostClock {
 		e.info("clock", "the store has no clock: the clocks of all hosts must be synchronized")
 	} else {
@@ -52,7 +53,7 @@ func (e *examination) poolState(s workerassign.PoolState, sent, received time.Ti
 }
 
 // history examines the history and the floor.
-func (e *examination) history(s workerassign.PoolState) {
+func (e *examination) history(s recycled.State) {
 	p := s.Pool
 	wait := p.Fencing + p.Horizon + p.Skew
 	switch {
@@ -94,7 +95,7 @@ func describeWrappers(wrappers string) string {
 }
 
 // poolFormat examines the format of a pool.
-func (e *examination) poolFormat(p workerassign.Pool) {
+func (e *examination) poolFormat(p recycled.Pool) {
 	text, wrappers, hasWrappers := strings.Cut(p.Format, ";")
 	if hasWrappers {
 		wrappers = ";" + wrappers
@@ -123,14 +124,14 @@ func (e *examination) poolFormat(p workerassign.Pool) {
 }
 
 // slots examines the slots of a pool.
-func (e *examination) slots(s workerassign.PoolState) {
+func (e *examination) slots(s recycled.State) {
 	p := s.Pool
 	if int64(len(s.Slots)) != p.Slots {
 		e.fault("slots", "see doc/fleet.md, A slot or the pool is missing", "the pool has %d slots, and %d were found", p.Slots, len(s.Slots))
 	}
 	var held, free int64
 	var holders []string
-	slices.SortFunc(s.Slots, func(a, b workerassign.Slot) int { return int(a.WorkerID - b.WorkerID) })
+	slices.SortFunc(s.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
 	for _, slot := range s.Slots {
 		switch {
 		case slot.FreeAt.Before(s.Now):
@@ -158,7 +159,7 @@ func (e *examination) slots(s workerassign.PoolState) {
 }
 
 // describeHolder says who holds a slot.
-func describeHolder(s workerassign.Slot) string {
+func describeHolder(s recycled.Slot) string {
 	who := fmt.Sprintf("host %s, process %s", s.Holder.Host, s.Holder.Process)
 	if s.Holder.Name != "" {
 		who = s.Holder.Name + " (" + who + ")"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func TestRoughly(t *testing.T) {
@@ -56,7 +56,7 @@ func TestClockLevels(t *testing.T) {
 func TestHistoryWait(t *testing.T) {
 	var got []Finding
 	e := &examination{report: func(f Finding) { got = append(got, f) }}
-	e.history(workerassign.PoolState{History: "a", Pool: workerassign.Pool{History: "a", Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second}})
+	e.history(recycled.State{History: "a", Pool: recycled.Pool{History: "a", Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5 * time.Second}})
 	const want = "new leases begin 1m50s later: 30s until the former server accepts no writes (fencing), 1m15s that it may have granted ahead (horizon), " +
 		"and 5s for the difference of the clocks (skew)"
 	if len(got) != 1 || !strings.Contains(got[0].Text, want) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // leaseCacheTime is how long the list of leases is used again: it reads all slots of the store.
@@ -38,7 +38,7 @@ type lease struct {
 }
 
 // newPoolState returns the state of a pool as JSON: the leases that are held first, by worker ID.
-func newPoolState(st workerassign.PoolState) *poolState {
+func newPoolState(st recycled.State) *poolState {
 	out := &poolState{Time: st.Now.UTC(), Format: st.Pool.Format, Slots: st.Pool.Slots, Leases: []lease{}, Complete: true}
 	for _, slot := range st.Slots {
 		l := lease{

@@ -21,7 +21,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // description returns the description of the API, checked.
@@ -115,11 +115,11 @@ func (d *describedClient) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // poolOf is a Pool with a state or an error.
 type poolOf struct {
-	state workerassign.PoolState
+	state recycled.State
 	err   error
 }
 
-func (p *poolOf) State(context.Context) (workerassign.PoolState, error) { return p.state, p.err }
+func (p *poolOf) State(context.Context) (recycled.State, error) { return p.state, p.err }
 
 // Every answer is one that the description has: its status, its type, and each key of its body. Every status of the
 // description comes up.
@@ -138,7 +138,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 	var failing error
 	real, tags := newGenerator(t), newSequences(t)
 	pool := &poolOf{}
-	pool.state.Slots = []workerassign.Slot{{WorkerID: 1, Token: "x"}, {WorkerID: 2}}
+	pool.state.Slots = []recycled.Slot{{WorkerID: 1, Token: "x"}, {WorkerID: 2}}
 	cfg := testConfig()
 	secret := strings.Repeat("s", 20)
 	cfg.Tokens = []Token{{Name: "all", Secret: secret, UIDs: true, Tags: []string{"*"}, Observe: true}, {Name: "none", Secret: strings.Repeat("n", 20), Tags: []string{"x"}},

@@ -24,9 +24,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A browser is a tab of a headless Chromium.
@@ -145,10 +146,10 @@ func metric(t *testing.T, text, name string) float64 {
 // pagePool is a pool for the page.
 func pagePool() *poolOf {
 	now := time.Now()
-	p := &poolOf{state: workerassign.PoolState{Now: now, Pool: workerassign.Pool{Slots: 12}}}
+	p := &poolOf{state: recycled.State{Now: now, Pool: recycled.Pool{Slots: 12}}}
 	for i := range int64(12) {
-		slot := workerassign.Slot{WorkerID: i + 1, From: now.Add(-time.Hour), Until: now.Add(time.Duration(10+i) * time.Second),
-			Holder: workerassign.Holder{Name: fmt.Sprintf("orders-%d", i), Host: fmt.Sprintf("node-%c", 'a'+i%3), Process: fmt.Sprint(4000 + i)}}
+		slot := recycled.Slot{WorkerID: i + 1, From: now.Add(-time.Hour), Until: now.Add(time.Duration(10+i) * time.Second),
+			Holder: recycled.Holder{Name: fmt.Sprintf("orders-%d", i), Host: fmt.Sprintf("node-%c", 'a'+i%3), Process: fmt.Sprint(4000 + i)}}
 		if i < 9 {
 			slot.Token = "held"
 		} else {
@@ -329,7 +330,7 @@ func testPageStore(t *testing.T, b *browser) {
 	if directory != "" {
 		reserve = time.Minute
 	}
-	pool := workerassign.NewRecycled(store, workerassign.WithNewPool(), workerassign.WithHorizon(5*time.Minute))
+	pool := recycled.New(store, recycled.WithNewPool(), recycled.WithHorizon(5*time.Minute))
 	g, err := uid.NewCached(t.Context(), pool, uid.WithReserveAhead(reserve), uid.WithMaxBorrow(time.Minute), uid.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
@@ -394,7 +395,7 @@ func testPageToken(t *testing.T, b *browser) {
 // The page of a generator without a ring has no figures of one. Times are counted by the clock of the server, because that of the
 // browser may be wrong.
 func testPageWithoutRing(t *testing.T, b *browser) {
-	pool := workerassign.NewRecycled(workerassign.NewSlotFile(filepath.Join(t.TempDir(), "slots")))
+	pool := recycled.New(filestore.New(filepath.Join(t.TempDir(), "slots")))
 	g, err := uid.NewDefault(t.Context(), pool, uid.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)

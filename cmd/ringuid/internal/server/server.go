@@ -16,7 +16,7 @@ import (
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A Generator generates the UIDs that a Server hands out. *uid.Cached and *uid.Default are Generators.
@@ -44,7 +44,7 @@ type Sequences interface {
 
 // A Pool reports who holds which worker ID. *workerassign.Recycled is a Pool.
 type Pool interface {
-	State(ctx context.Context) (workerassign.PoolState, error)
+	State(ctx context.Context) (recycled.State, error)
 }
 
 // Options are what a Server serves.

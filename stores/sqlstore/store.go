@@ -1,0 +1,179 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/options"
+	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates, or
+// schema.postgres.sql on PostgreSQL. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
+// 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
+// jackc/pgx (package stdlib) or lib/pq. Prefer pgx: while the network loses all packets, a call of lib/pq does not end with its
+// context, and no lease is extended. NewSlotTable does not use the database. The caller closes db.
+//
+// All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
+// of the services, because a replica has another history, so that no Write would ever succeed.
+//
+// # Round trips
+//
+// A Read is one statement. A Write of one record is one statement and a COMMIT, which has no effect if
+// autocommit is on. Any other Write is one transaction, and so is each Write on TiDB. No statement is prepared. The store works with any
+// setting of autocommit, any isolation level and SQL mode, and any setting of the driver.
+//
+// On PostgreSQL, every Write is a transaction, and pgx prepares the statement of a Read unless
+// default_query_exec_mode in the DSN is exec or simple_protocol. Use one of these with a connection pooler that
+// does not support prepared statements. A pooler in statement mode is refused, because it has no transactions.
+//
+// Each call ends after 10 seconds, or when its context ends. A call that fails because its connection was
+// lost, or because its server is read-only or outside of its cluster, tries the pool's other connections at
+// once, if it is certain that nothing was written.
+//
+// # Clock
+//
+// The clock is the one of the server that executes the statement, in UTC. The session's time zone does not
+// matter. All servers that may execute statements must have synchronized clocks, see WithSkew.
+//
+// # History and durability
+//
+// The history of a single server is its identity and its start: server_uuid on MySQL, host name, port and
+// server ID on MariaDB. It is compared in the statement that writes. So each restart and each failover
+// ends all leases, and new ones begin at a floor, F + H + M later. Generators use up what they were granted, and
+// then wait: see WithHorizon, WithFencing and WithSkew. Servers in a replication topology must differ in
+// these identities, and a server must not be restarted twice within one second. A server that was demoted
+// must be restarted before it may be promoted again. Replicas must be read-only until they are promoted: clients that reach
+// one before that calculate no floor from what it says. WithHistory avoids the cost, for databases that lose no
+// acknowledged write.
+//
+// On PostgreSQL, the history is the identifier of the database cluster, the timeline, which changes with each
+// promotion, and the start of the server. A standby refuses reads and writes of the store. The transaction of a
+// Write sets synchronous_commit to on if it is off. The database's encoding must be UTF8.
+//
+// On a Galera cluster, the history is the UUID of the cluster's state, because all nodes have received what
+// one node has acknowledged: a node may fail, and leases continue. If a whole cluster is bootstrapped from a
+// node that was not the most advanced one, it keeps that UUID although acknowledged writes are lost. An
+// operator who does that must give the cluster a new UUID or call Recycled.RaiseFloor, as doc/fleet.md
+// describes. On TiDB, the history is constant: after a backup was restored, an operator must call
+// Recycled.RaiseFloor.
+//
+// The server must flush its log at each commit (innodb_flush_log_at_trx_commit = 1, sync_binlog = 1). For a
+// single server this is not a matter of uniqueness, because the history changes with each restart. On a
+// Galera cluster it is, if all nodes fail together.
+//
+// The store refuses to work with binlog_format = STATEMENT, because a replica would compare its own
+// history when it applies the statement.
+func New(db workerassign.DB, opts ...Option) *Store {
+	t := &Store{db: db, cfg: config{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable}}
+	if sqlattempt.IsNilDB(db) {
+		t.cfg.setError("the database is nil; must not be nil")
+	}
+	options.Apply(opts, func(o Option) { o.apply(&t.cfg) }, t.cfg.setError)
+	return t
+}
+
+// slotTable is the SlotStore of NewSlotTable.
+type Store struct {
+	db  workerassign.DB
+	cfg config
+
+	mu         sync.Mutex
+	dialect    dialect // nil before the first connection
+	durability serverDurability
+	inspected  string    // the history of the server that durability was read from
+	expires    time.Time // when durability is to be read again
+}
+
+const (
+	slotCallTimeout    = 10 * time.Second // bounds one attempt of a Read or a Write
+	durabilityLifetime = time.Minute      // an operator may change settings while the server runs
+	maxRolledBack      = 5                // how many times a read is repeated that was rolled back
+)
+
+// String implements SlotStore.
+func (t *Store) String() string {
+	return sqlattempt.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.cfg.server)
+}
+
+// Read implements SlotStore.
+func (t *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	var state recycled.State
+	err := t.try(ctx, func(ctx context.Context, a *sqlattempt.Attempt, d dialect) (err error) {
+		state, err = t.readOnce(ctx, a, d, q)
+		return err
+	}, true)
+	return state, err
+}
+
+// Write implements SlotStore.
+func (t *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	if t.cfg.err != nil {
+		return false, t.cfg.err
+	}
+	if err := checkTexts(w); err != nil {
+		return false, err
+	}
+	if t.cfg.history != "" && w.History != t.cfg.history {
+		return false, nil
+	}
+	written := false
+	err := t.try(ctx, func(ctx context.Context, a *sqlattempt.Attempt, d dialect) (err error) {
+		written, err = t.writeOnce(ctx, a, d, w)
+		return err
+	}, false)
+	return written && err == nil, err
+}
+
+// detect returns the dialect of the server. The server of the first connection decides.
+func (t *Store) detect(ctx context.Context, conn *sql.Conn) (dialect, error) {
+	t.mu.Lock()
+	d := t.dialect
+	t.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	d, err := detectDialect(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dialect = d
+	return d, nil
+}
+
+// inspect returns what the server's settings say about durability.
+func (t *Store) inspect(ctx context.Context, conn *sql.Conn, d dialect, history string) (serverDurability, error) {
+	t.mu.Lock()
+	known, valid := t.durability, t.inspected == history && time.Now().Before(t.expires)
+	t.mu.Unlock()
+	if !valid {
+		pool, slots, err := t.tables(d)
+		if err != nil {
+			return known, err
+		}
+		if known, err = d.inspect(ctx, conn, pool, slots); err != nil {
+			return known, err
+		}
+		t.mu.Lock()
+		t.durability, t.inspected, t.expires = known, history, time.Now().Add(durabilityLifetime)
+		t.mu.Unlock()
+	}
+	switch {
+	case known.refused != "":
+		return known, sqlattempt.Found(errors.New(known.refused), sqlattempt.ReasonSettings)
+	case t.cfg.history != "" && known.risk != "":
+		return known, sqlattempt.Found(fmt.Errorf("WithHistory declares that the server loses no acknowledged write, but it can: %s", known.risk),
+			sqlattempt.ReasonHistory)
+	case t.cfg.history != "":
+		known.noLoss = true
+	}
+	return known, nil
+}

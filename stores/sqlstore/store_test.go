@@ -1,0 +1,228 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/schematest"
+	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// newSlotTables creates the tables of schema.sql in a new database, and returns a store on them.
+func newSlotTables(t *testing.T, s *mariadbtest.Server, opts ...sqlstore.Option) (recycled.Store, string) {
+	t.Helper()
+	name, db := s.Database()
+	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	return sqlstore.New(db, opts...), name
+}
+
+// mustRead reads a pool.
+func mustRead(t *testing.T, s recycled.Store, q recycled.Query) recycled.State {
+	t.Helper()
+	state, err := s.Read(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(state.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
+	return state
+}
+
+// wantWritten makes a write and checks its result.
+func wantWritten(t *testing.T, s recycled.Store, want bool, w recycled.Write) {
+	t.Helper()
+	if ok, err := s.Write(t.Context(), w); ok != want || err != nil {
+		t.Errorf("Write() = %v, %v; want %v", ok, err, want)
+	}
+}
+
+func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// testPool returns a pool whose fields all differ from their zero values.
+func testPool(history string) recycled.Pool {
+	return recycled.Pool{Revision: 1, Format: "1-28-22-13 é 主 \\ ' \" % ", First: 5, Slots: 2, History: history, Since: at(1_800_000_000_001),
+		Floor: at(1_800_000_000_002), Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5001 * time.Millisecond}
+}
+
+func testSlot(history string, workerID int64) recycled.Slot {
+	return recycled.Slot{WorkerID: workerID, Revision: 1, Token: fmt.Sprint("token", workerID), From: at(9_800_000_000_001), Until: at(9_800_000_000_999),
+		History: history, Written: at(1_800_000_000_003), FreeAt: at(1_800_000_000_004),
+		Holder: recycled.Holder{Name: "naïve 'name' \\ 主机 ", Host: "host", Process: "1 2", Since: at(1_800_000_000_005)}}
+}
+
+// Each step of the contract of SlotStore, on each server and with each setting.
+func testSlotStoreContract(t *testing.T, s recycled.Store) {
+	t.Helper()
+	empty := mustRead(t, s, recycled.Query{All: true, Free: 3, Name: "n", WorkerIDs: []int64{1, 2}})
+	if empty.History == "" || empty.Pool != (recycled.Pool{}) || len(empty.Slots) != 0 {
+		t.Fatalf("an empty store has the state %+v", empty)
+	}
+	if d := time.Since(empty.Now); d < -5*time.Second || d > 5*time.Second || empty.HostClock {
+		t.Errorf("the store's clock is %v, which differs by %v", empty.Now, d)
+	}
+	h := empty.History
+	p, a, b := testPool(h), testSlot(h, 5), testSlot(h, 6)
+	have := recycled.State{History: h} // what the store has
+	under := func(history string, w recycled.Write) recycled.Write {
+		w.History = history
+		return w
+	}
+	wantWritten(t, s, false, under(h+"x", slottest.Swap(have, &p, a, b)))
+	wantWritten(t, s, false, under(strings.ToUpper(h), slottest.Swap(have, &p)))
+	next := p
+	next.Revision = 2
+	wantWritten(t, s, false, slottest.Swap(have, &next)) // there is no pool
+	wantWritten(t, s, true, slottest.Swap(have, &p, b, a))
+	have.Pool, have.Slots = p, []recycled.Slot{a, b}
+	got := mustRead(t, s, recycled.Query{All: true})
+	if got.Pool != p || !reflect.DeepEqual(got.Slots, []recycled.Slot{a, b}) || got.History != h {
+		t.Errorf("the state is\n%+v, want\n%+v", got, []any{p, a, b})
+	}
+	wantWritten(t, s, false, slottest.Swap(have, &p))
+	wantWritten(t, s, false, slottest.Swap(have, nil, testSlot(h, 7), a)) // a exists, so 7 is not written either
+
+	p = next
+	p.Floor, p.Horizon = time.Time{}, time.Millisecond
+	p.Slots = 40
+	var slots []recycled.Slot
+	for id := range int64(38) {
+		slots = append(slots, testSlot(h, 7+id))
+	}
+	a.Revision = 2
+	a.Token, a.Holder = "", recycled.Holder{}
+	a.Until = at(1_700_000_000_000)
+	a.FreeAt = at(1_700_000_000_000)
+	w := slottest.Swap(have, &p, append(slots, a)...)
+	wantWritten(t, s, false, under("other", w))
+	wantWritten(t, s, true, w)
+	wantWritten(t, s, false, w)
+	got = mustRead(t, s, recycled.Query{WorkerIDs: []int64{5, 44, 45, 44}})
+	if got.Pool != p || len(got.Slots) != 2 || !reflect.DeepEqual(got.Slots[0], a) || got.Slots[1].WorkerID != 44 {
+		t.Errorf("the state is\n%+v, want\n%+v", got, []any{p, a})
+	}
+
+	// A slot alone.
+	b.Revision = 3
+	wantWritten(t, s, false, slottest.Swap(have, nil, b))
+	b.Revision = 2
+	b.Token = "other"
+	b.FreeAt = got.Now.Add(time.Hour)
+	wantWritten(t, s, false, under("other", slottest.Swap(have, nil, b)))
+	wantWritten(t, s, true, slottest.Swap(have, nil, b))
+	have.Slots = []recycled.Slot{b}
+	wantWritten(t, s, false, slottest.Swap(have, nil, b))
+	wantWritten(t, s, false, under("other", slottest.Swap(have, nil, testSlot(h, 45))))
+	wantWritten(t, s, true, slottest.Swap(have, nil, testSlot(h, 45)))
+	wantWritten(t, s, false, slottest.Swap(have, nil, testSlot(h, 45)))
+	wantWritten(t, s, true, slottest.Swap(have, nil))
+	wantWritten(t, s, false, under("other", slottest.Swap(have, nil)))
+
+	for _, q := range []struct {
+		query recycled.Query
+		want  int
+	}{
+		{recycled.Query{}, 0}, {recycled.Query{Name: b.Holder.Name}, 40}, {recycled.Query{Name: "other"}, 0},
+		{recycled.Query{Free: 3}, 3}, {recycled.Query{Free: 1000}, 1}, {recycled.Query{WorkerIDs: []int64{6}, Free: 1}, 2},
+		{recycled.Query{All: true, Free: 1, Name: b.Holder.Name, WorkerIDs: []int64{5}}, 41},
+		{recycled.Query{Free: 1, Name: b.Holder.Name, WorkerIDs: []int64{5, 6}}, 41},
+	} {
+		if q.query.Free == 3 || q.query.Free == 1000 { // make free ones
+			for id := int64(5); id < 8 && q.query.Free == 3; id++ {
+				have := mustRead(t, s, recycled.Query{WorkerIDs: []int64{id}})
+				slot := have.Slots[0]
+				slot.Revision++
+				slot.FreeAt = got.Now.Add(-time.Hour)
+				wantWritten(t, s, true, slottest.Swap(have, nil, slot))
+			}
+			if q.query.Free == 1000 {
+				for id := int64(6); id < 8; id++ {
+					have := mustRead(t, s, recycled.Query{WorkerIDs: []int64{id}})
+					slot := have.Slots[0]
+					slot.Revision++
+					slot.FreeAt = got.Now.Add(time.Hour)
+					wantWritten(t, s, true, slottest.Swap(have, nil, slot))
+				}
+			}
+		}
+		if got := mustRead(t, s, q.query); len(got.Slots) != q.want {
+			t.Errorf("%+v selects %d slots, want %d", q.query, len(got.Slots), q.want)
+		}
+	}
+
+	// Of concurrent writes that replace one revision, by equal records, exactly one returns true.
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for range 8 {
+		all.Go(func() {
+			slot := b
+			slot.Revision = 5 // it was written twice above
+			ok, err := s.Write(context.Background(), slottest.Swap(have, nil, slot))
+			if err != nil {
+				t.Errorf("Write() = %v", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if ok {
+				won++
+			}
+		})
+	}
+	all.Wait()
+	if won != 1 {
+		t.Errorf("%d of 8 concurrent writes succeed, want 1", won)
+	}
+
+	for _, bad := range []recycled.Slot{
+		{WorkerID: 1, Revision: 1, Token: strings.Repeat("t", 65)}, {WorkerID: 1, Revision: 1, Holder: recycled.Holder{Name: "\xff"}},
+	} {
+		if ok, err := s.Write(t.Context(), slottest.Swap(have, nil, bad)); ok || !errors.Is(err, workerassign.ErrOption) {
+			t.Errorf("Write(%+v) = %v, %v; want ErrOption", bad, ok, err)
+		}
+	}
+	if s.String() == "" {
+		t.Error("String() is empty")
+	}
+}
+
+func TestSlotTableContract(t *testing.T) {
+	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
+		s := start(t)
+		store, _ := newSlotTables(t, s)
+		testSlotStoreContract(t, store)
+		if state := mustRead(t, store, recycled.Query{}); state.NoLoss {
+			t.Error("a single server is said to lose no acknowledged writes")
+		}
+		t.Run("WithHistory", func(t *testing.T) {
+			store, _ := newSlotTables(t, s, sqlstore.WithHistory("History 1"))
+			testSlotStoreContract(t, store)
+			if state := mustRead(t, store, recycled.Query{}); !state.NoLoss || state.History != "History 1" {
+				t.Errorf("the state is %+v", state)
+			}
+		})
+	})
+}
+
+// slotService creates an account with exactly the privileges that schema.sql recommends for slots, and
+// returns a connection of it to the database ids.
+func slotService(t *testing.T, s *mariadbtest.Server, db *sqlx.DB) *sqlx.DB {
+	t.Helper()
+	statements := schematest.MySQL().Section(t, "PRIVILEGES ON SLOTS", "<password>", "secret", "'service'", "'slots'")
+	for len(statements.Remaining) > 0 {
+		db.MustExec(statements.Next(""))
+	}
+	return mariadbtest.Open(t, s.DSN("slots", "secret", "ids"))
+}

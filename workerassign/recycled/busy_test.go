@@ -1,0 +1,84 @@
+package recycled_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// busyStore is a store that executes one call after the other. Calls wait for each other.
+type busyStore struct {
+	recycled.Store
+	turn chan struct{}
+	call time.Duration // how long a call takes
+}
+
+func (s busyStore) execute(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		time.Sleep(s.call)
+		<-s.turn
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s busyStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	if err := s.execute(ctx); err != nil {
+		return recycled.State{}, err
+	}
+	return s.Store.Read(ctx, q)
+}
+
+func (s busyStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	if err := s.execute(ctx); err != nil {
+		return false, err
+	}
+	return s.Store.Write(ctx, w)
+}
+
+// A crowd takes its slots although the store requires a third of the hosts' timeout for the calls that are necessary. Hosts whose
+// timeout ends try again. If they paused too shortly, the store would be busy with writes that lose a race, permanently.
+func TestCrowdOnBusyStore(t *testing.T) {
+	hosts := 2000
+	if testkit.Race || testing.Short() {
+		hosts = 500
+	}
+	inFleet(t, func(f *fleet) {
+		f.max = 1<<22 - 1
+		store := busyStore{f.Memory, make(chan struct{}, 1), workerassign.DefaultTimeout / 3 / time.Duration(2*hosts)}
+		begin, failed := time.Now(), make([]int, hosts)
+		var running sync.WaitGroup
+		for host := range hosts {
+			running.Go(func() {
+				time.Sleep(rand.N(time.Second))
+				for ; time.Since(begin) < 5*time.Minute; failed[host]++ {
+					l, err := f.assignerOn(store, recycled.WithNewPool()).Assign(context.Background(), f.request())
+					if err == nil {
+						l.Reserve(context.Background(), time.Now().Add(poolH-poolB))
+						return
+					}
+					time.Sleep(rand.N(5 * time.Second))
+				}
+				f.Errorf("host %d has no lease after %v", host, time.Since(begin))
+			})
+		}
+		running.Wait()
+		sum := 0
+		for _, n := range failed {
+			sum += n
+		}
+		c := f.Counts()
+		t.Logf("all have a lease after %v; %d times a timeout ended; %d reads, %d writes, %d slots", time.Since(begin), sum, c.Reads, c.Writes, f.Dump().Pool.Slots)
+		if sum > 3*hosts {
+			t.Errorf("the timeouts of %d hosts ended %d times; want at most %d", hosts, sum, 3*hosts)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package recycled
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/millis"
+	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// found records that the pool exists. If its durations are impossible, those that were found before remain.
+func (r *Assigner) found(p Pool) {
+	if p.checkDurations() != nil {
+		r.seen.CompareAndSwap(nil, &Pool{})
+		return
+	}
+	r.seen.Store(&p)
+}
+
+// createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
+// it before. It returns false if the pool was created by another process.
+func (a *slotAssign) createPool(ctx context.Context, s State) (written bool, err error) {
+	cfg := &a.recycled.cfg
+	seen := a.recycled.seen.Load()
+	was := cmp.Or(seen, &Pool{}) // its grants reach as far as its horizon
+	p := Pool{
+		Format: a.req.Format, First: cfg.firstWorkerID,
+		Horizon: millis.UpDuration(max(cfg.horizon, was.Horizon)), Fencing: millis.UpDuration(max(cfg.fencing, was.Fencing)),
+		Skew: millis.UpDuration(max(cfg.skew, was.Skew)),
+	}
+	if seen == nil && (s.NoLoss || cfg.newPool) {
+		p.Revision, p.History, p.Since = 1, s.History, s.nowUp()
+		return a.recycled.store.Write(ctx, Write{History: s.History, Pool: &p})
+	}
+	written, err = a.recycled.notePool(ctx, a.log, s, p, a.newPoolRecord(seen != nil))
+	a.floorLogged = written || a.floorLogged
+	return written, err
+}
+
+// newPoolRecord returns the record for the floor of a pool that was missing. wasSeen is whether this process has used it.
+func (a *slotAssign) newPoolRecord(wasSeen bool) floorRecord {
+	store := a.recycled.store.String()
+	return func(log *safelog.Queue, p Pool) {
+		attrs := []any{"store", store, "history", p.History, "floor", p.Floor, "wait", p.Floor.Sub(p.Since)}
+		if wasSeen {
+			log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
+				"before which no lease begins: see doc/fleet.md", attrs...)
+			return
+		}
+		log.Log(slog.LevelWarn, "workerassign: the pool is missing, and is created with a floor, because it may have been lost; UIDs begin at the floor, after the wait. "+
+			"Use WithNewPool for the first start of a fleet, which avoids the wait: see doc/fleet.md", attrs...)
+	}
+}
+
+// checkPool checks whether the pool is for generators such as this one.
+func (a *slotAssign) checkPool(p Pool) error {
+	if p.Format != a.req.Format {
+		return fmt.Errorf("%w: the pool's format is %q, and this generator's is %q; use another pool for another format", ErrPoolFormat, p.Format, a.req.Format)
+	}
+	if first := a.recycled.cfg.firstWorkerID; p.First != first {
+		return fmt.Errorf("%w: the pool's first worker ID is %d, and this assigner's is %d; must be equal (WithFirstWorkerID)", ErrPoolFormat, p.First, first)
+	}
+	if err := p.checkDurations(); err != nil {
+		return err
+	}
+	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
+		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", workerassign.ErrOption, bound, p.Horizon)
+	}
+	return nil
+}
+
+// checkDurations returns an error if H, F or M is impossible: a floor that follows from them could be too early, because their
+// sum overflows.
+func (p Pool) checkDurations() error {
+	for name, d := range map[string]time.Duration{"horizon": p.Horizon, "fencing time": p.Fencing, "skew": p.Skew} {
+		if d < 0 || d > millis.MaxDuration {
+			return fmt.Errorf("%w: its %s is %v; must be 0 to %v", ErrPool, name, d, millis.MaxDuration)
+		}
+	}
+	return nil
+}
+
+// addCount is how many times in a row slots were not added although the pool's revision has not changed.
+type addCount struct {
+	refused  int
+	revision int64
+}
+
+// maxRefusedAdds is how many refused additions show that the pool is damaged. It is more than a few because a store may read an older
+// state for a moment.
+const maxRefusedAdds = 6
+
+// checkAdds is called when the slots of w were not added to s. It returns an error if that is so again and again, and
+// not because another process has changed the pool, but because one of the slots exists.
+func (a *slotAssign) checkAdds(ctx context.Context, s State, w Write) error {
+	if s.Pool.Revision != a.adds.revision {
+		a.adds = addCount{revision: s.Pool.Revision}
+	}
+	if a.adds.refused++; a.adds.refused < maxRefusedAdds {
+		return nil
+	}
+	q := Query{}
+	for _, slot := range w.Slots {
+		q.WorkerIDs = append(q.WorkerIDs, slot.WorkerID)
+	}
+	now, err := a.recycled.store.Read(ctx, q)
+	if err != nil || now.Pool.Revision != s.Pool.Revision || len(now.Slots) == 0 {
+		return temporary(err)
+	}
+	first := slices.MinFunc(now.Slots, func(a, b Slot) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
+	return fmt.Errorf("%w: the slot of worker ID %d exists, although the pool has %d slots: somebody deleted the pool's record; see doc/fleet.md",
+		ErrPool, first.WorkerID, s.Pool.Slots)
+}
+
+// addition returns the write that adds slots. The pool's record is written too, so that the write is
+// compared with every other that adds slots or raises the floor. Nothing was granted of a new slot, so it is free at once
+// (R5), also before a floor: others of a crowd take it, and need not add slots of their own. Its leases begin at the
+// floor nevertheless, because each one does (R3).
+func (a *slotAssign) addition(s State, count int64) Write {
+	p := s.Pool
+	begin := s.nowUp()
+	w := Write{History: s.History, Pool: &p, ReplacedPool: &s.Pool}
+	for n := range count {
+		slot := Slot{WorkerID: p.First + p.Slots + n, From: begin, Until: begin, History: p.leaseHistory()}
+		w.Slots = append(w.Slots, a.recycled.cfg.completed(s, Slot{}, slot))
+		w.Replaced = append(w.Replaced, Slot{})
+	}
+	p.Revision++
+	p.Slots += count
+	return w
+}
+
+// missingSlot returns the worker ID of a slot that the pool should have, if s, which has all slots, has not.
+func missingSlot(s State) (workerID int64, ok bool) {
+	exists := map[int64]bool{}
+	for _, slot := range s.Slots {
+		exists[slot.WorkerID] = true
+	}
+	for n := range s.Pool.Slots {
+		if !exists[s.Pool.First+n] {
+			return s.Pool.First + n, true
+		}
+	}
+	return 0, false
+}
+
+// missingSlotError returns the error for a slot that the pool should have.
+func missingSlotError(p Pool, workerID int64) error {
+	if p.Revision == 0 || workerID >= p.First+p.Slots {
+		return fmt.Errorf("%w: the slot of worker ID %d is missing, and the pool has %d slots: the store has lost writes, or somebody deleted the pool: see doc/fleet.md",
+			ErrPool, workerID, p.Slots)
+	}
+	return fmt.Errorf("%w: the slot of worker ID %d is missing, although slots %d to %d were added; slots must never be deleted: see doc/fleet.md",
+		ErrPool, workerID, p.First, p.First+p.Slots-1)
+}
