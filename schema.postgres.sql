@@ -211,12 +211,12 @@ CREATE TABLE IF NOT EXISTS worker_node (
 
 -- RECYCLED WORKER IDS
 --   The tables below hold one pool: the worker IDs of one fleet, which its generators lease and use again
---   (workerassign.NewRecycled with workerassign.NewSlotTable). They are not connected with the table
+--   (recycled.New with sqlstore.New). They are not connected with the table
 --   worker_node. A fleet uses either that table or these two. If two fleets with the same layout and the
 --   same epoch must not generate equal UIDs, they must share one pool.
 --   The database must have the encoding UTF8. The tables must not be UNLOGGED.
 --   For a second pool in the same database, copy the statements below, change the names of tables and
---   indexes, and give the tables' names to the services with workerassign.WithSlotTables. Each pool can have
+--   indexes, and give the tables' names to the services with sqlstore.WithPoolTables. Each pool can have
 --   an account of its own.
 --
 -- WHAT A SLOT MEANS
@@ -262,7 +262,7 @@ CREATE TABLE IF NOT EXISTS worker_node (
 -- WHICH SLOTS MAY BE DELETED
 --   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
 --   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
---   they require this worker ID (workerassign.WithWorkerID), or if all others are held. doc/fleet.md
+--   they require this worker ID (recycled.WithWorkerID), or if all others are held. doc/fleet.md
 --   describes how to insert it again. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
 --   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
@@ -285,16 +285,16 @@ CREATE TABLE IF NOT EXISTS worker_node (
 --   * Within F (fencing_ms, 30 seconds by default), the old primary must no longer accept writes.
 --   * The old primary may become a standby only after pg_rewind or a new base backup.
 --   * Replicate the tables by streaming replication, not by logical replication.
---   With workerassign.WithHistory, services notice none of this. See its documentation.
+--   With sqlstore.WithHistory, services notice none of this. See its documentation.
 --
 -- SLOTS AFTER A RESTORED BACKUP
 --   A server whose data directory was restored has another start, which services notice. So nothing is
 --   required, if the old server no longer accepts writes within F. Services do not notice it if a dump was
---   loaded into a running server (pg_restore, psql), or if they use workerassign.WithHistory. Without the
+--   loaded into a running server (pg_restore, psql), or if they use sqlstore.WithHistory. Without the
 --   floor, UIDs are then generated twice.
 --   In these cases raise the floor before services connect to the server: set default_transaction_read_only, as
 --   described in AFTER A FAILOVER OR A RESTORED BACKUP. Run these statements in one session, one after the
---   other or as one string. Recycled.RaiseFloor does the same for an account without that setting. They end
+--   other or as one string. Assigner.RaiseFloor does the same for an account without that setting. They end
 --   all leases. No lease begins before the floor, which is later than every time that the old server can have
 --   granted. The server's clock must be right.
 --

@@ -232,7 +232,7 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 
 -- RECYCLED WORKER IDS
 --   The tables below hold one pool: the worker IDs of one fleet, which its generators lease and use again
---   (workerassign.NewRecycled with workerassign.NewSlotTable). They are not connected with the table
+--   (recycled.New with sqlstore.New). They are not connected with the table
 --   WORKER_NODE. A fleet uses either that table or these two. If two fleets with the same layout and the
 --   same epoch must not generate equal UIDs, they must share one pool.
 --   Servers: MariaDB 10.4 and later, MySQL 5.6, 5.7 and 8, TiDB, and Galera clusters of MariaDB or MySQL.
@@ -240,7 +240,7 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   All statements of the services must reach the primary, also SELECT: a proxy must not send their reads
 --   to replicas.
 --   For a second pool in the same database, copy the two CREATE TABLE statements, change the tables' names,
---   and give these names to the services with workerassign.WithSlotTables. Each pool can have an account of
+--   and give these names to the services with sqlstore.WithPoolTables. Each pool can have an account of
 --   its own.
 --
 -- WHAT A SLOT MEANS
@@ -283,7 +283,7 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 -- WHICH SLOTS MAY BE DELETED
 --   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
 --   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
---   they require this worker ID (workerassign.WithWorkerID), or if all others are held. doc/fleet.md
+--   they require this worker ID (recycled.WithWorkerID), or if all others are held. doc/fleet.md
 --   describes how to insert it again. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
 --   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
@@ -308,15 +308,15 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --   * Replicas must not accept writes: set read_only in their configuration files.
 --   On Galera, services continue if a node fails, because the other nodes have received all that it has
 --   acknowledged. If all nodes are down, or if you use pc.bootstrap, follow the section Galera of doc/fleet.md.
---   With workerassign.WithHistory, services notice none of this. See its documentation.
+--   With sqlstore.WithHistory, services notice none of this. See its documentation.
 --
 -- SLOTS AFTER A RESTORED BACKUP
 --   If the server keeps its identity and lacks writes that it acknowledged earlier, services may not notice
 --   that, for example after a dump (mysqldump) was loaded into a running server, after a backup was restored
---   on TiDB or Galera, or with workerassign.WithHistory. Without the floor, UIDs are then generated twice.
+--   on TiDB or Galera, or with sqlstore.WithHistory. Without the floor, UIDs are then generated twice.
 --   Raise the floor before services connect to the server: prevent connections, or set read_only, as described
 --   in AFTER A FAILOVER OR A RESTORED BACKUP. The old server must no longer accept writes. Call
---   Recycled.RaiseFloor, or run these statements in one session. They end all leases. No lease begins
+--   Assigner.RaiseFloor, or run these statements in one session. They end all leases. No lease begins
 --   before the floor, which is later than every time that the old server can have granted. The server's
 --   clock must be right.
 --

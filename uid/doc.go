@@ -12,7 +12,7 @@
 //
 // A generator takes its worker ID from a [workerassign.Assigner] when it is constructed, and seldom
 // after that: from an insert into a table ([workerassign.NewDisposable]), from a pool whose worker IDs are
-// used again ([workerassign.NewRecycled]), from a counter in a file on one host ([workerassign.NewFile]), or
+// used again ([recycled.New]), from a counter in a file on one host ([workerassign.NewFile]), or
 // from the caller ([workerassign.Static]). A worker ID of a pool is leased, and the generator extends the
 // lease in the background. Health reports whether a generator can generate UIDs, and for how long it can if
 // the store of its assigner is not reachable.

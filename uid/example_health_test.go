@@ -14,7 +14,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// A readiness probe, and an alert that comes before the probe fails: leases of workerassign.NewRecycled have
+// A readiness probe, and an alert that comes before the probe fails: leases of recycled.New have
 // an end, so UIDs stop some time after the store cannot be reached.
 func ExampleHealth() {
 	dir, err := os.MkdirTemp("", "example")

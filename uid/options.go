@@ -59,7 +59,7 @@ func WithTwitterLayout() Option {
 // that keeps numbers as floating point, such as JavaScript, does not round them. So they can be JSON numbers, of type
 // NumberID. The layout carries 68 years (with the default epoch until 2094), 1,024 worker IDs, and 4,096 UIDs per second and
 // worker ID. Its ten worker bits are too few for disposable worker IDs, because those are never used again: use
-// workerassign.NewRecycled.
+// recycled.New.
 //
 // If strings are possible, prefer the default layout and the type ID, whose JSON is a string.
 func WithJavaScriptLayout() Option {
@@ -125,7 +125,7 @@ func WithMaxStaleness(d time.Duration) Option {
 // least twice the time of a full ring. The default is what the lease allows, and at most an hour, or twice
 // the time of a full ring if that is more. A Default generator does not borrow.
 //
-// Grants with a horizon (workerassign.Grant), such as those of workerassign.NewRecycled, reach only as far as
+// Grants with a horizon (workerassign.Grant), such as those of recycled.New, reach only as far as
 // its horizon. With such a lease the borrow limit is at most the horizon less 1.5 times the time to reserve
 // ahead (WithReserveAhead) and one time unit, and at least 0. The generator logs a warning if that is less
 // than d, or if it can no longer roll over: if it is less than twice the time of a full ring. At the limit it

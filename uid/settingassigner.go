@@ -19,7 +19,7 @@ type Backend struct {
 	Slots recycled.Store  // the store that Store means, of AssignerRecycled: Redis, etcd, ZooKeeper, or tables with other names
 
 	Disposable []workerassign.DisposableOption // of workerassign.NewDisposable
-	Recycled   []recycled.Option               // of workerassign.NewRecycled: WithNewPool at the first start of a fleet, for example
+	Recycled   []recycled.Option               // of recycled.New: WithNewPool at the first start of a fleet, for example
 	StaticFile []workerassign.StaticFileOption // of workerassign.StaticFile: WithNewFile at the first start, for example
 	Hostname   string                          // for WorkerID "ordinal"; "": that of os.Hostname
 }
@@ -29,15 +29,15 @@ type Backend struct {
 //	Assigner     Store      returns
 //	disposable   file:PATH  workerassign.NewFile(PATH): one host only
 //	disposable   another    workerassign.NewDisposable(b.DB)
-//	recycled     file:PATH  workerassign.NewRecycled(workerassign.NewSlotFile(PATH)): one host only
-//	recycled     another    workerassign.NewRecycled(b.Slots), or of workerassign.NewSlotTable(b.DB)
+//	recycled     file:PATH  recycled.New(filestore.New(PATH)): one host only
+//	recycled     another    recycled.New(b.Slots), or of sqlstore.New(b.DB)
 //	static       none       workerassign.Static(WorkerID)
 //	static       file:PATH  workerassign.StaticFile(WorkerID, PATH)
 //
 // PATH must not contain %, ? or #. Another store is a text that only the program reads, to open b.DB or b.Slots; it may be left
 // out. A path without file: is refused.
 //
-// With recycled, WorkerName is for workerassign.WithName, and WorkerID for workerassign.WithWorkerID: a number, or "ordinal"
+// With recycled, WorkerName is for recycled.WithName, and WorkerID for recycled.WithWorkerID: a number, or "ordinal"
 // for the number in the host name of a pod of a StatefulSet (workerassign.StatefulSetOrdinal). WorkerDivide wraps the
 // assigner in workerassign.Divide, and then WorkerPrefix in workerassign.Prefix.
 //

@@ -40,7 +40,7 @@ type Settings struct {
 	Assigner     string // AssignerDisposable, AssignerRecycled or AssignerStatic
 	Store        string // what the assigner keeps worker IDs in: see NewAssigner
 	WorkerID     string // of AssignerStatic and AssignerRecycled: a number, or "ordinal": see NewAssigner
-	WorkerName   string // of AssignerRecycled: see workerassign.WithName
+	WorkerName   string // of AssignerRecycled: see recycled.WithName
 	WorkerPrefix string // "5/3" is the prefix 5 of 3 bits: see workerassign.Prefix
 	WorkerDivide int    // the number of bits: see workerassign.Divide
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// slotFleet is a simulation of generators whose leases come from the real workerassign.Recycled on a
+// slotFleet is a simulation of generators whose leases come from the real recycled.Assigner on a
 // simulated slot store: with servers that fail over and lose writes, clocks that differ, replies that are
 // lost and writes that arrive later, pauses, crashes, names and fixed worker IDs. It runs in one goroutine,
 // without a wall clock and without sleeping. All chance comes from one seed, but for one choice of Recycled's

@@ -7,9 +7,9 @@
 //     the worker ID, and it is never used again. Use it for services that share a database.
 //   - [NewFile] increments a counter in a file. Use it for any number of processes on one host
 //     that have no database.
-//   - [NewRecycled] leases worker IDs of a pool and uses them again, without trusting any clock. A fleet
+//   - [recycled.New] leases worker IDs of a pool and uses them again, without trusting any clock. A fleet
 //     needs as many as it has generators, and a few more, for any number of starts. The pool is in a
-//     [SlotStore]: in two tables of a database ([NewSlotTable]), in a file on one host ([NewSlotFile]), in
+//     [recycled.Store]: in two tables of a database ([sqlstore.New]), in a file on one host ([filestore.New]), in
 //     Redis, ZooKeeper or etcd (the modules stores/redis, stores/zookeeper and stores/etcd), or in a store
 //     of your own, which package assigntest tests. [Saved] also keeps the lease in a local file, so that a
 //     service starts while the store is down.

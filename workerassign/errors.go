@@ -53,13 +53,13 @@ var (
 	// succeeded.
 	ErrGaveUp = errors.New("workerassign: gave up")
 
-	// ErrCorrupt is returned by File, StaticFile, Saved and the store of NewSlotFile if the content of
+	// ErrCorrupt is returned by File, StaticFile, Saved and the store of filestore.New if the content of
 	// the file is not what they wrote, or if the file is missing; and by StaticFile and Saved if the
 	// file is a copy. They never start from the beginning in this case, because they would assign the
 	// same worker IDs a second time.
 	ErrCorrupt = workerfile.ErrCorrupt
 
-	// ErrFile is returned by File, StaticFile, Saved and the store of NewSlotFile if the file cannot be
+	// ErrFile is returned by File, StaticFile, Saved and the store of filestore.New if the file cannot be
 	// read, locked or written. It wraps the error of the operating system.
 	ErrFile = workerfile.ErrFile
 )

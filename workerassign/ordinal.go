@@ -13,7 +13,7 @@ import (
 //
 //	hostname, err := os.Hostname()
 //	ordinal, err := workerassign.StatefulSetOrdinal(hostname)
-//	a := workerassign.NewRecycled(store, workerassign.WithWorkerID(ordinal))
+//	a := recycled.New(store, recycled.WithWorkerID(ordinal))
 //
 // The result is the number in the name, from .spec.ordinals.start (by default 0) to
 // .spec.ordinals.start + .spec.replicas - 1. The start is not subtracted: two StatefulSets with different

@@ -12,7 +12,7 @@
 //	POD_NAME               the name of the pod, by the downward API
 //	WORKER_ID_FROM         "ordinal" or "pool"
 //	NEW_POOL               "true" for all pods at the first start of the fleet, so that they do not wait for a
-//	                       floor for about two minutes; "false" after that (see workerassign.WithNewPool)
+//	                       floor for about two minutes; "false" after that (see recycled.WithNewPool)
 //	ADDRESS                the address to listen on; ":8080" by default
 //	TERMINATION_DRAIN      for how long to serve after SIGTERM, until no new requests arrive; "5s" by default
 //

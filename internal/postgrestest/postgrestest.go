@@ -6,7 +6,7 @@
 // Debian's package creates, or as nobody.
 //
 // The package is a separate module, because its tests use drivers that the library itself must not depend
-// on: they test workerassign.Disposable and workerassign.NewSlotTable on PostgreSQL.
+// on: they test workerassign.Disposable and sqlstore.New on PostgreSQL.
 package postgrestest
 
 import (

@@ -30,7 +30,7 @@ func TestVerificationIsRefused(t *testing.T) {
 		defer pool.Close()
 		_, err = assign(t, pool, workerassign.WithVerification(workerassign.Verification{}))
 		if !errors.Is(err, workerassign.ErrOption) || !errors.Is(err, workerassign.ErrPermanent) ||
-			!strings.Contains(err.Error(), "WithVerification does not support PostgreSQL; use NewRecycled with NewSlotTable instead") {
+			!strings.Contains(err.Error(), "WithVerification does not support PostgreSQL; use recycled worker IDs (recycled.New with sqlstore.New) instead") {
 			t.Errorf("%s: Assign() = %v", driverName, err)
 		}
 	}

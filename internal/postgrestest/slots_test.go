@@ -19,7 +19,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Slot tables on PostgreSQL fulfil the contract of SlotStore, at both isolation levels.
+// Slot tables on PostgreSQL fulfil the contract of recycled.Store, at both isolation levels.
 func TestSlotTableConformance(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"read committed", "serializable"} {

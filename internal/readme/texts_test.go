@@ -165,7 +165,9 @@ func TestErrorTextsExist(t *testing.T) {
 		for _, name := range codeSpans(row[1]) {
 			name = strings.TrimPrefix(name, "*")
 			if !strings.Contains(name, ".") {
-				name = "workerassign." + name
+				if name = "recycled." + name; !exported[name] {
+					name = "workerassign." + strings.TrimPrefix(name, "recycled.")
+				}
 			}
 			if !exported[name] && !strings.HasPrefix(name, "context.") {
 				t.Errorf("%q: %s does not exist", row[0], name)

@@ -14,7 +14,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// slot is the encoding of a workerassign.Slot.
+// slot is the encoding of a recycled.Slot.
 type slot struct {
 	WorkerID int64  `json:"workerID"`
 	Revision int64  `json:"revision"`
@@ -30,7 +30,7 @@ type slot struct {
 	Since    stamp  `json:"since"`
 }
 
-// pool is the encoding of a workerassign.Pool. Durations are milliseconds.
+// pool is the encoding of a recycled.Pool. Durations are milliseconds.
 type pool struct {
 	Revision int64  `json:"revision"`
 	Format   string `json:"format"`
@@ -69,7 +69,7 @@ func EncodeSlot(s recycled.Slot) []byte {
 		stamp{s.FreeAt}, s.Holder.Name, s.Holder.Host, s.Holder.Process, stamp{s.Holder.Since}})
 }
 
-// DecodeSlot returns the slot of a text. The error wraps workerassign.ErrPool and ErrPermanent.
+// DecodeSlot returns the slot of a text. The error wraps recycled.ErrPool and ErrPermanent.
 func DecodeSlot(text []byte) (recycled.Slot, error) {
 	var s slot
 	err := decode(text, &s, &s.Revision)
@@ -84,7 +84,7 @@ func EncodePool(p recycled.Pool) []byte {
 		p.Horizon.Milliseconds(), p.Fencing.Milliseconds(), p.Skew.Milliseconds()})
 }
 
-// DecodePool returns the pool of a text. The error wraps workerassign.ErrPool and ErrPermanent.
+// DecodePool returns the pool of a text. The error wraps recycled.ErrPool and ErrPermanent.
 func DecodePool(text []byte) (recycled.Pool, error) {
 	var p pool
 	err := decode(text, &p, &p.Revision)

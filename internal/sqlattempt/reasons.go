@@ -74,12 +74,12 @@ const (
 	ReasonTooLowPostgres Reason = "the table's counter went back, for example after a failover that lost rows or after " +
 		"restoring a backup: raise it above all assigned worker IDs, as described in schema.postgres.sql under AFTER A " +
 		"FAILOVER OR A RESTORED BACKUP"
-	ReasonVerificationPostgres Reason = "use NewRecycled with NewSlotTable instead"
+	ReasonVerificationPostgres Reason = "use recycled worker IDs (recycled.New with sqlstore.New) instead"
 	ReasonLook                 Reason = "grant the account SELECT on the columns ID and PORT, as described in schema.sql under VERIFIED " +
 		"WORKER IDS"
 
 	// Of slot tables only.
-	ReasonTableNames Reason = "set the tables' names by WithSlotTables"
+	ReasonTableNames Reason = "set the tables' names by WithPoolTables"
 	ReasonSettings   Reason = "correct that on the server, as schema.sql describes"
 	ReasonHistory    Reason = "change the settings as described in schema.sql or schema.postgres.sql under DURABILITY, or do " +
 		"not use WithHistory"
@@ -90,7 +90,7 @@ type Use int
 
 const (
 	Inserts Use = iota // workerassign.Disposable
-	Slots              // workerassign.NewSlotTable
+	Slots              // sqlstore.New
 	Tags               // segment.Table
 )
 
@@ -107,10 +107,10 @@ func adviceOf(u Use) map[Reason]string {
 	switch u {
 	case Slots:
 		return map[Reason]string{
-			ReasonTable: "a table does not exist: apply schema.sql, or set the tables' names by WithSlotTables",
+			ReasonTable: "a table does not exist: apply schema.sql, or set the tables' names by WithPoolTables",
 			ReasonTablePostgres: "a table does not exist: apply schema.postgres.sql in the database of the DSN, set the tables' " +
-				"names by WithSlotTables, or check search_path",
-			ReasonSchemaPostgres: "the schema does not exist: apply schema.postgres.sql, or set the tables' names by WithSlotTables",
+				"names by WithPoolTables, or check search_path",
+			ReasonSchemaPostgres: "the schema does not exist: apply schema.postgres.sql, or set the tables' names by WithPoolTables",
 			ReasonAccess: "the account may not use this database: check the database's name in the DSN, or grant the account the " +
 				"privileges in schema.sql under PRIVILEGES ON SLOTS",
 			ReasonGrant:            "the account lacks a privilege: grant it those in schema.sql under PRIVILEGES ON SLOTS",

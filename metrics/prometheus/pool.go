@@ -22,7 +22,7 @@ const (
 	poolTimeout = 3 * time.Second
 )
 
-// A Pool reports which worker IDs of a pool are in use. A *workerassign.Recycled is a Pool.
+// A Pool reports which worker IDs of a pool are in use. A *recycled.Assigner is a Pool.
 type Pool interface {
 	State(ctx context.Context) (recycled.State, error)
 }
@@ -41,7 +41,7 @@ func poolFamilies() []family {
 	}
 }
 
-// NewPoolCollector returns a collector of a pool of recycled worker IDs, usually a *workerassign.Recycled: how many there are, and
+// NewPoolCollector returns a collector of a pool of recycled worker IDs, usually a *recycled.Assigner: how many there are, and
 // how many are left. WithName sets the label pool. Unlike the other collectors, it reads the store: all slots of the pool, at most
 // once in 30 seconds, and for at most 3 seconds. So register it in one or in a few processes of a fleet. While the pool cannot
 // be read, its only gauge is ringuid_pool_ok. It is safe for concurrent use, and for several registries.

@@ -1,10 +1,10 @@
-// Package etcd keeps the slots of a workerassign.Recycled in etcd 3.4 or later: worker IDs that are used
+// Package etcd keeps the slots of a recycled.Assigner in etcd 3.4 or later: worker IDs that are used
 // again and never collide. It also keeps the counters of the tags of package segment: see the section Tags. It is a module
 // of its own, so that users of other stores do not download etcd's client.
 //
 //	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"10.0.0.1:2379"}, DialTimeout: 5 * time.Second})
 //	...
-//	assigner := workerassign.NewRecycled(etcd.New(client))
+//	assigner := recycled.New(etcd.New(client))
 //	generator, err := uid.NewCached(ctx, assigner)
 //
 // # Keys
@@ -32,7 +32,7 @@
 // # Durability
 //
 // etcd acknowledges a write when a majority of its members has it on disk. So no failover and no restart
-// loses an acknowledged write, and PoolState.NoLoss is true, on these assumptions: no member runs with
+// loses an acknowledged write, and recycled.State.NoLoss is true, on these assumptions: no member runs with
 // --unsafe-no-fsync; the disks keep what fsync has reported; a member whose data was lost is removed and
 // added again as a new one, never restarted with an empty directory; no backup is restored without what
 // is described next, and no member is started with --force-new-cluster without it; nobody deletes keys.
@@ -46,7 +46,7 @@
 // doc/design.md, section 8). A snapshot that is restored with the same token and the same peer URLs has
 // the same cluster ID. A process that has seen a greater revision than the cluster shows now gives the key
 // a new value too. But a process that has just started has seen none. So an operator who restores a
-// snapshot must use a new token, and should call Store.NewHistory, or Recycled.RaiseFloor, before generators
+// snapshot must use a new token, and should call Store.NewHistory, or Assigner.RaiseFloor, before generators
 // can reach the cluster.
 //
 // A member that is started with --force-new-cluster makes a new cluster of what it has. If it lagged behind, writes that
@@ -99,12 +99,12 @@
 //
 // # Clock
 //
-// etcd has no clock, so PoolState.HostClock is true, and the clock of the host that reads is used. Recycled
+// etcd has no clock, so recycled.State.HostClock is true, and the clock of the host that reads is used. Recycled
 // cannot refuse a host whose clock is wrong. UIDs remain unique as long as no snapshot is restored. But a host
 // whose clock is ahead by more than the grace takes slots that are still held, so that their holders lose them
 // and take others; and the slots that it holds are granted far into the future, so that they remain unused for
 // that long. After a restored snapshot the floor follows from the clock of the host that notices it: it lies behind
-// all grants that were lost only if the clocks of the hosts differ by less than M (workerassign.WithSkew). Keep
+// all grants that were lost only if the clocks of the hosts differ by less than M (recycled.WithSkew). Keep
 // clocks synchronized.
 //
 // # Cost

@@ -17,7 +17,7 @@ const (
 	maxFree = 8    // how many released slots are read at most: they are a random choice of all
 	fewFree = 16   // how many free slots Recycled asks for, unless it has lost a race
 	maxRead = 128  // how many slots are read at most to find one whose holder crashed
-	page    = 2000 // how many slots are read at once by SlotQuery.All
+	page    = 2000 // how many slots are read at once by recycled.Query.All
 )
 
 // Read implements workerassign.Store. It makes linearizable reads.
@@ -63,7 +63,7 @@ type reader struct {
 	named int     // ids from here on are of the index of names
 	free  int     // and from here on of the index of released slots
 
-	freeFound int // how many free slots are in state because of SlotQuery.Free
+	freeFound int // how many free slots are in state because of recycled.Query.Free
 }
 
 // first reads the history, the pool and the indexes. It returns false if the history is new.

@@ -201,7 +201,7 @@ func (s *Store) setHistory(history string, revision int64, reset bool) {
 // restored. Then the leases that were taken before cannot be extended any more, writes that are under way
 // fail, and no new lease begins before the pool's floor, which follows from the present, H, F and M (rule
 // R7). Each tag then continues beyond the gap of WithFailoverGap. An operator calls it after restoring a snapshot, before
-// generators and sequences can reach the cluster again. Unlike Recycled.RaiseFloor, it does not have to write the slots.
+// generators and sequences can reach the cluster again. Unlike Assigner.RaiseFloor, it does not have to write the slots.
 func (s *Store) NewHistory(ctx context.Context) error {
 	if s.err != nil {
 		return s.err

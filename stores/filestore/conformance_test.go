@@ -88,7 +88,7 @@ func (f *slotFileFaults) faults() assigntest.Faults {
 	}
 }
 
-// The file store fulfils the contract of SlotStore.
+// The file store fulfils the contract of recycled.Store.
 func TestSlotFileConformance(t *testing.T) {
 	testkit.Slow(t, "it waits for the disk")
 	f := &slotFileFaults{directory: t.TempDir()}

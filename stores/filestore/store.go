@@ -63,7 +63,7 @@ func WithLogger(l *slog.Logger) Option {
 	})
 }
 
-// slotFile is a SlotStore in a file.
+// slotFile is a recycled.Store in a file.
 type Store struct {
 	file *workerfile.File // for its path, its lock, and the steps of replacing it
 	cfg  config
@@ -78,18 +78,18 @@ type decodedSlotFile struct {
 	content *slotFileContent
 }
 
-// NewSlotFile returns a store that keeps the slots of a pool in the file at path. Any number of
+// New returns a store that keeps the slots of a pool in the file at path. Any number of
 // processes on one host can use it, and no server is required. The first call of Read or Write creates
-// the file. Its directory must exist. NewSlotFile does not access the file system. Invalid arguments
+// the file. Its directory must exist. New does not access the file system. Invalid arguments
 // are reported by the store's methods. A relative path refers to the working directory at the time of
-// NewSlotFile.
+// New.
 //
 // Durability: each Write writes the whole file to a new one, syncs that to disk and renames it. So an
-// acknowledged write is lost only if the disk loses data that was flushed to it, and PoolState.NoLoss is
+// acknowledged write is lost only if the disk loses data that was flushed to it, and recycled.State.NoLoss is
 // true. The cost of a Write grows with the number of slots. The file consists of lines of text, which
 // an operator can read: which process has which worker ID, and until when.
 //
-// Clock: the host's, and PoolState.HostClock is true.
+// Clock: the host's, and recycled.State.HostClock is true.
 //
 // History: a random text that is written when the file is created. Each content of the file records the
 // identity (the inode number and, on Linux, the time of creation) of itself and of its lock file. If
@@ -106,7 +106,7 @@ type decodedSlotFile struct {
 //     process still generates UIDs with the old one, and if the clock has passed all UIDs: wait for the
 //     borrow limit of the generators.
 //   - The whole machine, or the whole file system, is set back to a snapshot. Before services start
-//     again, call Recycled.RaiseFloor. A machine that was cloned must get a new file, and a Prefix of its
+//     again, call Assigner.RaiseFloor. A machine that was cloned must get a new file, and a Prefix of its
 //     own if both belong to one fleet.
 //   - Several hosts use the file over a network file system. Each host requires a file of its own, and a
 //     Prefix of its own if their UIDs must be distinct.
@@ -123,10 +123,10 @@ func New(path string, opts ...Option) *Store {
 	return s
 }
 
-// String implements SlotStore.
+// String implements recycled.Store.
 func (s *Store) String() string { return "file " + s.file.Path }
 
-// Read implements SlotStore. It blocks while another process or goroutine holds the lock of the file.
+// Read implements recycled.Store. It blocks while another process or goroutine holds the lock of the file.
 func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	var state recycled.State
 	err := s.withLock(ctx, func(file *lockedfile.File, log *safelog.Queue) error {
@@ -146,7 +146,7 @@ func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, err
 	return state, err
 }
 
-// Write implements SlotStore. It blocks like Read.
+// Write implements recycled.Store. It blocks like Read.
 func (s *Store) Write(ctx context.Context, w recycled.Write) (written bool, err error) {
 	err = s.withLock(ctx, func(file *lockedfile.File, log *safelog.Queue) error {
 		content, err := s.load(file, log)
@@ -207,7 +207,7 @@ func (s *Store) load(file *lockedfile.File, log *safelog.Queue) (*slotFileConten
 			"and wait until the clock has passed all UIDs", workerassign.ErrCorrupt, s.file.Path, err)
 	}
 	if content.fileID != id || content.lockID != file.LockID {
-		log.Log(slog.LevelWarn, "workerassign: a slot file, or its lock file, is a copy; it gets another history", "file", s.file.Path)
+		log.Log(slog.LevelWarn, "filestore: a slot file, or its lock file, is a copy; it gets another history", "file", s.file.Path)
 		renewed := *content
 		renewed.history = rand.Text()
 		return &renewed, s.write(file, &renewed)

@@ -2,7 +2,7 @@
 // counters of package segment. New returns a Store, which is a workerassign.Store:
 //
 //	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:6379"})
-//	workers := workerassign.NewRecycled(redis.New(client, redis.WithPool("orders")))
+//	workers := recycled.New(redis.New(client, redis.WithPool("orders")))
 //	g, err := uid.NewCached(ctx, workers)
 //
 // and also a segment.Source and a segment.Creator: see "Segments" below.
@@ -27,13 +27,13 @@
 //
 // Never delete a slot, a field or the hash, never let the hash expire, and never copy it back (RESTORE, COPY,
 // SWAPDB) without the procedure for a restored backup: stop all generators, or the server; restore; call
-// workerassign.Recycled.RaiseFloor before generators reach the server again.
+// recycled.Assigner.RaiseFloor before generators reach the server again.
 //
 // # Durability and history
 //
 // Redis loses acknowledged writes: with appendfsync everysec, the last second or two when the machine
 // crashes or, while its disk is busy, when the process is killed; and without an append-only file more; a failover loses what the replica had not received. So
-// PoolState.NoLoss is false, and no UID depends on a write that may be lost: each grant is made in the same
+// recycled.State.NoLoss is false, and no UID depends on a write that may be lost: each grant is made in the same
 // atomic step as a comparison of the history. The history is the server's replication ID (which changes with
 // a promotion), its run ID (which changes with a restart) and the pool's ID (which changes when the pool was
 // deleted, for example by FLUSHALL). When it is another one, no lease is extended any more, and no lease
@@ -111,7 +111,7 @@
 //
 // # F, and min-replicas-to-write
 //
-// F (workerassign.WithFencing) must be longer than a call, from its read to the end of its write: some seconds. And
+// F (recycled.WithFencing) must be longer than a call, from its read to the end of its write: some seconds. And
 // as a second line, it should be at least the time for which a former primary may go on acknowledging writes after
 // another server was promoted. Bound that time on the servers, on each of them:
 //
@@ -130,7 +130,7 @@
 //     an error that says so, because Redis would delete pools when memory is short.
 //   - appendonly yes, so that the pool is still there after a restart. Without it the pool of a single server
 //     begins anew with each restart: that is safe, because of the floor, but names and their worker IDs are
-//     forgotten. It is not safe with workerassign.WithNewPool, which turns the floor of a missing pool off: use
+//     forgotten. It is not safe with recycled.WithNewPool, which turns the floor of a missing pool off: use
 //     that option for the first start of a fleet, and then remove it.
 //   - a server with replicas must not start as a primary without its data, also not as a new one at the same
 //     address. It does not know how many servers there are, takes itself for the only one, and grants alone, also

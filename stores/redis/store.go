@@ -237,7 +237,7 @@ type history struct {
 	poolID string
 }
 
-// String returns the history as the text of workerassign.PoolState. A server's part has no further slash.
+// String returns the history as the text of recycled.State. A server's part has no further slash.
 func (h history) String() string { return h.server + "/" + h.poolID }
 
 // parseHistory parses the result of history.String. ok is false if it is not one.

@@ -8,14 +8,14 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// The default names of the tables of NewSlotTable, which schema.sql creates. On PostgreSQL they are worker_pool
+// The default names of the tables of New, which schema.sql creates. On PostgreSQL they are worker_pool
 // and worker_slot.
 const (
 	DefaultPoolTable = "WORKER_POOL"
 	DefaultSlotTable = "WORKER_SLOT"
 )
 
-// A SlotTableOption configures the SlotStore of NewSlotTable. If its value is invalid, the store's methods
+// A SlotTableOption configures the recycled.Store of New. If its value is invalid, the store's methods
 // return an error that wraps ErrOption.
 type Option interface{ apply(*config) }
 
@@ -67,7 +67,7 @@ func WithPoolTables(pool, slots string) Option {
 // server is restarted nor when another server replaces it. It replaces the history that the store reads
 // from the server by a name that you choose: 1 to 128 bytes. All processes of the fleet must use the same
 // name. After a failover or a restart leases continue then, and no floor is set. Without WithHistory, each
-// restart and each failover of a single server ends all leases, as NewSlotTable describes.
+// restart and each failover of a single server ends all leases, as New describes.
 //
 // If the declaration is wrong, UIDs are generated twice after a failover, and nothing detects it. Use
 // WithHistory only in one of these cases:
@@ -87,7 +87,7 @@ func WithPoolTables(pool, slots string) Option {
 //
 // After an operator has restored a backup, or has started the database from a server that lacked
 // acknowledged writes, change the name before any generator reaches the database again. The new name is a
-// new history: it ends all leases and sets a floor. Recycled.RaiseFloor is the alternative.
+// new history: it ends all leases and sets a floor. Assigner.RaiseFloor is the alternative.
 //
 // The store returns an error if it finds settings with which the server can lose acknowledged writes.
 func WithHistory(name string) Option {

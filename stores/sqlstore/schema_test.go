@@ -101,7 +101,7 @@ func TestSchemaSlotPrivileges(t *testing.T) {
 		wantPermanent(t, err, "PRIVILEGES ON SLOTS")
 		db.MustExec("DROP TABLE WORKER_POOL")
 		_, err = store.Read(t.Context(), recycled.Query{})
-		wantPermanent(t, err, "WithSlotTables")
+		wantPermanent(t, err, "WithPoolTables")
 	})
 }
 

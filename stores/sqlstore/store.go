@@ -14,11 +14,11 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// NewSlotTable returns a SlotStore that keeps a pool in two tables of a database, which schema.sql creates, or
+// New returns a recycled.Store that keeps a pool in two tables of a database, which schema.sql creates, or
 // schema.postgres.sql on PostgreSQL. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
 // 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
 // jackc/pgx (package stdlib) or lib/pq. Prefer pgx: while the network loses all packets, a call of lib/pq does not end with its
-// context, and no lease is extended. NewSlotTable does not use the database. The caller closes db.
+// context, and no lease is extended. New does not use the database. The caller closes db.
 //
 // All statements must reach the primary. A proxy that sends reads to replicas must not do so for the account
 // of the services, because a replica has another history, so that no Write would ever succeed.
@@ -60,9 +60,9 @@ import (
 // On a Galera cluster, the history is the UUID of the cluster's state, because all nodes have received what
 // one node has acknowledged: a node may fail, and leases continue. If a whole cluster is bootstrapped from a
 // node that was not the most advanced one, it keeps that UUID although acknowledged writes are lost. An
-// operator who does that must give the cluster a new UUID or call Recycled.RaiseFloor, as doc/fleet.md
+// operator who does that must give the cluster a new UUID or call Assigner.RaiseFloor, as doc/fleet.md
 // describes. On TiDB, the history is constant: after a backup was restored, an operator must call
-// Recycled.RaiseFloor.
+// Assigner.RaiseFloor.
 //
 // The server must flush its log at each commit (innodb_flush_log_at_trx_commit = 1, sync_binlog = 1). For a
 // single server this is not a matter of uniqueness, because the history changes with each restart. On a
@@ -79,7 +79,7 @@ func New(db workerassign.DB, opts ...Option) *Store {
 	return t
 }
 
-// slotTable is the SlotStore of NewSlotTable.
+// slotTable is the recycled.Store of New.
 type Store struct {
 	db  workerassign.DB
 	cfg config
@@ -97,12 +97,12 @@ const (
 	maxRolledBack      = 5                // how many times a read is repeated that was rolled back
 )
 
-// String implements SlotStore.
+// String implements recycled.Store.
 func (t *Store) String() string {
 	return sqlattempt.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.cfg.server)
 }
 
-// Read implements SlotStore.
+// Read implements recycled.Store.
 func (t *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	var state recycled.State
 	err := t.try(ctx, func(ctx context.Context, a *sqlattempt.Attempt, d dialect) (err error) {
@@ -112,7 +112,7 @@ func (t *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, err
 	return state, err
 }
 
-// Write implements SlotStore.
+// Write implements recycled.Store.
 func (t *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if t.cfg.err != nil {
 		return false, t.cfg.err

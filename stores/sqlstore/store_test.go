@@ -63,7 +63,7 @@ func testSlot(history string, workerID int64) recycled.Slot {
 		Holder: recycled.Holder{Name: "naïve 'name' \\ 主机 ", Host: "host", Process: "1 2", Since: at(1_800_000_000_005)}}
 }
 
-// Each step of the contract of SlotStore, on each server and with each setting.
+// Each step of the contract of recycled.Store, on each server and with each setting.
 func testSlotStoreContract(t *testing.T, s recycled.Store) {
 	t.Helper()
 	empty := mustRead(t, s, recycled.Query{All: true, Free: 3, Name: "n", WorkerIDs: []int64{1, 2}})

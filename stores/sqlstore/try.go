@@ -39,7 +39,7 @@ func (t *Store) try(ctx context.Context, f func(context.Context, *sqlattempt.Att
 			failed.Action == sqlattempt.Reconnect && (reading || failed.Unwritten) && attempt <= idle:
 			continue
 		}
-		return fmt.Errorf("workerassign: %s: %w; %s", t, failed.Err, failed.Reason.Advice(sqlattempt.Slots))
+		return fmt.Errorf("sqlstore: %s: %w; %s", t, failed.Err, failed.Reason.Advice(sqlattempt.Slots))
 	}
 }
 

@@ -1,10 +1,10 @@
-// Package zookeeper keeps the slots of a workerassign.Recycled in ZooKeeper 3.5 or later: worker IDs that
+// Package zookeeper keeps the slots of a recycled.Assigner in ZooKeeper 3.5 or later: worker IDs that
 // are used again and never collide. It also keeps the counters of the tags of package segment: see the section Tags. It
 // is a module of its own, so that users of other stores do not download ZooKeeper's client.
 //
 //	conn, _, err := zk.Connect([]string{"10.0.0.1:2181"}, 10*time.Second)
 //	...
-//	assigner := workerassign.NewRecycled(zookeeper.New(conn))
+//	assigner := recycled.New(zookeeper.New(conn))
 //	generator, err := uid.NewCached(ctx, assigner)
 //
 // The client drops a connection on which the server is silent for two thirds of the session's timeout, and the calls on it
@@ -39,7 +39,7 @@
 // # Durability
 //
 // ZooKeeper acknowledges a write when a majority of the ensemble has it in its transaction log on disk. So
-// no failover and no restart loses an acknowledged write, and PoolState.NoLoss is true, on these
+// no failover and no restart loses an acknowledged write, and recycled.State.NoLoss is true, on these
 // assumptions: forceSync is not set to no; the disks keep what fsync has reported; a server whose data was
 // lost is not restarted with an empty directory while only a bare majority has the data; the ensemble is
 // changed by reconfig, or one server after the other; no backup is restored without what is described next;
@@ -51,7 +51,7 @@
 // history, and each write checks that it exists. An operator who restores a backup must call
 // Store.NewHistory before generators can reach the ensemble. Then all leases end when their grants are
 // used, writes that were under way fail, and no new lease begins before the pool's floor, about two minutes
-// later by default (rule R7 of doc/design.md, section 8). Recycled.RaiseFloor alone compares versions, which
+// later by default (rule R7 of doc/design.md, section 8). Assigner.RaiseFloor alone compares versions, which
 // go back with the backup: a process that was paused between a read and a write, before the backup was
 // restored, could overwrite what RaiseFloor has written. A process that has seen a later transaction than
 // the ensemble shows is refused by its servers, so restart the services after a restored backup.

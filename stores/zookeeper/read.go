@@ -42,7 +42,7 @@ type reader struct {
 	state recycled.State
 	found map[int64]bool // the slots in state
 
-	freeFound int // how many free slots are in state because of SlotQuery.Free
+	freeFound int // how many free slots are in state because of recycled.Query.Free
 }
 
 func (r *reader) read() error {

@@ -3,7 +3,7 @@
 //   - [RunStoreTests] tests whether a workerassign.Store fulfils its contract.
 //   - [RunAssignerTests] tests whether a workerassign.Assigner keeps invariant 1: a worker ID and a
 //     time unit belong to at most one lease.
-//   - [Memory] is a SlotStore in memory with faults, for tests and simulations of generators.
+//   - [Memory] is a recycled.Store in memory with faults, for tests and simulations of generators.
 //
 // The test of a store is a function with a [Harness], which opens clients of the store and injects faults:
 //

@@ -72,11 +72,11 @@ type MemoryOption func(*Memory)
 // WithClock sets the store's clock. The default is time.Now.
 func WithClock(now func() time.Time) MemoryOption { return func(m *Memory) { m.clock = now } }
 
-// WithNoLoss makes the store one that loses no acknowledged writes, as far as it knows: PoolState.NoLoss is
+// WithNoLoss makes the store one that loses no acknowledged writes, as far as it knows: recycled.State.NoLoss is
 // true, and Start keeps the history.
 func WithNoLoss() MemoryOption { return func(m *Memory) { m.noLoss = true } }
 
-// WithHostClock makes the store one that has no clock: PoolState.HostClock is true.
+// WithHostClock makes the store one that has no clock: recycled.State.HostClock is true.
 func WithHostClock() MemoryOption { return func(m *Memory) { m.hostClock = true } }
 
 // NewMemory returns a store that has no pool yet.

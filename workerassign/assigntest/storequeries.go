@@ -174,7 +174,7 @@ func testQueryReleased(t *storeTest) {
 	}
 }
 
-// A store that leaves out free slots says so: see PoolState.MoreFree.
+// A store that leaves out free slots says so: see recycled.State.MoreFree.
 func testQueryMoreFree(t *storeTest) {
 	const released = 20
 	t.create(300, func(s recycled.State, id int64) recycled.Slot {

@@ -87,7 +87,7 @@ func (a *slotAssign) run(ctx context.Context) (workerassign.Lease, error) {
 func (a *slotAssign) logRetry(attempts int, err error) {
 	if now := time.Now(); a.lastLog.IsZero() || now.Sub(a.lastLog) >= retryLogPeriod {
 		a.lastLog = now
-		a.log.Log(slog.LevelWarn, "workerassign: no slot was taken, trying again", "store", a.recycled.store.String(), "attempts", attempts, "err", err)
+		a.log.Log(slog.LevelWarn, "recycled: no slot was taken, trying again", "store", a.recycled.store.String(), "attempts", attempts, "err", err)
 	}
 }
 

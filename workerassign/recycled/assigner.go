@@ -14,7 +14,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// Recycled leases worker IDs of a pool and uses them again, without trusting any clock: a worker ID is
+// An Assigner leases worker IDs of a pool and uses them again, without trusting any clock: a worker ID is
 // leased as a span of UID time, and the next lease of it begins where the last grant ended. So a fleet
 // needs as many worker IDs as it has generators, and a few more, for any number of restarts. The rules that
 // it follows, R1 to R8, are in doc/design.md, section 8, and how to run it is in doc/fleet.md.
@@ -29,7 +29,7 @@ import (
 // The number of worker IDs in use is bounded: a generator whose load is above the layout's rate changes
 // to another worker ID at its borrow limit, and takes load / rate + 1 of them in turn.
 //
-// It is an Assigner and safe for concurrent use. NewRecycled returns one.
+// It is a workerassign.Assigner and safe for concurrent use. New returns one.
 type Assigner struct {
 	store Store
 	cfg   config
@@ -38,7 +38,7 @@ type Assigner struct {
 	unsure atomic.Pointer[unsureFloor] // the last floor that may have been set, and is not logged; nil: none
 }
 
-// NewRecycled returns an Assigner of the worker IDs that s keeps. It does not use the store: an invalid
+// New returns an Assigner of the worker IDs that s keeps. It does not use the store: an invalid
 // option, or an s that is nil, is an error of Assign that wraps ErrOption.
 //
 // All generators of the pool must have the same format: the layout, the epoch, the time unit, and the
@@ -55,29 +55,24 @@ func New(s Store, opts ...Option) *Assigner {
 }
 
 var (
-	// ErrPoolFormat is returned by Assign of Recycled if the pool belongs to generators of another
+	// ErrPoolFormat is returned by Assign if the pool belongs to generators of another
 	// format. Two formats on one pool would generate equal UIDs with different meanings.
-	ErrPoolFormat = errors.New("workerassign: the pool has another format")
+	ErrPoolFormat = errors.New("recycled: the pool has another format")
 
-	// ErrClockSkew is returned by Assign of Recycled if this host's clock and the store's clock
+	// ErrClockSkew is returned by Assign if this host's clock and the store's clock
 	// differ by more than the bound of WithClockBound.
-	ErrClockSkew = errors.New("workerassign: this host's clock and the store's clock differ")
+	ErrClockSkew = errors.New("recycled: this host's clock and the store's clock differ")
 
 	// ErrPoolFull matches every *PoolFullError, by errors.Is: all worker IDs of the layout are held.
-	ErrPoolFull = errors.New("workerassign: all worker IDs are held")
+	ErrPoolFull = errors.New("recycled: all worker IDs are held")
 
 	// ErrSlotHeld matches every *SlotHeldError, by errors.Is: another holds the wanted worker ID, or it
 	// cannot be used yet.
-	ErrSlotHeld = errors.New("workerassign: the worker ID is held by another")
-
-	// workerassign.ErrLeaseLost is returned by Reserve of a lease of Recycled that cannot be extended any more:
-	// another generator has taken its slot, or the store may have lost writes. What was granted
-	// remains valid, unless the error wraps ErrVoid too.
-	ErrLeaseLost = errors.New("workerassign: the lease is lost")
+	ErrSlotHeld = errors.New("recycled: the worker ID is held by another")
 
 	// ErrPool is returned if the records of a pool contradict each other: a slot is missing, for
 	// example, because somebody deleted it. doc/fleet.md says how to repair the pool.
-	ErrPool = errors.New("workerassign: the pool is damaged")
+	ErrPool = errors.New("recycled: the pool is damaged")
 )
 
 // PoolFullError reports that all worker IDs of the layout are held.
@@ -116,7 +111,7 @@ func (e *SlotHeldError) Error() string {
 		return ErrSlotHeld.Error()
 	}
 	if e.Slot.Token == "" {
-		return fmt.Sprintf("workerassign: worker ID %d is not held, but cannot be used before %s, the end of an earlier grant: "+
+		return fmt.Sprintf("recycled: worker ID %d is not held, but cannot be used before %s, the end of an earlier grant: "+
 			"wait until the store's clock and this host's clock show that time", e.Slot.WorkerID, e.Slot.FreeAt.UTC().Format(time.RFC3339Nano))
 	}
 	h := e.Slot.Holder

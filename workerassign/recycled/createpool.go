@@ -48,11 +48,11 @@ func (a *slotAssign) newPoolRecord(wasSeen bool) floorRecord {
 	return func(log *safelog.Queue, p Pool) {
 		attrs := []any{"store", store, "history", p.History, "floor", p.Floor, "wait", p.Floor.Sub(p.Since)}
 		if wasSeen {
-			log.Log(slog.LevelWarn, "workerassign: the pool is missing, although this process has used it; it is created with a floor, "+
+			log.Log(slog.LevelWarn, "recycled: the pool is missing, although this process has used it; it is created with a floor, "+
 				"before which no lease begins: see doc/fleet.md", attrs...)
 			return
 		}
-		log.Log(slog.LevelWarn, "workerassign: the pool is missing, and is created with a floor, because it may have been lost; UIDs begin at the floor, after the wait. "+
+		log.Log(slog.LevelWarn, "recycled: the pool is missing, and is created with a floor, because it may have been lost; UIDs begin at the floor, after the wait. "+
 			"Use WithNewPool for the first start of a fleet, which avoids the wait: see doc/fleet.md", attrs...)
 	}
 }

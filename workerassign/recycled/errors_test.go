@@ -24,30 +24,30 @@ func TestRecycledErrorTexts(t *testing.T) {
 			return err
 		}
 		leasetest.WantError(t, "no pool", f.assigner().RaiseFloor(f.Context(), time.Now()), recycled.ErrPool,
-			"workerassign: the pool is damaged: there is no pool in memory store whose floor could be raised")
+			"recycled: the pool is damaged: there is no pool in memory store whose floor could be raised")
 		l := f.assign(f.assigner(recycled.WithWorkerID(1), recycled.WithName("orders-1")))
 		until := f.reserve(l, time.Minute)
 		h := f.slot(1).Holder
 		holder := fmt.Sprintf(`"orders-1" (host %q, process %q)`, h.Host, h.Process)
 		leasetest.WantError(t, "first worker ID", assign(recycled.WithFirstWorkerID(2)), recycled.ErrPoolFormat,
-			"workerassign: the pool has another format: the pool's first worker ID is 0, and this assigner's is 2; must be equal (WithFirstWorkerID)")
+			"recycled: the pool has another format: the pool's first worker ID is 0, and this assigner's is 2; must be equal (WithFirstWorkerID)")
 		leasetest.WantError(t, "clock bound", assign(recycled.WithClockBound(80*time.Second), recycled.WithHorizon(81*time.Second)), workerassign.ErrOption,
 			"the clock bound is 1m20s; must be less than the horizon of the pool, 1m15s")
 		leasetest.WantError(t, "beyond the layout", assign(recycled.WithWorkerID(4)), workerassign.ErrWidth,
 			"workerassign: worker ID too wide: the worker ID is 4; must be at most 3, the greatest of the layout")
 		leasetest.WantError(t, "held", assign(recycled.WithWorkerID(1)), recycled.ErrSlotHeld, fmt.Sprintf(
-			"workerassign: the worker ID is held by another: worker ID 1 is held by %s since %s, and is granted until %s; it becomes free at %s: end that process, or wait",
+			"recycled: the worker ID is held by another: worker ID 1 is held by %s since %s, and is granted until %s; it becomes free at %s: end that process, or wait",
 			holder, h.Since.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339Nano), until.Add(poolGrace).UTC().Format(time.RFC3339Nano)))
 		f.Delete(0)
 		leasetest.WantError(t, "missing slot", assign(recycled.WithWorkerID(0)), recycled.ErrPool,
-			"workerassign: the pool is damaged: the slot of worker ID 0 is missing, although slots 0 to 1 were added; slots must never be deleted: see doc/fleet.md")
+			"recycled: the pool is damaged: the slot of worker ID 0 is missing, although slots 0 to 1 were added; slots must never be deleted: see doc/fleet.md")
 	}, assigntest.WithNoLoss())
 	inFleet(t, func(f *fleet) {
 		f.assign(f.assigner())
 		f.DeletePool()
 		_, err := f.assigner(recycled.WithWorkerID(0)).Assign(f.Context(), f.request())
 		leasetest.WantError(t, "missing pool", err, recycled.ErrPool,
-			"workerassign: the pool is damaged: the slot of worker ID 0 exists, although the pool has 0 slots: somebody deleted the pool's record; see doc/fleet.md")
+			"recycled: the pool is damaged: the slot of worker ID 0 exists, although the pool has 0 slots: somebody deleted the pool's record; see doc/fleet.md")
 	}, assigntest.WithNoLoss())
 }
 
@@ -63,7 +63,7 @@ func TestSlotNotHeldText(t *testing.T) {
 		ctx, cancel := withTimeout(f, time.Second)
 		defer cancel()
 		_, err := a.Assign(ctx, f.request())
-		want := fmt.Sprintf("workerassign: worker ID 3 is not held, but cannot be used before %s, the end of an earlier grant: "+
+		want := fmt.Sprintf("recycled: worker ID 3 is not held, but cannot be used before %s, the end of an earlier grant: "+
 			"wait until the store's clock and this host's clock show that time", until.UTC().Format(time.RFC3339Nano))
 		if !errors.Is(err, recycled.ErrSlotHeld) || err.Error() != want {
 			f.Errorf("the error is\n%v\nwant one that matches ErrSlotHeld:\n%s", err, want)
@@ -107,7 +107,7 @@ func TestStoreDownTexts(t *testing.T) {
 		leasetest.WantError(t, "Assign", err, workerassign.ErrGaveUp, "workerassign: gave up: take a slot of the pool in memory store: ", " attempts in 10s: "+context.DeadlineExceeded.Error(),
 			"; the last attempt: "+assigntest.ErrDown.Error()+"; check whether the store is up and accepts writes")
 		_, err = l.Reserve(f.Context(), time.Now().Add(time.Second))
-		leasetest.WantError(t, "Reserve", err, assigntest.ErrDown, "workerassign: cannot extend the slot of worker ID 0 in memory store: ")
-		leasetest.WantError(t, "Release", l.Release(f.Context(), time.Now()), assigntest.ErrDown, "workerassign: cannot release the slot of worker ID 0 in memory store: ")
+		leasetest.WantError(t, "Reserve", err, assigntest.ErrDown, "recycled: cannot extend the slot of worker ID 0 in memory store: ")
+		leasetest.WantError(t, "Release", l.Release(f.Context(), time.Now()), assigntest.ErrDown, "recycled: cannot release the slot of worker ID 0 in memory store: ")
 	})
 }

@@ -70,7 +70,7 @@ func TestTwoFleets(t *testing.T) {
 				}
 				err := newGenerators(f, assigner(second.wrap), second.opts...)
 				leasetest.WantError(t, name, err, recycled.ErrPoolFormat,
-					fmt.Sprintf("workerassign: the pool has another format: the pool's format is %q, and this generator's is %q; use another pool for another format", first, other))
+					fmt.Sprintf("recycled: the pool has another format: the pool's format is %q, and this generator's is %q; use another pool for another format", first, other))
 				leasetest.WantError(t, name, err, uid.ErrLease)
 			})
 		})
@@ -84,7 +84,7 @@ func TestHostADayOff(t *testing.T) {
 			host := time.Now().Add(off)
 			err := newGenerators(f, func() workerassign.Assigner { return f.assigner() }, uid.WithClock(fakeclock.New(host)))
 			leasetest.WantError(t, off.String(), err, recycled.ErrClockSkew, fmt.Sprintf(
-				"workerassign: this host's clock and the store's clock differ: this host's clock shows %s, and the store's %s; must not differ by more than 5s: set the clock of the host or of the store",
+				"recycled: this host's clock and the store's clock differ: this host's clock shows %s, and the store's %s; must not differ by more than 5s: set the clock of the host or of the store",
 				host.UTC().Format(time.RFC3339Nano), f.Dump().Now.UTC().Format(time.RFC3339Nano)))
 			leasetest.WantError(t, off.String(), err, uid.ErrLease)
 			if f.Dump().Pool.Slots != 0 {

@@ -200,7 +200,7 @@ func (l *slotLease) check(ctx context.Context, s State, sent time.Time, action s
 		l.mu.Unlock()
 		log := safelog.NewQueue(l.recycled.cfg.loggerFor(l.req))
 		defer log.Flush(safelog.FlushTimeout)
-		log.Log(slog.LevelError, "workerassign: another process may hold what a lease was granted; UIDs may have been generated twice",
+		log.Log(slog.LevelError, "recycled: another process may hold what a lease was granted; UIDs may have been generated twice",
 			"store", l.recycled.store.String(), "worker_id", l.workerID, "err", lost)
 	}
 	return lost.orNil()
@@ -374,7 +374,7 @@ func (l *slotLease) noteHistory(ctx context.Context, s State) {
 
 // storeError returns an error of the store with what it kept from being done.
 func (l *slotLease) storeError(action string, err error) error {
-	return fmt.Errorf("workerassign: cannot %s the slot of worker ID %d in %s: %w", action, l.workerID, l.recycled.store.String(), err)
+	return fmt.Errorf("recycled: cannot %s the slot of worker ID %d in %s: %w", action, l.workerID, l.recycled.store.String(), err)
 }
 
 // maxStaleReads is how many times a lease reads its slot again if it reads an older state than it has written.

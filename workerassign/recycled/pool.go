@@ -42,7 +42,7 @@ func (r *Assigner) RaiseFloor(ctx context.Context, floor time.Time) error {
 		s, err := r.store.Read(ctx, Query{All: true})
 		switch {
 		case err != nil:
-			return fmt.Errorf("workerassign: cannot read the pool in %s: %w", r.store, err)
+			return fmt.Errorf("recycled: cannot read the pool in %s: %w", r.store, err)
 		case s.Pool.Revision == 0:
 			return fmt.Errorf("%w: there is no pool in %s whose floor could be raised", ErrPool, r.store)
 		}
@@ -60,14 +60,14 @@ func (r *Assigner) RaiseFloor(ctx context.Context, floor time.Time) error {
 			ok, err = r.store.Write(ctx, Write{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
 		}
 		if err != nil {
-			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)
+			return fmt.Errorf("recycled: cannot write the pool in %s: %w", r.store, err)
 		}
 		if ok {
 			state = s
 			break
 		}
 		if err := retry.wait(ctx); err != nil {
-			return fmt.Errorf("workerassign: cannot write the pool in %s: %w", r.store, err)
+			return fmt.Errorf("recycled: cannot write the pool in %s: %w", r.store, err)
 		}
 	}
 	for _, slot := range state.Slots {
@@ -85,7 +85,7 @@ func (r *Assigner) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 	for {
 		s, err := r.store.Read(ctx, Query{WorkerIDs: []int64{slot.WorkerID}})
 		if err != nil {
-			return fmt.Errorf("workerassign: cannot read the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
+			return fmt.Errorf("recycled: cannot read the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
 		}
 		if len(s.Slots) != 1 {
 			return missingSlotError(s.Pool, slot.WorkerID)
@@ -98,13 +98,13 @@ func (r *Assigner) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 		next.Until = millis.Later(next.Until, floor)
 		_, ok, err := r.swapSlot(ctx, s, s.Slots[0], next)
 		if err != nil {
-			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
+			return fmt.Errorf("recycled: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
 		}
 		if ok {
 			return nil
 		}
 		if err := retry.wait(ctx); err != nil {
-			return fmt.Errorf("workerassign: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
+			return fmt.Errorf("recycled: cannot write the slot of worker ID %d in %s: %w", slot.WorkerID, r.store, err)
 		}
 	}
 }
@@ -112,10 +112,10 @@ func (r *Assigner) raiseSlot(ctx context.Context, slot Slot, floor time.Time) er
 // usable returns an error if the assigner was not created correctly.
 func (r *Assigner) usable() error {
 	if r == nil {
-		return fmt.Errorf("%w: the *Recycled is nil; create it with NewRecycled", workerassign.ErrOption)
+		return fmt.Errorf("%w: the *Assigner is nil; create it with New", workerassign.ErrOption)
 	}
 	if r.store == nil && r.cfg.err == nil {
-		return fmt.Errorf("%w: the Recycled is the zero value; create it with NewRecycled", workerassign.ErrOption)
+		return fmt.Errorf("%w: the Assigner is the zero value; create it with New", workerassign.ErrOption)
 	}
 	return r.cfg.err
 }

@@ -42,7 +42,7 @@ func TestRetryLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := f.log.String()[before:]
-		if n := strings.Count(log, "workerassign: no slot was taken, trying again"); n != 3 || !strings.Contains(log, assigntest.ErrDown.Error()) {
+		if n := strings.Count(log, "recycled: no slot was taken, trying again"); n != 3 || !strings.Contains(log, assigntest.ErrDown.Error()) {
 			t.Errorf("%d records of the retries in 25 s, want 3: %s", n, log)
 		}
 		state, err := f.Read(t.Context(), recycled.Query{})

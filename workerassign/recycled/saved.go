@@ -62,8 +62,8 @@ func WithSpan(d time.Duration) SavedOption {
 //
 // The pool's horizon must be at least the span: create the pool with WithHorizon. Otherwise Assign returns
 // an error that wraps ErrOption. If the store can lose acknowledged writes, new leases begin later by the
-// horizon after a failover, so use Saved with stores that do not lose them (PoolState.NoLoss). An operator who calls
-// Recycled.RaiseFloor must choose a floor that is later than the present and the span.
+// horizon after a failover, so use Saved with stores that do not lose them (State.NoLoss). An operator who calls
+// Assigner.RaiseFloor must choose a floor that is later than the present and the span.
 //
 // A lease holds a lock on the file from Assign to Release, or to the end of the process: Assign returns an
 // error that wraps ErrInUse if another generator has the file, because there is one worker ID. So a
@@ -101,7 +101,7 @@ type saved struct {
 	cfg          savedConfig
 }
 
-// Assign implements Assigner. It blocks on the store as long as Recycled.Assign, unless the file has a lease that
+// Assign implements Assigner. It blocks on the store as long as Assigner.Assign, unless the file has a lease that
 // can be used.
 func (s *saved) Assign(ctx context.Context, req workerassign.Request) (workerassign.Lease, error) {
 	if s.cfg.err != nil {
@@ -169,12 +169,12 @@ func (l *savedLease) resume(ctx context.Context, content *lockedfile.Decoder, lo
 	case err == nil && l.begin.Before(l.record.slot.Until):
 		return true, nil
 	case isTaken(err):
-		log.Log(slog.LevelWarn, "workerassign: the lease in a file was lost; another worker ID is leased", "file", s.file.Path, "err", err)
+		log.Log(slog.LevelWarn, "recycled: the lease in a file was lost; another worker ID is leased", "file", s.file.Path, "err", err)
 		return false, nil
 	case ctx.Err() != nil, l.fileErr != nil, errors.Is(err, workerassign.ErrOption) || errors.Is(err, ErrPoolFormat) || errors.Is(err, ErrClockSkew):
 		return false, err
 	case l.begin.Before(record.slot.Until):
-		log.Log(slog.LevelWarn, "workerassign: a lease was not extended; the one in the file is used as long as it lasts",
+		log.Log(slog.LevelWarn, "recycled: a lease was not extended; the one in the file is used as long as it lasts",
 			"file", s.file.Path, "worker_id", record.slot.WorkerID, "until", record.slot.Until, "err", err)
 		return true, nil
 	case errors.Is(err, workerassign.ErrLeaseLost):

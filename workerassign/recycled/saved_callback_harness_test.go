@@ -25,19 +25,19 @@ func call(f func()) {
 	}
 }
 
-// Read implements SlotStore.
+// Read implements Store.
 func (c *savedCallbacks) Read(ctx context.Context, q Query) (State, error) {
 	call(c.onRead)
 	return c.store.Read(ctx, q)
 }
 
-// Write implements SlotStore.
+// Write implements Store.
 func (c *savedCallbacks) Write(ctx context.Context, w Write) (bool, error) {
 	call(c.onWrite)
 	return c.store.Write(ctx, w)
 }
 
-// String implements SlotStore.
+// String implements Store.
 func (c *savedCallbacks) String() string { return "store with callbacks" }
 
 func (c *savedCallbacks) request() workerassign.Request {

@@ -46,7 +46,7 @@ func TestSavedErrorTexts(t *testing.T) {
 		r := f.request()
 		r.Format = "1-30-20-13"
 		leasetest.WantError(t, "format", assign(saved(), r), recycled.ErrPoolFormat,
-			fmt.Sprintf("workerassign: the pool has another format: the format in %s is %q, and this generator's is %q; use another file and another pool for another format",
+			fmt.Sprintf("recycled: the pool has another format: the format in %s is %q, and this generator's is %q; use another file and another pool for another format",
 				path, "1-28-22-13", "1-30-20-13"))
 		leasetest.WantError(t, "worker ID", assign(saved(recycled.WithWorkerID(7)), f.request()), workerassign.ErrOption,
 			path+" has a lease on worker ID 0, and this assigner's is 7 (WithWorkerID); use a file of its own for each worker ID")

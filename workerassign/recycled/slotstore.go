@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A SlotStore keeps the slots of one pool: the worker IDs of one fleet, which Recycled leases and uses
+// A Store keeps the slots of one pool: the worker IDs of one fleet, which Recycled leases and uses
 // again. A store does little: it reads and compares and swaps. Recycled does the rest, with the rules R1
 // to R8 of doc/design.md, section 8. Package assigntest tests whether a store fulfils its contract.
 //
@@ -77,7 +77,7 @@ type Holder struct {
 	Since   time.Time // when the lease was taken, by the store's clock
 }
 
-// A SlotQuery selects slots. The fields add up: the result has the slots that any of them selects.
+// A Query selects slots. The fields add up: the result has the slots that any of them selects.
 type Query struct {
 	// WorkerIDs selects slots by their worker IDs. A slot that does not exist is not in the result.
 	WorkerIDs []int64
@@ -87,19 +87,19 @@ type Query struct {
 
 	// Free, if not 0, selects that many slots whose FreeAt is before the store's clock, or fewer if
 	// there are fewer. A store may leave out some of them if it cannot find them cheaply, unless All
-	// is set; if it knows that it has left out some, it sets PoolState.MoreFree.
+	// is set; if it knows that it has left out some, it sets State.MoreFree.
 	Free int
 
 	// All selects all slots. It is used by operators, and when the pool seems to be full.
 	All bool
 }
 
-// PoolState is the result of Read.
+// State is the result of Read.
 type State struct {
 	Pool  Pool
 	Slots []Slot // in any order, without duplicates
 
-	// MoreFree is true if the store has left out slots that may be free, of those that SlotQuery.Free selects.
+	// MoreFree is true if the store has left out slots that may be free, of those that Query.Free selects.
 	MoreFree bool
 
 	// Now is the store's clock; if the store has none, HostClock is true and Now is this host's clock.
@@ -120,7 +120,7 @@ type State struct {
 	ReadOnly bool
 }
 
-// A SlotWrite is a compare-and-swap of a pool, of slots, or of both. Each record has its new revision. The
+// A Write is a compare-and-swap of a pool, of slots, or of both. Each record has its new revision. The
 // store must have the one before, or no such record if the new revision is 1.
 type Write struct {
 	History string // the write is made only if this is the store's history

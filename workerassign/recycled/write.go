@@ -68,7 +68,7 @@ func (r *Assigner) logUnsureFloor(log *safelog.Queue, s State) (logged bool) {
 // historyRecord returns the record for the floor of a pool that had another history.
 func historyRecord(previous string) floorRecord {
 	return func(log *safelog.Queue, p Pool) {
-		log.Log(slog.LevelWarn, "workerassign: the store may have lost writes; no lease begins before the floor",
+		log.Log(slog.LevelWarn, "recycled: the store may have lost writes; no lease begins before the floor",
 			"history", p.History, "previous", previous, "floor", p.Floor, "wait", p.Floor.Sub(p.Since))
 	}
 }

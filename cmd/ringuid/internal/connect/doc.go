@@ -23,12 +23,12 @@
 //	tag-table        the table of segments
 //	pool             the pool in Redis
 //	replicas         how many replicas of Redis must acknowledge a write (redis.WithReplicas)
-//	name             the name of the generator (workerassign.WithName)
-//	worker-id        the worker ID that must be leased (workerassign.WithWorkerID)
+//	name             the name of the generator (recycled.WithName)
+//	worker-id        the worker ID that must be leased (recycled.WithWorkerID)
 //	first-worker-id  the first worker ID of a new pool
-//	new-pool         true: a pool that does not exist never existed (workerassign.WithNewPool)
+//	new-pool         true: a pool that does not exist never existed (recycled.WithNewPool)
 //	horizon, fencing, skew, clock-bound    durations such as 45s
-//	history          declares that the database loses no acknowledged write (workerassign.WithHistory)
+//	history          declares that the database loses no acknowledged write (sqlstore.WithHistory)
 //
 // Errors, and the text of a Store, contain no password.
 package connect

@@ -11,7 +11,7 @@ func Plain(text string) string {
 	}
 	return strings.NewReplacer(
 		"WithTable", table,
-		"WithSlotTables", "the parameters pool-table and slot-table of the store",
+		"WithPoolTables", "the parameters pool-table and slot-table of the store",
 		"WithNewPool", "the parameter new-pool=true of the store",
 		"WithWorkerID", "the parameter worker-id of the store",
 		"WithFirstWorkerID", "the parameter first-worker-id of the store",
@@ -22,8 +22,8 @@ func Plain(text string) string {
 		"WithACL", "the user of the store",
 		"NewClusterClient", "redis-cluster://",
 		", or WithNode", "",
-		" (NewFile)", "",
-		" (NewSlotFile)", " (assign=recycled)",
+		" (workerassign.NewFile)", "",
+		" (package filestore)", " (assign=recycled)",
 		" (WithFailoverGap)", "",
 		", or see WithCopyGap", "",
 		"call NewHistory of a Store whose failover gap is", "a program must call NewHistory of the store's package, with a failover gap that is",

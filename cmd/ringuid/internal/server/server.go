@@ -42,7 +42,7 @@ type Sequences interface {
 	Health() iter.Seq2[string, segment.Health]
 }
 
-// A Pool reports who holds which worker ID. *workerassign.Recycled is a Pool.
+// A Pool reports who holds which worker ID. *recycled.Assigner is a Pool.
 type Pool interface {
 	State(ctx context.Context) (recycled.State, error)
 }
