@@ -2,8 +2,10 @@ package uid
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
@@ -25,7 +27,7 @@ const (
 )
 
 // An Option sets one property of a generator. The constructors check all options before they take a
-// lease. For an invalid one, the error wraps ErrOption and names the value and the bound. NewDefault also
+// lease. The error joins one for each that is invalid, which wraps ErrOption and names the value and the bound. NewDefault also
 // checks each option about the ring, the schedule and borrowing by itself, although it does not use them. It does not compare
 // them with each other.
 type Option func(*config)
@@ -50,17 +52,12 @@ type config struct {
 	logger              *slog.Logger
 	log                 *safelog.Queue // writes to logger in a goroutine, because a handler may block or call the generator
 	clock               Clock
-	err                 error   // of the first invalid option
 	faults              []error // of all invalid options
 }
 
 // fail records that an option is invalid.
 func (c *config) fail(format string, args ...any) {
-	err := fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
-	if c.err == nil {
-		c.err = err
-	}
-	c.faults = append(c.faults, err)
+	c.faults = append(c.faults, fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...))
 }
 
 // setTimeBase sets the epoch and the unit, if they are valid.
@@ -111,7 +108,7 @@ func newConfig(opts []Option) (config, error) {
 	}
 	c.logger = cmp.Or(c.logger, slog.Default())
 	c.log = safelog.NewQueue(c.logger)
-	return c, c.err
+	return c, errors.Join(c.faults...)
 }
 
 // checkStaleness checks the staleness bound against the interval of the scheduled padding, which
@@ -151,4 +148,12 @@ func (c *config) ringTime() time.Duration { return c.format.Unit() << c.boostPow
 func NewFormat(opts ...Option) (Format, error) {
 	cfg, err := newConfig(opts)
 	return cfg.format, err
+}
+
+// CachedBounds returns the bounds that NewCached puts in force with the same options: how far a UID's time may lie behind the
+// clock (WithMaxStaleness) and ahead of it (WithMaxBorrow). It is also a check of options: the error is the one that NewCached
+// would return for them. (NewFormat does the same for those of NewDefault.) A lease can lower the second bound.
+func CachedBounds(opts ...Option) (staleness, borrow time.Duration, err error) {
+	cfg, err := newConfig(append(slices.Clip(opts), withRing))
+	return cfg.staleness, cfg.borrow, err
 }

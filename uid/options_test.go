@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/workerassign"
 )
 
 // D11: the original ignores settings of 0 or less. Here each one is an error that names the setting and
@@ -102,5 +103,36 @@ func TestOptionsThatGoTogether(t *testing.T) {
 				g.Close()
 			}
 		})
+	}
+}
+
+// The constructors report all options that are wrong, and CachedBounds reports what NewCached does.
+func TestAllBadOptions(t *testing.T) {
+	opts := []Option{WithBoostPower(-1), WithPaddingFactor(0), WithMaxStaleness(time.Second)}
+	const want = "uid: bad option: boost power is -1, must be 0 to 16\nuid: bad option: padding factor is 0 %, must be 1 to 99"
+	const staleness = "\nuid: bad option: staleness bound is 1s, must be at least 3s, the schedule interval and two time units"
+	_, cachedErr := NewCached(t.Context(), workerassign.Static(1), opts...)
+	_, _, boundsErr := CachedBounds(opts...)
+	_, formatErr := NewFormat(opts...)
+	for got, want := range map[error]string{cachedErr: want + staleness, boundsErr: want + staleness, formatErr: want} {
+		if !errors.Is(got, ErrOption) || got.Error() != want {
+			t.Errorf("%v\nwant %s", got, want)
+		}
+	}
+}
+
+// CachedBounds returns the bounds of the options, or those that are in force with the others.
+func TestCachedBounds(t *testing.T) {
+	for _, tt := range []struct {
+		opts              []Option
+		staleness, borrow time.Duration
+	}{
+		{nil, DefaultMaxStaleness, DefaultMaxBorrow},
+		{[]Option{WithScheduleInterval(10 * time.Second), WithBoostPower(12)}, 12 * time.Second, 8192 * time.Second},
+		{[]Option{WithMaxStaleness(time.Minute), WithMaxBorrow(time.Minute)}, time.Minute, time.Minute},
+	} {
+		if staleness, borrow, err := CachedBounds(tt.opts...); staleness != tt.staleness || borrow != tt.borrow || err != nil {
+			t.Errorf("%v, %v, %v; want %v, %v", staleness, borrow, err, tt.staleness, tt.borrow)
+		}
 	}
 }

@@ -7,7 +7,7 @@
 // It shows where the calls of a generator belong in a service: NewGenerator before the server starts,
 // NextContext with the request's context in the handler, and Close after the server's Shutdown.
 //
-// It also shows how a service is configured by uid.Settings: from a file of JSON (-config), and from environment variables,
+// It also shows how a service is configured by package settings: from a file of JSON (-config), and from environment variables,
 // which replace what is in the file.
 package main
 
@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -35,9 +36,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	settings, err := readSettings(*config, os.LookupEnv)
+	s, err := readSettings(*config, os.LookupEnv)
 	if err == nil {
-		err = run(ctx, *addr, settings)
+		err = run(ctx, *addr, s)
 	}
 	if err != nil {
 		log.Fatal("httpservice: ", err)
@@ -45,29 +46,33 @@ func main() {
 }
 
 // readSettings reads the settings of the generator from a file, if there is one, and from the environment.
-func readSettings(file string, lookup func(string) (string, bool)) (settings uid.Settings, err error) {
+func readSettings(file string, lookup func(string) (string, bool)) (s settings.Settings, err error) {
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return settings, err
+			return s, err
 		}
-		if err := json.Unmarshal(text, &settings); err != nil {
-			return settings, fmt.Errorf("%s: %w", file, err)
+		if err := json.Unmarshal(text, &s); err != nil {
+			return s, fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	err = settings.ReadEnv(uid.SettingsPrefix, lookup)
-	return settings, err
+	err = s.ReadEnv(settings.Prefix, lookup)
+	return s, err
 }
 
 // run serves until ctx ends. Then it finishes the requests that have begun.
-func run(ctx context.Context, addr string, settings uid.Settings) error {
+func run(ctx context.Context, addr string, s settings.Settings) error {
 	// ONE HOST ONLY: services on two hosts with a file each would generate the same UIDs. For more than one host, open a
 	// database as examples/mysql does, and pass it in the Backend.
-	g, err := settings.NewGenerator(ctx, uid.Backend{})
+	workers, err := s.NewAssigner(settings.Backend{})
 	if err != nil {
 		return err
 	}
-	log.Printf("generating UIDs: %v", settings)
+	g, err := s.NewGenerator(ctx, workers)
+	if err != nil {
+		return err
+	}
+	log.Printf("generating UIDs: %v", s)
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return errors.Join(err, g.Close())

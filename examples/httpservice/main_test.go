@@ -24,6 +24,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -51,14 +52,14 @@ func startService(t *testing.T, workerFile string) (service *testkit.Child, url 
 // startRun calls run, and returns its address. stop ends it, and returns its error.
 func startRun(t *testing.T) (addr string, cancel context.CancelFunc, stop func() error) {
 	t.Helper()
-	settings := workerFile(t)
+	s := workerFile(t)
 	logged, w := io.Pipe()
 	log.SetOutput(w)
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, "127.0.0.1:0", settings)
+		ended <- run(ctx, "127.0.0.1:0", s)
 		w.Close()
 	}()
 	listening := make(chan string, 1)
@@ -219,7 +220,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 func TestErrors(t *testing.T) {
 	leaktest.Check(t)
 	ctx := context.Background()
-	if err := run(ctx, "127.0.0.1:0", uid.Settings{}); err == nil || !strings.Contains(err.Error(), "assigner: is not set") {
+	if err := run(ctx, "127.0.0.1:0", settings.Settings{}); err == nil || !strings.Contains(err.Error(), "assigner: is not set") {
 		t.Errorf("without an assigner: %v", err)
 	}
 	if err := run(ctx, "no address", workerFile(t)); err == nil || !strings.Contains(err.Error(), "no address") {
@@ -228,8 +229,8 @@ func TestErrors(t *testing.T) {
 }
 
 // workerFile returns settings with a new file.
-func workerFile(t *testing.T) uid.Settings {
-	return uid.Settings{Assigner: uid.AssignerDisposable, Store: "file:" + filepath.Join(t.TempDir(), "worker")}
+func workerFile(t *testing.T) settings.Settings {
+	return settings.Settings{"assigner": "disposable", "store": "file:" + filepath.Join(t.TempDir(), "worker")}
 }
 
 // The environment replaces what is in the file, and what is wrong is reported with the file or the variable.
@@ -243,10 +244,10 @@ func TestReadSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := readSettings(file, lookup)
-	if err != nil || s.WorkerID != "8" || s.Assigner != "static" || s.Generator != "default" {
+	if err != nil || s["worker_id"] != "8" || s["assigner"] != "static" || s["generator"] != "default" {
 		t.Errorf("%v, %v", s, err)
 	}
-	if s, err := readSettings("", lookup); err != nil || s.WorkerID != "8" || s.Assigner != "" {
+	if s, err := readSettings("", lookup); err != nil || s["worker_id"] != "8" || s["assigner"] != "" {
 		t.Errorf("without a file: %v, %v", s, err)
 	}
 	if err := os.WriteFile(file, []byte(`{"worker": 7}`), 0o600); err != nil {

@@ -19,14 +19,13 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 )
 
-// tiers are the files of package uid: values below options, options below generators, those below settings.
+// tiers are the files of package uid: values below options, options below generators.
 var tiers = [][]string{
 	{"doc.go", "defaults.go", "nocopy.go", "clock.go", "id.go", "parts.go", "base.go", "baseid.go", "errors.go", "rollback.go", "spread.go", "format.go", "formatrange.go", "exhausted.go", "maskederror.go",
 		"move.go", "block.go", "stats.go", "health.go", "formattext.go", "logvalue.go", "statsjson.go"},
 	{"config.go", "options.go"},
 	{"generator.go", "closing.go", "core.go", "notbegun.go", "corehealth.go", "leasestats.go", "rolloverlog.go", "runprovider.go", "waiter.go", "rollbackwatch.go", "defaultlease.go",
 		"leasechange.go", "cached.go", "cachedstats.go", "cachedhealth.go", "claim.go", "local.go", "default.go", "defaultstats.go", "defaulthealth.go"},
-	{"settings.go", "settingserror.go", "settingvalues.go", "settingkeys.go", "settingcheck.go", "settingread.go", "settingprint.go", "settingassigner.go"},
 }
 
 // A file of package uid uses only files of its own tier and of those below, and no two files need each

@@ -43,9 +43,10 @@ var allowed = map[string][]string{
 	"proof":                   nil,
 	"internal/unitclock":      {"bitsalloc"},
 	"internal/leasing":        {"bitsalloc", "internal/backoff", "internal/safelog", "internal/unitclock", "workerassign"},
-	"uid":                     {"bitsalloc", "internal/errmask", "internal/leasing", "internal/options", "internal/safelog", "internal/unitclock", "ringbuffer", "stores/filestore", "stores/sqlstore", "workerassign", "workerassign/recycled"},
+	"uid":                     {"bitsalloc", "internal/errmask", "internal/leasing", "internal/options", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
 	"uid/percpu":              {"internal/options", "uid"},
 	"uid/opaque":              {"uid"},
+	"settings":                {"bitsalloc", "stores/filestore", "stores/sqlstore", "uid", "workerassign", "workerassign/recycled"},
 	"segment":                 {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/options", "internal/safelog", "internal/sqlattempt", "ringbuffer"},
 	"segment/segmenttest":     {"internal/leaktest", "internal/testkit", "segment"},
 }

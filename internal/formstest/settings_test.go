@@ -2,13 +2,13 @@ package formstest
 
 import (
 	"errors"
+	"maps"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	yamlv3 "gopkg.in/yaml.v3"
 
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 )
 
 // libraries are the YAML libraries, each with its functions.
@@ -29,8 +29,8 @@ func libraries() map[string]struct {
 // Settings are read by YAML libraries as a part of a program's own configuration, each value with its own text.
 func TestSettingsYAML(t *testing.T) {
 	type config struct {
-		Listen string       `yaml:"listen"`
-		UID    uid.Settings `yaml:"uid"`
+		Listen string            `yaml:"listen"`
+		UID    settings.Settings `yaml:"uid"`
 	}
 	const text = `
 listen: ":8080"
@@ -53,8 +53,9 @@ uid:
 			continue
 		}
 		s := c.UID
-		if c.Listen != ":8080" || s.Layout.String() != "1-30-20-13" || !s.Epoch.Equal(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)) || s.TimeUnit != 100*time.Millisecond ||
-			*s.BoostPower != 4 || *s.Rollover || *s.MaxBorrow != 0 || s.Assigner != "recycled" || s.Store != "redis://host:6379/0" || s.WorkerID != "7" {
+		want := settings.Settings{"generator": "cached", "layout": "1-30-20-13", "epoch": "2020-01-01T00:00:00Z", "time_unit": "100ms", "boost_power": "4", "rollover": "false",
+			"max_borrow": "0s", "assigner": "recycled", "store": "redis://host:6379/0", "worker_id": "7"}
+		if c.Listen != ":8080" || !maps.Equal(s, want) {
 			t.Errorf("%s: read as %+v", name, c)
 		}
 		out, err := library.marshal(c)
@@ -68,27 +69,27 @@ uid:
 	}
 }
 
-// All faults arrive, as a *uid.SettingsError.
+// All faults arrive, as a *settings.Error.
 func TestSettingsYAMLErrors(t *testing.T) {
 	for name, library := range libraries() {
 		for text, faults := range map[string]int{
 			"layuot: 1-30-20-13\nboost_power: 17\nrollover: yes please\n": 3,
 			"worker_id: 007\n":        1,
 			"time_unit:\n":            1,
-			"layout: [1, 30]\n":       0, // the library's own error
-			"layout: a\nlayout: b\n":  0,
-			"- layout: 1-30-20-13 \n": 0,
+			"layout: [1, 30]\n":       1, // the library's own error
+			"layout: a\nlayout: b\n":  0, // one of yaml.v3, and none of goccy, which does not come as far as Settings
+			"- layout: 1-30-20-13 \n": 1,
 		} {
 			if name == "goccy" && text == "worker_id: 007\n" {
 				continue // it reads an octal number as the decimal 7 before Settings see it
 			}
-			var s uid.Settings
+			var s settings.Settings
 			err := library.unmarshal([]byte(text), &s)
-			var all *uid.SettingsError
-			if isFaults := errors.As(err, &all); err == nil || isFaults != (faults > 0) || isFaults && len(all.Faults) != faults {
+			var all *settings.Error
+			if isFaults := errors.As(err, &all); err == nil || faults > 0 && (!isFaults || len(all.Faults) != faults) {
 				t.Errorf("%s: %q: %v", name, text, err)
 			}
-			if len(s.Options()) != 0 {
+			if len(s) != 0 {
 				t.Errorf("%s: %q is read as %v", name, text, s)
 			}
 		}

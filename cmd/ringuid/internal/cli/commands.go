@@ -11,7 +11,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 )
 
 // commands is the command line.
@@ -53,6 +53,13 @@ Examples:
 `
 }
 
+// newCommands returns the commands, with the flags that are derived from tables.
+func newCommands() *commands {
+	c := new(commands)
+	c.Serve.Plugins = kong.Plugins{generatorFlags()}
+	return c
+}
+
 // options returns the options of the parser.
 func (a *App) options(stdout io.Writer) []kong.Option {
 	return append(mappers(),
@@ -72,9 +79,9 @@ func (a *App) options(stdout io.Writer) []kong.Option {
 // would generate the UIDs of other services, or read UIDs wrongly. The server checks them together with its other settings.
 func (a *App) checkEnviron(parsed *kong.Context) error {
 	reads := slices.ContainsFunc(parsed.Selected().Flags, func(f *kong.Flag) bool { return f.Tag.Get("fromenv") != "" })
-	var all *uid.SettingsError
+	var all *settings.Error
 	if _, isServe := parsed.Selected().Target.Addr().Interface().(*serveCommand); isServe || !reads ||
-		!errors.As(uid.CheckEnviron(uid.SettingsPrefix, a.Environ, server.Variables()...), &all) {
+		!errors.As(settings.CheckEnviron(settings.Prefix, a.Environ, server.Variables()...), &all) {
 		return nil
 	}
 	var texts []string

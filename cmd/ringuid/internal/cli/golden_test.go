@@ -268,7 +268,7 @@ func TestFails(t *testing.T) {
 // the text of a parser.
 func TestWrongValues(t *testing.T) {
 	a := &App{}
-	parser, err := kong.New(new(commands), a.options(io.Discard)...)
+	parser, err := kong.New(newCommands(), a.options(io.Discard)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestNextFormat(t *testing.T) {
 	}
 }
 
-// Worker IDs are wrapped as services do it, by flags and by the variables of uid.Settings.
+// Worker IDs are wrapped as services do it, by flags and by the variables of settings.Settings.
 func TestNextWrapped(t *testing.T) {
 	f, err := uid.NewFormat()
 	if err != nil {

@@ -75,9 +75,9 @@ func (errExit) Error() string { return "exit" }
 
 // run parses a command line and executes it.
 func (a *App) run(args []string) (err error) {
-	var c commands
+	c := newCommands()
 	stdout := &recordingWriter{Writer: a.stdout()}
-	parser, err := kong.New(&c, a.options(stdout)...)
+	parser, err := kong.New(c, a.options(stdout)...)
 	if err != nil {
 		return fmt.Errorf("bug: the command line is wrong: %w", err)
 	}

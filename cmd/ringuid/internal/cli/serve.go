@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,13 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
 	metrics "github.com/ringuid/ringuid/metrics/prometheus"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -51,39 +55,67 @@ type serveFlags struct {
 	ShutdownTimeout *string `hidden:""`
 	LogLevel        *string `placeholder:"LEVEL" help:"debug, info, warn or error. Default: info."`
 	LogFormat       *string `placeholder:"FORM" help:"text or json. Default: text."`
-
-	generatorFlags
-}
-
-// generatorFlags are the settings of the generator and of its worker ID that are flags: the keys of uid.Settings, without the store.
-type generatorFlags struct {
-	Layout   *string `group:"generator" placeholder:"WIDTHS" help:"Sign, time, worker, sequence. Default: 1-28-22-13."`
-	Epoch    *string `group:"generator" placeholder:"TIME" help:"A date, or a time in RFC 3339. Default: 2026-01-01."`
-	TimeUnit *string `group:"generator" aliases:"unit" placeholder:"DURATION" help:"1ms to 1s; also --unit. Default: 1s."`
-
-	Assigner     *string `group:"generator" placeholder:"KIND" help:"disposable or recycled worker IDs."`
-	WorkerID     *string `name:"worker-id" group:"generator" placeholder:"N" help:"The recycled worker ID to lease, or ordinal."`
-	WorkerName   *string `group:"generator" placeholder:"NAME" help:"The name of a recycled worker ID."`
-	WorkerPrefix *string `group:"generator" placeholder:"N/BITS" help:"The upper bits of all worker IDs, as in 5/3."`
-	WorkerDivide *string `group:"generator" placeholder:"BITS" help:"The bits by which worker IDs are divided."`
-
-	Generator        *string `group:"generator" placeholder:"KIND" help:"cached, or default without a ring."`
-	BoostPower       *string `hidden:""`
-	PaddingFactor    *string `hidden:""`
-	ScheduleInterval *string `hidden:""`
-	MaxStaleness     *string `hidden:""`
-	MaxBorrow        *string `hidden:""`
-	Rollover         *string `hidden:""`
-	RolloverInterval *string `hidden:""`
-	ReserveAhead     *string `hidden:""`
-	TakePolicy       *string `hidden:""`
-	Rollback         *string `hidden:""`
-	Spread           *string `hidden:""`
 }
 
 type serveCommand struct {
 	Config string `placeholder:"FILE" fromenv:"RINGUID_CONFIG" help:"A file of settings (YAML). Default: RINGUID_CONFIG."`
 	serveFlags
+	kong.Plugins // the flags of generatorFlags
+}
+
+// placeholders are those of the flags of the generator and of its worker ID that the help describes. It lists the others with their
+// defaults only.
+var placeholders = map[string]string{"generator": "KIND", "layout": "WIDTHS", "epoch": "TIME", "time_unit": "DURATION",
+	"assigner": "KIND", "worker_id": "N", "worker_name": "NAME", "worker_prefix": "N/BITS", "worker_divide": "BITS"}
+
+// generatorFlags returns a pointer to a struct with the flags of the generator and of its worker ID: those of settings.Keys, without the
+// store, which is a setting of the server.
+func generatorFlags() any {
+	var fields []reflect.StructField
+	for _, k := range settings.Keys() {
+		if k.Name == "store" {
+			continue
+		}
+		help := k.Usage
+		switch k.Name {
+		case "epoch":
+			help += ", or a date" // as in other commands
+		case "assigner":
+			help = "where the worker ID comes from: disposable or recycled" // static is refused
+		}
+		if k.Default != "" && !strings.Contains(help, "default is "+k.Default) {
+			help += ". Default: " + k.Default
+		}
+		tag := fmt.Sprintf(`name:"%s" group:"generator" placeholder:"%s" help:%q`, server.FlagOfKey(k), placeholders[k.Name], help+".")
+		if placeholders[k.Name] == "" {
+			tag += ` hidden:""`
+		}
+		if k.Name == "time_unit" {
+			tag += ` aliases:"unit"` // as it is called in other commands
+		}
+		fields = append(fields, reflect.StructField{Name: strings.ToUpper(k.Name), Type: reflect.TypeFor[*string](), Tag: reflect.StructTag(tag)})
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
+}
+
+// moreFlags lists the flags of the generator that the help does not describe, with their defaults, for a help of 100 columns.
+func moreFlags() string {
+	var b strings.Builder
+	n := 0
+	for _, k := range settings.Keys() {
+		if k.Name == "store" || placeholders[k.Name] != "" {
+			continue
+		}
+		value := cmp.Or(k.Default, "0")
+		if k.Name == "rollover_interval" {
+			value = defaultRolloverInterval.String() + " (0 for recycled worker IDs)"
+		}
+		if n++; n%4 == 1 {
+			b.WriteString("\n ")
+		}
+		b.WriteString(" --" + server.FlagOfKey(k) + "=" + value)
+	}
+	return b.String() + "\n"
 }
 
 // Help implements kong.HelpProvider.
@@ -118,11 +150,7 @@ More flags, with their defaults (see doc/server.md and doc/settings.md):
 
   --max-batch=10000 --max-body=65536 --max-header=16384 --max-requests=1000 --max-connections=10000
   --request-timeout=5s --header-timeout=5s --read-timeout=10s --write-timeout=20s --idle-timeout=1m
-  --drain=1s --shutdown-timeout=20s
-  --boost-power=3 --padding-factor=50 --schedule-interval=1s --max-staleness=3s --max-borrow=1h
-  --rollover=true --rollover-interval=10m (0 for recycled worker IDs) --reserve-ahead=30s
-  --take-policy=caller_pads --rollback=ride_out --spread=0
-`
+  --drain=1s --shutdown-timeout=20s` + moreFlags()
 }
 
 // Run serves until the context ends.
@@ -206,9 +234,12 @@ func (f configFaults) Error() string {
 }
 
 // given returns the flags that are set, by the names of settings.
-func (f serveFlags) given() map[string]string {
+func (c *serveCommand) given() map[string]string {
 	given := map[string]string{}
-	addGiven(given, reflect.ValueOf(f))
+	addGiven(given, reflect.ValueOf(c.serveFlags))
+	for _, flags := range c.Plugins {
+		addGiven(given, reflect.ValueOf(flags).Elem())
+	}
 	if text, ok := given["epoch"]; ok {
 		if epoch, err := parseTime(text); err == nil { // as for other commands, it may be a date
 			given["epoch"] = epoch.Format(time.RFC3339)
@@ -218,12 +249,10 @@ func (f serveFlags) given() map[string]string {
 }
 
 // addGiven adds the flags of a struct that are set.
-func addGiven(given map[string]string, v reflect.Value) {
-	for i := range v.NumField() {
-		if v.Type().Field(i).Anonymous {
-			addGiven(given, v.Field(i))
-		} else if text := v.Field(i).Interface().(*string); text != nil {
-			given[flagName(v.Type().Field(i))] = *text
+func addGiven(given map[string]string, flags reflect.Value) {
+	for i := range flags.NumField() {
+		if text := flags.Field(i).Interface().(*string); text != nil {
+			given[flagName(flags.Type().Field(i))] = *text
 		}
 	}
 }
@@ -244,13 +273,14 @@ func flagName(f reflect.StructField) string {
 }
 
 // storeOptions returns what the settings of the generator say about the store of its worker IDs.
-func storeOptions(s uid.Settings) (connect.Options, error) {
-	opts := connect.Options{Assign: connect.Assign(s.Assigner), Name: s.WorkerName}
-	if s.WorkerID == "" {
+func storeOptions(s settings.Settings) (connect.Options, error) {
+	opts := connect.Options{Assign: connect.Assign(s["assigner"]), Name: s["worker_name"]}
+	text, ok := s["worker_id"]
+	if !ok {
 		return opts, nil
 	}
-	n, err := strconv.ParseInt(s.WorkerID, 10, 64)
-	if err != nil { // "ordinal": uid.Settings accept no other text
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil { // "ordinal": package settings accepts no other text
 		hostname, err := os.Hostname()
 		if err != nil {
 			return opts, err
@@ -283,7 +313,7 @@ func checkStores(cfg server.Config) map[string]error {
 		if err != nil {
 			wrong["uid.worker_id"] = fmt.Errorf("is ordinal: %w", err)
 		}
-		if cfg.UID.Assigner != uid.AssignerStatic { // which is a fault already
+		if cfg.UID["assigner"] != "static" { // which is a fault already
 			check("store", cfg.Store, opts)
 		}
 	}
@@ -309,16 +339,17 @@ const defaultRolloverInterval = 10 * time.Minute
 
 // limitRollovers returns the settings of the generator with a limit of rollovers, if they have none of their own. Recycled worker IDs
 // are not used up.
-func (s *served) limitRollovers(settings uid.Settings) uid.Settings {
-	if settings.Generator == uid.GeneratorDefault || settings.Rollover != nil && !*settings.Rollover || s.pool != nil {
-		return settings
+func (s *served) limitRollovers(uids settings.Settings) (_ settings.Settings, err error) {
+	if uids["generator"] == "default" || uids["rollover"] == "false" || s.pool != nil {
+		return uids, nil
 	}
-	if settings.RolloverInterval == nil {
-		interval := defaultRolloverInterval
-		settings.RolloverInterval = &interval
+	if _, ok := uids["rollover_interval"]; !ok {
+		if err := uids.Set("rollover_interval", defaultRolloverInterval.String()); err != nil {
+			return nil, err
+		}
 	}
-	s.rolloverInterval = *settings.RolloverInterval
-	return settings
+	s.rolloverInterval, err = time.ParseDuration(uids["rollover_interval"])
+	return uids, err
 }
 
 // logRollovers logs for how long the worker IDs last at the greatest load.
@@ -364,11 +395,7 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		if r, ok := store.Assigner().(*recycled.Assigner); ok {
 			s.pool = r
 		}
-		workers, err := wrapFlags{WorkerPrefix: cfg.UID.WorkerPrefix, WorkerDivide: cfg.UID.WorkerDivide}.wrap(store.Assigner())
-		if err != nil {
-			return nil, err
-		}
-		if s.uids, err = newGenerator(ctx, workers, s.limitRollovers(cfg.UID), log); err != nil {
+		if err := s.openGenerator(ctx, cfg.UID, store.Assigner(), log); err != nil {
 			return nil, err
 		}
 	}
@@ -384,21 +411,25 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 	return s, nil
 }
 
-// newGenerator returns the generator of the settings.
-func newGenerator(ctx context.Context, workers workerassign.Assigner, settings uid.Settings, log *slog.Logger) (server.Generator, error) {
-	opts := append(settings.Options(), uid.WithLogger(log))
-	if settings.Generator == uid.GeneratorDefault {
-		g, err := uid.NewDefault(ctx, workers, opts...)
-		if err != nil {
-			return nil, err // not g, which would be an interface that is not nil
-		}
-		return g, nil
-	}
-	g, err := uid.NewCached(ctx, workers, opts...)
+// openGenerator starts the generator of the settings on a store of worker IDs.
+func (s *served) openGenerator(ctx context.Context, uids settings.Settings, store workerassign.Assigner, log *slog.Logger) error {
+	bits, err := strconv.Atoi(cmp.Or(uids["worker_divide"], "0"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return g, nil
+	workers, err := wrapFlags{WorkerPrefix: uids["worker_prefix"], WorkerDivide: bits}.wrap(store)
+	if err != nil {
+		return err
+	}
+	if uids, err = s.limitRollovers(uids); err != nil {
+		return err
+	}
+	g, err := uids.NewGenerator(ctx, workers, uid.WithLogger(log))
+	if err != nil {
+		return err
+	}
+	s.uids = g.(server.Generator) // both kinds of generators have its methods
+	return nil
 }
 
 // options returns the options of the server.

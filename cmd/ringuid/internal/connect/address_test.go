@@ -201,8 +201,8 @@ func TestRedact(t *testing.T) {
 		"redis://:secret@h":                   "redis://:xxxxx@h",
 		"redis://u@h":                         "redis://u@h",
 		"u:secret@tcp(h)/db":                  "u:xxxxx@tcp(h)/db",
-		"u:s@e/cret@tcp(h)/db?a=b":            "u:xxxxx@tcp(h)/db?a=b",
-		"postgres://h/db?password=secret&x=1": "postgres://h/db?password=xxxxx&x=1",
+		"u:s@e/cret@tcp(h)/db?a=b":            "u:xxxxx@tcp(h)/db?a=xxxxx",
+		"postgres://h/db?password=secret&x=1": "postgres://h/db?password=xxxxx",
 		"postgres://h/db?sslPassword=secret":  "postgres://h/db?sslPassword=xxxxx",
 		"htp://u:secret@h":                    "htp://u:xxxxx@h",
 		"mysql:secret@tcp(h:1)/db":            "mysql:xxxxx@tcp(h:1)/db",
@@ -210,6 +210,7 @@ func TestRedact(t *testing.T) {
 		"postgres://h:1/db?password=se@cret":  "postgres://xxxxx",
 		"u:se?token=cret@h":                   "xxxxx",
 		"u:secret@h":                          "u:xxxxx@h",
+		"mysql://u:p@h/db?pool=a&tls=b":       "mysql://u:xxxxx@h/db?pool=a&tls=xxxxx",
 	} {
 		if got := Redact(text); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", text, got, want)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -17,7 +17,7 @@ func TestFileOfSettings(t *testing.T) {
 		for _, prefix := range []string{"file:", "file://"} {
 			text := prefix + dir + "/" + name
 			path, err := ParseFile(text)
-			a, settingsErr := uid.Settings{Assigner: uid.AssignerDisposable, Store: text}.NewAssigner(uid.Backend{})
+			a, settingsErr := settings.Settings{"assigner": "disposable", "store": text}.NewAssigner(settings.Backend{})
 			if settingsErr != nil { // Settings refuse what has a meaning in a URL
 				if !strings.ContainsAny(name, "%?#") && err == nil {
 					t.Errorf("%q: %v", text, settingsErr)

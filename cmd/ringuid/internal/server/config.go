@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/segment"
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 )
 
 // Config are the settings of a Server. DefaultConfig and ReadConfig return one; Validate checks it.
@@ -39,9 +40,9 @@ type Config struct {
 	Drain           time.Duration // how long requests are still accepted after the end has begun
 	ShutdownTimeout time.Duration // how long requests that have begun may then take
 
-	Store    string       // the URL of the store of worker IDs; "": no UIDs
-	TagStore string       // the URL of the store of tags; "": no numbers of tags
-	UID      uid.Settings // the generator, and which worker ID it takes from Store; its own field Store must be empty
+	Store    string            // the URL of the store of worker IDs; "": no UIDs
+	TagStore string            // the URL of the store of tags; "": no numbers of tags
+	UID      settings.Settings // the generator, and which worker ID it takes from Store; must not have the key store
 
 	LogLevel  string // debug, info, warn or error
 	LogFormat string // text or json
@@ -83,7 +84,7 @@ func (c Config) validate(where func(name string) string) (Config, error) {
 	fail := func(name, format string, args ...any) {
 		faults = append(faults, fmt.Errorf("%w: %s %s", ErrConfig, where(name), fmt.Sprintf(format, args...)))
 	}
-	for _, st := range settings() {
+	for _, st := range table() {
 		if st.check == nil {
 			continue
 		}
@@ -132,30 +133,34 @@ func (c Config) validate(where func(name string) string) (Config, error) {
 	}
 	c.checkUID(fail)
 	c.Hosts, c.Tokens, c.Tags = slices.Clone(c.Hosts), slices.Clone(c.Tokens), slices.Clone(c.Tags)
+	c.UID = maps.Clone(c.UID)
 	return c, errors.Join(faults...)
 }
 
 // checkUID checks the settings of the generator.
 func (c Config) checkUID(fail func(name, format string, args ...any)) {
-	s := c.UID
+	s := maps.Clone(c.UID)
 	for _, key := range []string{"assigner", "worker_id", "worker_name", "worker_prefix", "worker_divide"} {
-		if _, set := s.Get(key); set && c.Store == "" {
+		if _, set := s[key]; set && c.Store == "" {
 			fail(uidName(key), "is set, and store is not: no UIDs are served; set store, or remove this")
 		}
 	}
-	if s.Store != "" {
+	if _, set := s["store"]; set {
 		fail(uidName("store"), "is set; must be the setting store of the server instead")
 	}
-	switch ofPool := s.WorkerID != "" || s.WorkerName != ""; {
-	case s.Assigner == uid.AssignerStatic:
+	switch ofPool := s["worker_id"] != "" || s["worker_name"] != ""; {
+	case s["assigner"] == "static":
 		fail(uidName("assigner"), "is static; must be disposable or recycled: two servers with one static worker ID would generate the same UIDs")
-	case s.Assigner == uid.AssignerDisposable && ofPool:
+	case s["assigner"] == "disposable" && ofPool:
 		fail(uidName("assigner"), "is disposable, and worker_id or worker_name is set; these are only for recycled worker IDs")
 	}
-	s.Assigner, s.Store = uid.AssignerRecycled, "" // Check requires an assigner; without one, the store decides
-	var all *uid.SettingsError
-	switch err := s.Check(); {
-	case errors.As(err, &all):
+	if s == nil {
+		s = settings.Settings{}
+	}
+	s["assigner"] = "recycled" // Check requires an assigner; without one, the store decides
+	delete(s, "store")
+	var all *settings.Error
+	if errors.As(s.Check(), &all) {
 		for _, fault := range all.Faults {
 			if fault.Name == "" { // of several settings
 				fail("uid", "has settings that contradict each other: %s", fault)
@@ -163,8 +168,6 @@ func (c Config) checkUID(fail func(name, format string, args ...any)) {
 			}
 			fail(uidName(fault.Name), "is wrong: %s", strings.TrimPrefix(fault.String(), fault.Name+": "))
 		}
-	case err != nil:
-		fail("uid", "is wrong: %v", err)
 	}
 }
 

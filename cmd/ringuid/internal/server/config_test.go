@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 )
 
 // environment returns a LookupEnv of the given variables.
@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 	if !isLoopback(cfg.Listen) || len(cfg.Warnings()) > 0 {
 		t.Errorf("listens on %s; %q", cfg.Listen, cfg.Warnings())
 	}
-	for _, st := range settings() {
+	for _, st := range table() {
 		again := Config{}
 		if err := st.set(&again, st.get(&cfg)); err != nil || st.get(&again) != st.get(&cfg) {
 			t.Errorf("%s: %q, %v", st.name, st.get(&again), err)
@@ -65,7 +65,7 @@ func TestPrecedence(t *testing.T) {
 		}
 		return fmt.Sprintf("value%d", n)
 	}
-	for _, st := range settings() {
+	for _, st := range table() {
 		if strings.HasPrefix(st.name, "tls-") {
 			continue // TestTLS
 		}
@@ -93,7 +93,7 @@ func TestPrecedence(t *testing.T) {
 // An empty variable counts as not set: it must not open what the file restricts. An empty token is a fault.
 func TestEmptyVariables(t *testing.T) {
 	empty := map[string]string{}
-	for _, st := range settings() {
+	for _, st := range table() {
 		empty[st.env()] = ""
 	}
 	src := Sources{File: writeFile(t, "config.yaml", "store: /a\ntags: [orders]\nhosts: [a]\nmax-batch: 5\n"), LookupEnv: environment(empty)}
@@ -204,7 +204,7 @@ func nothingToServe(cfg Config) map[string]error {
 	return map[string]error{"store": errors.New("is bad")}
 }
 
-// The section uid, and the variables of uid.Settings, configure the generator; its assigner is in the URL of the store.
+// The section uid, and the variables of settings.Settings, configure the generator; its assigner is in the URL of the store.
 func TestGeneratorSettings(t *testing.T) {
 	read := func(text string, variables map[string]string) (Config, error) {
 		return ReadConfig(Sources{File: writeFile(t, "config.yaml", text), LookupEnv: environment(variables)})
@@ -214,7 +214,7 @@ func TestGeneratorSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{"layout": "1-30-20-13", "epoch": "2026-01-01T00:00:00Z", "max_borrow": "1m0s", "generator": "default", "store": ""} {
-		if got, _ := cfg.UID.Get(key); got != want {
+		if got := cfg.UID[key]; got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
@@ -251,12 +251,12 @@ func TestGeneratorPrecedence(t *testing.T) {
 		for n, want := range values[k.Name] {
 			switch n {
 			case 1:
-				src.LookupEnv = environment(map[string]string{k.Env(uid.SettingsPrefix): want})
+				src.LookupEnv = environment(map[string]string{k.Env(settings.Prefix): want})
 			case 2:
-				src.Flags = map[string]string{flagOfKey(k): want}
+				src.Flags = map[string]string{FlagOfKey(k): want}
 			}
 			cfg, err := ReadConfig(src)
-			if got, _ := cfg.UID.Get(k.Name); err != nil || got != want {
+			if got := cfg.UID[k.Name]; err != nil || got != want {
 				t.Errorf("%s, source %d: %q, want %q: %v", k.Name, n, got, want, err)
 			}
 		}
@@ -297,7 +297,7 @@ func TestAssignerFaults(t *testing.T) {
 		{"store: /s\nuid: {worker_name: wrong}", ":2: uid.worker_name is refused by the caller"},
 	} {
 		check := func(c Config) map[string]error {
-			if c.UID.WorkerName == "wrong" {
+			if c.UID["worker_name"] == "wrong" {
 				return map[string]error{"uid.worker_name": errors.New("is refused by the caller")}
 			}
 			return nil
@@ -393,7 +393,7 @@ func TestDocumentedSettings(t *testing.T) {
 	}
 	cfg := DefaultConfig()
 	var want strings.Builder
-	for _, st := range settings() {
+	for _, st := range table() {
 		value := st.get(&cfg)
 		if value != "" {
 			value = "`" + value + "` "

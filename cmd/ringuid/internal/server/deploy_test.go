@@ -50,7 +50,7 @@ func TestExampleFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Store == "" || cfg.TagStore == "" || cfg.UID.Layout.IsZero() {
+	if cfg.Store == "" || cfg.TagStore == "" || cfg.UID["layout"] == "" {
 		t.Errorf("%+v", cfg)
 	}
 	text := strings.ReplaceAll(readDeploy(t, "ringuid.yaml"), "\n#", "\n")

@@ -28,12 +28,12 @@ func TestShortRequestsGoFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	opts := []uid.Option{uid.WithLayout(layout), uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0), uid.WithLogger(slog.New(slog.DiscardHandler))}
-	for _, kind := range []string{uid.GeneratorCached, uid.GeneratorDefault} {
+	for _, kind := range []string{"cached", "default"} {
 		t.Run(kind, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
 				file := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
 				var g Generator
-				if kind == uid.GeneratorDefault {
+				if kind == "default" {
 					g, err = uid.NewDefault(t.Context(), file, opts...)
 				} else {
 					g, err = uid.NewCached(t.Context(), file, opts...)

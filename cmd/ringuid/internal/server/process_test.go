@@ -27,7 +27,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 )
 
 // asServer, where it is set, makes the test binary run the command ringuid instead of the tests.
@@ -64,7 +64,7 @@ func startProcess(t testing.TB, args ...string) *process {
 	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], append([]string{"serve"}, args...)...), t: t, exited: make(chan struct{})}
 	p.Env = []string{asServer + "=1"}
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, uid.SettingsPrefix) { // the tests have variables of their own
+		if !strings.HasPrefix(v, settings.Prefix) { // the tests have variables of their own
 			p.Env = append(p.Env, v)
 		}
 	}

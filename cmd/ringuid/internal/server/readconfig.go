@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 )
 
 // Sources are where ReadConfig finds settings. A flag takes precedence over an environment variable, and that over
@@ -40,11 +40,11 @@ const (
 // Variables returns the names of all environment variables that ReadConfig and its caller read.
 func Variables() []string {
 	names := []string{configEnv, tokenEnv, tokenEnv + "_FILE"}
-	for _, st := range settings() {
+	for _, st := range table() {
 		names = append(names, st.env())
 	}
 	for _, k := range generatorKeys() {
-		names = append(names, k.Env(uid.SettingsPrefix))
+		names = append(names, k.Env(settings.Prefix))
 	}
 	return names
 }
@@ -57,19 +57,19 @@ func ReadConfig(src Sources) (Config, error) {
 	}
 	r := &configReader{cfg: DefaultConfig(), where: map[string]string{}}
 	known := map[string]setting{}
-	for _, st := range settings() {
+	for _, st := range table() {
 		known[st.name] = st
 	}
 	if src.File != "" {
 		r.readFile(src.File, known)
 	}
-	for _, st := range settings() {
-		if text, ok := src.LookupEnv(st.env()); ok && text != "" { // as for uid.Settings, an empty variable is not set
+	for _, st := range table() {
+		if text, ok := src.LookupEnv(st.env()); ok && text != "" { // as for settings.Settings, an empty variable is not set
 			r.set(st, st.env(), text)
 		}
 	}
 	// Those of the generator. The variable of the store means the server's setting.
-	err := r.cfg.UID.ReadEnv(uid.SettingsPrefix, func(name string) (string, bool) {
+	err := r.cfg.UID.ReadEnv(settings.Prefix, func(name string) (string, bool) {
 		if name == known["store"].env() {
 			return "", false
 		}
@@ -79,8 +79,8 @@ func ReadConfig(src Sources) (Config, error) {
 		r.failSettings("", err)
 	}
 	for _, k := range generatorKeys() {
-		if text, ok := src.LookupEnv(k.Env(uid.SettingsPrefix)); ok && text != "" {
-			r.where[uidName(k.Name)] = k.Env(uid.SettingsPrefix)
+		if text, ok := src.LookupEnv(k.Env(settings.Prefix)); ok && text != "" {
+			r.where[uidName(k.Name)] = k.Env(settings.Prefix)
 		}
 	}
 	r.checkEnviron(src.Environ)
@@ -128,8 +128,8 @@ func (r *configReader) whereIs(name string) string {
 
 // checkEnviron finds variables that are not settings. A misspelt RINGUID_TOKEN would leave the server without tokens.
 func (r *configReader) checkEnviron(environ []string) {
-	var all *uid.SettingsError
-	if !errors.As(uid.CheckEnviron(uid.SettingsPrefix, environ, Variables()...), &all) {
+	var all *settings.Error
+	if !errors.As(settings.CheckEnviron(settings.Prefix, environ, Variables()...), &all) {
 		return
 	}
 	for _, fault := range all.Faults {
@@ -137,8 +137,8 @@ func (r *configReader) checkEnviron(environ []string) {
 	}
 }
 
-// Advice says what to do about a fault of uid.CheckEnviron.
-func Advice(fault uid.SettingFault) string {
+// Advice says what to do about a fault of settings.CheckEnviron.
+func Advice(fault settings.Fault) string {
 	if _, meant, ok := strings.Cut(fault.Err.Error(), "; did you mean "); ok {
 		return "did you mean " + meant
 	}
@@ -157,10 +157,10 @@ func (r *configReader) setFlag(name, text string, known map[string]setting) {
 		return
 	}
 	for _, k := range generatorKeys() {
-		if flagOfKey(k) != name {
+		if FlagOfKey(k) != name {
 			continue
 		}
-		var all *uid.SettingsError
+		var all *settings.Error
 		if err := r.cfg.UID.Set(k.Name, text); errors.As(err, &all) {
 			r.fail(where+":", "%s", strings.TrimPrefix(all.Faults[0].String(), k.Name+": "))
 			return
@@ -172,12 +172,12 @@ func (r *configReader) setFlag(name, text string, known map[string]setting) {
 }
 
 // generatorKeys returns the keys of the settings of the generator and of its worker ID. The store has a setting of its own.
-func generatorKeys() []uid.SettingKey {
-	return slices.DeleteFunc(uid.SettingKeys(), func(k uid.SettingKey) bool { return k.Name == "store" })
+func generatorKeys() []settings.Key {
+	return slices.DeleteFunc(settings.Keys(), func(k settings.Key) bool { return k.Name == "store" })
 }
 
-// flagOfKey returns the name of the flag of a setting of the generator.
-func flagOfKey(k uid.SettingKey) string { return strings.ReplaceAll(k.Name, "_", "-") }
+// FlagOfKey returns the name of the flag of a setting of the generator.
+func FlagOfKey(k settings.Key) string { return strings.ReplaceAll(k.Name, "_", "-") }
 
 // uidName returns the name of a setting of the generator, in faults.
 func uidName(key string) string { return "uid." + key }
@@ -189,11 +189,8 @@ func (r *configReader) fail(where, format string, args ...any) {
 
 // failSettings adds the faults of the settings of the generator. where is "" if their names say where they were set.
 func (r *configReader) failSettings(where string, err error) {
-	var all *uid.SettingsError
-	if !errors.As(err, &all) {
-		r.fail(where, "is wrong: %v", err)
-		return
-	}
+	var all *settings.Error
+	errors.As(err, &all) // package settings returns no other errors
 	for _, fault := range all.Faults {
 		if where == "" {
 			r.fail(fault.Name+":", "%s", strings.TrimPrefix(fault.String(), fault.Name+": "))

@@ -25,8 +25,8 @@ func (st setting) env() string {
 	return "RINGUID_" + strings.ToUpper(strings.ReplaceAll(st.name, "-", "_"))
 }
 
-// settings returns all settings that flags, variables and the file have in common.
-func settings() []setting {
+// table returns all settings that flags, variables and the file have in common.
+func table() []setting {
 	return []setting{
 		textSetting("store", "URL of the store of worker IDs; without it, no UIDs are served", func(c *Config) *string { return &c.Store }, nil),
 		textSetting("tag-store", "URL of the store of tags; without it, no numbers of tags are served", func(c *Config) *string { return &c.TagStore }, nil),
@@ -151,11 +151,11 @@ func timeSetting(name, usage string, field func(*Config) *time.Duration, least, 
 // FlagNames returns the names of all flags that Sources.Flags may have.
 func FlagNames() []string {
 	names := []string{tokenFileFlag}
-	for _, st := range settings() {
+	for _, st := range table() {
 		names = append(names, st.name)
 	}
 	for _, k := range generatorKeys() {
-		names = append(names, flagOfKey(k))
+		names = append(names, FlagOfKey(k))
 	}
 	return names
 }

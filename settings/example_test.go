@@ -1,4 +1,4 @@
-package uid_test
+package settings_test
 
 import (
 	"context"
@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/settings"
 )
 
 // A program reads its configuration from a file, lets the environment replace parts of it, and starts the generator. A field
 // of type Settings can be in the configuration's own type.
 func ExampleSettings() {
 	var config struct {
-		Listen string       `json:"listen"`
-		UID    uid.Settings `json:"uid"`
+		Listen string            `json:"listen"`
+		UID    settings.Settings `json:"uid"`
 	}
 	file := `{"listen": ":8080", "uid": {"layout": "1-30-20-13", "assigner": "static", "worker_id": 7}}`
 	if err := json.Unmarshal([]byte(file), &config); err != nil {
@@ -22,11 +22,15 @@ func ExampleSettings() {
 	}
 	environment := map[string]string{"RINGUID_GENERATOR": "default"} // os.LookupEnv in a program
 	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
-	if err := config.UID.ReadEnv(uid.SettingsPrefix, lookup); err != nil {
+	if err := config.UID.ReadEnv(settings.Prefix, lookup); err != nil {
 		log.Fatal(err)
 	}
 
-	g, err := config.UID.NewGenerator(context.Background(), uid.Backend{}) // with the program's database, if the assigner requires it
+	workers, err := config.UID.NewAssigner(settings.Backend{}) // with the program's database, if the assigner requires it
+	if err != nil {
+		log.Fatal(err)
+	}
+	g, err := config.UID.NewGenerator(context.Background(), workers)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,12 +44,12 @@ func ExampleSettings() {
 }
 
 // All faults are reported at once.
-func ExampleSettingsError() {
-	var s uid.Settings
+func ExampleError() {
+	var s settings.Settings
 	err := json.Unmarshal([]byte(`{"layuot": "1-30-20-13", "boost_power": 17}`), &s)
 	fmt.Println(err)
 	// Output:
-	// uid: bad option: 2 settings are wrong:
+	// settings: 2 are wrong:
 	// 	layuot: no such setting as "layuot"; did you mean layout?
 	// 	boost_power: boost power is 17, must be 0 to 16
 }
