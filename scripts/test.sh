@@ -18,7 +18,7 @@ esac
 
 # Packages of the root module in which goroutines of ours meet. In the usual size, only these run with the race detector.
 concurrent="./ringbuffer ./segment/... ./uid/... ./workerassign/... ./internal/leasing ./internal/lockedfile ./internal/safelog
-	./internal/sqlattempt ./internal/unitclock"
+	./internal/sqlattempt ./internal/unitclock ./internal/workerfile ./stores/sqlstore ./stores/filestore"
 
 scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
