@@ -89,7 +89,7 @@ func (s *simulation) stop(h *simHost) {
 		p.runAllTasks()
 	}
 	l := p.runs.current.Load()
-	p.leases.Close(l.held, l.used())
+	p.leases.Close(l.held, l.usedAtClose(p.ring, p.runs.cfg.format.layout))
 	h.process = nil
 }
 

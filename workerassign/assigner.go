@@ -2,6 +2,7 @@ package workerassign
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -45,10 +46,26 @@ type Request struct {
 	// uses it to decide how long a slot is kept for a holder that may still be alive (R5).
 	ReserveAhead time.Duration
 
+	// Renewal reports that the generator has dropped its leases, because this process may have been copied, with
+	// all that an assigner has in memory and in files (uid.Cached.Renew). So the lease must be one that no copy of
+	// the process is granted too. An assigner that cannot grant that, because its state is copied with the
+	// process, returns an error that wraps ErrRenewal. One that keeps leases for later, as Divide does, gives them
+	// up, and does not release them.
+	Renewal bool
+
 	// Logger is the generator's logger. nil means slog.Default(). An assigner that has its own
 	// logger uses that one instead. An assigner must not call the logger while it holds a lock,
 	// because the log handler may call the generator.
 	Logger *slog.Logger
+}
+
+// refuseRenewal returns an error if the request is a renewal, for assigners whose state is copied with the process. what is
+// that state, and instead what to do.
+func (r Request) refuseRenewal(what, instead string) error {
+	if !r.Renewal {
+		return nil
+	}
+	return fmt.Errorf("%w: %s may have been copied with this process: close the generator, and %s", ErrRenewal, what, instead)
 }
 
 // Time returns the time that the generator's clock shows.

@@ -267,6 +267,11 @@ func (a *slotAssign) read(ctx context.Context) (PoolState, error) {
 	if err != nil {
 		return s, temporary(err)
 	}
+	if s.HostClock { // the store may be a file, which is copied with the machine
+		if err := a.req.refuseRenewal(a.recycled.store.String()+", which has no clock of its own,", "create another one if the store is on another machine"); err != nil {
+			return s, err
+		}
+	}
 	return s, a.recycled.checkClock(s, sent, a.req.Time())
 }
 

@@ -114,8 +114,8 @@ func TestInvariant1LeaseBeingTakenIsDropped(t *testing.T) {
 	}
 	m.Ready(firstUnit)
 	m.runTasks()
-	if m.Next() != nil || m.notified != 1 || m.Losses() != 1 {
-		t.Errorf("the next lease is %v, %d notifications, %d lost leases; want none, 1 and 1", m.Next(), m.notified, m.Losses())
+	if m.Next() != nil || m.Losses() != 1 {
+		t.Errorf("the next lease is %v, %d lost leases; want none and 1", m.Next(), m.Losses())
 	}
 	wantNotReleased(t, m.assigner.leases[1])
 	if h, _ := m.takeNext(t); h.WorkerID() != 3 {
