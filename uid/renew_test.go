@@ -493,3 +493,56 @@ func TestInvariant1RenewDuringAll(t *testing.T) {
 		}
 	})
 }
+
+// Invariant 1: a lease is lost, and the Assign of another one hangs. Renew does not wait for that, and wakes the takers that do.
+func TestInvariant1RenewWhileAssignHangs(t *testing.T) {
+	for _, mode := range []string{"Cached", "Default"} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				assigned := int64(0)
+				a := assignFunc(func(context.Context, workerassign.Request) (workerassign.Lease, error) {
+					assigned++
+					l := &fakeLease{id: assigned}
+					switch l.id {
+					case 1:
+						end := time.Now().Add(5 * time.Second)
+						l.reserve = func(context.Context, time.Time) (time.Time, error) { return end, nil }
+					case 2:
+						<-release
+					}
+					return l, nil
+				})
+				g := newCopied(t, mode, a).(renewer)
+				result := make(chan ID, 1)
+				go func() {
+					for {
+						id, err := g.Next()
+						switch {
+						case err != nil && !errors.Is(err, ErrLease):
+							t.Error(err)
+						case err == nil && g.Parse(id).WorkerID != 1:
+							result <- id
+							return
+						}
+						time.Sleep(time.Second / 8)
+					}
+				}()
+				time.Sleep(20 * time.Second)
+				if assigned != 2 {
+					t.Fatalf("%d leases were requested, want 2", assigned)
+				}
+				begin := time.Now()
+				if err := g.Renew(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if id := <-result; g.Parse(id).WorkerID != 3 || time.Since(begin) > time.Second {
+					t.Errorf("the taker got %v after %v; want worker ID 3 at once", g.Parse(id), time.Since(begin))
+				}
+				close(release)
+				synctest.Wait()
+				wantWorkerID(t, g, 3)
+			})
+		})
+	}
+}
