@@ -22,7 +22,7 @@ type Cached struct {
 	// padding keeps fields that are written off these lines. The ring is a field and not a pointer, so
 	// that a take of a zero Cached finds a zero ring.
 	_          cpu.CacheLinePad
-	generation atomic.Uint64 // of the valid blocks: each scheduled padding, and Close, begins a new one
+	generation atomic.Uint64 // of the valid blocks: each scheduled padding, each drop, and Close, begins a new one
 	_          cpu.CacheLinePad
 	ring       ringbuffer.Ring
 	_          cpu.CacheLinePad

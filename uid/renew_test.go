@@ -252,6 +252,20 @@ func TestRenewAfterClose(t *testing.T) {
 			t.Errorf("Renew() after Close = %v", err)
 		}
 	})
+	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) { // Close may be releasing the lease
+		g.Close()
+		g.Renew(t.Context())
+		var held *leasing.HeldLease
+		switch g := g.(type) {
+		case *Cached:
+			held = g.runs.current.Load().held
+		case *Default:
+			held = g.lease.Load().held
+		}
+		if held.IsDropped() {
+			t.Error("Renew() after Close drops the lease")
+		}
+	})
 	for _, g := range []renewer{(*Cached)(nil), new(Cached), (*Default)(nil), new(Default)} {
 		if err := g.Renew(t.Context()); !errors.Is(err, ErrOption) {
 			t.Errorf("Renew() of %T = %v", g, err)
@@ -265,13 +279,14 @@ func TestInvariant1ConcurrentRenews(t *testing.T) {
 	eachRenewer(t, func(t *testing.T, g renewer, s *copiedSource) {
 		wantWorkerID(t, g, 1)
 		s.delay = time.Second
+		begin := time.Now()
 		var all sync.WaitGroup
 		for n := range 8 {
 			all.Go(func() {
 				time.Sleep(time.Duration(n) * 100 * time.Millisecond)
 				before := s.assigned.Load()
-				if err := g.Renew(t.Context()); err != nil {
-					t.Error(err)
+				if err := g.Renew(t.Context()); err != nil || time.Since(begin) != 1700*time.Millisecond {
+					t.Errorf("Renew() = %v after %v; want 1.7s, when the last lease was taken", err, time.Since(begin))
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
@@ -542,6 +557,47 @@ func TestInvariant1RenewWhileAssignHangs(t *testing.T) {
 				close(release)
 				synctest.Wait()
 				wantWorkerID(t, g, 3)
+			})
+		})
+	}
+}
+
+// Invariant 1: the Assign of a Renew hangs, and takers wait for it. Another Renew gets a lease, and wakes them.
+func TestInvariant1RenewAfterRenewThatHangs(t *testing.T) {
+	for _, mode := range []string{"Cached", "Default"} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				s := &copiedSource{}
+				g := newCopied(t, mode, assignFunc(func(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
+					l, err := s.Assign(ctx, r)
+					if l.WorkerID() == 2 {
+						<-release
+					}
+					return l, err
+				})).(renewer)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := g.Renew(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Renew() = %v", err)
+				}
+				result := make(chan ID, 1)
+				go func() {
+					id, err := g.Next()
+					if err != nil {
+						t.Error(err)
+					}
+					result <- id
+				}()
+				synctest.Wait()
+				begin := time.Now()
+				if err := g.Renew(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if id := <-result; g.Parse(id).WorkerID != 3 || time.Since(begin) > 0 {
+					t.Errorf("the taker got %v after %v; want worker ID 3 at once", g.Parse(id), time.Since(begin))
+				}
+				close(release)
 			})
 		})
 	}

@@ -25,7 +25,7 @@ var tiers = [][]string{
 		"move.go", "block.go", "stats.go", "health.go", "formattext.go", "logvalue.go", "statsjson.go"},
 	{"config.go", "options.go"},
 	{"generator.go", "closing.go", "core.go", "notbegun.go", "corehealth.go", "leasestats.go", "rolloverlog.go", "runprovider.go", "waiter.go", "rollbackwatch.go", "defaultlease.go",
-		"leasechange.go", "cached.go", "cachedstats.go", "cachedhealth.go", "claim.go", "local.go", "default.go", "defaultstats.go", "defaulthealth.go"},
+		"leasechange.go", "cached.go", "cachedstats.go", "cachedhealth.go", "claim.go", "local.go", "default.go", "defaultstats.go", "defaulthealth.go", "renew.go"},
 	{"settings.go", "settingserror.go", "settingvalues.go", "settingkeys.go", "settingcheck.go", "settingread.go", "settingprint.go", "settingassigner.go"},
 }
 

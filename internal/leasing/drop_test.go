@@ -238,6 +238,9 @@ func TestInvariant1DropForRenew(t *testing.T) {
 	}
 	_, l5 := m.takeNext(t)
 	m.Use()
+	if err := m.AwaitTaken(t.Context()); err != nil || len(m.tasks) != 0 {
+		t.Errorf("AwaitTaken() = %v, and started %d tasks; want none, because a lease was taken since the drop, and is in use", err, len(m.tasks))
+	}
 	m.takeNext(t)
 	var renewals []int64
 	for n, r := range m.assigner.requests {
