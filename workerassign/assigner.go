@@ -59,9 +59,10 @@ type Request struct {
 	Logger *slog.Logger
 }
 
-// refuseRenewal returns an error if the request is a renewal, for assigners whose state is copied with the process. what is
-// that state, and instead what to do.
-func (r Request) refuseRenewal(what, instead string) error {
+// RefuseRenewal returns an error that wraps ErrRenewal if the request is a renewal: for assigners whose state may be copied with
+// the process. what names that state, and instead says what to do after the generator was closed, such as "create one with
+// another worker ID". If the request is no renewal, the result is nil.
+func (r Request) RefuseRenewal(what, instead string) error {
 	if !r.Renewal {
 		return nil
 	}

@@ -68,7 +68,7 @@ func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
 	if err := f.usable(); err != nil {
 		return nil, err
 	}
-	if err := r.refuseRenewal("the counter in "+f.file.Path, "create one with an assigner whose state is not on this machine"); err != nil {
+	if err := r.RefuseRenewal("the counter in "+f.file.Path, "create one with an assigner whose state is not on this machine"); err != nil {
 		return nil, err
 	}
 	n, err := f.change(ctx, r, func(last int64) int64 { return last + 1 })

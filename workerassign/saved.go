@@ -103,7 +103,7 @@ func (s *saved) Assign(ctx context.Context, req Request) (Lease, error) {
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
 	}
-	if err := req.refuseRenewal("the lease in "+s.file.Path, "create one with another file, which does not exist"); err != nil {
+	if err := req.RefuseRenewal("the lease in "+s.file.Path, "create one with another file, which does not exist"); err != nil {
 		return nil, err
 	}
 	ctx, cancel := backoff.WithTimeout(ctx, s.cfg.timeout)

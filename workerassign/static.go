@@ -49,7 +49,7 @@ func (s *staticAssigner) Assign(_ context.Context, r Request) (Lease, error) {
 	if s.id < 0 {
 		return nil, fmt.Errorf("%w: static worker ID is %d; must be at least 0", ErrOption, s.id)
 	}
-	if err := r.refuseRenewal(fmt.Sprintf("static worker ID %d", s.id), "create one with another worker ID"); err != nil {
+	if err := r.RefuseRenewal(fmt.Sprintf("static worker ID %d", s.id), "create one with another worker ID"); err != nil {
 		return nil, err
 	}
 	now := r.Time().Round(0) // without a lock, because the clock is the user's

@@ -102,7 +102,7 @@ func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
 	}
-	if err := r.refuseRenewal(fmt.Sprintf("static worker ID %d, and perhaps the file %s,", s.id, s.file.Path), "create one with another worker ID and file"); err != nil {
+	if err := r.RefuseRenewal(fmt.Sprintf("static worker ID %d, and perhaps the file %s,", s.id, s.file.Path), "create one with another worker ID and file"); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
