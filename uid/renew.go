@@ -37,10 +37,10 @@ func (c *Cached) Renew(ctx context.Context) error {
 	if c.closing.begun.Load() {
 		return ErrClosed
 	}
-	if err == nil { // take the lease into use, if it has begun
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		c.ring.Pad(ended)
+	if err == nil { // take the lease into use, so that Stats have it; not for long, because it may begin later
+		padding, cancel := context.WithTimeout(ctx, pollInterval)
+		defer cancel()
+		c.ring.Pad(padding)
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (d *Default) Renew(ctx context.Context) error {
 	if d.closing.begun.Load() {
 		return ErrClosed
 	}
-	if err == nil { // take the lease into use, if it has begun
+	if err == nil { // take the lease into use, if it has begun, so that Stats have it
 		d.keep()
 	}
 	return err

@@ -515,10 +515,9 @@ func TestInvariant1RenewWhileAssignHangs(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
-				assigned := int64(0)
+				var assigned atomic.Int64
 				a := assignFunc(func(context.Context, workerassign.Request) (workerassign.Lease, error) {
-					assigned++
-					l := &fakeLease{id: assigned}
+					l := &fakeLease{id: assigned.Add(1)}
 					switch l.id {
 					case 1:
 						end := time.Now().Add(5 * time.Second)
@@ -544,8 +543,8 @@ func TestInvariant1RenewWhileAssignHangs(t *testing.T) {
 					}
 				}()
 				time.Sleep(20 * time.Second)
-				if assigned != 2 {
-					t.Fatalf("%d leases were requested, want 2", assigned)
+				if n := assigned.Load(); n != 2 {
+					t.Fatalf("%d leases were requested, want 2", n)
 				}
 				begin := time.Now()
 				if err := g.Renew(t.Context()); err != nil {
@@ -598,6 +597,38 @@ func TestInvariant1RenewAfterRenewThatHangs(t *testing.T) {
 					t.Errorf("the taker got %v after %v; want worker ID 3 at once", g.Parse(id), time.Since(begin))
 				}
 				close(release)
+			})
+		})
+	}
+}
+
+// Renew does not wait until a lease begins that begins later. Takers do.
+func TestRenewWithALeaseThatBeginsLater(t *testing.T) {
+	for _, mode := range []string{"Cached", "Default"} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &copiedSource{}
+				g := newCopied(t, mode, assignFunc(func(ctx context.Context, r workerassign.Request) (workerassign.Lease, error) {
+					l, err := s.Assign(ctx, r)
+					if r.Renewal {
+						l.(*fakeLease).notBefore = time.Now().Add(2 * time.Hour) // beyond the borrow limit
+					}
+					return l, err
+				})).(renewer)
+				begin := time.Now()
+				if err := g.Renew(t.Context()); err != nil || time.Since(begin) > pollInterval {
+					t.Errorf("Renew() = %v after %v", err, time.Since(begin))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+				defer cancel()
+				if id, err := g.NextContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("NextContext() = %v, %v", g.Parse(id), err)
+				}
+				if h := g.Health(); !errors.Is(h.Err, ErrLease) {
+					t.Errorf("Health() = %+v", h)
+				}
+				time.Sleep(2 * time.Hour)
+				wantWorkerID(t, g, 2)
 			})
 		})
 	}
