@@ -65,3 +65,17 @@ func (r *Ring) Close() error {
 	}
 	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, stillRunning, CloseTimeout)
 }
+
+// Reached returns the first integer of the run that takers have reached: the current one or, after Close, the one that Close has
+// replaced. ok is false if they have reached none. After Close no take returns an integer of a later run: one that began before
+// may still return an integer of this run.
+func (r *Ring) Reached() (first int64, ok bool) {
+	if !r.initialized() {
+		return 0, false
+	}
+	s := r.current.Load()
+	if s.lastBeforeClose != nil {
+		s = s.lastBeforeClose
+	}
+	return s.first, s.length > 0
+}

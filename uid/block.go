@@ -11,7 +11,7 @@ const (
 
 // A Block is a sequence of consecutive UIDs that were claimed from a Cached generator with one atomic
 // add. Its methods use no further atomic add, so they are not safe for concurrent use. A Block is valid
-// until the generator's next scheduled padding or its Close. Then it is used up: its remaining UIDs are
+// until the generator's next scheduled padding, its Renew or its Close. Then it is used up: its remaining UIDs are
 // a gap, because they would become stale.
 //
 // A copy of a Block would return the same UIDs again, so it must not be copied: Move transfers it, and

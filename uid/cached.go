@@ -22,7 +22,7 @@ type Cached struct {
 	// padding keeps fields that are written off these lines. The ring is a field and not a pointer, so
 	// that a take of a zero Cached finds a zero ring.
 	_          cpu.CacheLinePad
-	generation atomic.Uint64 // of the valid blocks: each scheduled padding, and Close, begins a new one
+	generation atomic.Uint64 // of the valid blocks: each scheduled padding, each drop, and Close, begins a new one
 	_          cpu.CacheLinePad
 	ring       ringbuffer.Ring
 	_          cpu.CacheLinePad
@@ -176,8 +176,8 @@ func translate(err error) error {
 	return err
 }
 
-// drop drops a lease, all others that were taken since the last drop (see Manager.Drop), and all UIDs that were generated and are
-// not taken. err is why, and wraps ErrLease. A call that begins after drop has returned gets no UID of these leases. The generator
+// drop drops a lease, all others that were taken since the last drop (see Manager.Drop; for Renew, h is nil), and all UIDs that were
+// generated and are not taken. err is why, and wraps ErrLease. A call that begins after drop has returned gets no UID of these leases. The generator
 // takes another lease.
 func (c *Cached) drop(h *leasing.HeldLease, err error) {
 	// No run is being generated when the leases are dropped, and what was generated before is in the ring.
@@ -219,5 +219,5 @@ func (c *Cached) endWork() error {
 	// After the ring, so that every block of the last generation was claimed before.
 	c.generation.Add(1)
 	l := c.runs.current.Load()
-	return errors.Join(err, c.leases.Close(l.held, l.used()))
+	return errors.Join(err, c.leases.Close(l.held, l.usedAtClose(&c.ring, c.cfg.format.layout)))
 }

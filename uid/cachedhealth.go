@@ -59,6 +59,10 @@ func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
 		return nil
 	case next != nil && max(next.First(), now) < next.Granted():
 		return nil // it replaces the lease in use
+	case next == nil && held.IsDropped():
+		if noNext := p.leases.WhyNoNext(); noNext != nil {
+			return fmt.Errorf("%w; and no other lease: %w", err, noNext)
+		}
 	}
 	return err
 }

@@ -43,12 +43,13 @@ func (c *leaseChanger) seal() *defaultLease {
 	return c.sealCurrent()
 }
 
-// drop drops a lease and all others that were taken since the last drop: the one in use and the next one, too. err is why, and
-// wraps ErrLease. A call that begins after drop has returned gets no UID of these leases. It takes another lease.
+// drop drops a lease and all others that were taken since the last drop: the one in use and the next one, too; for Renew, h is nil
+// (see Manager.Drop). err is why, and wraps ErrLease. A call that begins after drop has returned gets no UID of these leases. It takes
+// another lease.
 func (c *leaseChanger) drop(h *leasing.HeldLease, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h.IsDropped() {
+	if h == nil && c.waiter.isClosed() || h != nil && h.IsDropped() {
 		return
 	}
 	c.sealCurrent()
@@ -91,6 +92,7 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 		return c.timeExhausted(unit)
 	}
 	// The channels come first, so that no result is missed.
+	dropped := c.leases.Dropped()
 	tried, assigned := l.held.NextTry(), c.leases.NextTry()
 	next, err := c.try(l, unit, elapsed)
 	switch {
@@ -111,6 +113,7 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 	select {
 	case <-tried:
 	case <-assigned:
+	case <-dropped: // what it waits for may not end any more
 	case <-next.tried:
 	case <-begins:
 	case <-ctx.Done():
@@ -172,13 +175,19 @@ func (c *leaseChanger) change(l *defaultLease, now int64, elapsed time.Duration,
 	c.leases.Use()
 	c.sealCurrent()
 	used := l.used()
-	c.leases.RecordLoss(clockNow - l.since)
+	if !l.held.IsRenewed() {
+		c.leases.RecordLoss(clockNow - l.since)
+	}
 	c.lease.Store(newDefaultLease(c.cfg.format.layout, next, l.firstUnitOf(next), clockNow, c.spread))
 	c.leases.Retire(l.held, used)
 	c.changes.Add(1)
 	c.horizon.note(&c.cfg, next)
 	c.mu.Unlock()
-	c.logLost(next.WorkerID(), err)
+	if l.held.IsRenewed() {
+		logRenewed(&c.cfg, next)
+	} else {
+		c.logLost(next.WorkerID(), err)
+	}
 	return nextLease{inUse: true}
 }
 

@@ -56,6 +56,11 @@ func (l *rolloverLog) lost(by *leasing.HeldLease, now time.Time, changes uint64,
 		"rollovers", changes, "err", err)
 }
 
+// logRenewed logs that a lease was replaced because Renew was called.
+func logRenewed(cfg *config, by *leasing.HeldLease) {
+	cfg.log.Log(slog.LevelInfo, "uid: a lease was dropped by Renew; changed to another one", "worker_id", by.WorkerID())
+}
+
 // limited logs that the borrow limit is less than what the user wants, because of the lease's horizon: less than the option, if that
 // was used, or too little for a rollover. It logs this once, and again if a later lease reduces the limit further.
 func (l *rolloverLog) limited(h *leasing.HeldLease, limit int64, rollsOver bool) {

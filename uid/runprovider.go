@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
@@ -242,8 +243,12 @@ func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) erro
 	if err != nil || l.held.Denied() || p.leases.Next() != nil && l.held.IsRefused(unit) {
 		next, failed := p.nextLease(l, now)
 		if next != nil && l.firstUnitOf(next, now) <= now+p.limitFor(next) {
-			p.leases.RecordLoss(p.now().Sub(l.since))
 			p.change(l, next)
+			if l.held.IsRenewed() {
+				logRenewed(&p.cfg, next)
+				return nil
+			}
+			p.leases.RecordLoss(p.now().Sub(l.since))
 			p.log.lost(next, p.now(), p.changes.Load(), err)
 			return nil
 		}
@@ -257,8 +262,11 @@ func (p *runProvider) onGrantEnd(l *leaseInUse, now, unit int64, err error) erro
 				return wait
 			}
 		}
-		if failed == nil && l.held.IsDropped() { // nothing is in the ring, but the next lease is being taken
-			wait.Reason = err
+		if l.held.IsDropped() {
+			if failed != nil {
+				return fmt.Errorf("%w; and no other lease: %w", err, failed)
+			}
+			wait.Reason = err // nothing is in the ring, but the next lease is being taken
 			return wait
 		}
 	}
@@ -277,6 +285,19 @@ func (p *runProvider) nextLease(l *leaseInUse, now int64) (*leasing.HeldLease, e
 
 // used returns the unit after the last one that was stamped with the lease.
 func (l *leaseInUse) used() int64 { return max(l.stamped.Load()+1, l.held.First()) }
+
+// usedAtClose returns the unit after the last one of the lease that takers have reached, when the ring is closed: that of the run
+// which Close has taken out of it. No UID of a later run is handed out any more, and the blocks are of this run or of earlier ones.
+// If that run is of a lease before, nothing of this one was reached.
+func (l *leaseInUse) usedAtClose(ring *ringbuffer.Ring, layout bitsalloc.Layout) int64 {
+	if first, ok := ring.Reached(); ok {
+		unit, workerID, _ := layout.Split(first)
+		if workerID == l.held.WorkerID() && unit >= l.held.First() {
+			return unit + 1
+		}
+	}
+	return l.held.First()
+}
 
 // lastBefore returns the last unit that must not be stamped with the next lease: an assigner that
 // forgets what it granted causes no duplicates here.

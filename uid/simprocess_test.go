@@ -2,6 +2,7 @@ package uid
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
@@ -89,8 +90,26 @@ func (s *simulation) stop(h *simHost) {
 		p.runAllTasks()
 	}
 	l := p.runs.current.Load()
-	p.leases.Close(l.held, l.used())
+	p.leases.Close(l.held, l.usedAtClose(p.ring, p.runs.cfg.format.layout))
 	h.process = nil
+}
+
+// renew drops the leases of a process, as Renew does. Static worker IDs refuse another one, so those processes end.
+func (s *simulation) renew(h *simHost) {
+	p := h.process
+	if p.ring == nil {
+		return
+	}
+	s.record(h, "renews its lease")
+	p.ring.Drop(func() { p.leases.Drop(nil, leasing.ErrRenewed) })
+	if s.pad(p) {
+		s.fail(6, "a run follows at once, although no lease was taken yet")
+	}
+	p.runAllTasks()
+	s.pad(p)
+	if err := p.leases.WhyNoNext(); errors.Is(err, workerassign.ErrRenewal) {
+		s.crash(h)
+	}
 }
 
 // runAllTasks runs all background tasks of a process.
@@ -139,7 +158,7 @@ func (s *simulation) event(h *simHost) {
 		return
 	}
 	s.store.clock.Advance(time.Duration(s.rnd.IntN(2000/len(s.hosts)+1)) * time.Millisecond)
-	switch k := s.rnd.IntN(44); {
+	switch k := s.rnd.IntN(45); {
 	case k < 2: // a burst
 		s.take(h.process, 1+s.rnd.IntN(600))
 	case k < 20:
@@ -181,6 +200,8 @@ func (s *simulation) event(h *simHost) {
 		s.record(h, "the store's next %d replies are lost", s.store.lostReplies)
 	case k < 43:
 		s.stop(h)
+	case k < 44:
+		s.renew(h)
 	default:
 		s.store.failover()
 		s.record(h, "the store loses the writes that it did not acknowledge")

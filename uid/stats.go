@@ -25,7 +25,7 @@ type Stats struct {
 	ReserveAhead time.Duration
 
 	// LostLeases is how many leases were lost: the assigner did not extend them in time. It includes
-	// leases that were lost before they were used.
+	// leases that were lost before they were used, but not those that Renew has dropped.
 	LostLeases uint64
 
 	Issued        uint64 // UIDs that were returned, and those that were claimed for blocks
@@ -39,14 +39,14 @@ type Stats struct {
 	// unit. A Cached generator reads the clock for each run, and at each scheduled padding.
 	Rollbacks uint64
 
-	Rollovers uint64 // changes to another lease, at the borrow limit or because one was lost
+	Rollovers uint64 // changes to another lease: at the borrow limit, because one was lost, or by Renew
 
 	// The following fields are set only by a Cached generator, and LastError also by the methods of nil
 	// and zero generators.
 	Paddings       Paddings  // paddings that put at least one run
 	FailedPaddings uint64    // tries to pad that failed
 	LastFailure    time.Time // when the last of these was, by the system's clock, in UTC; the zero time if there was none
-	Dropped        uint64    // UIDs that were dropped because they became stale, or because the grant of a lease is void
+	Dropped        uint64    // UIDs that were dropped because they became stale, because the grant of a lease is void, or by Renew
 	Fill           uint64    // UIDs that are ready
 	FillLevel      float64   // the fraction of the ring's runs that are ready: 0 to 1
 

@@ -29,6 +29,7 @@ type copiedSource struct {
 	delay          time.Duration // of Assign
 	mu             sync.Mutex
 	released       []int64
+	renewals       []bool // Request.Renewal of each Assign
 }
 
 var errCopied = fmt.Errorf("%w, %w: a copy of this process has extended it", workerassign.ErrVoid, workerassign.ErrLeaseLost)
@@ -37,7 +38,10 @@ var errCopied = fmt.Errorf("%w, %w: a copy of this process has extended it", wor
 var errRefused = errors.New("the store is down")
 
 // Assign implements workerassign.Assigner.
-func (s *copiedSource) Assign(context.Context, workerassign.Request) (workerassign.Lease, error) {
+func (s *copiedSource) Assign(_ context.Context, r workerassign.Request) (workerassign.Lease, error) {
+	s.mu.Lock()
+	s.renewals = append(s.renewals, r.Renewal)
+	s.mu.Unlock()
 	if s.refuse.Load() {
 		return nil, errRefused
 	}

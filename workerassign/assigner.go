@@ -2,6 +2,7 @@ package workerassign
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -45,10 +46,27 @@ type Request struct {
 	// uses it to decide how long a slot is kept for a holder that may still be alive (R5).
 	ReserveAhead time.Duration
 
+	// Renewal reports that the generator has dropped its leases, because this process may have been copied, with
+	// all that an assigner has in memory and in files (uid.Cached.Renew). So the lease must be one that no copy of
+	// the process is granted too. An assigner that cannot grant that, because its state is copied with the
+	// process, returns an error that wraps ErrRenewal. One that keeps leases for later, as Divide does, gives them
+	// up, and does not release them.
+	Renewal bool
+
 	// Logger is the generator's logger. nil means slog.Default(). An assigner that has its own
 	// logger uses that one instead. An assigner must not call the logger while it holds a lock,
 	// because the log handler may call the generator.
 	Logger *slog.Logger
+}
+
+// RefuseRenewal returns an error that wraps ErrRenewal if the request is a renewal: for assigners whose state may be copied with
+// the process. what names that state, and instead says what to do after the generator was closed, such as "create one with
+// another worker ID". If the request is no renewal, the result is nil.
+func (r Request) RefuseRenewal(what, instead string) error {
+	if !r.Renewal {
+		return nil
+	}
+	return fmt.Errorf("%w: %s may have been copied with this process: close the generator, and %s", ErrRenewal, what, instead)
 }
 
 // Time returns the time that the generator's clock shows.

@@ -56,7 +56,9 @@ import (
 // the next lease.
 //
 // If what a lease was granted is void (ErrVoid), a copy of this process may have all leases whose parts are
-// not all assigned. Their remaining parts are not assigned, and these leases are never released.
+// not all assigned. Their remaining parts are not assigned, and these leases are never released. The same happens at
+// a renewal (uid.Cached.Renew): the next part is of a new lease of the inner assigner. Renew all generators that use
+// the Divide.
 //
 // Assign returns the errors of the inner assigner. If the bits do not fit the layout, it returns an
 // error that wraps ErrOption, and does not call the inner assigner. If a worker ID of the inner assigner
@@ -80,7 +82,7 @@ type divideAssigner struct {
 	innerBits int                // the number of bits of a parent's worker ID; 0 before the first lease
 	parents   map[string]*parent // by format: the parent of the next lease
 
-	voidLeases atomic.Int64 // how many leases were found void
+	voidLeases atomic.Int64 // how many leases were found void, and how many renewals began
 }
 
 // releaseTimeout bounds the release of a lost lease by Assign.
@@ -95,6 +97,9 @@ func (d *divideAssigner) Assign(ctx context.Context, r Request) (Lease, error) {
 	innerBits, inner, err := innerRequest(r, d.bits, what)
 	if err != nil {
 		return nil, err
+	}
+	if r.Renewal {
+		d.voidLeases.Add(1)
 	}
 	c, lost, err := d.nextChild(ctx, inner, innerBits)
 	if lost != nil {

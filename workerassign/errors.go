@@ -24,6 +24,11 @@ var (
 	// lease, Assign succeeds again.
 	ErrInUse = workerfile.ErrInUse
 
+	// ErrRenewal is returned by Assign for a renewal (Request.Renewal) if the assigner's state may have been copied
+	// with the process, so that it could grant both copies the same lease: by Static, StaticFile, File, Saved, and
+	// Recycled on a store without a clock of its own.
+	ErrRenewal = errors.New("workerassign: the lease cannot be renewed")
+
 	// ErrReleased is returned by Reserve of a lease that was released.
 	ErrReleased = errors.New("workerassign: lease was released")
 
@@ -141,7 +146,7 @@ func (e *RetryError) Unwrap() (causes []error) {
 // ownErrors returns the errors of this package that have a meaning for generators. They are not found in an error of the driver, or of a
 // function that the user gave to the driver.
 func ownErrors() []error {
-	return []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased}
+	return []error{ErrOption, ErrWidth, ErrNoKey, ErrTooLow, ErrPermanent, ErrGaveUp, ErrCorrupt, ErrFile, ErrInUse, ErrReleased, ErrRenewal}
 }
 
 // isAnyOf reports whether err matches at least one of the targets, by errors.Is.

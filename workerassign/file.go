@@ -62,8 +62,15 @@ func NewFile(path string, opts ...FileOption) *File {
 // Errors wrap ErrOption for an invalid argument or option, ErrCorrupt if the file is missing or has
 // the wrong content, or ErrFile if the file cannot be read, locked or written. If ctx ends while
 // Assign waits for the lock, the error is a *RetryError. After an error, the next number may be
-// skipped.
+// skipped. For a renewal (uid.Cached.Renew) the error wraps ErrRenewal, because a copy of the machine has the
+// same counter.
 func (f *File) Assign(ctx context.Context, r Request) (Lease, error) {
+	if err := f.usable(); err != nil {
+		return nil, err
+	}
+	if err := r.RefuseRenewal("the counter in "+f.file.Path, "create one with an assigner whose state is not on this machine"); err != nil {
+		return nil, err
+	}
 	n, err := f.change(ctx, r, func(last int64) int64 { return last + 1 })
 	if err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ type parent struct {
 
 	lost        atomic.Bool   // whether the last attempt to extend the lease failed
 	isVoid      atomic.Bool   // whether what the lease was granted is void
-	voidLeases  *atomic.Int64 // how many leases of the divideAssigner are void
-	voidBefore  int64         // how many were when this one was assigned
+	voidLeases  *atomic.Int64 // that of the divideAssigner
+	voidBefore  int64         // its value when this one was assigned
 	reserveLock chan struct{} // a lock, held by sending: calls of a lease's Reserve must not overlap
 
 	mu         sync.Mutex
@@ -37,7 +37,8 @@ func newParent(lease Lease, id int64, bits, innerBits int, voidLeases *atomic.In
 		voidLeases: voidLeases, voidBefore: voidBefore}
 }
 
-// mayBeCopied reports whether a copy of this process may have the lease: one that was assigned before another one was found void.
+// mayBeCopied reports whether a copy of this process may have the lease: one that was assigned before another one was found void, or
+// before a renewal.
 func (p *parent) mayBeCopied() bool { return p.voidLeases.Load() != p.voidBefore }
 
 // newChild returns the lease of the next part. There must be one. The caller must hold the lock of the

@@ -29,7 +29,7 @@ import (
 // Assign returns the errors of the inner assigner. If the prefix or its bits do not fit the layout, it
 // returns an error that wraps ErrOption, and does not call the inner assigner. If a worker ID of the
 // inner assigner does not fit into the lower bits, Assign releases its lease and returns an error that
-// wraps ErrWidth.
+// wraps ErrWidth. A renewal (uid.Cached.Renew) is passed on.
 func Prefix(a Assigner, prefix int64, prefixBits int) Assigner {
 	p := &prefixAssigner{assigner: a, prefix: prefix, bits: prefixBits, err: checkWrapperArgs(a, prefixBits, "prefix")}
 	if maxPrefix := int64(1)<<max(prefixBits, 0) - 1; p.err == nil && (prefix < 0 || prefix > maxPrefix) {

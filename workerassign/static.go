@@ -29,7 +29,8 @@ import (
 // lease begins no earlier than that, and the generator waits until its clock reaches that time. If the
 // wait is longer than a second, the assigner logs a warning.
 //
-// If the worker ID is negative, Assign returns an error that wraps ErrOption. Assign never blocks.
+// If the worker ID is negative, Assign returns an error that wraps ErrOption. For a renewal (uid.Cached.Renew) it returns
+// one that wraps ErrRenewal, because a copy of the process has the worker ID too. Assign never blocks.
 func Static(workerID int64) Assigner { return &staticAssigner{id: workerID} }
 
 type staticAssigner struct {
@@ -47,6 +48,9 @@ const aheadWarningDelay = time.Second
 func (s *staticAssigner) Assign(_ context.Context, r Request) (Lease, error) {
 	if s.id < 0 {
 		return nil, fmt.Errorf("%w: static worker ID is %d; must be at least 0", ErrOption, s.id)
+	}
+	if err := r.RefuseRenewal(fmt.Sprintf("static worker ID %d", s.id), "create one with another worker ID"); err != nil {
+		return nil, err
 	}
 	now := r.Time().Round(0) // without a lock, because the clock is the user's
 	l, err := s.newLease(r, now)

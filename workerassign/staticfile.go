@@ -70,7 +70,7 @@ func WithNewFile() StaticFileOption {
 // copy, which may be older than the original, or comes from another machine: the file records its inode
 // number and, on Linux, its time of creation, and the machine ID of the operating system where that is
 // known. A container often has none. If the file belongs to another worker ID, the error wraps ErrOption.
-// Other errors of the file wrap ErrFile.
+// Other errors of the file wrap ErrFile. For a renewal (uid.Cached.Renew) Assign returns an error that wraps ErrRenewal.
 //
 // If neither file exists, it is not known whether they were lost. Then the lease begins after the horizon,
 // which is safe if the clock is right and the worker ID is not in use; see WithNewFile for the first start.
@@ -101,6 +101,9 @@ type staticFile struct {
 func (s *staticFile) Assign(ctx context.Context, r Request) (Lease, error) {
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
+	}
+	if err := r.RefuseRenewal(fmt.Sprintf("static worker ID %d, and perhaps the file %s,", s.id, s.file.Path), "create one with another worker ID and file"); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("workerassign: %s was not opened: %w", s.file.Path, context.Cause(ctx))

@@ -25,7 +25,7 @@ var tiers = [][]string{
 		"move.go", "block.go", "stats.go", "health.go", "formattext.go", "logvalue.go", "statsjson.go"},
 	{"config.go", "options.go"},
 	{"generator.go", "closing.go", "core.go", "notbegun.go", "corehealth.go", "leasestats.go", "rolloverlog.go", "runprovider.go", "waiter.go", "rollbackwatch.go", "defaultlease.go",
-		"leasechange.go", "cached.go", "cachedstats.go", "cachedhealth.go", "claim.go", "local.go", "default.go", "defaultstats.go", "defaulthealth.go"},
+		"leasechange.go", "cached.go", "cachedstats.go", "cachedhealth.go", "claim.go", "local.go", "default.go", "defaultstats.go", "defaulthealth.go", "renew.go"},
 }
 
 // A file of package uid uses only files of its own tier and of those below, and no two files need each

@@ -17,6 +17,9 @@ var (
 	ErrTimeExhausted = errors.New("uid: the time bits are exhausted")
 )
 
+// ErrRenewed is why the leases are dropped that Renew of a generator replaces. Package uid does not export it.
+var ErrRenewed = fmt.Errorf("%w: it was dropped by Renew, and another one is not assigned yet", ErrLease)
+
 // leaseError returns an error that wraps ErrLease and what the assigner returned. None of the
 // generator's own errors can be found in the latter.
 func (m *Manager) leaseError(action string, err error) error {

@@ -63,11 +63,15 @@ func NewHeldLease(workerID, first int64) *HeldLease {
 }
 
 // A leaseGroup is what a generator drops at once: all leases that it has taken since it dropped some last, because a copy of this
-// process may have each of them.
+// process may have each of them. It has its own task, so that what an assigner does for a group that was dropped delays no other.
 type leaseGroup struct {
 	dropped atomic.Pointer[error] // why nothing may be stamped any more; nil: the leases are not dropped
 	ctx     context.Context       // ends when they are dropped
 	cancel  context.CancelFunc
+
+	assigning retryTask   // takes the next lease
+	isRenewal bool        // Renew has dropped the leases before these, and none was taken since
+	taken     atomic.Bool // the next lease was taken, at least once
 }
 
 // WorkerID returns the worker ID.
@@ -86,6 +90,12 @@ func (h *HeldLease) Granted() int64 {
 
 // IsDropped reports whether nothing may be stamped with the lease any more, although time was granted.
 func (h *HeldLease) IsDropped() bool { return h.group.dropped.Load() != nil }
+
+// IsRenewed reports whether the lease was dropped by Renew, and not because it is void.
+func (h *HeldLease) IsRenewed() bool {
+	err := h.group.dropped.Load()
+	return err != nil && *err == ErrRenewed
+}
 
 // Denied reports whether the assigner did not grant a unit that had started: the lease is lost, or the
 // store's clock is behind.
@@ -139,21 +149,22 @@ func (h *HeldLease) Remaining() (remaining, total int64) {
 // NextTry returns a channel that is closed after the next try to extend the lease.
 func (h *HeldLease) NextTry() <-chan struct{} { return h.extending.nextTry() }
 
-// request returns what a generator says about itself when it takes a lease.
-func (m *Manager) request() workerassign.Request {
+// request returns what a generator says about itself when it takes a lease of a group.
+func (m *Manager) request(g *leaseGroup) workerassign.Request {
 	return workerassign.Request{
 		Now:          m.clock.Now,
 		MaxWorkerID:  m.cfg.Layout.MaxWorkerID(),
 		Format:       m.cfg.Format,
 		ReserveAhead: m.cfg.ReserveAhead,
 		Logger:       m.cfg.Logger,
+		Renewal:      g.isRenewal && !g.taken.Load(),
 	}
 }
 
-// assign takes a lease and checks it against the layout. A lease that does not fit is released.
-func (m *Manager) assign(ctx context.Context) (*HeldLease, error) {
-	group := m.currentGroup() // before the lease is taken: a copy that is made meanwhile has it too
-	lease, err := m.assigner.Assign(ctx, m.request())
+// assign takes a lease of a group, which is the current one before the call: a copy of this process that is made meanwhile has the
+// lease too. It checks the lease against the layout, and releases one that does not fit.
+func (m *Manager) assign(ctx context.Context, group *leaseGroup) (*HeldLease, error) {
+	lease, err := m.assigner.Assign(ctx, m.request(group))
 	if err != nil {
 		if errors.Is(err, workerassign.ErrWidth) { // the next worker ID would be even greater
 			return nil, fmt.Errorf("%w: %w", ErrWorkerID, m.cfg.Mask(err))

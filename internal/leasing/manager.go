@@ -53,10 +53,9 @@ type Manager struct {
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 
-	assigning   retryTask
 	next        atomic.Pointer[HeldLease] // taken in advance, not used yet
 	dropping    sync.Mutex                // guards group; held while prepare compares it and stores next
-	group       *leaseGroup               // of leases that are taken
+	group       *leaseGroup               // of the lease in use, unless that was dropped, and of those that are taken
 	shortLeases atomic.Int64              // the number of leases in a row that were lost soon after they were taken into use
 	losses      atomic.Uint64             // the number of leases that were lost
 }
@@ -75,7 +74,6 @@ func NewManager(cfg Config, clock *unitclock.Clock, a workerassign.Assigner) *Ma
 		notify:     func() {},
 		onVoid:     func(*HeldLease, error) {},
 	}
-	m.assigning.timeout = workerassign.DefaultTimeout // an assigner may make several tries of its own
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.group = m.newGroup()
 	m.SetHooks(cfg.Hooks)
@@ -111,16 +109,19 @@ func (m *Manager) OnVoid(f func(h *HeldLease, err error)) { m.onVoid = f }
 // Drop drops a lease and all others that were taken since the last Drop: from now on nothing is granted of the lease in use and
 // the next one. A copy of this process may hold them, those that are being taken, and those that were replaced. So they are not
 // released, and the store keeps them until they expire (see HeldLease.release). If h is dropped already, Drop does nothing, because
-// the lease in use was taken later. The generator must not change its lease meanwhile. Drop does not block, and calls no user code.
+// the lease in use was taken later. For Renew, h is nil: whatever was taken is dropped, and err is ErrRenewed. The generator must not
+// change its lease meanwhile. Drop does not block, and calls no user code.
 func (m *Manager) Drop(h *HeldLease, err error) {
 	m.dropping.Lock()
 	defer m.dropping.Unlock()
-	if h.IsDropped() {
+	if h != nil && h.IsDropped() {
 		return
 	}
-	h.group.dropped.Store(&err)
-	h.group.cancel()
+	was := m.group
+	was.dropped.Store(&err)
+	was.cancel()
 	m.group = m.newGroup()
+	m.group.isRenewal = h == nil || was.isRenewal && !was.taken.Load()
 	if next := m.next.Swap(nil); next != nil {
 		m.retireDropped(next)
 	}
@@ -129,9 +130,13 @@ func (m *Manager) Drop(h *HeldLease, err error) {
 // newGroup returns the group of the leases that are taken from now on.
 func (m *Manager) newGroup() *leaseGroup {
 	g := &leaseGroup{}
+	g.assigning.timeout = workerassign.DefaultTimeout // an assigner may make several tries of its own
 	g.ctx, g.cancel = context.WithCancel(m.ctx)
 	return g
 }
+
+// Dropped returns a channel that is closed at the next Drop, or when Close begins.
+func (m *Manager) Dropped() <-chan struct{} { return m.currentGroup().ctx.Done() }
 
 // currentGroup returns the group of a lease that is going to be taken.
 func (m *Manager) currentGroup() *leaseGroup {
@@ -149,11 +154,14 @@ func (m *Manager) setNext(h *HeldLease) {
 		return
 	}
 	m.next.Store(h)
+	h.group.taken.Store(true)
 }
 
 // retireDropped retires a lease that was dropped and never used.
 func (m *Manager) retireDropped(h *HeldLease) {
-	m.losses.Add(1)
+	if !h.IsRenewed() {
+		m.losses.Add(1)
+	}
 	m.Retire(h, h.first)
 }
 
@@ -166,7 +174,12 @@ func (m *Manager) Cancel() { m.cancel() }
 // Acquire takes a lease and reserves what a generator needs of it at first. It blocks until that is
 // done or failed, or ctx ends.
 func (m *Manager) Acquire(ctx context.Context) (*HeldLease, error) {
-	h, err := m.assign(ctx)
+	return m.acquire(ctx, m.currentGroup())
+}
+
+// acquire is Acquire for a group.
+func (m *Manager) acquire(ctx context.Context, g *leaseGroup) (*HeldLease, error) {
+	h, err := m.assign(ctx, g)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +268,7 @@ func (m *Manager) WhyNotGranted(h *HeldLease, unit int64) (failed bool, err erro
 
 // WhyNoNext returns the error of the last try to take the next lease, if one is being taken, or if that failed permanently.
 func (m *Manager) WhyNoNext() error {
-	_, err := m.assigning.state()
+	_, err := m.currentGroup().assigning.state()
 	return err
 }
 
@@ -275,14 +288,23 @@ func (m *Manager) GrantedUntil(h *HeldLease) (unit int64, bounded bool) {
 // prepare starts to take the next lease, unless there is one. It returns the error of the last try, if
 // a task is running or failed permanently.
 func (m *Manager) prepare() error {
-	t := &m.assigning
+	return m.prepareUnless(m.currentGroup(), func() bool { return m.next.Load() != nil })
+}
+
+// prepareUnless starts to take the next lease, of a group, unless isThere reports that there is one.
+func (m *Manager) prepareUnless(g *leaseGroup, isThere func() bool) error {
+	t := &g.assigning
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if m.next.Load() != nil { // under the lock, because the task before may just have taken it, and ended
+	if isThere() { // under the lock, because the task before may just have taken it, and ended
 		return nil
 	}
-	return m.runLocked(m.ctx, t, "take the next lease", retryPause(m.shortLeases.Load()), func(ctx context.Context) (bool, error) {
-		h, err := m.Acquire(ctx)
+	delay := retryPause(m.shortLeases.Load())
+	if g.isRenewal && !g.taken.Load() {
+		delay = 0
+	}
+	return m.runLocked(g.ctx, t, "take the next lease", delay, func(ctx context.Context) (bool, error) {
+		h, err := m.acquire(ctx, g)
 		switch {
 		case err == nil:
 			m.setNext(h)
@@ -295,11 +317,35 @@ func (m *Manager) prepare() error {
 	})
 }
 
+// AwaitTaken waits until a lease was taken since the last Drop. It has one taken if nobody has. It returns the error of the first try
+// that fails, or of ctx if that ends first, or of the manager's if Close begins. In each case the task goes on until Close.
+func (m *Manager) AwaitTaken(ctx context.Context) error {
+	for {
+		g := m.currentGroup()
+		tried := g.assigning.nextTry() // first, so that no try is missed
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.prepareUnless(g, g.taken.Load); err != nil {
+			return err
+		}
+		if g.taken.Load() {
+			return nil
+		}
+		select {
+		case <-tried:
+		case <-g.ctx.Done(): // dropped again
+		case <-ctx.Done():
+			return fmt.Errorf("uid: gave up waiting for another lease, which is still being taken: %w", context.Cause(ctx))
+		}
+	}
+}
+
 // Next returns the next lease, or nil. Its first unit may not be granted yet.
 func (m *Manager) Next() *HeldLease { return m.next.Load() }
 
 // NextTry returns a channel that is closed after the next try to take a lease.
-func (m *Manager) NextTry() <-chan struct{} { return m.assigning.nextTry() }
+func (m *Manager) NextTry() <-chan struct{} { return m.currentGroup().assigning.nextTry() }
 
 // Ready returns the next lease if the first unit to be stamped with it is granted; firstOf returns
 // that unit. Otherwise it starts to take a lease, or to extend the one that was taken, and returns
@@ -361,7 +407,7 @@ func (m *Manager) Close(h *HeldLease, used int64) (err error) {
 	var all sync.WaitGroup
 	all.Go(func() { err = m.release(h, used) })
 	all.Go(func() {
-		m.assigning.stopAndWait()
+		m.currentGroup().assigning.stopAndWait()
 		if next := m.next.Swap(nil); next != nil {
 			m.release(next, next.first)
 		}

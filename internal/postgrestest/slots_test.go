@@ -170,7 +170,7 @@ func TestSchemaSlots(t *testing.T) {
 }
 
 // quiet is discardLog for Recycled.
-func quiet() recycled.Option { return discardLog().(recycled.Option) }
+func quiet() recycled.Option { return discardLog() }
 
 // recycledRequest returns a request of a generator.
 func recycledRequest() workerassign.Request {

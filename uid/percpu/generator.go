@@ -228,7 +228,7 @@ func (g *Generator) Parse(id uid.ID) uid.Parts {
 	return g.from.Parse(id)
 }
 
-// Close closes the Cached generator, which invalidates all blocks.
+// Close closes the Cached generator, which invalidates all blocks, as its Renew does.
 func (g *Generator) Close() error {
 	if g == nil || g.from == nil {
 		return nil

@@ -72,3 +72,48 @@ func TestInvariant1VoidGrantDropsBlocks(t *testing.T) {
 	})
 	take()
 }
+
+// Invariant 1: after uid.Cached.Renew, the blocks of all Ps are invalid, while others take.
+func TestInvariant1RenewDropsBlocks(t *testing.T) {
+	a := &copied{}
+	c, err := uid.NewCached(t.Context(), a, uid.WithScheduleInterval(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	g := New(c)
+	var dropped atomic.Int64
+	var taken [8]atomic.Int64
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer all.Wait()
+	defer cancel()
+	for n := range taken {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				last := dropped.Load()
+				id, err := g.Next()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				taken[n].Add(1)
+				if p := g.Parse(id); p.WorkerID <= last {
+					t.Errorf("%v; all worker IDs up to %d were dropped", p, last)
+					return
+				}
+			}
+		})
+	}
+	for range testkit.Amount(10, 50, 1000) {
+		for n := range taken {
+			before := taken[n].Load()
+			testkit.Eventually(t, "each taker takes", func() bool { return t.Failed() || taken[n].Load() > before })
+		}
+		last := a.assigned.Load()
+		if err := c.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dropped.Store(last)
+	}
+}

@@ -268,6 +268,11 @@ func (a *slotAssign) read(ctx context.Context) (State, error) {
 	if err != nil {
 		return s, temporary(err)
 	}
+	if s.HostClock { // the store may be a file, which is copied with the machine
+		if err := a.req.RefuseRenewal(a.recycled.store.String()+", which has no clock of its own,", "create another one if the store is on another machine"); err != nil {
+			return s, err
+		}
+	}
 	return s, a.recycled.checkClock(s, sent, a.req.Time())
 }
 

@@ -72,7 +72,8 @@ func WithSpan(d time.Duration) SavedOption {
 //
 // The rules for the files, and the errors, are those of StaticFile: a file that is missing although it existed, a
 // copy, and a file of another machine are refused. If neither file exists, Assign takes another slot. A
-// generator with another format than the one in the file is refused with ErrPoolFormat.
+// generator with another format than the one in the file is refused with ErrPoolFormat. A renewal (uid.Cached.Renew) is
+// refused with ErrRenewal.
 //
 // One assumption is left. If the file is set back while the store is down, together with its file system, for
 // example to a snapshot of the machine, or if a machine is cloned with it, UIDs can be generated a second time:
@@ -106,6 +107,9 @@ type saved struct {
 func (s *saved) Assign(ctx context.Context, req workerassign.Request) (workerassign.Lease, error) {
 	if s.cfg.err != nil {
 		return nil, s.cfg.err
+	}
+	if err := req.RefuseRenewal("the lease in "+s.file.Path, "create one with another file, which does not exist"); err != nil {
+		return nil, err
 	}
 	ctx, cancel := backoff.WithTimeout(ctx, s.recycled.cfg.timeout)
 	defer cancel()
