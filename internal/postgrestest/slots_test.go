@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -170,7 +171,7 @@ func TestSchemaSlots(t *testing.T) {
 }
 
 // quiet is discardLog for Recycled.
-func quiet() recycled.Option { return discardLog() }
+func quiet() recycled.Option { return recycled.WithLogger(slog.New(slog.DiscardHandler)) }
 
 // recycledRequest returns a request of a generator.
 func recycledRequest() workerassign.Request {

@@ -113,7 +113,7 @@ func openGalera(t *testing.T, addresses string) *sql.DB {
 func runGaleraProcess(t *testing.T, addresses string) {
 	a := recycled.New(sqlstore.New(openGalera(t, addresses)), recycled.WithHorizon(6*time.Second),
 		recycled.WithClockBound(500*time.Millisecond), recycled.WithFencing(200*time.Millisecond), recycled.WithSkew(200*time.Millisecond),
-		discardLog().(recycled.Option))
+		recycled.WithLogger(slog.New(slog.DiscardHandler)))
 	layout, err := bitsalloc.New(30, 10, 10)
 	if err != nil {
 		t.Fatal(err)
