@@ -70,9 +70,17 @@ func (d *Default) keepInterval() time.Duration {
 	return min(max(d.cfg.reserve/8, time.Millisecond), time.Second)
 }
 
-// keepLease extends the lease while no UIDs are taken, until the generator is closed, or the lease needs no extension.
+// keepLease extends the lease while no UIDs are taken, until the generator is closed. If the lease needs no extension, it waits until
+// that is dropped.
 func (d *Default) keepLease(ctx context.Context) {
-	for d.lease.Load().held.Granted() <= d.cfg.format.layout.MaxDelta() && leasing.Sleep(ctx, d.keepInterval()) {
+	for {
+		dropped := d.leases.Dropped() // first, so that no drop is missed
+		if d.lease.Load().held.Granted() > d.cfg.format.layout.MaxDelta() {
+			<-dropped
+		}
+		if !leasing.Sleep(ctx, d.keepInterval()) {
+			return
+		}
 		d.keep()
 	}
 }

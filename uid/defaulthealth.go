@@ -24,18 +24,26 @@ func (d *Default) Health() Health {
 		if d.waiter.isClosed() {
 			return d.healthOf(l.held, ErrClosed)
 		}
-		return d.healthOf(l.held, d.whyNotOK(l, d.stepAt(l, last, d.clock.Read())))
+		err := d.whyNotOK(l, last, d.stepAt(l, last, d.clock.Read()))
+		if err != nil && d.lease.Load() != l { // it says nothing about the lease that has replaced this one
+			continue
+		}
+		return d.healthOf(l.held, err)
 	}
 }
 
 // whyNotOK returns why Next would not return a UID before the next time unit has started, if s is what it does now.
-func (d *Default) whyNotOK(l *defaultLease, s step) error {
+func (d *Default) whyNotOK(l *defaultLease, last int64, s step) error {
 	wait := max(d.clock.Until(s.unit, s.elapsed), 0)
 	switch {
 	case s.kind == stamp:
 		return nil
 	case s.kind == waitForClock:
-		if d.isLong(wait) || wait > d.cfg.rollback.bound {
+		until := s.unit
+		if last&d.seqMask == d.seqMask { // its sequence is used up
+			until++
+		}
+		if d.isLong(d.clock.Until(until, s.elapsed)) || wait > d.cfg.rollback.bound {
 			return fmt.Errorf("%w: it is %v behind the last UID's time", ErrClockBack, wait)
 		}
 		return nil

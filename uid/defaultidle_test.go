@@ -2,6 +2,7 @@ package uid
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,35 @@ func TestUnboundedDefaultHasNoGoroutine(t *testing.T) {
 		case <-ended:
 		default:
 			t.Error("keepLease still runs")
+		}
+	})
+}
+
+// The lease of an idle generator that needs no extension is replaced when it is dropped, because another one was void.
+func TestIdleDefaultReplacesUnboundedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Bool
+		a := &fakeAssigner{assign: func(_ context.Context, n int64) (workerassign.Lease, error) {
+			l := &fakeLease{id: n}
+			if n == 1 { // it has an end, is lost, and void when it is released, some seconds later
+				l.reserve = func(_ context.Context, until time.Time) (time.Time, error) {
+					if lost.Load() {
+						return time.Time{}, errLeaseEnded
+					}
+					return until, nil
+				}
+				l.release = func(context.Context) error {
+					time.Sleep(3 * time.Second)
+					return fmt.Errorf("%w: a copy was closed", workerassign.ErrVoid)
+				}
+			}
+			return l, nil
+		}}
+		d := newDefault(t, a, smallOptions(t)...)
+		lost.Store(true)
+		time.Sleep(time.Hour)
+		if h := d.Health(); !h.OK() || d.Stats().WorkerID != 3 {
+			t.Errorf("Health() = %v, and the worker ID is %d; want 3, the one after the lost and the dropped one", h.Err, d.Stats().WorkerID)
 		}
 	})
 }

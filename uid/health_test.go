@@ -371,3 +371,62 @@ func TestHealthWhileAUnitBegins(t *testing.T) {
 		clock.after = nil
 	}
 }
+
+// Health of a Default generator whose lease is replaced during the call is that with the new one.
+func TestHealthBesideChangeOfLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost, during atomic.Bool
+		var d *Default
+		clock := funcClock(func() time.Time {
+			if during.CompareAndSwap(true, false) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					d.Next()
+				}()
+				<-done
+			}
+			return time.Now()
+		})
+		d = newIdleDefault(t, newLosableAssigner(&lost), smallOptions(t, WithClock(clock))...)
+		next(t, d)
+		lost.Store(true)
+		time.Sleep(time.Minute)
+		during.Store(true)
+		if h := d.Health(); !h.OK() {
+			t.Errorf("Health() = %v; the worker ID is %d", h.Err, d.Stats().WorkerID)
+		}
+	})
+}
+
+// With WaitOut, Next waits for the unit of the last UID, and for the next one if its sequence is used up. Health says so.
+func TestHealthOfUsedUpSequence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(bubbleClock)
+		d := newDefault(t, new(disposableAssigner), WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 4)), WithClock(clock), WithRollback(WaitOut(3*time.Second)))
+		time.Sleep(time.Second / 2)
+		for range 15 {
+			next(t, d)
+		}
+		clock.set(-600 * time.Millisecond) // the clock shows the second before
+		if h := d.Health(); !h.OK() {
+			t.Errorf("with a UID left: Health() = %v", h.Err)
+		}
+		clock.set(0)
+		next(t, d)
+		clock.set(-600 * time.Millisecond)
+		if h := d.Health(); !errors.Is(h.Err, ErrClockBack) {
+			t.Errorf("with none left: Health() = %v, want ErrClockBack", h.Err)
+		}
+		begin := time.Now()
+		next(t, d)
+		if took := time.Since(begin); took <= time.Second {
+			t.Errorf("Next waited for %v; want more than a unit", took)
+		}
+	})
+}
+
+// funcClock is a clock that calls a function.
+type funcClock func() time.Time
+
+func (f funcClock) Now() time.Time { return f() }
