@@ -62,20 +62,18 @@ func TestHealthChangesNothing(t *testing.T) {
 	})
 }
 
-// A lease that needs no extension is not looked at: the goroutine ends.
-func TestUnboundedDefaultHasNoGoroutine(t *testing.T) {
+// A lease that needs no extension is not looked at.
+func TestUnboundedDefaultIsNotLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDefault(t, new(disposableAssigner), smallOptions(t)...)
-		ended := make(chan struct{})
-		go func() {
-			d.keepLease(t.Context()) // as the one that NewDefault has started
-			close(ended)
-		}()
-		synctest.Wait()
-		select {
-		case <-ended:
-		default:
-			t.Error("keepLease still runs")
+		var reads atomic.Int64
+		newDefault(t, new(disposableAssigner), smallOptions(t, WithClock(funcClock(func() time.Time {
+			reads.Add(1)
+			return time.Now()
+		})))...)
+		before := reads.Load()
+		time.Sleep(time.Hour)
+		if n := reads.Load() - before; n != 0 {
+			t.Errorf("the clock was read %d times in an idle hour, want 0", n)
 		}
 	})
 }
