@@ -30,7 +30,7 @@ check: ## run the quick part, without servers: formatting, vet, staticcheck, oth
 .PHONY: test-redis
 test-redis: ## run only the tests of the Redis store, on a real server, which must be installed
 	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/redistest
-	cd stores/redis && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 10m ./...
+	cd stores/redisstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 10m ./...
 
 .PHONY: test-sql
 test-sql: ## run only the tests of the slot tables and of Disposable, on real MariaDB servers and clusters
@@ -43,12 +43,12 @@ test-postgres: ## run only the tests on PostgreSQL, on real servers, which must 
 .PHONY: test-etcd
 test-etcd: ## run only the tests of the etcd store, on real servers, which must be installed
 	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/etcdtest ./internal/slotrecord
-	cd stores/etcd && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
+	cd stores/etcdstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: test-zookeeper
 test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, which must be installed
 	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/zookeepertest ./internal/slotrecord
-	cd stores/zookeeper && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
+	cd stores/zookeeperstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: release-check
 release-check: ## install the command as users do, from modules with the versions that scripts/release.sh writes

@@ -29,7 +29,7 @@ for store in $stores; do
 	mariadb) measure internal/slottabletests TestMeasureMariaDB ;;
 	galera) measure internal/slottabletests TestMeasureGalera ;;
 	postgres) measure internal/postgrestest TestMeasure ;;
-	redis | zookeeper | etcd) measure "stores/$store" TestMeasure ;;
+	redis | zookeeper | etcd) measure "stores/${store}store" TestMeasure ;;
 	*)
 		echo "STORES has $store; must be file, mariadb, galera, postgres, redis, zookeeper or etcd" >&2
 		exit 1

@@ -13,9 +13,9 @@ require (
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/ringuid/ringuid v0.0.0
 	github.com/ringuid/ringuid/internal/postgrestest v0.0.0
-	github.com/ringuid/ringuid/stores/etcd v0.0.0
-	github.com/ringuid/ringuid/stores/redis v0.0.0
-	github.com/ringuid/ringuid/stores/zookeeper v0.0.0
+	github.com/ringuid/ringuid/stores/etcdstore v0.0.0
+	github.com/ringuid/ringuid/stores/redisstore v0.0.0
+	github.com/ringuid/ringuid/stores/zookeeperstore v0.0.0
 	github.com/schollz/progressbar/v3 v3.18.0
 	go.etcd.io/etcd/client/v3 v3.6.10
 	go.uber.org/zap v1.27.0
@@ -86,9 +86,9 @@ require (
 replace (
 	github.com/ringuid/ringuid => ../..
 	github.com/ringuid/ringuid/internal/postgrestest => ../../internal/postgrestest
-	github.com/ringuid/ringuid/stores/etcd => ../../stores/etcd
-	github.com/ringuid/ringuid/stores/redis => ../../stores/redis
-	github.com/ringuid/ringuid/stores/zookeeper => ../../stores/zookeeper
+	github.com/ringuid/ringuid/stores/etcdstore => ../../stores/etcdstore
+	github.com/ringuid/ringuid/stores/redisstore => ../../stores/redisstore
+	github.com/ringuid/ringuid/stores/zookeeperstore => ../../stores/zookeeperstore
 )
 
 replace github.com/ringuid/ringuid/metrics/prometheus => ../../metrics/prometheus

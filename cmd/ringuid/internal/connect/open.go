@@ -21,11 +21,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/ringuid/ringuid/segment"
-	"github.com/ringuid/ringuid/stores/etcd"
+	"github.com/ringuid/ringuid/stores/etcdstore"
 	"github.com/ringuid/ringuid/stores/filestore"
-	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/stores/sqlstore"
-	"github.com/ringuid/ringuid/stores/zookeeper"
+	"github.com/ringuid/ringuid/stores/zookeeperstore"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -230,14 +230,14 @@ func (s *Store) openRedis() error {
 		return s.address.urlError(err)
 	}
 	client := newClient()
-	var opts []redis.Option
+	var opts []redisstore.Option
 	if s.options.Pool != "" {
-		opts = append(opts, redis.WithPool(s.options.Pool))
+		opts = append(opts, redisstore.WithPool(s.options.Pool))
 	}
 	if n := s.options.Replicas; n != nil {
-		opts = append(opts, redis.WithReplicas(int(*n)))
+		opts = append(opts, redisstore.WithReplicas(int(*n)))
 	}
-	store := redis.New(client, opts...)
+	store := redisstore.New(client, opts...)
 	s.clients.Redis, s.slots, s.source, s.close = client, store, store, client.Close
 	return nil
 }
@@ -261,7 +261,7 @@ func (s *Store) openZooKeeper(ctx context.Context) error {
 	if err := a.noParameters(); err != nil {
 		return a.urlError(err)
 	}
-	opts := []zookeeper.Option{zookeeper.WithPath(a.zookeeperPath())}
+	opts := []zookeeperstore.Option{zookeeperstore.WithPath(a.zookeeperPath())}
 	conn, _, err := zk.Connect(a.hostsWithPort("2181"), zkSession, zk.WithLogger(discardLog{}), zk.WithLogInfo(false))
 	if err != nil {
 		return fmt.Errorf("connect: %s: %w", a.redacted, err)
@@ -272,9 +272,9 @@ func (s *Store) openZooKeeper(ctx context.Context) error {
 			conn.Close()
 			return fmt.Errorf("connect: %s: %w", a.redacted, err)
 		}
-		opts = append(opts, zookeeper.WithACL(zk.AuthACL(zk.PermAll)...))
+		opts = append(opts, zookeeperstore.WithACL(zk.AuthACL(zk.PermAll)...))
 	}
-	store := zookeeper.New(conn, opts...)
+	store := zookeeperstore.New(conn, opts...)
 	s.clients.ZooKeeper, s.slots, s.source = conn, store, store
 	s.close = func() error { conn.Close(); return nil }
 	return nil
@@ -296,7 +296,7 @@ func await(ctx context.Context, call func() error) error {
 // zookeeperPath returns the path of all znodes.
 func (a *address) zookeeperPath() string {
 	if a.path == "" || a.path == "/" {
-		return zookeeper.DefaultPath
+		return zookeeperstore.DefaultPath
 	}
 	return strings.TrimSuffix(a.path, "/")
 }
@@ -307,7 +307,7 @@ func (a *address) etcdPrefix() string {
 	prefix := strings.TrimPrefix(a.path, "/")
 	switch {
 	case strings.Trim(prefix, "/") == "":
-		return etcd.DefaultPrefix
+		return etcdstore.DefaultPrefix
 	case strings.HasSuffix(prefix, "/"):
 		return prefix
 	}
@@ -331,7 +331,7 @@ func (s *Store) openEtcd(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect: %s: %w", a.redacted, err)
 	}
-	store := etcd.New(client, etcd.WithPrefix(a.etcdPrefix()))
+	store := etcdstore.New(client, etcdstore.WithPrefix(a.etcdPrefix()))
 	s.clients.Etcd, s.slots, s.source, s.close = client, store, store, client.Close
 	return nil
 }

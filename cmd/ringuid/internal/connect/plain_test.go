@@ -25,7 +25,7 @@ var onlyPrograms = regexp.MustCompile(`must be created by|create it with|WithVer
 func TestPlain(t *testing.T) {
 	const root = "../../../.."
 	found := 0
-	for _, directory := range []string{"workerassign", "segment", "stores/redis", "stores/etcd", "stores/zookeeper", "internal/sqlattempt"} {
+	for _, directory := range []string{"workerassign", "segment", "stores/redisstore", "stores/etcdstore", "stores/zookeeperstore", "internal/sqlattempt"} {
 		files, err := filepath.Glob(filepath.Join(root, directory, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", directory, len(files), err)

@@ -17,7 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
-	"github.com/ringuid/ringuid/stores/redis"
+	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -25,7 +25,7 @@ import (
 func (e *examination) redis() {
 	pool := e.store.Options().Pool
 	if pool == "" {
-		pool = redis.DefaultPool
+		pool = redisstore.DefaultPool
 	}
 	slots := "ringuid:{" + pool + "}:slots"
 	client, err := e.store.RedisPrimary(e.ctx, slots)
@@ -71,7 +71,7 @@ func (e *examination) redis() {
 	case err == nil:
 		e.ok("privileges", "the user may write to %s", slots)
 	case goredis.HasErrorPrefix(err, "NOPERM"):
-		e.fault("privileges", "grant what the documentation of package stores/redis lists (ACL SETUSER)", "%v", err)
+		e.fault("privileges", "grant what the documentation of package stores/redisstore lists (ACL SETUSER)", "%v", err)
 	default:
 		e.failed("privileges", err)
 	}
@@ -126,7 +126,7 @@ func (e *examination) replicas(client *goredis.Client, info map[string]string, k
 		servers, n = attached, 1
 	}
 	needed := servers / 2
-	if n == 2 { // as in primary.lua of stores/redis
+	if n == 2 { // as in primary.lua of stores/redisstore
 		needed = max(needed, servers-fewer/2-1)
 	}
 	if declared := e.store.Options().Replicas; declared != nil {

@@ -1,0 +1,18 @@
+package redisstore
+
+// IgnoreHistory turns rule R7 off: the store reports the same history after a restart or a failover, and Write
+// does not compare it.
+func IgnoreHistory() Option { return option(func(s *Store) { s.ignoreHistory = true }) }
+
+// scriptError is an error that a server has returned.
+type scriptError string
+
+func (e scriptError) Error() string { return string(e) }
+
+func (scriptError) RedisError() {}
+
+// ErrorOf returns the error of Write if the server returns the given text.
+func ErrorOf(s *Store, text string) error { return s.error("write", scriptError(text)) }
+
+// Redirected returns the address to which MOVED or ASK leads.
+var Redirected = redirected

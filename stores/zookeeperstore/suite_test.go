@@ -1,0 +1,110 @@
+package zookeeperstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+func TestMain(m *testing.M) { testkit.RunParallel(m, 4) }
+
+// servers returns the servers that tests without faults share.
+var servers = testkit.Shared(zookeepertest.Servers)
+
+// A client drops its connection, with an error for all calls on it, if the server is silent for two thirds of the session's
+// timeout. On a busy machine a server is silent for a second or two. So the timeout is short only in tests in which the
+// server is killed or silent on purpose, and calls are tried again. There it must be short: a server that is starting may lose a
+// connection without closing it, and the client waits for 7 times the timeout for the reply to its first request.
+const (
+	sessionTimeout      = time.Minute
+	shortSessionTimeout = 2 * time.Second
+)
+
+// discard is a log without output.
+type discard struct{}
+
+func (discard) Printf(string, ...any) {}
+
+// dial returns a connection, which is closed at the end of the test.
+func dial(tb testing.TB, servers ...string) *zk.Conn {
+	tb.Helper()
+	return dialFor(tb, sessionTimeout, servers)
+}
+
+// dialShort is dial, for tests in which the server is killed, or stops answering.
+func dialShort(tb testing.TB, servers ...string) *zk.Conn {
+	tb.Helper()
+	return dialFor(tb, shortSessionTimeout, servers)
+}
+
+func dialFor(tb testing.TB, timeout time.Duration, servers []string) *zk.Conn {
+	tb.Helper()
+	conn, _, err := zk.Connect(servers, timeout, zk.WithLogger(discard{}), zk.WithLogInfo(false))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(conn.Close)
+	return conn
+}
+
+// faults returns a server with a proxy before it, and the faults of both.
+func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
+	s := zookeepertest.StartWithClock(tb)
+	p := testserver.NewProxy(tb, s.Address())
+	var offset time.Duration
+	return p, assigntest.Faults{
+		Recovery:     2 * time.Minute,
+		Kill:         func(testing.TB) { s.Kill() },
+		Start:        func(testing.TB) { s.Restart() },
+		Pause:        func(testing.TB) { s.Pause() },
+		Resume:       func(testing.TB) { s.Resume() },
+		LoseRequests: p.LoseRequests,
+		LoseReplies:  p.LoseReplies,
+		StepClock: func(_ testing.TB, d time.Duration) {
+			offset += d
+			s.SetClock(offset)
+		},
+		Without: map[string]string{
+			"LoseWrites":  "ZooKeeper loses no acknowledged writes; TestRestoredBackup restores a backup",
+			"StopClock":   "the clock of the server can be stepped, and does not stop",
+			"DelayWrites": "the server drops the requests of a connection when the session has a new one",
+		},
+	}
+}
+
+// The store fulfils the contract of a slot store.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	p, f := faults(t)
+	assigntest.RunStoreTests(t, assigntest.Harness{
+		NewStore: func(tb testing.TB, pool string) recycled.Store {
+			return New(dialShort(tb, p.Address()), WithPath("/tests/"+pool))
+		},
+		Faults: f,
+	})
+}
+
+// Recycled keeps invariant 1 on the store.
+func TestRecycled(t *testing.T) {
+	t.Parallel()
+	p, f := faults(t)
+	const bound = 500 * time.Millisecond
+	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return recycled.New(New(dialShort(tb, p.Address()), WithPath("/tests/"+pool)), recycled.WithNewPool(),
+				recycled.WithClockBound(bound), recycled.WithSkew(bound))
+		},
+		Faults:    f,
+		Horizon:   workerassign.DefaultHorizon,
+		HostBound: bound,
+		Recycles:  true,
+	})
+}
