@@ -105,8 +105,8 @@ func WithFailoverGap(n int64) Option {
 func (s *Store) setError(format string, a ...any) {
 	if s.err == nil {
 		problem := fmt.Sprintf(format, a...)
-		s.err = fmt.Errorf("%w (%w): etcd: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
-		s.tagErr = fmt.Errorf("%w: etcd: %s", segment.ErrOption, problem)
+		s.err = fmt.Errorf("%w (%w): etcdstore: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
+		s.tagErr = fmt.Errorf("%w: etcdstore: %s", segment.ErrOption, problem)
 	}
 }
 

@@ -93,9 +93,9 @@ func (s *Store) error(action string, err error) error {
 	case permanent:
 		return s.permanent(err, advice)
 	case advice == "":
-		return fmt.Errorf("stores/redisstore: cannot %s the pool of %s: %w", action, s, err)
+		return fmt.Errorf("redisstore: cannot %s the pool of %s: %w", action, s, err)
 	}
-	return fmt.Errorf("stores/redisstore: cannot %s the pool of %s: %w; %s", action, s, err, advice)
+	return fmt.Errorf("redisstore: cannot %s the pool of %s: %w; %s", action, s, err, advice)
 }
 
 // adviceFor returns what to do about an error of the client, or "", and whether another try would fail in the same way.

@@ -16,7 +16,7 @@ func (s *Store) tagError(action, tag string, err error) error {
 	if strings.HasPrefix(serverText(err), "WRONGTYPE") {
 		return fmt.Errorf("%w: %s: the key %q or %q: %w; %s", segment.ErrSource, s, s.tagKeys[1], s.tagKeys[0], err, adviceType)
 	}
-	text := fmt.Errorf("stores/redisstore: cannot %s tag %q in %s: %w", action, tag, s, err)
+	text := fmt.Errorf("redisstore: cannot %s tag %q in %s: %w", action, tag, s, err)
 	if advice, _ := adviceFor(err); advice != "" {
 		return fmt.Errorf("%w; %s", text, advice)
 	}

@@ -127,7 +127,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 func (s *Store) setError(format string, args ...any) {
 	if s.err == nil {
 		s.invalid = fmt.Sprintf(format, args...)
-		s.err = fmt.Errorf("%w: %w: stores/redisstore: %s", workerassign.ErrOption, workerassign.ErrPermanent, s.invalid)
+		s.err = fmt.Errorf("%w: %w: redisstore: %s", workerassign.ErrOption, workerassign.ErrPermanent, s.invalid)
 	}
 }
 

@@ -113,8 +113,8 @@ func WithFailoverGap(n int64) Option {
 func (s *Store) setError(format string, a ...any) {
 	if s.err == nil {
 		problem := fmt.Sprintf(format, a...)
-		s.err = fmt.Errorf("%w (%w): zookeeper: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
-		s.tagErr = fmt.Errorf("%w: zookeeper: %s", segment.ErrOption, problem)
+		s.err = fmt.Errorf("%w (%w): zookeeperstore: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
+		s.tagErr = fmt.Errorf("%w: zookeeperstore: %s", segment.ErrOption, problem)
 	}
 }
 
