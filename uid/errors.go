@@ -3,7 +3,9 @@ package uid
 import (
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/ringuid/ringuid/internal/errmask"
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
@@ -58,3 +60,57 @@ var (
 
 // errNotMade is the error of the methods of a generator that no constructor returned.
 var errNotMade = fmt.Errorf("%w: the generator is nil or the zero value; create it with NewCached or NewDefault", ErrOption)
+
+// mask hides the errors that have a meaning to a generator or a ring in an error of user code: an assigner that returns
+// ringbuffer.ErrExhausted, for example, must not end the generator.
+func mask(err error) error { return errmask.Mask(err, ownErrors()...) }
+
+// ownErrors returns the errors of generators and rings.
+func ownErrors() []error {
+	return []error{
+		ErrOption, ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID, ErrClosed, ErrLease, ErrRange, ErrClockBack, ErrMove, ErrBusy,
+		ringbuffer.ErrConfig, ringbuffer.ErrRun, ringbuffer.ErrEmpty, ringbuffer.ErrFull, ringbuffer.ErrClosed, ringbuffer.ErrExhausted,
+		(*ringbuffer.NotYetError)(nil), (*ringbuffer.EmptyError)(nil), (*timeExhaustedError)(nil),
+	}
+}
+
+// timeExhaustedError is ErrTimeExhausted with the bound that was reached.
+type timeExhaustedError struct {
+	format Format
+	delta  int64
+}
+
+// Error implements error.
+func (e *timeExhaustedError) Error() string {
+	return fmt.Sprintf("%v: time unit is %d, must be 0 to %d for layout %v, whose time from epoch %s ended at %s; "+
+		"choose a later epoch or more time bits (never an epoch at which old UIDs are generated again)",
+		ErrTimeExhausted, e.delta, e.format.layout.MaxDelta(), e.format.layout,
+		e.format.Epoch().Format(time.RFC3339), e.format.End().Format(time.RFC3339))
+}
+
+// Is reports that the error is ErrTimeExhausted, and ErrExhausted for the ring: its provider has no
+// more runs.
+func (e *timeExhaustedError) Is(target error) bool {
+	return target == ErrTimeExhausted || target == ringbuffer.ErrExhausted
+}
+
+// notBegunError is the reason why a generator waits for a lease that begins later: its worker ID was
+// granted to another lease up to then, or the assigner's store may have lost such a grant. It is ErrLease.
+type notBegunError struct {
+	workerID int64
+	begins   time.Time
+}
+
+// Error implements error.
+func (e *notBegunError) Error() string {
+	return fmt.Sprintf("%v: worker ID %d must not be used before %s; the generator waits for that",
+		ErrLease, e.workerID, e.begins.UTC().Format(time.RFC3339Nano))
+}
+
+// Is implements what errors.Is looks for.
+func (e *notBegunError) Is(target error) bool { return target == ErrLease }
+
+// notBegun returns the error for a lease whose first unit has not started.
+func (c *core) notBegun(workerID, firstUnit int64) error {
+	return &notBegunError{workerID: workerID, begins: c.cfg.format.base.Time(firstUnit)}
+}

@@ -1,6 +1,11 @@
 package uid
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
+)
 
 // A Generator generates UIDs. All methods are safe for concurrent use.
 type Generator interface {
@@ -34,3 +39,44 @@ type Generator interface {
 	// and no goroutine runs on, unless the error wraps ErrBusy. It may be called more than once.
 	Close() error
 }
+
+// A Clock reports the time. It is for tests, and must be safe for concurrent use.
+//
+// The time of a generator never goes back, whatever its Clock does. To tolerate a step back, the
+// generator requires a clock that does not step: the monotonic reading that the times of time.Now
+// contain, or what a method Monotonic() time.Duration of the Clock returns. Without either, the
+// generator's time stands still until the Clock has caught up.
+//
+// A step forward of more than an hour against the monotonic clock is followed only if it lasts for
+// about a second, by the monotonic clock. So a single wrong reading does not exhaust the time bits. A
+// Clock without a monotonic clock is followed at once, and so is every Clock when the generator is
+// constructed.
+//
+// No method of a Clock is called under a lock, so it may call the generator. A panic of one is a panic of the call that
+// has read the clock, or ends the process if a goroutine of the generator has. The generator stays whole.
+type Clock interface {
+	Now() time.Time
+}
+
+// The defaults of the options.
+const (
+	DefaultBoostPower       = 3
+	DefaultPaddingFactor    = ringbuffer.DefaultPaddingFactor
+	DefaultScheduleInterval = time.Second
+	DefaultMaxStaleness     = 3 * time.Second
+	DefaultMaxBorrow        = time.Hour
+	DefaultReserveAhead     = 30 * time.Second
+)
+
+// MaxBoostPower is the greatest boost power.
+const MaxBoostPower = 16
+
+// DefaultEpoch returns the default epoch, 2026-01-01T00:00:00Z.
+func DefaultEpoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// noCopy, as a field, lets `go vet` find copies of a struct: it takes whatever has these methods
+// for a lock.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

@@ -2,8 +2,13 @@ package uid
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/ringbuffer"
 )
 
 // Health is whether a generator generates UIDs now, and for how long it will without its assigner's store:
@@ -70,4 +75,154 @@ func (h Health) MarshalJSON() ([]byte, error) {
 		out.Err = h.Err.Error()
 	}
 	return json.Marshal(out)
+}
+
+// healthOf returns the Health of a generator with a lease in use. err is why it is not OK.
+func (c *core) healthOf(h *leasing.HeldLease, err error) Health {
+	unit, bounded := c.leases.GrantedUntil(h)
+	if err != nil {
+		return Health{Err: err, Bounded: bounded}
+	}
+	until := c.cfg.format.base.Time(min(unit, c.cfg.format.layout.MaxDelta()+1))
+	return Health{Until: until, For: max(until.Sub(c.clock.Now()), 0), Bounded: bounded}
+}
+
+// isLong reports whether d, the time to wait for a unit, is more than a time unit.
+func (c *core) isLong(d time.Duration) bool { return d > c.cfg.format.Unit() }
+
+// Health implements Generator. Without scheduled padding (WithScheduleInterval(0)), a generator whose ring
+// is full is OK although its lease was lost, because the ring still has UIDs.
+//
+// It does not allocate memory if the generator is OK.
+func (c *Cached) Health() Health {
+	if !c.isConstructed() {
+		return Health{Err: errNotMade}
+	}
+	if c.closing.begun.Load() {
+		return Health{Err: ErrClosed}
+	}
+	lease := c.runs.current.Load()
+	return c.healthOf(lease.held, c.runs.whyNotOK(lease, c.ring.Stats()))
+}
+
+// whyNotOK returns why a take of the ring would not return a UID before the next time unit has started. It
+// is safe for concurrent use.
+func (p *runProvider) whyNotOK(lease *leaseInUse, ring ringbuffer.Stats) error {
+	if ring.Fill > 0 {
+		return nil
+	}
+	held, layout := lease.held, p.cfg.format.layout
+	now := p.clock.Unit()
+	unit := p.nextUnit(lease, now)
+	soon := now + lease.borrowLimit + 1 // the last unit that may be stamped when the next unit starts
+	switch {
+	case unit > layout.MaxDelta():
+		return &timeExhaustedError{format: p.cfg.format, delta: unit}
+	case unit > soon && !lease.hasStamped():
+		return p.notBegun(held)
+	case unit > soon:
+		return errAtLimit
+	}
+	var notYet *ringbuffer.NotYetError
+	if err := ring.LastError; err != nil && !errors.Is(err, ErrLease) && !errors.As(err, &notYet) {
+		return err // the padding failed for a reason that is none of the lease
+	}
+	if unit < held.Granted() {
+		return nil
+	}
+	failed, err := p.leases.WhyNotGranted(held, unit)
+	next := p.leases.Next()
+	switch {
+	case next != nil && next.First() > now+p.limitFor(next)+1 && unit <= now:
+		if err != nil {
+			return fmt.Errorf("%w; until then: %w", p.notBegun(next), err)
+		}
+		return p.notBegun(next)
+	case err == nil || unit == now+1 && !failed:
+		return nil
+	case next != nil && max(next.First(), now) < next.Granted():
+		return nil // it replaces the lease in use
+	case next == nil && held.IsDropped():
+		if noNext := p.leases.WhyNoNext(); noNext != nil {
+			return fmt.Errorf("%w; and no other lease: %w", err, noNext)
+		}
+	}
+	return err
+}
+
+// errAtLimit is the error of Health for a generator that waits for the clock for more than a unit.
+var errAtLimit = fmt.Errorf("%w: UID time is at the borrow limit, and the clock must reach the next time unit first", ErrEmpty)
+
+// Health implements Generator. It changes nothing: the generator extends its lease by itself, also while no UIDs are taken, and
+// replaces it if it is lost.
+//
+// It does not allocate memory if the generator is OK.
+func (d *Default) Health() Health {
+	if !d.isConstructed() {
+		return Health{Err: errNotMade}
+	}
+	for {
+		l := d.lease.Load()
+		last := l.last.Load() // read before the clock, as in next
+		if last == sealed {
+			if err := d.leaseChanger.whySealed(); err != nil {
+				return d.healthOf(l.held, err)
+			}
+			if d.lease.Load() != l {
+				continue
+			}
+		}
+		if d.waiter.isClosed() {
+			return d.healthOf(l.held, ErrClosed)
+		}
+		err := d.whyNotOK(l, last, d.stepAt(l, last, d.clock.Read()))
+		if err != nil && d.lease.Load() != l { // it says nothing about the lease that has replaced this one
+			continue
+		}
+		return d.healthOf(l.held, err)
+	}
+}
+
+// whyNotOK returns why Next would not return a UID before the next time unit has started, if s is what it does now.
+func (d *Default) whyNotOK(l *defaultLease, last int64, s step) error {
+	wait := max(d.clock.Until(s.unit, s.elapsed), 0)
+	switch {
+	case s.kind == stamp:
+		return nil
+	case s.kind == waitForClock:
+		until := s.unit
+		if last&d.seqMask == d.seqMask { // its sequence is used up
+			until++
+		}
+		if d.isLong(d.clock.Until(until, s.elapsed)) || wait > d.cfg.rollback.bound {
+			return fmt.Errorf("%w: it is %v behind the last UID's time", ErrClockBack, wait)
+		}
+		return nil
+	case s.unit > d.cfg.format.layout.MaxDelta():
+		return &timeExhaustedError{format: d.cfg.format, delta: s.unit}
+	case d.isLong(wait) && s.unit == l.firstUnit:
+		return d.notBegun(l.workerID, s.unit)
+	}
+	failed, err := d.leases.WhyNotGranted(l.held, s.unit)
+	if !failed && (wait > 0 || !l.held.IsAskedBefore(s.unit)) { // it may be granted before the next unit starts
+		return nil
+	}
+	next := d.leases.Next()
+	switch {
+	case !failed:
+		return err
+	case next == nil:
+		if noNext := d.leases.WhyNoNext(); noNext != nil && wait == 0 {
+			return fmt.Errorf("%w; and no other lease: %w", err, noNext)
+		}
+		return err
+	}
+	first := max(l.firstUnitOf(next), s.unit)
+	switch {
+	case d.isLong(d.clock.Until(first, s.elapsed)):
+		return fmt.Errorf("%w; until then: %w", d.notBegun(next.WorkerID(), first), err)
+	case first < next.Granted():
+		return nil // it replaces the lease in use
+	}
+	return err
 }

@@ -1,5 +1,5 @@
 // Package arrows tests that dependencies point in one direction only, as doc/design.md, section 3, shows
-// them: between the packages of the module, and between the files of package uid.
+// them: between the packages of the module.
 package arrows
 
 import (
