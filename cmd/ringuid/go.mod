@@ -66,7 +66,7 @@ require (
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/posener/complete v1.2.3 // indirect
 	github.com/prometheus/client_golang v1.24.1
-	github.com/ringuid/ringuid/metrics/prometheus v0.0.0
+	github.com/ringuid/ringuid/metrics/promcollect v0.0.0
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 	go.etcd.io/etcd/api/v3 v3.6.10 // indirect
@@ -91,4 +91,4 @@ replace (
 	github.com/ringuid/ringuid/stores/zookeeperstore => ../../stores/zookeeperstore
 )
 
-replace github.com/ringuid/ringuid/metrics/prometheus => ../../metrics/prometheus
+replace github.com/ringuid/ringuid/metrics/promcollect => ../../metrics/promcollect

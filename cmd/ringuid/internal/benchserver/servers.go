@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
-	metrics "github.com/ringuid/ringuid/metrics/prometheus"
+	"github.com/ringuid/ringuid/metrics/promcollect"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 
@@ -52,7 +52,7 @@ func serve(ctx context.Context, role string) error {
 		return err
 	}
 	defer g.Close()
-	s, err := server.New(cfg, server.Options{UIDs: g, Logger: log, Collectors: []prometheus.Collector{metrics.NewCollector(g)}})
+	s, err := server.New(cfg, server.Options{UIDs: g, Logger: log, Collectors: []prometheus.Collector{promcollect.NewCollector(g)}})
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/server"
-	metrics "github.com/ringuid/ringuid/metrics/prometheus"
+	"github.com/ringuid/ringuid/metrics/promcollect"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/uid"
@@ -436,14 +436,14 @@ func (s *served) openGenerator(ctx context.Context, uids settings.Settings, stor
 func (s *served) options(log *slog.Logger) server.Options {
 	opts := server.Options{Pool: s.pool, Store: s.store(), Version: version(), Logger: log, UIDs: s.uids}
 	if s.uids != nil {
-		opts.Collectors = append(opts.Collectors, metrics.NewCollector(s.uids))
+		opts.Collectors = append(opts.Collectors, promcollect.NewCollector(s.uids))
 	}
 	if s.pool != nil {
-		opts.Collectors = append(opts.Collectors, metrics.NewPoolCollector(s.pool))
+		opts.Collectors = append(opts.Collectors, promcollect.NewPoolCollector(s.pool))
 	}
 	if s.tags != nil { // not a nil pointer in an interface
 		opts.Sequences = s.tags
-		opts.Collectors = append(opts.Collectors, metrics.NewTagsCollector(s.tags))
+		opts.Collectors = append(opts.Collectors, promcollect.NewTagsCollector(s.tags))
 	}
 	return opts
 }

@@ -3,11 +3,11 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	metrics "github.com/ringuid/ringuid/metrics/prometheus"
+	"github.com/ringuid/ringuid/metrics/promcollect"
 	"github.com/ringuid/ringuid/uid"
 )
 
 // testCollectors returns the collectors of a generator, as the command registers them.
 func testCollectors(g uid.Generator) []prometheus.Collector {
-	return []prometheus.Collector{metrics.NewCollector(g)}
+	return []prometheus.Collector{promcollect.NewCollector(g)}
 }

@@ -1,6 +1,6 @@
 // Command example serves UIDs and order numbers, and the metrics of both for Prometheus:
 //
-//	cd metrics/prometheus
+//	cd metrics/promcollect
 //	go run ./example -dir /var/lib/orders
 //	curl http://127.0.0.1:8080/uid
 //	curl http://127.0.0.1:8080/numbers/books
@@ -26,7 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	ringuidmetrics "github.com/ringuid/ringuid/metrics/prometheus"
+	"github.com/ringuid/ringuid/metrics/promcollect"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -92,8 +92,8 @@ func handler(g *uid.Cached, numbers *segment.Tags) http.Handler {
 	// Go runtime.
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		ringuidmetrics.NewCollector(g, ringuidmetrics.WithName("orders")),
-		ringuidmetrics.NewTagsCollector(numbers, ringuidmetrics.WithName("numbers"), ringuidmetrics.WithMaxTags(20)),
+		promcollect.NewCollector(g, promcollect.WithName("orders")),
+		promcollect.NewTagsCollector(numbers, promcollect.WithName("numbers"), promcollect.WithMaxTags(20)),
 	)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

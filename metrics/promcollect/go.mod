@@ -1,4 +1,4 @@
-module github.com/ringuid/ringuid/metrics/prometheus
+module github.com/ringuid/ringuid/metrics/promcollect
 
 go 1.25.0
 

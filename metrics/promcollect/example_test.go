@@ -1,4 +1,4 @@
-package prometheus_test
+package promcollect_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	ringuidmetrics "github.com/ringuid/ringuid/metrics/prometheus"
+	"github.com/ringuid/ringuid/metrics/promcollect"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/uid"
@@ -45,7 +45,7 @@ func ExampleNewCollector() {
 			return
 		}
 		defer g.Close()
-		registry.MustRegister(ringuidmetrics.NewCollector(g, ringuidmetrics.WithName(name)))
+		registry.MustRegister(promcollect.NewCollector(g, promcollect.WithName(name)))
 		if _, err := g.Next(); err != nil {
 			fmt.Println(err)
 			return
@@ -70,7 +70,7 @@ func ExampleNewTagsCollector() {
 	}
 	defer tags.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(ringuidmetrics.NewTagsCollector(tags, ringuidmetrics.WithMaxTags(1)))
+	registry.MustRegister(promcollect.NewTagsCollector(tags, promcollect.WithMaxTags(1)))
 	for _, tag := range []string{"invoices", "orders", "returns"} {
 		if err := source.CreateTag(ctx, tag, segment.TagConfig{}); err != nil {
 			fmt.Println(err)
