@@ -15,7 +15,7 @@ var (
 	// options that contradict each other. No worker ID has been assigned then. Claim and Move.Check
 	// return it for invalid arguments, ParseFormat for a text that is not a format, and the methods of
 	// nil and zero values for calls that require a valid one.
-	ErrOption = errors.New("uid: bad option")
+	ErrOption = errors.New("uid: invalid option")
 
 	// ErrBeforeEpoch is returned by the constructors when the clock is before the epoch.
 	ErrBeforeEpoch = errors.New("uid: the clock is before the epoch")

@@ -109,8 +109,8 @@ func TestOptionsThatGoTogether(t *testing.T) {
 // The constructors report all options that are wrong, and CachedBounds reports what NewCached does.
 func TestAllBadOptions(t *testing.T) {
 	opts := []Option{WithBoostPower(-1), WithPaddingFactor(0), WithMaxStaleness(time.Second)}
-	const want = "uid: bad option: boost power is -1, must be 0 to 16\nuid: bad option: padding factor is 0 %, must be 1 to 99"
-	const staleness = "\nuid: bad option: staleness bound is 1s, must be at least 3s, the schedule interval and two time units"
+	const want = "uid: invalid option: boost power is -1, must be 0 to 16\nuid: invalid option: padding factor is 0 %, must be 1 to 99"
+	const staleness = "\nuid: invalid option: staleness bound is 1s, must be at least 3s, the schedule interval and two time units"
 	_, cachedErr := NewCached(t.Context(), workerassign.Static(1), opts...)
 	_, _, boundsErr := CachedBounds(opts...)
 	_, formatErr := NewFormat(opts...)

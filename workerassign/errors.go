@@ -12,7 +12,7 @@ import (
 var (
 	// ErrOption is returned by Assign if the assigner was created with an invalid argument or
 	// option, or if it cannot serve the generator that asks. Nothing has been assigned.
-	ErrOption = errors.New("workerassign: bad option")
+	ErrOption = errors.New("workerassign: invalid option")
 
 	// ErrWidth is returned by Assign of Prefix and Divide if a worker ID of the wrapped assigner
 	// does not fit into the bits that the wrapper leaves to it, and by Assign of Recycled if the worker

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrOption is the error of Register, of a prometheus.Registerer, for a collector with an invalid argument or option.
-var ErrOption = errors.New("metrics: invalid option")
+var ErrOption = errors.New("promcollect: invalid option")
 
 // DefaultMaxTags is how many tags of a segment.Tags have metrics of their own.
 const DefaultMaxTags = 100

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrOption is returned for an invalid option, and by a Generator that New has not created.
-var ErrOption = errors.New("percpu: bad option")
+var ErrOption = errors.New("percpu: invalid option")
 
 // Generator is a uid.Generator that takes its UIDs from a uid.Cached. It is safe for concurrent use.
 // New returns a Generator. The methods of a nil or a zero Generator return an error that wraps
