@@ -113,7 +113,7 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 	select {
 	case <-tried:
 	case <-assigned:
-	case <-dropped: // what it waits for may not end any more
+	case <-dropped: // also by Close: what it waits for may not end any more
 	case <-next.tried:
 	case <-begins:
 	case <-ctx.Done():
@@ -121,8 +121,6 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 			return fmt.Errorf("uid: gave up waiting: %w: %w", next.notBegun, context.Cause(ctx))
 		}
 		return fmt.Errorf("uid: gave up waiting for the lease to be extended: %w", context.Cause(ctx))
-	case <-c.waiter.closed:
-		return ErrClosed
 	}
 	return nil
 }
