@@ -261,7 +261,7 @@ func TestOptions(t *testing.T) {
 		"the client is nil":         redisstore.New(nil),
 		"client is nil; must not":   redisstore.New((*goredis.Client)(nil)),
 		"is nil; must":              redisstore.New((*goredis.ClusterClient)(nil)),
-		"*redis.Ring":          redisstore.New(ring),
+		"*redis.Ring":               redisstore.New(ring),
 		"the pool's name is \"\"":   redisstore.New(c, redisstore.WithPool("")),
 		"the pool's name is \"{a\"": redisstore.New(c, redisstore.WithPool("{a")),
 		"an option is nil":          redisstore.New(c, nil),
