@@ -49,10 +49,13 @@ func (c *leaseChanger) seal() *defaultLease {
 func (c *leaseChanger) drop(h *leasing.HeldLease, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h == nil && c.waiter.isClosed() || h != nil && h.IsDropped() {
+	if h != nil && h.IsDropped() {
 		return
 	}
 	c.sealCurrent()
+	if h == nil && c.waiter.isClosed() {
+		return // Close takes the lease as it is
+	}
 	c.leases.Drop(h, err)
 }
 

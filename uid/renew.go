@@ -33,6 +33,9 @@ func (c *Cached) Renew(ctx context.Context) error {
 		return errNotMade
 	}
 	c.drop(nil, leasing.ErrRenewed)
+	if c.closing.begun.Load() {
+		return ErrClosed
+	}
 	err := c.leases.AwaitTaken(ctx)
 	if c.closing.begun.Load() {
 		return ErrClosed
@@ -52,6 +55,9 @@ func (d *Default) Renew(ctx context.Context) error {
 		return errNotMade
 	}
 	d.leaseChanger.drop(nil, leasing.ErrRenewed)
+	if d.closing.begun.Load() {
+		return ErrClosed
+	}
 	err := d.leases.AwaitTaken(ctx)
 	if d.closing.begun.Load() {
 		return ErrClosed

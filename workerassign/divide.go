@@ -129,7 +129,7 @@ func (d *divideAssigner) nextChild(ctx context.Context, inner Request, innerBits
 			ErrOption, d.bits, innerBits+d.bits, d.innerBits+d.bits)
 	}
 	p := d.parents[inner.Format]
-	if p != nil && p.mayBeCopied() {
+	if p != nil && (inner.Renewal || p.mayBeCopied()) { // another call may have assigned it since this renewal began
 		delete(d.parents, inner.Format) // without a release, because the copy may use it
 		p = nil
 	}

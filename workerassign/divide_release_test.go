@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -134,4 +135,35 @@ func TestDivideKeepsIdleLease(t *testing.T) {
 	if n := inner.assigned.Load(); n != 2 {
 		t.Errorf("%d worker IDs for 8 generators, want 2", n)
 	}
+}
+
+// Invariant 1: a renewal does not get a part of a lease that another call has assigned, not as a renewal, while this one was waiting for it.
+func TestInvariant1DivideRenewalWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, calls := make(chan struct{}), 0
+		d := Divide(assignerFunc(func(_ context.Context, r Request) (Lease, error) {
+			if calls++; calls == 1 {
+				<-gate
+				return nil, errLeaseGone
+			}
+			if err := r.RefuseRenewal("it", "another"); err != nil {
+				return nil, err
+			}
+			return disposableLease{workerID: int64(calls)}, nil
+		}), 1)
+		results := make([]error, 3)
+		for n := range results { // each waits for the one before: the first for the gate
+			go func() {
+				r := request10Bits
+				r.Renewal = n == 2
+				_, results[n] = d.Assign(t.Context(), r)
+			}()
+			synctest.Wait()
+		}
+		close(gate)
+		synctest.Wait()
+		if !errors.Is(results[0], errLeaseGone) || results[1] != nil || !errors.Is(results[2], ErrRenewal) {
+			t.Errorf("Assign() = %v, %v, and %v for the renewal; want ErrRenewal for that", results[0], results[1], results[2])
+		}
+	})
 }

@@ -11,7 +11,7 @@
 //     needs as many as it has generators, and a few more, for any number of starts. The pool is in a
 //     [recycled.Store]: in two tables of a database ([sqlstore.New]), in a file on one host ([filestore.New]), in
 //     Redis, ZooKeeper or etcd (the modules stores/redisstore, stores/zookeeperstore and stores/etcdstore), or in a store
-//     of your own, which package assigntest tests. [Saved] also keeps the lease in a local file, so that a
+//     of your own, which package assigntest tests. [recycled.Saved] also keeps the lease in a local file, so that a
 //     service starts while the store is down.
 //   - [Static] uses the worker ID that the caller chooses. [StaticFile] does the same, and keeps the time
 //     that was used in a file, so that it does not rely on the clock.

@@ -16,7 +16,7 @@ var (
 
 	// ErrWidth is returned by Assign of Prefix and Divide if a worker ID of the wrapped assigner
 	// does not fit into the bits that the wrapper leaves to it, and by Assign of Recycled if the worker
-	// ID of WithWorkerID is beyond the layout.
+	// ID of recycled.WithWorkerID is beyond the layout.
 	ErrWidth = errors.New("workerassign: worker ID too wide")
 
 	// ErrInUse is returned by Assign of Static while the worker ID is leased, and by Assign of

@@ -31,7 +31,7 @@ type DisposableOption interface{ applyDisposable(*disposableConfig) }
 // ErrOption.
 type FileOption interface{ applyFile(*fileConfig) }
 
-// An Option configures any assigner or store of this package that has options.
+// An Option configures any assigner of this package that has options.
 type Option interface {
 	DisposableOption
 	FileOption

@@ -9,7 +9,7 @@ import (
 )
 
 // StatefulSetOrdinal returns the ordinal of a pod of a Kubernetes StatefulSet from its host name, which is
-// the name of the pod: 3 for "orders-3". A domain after the first dot is ignored. Use it with WithWorkerID:
+// the name of the pod: 3 for "orders-3". A domain after the first dot is ignored. Use it with recycled.WithWorkerID:
 //
 //	hostname, err := os.Hostname()
 //	ordinal, err := workerassign.StatefulSetOrdinal(hostname)

@@ -120,6 +120,7 @@ func (m *Manager) Drop(h *HeldLease, err error) {
 	was := m.group
 	was.dropped.Store(&err)
 	was.cancel()
+	was.assigning.stop() // so that nobody who still has the group starts its task
 	m.group = m.newGroup()
 	m.group.isRenewal = h == nil || was.isRenewal && !was.taken.Load()
 	if next := m.next.Swap(nil); next != nil {

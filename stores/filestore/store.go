@@ -63,7 +63,7 @@ func WithLogger(l *slog.Logger) Option {
 	})
 }
 
-// slotFile is a recycled.Store in a file.
+// A Store is a recycled.Store in a file. New returns one.
 type Store struct {
 	file *workerfile.File // for its path, its lock, and the steps of replacing it
 	cfg  config
@@ -94,7 +94,7 @@ type decodedSlotFile struct {
 // History: a random text that is written when the file is created. Each content of the file records the
 // identity (the inode number and, on Linux, the time of creation) of itself and of its lock file. If
 // these have another identity, they were copied, or restored from a backup. Then the store gets another
-// history, so that the pool gets a floor (see Pool), and all leases are lost.
+// history, so that the pool gets a floor (see recycled.Pool), and all leases are lost.
 //
 // A file that is missing although it existed, or whose content is not what a store wrote, is an error
 // that wraps ErrCorrupt and ErrPermanent. The store does not detect the following, which can lead to
@@ -112,7 +112,7 @@ type decodedSlotFile struct {
 //     Prefix of its own if their UIDs must be distinct.
 //
 // All processes must run as the same user, because only the owner may access the files. On systems
-// without the file locks that this package supports (see File), the store's methods return an error.
+// without the file locks that this package supports (see workerassign.File), the store's methods return an error.
 func New(path string, opts ...Option) *Store {
 	s := &Store{cfg: config{timeout: workerassign.DefaultTimeout}, now: time.Now}
 	options.Apply(opts, func(o Option) { o.apply(&s.cfg) }, s.cfg.setError)
@@ -124,7 +124,12 @@ func New(path string, opts ...Option) *Store {
 }
 
 // String implements recycled.Store.
-func (s *Store) String() string { return "file " + s.file.Path }
+func (s *Store) String() string {
+	if s == nil || s.file == nil {
+		return "invalid file"
+	}
+	return "file " + s.file.Path
+}
 
 // Read implements recycled.Store. It blocks while another process or goroutine holds the lock of the file.
 func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
@@ -166,6 +171,9 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (written bool, err 
 
 // withLock locks the file and calls f with it, and with a log that is written after the release of the lock.
 func (s *Store) withLock(ctx context.Context, f func(file *lockedfile.File, log *safelog.Queue) error) error {
+	if s == nil || s.file == nil {
+		return permanentFileError{fmt.Errorf("%w: the Store must be created by filestore.New", workerassign.ErrOption)}
+	}
 	if s.cfg.err != nil {
 		return permanentFileError{s.cfg.err}
 	}

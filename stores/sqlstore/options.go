@@ -15,7 +15,7 @@ const (
 	DefaultSlotTable = "WORKER_SLOT"
 )
 
-// A SlotTableOption configures the recycled.Store of New. If its value is invalid, the store's methods
+// An Option configures the recycled.Store of New. If its value is invalid, the store's methods
 // return an error that wraps ErrOption.
 type Option interface{ apply(*config) }
 

@@ -40,14 +40,14 @@ import (
 // # Clock
 //
 // The clock is the one of the server that executes the statement, in UTC. The session's time zone does not
-// matter. All servers that may execute statements must have synchronized clocks, see WithSkew.
+// matter. All servers that may execute statements must have synchronized clocks, see recycled.WithSkew.
 //
 // # History and durability
 //
 // The history of a single server is its identity and its start: server_uuid on MySQL, host name, port and
 // server ID on MariaDB. It is compared in the statement that writes. So each restart and each failover
 // ends all leases, and new ones begin at a floor, F + H + M later. Generators use up what they were granted, and
-// then wait: see WithHorizon, WithFencing and WithSkew. Servers in a replication topology must differ in
+// then wait: see recycled.WithHorizon, WithFencing and WithSkew. Servers in a replication topology must differ in
 // these identities, and a server must not be restarted twice within one second. A server that was demoted
 // must be restarted before it may be promoted again. Replicas must be read-only until they are promoted: clients that reach
 // one before that calculate no floor from what it says. WithHistory avoids the cost, for databases that lose no
@@ -79,7 +79,7 @@ func New(db workerassign.DB, opts ...Option) *Store {
 	return t
 }
 
-// slotTable is the recycled.Store of New.
+// A Store is a recycled.Store in two tables of a database. New returns one.
 type Store struct {
 	db  workerassign.DB
 	cfg config
@@ -99,6 +99,9 @@ const (
 
 // String implements recycled.Store.
 func (t *Store) String() string {
+	if t == nil {
+		return "invalid tables"
+	}
 	return sqlattempt.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.cfg.server)
 }
 
@@ -114,13 +117,13 @@ func (t *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, err
 
 // Write implements recycled.Store.
 func (t *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
-	if t.cfg.err != nil {
+	if t != nil && t.cfg.err != nil {
 		return false, t.cfg.err
 	}
 	if err := checkTexts(w); err != nil {
 		return false, err
 	}
-	if t.cfg.history != "" && w.History != t.cfg.history {
+	if t != nil && t.cfg.history != "" && w.History != t.cfg.history {
 		return false, nil
 	}
 	written := false

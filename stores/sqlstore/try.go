@@ -11,6 +11,9 @@ import (
 // try calls f with a connection. If f fails so that nothing was written, and another connection or another
 // try may help, it calls f again. After an error of f, the connection is discarded.
 func (t *Store) try(ctx context.Context, f func(context.Context, *sqlattempt.Attempt, dialect) error, reading bool) error {
+	if t == nil || t.db == nil && t.cfg.err == nil {
+		return fmt.Errorf("%w: the Store must be created by sqlstore.New", workerassign.ErrOption)
+	}
 	if t.cfg.err != nil {
 		return t.cfg.err
 	}
@@ -49,6 +52,6 @@ func wroteNothing(err error) bool { return sqlattempt.IsRolledBack(err) || sqlat
 // hiddenErrors returns the errors that have a meaning for generators. They are not found in an error of the driver, or of a function
 // that the user gave to the driver.
 func hiddenErrors() []error {
-	return []error{workerassign.ErrOption, workerassign.ErrWidth, workerassign.ErrNoKey, workerassign.ErrTooLow, workerassign.ErrPermanent,
+	return []error{workerassign.ErrOption, workerassign.ErrWidth, workerassign.ErrRenewal, workerassign.ErrNoKey, workerassign.ErrTooLow, workerassign.ErrPermanent,
 		workerassign.ErrGaveUp, workerassign.ErrCorrupt, workerassign.ErrFile, workerassign.ErrInUse, workerassign.ErrReleased}
 }

@@ -19,14 +19,14 @@ func (r *Assigner) State(ctx context.Context) (State, error) {
 	return r.store.Read(ctx, Query{All: true})
 }
 
-// RaiseFloor makes sure that no lease begins before floor, and ends all leases. An operator calls it when
+// RaiseFloor makes sure that no lease begins before floor, and ends all leases that begin before it. An operator calls it when
 // the store has lost writes that it does not know about, for example after a backup was restored, before
 // any generator can reach the store again. floor must be later than any UID time that was granted: the
 // present, plus the pool's H and M, is enough if the old store no longer acknowledges anything. doc/fleet.md
 // has the procedure for each store, and a program. If the store has no pool, RaiseFloor returns an error that
 // wraps ErrPool; also if its horizon, fencing time or skew is impossible.
 //
-// Every slot is written, so that every lease that was taken before fails to extend. If RaiseFloor returns
+// Every slot is written, but those whose lease begins at a floor in the future or later, so that every lease that was taken before fails to extend. If RaiseFloor returns
 // an error, call it again: it may have raised the floor for a part of the slots. The slots can be leased again at once, from the
 // floor on.
 func (r *Assigner) RaiseFloor(ctx context.Context, floor time.Time) error {
