@@ -59,3 +59,19 @@ func TestTryHasATimeout(t *testing.T) {
 		})
 	}
 }
+
+// A try lasts ten seconds at most, and Close waits for a release for five: the documentation of package uid says so.
+func TestTimeouts(t *testing.T) {
+	if TryTimeout.String() != "10s" || ReleaseTimeout.String() != "5s" {
+		t.Errorf("TryTimeout is %v and ReleaseTimeout %v, want 10s and 5s", TryTimeout, ReleaseTimeout)
+	}
+}
+
+// Sleep reports whether the pause was over before the context.
+func TestSleep(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if Sleep(ended, time.Hour) || !Sleep(t.Context(), time.Nanosecond) {
+		t.Error("Sleep says that a pause was over which the context has ended, or that one was not")
+	}
+}

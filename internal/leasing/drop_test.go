@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
@@ -286,5 +287,35 @@ func TestInvariant1LeaseBeingTakenForRenew(t *testing.T) {
 	}
 	if !inUse.IsRenewed() || m.Losses() != 1 {
 		t.Errorf("%d leases were lost, want 1", m.Losses())
+	}
+}
+
+// AwaitTaken has a lease taken, and returns when that is done, or when Close begins.
+func TestAwaitTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, 31)
+		done := make(chan error, 1)
+		go func() { done <- m.AwaitTaken(t.Context()) }()
+		synctest.Wait()
+		if len(done) > 0 {
+			t.Fatalf("AwaitTaken() = %v before a lease was taken", <-done)
+		}
+		m.runTasks()
+		if err := <-done; err != nil || m.Next() == nil {
+			t.Errorf("AwaitTaken() = %v, and the next lease is %v", err, m.Next())
+		}
+		m.cancel()
+		if err := m.AwaitTaken(t.Context()); !errors.Is(err, context.Canceled) {
+			t.Errorf("AwaitTaken() while Close has begun = %v", err)
+		}
+	})
+}
+
+// IsAskedBefore compares with the unit for which the task that extends the lease was started last.
+func TestIsAskedBefore(t *testing.T) {
+	h := NewHeldLease(1, 0)
+	h.asked.Store(7)
+	if h.IsAskedBefore(6) || h.IsAskedBefore(7) || !h.IsAskedBefore(8) {
+		t.Error("asked for unit 7: IsAskedBefore is wrong at 6, 7 or 8")
 	}
 }
