@@ -10,7 +10,7 @@
 #	                 times as long as usual the tests may take before they count as hanging.
 . "$(dirname "$0")/lib.sh"
 
-[ $# != 0 ] || set -- bitsalloc ringbuffer workerassign workerassign/recycled stores/sqlstore stores/filestore uid settings internal/unitclock internal/leasing segment
+[ $# != 0 ] || set -- bitsalloc ringbuffer workerassign stores/sqlstore stores/filestore uid settings internal/unitclock internal/leasing segment
 
 # The path is short, because the path of a socket must be short. The directory is open, because some tests start processes of other
 # users.
