@@ -2,11 +2,11 @@ package workerassign
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/backoff"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
@@ -55,9 +55,7 @@ func (c *config) loggerFor(r Request) *slog.Logger { return cmp.Or(c.logger, r.L
 
 // setError records the error of an invalid option, unless there is one already.
 func (c *config) setError(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: "+format, append([]any{ErrOption}, args...)...)
-	}
+	options.SetError(&c.err, ErrOption, format, args...)
 }
 
 type option func(*config)
@@ -79,26 +77,14 @@ func WithServerName(name string) DisposableOption {
 // WithTimeout bounds Assign if its context has no deadline. It must be greater than 0. The default is
 // DefaultTimeout.
 func WithTimeout(d time.Duration) Option {
-	return option(func(c *config) {
-		if d <= 0 {
-			c.setError("timeout is %v; must be greater than 0", d)
-			return
-		}
-		c.timeout = d
-	})
+	return option(func(c *config) { options.SetTimeout(&c.timeout, d, c.setError) })
 }
 
 // WithLogger sets the logger of the assigner. The assigner logs failed attempts, waits that take
 // longer than a second, and server settings with which worker IDs can be lost. The default is the
 // generator's logger (Request.Logger), or slog.Default() if there is none.
 func WithLogger(l *slog.Logger) Option {
-	return option(func(c *config) {
-		if l == nil {
-			c.setError("the logger is nil; must not be nil")
-			return
-		}
-		c.logger = l
-	})
+	return option(func(c *config) { options.SetLogger(&c.logger, l, c.setError) })
 }
 
 // WithTable sets the name of the table: "table" or "database.table", or "schema.table" on PostgreSQL. The

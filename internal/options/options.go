@@ -1,7 +1,12 @@
 // Package options applies the options of constructors.
 package options
 
-import "reflect"
+import (
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+)
 
 // Apply calls apply for each option. O is an interface or a function. fail is called for one that is nil.
 func Apply[O any](opts []O, apply func(O), fail func(format string, args ...any)) {
@@ -12,4 +17,29 @@ func Apply[O any](opts []O, apply func(O), fail func(format string, args ...any)
 		}
 		apply(o)
 	}
+}
+
+// SetError sets the error of the first invalid option, which wraps what the package returns for those.
+func SetError(err *error, wrapped error, format string, args ...any) {
+	if *err == nil {
+		*err = fmt.Errorf("%w: "+format, append([]any{wrapped}, args...)...)
+	}
+}
+
+// SetTimeout sets a timeout, which must be greater than 0.
+func SetTimeout(timeout *time.Duration, d time.Duration, fail func(format string, args ...any)) {
+	if d <= 0 {
+		fail("timeout is %v; must be greater than 0", d)
+		return
+	}
+	*timeout = d
+}
+
+// SetLogger sets a logger, which must not be nil.
+func SetLogger(logger **slog.Logger, l *slog.Logger, fail func(format string, args ...any)) {
+	if l == nil {
+		fail("the logger is nil; must not be nil")
+		return
+	}
+	*logger = l
 }

@@ -36,31 +36,17 @@ type config struct {
 
 // setError records the error of an invalid option, unless there is one already.
 func (c *config) setError(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: "+format, append([]any{workerassign.ErrOption}, args...)...)
-	}
+	options.SetError(&c.err, workerassign.ErrOption, format, args...)
 }
 
 // WithTimeout bounds a call whose context has no deadline. It must be greater than 0. The default is workerassign.DefaultTimeout.
 func WithTimeout(d time.Duration) Option {
-	return option(func(c *config) {
-		if d <= 0 {
-			c.setError("timeout is %v; must be greater than 0", d)
-			return
-		}
-		c.timeout = d
-	})
+	return option(func(c *config) { options.SetTimeout(&c.timeout, d, c.setError) })
 }
 
 // WithLogger sets the logger. The default is slog.Default().
 func WithLogger(l *slog.Logger) Option {
-	return option(func(c *config) {
-		if l == nil {
-			c.setError("the logger is nil; must not be nil")
-			return
-		}
-		c.logger = l
-	})
+	return option(func(c *config) { options.SetLogger(&c.logger, l, c.setError) })
 }
 
 // A Store is a recycled.Store in a file. New returns one.

@@ -1,9 +1,9 @@
 package sqlstore
 
 import (
-	"fmt"
 	"unicode/utf8"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -31,9 +31,7 @@ type config struct {
 }
 
 func (c *config) setError(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: "+format, append([]any{workerassign.ErrOption}, args...)...)
-	}
+	options.SetError(&c.err, workerassign.ErrOption, format, args...)
 }
 
 // WithServerName sets what errors and log records call the server, for example "db:3306", the address in the DSN. It

@@ -2,13 +2,13 @@ package recycled
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ringuid/ringuid/internal/millis"
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -55,33 +55,19 @@ func (c *config) loggerFor(r workerassign.Request) *slog.Logger {
 
 // setError records the error of an invalid option, unless there is one already.
 func (c *config) setError(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: "+format, append([]any{workerassign.ErrOption}, args...)...)
-	}
+	options.SetError(&c.err, workerassign.ErrOption, format, args...)
 }
 
 // WithTimeout bounds Assign if its context has no deadline. It must be greater than 0. The default is
 // workerassign.DefaultTimeout.
 func WithTimeout(d time.Duration) Option {
-	return option(func(c *config) {
-		if d <= 0 {
-			c.setError("timeout is %v; must be greater than 0", d)
-			return
-		}
-		c.timeout = d
-	})
+	return option(func(c *config) { options.SetTimeout(&c.timeout, d, c.setError) })
 }
 
 // WithLogger sets the logger of the assigner. The default is the generator's logger (workerassign.Request.Logger), or
 // slog.Default() if there is none.
 func WithLogger(l *slog.Logger) Option {
-	return option(func(c *config) {
-		if l == nil {
-			c.setError("the logger is nil; must not be nil")
-			return
-		}
-		c.logger = l
-	})
+	return option(func(c *config) { options.SetLogger(&c.logger, l, c.setError) })
 }
 
 // check checks options against each other.

@@ -29,9 +29,7 @@ type savedConfig struct {
 }
 
 func (c *savedConfig) setError(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: "+format, append([]any{workerassign.ErrOption}, args...)...)
-	}
+	options.SetError(&c.err, workerassign.ErrOption, format, args...)
 }
 
 type savedOption func(*savedConfig)
