@@ -22,11 +22,11 @@ import (
 // one or is closed. While tries fail, takers get errors that wrap ErrLease. After Close, Renew returns ErrClosed.
 //
 // An assigner whose state may have been copied too, in memory or in a file on the same machine, refuses: Static, StaticFile, File, Saved, and
-// Recycled on a store without a clock of its own, such as that of package filestore. Then the error wraps workerassign.ErrRenewal, each further
+// package recycled on a store without a clock of its own, such as that of package filestore. Then the error wraps workerassign.ErrRenewal, each further
 // try fails in the same way, and the generator never generates a UID again. Close it, and create another one with an
 // assigner that the other copy does not have, for example a Static with another worker ID.
 //
-// Each Renew uses up a worker ID, two if a next lease was taken in advance, or occupies a slot of Recycled until its grace is over. It
+// Each Renew uses up a worker ID, two if a next lease was taken in advance, or occupies a slot of package recycled until its grace is over. It
 // may be called concurrently with all other methods; each concurrent call drops what was taken before it.
 func (c *Cached) Renew(ctx context.Context) error {
 	if !c.isConstructed() {

@@ -19,7 +19,7 @@ type Assigner interface {
 }
 
 // A Request describes the generator that asks for a lease. All fields are optional for Disposable,
-// File and Static. Prefix and Divide require MaxWorkerID. Recycled requires MaxWorkerID and Format.
+// File and Static. Prefix and Divide require MaxWorkerID. Package recycled requires MaxWorkerID and Format.
 type Request struct {
 	// Now is the generator's clock, so that assigner and generator agree on the time. It is
 	// safe for concurrent use and never goes back. nil means time.Now.
@@ -42,7 +42,7 @@ type Request struct {
 	Format string
 
 	// ReserveAhead is how far ahead of need the generator reserves time (uid.WithReserveAhead); 0 if it is
-	// not known. A generator asks for 1.5 times as much, and asks again when a quarter of that is used. Recycled
+	// not known. A generator asks for 1.5 times as much, and asks again when a quarter of that is used. Package recycled
 	// uses it to decide how long a slot is kept for a holder that may still be alive (R5).
 	ReserveAhead time.Duration
 

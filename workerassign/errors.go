@@ -15,7 +15,7 @@ var (
 	ErrOption = errors.New("workerassign: invalid option")
 
 	// ErrWidth is returned by Assign of Prefix and Divide if a worker ID of the wrapped assigner
-	// does not fit into the bits that the wrapper leaves to it, and by Assign of Recycled if the worker
+	// does not fit into the bits that the wrapper leaves to it, and by Assign of package recycled if the worker
 	// ID of recycled.WithWorkerID is beyond the layout.
 	ErrWidth = errors.New("workerassign: worker ID too wide")
 
@@ -26,7 +26,7 @@ var (
 
 	// ErrRenewal is returned by Assign for a renewal (Request.Renewal) if the assigner's state may have been copied
 	// with the process, so that it could grant both copies the same lease: by Static, StaticFile, File, Saved, and
-	// Recycled on a store without a clock of its own.
+	// package recycled on a store without a clock of its own.
 	ErrRenewal = errors.New("workerassign: the lease cannot be renewed")
 
 	// ErrReleased is returned by Reserve of a lease that was released.

@@ -10,7 +10,7 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
-// DefaultTimeout bounds Assign of Disposable, File and Recycled if its context has no deadline.
+// DefaultTimeout bounds Assign of Disposable, File and package recycled if its context has no deadline.
 const DefaultTimeout = 30 * time.Second
 
 // The defaults of recycled worker IDs (package recycled), of WithVerification and of StaticFile. With these, and with the defaults of package uid, a generator can borrow up to 24

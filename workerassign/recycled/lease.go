@@ -18,7 +18,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// slotLease is a lease on a slot. Recycled returns it, and Saved extends its own lease by one.
+// slotLease is a lease on a slot. An Assigner returns it, and Saved extends its own lease by one.
 type slotLease struct {
 	recycled *Assigner
 	req      workerassign.Request

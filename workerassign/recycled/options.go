@@ -244,8 +244,8 @@ func WithClockBound(d time.Duration) Option {
 // If the option remains set, and the pool is lost, the next process that starts creates a pool without a floor, and UIDs
 // can be generated twice.
 //
-// WithNewPool has no effect on a Recycled that has already found the pool, on any store. If the pool disappears, such a
-// Recycled creates one with a floor.
+// WithNewPool has no effect on an Assigner that has already found the pool, on any store. If the pool disappears, such an
+// Assigner creates one with a floor.
 func WithNewPool() Option {
 	return option(func(c *config) { c.newPool = true })
 }

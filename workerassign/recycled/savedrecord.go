@@ -7,7 +7,7 @@ import (
 	"github.com/ringuid/ringuid/internal/millis"
 )
 
-// savedRecord is what Saved keeps in its file: a lease on a slot of a Recycled, and how much of it was used.
+// savedRecord is what Saved keeps in its file: a lease on a slot, and how much of it was used.
 //
 //	lease WORKERID REVISION FROM UNTIL MARK HISTORY FORMAT TOKENS TOKEN...
 type savedRecord struct {

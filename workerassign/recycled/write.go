@@ -8,7 +8,7 @@ import (
 	"github.com/ringuid/ringuid/internal/safelog"
 )
 
-// This file has the writes of Recycled: each one of a slot that exists passes through swapSlot, and each one of the pool's history
+// This file has the writes of an Assigner: each one of a slot that exists passes through swapSlot, and each one of the pool's history
 // through notePool.
 
 // swapSlot replaces old, which was read in s, by next, unless it has changed since (R2). It returns the slot as it was written.

@@ -201,7 +201,7 @@ func (o *Options) check(k Kind) error {
 	return nil
 }
 
-// recycled returns the options of the Recycled.
+// recycled returns the options of recycled worker IDs.
 func (o *Options) recycled() []recycled.Option {
 	var opts []recycled.Option
 	if o.Name != "" {
