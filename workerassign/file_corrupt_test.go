@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ringuid/ringuid/internal/workerfile"
 )
 
 // A corrupt file is an error that names it, and File does not change it. Starting at 1 again would
@@ -27,6 +29,19 @@ func TestCorruptFileIsNotReset(t *testing.T) {
 		if now, err := os.ReadFile(path); err != nil || string(now) != text {
 			t.Errorf("the content %q was changed to %q, %v", text, now, err)
 		}
+	}
+}
+
+// The content of another kind of file is an error that says so, and not how to repair a worker file.
+func TestOtherFileIsNotReset(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "worker")
+	if err := os.WriteFile(path, []byte(workerfile.SlotsHeader+" \"\" \"\" \"\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewFile(path).Assign(context.Background(), Request{})
+	if want := path + ": it is a slot file, of recycled worker IDs (package filestore); use another path"; l != nil || !errors.Is(err, ErrCorrupt) ||
+		!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "write a number") {
+		t.Errorf("Assign() = %v, %v; want ErrCorrupt with %q", l, err, want)
 	}
 }
 

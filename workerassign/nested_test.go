@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,6 +128,20 @@ func TestNestedErrorTexts(t *testing.T) {
 	}
 }
 
+// An allLeft is an assigner, and the lease of its worker ID 0, whose grants say that all numbers are left.
+type allLeft struct{ Lease }
+
+func (allLeft) Assign(ctx context.Context, r Request) (Lease, error) {
+	l, err := Static(0).Assign(ctx, r)
+	return allLeft{l}, err
+}
+
+func (a allLeft) Reserve(ctx context.Context, until time.Time) (Grant, error) {
+	g, err := a.Lease.Reserve(ctx, until)
+	g.Remaining, g.Total = math.MaxInt64, math.MaxInt64
+	return g, err
+}
+
 // A grant says how many worker IDs are left, also with Prefix and Divide, if the assigner counts them.
 func TestRemaining(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -138,6 +153,8 @@ func TestRemaining(t *testing.T) {
 		"prefixed":               {Prefix(countFrom(30), 0, 5), 1, 31},
 		"the greatest prefix":    {Prefix(countFrom(1), 31, 5), 30, 31},
 		"divided, then prefixed": {Prefix(Divide(countFrom(3), 2), 7, 5), 4*4 + 3, 31},
+		"a user's, divided":      {Divide(allLeft{}, 2), 1023, 1023},
+		"a user's, prefixed":     {Prefix(allLeft{}, 31, 5), 31, 31},
 		"static":                 {Static(1000), 0, 0},
 		"static, prefixed":       {Prefix(Static(3), 31, 5), 0, 0},
 		"static, divided":        {Divide(Static(255), 2), 0, 0},

@@ -81,8 +81,12 @@ func TestMissingSettings(t *testing.T) {
 				expectSuccess(m, 7)
 				prepare(m)
 				expectRollback(m)
+				open := d.db.Stats().OpenConnections
 				if l, err := d.Assign(context.Background(), Request{}); err != nil || l.WorkerID() != 7 || log.Len() > 0 {
 					t.Errorf("Assign() = %v, %v; the log is %q", l, err, log.String())
+				}
+				if got := d.db.Stats().OpenConnections; got != open+1 {
+					t.Errorf("the pool has %d connections, and had %d before Assign; must keep that of Assign", got, open)
 				}
 			})
 		})

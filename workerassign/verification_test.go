@@ -9,6 +9,13 @@ import (
 	"unicode/utf8"
 )
 
+// The defaults are those of the documents: after a failover of a store that can lose writes, new leases begin 110 seconds later.
+func TestDefaultTimes(t *testing.T) {
+	if floor := DefaultHorizon + DefaultFencing + DefaultSkew; floor != 110*time.Second || DefaultSkew != 5*time.Second {
+		t.Errorf("H + F + M is %v, and M is %v", floor, DefaultSkew)
+	}
+}
+
 // The token is always at the end of the column, and the column has room for it.
 func TestVerifiedPort(t *testing.T) {
 	token := rand.Text()

@@ -115,6 +115,9 @@ func WantError(t testing.TB, what string, err, target error, texts ...string) {
 		t.Errorf("%s: the error is %v; want one that matches %v", what, err, target)
 		return
 	}
+	if strings.Contains(err.Error(), "%!") {
+		t.Errorf("%s: the error is %q, with a verb of fmt that has the wrong argument", what, err)
+	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: the error is\n%v\nand does not contain\n%s", what, err, text)

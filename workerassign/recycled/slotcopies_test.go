@@ -187,6 +187,23 @@ func TestR4WritesWereLost(t *testing.T) {
 	}
 }
 
+// R4: the store has lost an extension of the lease, and a copy has written the slot with the same revision instead.
+func TestR4CopyExtendsAfterALostExtension(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		l := f.assign(f.assigner())
+		f.reserve(l, 10*time.Second)
+		twin := recycled.CopyLease(l)
+		f.reserve(l, 20*time.Second)
+		revision := f.slot(0).Revision
+		f.LoseWrites(1)
+		f.reserve(twin, 30*time.Second)
+		if got := f.slot(0).Revision; got != revision {
+			f.Fatalf("the copy has written revision %d, want %d", got, revision)
+		}
+		f.wantVoid("the same revision", l, "a copy of this process has extended the lease of worker ID 0")
+	})
+}
+
 // R4, R7: a copy has extended the lease, and then the store has another history. That the copy has a part of the grant is known all the
 // same. Whether another lease that begins before its end is a sign of lost writes is not: R7 has its own floor for these.
 func TestR4CopyExtendsBeforeFailover(t *testing.T) {
@@ -245,6 +262,26 @@ func TestR4OldStateBeforeRelease(t *testing.T) {
 			f.wantLost(fmt.Sprintf("used: %v, after %v", used, pause), l, "shows an old state of the slot of worker ID 0")
 		})
 	}
+}
+
+// R4: the same for the holder before the former one.
+func TestR4OldStateOfAnEarlierHolder(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		l := f.assign(f.assigner())
+		f.reserve(l, 20*time.Second)
+		for range 2 {
+			time.Sleep(workerassign.DefaultSkew + time.Second)
+			f.release(l)
+			time.Sleep(2 * time.Millisecond)
+			l = f.assign(f.assigner())
+		}
+		f.reserve(l, 30*time.Second)
+		f.SetLag(6)
+		if slot := f.slot(0); l.WorkerID() != 0 || !slot.Until.After(l.NotBefore()) {
+			f.Fatalf("worker ID %d from %v; the old state is %+v, want the first holder's after it was extended", l.WorkerID(), l.NotBefore(), slot)
+		}
+		f.wantLost("an earlier holder", l, "shows an old state of the slot of worker ID 0")
+	})
 }
 
 // What a lease finds that is lost, and whose grant stays: nobody was granted the same time.
@@ -348,13 +385,16 @@ func TestR4LateTries(t *testing.T) {
 // R4: so many writes have had no answer that the tokens of the first ones were forgotten. If one of these is made at last, it cannot
 // be told from that of a copy. Then the lease is lost, but its grant stays. One that is remembered does no harm.
 func TestR4ForgottenTry(t *testing.T) {
-	for _, late := range []int{0, 6, 7, 19} {
+	for _, tt := range []struct {
+		tries, late int
+		forgotten   bool
+	}{{20, 0, true}, {20, 6, true}, {20, 7, false}, {20, 19, false}, {14, 0, false}} {
 		inFleet(t, func(f *fleet) {
 			l := f.assign(f.assigner())
 			f.reserve(l, 20*time.Second)
 			var tries []recycled.Write
 			f.loseWrites(&tries)
-			for len(tries) < 20 {
+			for len(tries) < tt.tries {
 				if until, err := l.Reserve(f.Context(), time.Now().Add(40*time.Second)); err == nil {
 					f.Fatalf("Reserve whose requests were lost granted %v", until.Until)
 				}
@@ -363,13 +403,13 @@ func TestR4ForgottenTry(t *testing.T) {
 			f.SetFaults(func(op assigntest.Op) assigntest.Fault { // when one more try is made, so that it is refused
 				if op.Write != nil {
 					f.SetFaults(nil)
-					if ok, err := f.Write(f.Context(), tries[late]); !ok || err != nil {
+					if ok, err := f.Write(f.Context(), tries[tt.late]); !ok || err != nil {
 						f.Errorf("Write = %v, %v", ok, err)
 					}
 				}
 				return assigntest.NoFault
 			})
-			if late < 7 {
+			if tt.forgotten {
 				f.wantLost("a forgotten try", l, "a try that had no answer was made late, or a copy of this process")
 				return
 			}
