@@ -27,7 +27,7 @@ type Backend struct {
 	Slots recycled.Store  // the store that the key store means, of recycled: Redis, etcd, ZooKeeper, or tables with other names
 
 	Disposable []workerassign.DisposableOption // of workerassign.NewDisposable
-	Recycled   []recycled.Option               // of recycled.New: WithNewPool at the first start of a fleet, for example
+	Recycled   []recycled.Option               // of recycled.New: WithTimeout, for example
 	StaticFile []workerassign.StaticFileOption // of workerassign.StaticFile: WithNewFile at the first start, for example
 	Hostname   string                          // for the worker_id "ordinal"; "": that of os.Hostname
 }

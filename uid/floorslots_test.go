@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // R7: a generator that waits for the floor of a pool uses one worker ID, and not another one for each run of its
@@ -16,13 +16,12 @@ func TestR7WaitForFloorUsesOneSlot(t *testing.T) {
 		for _, failover := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				store := assigntest.NewMemory()
-				var opts []recycled.Option
 				want := 1
 				if failover {
-					opts = append(opts, recycled.WithNewPool())
+					slottest.New(t, store)
 					want = 2 // the lease from before, and the one from after
 				}
-				g := newRecycledGenerator(t, mode, store, opts, WithBoostPower(3), WithLayout(layout(t, 35, 10, 8)))
+				g := newRecycledGenerator(t, mode, store, nil, WithBoostPower(3), WithLayout(layout(t, 35, 10, 8)))
 				taker := recycledTaker{t, map[ID]bool{}}
 				if failover {
 					taker.take(g, 30*time.Second)

@@ -21,13 +21,13 @@ type slowSlots struct {
 	takes time.Duration
 }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (s *slowSlots) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	time.Sleep(s.takes)
 	return s.slotConnection.Read(ctx, q)
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (s *slowSlots) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	time.Sleep(s.takes)
 	return s.slotConnection.Write(ctx, w)

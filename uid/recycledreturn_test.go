@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -40,7 +42,7 @@ func TestReleaseAfterItsServerReturned(t *testing.T) {
 	store := func() *pausedStore { return &pausedStore{slotServer: server} }
 	assign := func(s *pausedStore) workerassign.Lease {
 		t.Helper()
-		l, err := recycled.New(s, recycled.WithNewPool()).Assign(ctx, req)
+		l, err := slottest.New(t, s).Assign(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +100,7 @@ func TestAdditionAfterItsServerReturned(t *testing.T) {
 	store := func() *pausedStore { return &pausedStore{slotServer: server} }
 	lease := func(s *pausedStore, workerID int64) (workerassign.Lease, time.Time) {
 		t.Helper()
-		l, err := recycled.New(s, recycled.WithNewPool(), recycled.WithWorkerID(workerID)).Assign(ctx, req)
+		l, err := slottest.New(t, s, recycled.WithWorkerID(workerID)).Assign(ctx, req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -169,7 +169,7 @@ func (m *slotMemory) calls() int {
 	return m.server.reads + m.server.writes
 }
 
-// slotConnection is one process's connection to a slotMemory. It implements workerassign.Store.
+// slotConnection is one process's connection to a slotMemory. It implements recycled.Store.
 type slotConnection struct {
 	memory *slotMemory
 	mu     sync.Mutex
@@ -194,7 +194,7 @@ func (c *slotConnection) err(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (c *slotConnection) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	if err := c.err(ctx); err != nil {
 		return recycled.State{}, err
@@ -204,7 +204,7 @@ func (c *slotConnection) Read(ctx context.Context, q recycled.Query) (recycled.S
 	return c.memory.server.read(q), nil
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (c *slotConnection) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if err := c.err(ctx); err != nil {
 		return false, err
@@ -214,5 +214,5 @@ func (c *slotConnection) Write(ctx context.Context, w recycled.Write) (bool, err
 	return c.memory.server.write(w), nil
 }
 
-// String implements workerassign.Store.
+// String implements recycled.Store.
 func (c *slotConnection) String() string { return fmt.Sprintf("memory %p", c.memory) }

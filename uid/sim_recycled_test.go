@@ -45,7 +45,6 @@ type slotFleet struct {
 	isNested                       bool
 	isCalm                         bool                      // the store has no faults
 	lastUnits                      map[int64]int64           // if not nil, instead of owners: the last unit of each worker ID
-	isNew                          bool                      // the first host of the fleet creates the pool
 	owners                         map[[2]int64]*slotProcess // by time unit and worker ID: invariants 1 and 2
 	ended                          context.Context           // for calls that must not wait
 	trace                          simTrace
@@ -157,17 +156,31 @@ func newSlotFleet(seed uint64, broken string) *slotFleet {
 	return f
 }
 
-// createPool lets a process create the pool, as an operator does who declares it new. Without it, the pool of a
-// store that can lose writes begins with a floor.
+// createPool creates the pool, as an operator does. Without it, the pool of a store that can lose writes begins with a floor.
 func (f *slotFleet) createPool() {
-	f.isNew, f.isNested = true, true
-	h := &slotHost{number: -1, fixed: -1}
-	for f.start(h, false) != nil {
-		f.clock = f.clock.Add(time.Millisecond)
+	f.isNested = true
+	c := &fleetConnection{fleet: f, host: &slotHost{number: -1, fixed: -1}, giveUp: func() {}}
+	for f.primary.pool.Revision == 0 {
+		if err := recycled.CreatePool(context.Background(), c, f.poolOptions()...); err != nil {
+			f.clock = f.clock.Add(time.Millisecond)
+		}
 	}
-	f.stop(h)
 	f.replicate()
-	f.isNew, f.isNested = false, false
+	f.isNested = false
+}
+
+// poolOptions returns the options of the pool, and the bound of the clocks.
+func (f *slotFleet) poolOptions() []recycled.Option {
+	bound := f.bound
+	if f.broken == brokenSkew {
+		bound = 1000 * time.Hour
+	}
+	horizon := max(f.horizon, bound+1)
+	if f.broken == brokenHorizon {
+		horizon *= 20 // as the pool seems to have
+	}
+	return []recycled.Option{recycled.WithHorizon(horizon), recycled.WithFencing(f.fencing),
+		recycled.WithSkew(f.skew), recycled.WithClockBound(bound)}
 }
 
 // init sets what all fleets have.
@@ -195,15 +208,7 @@ func (f *slotFleet) addHost(number int) *slotHost {
 
 // assigner returns the assigner of a host, which does not sleep.
 func (f *slotFleet) assigner(h *slotHost) workerassign.Assigner {
-	bound := f.bound
-	if f.broken == brokenSkew {
-		bound = 1000 * time.Hour
-	}
-	opts := []recycled.Option{recycled.WithHorizon(max(f.horizon, bound+1)), recycled.WithFencing(f.fencing),
-		recycled.WithSkew(f.skew), recycled.WithClockBound(bound)}
-	if f.isNew {
-		opts = append(opts, recycled.WithNewPool())
-	}
+	opts := f.poolOptions()
 	switch {
 	case h.fixed >= 0:
 		opts = append(opts, recycled.WithWorkerID(h.fixed))

@@ -41,17 +41,17 @@ type delayedWrite struct {
 }
 
 // fleetConnection is a host's connection to the slot store of a fleet: to its primary, or to a former one
-// that still acknowledges writes. It implements workerassign.Store.
+// that still acknowledges writes. It implements recycled.Store.
 type fleetConnection struct {
 	fleet  *slotFleet
 	host   *slotHost
 	giveUp context.CancelFunc // ends Assign, which would sleep before its next try
 }
 
-// String implements workerassign.Store.
+// String implements recycled.Store.
 func (c *fleetConnection) String() string { return "the simulated slot store" }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (c *fleetConnection) Read(_ context.Context, q recycled.Query) (recycled.State, error) {
 	f := c.fleet
 	if q.All || len(q.WorkerIDs) > 0 {
@@ -101,7 +101,7 @@ func (f *slotFleet) breakRead(state *recycled.State, q recycled.Query) {
 	}
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (c *fleetConnection) Write(_ context.Context, w recycled.Write) (bool, error) {
 	if f := c.fleet; f.broken == brokenHorizon && w.Pool != nil { // the floor is that of the true horizon
 		p := *w.Pool

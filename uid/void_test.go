@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
@@ -336,7 +338,7 @@ func TestInvariant1ReplacedLeaseIsVoid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(recycledEpoch) + time.Hour)
 		store := assigntest.NewMemory(assigntest.WithNoLoss())
-		a := recycled.New(store, recycled.WithNewPool())
+		a := slottest.New(t, store)
 		g := newCopied(t, "Cached", a, WithReserveAhead(30*time.Second), WithMaxBorrow(8*time.Second))
 		c := g.(*Cached)
 		first := c.Stats().WorkerID

@@ -11,15 +11,17 @@
 //	DSN                    the database with the tables of schema.sql, user:password@tcp(host:3306)/ids
 //	POD_NAME               the name of the pod, by the downward API
 //	WORKER_ID_FROM         "ordinal" or "pool"
-//	NEW_POOL               "true" for all pods at the first start of the fleet, so that they do not wait for a
-//	                       floor for about two minutes; "false" after that (see recycled.WithNewPool)
 //	ADDRESS                the address to listen on; ":8080" by default
 //	TERMINATION_DRAIN      for how long to serve after SIGTERM, until no new requests arrive; "5s" by default
+//
+// Before the first start of the fleet, an operator creates the pool with "ringuid pool create". Otherwise the first pods wait for
+// about two minutes.
 //
 // It also runs without Kubernetes. For example, two pods of a StatefulSet:
 //
 //	mysql -e 'CREATE DATABASE ids' && mysql ids < schema.sql
-//	export DSN='user:password@tcp(127.0.0.1:3306)/ids' WORKER_ID_FROM=ordinal NEW_POOL=true
+//	export DSN='user:password@tcp(127.0.0.1:3306)/ids' WORKER_ID_FROM=ordinal
+//	ringuid pool create --store "$DSN"
 //	POD_NAME=orders-10 ADDRESS=127.0.0.1:8081 go run ./examples/kubernetes &
 //	POD_NAME=orders-11 ADDRESS=127.0.0.1:8082 go run ./examples/kubernetes &
 //	curl -X POST 127.0.0.1:8081/ids     # {"id":"964692638714380288","workerId":10}
@@ -150,13 +152,6 @@ func recycledOptions(getenv func(string) string) ([]recycled.Option, error) {
 	case "pool":
 	default:
 		return nil, fmt.Errorf(`WORKER_ID_FROM is %q; must be "ordinal" or "pool"`, from)
-	}
-	switch created := getenv("NEW_POOL"); created {
-	case "true":
-		opts = append(opts, recycled.WithNewPool())
-	case "", "false":
-	default:
-		return nil, fmt.Errorf(`NEW_POOL is %q; must be "true" or "false"`, created)
 	}
 	return opts, nil
 }

@@ -22,7 +22,9 @@ import (
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 func TestMain(m *testing.M) {
@@ -56,6 +58,9 @@ func newFleet(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	mariadbtest.RunScript(t, db, string(script))
+	if err := recycled.CreatePool(t.Context(), sqlstore.New(db)); err != nil {
+		t.Fatal(err)
+	}
 	return &fleet{server: server, db: db, dsn: server.DSN("root", "", name), seen: map[uid.ID]string{}}
 }
 
@@ -75,7 +80,7 @@ func (f *fleet) start(t *testing.T, name, workerIDFrom string) *pod {
 	t.Helper()
 	p := &pod{t: t, fleet: f, name: name, ended: make(chan struct{}),
 		Child: testkit.StartChild(t, name, "HOSTNAME="+name, "POD_NAME="+name, "WORKER_ID_FROM="+workerIDFrom,
-			"DSN="+f.dsn, "NEW_POOL=true", "ADDRESS=127.0.0.1:0", "TERMINATION_DRAIN=200ms")}
+			"DSN="+f.dsn, "ADDRESS=127.0.0.1:0", "TERMINATION_DRAIN=200ms")}
 	listening := make(chan string, 1)
 	go func() {
 		defer close(p.ended)
@@ -301,7 +306,6 @@ func TestErrors(t *testing.T) {
 		{map[string]string{"DSN": "x"}, "POD_NAME must be set"},
 		{map[string]string{"DSN": "x", "POD_NAME": "orders-1"}, "WORKER_ID_FROM is"},
 		{map[string]string{"DSN": "x", "POD_NAME": "orders-6d4cf-x2b9q", "WORKER_ID_FROM": "ordinal"}, "must be the name of a pod of a StatefulSet"},
-		{map[string]string{"DSN": "x", "POD_NAME": "orders-1", "WORKER_ID_FROM": "ordinal", "NEW_POOL": "1"}, "NEW_POOL is"},
 		{map[string]string{"DSN": "x", "POD_NAME": "orders-1", "WORKER_ID_FROM": "pool"}, "DSN"},
 		{map[string]string{"TERMINATION_DRAIN": "5"}, "TERMINATION_DRAIN"},
 	} {
@@ -336,7 +340,7 @@ func TestManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 		names := podVariable.FindAllStringSubmatch(string(text), -1)
-		if len(names) != 4 {
+		if len(names) != 3 {
 			t.Errorf("%s sets %d variables", file, len(names))
 		}
 		for _, name := range names {

@@ -4,14 +4,13 @@
 //	createdb ids
 //	psql ids < schema.postgres.sql
 //	cd examples/postgres
-//	go run . -new -dsn 'postgres://user:password@127.0.0.1:5432/ids'    # the first start of the fleet
-//	go run . -dsn 'postgres://user:password@127.0.0.1:5432/ids'         # each further start
+//	go run . -create -dsn 'postgres://user:password@127.0.0.1:5432/ids'    # once: creates the pool
+//	go run . -dsn 'postgres://user:password@127.0.0.1:5432/ids'            # each start
 //
 // A start within the time that the one before has borrowed (8 seconds by default) takes another worker ID.
 //
-// Without -new, the first leases of a pool that is missing begin about two minutes later, because the pool may have
-// been lost together with what it granted. The program waits for that long. If the pool may really have been lost,
-// -new leads to duplicate UIDs. So use it once.
+// Without -create, the first start creates the pool, and waits for about two minutes, because the pool may have been lost together
+// with what it granted. -create does what "ringuid pool create" does. If the pool was really lost, do not use it.
 //
 // With -disposable, the worker ID is the key of a new row of the table worker_node, which is never used again.
 //
@@ -42,15 +41,15 @@ import (
 
 func main() {
 	dsn := flag.String("dsn", "", "data source name, as a URL")
-	newPool := flag.Bool("new", false, "declare that the pool never existed, if it is missing: for the first start of a fleet only")
+	create := flag.Bool("create", false, "create the pool, and end: once, before the first start of a fleet")
 	disposable := flag.Bool("disposable", false, "take a worker ID that is never used again")
 	flag.Parse()
-	if err := run(os.Stdout, *dsn, *newPool, *disposable); err != nil {
+	if err := run(os.Stdout, *dsn, *create, *disposable); err != nil {
 		log.Fatal("postgres: ", err)
 	}
 }
 
-func run(out io.Writer, dsn string, newPool, disposable bool) (err error) {
+func run(out io.Writer, dsn string, create, disposable bool) (err error) {
 	if dsn == "" {
 		return errors.New("-dsn must be given, for example postgres://user:password@127.0.0.1:5432/ids")
 	}
@@ -60,11 +59,12 @@ func run(out io.Writer, dsn string, newPool, disposable bool) (err error) {
 	}
 	defer db.Close() // after the generator, which uses it until it is closed
 
-	var opts []recycled.Option
-	if newPool {
-		opts = append(opts, recycled.WithNewPool())
+	store := sqlstore.New(db)
+	if create {
+		// Otherwise the first generator creates it, and its worker IDs begin 110 s later, because the pool may have been lost.
+		return recycled.CreatePool(context.Background(), store)
 	}
-	pool := recycled.New(sqlstore.New(db), opts...)
+	pool := recycled.New(store)
 	var workers workerassign.Assigner = pool
 	if disposable {
 		// Keys of rows and worker IDs of the pool are the same numbers. A 1 in the upper bit keeps them apart, in case

@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"workerassign/recycled":   {"internal/backoff", "internal/lockedfile", "internal/millis", "internal/options", "internal/random", "internal/safelog", "internal/workerfile", "workerassign"},
 	"stores/sqlstore":         {"internal/options", "internal/sqlattempt", "workerassign", "workerassign/recycled"},
 	"stores/filestore":        {"internal/backoff", "internal/lockedfile", "internal/options", "internal/safelog", "internal/workerfile", "workerassign", "workerassign/recycled"},
-	"internal/slottest":       {"workerassign/recycled"},
+	"internal/slottest":       {"internal/testkit", "workerassign/recycled"},
 	"workerassign/assigntest": {"internal/leaktest", "internal/slottest", "workerassign", "workerassign/recycled"},
 	"ringbuffer":              {"internal/errmask", "internal/safelog"},
 	"proof":                   nil,

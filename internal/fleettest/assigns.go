@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -22,7 +24,7 @@ func assigns(t *testing.T, target Target) {
 	var assigners []*recycled.Assigner
 	for n := range clients {
 		// The grace is long: see startTest.
-		assigners = append(assigners, recycled.New(m.store(n), recycled.WithNewPool(), recycled.WithHorizon(time.Hour),
+		assigners = append(assigners, slottest.New(t, m.store(n), recycled.WithHorizon(time.Hour),
 			recycled.WithClockBound(30*time.Minute)))
 	}
 	leases := make([]workerassign.Lease, target.leases())

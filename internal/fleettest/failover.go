@@ -6,17 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // Primaries is a primary and its replica, for Failover.
 type Primaries struct {
-	// NewAssigner returns a client of the primary, and of the promoted replica after Fence.
-	NewAssigner func(...recycled.Option) workerassign.Assigner
+	// NewStore returns a client of the primary, and of the promoted replica after Fence.
+	NewStore func() recycled.Store
 
 	// NewPromoted returns a client of the promoted replica.
-	NewPromoted func(...recycled.Option) workerassign.Assigner
+	NewPromoted func() recycled.Store
 
 	Disconnect func() // after the replica has received all writes
 	Promote    func() // the old primary goes on
@@ -45,15 +44,11 @@ func Failover(t *testing.T, withR7 bool, start func() Primaries) {
 // failover is one try of Failover. It reports whether the old primary generated UIDs and was fenced in time.
 func failover(t *testing.T, withR7 bool, p Primaries, fencing time.Duration) bool {
 	withFencing := recycled.WithFencing(fencing)
-	first, err := NewGenerator(t.Context(), p.NewAssigner(withFencing, recycled.WithNewPool()), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first.Close()
+	First(t, p.NewStore(), withFencing)
 	f := New()
 	defer f.End()
 	for n := range 3 {
-		f.Run(p.NewAssigner(withFencing), n%2 == 0, time.Hour)
+		f.Run(Assigner(p.NewStore(), withFencing), n%2 == 0, time.Hour)
 	}
 	f.WaitAllLeases(t, 3)
 	p.Disconnect()
@@ -69,7 +64,7 @@ func failover(t *testing.T, withR7 bool, p Primaries, fencing time.Duration) boo
 		life = Horizon / 2
 	}
 	for n := range 8 {
-		f.Run(p.NewPromoted(withFencing), n%2 == 0, life)
+		f.Run(Assigner(p.NewPromoted(), withFencing), n%2 == 0, life)
 	}
 	if withR7 {
 		time.Sleep(fencing / 2)

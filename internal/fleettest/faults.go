@@ -54,11 +54,11 @@ func KillTimes(t *testing.T, kills int, newStore func() recycled.Store, kill, re
 // Pause pauses the server for longer than a grant: UIDs flow until its end, and then takes fail with
 // uid.ErrLease, or wait for the lease as long as their contexts allow, if the store's call has not returned
 // yet. When the server continues, so do the generators.
-func Pause(t *testing.T, newAssigner func() workerassign.Assigner, pause, resume func()) {
+func Pause(t *testing.T, newStore func() recycled.Store, pause, resume func()) {
 	for _, cached := range []bool{true, false} {
 		f := New()
 		w := f.Writer()
-		g, err := NewGenerator(t.Context(), newAssigner(), cached)
+		g, err := NewGenerator(t.Context(), First(t, newStore()), cached)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,19 +107,19 @@ const stoppedArg = "stopped "
 
 // StoppedProcess stops a process for longer than its lease, while another takes its slot. When it continues,
 // it stamps nothing beyond its grant, takes another slot, and no UID is generated twice. The process is
-// a child with the test of t. newAssigner returns a client of the store at an address.
-func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), newAssigner func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner) {
+// a child with the test of t. newStore returns a client of the store at an address.
+func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), newStore func(t *testing.T, address string) recycled.Store) {
 	if arg, ok := strings.CutPrefix(testkit.ChildArg(), stoppedArg); ok {
 		kind, address, _ := strings.Cut(arg, " ")
-		printUIDs(t, newAssigner(t, address, recycled.WithNewPool()), kind == "cached")
+		printUIDs(t, First(t, newStore(t, address)), kind == "cached")
 	}
 	for _, kind := range []string{"cached", "default"} {
-		t.Run(kind, func(t *testing.T) { stoppedProcess(t, kind, start(t), newAssigner) })
+		t.Run(kind, func(t *testing.T) { stoppedProcess(t, kind, start(t), newStore) })
 	}
 }
 
 // stoppedProcess is StoppedProcess for one kind of generator.
-func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner) {
+func stoppedProcess(t *testing.T, kind, address string, newStore func(t *testing.T, address string) recycled.Store) {
 	f := New()
 	child := testkit.StartChild(t, stoppedArg+kind+" "+address)
 	uids := make(chan int64, 1<<20) // of the child
@@ -153,7 +153,7 @@ func stoppedProcess(t *testing.T, kind, address string, newAssigner func(t *test
 		child.Pause()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		g, err = NewGenerator(ctx, newAssigner(t, address, recycled.WithWorkerID(worker)), kind == "cached") // waits until the slot is free
+		g, err = NewGenerator(ctx, Assigner(newStore(t, address), recycled.WithWorkerID(worker)), kind == "cached") // waits until the slot is free
 		return err
 	})
 	defer g.Close()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
@@ -54,8 +55,19 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // Assigner returns an assigner with the short times.
 func Assigner(s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
-	return recycled.New(s, append([]recycled.Option{recycled.WithHorizon(Horizon), recycled.WithFencing(fencing),
-		recycled.WithSkew(skew), recycled.WithClockBound(clockBound)}, opts...)...)
+	return recycled.New(s, times(opts)...)
+}
+
+// times returns the short times, and other options.
+func times(opts []recycled.Option) []recycled.Option {
+	return append([]recycled.Option{recycled.WithHorizon(Horizon), recycled.WithFencing(fencing), recycled.WithSkew(skew),
+		recycled.WithClockBound(clockBound)}, opts...)
+}
+
+// First returns an assigner with the short times, on a pool that CreatePool has created, now or before.
+func First(tb testing.TB, s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
+	tb.Helper()
+	return slottest.New(tb, s, times(opts)...)
 }
 
 // NewGenerator starts a generator, a Cached or a Default one.

@@ -40,7 +40,7 @@ type interruptedStore struct {
 	call  atomic.Int32 // the call of a lease that is in progress
 }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (s *interruptedStore) Read(ctx context.Context, q recycled.Query) (state recycled.State, err error) {
 	s.during(false, func() error {
 		state, err = s.Store.Read(ctx, q)
@@ -49,7 +49,7 @@ func (s *interruptedStore) Read(ctx context.Context, q recycled.Query) (state re
 	return state, err
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (s *interruptedStore) Write(ctx context.Context, w recycled.Write) (ok bool, err error) {
 	s.during(true, func() error {
 		ok, err = s.Store.Write(ctx, w)

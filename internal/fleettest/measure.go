@@ -161,13 +161,13 @@ type counted struct {
 	meter *meter
 }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (c counted) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	c.meter.reads.Add(1)
 	return c.Store.Read(ctx, q)
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (c counted) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	c.meter.writes.Add(1)
 	ok, err := c.Store.Write(ctx, w)

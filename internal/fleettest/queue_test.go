@@ -29,7 +29,7 @@ func (q queued) serve(ctx context.Context) error {
 	return nil
 }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (q queued) Read(ctx context.Context, query recycled.Query) (recycled.State, error) {
 	if err := q.serve(ctx); err != nil {
 		return recycled.State{}, err
@@ -37,7 +37,7 @@ func (q queued) Read(ctx context.Context, query recycled.Query) (recycled.State,
 	return q.Store.Read(ctx, query)
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (q queued) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if err := q.serve(ctx); err != nil {
 		return false, err

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -58,7 +60,7 @@ func (s *startTest) run(t *testing.T, on string) bool {
 		starting.Go(func() {
 			time.Sleep(rand.N(s.within))
 			// The grace is so long that no slot, none of which is extended, becomes free during the test.
-			a := recycled.New(s.meter.store(n), recycled.WithNewPool(), recycled.WithHorizon(time.Hour),
+			a := slottest.New(t, s.meter.store(n), recycled.WithHorizon(time.Hour),
 				recycled.WithClockBound(30*time.Minute))
 			l, err := a.Assign(ctx, req)
 			if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
@@ -44,7 +46,7 @@ type sustained struct {
 func (s *sustained) run(t *testing.T, units int) {
 	t.Helper()
 	unit := time.Second / s.scale
-	a := recycled.New(s.meter.store(0), recycled.WithNewPool(), recycled.WithHorizon(workerassign.DefaultHorizon/s.scale),
+	a := slottest.New(t, s.meter.store(0), recycled.WithHorizon(workerassign.DefaultHorizon/s.scale),
 		recycled.WithClockBound(workerassign.DefaultClockBound/s.scale), recycled.WithSkew(workerassign.DefaultSkew/s.scale))
 	g, err := uid.NewCached(t.Context(), a, uid.WithLayout(s.layout), uid.WithTimeUnit(unit), uid.WithReserveAhead(uid.DefaultReserveAhead/s.scale),
 		uid.WithEpoch(time.Now().Add(-time.Hour).Truncate(time.Second)), uid.WithLogger(discard()))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -88,7 +90,7 @@ func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, 
 	// The horizon suffices for what is reserved, see doc/fleet.md.
 	horizon := workerassign.DefaultClockBound + upkeepBorrow + reserve*3/2 + time.Second
 	assigner := func(n int) *recycled.Assigner {
-		return recycled.New(u.meter.store(n), recycled.WithNewPool(), recycled.WithHorizon(horizon))
+		return slottest.New(t, u.meter.store(n), recycled.WithHorizon(horizon))
 	}
 	request := workerassign.Request{Format: format.String(), MaxWorkerID: format.Layout().MaxWorkerID(), Logger: discard()}
 	u.meter.grow(t, assigner(0), request, int64(hosts+hosts/4))

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/uniq"
@@ -41,7 +43,7 @@ func TestPgBouncer(t *testing.T) {
 							return workerassign.NewDisposable(open(), workerassign.WithLogger(l))
 						})
 						waitForAdvice(t, advice, func(l *slog.Logger) workerassign.Assigner {
-							return recycled.New(sqlstore.New(open()), recycled.WithNewPool(), recycled.WithLogger(l))
+							return slottest.New(t, sqlstore.New(open()), recycled.WithLogger(l))
 						})
 					}
 					create := open()
@@ -84,7 +86,7 @@ func testPgBouncerUIDs(t *testing.T, open func() *sql.DB) {
 	for kind, newAssigner := range map[string]func() workerassign.Assigner{
 		"disposable": func() workerassign.Assigner { return workerassign.NewDisposable(open(), discardLog()) },
 		"recycled": func() workerassign.Assigner {
-			return recycled.New(sqlstore.New(open()), recycled.WithNewPool(), quiet())
+			return slottest.New(t, sqlstore.New(open()), quiet())
 		},
 	} {
 		var seen uniq.Set

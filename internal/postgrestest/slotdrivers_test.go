@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
@@ -57,7 +59,7 @@ func TestSlotTableDrivers(t *testing.T) {
 func testSlotTableLease(t *testing.T, store recycled.Store) {
 	t.Helper()
 	name := `wörker \ '主机'`
-	named := recycled.New(store, quiet(), recycled.WithNewPool(), recycled.WithName(name))
+	named := slottest.New(t, store, quiet(), recycled.WithName(name))
 	for round := range 2 {
 		l, err := named.Assign(t.Context(), recycledRequest())
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/sqlstore"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -21,9 +20,9 @@ func slotsDSN(t *testing.T) (*postgrestest.Server, string) {
 	return s, s.DSN("postgres", "", "ids")
 }
 
-// tableAssigner returns an assigner with connections of its own.
-func tableAssigner(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
-	return fleettest.Assigner(sqlstore.New(postgrestest.Open(t, dsn)), opts...)
+// openStore returns a store with connections of its own.
+func openStore(t *testing.T, dsn string) recycled.Store {
+	return sqlstore.New(postgrestest.Open(t, dsn))
 }
 
 // R2, R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it
@@ -45,7 +44,7 @@ func TestSlotTablePaused(t *testing.T) {
 	testkit.Full(t, "MariaDB is paused in each run")
 	t.Parallel()
 	s, dsn := slotsDSN(t)
-	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, recycled.WithNewPool()) }, s.Pause, s.Resume)
+	fleettest.Pause(t, func() recycled.Store { return openStore(t, dsn) }, s.Pause, s.Resume)
 }
 
 // R3: a process is stopped beyond its lease, and its slot is taken by another.
@@ -55,9 +54,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 	fleettest.StoppedProcess(t, func(t *testing.T) string {
 		_, dsn := slotsDSN(t)
 		return dsn
-	}, func(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
-		return tableAssigner(t, dsn, opts...)
-	})
+	}, openStore)
 }
 
 // R7: a standby is promoted that lacks the last writes, while the old primary still acknowledges.
@@ -71,14 +68,12 @@ func TestR7TwoPrimaries(t *testing.T) {
 				idsDatabase(t, primary)
 				standby := primary.Standby()
 				s, promoted := newSlotServer(t, primary), newSlotServer(t, standby)
-				newAssigner := func(s *slotServer) func(...recycled.Option) workerassign.Assigner {
-					return func(opts ...recycled.Option) workerassign.Assigner {
-						return fleettest.Assigner(sqlstore.New(s.open(t, "ids", "public"), store...), opts...)
-					}
+				newStore := func(s *slotServer) func() recycled.Store {
+					return func() recycled.Store { return sqlstore.New(s.open(t, "ids", "public"), store...) }
 				}
 				return fleettest.Primaries{
-					NewAssigner: newAssigner(s),
-					NewPromoted: newAssigner(promoted),
+					NewStore:    newStore(s),
+					NewPromoted: newStore(promoted),
 					Disconnect: func() {
 						standby.WaitReceived(primary)
 						standby.Disconnect()

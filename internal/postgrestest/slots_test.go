@@ -44,7 +44,7 @@ func TestRecycledOnSlotTable(t *testing.T) {
 	s := newSlotServer(t, postgrestest.Start(t))
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return recycled.New(s.newStore(tb, pool), recycled.WithNewPool())
+			return slottest.New(tb, s.newStore(tb, pool))
 		},
 		Faults:    s.faults(),
 		Horizon:   workerassign.DefaultHorizon,
@@ -116,7 +116,7 @@ func TestSchemaSlots(t *testing.T) {
 	begin := time.Now()
 	lease := func(opts ...recycled.Option) (_ workerassign.Lease, granted time.Time) {
 		t.Helper()
-		l, err := recycled.New(store, append(opts, recycled.WithNewPool(), quiet())...).Assign(t.Context(), recycledRequest())
+		l, err := slottest.New(t, store, append(opts, quiet())...).Assign(t.Context(), recycledRequest())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -42,8 +43,9 @@ func TestRepairOfSlots(t *testing.T) {
 		defer cancel()
 		return r.Assign(ctx, workerassign.Request{MaxWorkerID: 1023, Format: "test"})
 	}
+	slottest.New(t, sqlstore.New(db), recycled.WithHorizon(horizon), recycled.WithFencing(0), recycled.WithSkew(0), recycled.WithClockBound(bound))
 	for range 3 {
-		if _, err := assign(assigner(recycled.WithNewPool())); err != nil {
+		if _, err := assign(assigner()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +84,10 @@ func TestRepairOfSlots(t *testing.T) {
 	if p := state.Pool; err != nil || p.Horizon != 45*time.Second || p.Fencing != time.Minute || p.Skew != 2*time.Second {
 		t.Errorf("with other settings, the pool is %+v, %v", p, err)
 	}
-	if _, err := assign(assigner()); err != nil {
+	if _, err := assign(assigner()); !errors.Is(err, workerassign.ErrOption) {
+		t.Errorf("with the former options, the error is %v, want ErrOption", err)
+	}
+	if _, err := assign(assigner(recycled.WithHorizon(45*time.Second), recycled.WithFencing(time.Minute), recycled.WithSkew(2*time.Second))); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,8 @@ package slottabletests
 import (
 	"testing"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
@@ -38,7 +40,7 @@ func TestRecycledOnSlotTable(t *testing.T) {
 	s := newSlotServer(t, mariadbtest.Start(t, mariadbtest.PrimaryFlags()...))
 	h := assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return recycled.New(s.newStore(tb, pool), recycled.WithNewPool())
+			return slottest.New(tb, s.newStore(tb, pool))
 		},
 		Faults:    s.faults(),
 		Horizon:   workerassign.DefaultHorizon,

@@ -9,7 +9,6 @@ import (
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -21,9 +20,9 @@ func slotDatabase(t *testing.T, s *mariadbtest.Server) string {
 	return name
 }
 
-// tableAssigner returns an assigner with connections of its own.
-func tableAssigner(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
-	return fleettest.Assigner(sqlstore.New(mariadbtest.Open(t, dsn)), opts...)
+// openStore returns a store with connections of its own.
+func openStore(t *testing.T, dsn string) recycled.Store {
+	return sqlstore.New(mariadbtest.Open(t, dsn))
 }
 
 // R2, R7: the server is killed in the middle of Assign, Reserve and Release, while generators run. Each start of it is
@@ -47,7 +46,7 @@ func TestR7SlotTableKilled(t *testing.T) {
 			newStore := func() recycled.Store {
 				return sqlstore.New(mariadbtest.Open(t, dsn), tt.store...)
 			}
-			if _, err := fleettest.Assigner(newStore(), recycled.WithNewPool()).Assign(t.Context(), fleettest.Request()); err != nil {
+			if _, err := fleettest.First(t, newStore()).Assign(t.Context(), fleettest.Request()); err != nil {
 				t.Fatal(err)
 			}
 			restart := s.servers[0].Restart
@@ -67,7 +66,7 @@ func TestSlotTablePaused(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
-	fleettest.Pause(t, func() workerassign.Assigner { return tableAssigner(t, dsn, recycled.WithNewPool()) },
+	fleettest.Pause(t, func() recycled.Store { return openStore(t, dsn) },
 		s.Pause, s.Resume)
 }
 
@@ -77,9 +76,7 @@ func TestR3SlotTableStoppedProcess(t *testing.T) {
 	fleettest.StoppedProcess(t, func(t *testing.T) string {
 		s := mariadbtest.Start(t)
 		return s.DSN("root", "", slotDatabase(t, s))
-	}, func(t *testing.T, dsn string, opts ...recycled.Option) workerassign.Assigner {
-		return tableAssigner(t, dsn, opts...)
-	})
+	}, openStore)
 }
 
 // R7: a replica is promoted that lacks the last writes, while the old primary still acknowledges.
@@ -93,14 +90,12 @@ func TestR7TwoPrimaries(t *testing.T) {
 				database := slotDatabase(t, primary)
 				replica := primary.Replica("--sync-binlog=1")
 				s, promoted := newSlotServer(t, primary), newSlotServer(t, replica)
-				newAssigner := func(s *slotServer) func(...recycled.Option) workerassign.Assigner {
-					return func(opts ...recycled.Option) workerassign.Assigner {
-						return fleettest.Assigner(sqlstore.New(s.open(t, database), store...), opts...)
-					}
+				newStore := func(s *slotServer) func() recycled.Store {
+					return func() recycled.Store { return sqlstore.New(s.open(t, database), store...) }
 				}
 				return fleettest.Primaries{
-					NewAssigner: newAssigner(s),
-					NewPromoted: newAssigner(promoted),
+					NewStore:    newStore(s),
+					NewPromoted: newStore(promoted),
 					Disconnect: func() {
 						replica.WaitApplied(primary)
 						replica.Admin().MustExec("STOP SLAVE")

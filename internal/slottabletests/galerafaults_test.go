@@ -22,7 +22,6 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -41,9 +40,7 @@ func TestGaleraFaults(t *testing.T) {
 	}
 	t.Run("stopped process", func(t *testing.T) { // R3
 		fleettest.StoppedProcess(t, func(*testing.T) string { return newAddresses() },
-			func(t *testing.T, addresses string, opts ...recycled.Option) workerassign.Assigner {
-				return fleettest.Assigner(sqlstore.New(openGalera(t, addresses)), opts...)
-			})
+			func(t *testing.T, addresses string) recycled.Store { return sqlstore.New(openGalera(t, addresses)) })
 	})
 	if c == nil {
 		return
@@ -53,9 +50,7 @@ func TestGaleraFaults(t *testing.T) {
 	t.Run("a node paused", func(t *testing.T) { testGaleraNodePaused(t, c) })
 	t.Run("all nodes paused", func(t *testing.T) {
 		addresses := newAddresses()
-		fleettest.Pause(t, func() workerassign.Assigner {
-			return fleettest.Assigner(sqlstore.New(openGalera(t, addresses)))
-		}, func() { forEachNode(c, (*mariadbtest.Server).Pause) }, func() { forEachNode(c, (*mariadbtest.Server).Resume) })
+		fleettest.Pause(t, func() recycled.Store { return sqlstore.New(openGalera(t, addresses)) }, func() { forEachNode(c, (*mariadbtest.Server).Pause) }, func() { forEachNode(c, (*mariadbtest.Server).Resume) })
 	})
 }
 

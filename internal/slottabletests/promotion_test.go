@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -19,7 +21,7 @@ func TestR7ReadDuringPromotion(t *testing.T) {
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
 	table := sqlstore.New(mariadbtest.Open(t, dsn))
-	mustLease(t, recycled.New(table, recycled.WithNewPool()), time.Second)
+	mustLease(t, slottest.New(t, table), time.Second)
 	admin := mariadbtest.Open(t, dsn)
 	admin.SetMaxOpenConns(1)
 	admin.MustExec("UPDATE WORKER_POOL SET history = 'the old primary'")

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -16,7 +18,7 @@ import (
 func newOnStore(t *testing.T, store *assigntest.Memory, makeDefault bool) uid.Generator {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	workers := recycled.New(store, recycled.WithNewPool(), recycled.WithLogger(quiet))
+	workers := slottest.New(t, store, recycled.WithLogger(quiet))
 	opts := []uid.Option{uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(quiet)}
 	var g uid.Generator
 	var err error

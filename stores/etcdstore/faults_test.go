@@ -8,7 +8,6 @@ import (
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -43,7 +42,7 @@ func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	s := etcdtest.Start(t)
 	newStore := stores(t, s.Endpoint())
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Resume)
+	fleettest.Pause(t, newStore, s.Pause, s.Resume)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.
@@ -51,7 +50,5 @@ func TestStoppedProcess(t *testing.T) {
 	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
 	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return etcdtest.Start(t).Endpoint() },
-		func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner {
-			return fleettest.Assigner(New(dial(t, address)), opts...)
-		})
+		func(t *testing.T, address string) recycled.Store { return New(dial(t, address)) })
 }

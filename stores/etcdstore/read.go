@@ -20,7 +20,7 @@ const (
 	page    = 2000 // how many slots are read at once by recycled.Query.All
 )
 
-// Read implements workerassign.Store. It makes linearizable reads.
+// Read implements recycled.Store. It makes linearizable reads.
 func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	if s.err != nil {
 		return recycled.State{}, s.err

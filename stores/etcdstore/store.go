@@ -121,7 +121,7 @@ func New(client *clientv3.Client, opts ...Option) *Store {
 	return s
 }
 
-// String implements workerassign.Store and segment.Source.
+// String implements recycled.Store and segment.Source.
 func (s *Store) String() string {
 	if s.client == nil {
 		return "etcd"

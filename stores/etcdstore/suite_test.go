@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
@@ -140,7 +142,7 @@ func TestRecycled(t *testing.T) {
 	const bound, horizon = 500 * time.Millisecond, 5 * time.Second
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return recycled.New(New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/")), recycled.WithNewPool(),
+			return slottest.New(tb, New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/")),
 				recycled.WithClockBound(bound), recycled.WithSkew(bound), recycled.WithHorizon(horizon))
 		},
 		Faults:   f,

@@ -13,7 +13,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Write implements workerassign.Store. It is one transaction (R2). If a record that it replaces was not
+// Write implements recycled.Store. It is one transaction (R2). If a record that it replaces was not
 // read by this Store lately, it reads that first.
 func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	if s.err != nil {

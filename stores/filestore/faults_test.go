@@ -107,7 +107,7 @@ func holdFileLock(t testing.TB, path string) (release func()) {
 func TestSlotFilePaused(t *testing.T) {
 	testkit.Slow(t, "it takes some seconds")
 	path, release := filepath.Join(t.TempDir(), "slots"), func() {}
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(filestore.New(path)) },
+	fleettest.Pause(t, func() recycled.Store { return filestore.New(path) },
 		func() { release = holdFileLock(t, path) }, func() { release() })
 }
 
@@ -178,13 +178,13 @@ func leaseUntilLost(t *testing.T, path string) {
 func TestSlotFileStoppedGenerator(t *testing.T) {
 	testkit.Slow(t, "it takes some seconds")
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return filepath.Join(t.TempDir(), "slots") },
-		func(t *testing.T, path string, opts ...recycled.Option) workerassign.Assigner {
+		func(t *testing.T, path string) recycled.Store {
 			if pid, err := os.ReadFile(path + ".pid"); err == nil {
 				stopOutsideOfLock(t, path, string(pid))
 			} else if err := os.WriteFile(path+".pid", fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			return fleettest.Assigner(filestore.New(path), opts...)
+			return filestore.New(path)
 		})
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -22,7 +24,7 @@ func TestFileOfAnotherKind(t *testing.T) {
 	if _, err := workerassign.NewFile(worker).Assign(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	pool := recycled.New(filestore.New(slots), recycled.WithNewPool())
+	pool := slottest.New(t, filestore.New(slots))
 	lease, err := pool.Assign(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // A million UIDs with the defaults take less than 200 ms, although they require five leases or more. Of five bursts one must be
@@ -14,7 +15,7 @@ import (
 // unit has begun, each burst would take three seconds at least.
 func TestBurst(t *testing.T) {
 	s, _, _ := newStore(t)
-	c, err := uid.NewCached(t.Context(), recycled.New(s, recycled.WithNewPool()))
+	c, err := uid.NewCached(t.Context(), slottest.New(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,8 +130,7 @@
 //     an error that says so, because Redis would delete pools when memory is short.
 //   - appendonly yes, so that the pool is still there after a restart. Without it the pool of a single server
 //     begins anew with each restart: that is safe, because of the floor, but names and their worker IDs are
-//     forgotten. It is not safe with recycled.WithNewPool, which turns the floor of a missing pool off: use
-//     that option for the first start of a fleet, and then remove it.
+//     forgotten. recycled.CreatePool, after such a restart, creates a pool without the floor: UIDs come twice.
 //   - a server with replicas must not start as a primary without its data, also not as a new one at the same
 //     address. It does not know how many servers there are, takes itself for the only one, and grants alone, also
 //     when a replica, which has the data, is promoted: UIDs come twice, as soon as both floors have passed. Let a

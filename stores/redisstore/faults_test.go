@@ -50,16 +50,14 @@ func TestPausedServer(t *testing.T) {
 	server := redistest.Start(t)
 	c := goredis.NewClient(&goredis.Options{Addr: server.Address(), ReadTimeout: 100 * time.Millisecond, MaxRetries: -1})
 	t.Cleanup(func() { c.Close() })
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(redisstore.New(c), recycled.WithNewPool()) }, server.Pause, server.Resume)
+	fleettest.Pause(t, func() recycled.Store { return redisstore.New(c) }, server.Pause, server.Resume)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.
 func TestStoppedProcess(t *testing.T) {
 	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return redistest.Start(t).Address() },
-		func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner {
-			return fleettest.Assigner(redisstore.New(connect(t, address)), opts...)
-		})
+		func(t *testing.T, address string) recycled.Store { return redisstore.New(connect(t, address)) })
 }
 
 // failoverClient returns a client that connects to whatever address holds.
@@ -88,12 +86,8 @@ func TestPromotedReplica(t *testing.T) {
 				setAddress := func(at string) { address.Store(&at) }
 				setAddress(primary.Address())
 				return fleettest.Primaries{
-					NewAssigner: func(more ...recycled.Option) workerassign.Assigner {
-						return fleettest.Assigner(redisstore.New(failoverClient(t, &address), opts...), more...)
-					},
-					NewPromoted: func(more ...recycled.Option) workerassign.Assigner {
-						return fleettest.Assigner(redisstore.New(connect(t, replica.Address()), opts...), more...)
-					},
+					NewStore:    func() recycled.Store { return redisstore.New(failoverClient(t, &address), opts...) },
+					NewPromoted: func() recycled.Store { return redisstore.New(connect(t, replica.Address()), opts...) },
 					Disconnect: func() {
 						replica.WaitSynced(primary)
 						replica.Disconnect()
@@ -121,7 +115,7 @@ func TestLostGrant(t *testing.T) {
 			at := primary.Address()
 			address.Store(&at)
 			s := redisstore.New(failoverClient(t, &address), opts...)
-			a := fleettest.Assigner(s, recycled.WithNewPool(), recycled.WithWorkerID(0))
+			a := fleettest.First(t, s, recycled.WithWorkerID(0))
 			req := fleettest.Request()
 			lease, err := a.Assign(t.Context(), req)
 			if err != nil {

@@ -34,13 +34,7 @@ func frozen(t *testing.T, opts []redisstore.Option, primary *redistest.Server, n
 			return redisstore.New(c, opts...)
 		},
 	}
-	testkit.Retry(t, "a pool is created, as soon as the replicas are attached", func() error {
-		first, err := fleettest.NewGenerator(testkit.Patient(t), fleettest.Assigner(stores["former"](), recycled.WithNewPool()), false)
-		if err == nil {
-			first.Close()
-		}
-		return err
-	})
+	fleettest.First(t, stores["former"]()) // as soon as the replicas are attached
 	f := fleettest.New()
 	defer f.End()
 	for _, newStore := range stores {

@@ -29,8 +29,13 @@ var acknowledgedBy = map[string][]redisstore.Option{"half": nil, "none": {rediss
 const floor = time.Second
 
 // fixed returns an assigner of the only worker ID of a test.
-func fixed(s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
-	return fleettest.Assigner(s, append(opts, recycled.WithWorkerID(0), recycled.WithFencing(floor-fleettest.Horizon))...)
+func fixed(s recycled.Store) *recycled.Assigner {
+	return fleettest.Assigner(s, recycled.WithWorkerID(0), recycled.WithFencing(floor-fleettest.Horizon))
+}
+
+// first is fixed for a pool that does not exist yet.
+func first(t *testing.T, s recycled.Store) *recycled.Assigner {
+	return fleettest.First(t, s, recycled.WithWorkerID(0), recycled.WithFencing(floor-fleettest.Horizon))
 }
 
 // callContext returns a context for a call that succeeds, or for one that fails, and is repeated for two seconds.
@@ -88,7 +93,7 @@ func TestFrozenPrimary(t *testing.T) {
 				replicas[i].Follow(p.Address())
 			}
 			former, promoted := redisstore.New(connect(t, primary.Address()), opts...), redisstore.New(connect(t, replicas[0].Address()), opts...)
-			lease := assign(t, fixed(former, recycled.WithNewPool()))
+			lease := assign(t, first(t, former))
 			awaitServers(t, primary, "3", func() error {
 				_, err := reserve(t, lease, true)
 				return err
@@ -154,7 +159,7 @@ func TestDividedServers(t *testing.T) {
 					replicas = append(replicas, primary.Replica())
 				}
 				former, promoted := redisstore.New(connect(t, primary.Address()), opts...), redisstore.New(connect(t, replicas[0].Address()), opts...)
-				lease := assign(t, fixed(former, recycled.WithNewPool()))
+				lease := assign(t, first(t, former))
 				awaitServers(t, primary, fmt.Sprint(servers), func() error {
 					_, err := reserve(t, lease, true)
 					return err

@@ -60,9 +60,7 @@ func TestPausedPrimary(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t)
 	primary.Replica()
-	fleettest.Pause(t, func() workerassign.Assigner {
-		return fleettest.Assigner(redisstore.New(connect(t, primary.Address())), recycled.WithNewPool())
-	}, primary.Pause, primary.Resume)
+	fleettest.Pause(t, func() recycled.Store { return redisstore.New(connect(t, primary.Address())) }, primary.Pause, primary.Resume)
 }
 
 // A limit: a replica follows the promoted server, and then the former primary again, which was neither restarted nor a replica
@@ -79,7 +77,7 @@ func TestReplicaGoesBack(t *testing.T) {
 			successor, replica := primary.Replica(), primary.Replica()
 			primary.MustCommand("HSET", hashKey(redisstore.DefaultPool), "servers", "3")
 			former, promoted := redisstore.New(connect(t, primary.Address())), redisstore.New(connect(t, successor.Address()))
-			lease := assign(t, fleettest.Assigner(former, append(opts, recycled.WithNewPool())...))
+			lease := assign(t, fleettest.First(t, former, opts...))
 			if _, err := reserve(t, lease, true); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +162,7 @@ func TestEmptyPrimary(t *testing.T) {
 			}
 			primary.MustCommand("HSET", hashKey(redisstore.DefaultPool), "servers", "3")
 			former, promoted := redisstore.New(connect(t, primary.Address()), tt.opts...), redisstore.New(connect(t, successor.Address()), tt.opts...)
-			assign(t, fixed(former, recycled.WithNewPool()))
+			assign(t, first(t, former))
 			successor.WaitSynced(primary)
 			p.Cut(nil)
 			primary.Kill()

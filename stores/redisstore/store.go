@@ -131,7 +131,7 @@ func (s *Store) setError(format string, args ...any) {
 	}
 }
 
-// String implements workerassign.Store and segment.Source: the addresses in the client's options, and the pool.
+// String implements recycled.Store and segment.Source: the addresses in the client's options, and the pool.
 func (s *Store) String() string {
 	if s.err != nil {
 		return "Redis"
@@ -148,7 +148,7 @@ func (s *Store) String() string {
 	return fmt.Sprintf("Redis at %s, pool %q", address, s.pool)
 }
 
-// Read implements workerassign.Store. Everything in its result is from the same instant. It fails on a
+// Read implements recycled.Store. Everything in its result is from the same instant. It fails on a
 // replica, whose data may be old, and if Redis may delete the pool to free memory (maxmemory-policy).
 func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	all := ""
@@ -249,7 +249,7 @@ func parseHistory(text string) (h history, ok bool) {
 	return history{server: text[:n], poolID: text[n+1:]}, true
 }
 
-// Write implements workerassign.Store. It writes once, whatever MaxRetries in the client's options is: if a reply is
+// Write implements recycled.Store. It writes once, whatever MaxRetries in the client's options is: if a reply is
 // lost, the result is an error. It is also an error if too few replicas have acknowledged the write.
 func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	h, ok := parseHistory(w.History)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/workerassign"
@@ -54,7 +56,7 @@ func TestAssignerSuite(t *testing.T) {
 	h := harness(t)
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return recycled.New(h.NewStore(tb, pool), recycled.WithNewPool())
+			return slottest.New(tb, h.NewStore(tb, pool))
 		},
 		Faults:    h.Faults,
 		Horizon:   workerassign.DefaultHorizon,

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
@@ -64,7 +66,7 @@ func TestSlotTableStatements(t *testing.T) {
 		admin := s.Admin()
 		for _, autocommit := range []int64{1, 0} {
 			_, name := newSlotTables(t, s)
-			r := recycled.New(sqlstore.New(mariadbtest.Open(t, s.DSN("root", "", name)+fmt.Sprint("?autocommit=", autocommit))), recycled.WithNewPool())
+			r := slottest.New(t, sqlstore.New(mariadbtest.Open(t, s.DSN("root", "", name)+fmt.Sprint("?autocommit=", autocommit))))
 			mustLease(t, r, time.Minute)
 			var l workerassign.Lease
 			for _, step := range []struct {

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // The name of WithHistory may contain characters that the connection's character set does not have.
@@ -17,7 +18,7 @@ func TestSlotTableHistoryCharset(t *testing.T) {
 	_, name := newSlotTables(t, s)
 	for _, charset := range []string{"utf8mb4", "latin1"} {
 		db := mariadbtest.Open(t, s.DSN("root", "", name)+"?charset="+charset)
-		r := recycled.New(sqlstore.New(db, sqlstore.WithHistory("münchen 主")), recycled.WithNewPool())
+		r := slottest.New(t, sqlstore.New(db, sqlstore.WithHistory("münchen 主")))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		l, err := r.Assign(ctx, workerassign.Request{Format: "a format", MaxWorkerID: 1000})

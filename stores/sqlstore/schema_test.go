@@ -40,7 +40,7 @@ func TestSchemaSlots(t *testing.T) {
 		db := mariadbtest.CreateIDs(t, s)
 		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		store := sqlstore.New(db)
-		_, until := mustLease(t, recycled.New(store, recycled.WithNewPool(), recycled.WithName("orders-3")), time.Minute)
+		_, until := mustLease(t, slottest.New(t, store, recycled.WithName("orders-3")), time.Minute)
 		released, _ := mustLease(t, recycled.New(store), time.Minute)
 		mustLease(t, recycled.New(store, recycled.WithName("crashed")), time.Minute)
 		if err := released.Release(t.Context(), time.Now()); err != nil {

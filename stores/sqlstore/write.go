@@ -113,6 +113,29 @@ func (t *Store) writes(d dialect, w recycled.Write) ([]write, error) {
 	return all, nil
 }
 
+// CreatePoolStatement returns the statement that creates a pool without slots, for a database administrator who executes it on the
+// same server: see "ringuid pool create --print-sql". It inserts nothing if there is a slot, or if the server's history is not
+// p.History any more, and fails if there is a pool. It blocks until the server has said what it is, or ctx ends.
+func (t *Store) CreatePoolStatement(ctx context.Context, p recycled.Pool) (string, error) {
+	text := ""
+	err := t.try(ctx, func(_ context.Context, _ *sqlattempt.Attempt, d dialect) error {
+		pool, slots, err := t.tables(d)
+		if err != nil {
+			return err
+		}
+		r, b := record{table: pool, fields: poolFields(p)}, &statement{dialect: d}
+		b.raw("INSERT INTO ", pool, " (", columnNames(r.fields), ")\nSELECT ")
+		r.appendValues(b)
+		b.raw("\nFROM (SELECT 1 AS one) AS one\nWHERE NOT EXISTS (SELECT 1 FROM ", slots, ")")
+		if t.cfg.history == "" {
+			b.raw(" AND ", d.history(), " = ").text(p.History)
+		}
+		text = b.query.String() + ";"
+		return nil
+	}, true)
+	return text, err
+}
+
 // compareReplaced appends the comparison with what is replaced.
 func (r record) compareReplaced(b *statement) {
 	for _, f := range r.replaced {

@@ -8,7 +8,6 @@ import (
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -31,7 +30,7 @@ func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	s := zookeepertest.Start(t)
 	newStore := stores(t, s.Address())
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(newStore()) }, s.Pause, s.Resume)
+	fleettest.Pause(t, newStore, s.Pause, s.Resume)
 }
 
 // A process is stopped beyond its lease, and its slot is taken by another.
@@ -39,7 +38,5 @@ func TestStoppedProcess(t *testing.T) {
 	testkit.Full(t, "processes on the file, MariaDB and Redis are stopped in each run")
 	t.Parallel()
 	fleettest.StoppedProcess(t, func(t *testing.T) string { return zookeepertest.Start(t).Address() },
-		func(t *testing.T, address string, opts ...recycled.Option) workerassign.Assigner {
-			return fleettest.Assigner(New(dialShort(t, address)), opts...)
-		})
+		func(t *testing.T, address string) recycled.Store { return New(dialShort(t, address)) })
 }

@@ -24,7 +24,7 @@ const (
 	parallel = 32 // how many requests are sent without waiting for the answers
 )
 
-// Read implements workerassign.Store. It sets the clock's znode, and then reads what the same session
+// Read implements recycled.Store. It sets the clock's znode, and then reads what the same session
 // sees.
 func (s *Store) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	return do(ctx, s, func() (recycled.State, error) {
@@ -248,9 +248,16 @@ func (r *reader) isFree(slot recycled.Slot) bool {
 	return true
 }
 
-// all reads all slots.
+// all reads all slots, also those of a pool that was lost.
 func (r *reader) all() error {
 	p := r.state.Pool
+	if p.Revision == 0 {
+		ids, err := r.index(r.store.slotsPath())
+		if err != nil {
+			return err
+		}
+		return r.slots(ids, func(recycled.Slot) bool { return true })
+	}
 	ids := make([]int64, p.Slots)
 	for n := range ids {
 		ids[n] = p.First + int64(n)

@@ -129,7 +129,7 @@ func New(conn *zk.Conn, opts ...Option) *Store {
 	return s
 }
 
-// String implements workerassign.Store and segment.Source. It has no address, because that of the connection changes: give the
+// String implements recycled.Store and segment.Source. It has no address, because that of the connection changes: give the
 // stores of several ensembles different paths.
 func (s *Store) String() string { return fmt.Sprintf("ZooKeeper, path %q", s.root) }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -99,7 +101,7 @@ func TestRecycled(t *testing.T) {
 	const bound = 500 * time.Millisecond
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return recycled.New(New(dialShort(tb, p.Address()), WithPath("/tests/"+pool)), recycled.WithNewPool(),
+			return slottest.New(tb, New(dialShort(tb, p.Address()), WithPath("/tests/"+pool)),
 				recycled.WithClockBound(bound), recycled.WithSkew(bound))
 		},
 		Faults:    f,

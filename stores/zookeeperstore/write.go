@@ -11,7 +11,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Write implements workerassign.Store. It is one multi (R2). If a record that it replaces was not read by
+// Write implements recycled.Store. It is one multi (R2). If a record that it replaces was not read by
 // this Store lately, it reads that first.
 func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	return do(ctx, s, func() (bool, error) {

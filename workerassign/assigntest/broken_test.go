@@ -1,6 +1,7 @@
 package assigntest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,6 +22,14 @@ var brokenStores = []struct {
 	test    string
 	message string
 }{
+	{name: "a pool without a format becomes one of the format x", broken: brokenStore{onRead: changeRead(func(_ recycled.Query, s *recycled.State) {
+		s.Pool.Format = cmp.Or(s.Pool.Format, "x")
+	})}, test: "CreatePool", message: "Format is"},
+	{name: "slots of a pool that was lost are not found", broken: brokenStore{onRead: changeRead(func(_ recycled.Query, s *recycled.State) {
+		if s.Pool.Revision == 0 {
+			s.Slots = nil
+		}
+	})}, test: "CreatePool", message: "returned <nil>, want ErrPool"},
 	{name: "no slot revision check", broken: brokenStore{onWrite: unchecked(false, true)}, test: "SlotRevisions", message: "returned true, want false"},
 	{name: "only revisions compared", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 		w.Replaced = slottest.Swap(m.Dump(), nil, w.Slots...).Replaced

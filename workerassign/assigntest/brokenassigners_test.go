@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/internal/recordtest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -169,7 +171,7 @@ func TestBrokenAssigners(t *testing.T) {
 			h.NewAssigner = func(_ testing.TB, pool string) workerassign.Assigner {
 				store, assigner := tt.store, tt.assigner
 				store.Memory = s.pool(pool)
-				assigner.Assigner = recycled.New(store, recycled.WithNewPool(), recycled.WithClockBound(200*time.Millisecond), recycled.WithSkew(0))
+				assigner.Assigner = slottest.New(t, store, recycled.WithClockBound(200*time.Millisecond), recycled.WithSkew(0))
 				return assigner
 			}
 			if tt.harness != nil {

@@ -97,17 +97,17 @@ type memoryClient struct {
 	name string
 }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (m *Memory) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	return memoryClient{m, ""}.Read(ctx, q)
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (m *Memory) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	return memoryClient{m, ""}.Write(ctx, w)
 }
 
-// String implements workerassign.Store.
+// String implements recycled.Store.
 func (m *Memory) String() string { return "memory store" }
 
 // Counts returns how often the store was called.
@@ -124,7 +124,7 @@ func (m *Memory) Dump() recycled.State {
 	return m.read(recycled.Query{All: true}, 0)
 }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (c memoryClient) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	m := c.Memory
 	fault := m.faultOf(Op{Client: c.name, Query: &q})
@@ -189,7 +189,7 @@ func (m *Memory) read(q recycled.Query, lag int) recycled.State {
 	return s
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (c memoryClient) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	m := c.Memory
 	if err := checkWrite(w); err != nil {

@@ -9,21 +9,20 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/fleettest"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // distantStore is a store whose calls take a millisecond each way.
 type distantStore struct{ recycled.Store }
 
-// Read implements workerassign.Store.
+// Read implements recycled.Store.
 func (s distantStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
 	time.Sleep(time.Millisecond)
 	defer time.Sleep(time.Millisecond)
 	return s.Store.Read(ctx, q)
 }
 
-// Write implements workerassign.Store.
+// Write implements recycled.Store.
 func (s distantStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	time.Sleep(time.Millisecond)
 	defer time.Sleep(time.Millisecond)
@@ -58,5 +57,5 @@ func TestMemoryKilled(t *testing.T) {
 func TestMemoryPaused(t *testing.T) {
 	t.Parallel()
 	m := NewMemory()
-	fleettest.Pause(t, func() workerassign.Assigner { return fleettest.Assigner(m, recycled.WithNewPool()) }, m.Pause, m.Resume)
+	fleettest.Pause(t, func() recycled.Store { return m }, m.Pause, m.Resume)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -11,10 +12,10 @@ import (
 // recycledHarness returns a harness of Recycled on stores in memory.
 func recycledHarness(s *memoryServer, opts ...recycled.Option) AssignerHarness {
 	const bound = 200 * time.Millisecond // short, so that slots whose leases were not released become free soon
-	opts = append([]recycled.Option{recycled.WithNewPool(), recycled.WithClockBound(bound), recycled.WithSkew(0)}, opts...)
+	opts = append([]recycled.Option{recycled.WithClockBound(bound), recycled.WithSkew(0)}, opts...)
 	return AssignerHarness{
-		NewAssigner: func(_ testing.TB, pool string) workerassign.Assigner {
-			return recycled.New(s.pool(pool).Client(""), opts...)
+		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
+			return slottest.New(tb, s.pool(pool).Client(""), opts...)
 		},
 		Faults:    s.faults(),
 		Horizon:   workerassign.DefaultHorizon,

@@ -12,6 +12,7 @@ type storeCase struct {
 // storeCases are the tests of RunStoreTests, in their order.
 var storeCases = []storeCase{
 	{"Empty", nil, testEmpty},
+	{"CreatePool", nil, testCreatePool},
 	{"PoolRevisions", nil, testPoolRevisions},
 	{"SlotRevisions", nil, testSlotRevisions},
 	{"ReplacedCompared", nil, testReplacedCompared},
@@ -44,7 +45,7 @@ var storeCases = []storeCase{
 	{"ClockStep", []string{"StepClock"}, testClockStep},
 }
 
-// RunStoreTests tests whether a store fulfils the contract of workerassign.Store. Each test is a
+// RunStoreTests tests whether a store fulfils the contract of recycled.Store. Each test is a
 // subtest with a pool of its own. They do not run in parallel.
 func RunStoreTests(t *testing.T, h Harness) {
 	for _, c := range storeCases {

@@ -1,9 +1,13 @@
 package assigntest
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -29,6 +33,31 @@ func testEmpty(t *storeTest) {
 	}
 	if t.store.String() == "" {
 		t.Error("String returned an empty text; must describe the store")
+	}
+}
+
+// A pool can be created that has no format yet. Slots are found although there is no pool: they are what is left of one that was lost.
+func testCreatePool(t *storeTest) {
+	ctx, cancel := context.WithTimeout(context.Background(), t.h.patience)
+	defer cancel()
+	if err := recycled.CreatePool(ctx, t.store, recycled.WithHorizon(time.Hour), recycled.WithFirstWorkerID(3)); err != nil {
+		t.Fatalf("CreatePool returned %v", err)
+	}
+	s := t.read(t.open(), recycled.Query{All: true})
+	want := recycled.Pool{Revision: 1, First: 3, History: s.History, Since: s.Pool.Since, Horizon: time.Hour, Fencing: workerassign.DefaultFencing, Skew: workerassign.DefaultSkew}
+	if d := diffPool(s.Pool, want); d != "" || len(s.Slots) != 0 {
+		t.Fatalf("after CreatePool there are %d slots, and the pool differs:%s", len(s.Slots), d)
+	}
+	if err := recycled.CreatePool(ctx, t.store); !errors.Is(err, recycled.ErrPoolExists) {
+		t.Fatalf("CreatePool in a store that has a pool returned %v, want ErrPoolExists", err)
+	}
+	lost := t.h.NewStore(t.TB, newPoolName())
+	s = t.read(lost, recycled.Query{})
+	if !t.write(lost, slottest.Swap(s, nil, newSlot(s, 3))) {
+		t.Fatal("the write of a slot without a pool returned false, want true")
+	}
+	if err := recycled.CreatePool(ctx, lost); !errors.Is(err, recycled.ErrPool) {
+		t.Fatalf("CreatePool in a store that has a slot and no pool returned %v, want ErrPool", err)
 	}
 }
 

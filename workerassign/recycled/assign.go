@@ -1,6 +1,7 @@
 package recycled
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -127,7 +128,7 @@ func (a *slotAssign) try(ctx context.Context) (_ workerassign.Lease, wait time.D
 }
 
 // preparePool creates the pool if there is none, notes a new history of the store (R7), and checks whether the pool is for generators
-// such as this one. If it is not ready, try is to be called again after wait, or returns the error.
+// such as this one, which gives a pool of CreatePool its format. If it is not ready, try is to be called again after wait, or returns the error.
 func (a *slotAssign) preparePool(ctx context.Context, s State) (isReady bool, wait time.Duration, err error) {
 	isNoted := s.Pool.Revision != 0 && s.Pool.History == s.History
 	if s.ReadOnly && !isNoted {
@@ -136,15 +137,30 @@ func (a *slotAssign) preparePool(ctx context.Context, s State) (isReady bool, wa
 	}
 	var written bool
 	if s.Pool.Revision == 0 {
-		written, err = a.createPool(ctx, s)
+		if seen := a.recycled.seen.Load(); seen != nil {
+			if err := a.recycled.cfg.covers(*seen); err != nil {
+				return false, 0, err
+			}
+		}
+		written, err = a.createMissing(ctx, s)
 	} else {
 		a.recycled.found(s.Pool)
 		a.floorLogged = a.recycled.logUnsureFloor(a.log, s) || a.floorLogged
-		if err := a.checkPool(s.Pool); err != nil || isNoted {
-			return err == nil, 0, err
+		p := s.Pool
+		p.Format = cmp.Or(p.Format, a.req.Format) // of CreatePool: the first generator's
+		if err := a.checkPool(p); err != nil {
+			return false, 0, err
 		}
-		written, err = a.recycled.notePool(ctx, a.log, s, s.Pool, historyRecord(s.Pool.History))
-		a.floorLogged = written || a.floorLogged
+		switch {
+		case !isNoted:
+			written, err = a.recycled.notePool(ctx, a.log, s, p, historyRecord(s.Pool.History))
+			a.floorLogged = written || a.floorLogged
+		case p.Format != s.Pool.Format:
+			p.Revision++
+			written, err = a.recycled.store.Write(ctx, Write{History: s.History, Pool: &p, ReplacedPool: &s.Pool})
+		default:
+			return true, 0, nil
+		}
 	}
 	if !written { // another process was faster, and the store may return an older state for a moment
 		wait = a.races.pause(ctx, err)

@@ -70,6 +70,9 @@ var (
 	// cannot be used yet.
 	ErrSlotHeld = errors.New("recycled: the worker ID is held by another")
 
+	// ErrPoolExists is returned by CreatePool if the store has a pool.
+	ErrPoolExists = errors.New("recycled: the pool exists")
+
 	// ErrPool is returned if the records of a pool contradict each other: a slot is missing, for
 	// example, because somebody deleted it. doc/fleet.md says how to repair the pool.
 	ErrPool = errors.New("recycled: the pool is damaged")

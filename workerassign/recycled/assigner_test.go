@@ -42,9 +42,23 @@ func inFleet(t *testing.T, test func(f *fleet), opts ...assigntest.MemoryOption)
 	})
 }
 
-// assigner returns the assigner of another process. The pool is declared new.
+// assigner returns the assigner of another process, on a pool that was created, unless the options or the store forbid that.
 func (f *fleet) assigner(opts ...recycled.Option) *recycled.Assigner {
-	return f.assignerOn(f.Memory, append([]recycled.Option{recycled.WithNewPool()}, opts...)...)
+	if f.Dump().Pool.Revision == 0 {
+		recycled.CreatePool(f.Context(), f.Memory, opts...)
+	}
+	return f.assignerOn(f.Memory, opts...)
+}
+
+// createPool creates the pool, unless there is one.
+func (f *fleet) createPool(opts ...recycled.Option) {
+	f.Helper()
+	if f.Dump().Pool.Revision > 0 {
+		return
+	}
+	if err := recycled.CreatePool(f.Context(), f.Memory, opts...); err != nil {
+		f.Fatal(err)
+	}
 }
 
 func (f *fleet) assignerOn(s recycled.Store, opts ...recycled.Option) *recycled.Assigner {

@@ -120,8 +120,9 @@ func TestSlotFreeAtDeadline(t *testing.T) {
 // A server that is read-only and has the pool's history is not taken for a replica: it may accept writes again.
 func TestReadOnlyServerOfPool(t *testing.T) {
 	inFleet(t, func(f *fleet) {
+		f.createPool()
 		r := &replica{Store: f.Memory}
-		a := f.assignerOn(r, recycled.WithNewPool(), recycled.WithTimeout(10*time.Second))
+		a := f.assignerOn(r, recycled.WithTimeout(10*time.Second))
 		f.assign(a)
 		r.readOnly = true
 		if _, err := a.Assign(f.Context(), f.request()); err == nil || strings.Contains(err.Error(), "replica") || r.writes == 0 {
@@ -151,7 +152,7 @@ func TestPoolDurationBounds(t *testing.T) {
 	for d, want := range map[time.Duration]bool{0: true, year: true, year + time.Millisecond: false, -time.Millisecond: false} {
 		inFleet(t, func(f *fleet) {
 			f.assign(f.assigner())
-			a := f.assignerOn(changedPool{f.Memory, func(p *recycled.Pool) { p.Fencing, p.Skew = d, d }})
+			a := f.assignerOn(changedPool{f.Memory, func(p *recycled.Pool) { p.Fencing, p.Skew = d, d }}, recycled.WithFencing(year), recycled.WithSkew(year))
 			if _, err := a.Assign(f.Context(), f.request()); (err == nil) != want || err != nil && !errors.Is(err, recycled.ErrPool) {
 				f.Errorf("Assign from a pool whose fencing time and skew are %v: %v", d, err)
 			}

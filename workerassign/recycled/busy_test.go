@@ -53,6 +53,7 @@ func TestCrowdOnBusyStore(t *testing.T) {
 	}
 	inFleet(t, func(f *fleet) {
 		f.max = 1<<22 - 1
+		f.createPool()
 		store := busyStore{f.Memory, make(chan struct{}, 1), workerassign.DefaultTimeout / 3 / time.Duration(2*hosts)}
 		begin, failed := time.Now(), make([]int, hosts)
 		var running sync.WaitGroup
@@ -60,7 +61,7 @@ func TestCrowdOnBusyStore(t *testing.T) {
 			running.Go(func() {
 				time.Sleep(rand.N(time.Second))
 				for ; time.Since(begin) < 5*time.Minute; failed[host]++ {
-					l, err := f.assignerOn(store, recycled.WithNewPool()).Assign(context.Background(), f.request())
+					l, err := f.assignerOn(store).Assign(context.Background(), f.request())
 					if err == nil {
 						l.Reserve(context.Background(), time.Now().Add(poolH-poolB))
 						return

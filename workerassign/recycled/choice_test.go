@@ -188,10 +188,11 @@ func TestChoiceOfWorkerIDsAtOnce(t *testing.T) {
 		const n = 200
 		f.max = 1023
 		results := make(chan error, n)
+		f.createPool()
 		slow := slowStore{f.Memory, time.Millisecond}
 		for id := range int64(n) {
 			go func() {
-				l, err := f.assignerOn(slow, recycled.WithNewPool(), recycled.WithWorkerID(id)).Assign(f.Context(), f.request())
+				l, err := f.assignerOn(slow, recycled.WithWorkerID(id)).Assign(f.Context(), f.request())
 				if err == nil && l.WorkerID() != id {
 					err = fmt.Errorf("worker ID %d, want %d", l.WorkerID(), id)
 				}
@@ -233,7 +234,8 @@ func (s slowStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
 // R8: a slow reply is no difference of clocks, wherever the time passes.
 func TestRule8SlowStore(t *testing.T) {
 	inFleet(t, func(f *fleet) {
-		if _, err := f.assignerOn(slowStore{f.Memory, poolB + time.Second}, recycled.WithNewPool()).Assign(f.Context(), f.request()); err != nil && errors.Is(err, recycled.ErrClockSkew) {
+		f.createPool()
+		if _, err := f.assignerOn(slowStore{f.Memory, poolB + time.Second}).Assign(f.Context(), f.request()); err != nil && errors.Is(err, recycled.ErrClockSkew) {
 			f.Error(err)
 		}
 	})

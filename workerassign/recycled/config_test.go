@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -101,7 +103,7 @@ func TestRecycledOptionBounds(t *testing.T) {
 		for length, want := range map[int]bool{1: true, 512: true, 513: false} {
 			r := f.request()
 			r.Format = strings.Repeat("f", length)
-			if _, err := recycled.New(assigntest.NewMemory(), recycled.WithNewPool()).Assign(f.Context(), r); (err == nil) != want || err != nil && !errors.Is(err, workerassign.ErrOption) {
+			if _, err := slottest.New(f.T, assigntest.NewMemory()).Assign(f.Context(), r); (err == nil) != want || err != nil && !errors.Is(err, workerassign.ErrOption) {
 				f.Errorf("Assign with a format of %d bytes: %v", length, err)
 			}
 		}
@@ -207,7 +209,7 @@ func TestHorizonOfPool(t *testing.T) {
 // State returns the pool and all its slots.
 func TestState(t *testing.T) {
 	inFleet(t, func(f *fleet) {
-		a := f.assigner(recycled.WithName("orders"))
+		a := f.assignerOn(f.Memory, recycled.WithName("orders"))
 		if s, err := a.State(f.Context()); err != nil || s.Pool.Revision != 0 || len(s.Slots) != 0 {
 			f.Errorf("State of an empty store returned %+v, %v", s, err)
 		}

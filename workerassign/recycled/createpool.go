@@ -8,10 +8,63 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/backoff"
 	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/workerassign"
 )
+
+// CreatePool creates the pool of a fleet that starts for the first time. Without it, the first generator creates the pool, and in a store
+// that can lose writes its leases begin F + H + M later (110 s by default), because nobody can know whether the pool is new or was
+// lost. An operator calls it once, or runs "ringuid pool create". Do not call it whenever a service starts or is deployed: if the
+// pool is lost, a new one without that wait has UIDs generated twice.
+//
+// Of the options, WithHorizon, WithFencing, WithSkew and WithFirstWorkerID are of the pool, and WithTimeout bounds the call if ctx has no
+// deadline. The format is that of the first generator.
+//
+// If there is a pool, the error wraps ErrPoolExists. If there is none, but a slot, it wraps ErrPool: the pool was lost. After another error
+// the pool may exist; call CreatePool again to know.
+func CreatePool(ctx context.Context, s Store, opts ...Option) error {
+	r := New(s, opts...)
+	if err := r.usable(); err != nil {
+		return err
+	}
+	ctx, cancel := backoff.WithTimeout(ctx, r.cfg.timeout)
+	defer cancel()
+	for retry := newSwapRetry(); ; {
+		state, err := s.Read(ctx, Query{All: true})
+		switch {
+		case err != nil:
+			return fmt.Errorf("recycled: cannot read the pool in %s: %w", s, err)
+		case state.Pool.Revision != 0:
+			return fmt.Errorf("%w: %s has one of %d worker IDs, for the format %q; use it, or create another one", ErrPoolExists, s, state.Pool.Slots, state.Pool.Format)
+		case len(state.Slots) != 0:
+			return fmt.Errorf("%w: %s has no pool, but the slot of worker ID %d: the pool was lost; start a generator, which creates it with a floor; see doc/fleet.md",
+				ErrPool, s, state.Slots[0].WorkerID)
+		case state.ReadOnly:
+			return fmt.Errorf("recycled: cannot create the pool in %s: the server is read-only: it may be a replica: use the primary", s)
+		}
+		p := r.cfg.pool(state)
+		ok, err := s.Write(ctx, Write{History: state.History, Pool: &p})
+		if err != nil {
+			return fmt.Errorf("recycled: cannot create the pool in %s: %w", s, err)
+		}
+		if ok {
+			return nil
+		}
+		if err := retry.wait(ctx); err != nil {
+			return fmt.Errorf("recycled: cannot create the pool in %s: %w", s, err)
+		}
+	}
+}
+
+// pool returns a pool without a floor and without a format, for a store in state s.
+func (c *config) pool(s State) Pool {
+	return Pool{
+		Revision: 1, First: c.firstWorkerID, History: s.History, Since: s.nowUp(),
+		Horizon: millis.UpDuration(c.horizon), Fencing: millis.UpDuration(c.fencing), Skew: millis.UpDuration(c.skew),
+	}
+}
 
 // found records that the pool exists. If its durations are impossible, those that were found before remain.
 func (r *Assigner) found(p Pool) {
@@ -22,21 +75,16 @@ func (r *Assigner) found(p Pool) {
 	r.seen.Store(&p)
 }
 
-// createPool creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
+// createMissing creates the pool. It begins with a floor if it may have been lost (R7): always if this process has used
 // it before. It returns false if the pool was created by another process.
-func (a *slotAssign) createPool(ctx context.Context, s State) (written bool, err error) {
-	cfg := &a.recycled.cfg
+func (a *slotAssign) createMissing(ctx context.Context, s State) (written bool, err error) {
+	p := a.recycled.cfg.pool(s)
+	p.Format = a.req.Format
 	seen := a.recycled.seen.Load()
-	was := cmp.Or(seen, &Pool{}) // its grants reach as far as its horizon
-	p := Pool{
-		Format: a.req.Format, First: cfg.firstWorkerID,
-		Horizon: millis.UpDuration(max(cfg.horizon, was.Horizon)), Fencing: millis.UpDuration(max(cfg.fencing, was.Fencing)),
-		Skew: millis.UpDuration(max(cfg.skew, was.Skew)),
-	}
-	if seen == nil && (s.NoLoss || cfg.newPool) {
-		p.Revision, p.History, p.Since = 1, s.History, s.nowUp()
+	if seen == nil && s.NoLoss {
 		return a.recycled.store.Write(ctx, Write{History: s.History, Pool: &p})
 	}
+	p.Revision = 0
 	written, err = a.recycled.notePool(ctx, a.log, s, p, a.newPoolRecord(seen != nil))
 	a.floorLogged = written || a.floorLogged
 	return written, err
@@ -53,7 +101,7 @@ func (a *slotAssign) newPoolRecord(wasSeen bool) floorRecord {
 			return
 		}
 		log.Log(slog.LevelWarn, "recycled: the pool is missing, and is created with a floor, because it may have been lost; UIDs begin at the floor, after the wait. "+
-			"Use WithNewPool for the first start of a fleet, which avoids the wait: see doc/fleet.md", attrs...)
+			"Before the first start of a fleet, \"ringuid pool create\" (recycled.CreatePool) avoids the wait: see doc/fleet.md", attrs...)
 	}
 }
 
@@ -68,8 +116,30 @@ func (a *slotAssign) checkPool(p Pool) error {
 	if err := p.checkDurations(); err != nil {
 		return err
 	}
+	if err := a.recycled.cfg.covers(p); err != nil {
+		return err
+	}
 	if bound := a.recycled.cfg.clockBound; p.Horizon <= bound {
 		return fmt.Errorf("%w: the clock bound is %v; must be less than the horizon of the pool, %v", workerassign.ErrOption, bound, p.Horizon)
+	}
+	return nil
+}
+
+// covers returns an error if the assigner declares a smaller H, F or M than the pool has: if the pool is lost, and this assigner creates
+// it again, its floor must be behind everything that was granted (R7).
+func (c *config) covers(p Pool) error {
+	for _, d := range []struct {
+		name, option string
+		own, pools   time.Duration
+	}{
+		{"horizon", "WithHorizon", c.horizon, p.Horizon},
+		{"fencing time", "WithFencing", c.fencing, p.Fencing},
+		{"skew", "WithSkew", c.skew, p.Skew},
+	} {
+		if millis.UpDuration(d.own) < d.pools {
+			return fmt.Errorf("%w: the %s is %v; must be at least that of the pool, %v (%s), because the floor follows from it if the pool is lost",
+				workerassign.ErrOption, d.name, d.own, d.pools, d.option)
+		}
 	}
 	return nil
 }

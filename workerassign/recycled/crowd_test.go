@@ -22,7 +22,8 @@ type crowd struct {
 // start lets hosts take a lease within a time, on a store whose calls take 1 ms. Each must get one.
 func (f *fleet) start(hosts int, within time.Duration) ([]workerassign.Lease, crowd) {
 	f.Helper()
-	return f.startWith(hosts, within, recycled.WithNewPool())
+	f.createPool()
+	return f.startWith(hosts, within)
 }
 
 // startWith is start with other options of the hosts.

@@ -87,12 +87,13 @@ func TestDamagedPoolHasNoFloor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFleet(t, func(f *fleet) {
+				f.createPool()
 				damaged := false
 				r := f.assignerOn(changedPool{f.Memory, func(p *recycled.Pool) {
 					if damaged {
 						p.Horizon = impossible
 					}
-				}}, recycled.WithNewPool())
+				}})
 				l := f.assign(r)
 				f.Failover(0)
 				damaged = true

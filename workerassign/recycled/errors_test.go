@@ -23,7 +23,7 @@ func TestRecycledErrorTexts(t *testing.T) {
 			_, err := f.assigner(opts...).Assign(ctx, f.request())
 			return err
 		}
-		leasetest.WantError(t, "no pool", f.assigner().RaiseFloor(f.Context(), time.Now()), recycled.ErrPool,
+		leasetest.WantError(t, "no pool", f.assignerOn(f.Memory).RaiseFloor(f.Context(), time.Now()), recycled.ErrPool,
 			"recycled: the pool is damaged: there is no pool in memory store whose floor could be raised")
 		l := f.assign(f.assigner(recycled.WithWorkerID(1), recycled.WithName("orders-1")))
 		until := f.reserve(l, time.Minute)

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // R1, R3, R6: the rules hold at any time: before 1970, where the number of milliseconds is negative, and in 2200.
@@ -22,7 +23,7 @@ func TestRulesAtFarTimes(t *testing.T) {
 		now := begin
 		clock := func() time.Time { return now }
 		m := assigntest.NewMemory(assigntest.WithClock(clock))
-		a := recycled.New(m, recycled.WithNewPool())
+		a := slottest.New(t, m)
 		request := workerassign.Request{Now: clock, MaxWorkerID: 1, Format: "f"}
 		end := begin
 		for n := range 3 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -37,19 +38,19 @@ func TestRule8FloorOfWrongClock(t *testing.T) {
 	})
 }
 
-// R7: the process that creates a pool again, because it is missing, does so with the horizon of the lost one: its grants
-// reached that far, although this process has another option, which has no effect while there is a pool.
+// R7: a process that was refused, because it declares a smaller horizon than the pool's, is refused, too, when the pool is missing: its
+// floor would be too early.
 func TestRule7MissingPoolOfGreaterHorizon(t *testing.T) {
 	inFleet(t, func(f *fleet) {
-		const horizon = 10 * time.Minute
-		other := f.assign(f.assigner(recycled.WithHorizon(horizon)))
+		f.assign(f.assigner(recycled.WithHorizon(10 * time.Minute)))
 		a := f.assigner()
-		f.assign(a)
-		granted := f.reserve(other, horizon)
-		f.Flush()
-		f.wantTime("NotBefore after the pool was lost", f.assign(a).NotBefore(), f.Dump().Now.Add(poolF+horizon+poolM))
-		if floor := f.Dump().Pool.Floor; floor.Before(granted) {
-			t.Errorf("the floor is %v, but %v was granted by the lost pool", floor, granted)
+		for range 2 {
+			_, err := a.Assign(f.Context(), f.request())
+			leasetest.WantError(t, "a smaller horizon", err, workerassign.ErrOption, "the horizon is 1m15s; must be at least that of the pool, 10m0s (WithHorizon)")
+			f.Flush()
+		}
+		if p := f.Dump().Pool; p.Revision != 0 {
+			t.Errorf("the pool is %+v; must not have been created again", p)
 		}
 	})
 }

@@ -3,11 +3,9 @@ package recycled_test
 import (
 	"testing"
 	"time"
-
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Many hosts that start together while a floor lies ahead, as at the first start of a fleet without WithNewPool, use not
+// Many hosts that start together while a floor lies ahead, as at the first start of a fleet without CreatePool, use not
 // many more slots than they take: the slots that one of them adds are free for the others, although no lease
 // begins before the floor.
 func TestCrowdBeforeFloor(t *testing.T) {
@@ -34,7 +32,7 @@ func TestCrowdAfterFailover(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		const hosts = 200
 		f.max = 1023
-		leases, _ := f.startWith(hosts, time.Second, recycled.WithNewPool())
+		leases, _ := f.start(hosts, time.Second)
 		for _, l := range leases {
 			f.reserve(l, 45*time.Second)
 		}

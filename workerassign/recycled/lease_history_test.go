@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -57,7 +59,7 @@ func TestR7FormerPrimaryReturns(t *testing.T) {
 	clock := &testClock{now: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
 	m := assigntest.NewMemory(assigntest.WithClock(clock.Now))
 	store := &namedHistoryStore{m, "A"}
-	r := recycled.New(store, recycled.WithNewPool())
+	r := slottest.New(t, store)
 	assign := func() workerassign.Lease {
 		t.Helper()
 		l, err := r.Assign(t.Context(), workerassign.Request{Now: clock.Now, MaxWorkerID: 63, Format: "test"})
@@ -96,7 +98,7 @@ func TestR7FormerPrimaryReturns(t *testing.T) {
 // lose it in a crash. So Reserve grants only what a write has acknowledged (R2).
 func TestR2GrantIsAcknowledged(t *testing.T) {
 	m := assigntest.NewMemory()
-	l, err := recycled.New(m, recycled.WithNewPool()).Assign(t.Context(), recycledRequest())
+	l, err := slottest.New(t, m).Assign(t.Context(), recycledRequest())
 	if err != nil {
 		t.Fatal(err)
 	}

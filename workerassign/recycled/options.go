@@ -33,7 +33,6 @@ type config struct {
 	fencing       time.Duration // F
 	skew          time.Duration // M
 	clockBound    time.Duration // B
-	newPool       bool
 }
 
 func newConfig() config {
@@ -192,7 +191,8 @@ func WithFirstWorkerID(workerID int64) Option {
 }
 
 // WithHorizon sets the horizon H of a pool that does not exist yet: no grant reaches further beyond the
-// store's clock. It must be greater than the clock bound. The default is DefaultHorizon. For full
+// store's clock. If the pool exists, Assign refuses a smaller one, because the floor follows from it if the pool is
+// lost. It must be greater than the clock bound. The default is DefaultHorizon. For full
 // borrowing it must be at least the sum of the clock bound, the generator's borrow limit, 1.5 times what
 // it reserves ahead, and one time unit; a generator with a greater borrow limit reduces it, and logs
 // that. After a failover of a store that can lose writes, new leases begin later by F + H + M.
@@ -201,7 +201,8 @@ func WithHorizon(d time.Duration) Option {
 }
 
 // WithFencing sets, for a pool that does not exist yet, how long an old primary of the store may go on
-// acknowledging writes until it is fenced (F). It must be at least 0. The default is DefaultFencing. It has
+// acknowledging writes until it is fenced (F). If the pool exists, Assign refuses a smaller one. It must be at least 0.
+// The default is DefaultFencing. It has
 // no effect on a store that loses no acknowledged writes.
 func WithFencing(d time.Duration) Option {
 	return option(func(c *config) {
@@ -214,7 +215,8 @@ func WithFencing(d time.Duration) Option {
 }
 
 // WithSkew sets, for a pool that does not exist yet, the greatest difference between the clocks of two
-// servers of the store, including steps of one (M). It must be at least 0. The default is DefaultSkew.
+// servers of the store, including steps of one (M). If the pool exists, Assign refuses a smaller one. It must be at
+// least 0. The default is DefaultSkew.
 func WithSkew(d time.Duration) Option {
 	return option(func(c *config) {
 		if d < 0 {
@@ -236,16 +238,4 @@ func WithClockBound(d time.Duration) Option {
 		}
 		c.clockBound = d
 	})
-}
-
-// WithNewPool declares that a pool which does not exist in the store never existed, so that it begins
-// without a floor. Without this option, the first leases of a new pool on a store that can lose writes
-// begin F + H + M later (110 s by default), because the pool may have been lost. Use it for the first start of a fleet only.
-// If the option remains set, and the pool is lost, the next process that starts creates a pool without a floor, and UIDs
-// can be generated twice.
-//
-// WithNewPool has no effect on an Assigner that has already found the pool, on any store. If the pool disappears, such an
-// Assigner creates one with a floor.
-func WithNewPool() Option {
-	return option(func(c *config) { c.newPool = true })
 }

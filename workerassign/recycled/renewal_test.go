@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -27,10 +29,10 @@ func TestInvariant1RenewalIsRefused(t *testing.T) {
 		"Static":     {workerassign.Static(5), "static worker ID 5 may have been copied with this process"},
 		"StaticFile": {workerassign.StaticFile(5, path("static")), "static worker ID 5, and perhaps the file " + path("static")},
 		"File":       {workerassign.NewFile(path("counter")), "the counter in " + path("counter")},
-		"Saved": {recycled.Saved(recycled.New(assigntest.NewMemory(), recycled.WithNewPool(),
+		"Saved": {recycled.Saved(slottest.New(t, assigntest.NewMemory(),
 			recycled.WithHorizon(2*recycled.DefaultSpan)), path("saved")), "the lease in " + path("saved")},
 		"Recycled on a slot file": {recycled.New(slotFile), slotFile.String() + ", which has no clock of its own"},
-		"Recycled on a store without a clock": {recycled.New(assigntest.NewMemory(assigntest.WithHostClock()), recycled.WithNewPool()),
+		"Recycled on a store without a clock": {slottest.New(t, assigntest.NewMemory(assigntest.WithHostClock())),
 			"which has no clock of its own"},
 		"Prefix": {workerassign.Prefix(workerassign.Static(5), 1, 2), "static worker ID 5"},
 		"Divide": {workerassign.Divide(workerassign.NewFile(path("divided")), 2), "the counter in " + path("divided")},

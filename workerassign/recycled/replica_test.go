@@ -37,8 +37,9 @@ func (r *replica) Write(ctx context.Context, w recycled.Write) (bool, error) {
 // delayed and arrive after the promotion. So nobody writes one until the replica accepts writes.
 func TestRule7FloorOfReplica(t *testing.T) {
 	inFleet(t, func(f *fleet) {
+		f.createPool()
 		r := &replica{Store: f.Memory}
-		a := f.assignerOn(r, recycled.WithNewPool(), recycled.WithTimeout(10*time.Second))
+		a := f.assignerOn(r, recycled.WithTimeout(10*time.Second))
 		l := f.assign(a)
 		f.Failover(0)
 		r.readOnly = true

@@ -211,7 +211,7 @@ func TestRule7RaiseFloor(t *testing.T) {
 // RaiseFloor reports errors of the store, and can be called again.
 func TestRaiseFloorErrors(t *testing.T) {
 	inFleet(t, func(f *fleet) {
-		a := f.assigner(discardLog())
+		a := f.assignerOn(f.Memory, discardLog())
 		floor := time.Now().Add(time.Hour)
 		if err := a.RaiseFloor(f.Context(), floor); !errors.Is(err, recycled.ErrPool) {
 			f.Errorf("RaiseFloor without a pool returned %v, want ErrPool", err)

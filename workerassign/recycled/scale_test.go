@@ -20,6 +20,7 @@ import (
 func (f *fleet) startAtOnce(hosts int, opts func(host int) []recycled.Option) ([]workerassign.Lease, time.Duration, assigntest.Counts) {
 	f.Helper()
 	slow := slowStore{f.Memory, time.Millisecond}
+	f.createPool()
 	before, started := f.Counts(), time.Now()
 	leases := make([]workerassign.Lease, hosts)
 	var running sync.WaitGroup
@@ -32,7 +33,7 @@ func (f *fleet) startAtOnce(hosts int, opts func(host int) []recycled.Option) ([
 			if opts != nil {
 				o = opts(host)
 			}
-			l, err := f.assignerOn(slow, append(o, recycled.WithNewPool())...).Assign(ctx, f.request())
+			l, err := f.assignerOn(slow, o...).Assign(ctx, f.request())
 			if err != nil {
 				f.Errorf("host %d: %v", host, err)
 				return

@@ -662,7 +662,7 @@ func TestFirstStartSaysThatItWaits(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		f.assign(f.assignerOn(f.Memory))
 		first, _, _ := strings.Cut(f.log.String(), "\n")
-		for _, text := range []string{"wait=1m50", "WithNewPool", "UIDs begin at the floor"} {
+		for _, text := range []string{"wait=1m50", "ringuid pool create", "UIDs begin at the floor"} {
 			if !strings.Contains(first, text) {
 				f.Errorf("the first log record is %q; must contain %q", first, text)
 			}

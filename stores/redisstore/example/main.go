@@ -2,14 +2,13 @@
 // needs as many as it has generators, and a few more, for any number of starts.
 //
 //	cd stores/redisstore
-//	go run ./example -new    # the first start of the fleet
-//	go run ./example         # each further start
+//	go run ./example -create    # once: creates the pool
+//	go run ./example            # each start
 //
 // A start within the time that the one before has borrowed (8 seconds by default) takes another worker ID.
 //
-// Without -new, the first leases of a pool that is missing begin about two minutes later, because the pool
-// may have been lost together with what it granted. The program waits for that long. If the pool may really
-// have been lost, -new leads to duplicate UIDs. So use it once.
+// Without -create, the first start creates the pool, and waits for about two minutes, because the pool may have been lost together
+// with what it granted. -create does what "ringuid pool create" does. If the pool was really lost, do not use it.
 //
 // The server is 127.0.0.1:6379, or that of -addr.
 package main
@@ -36,22 +35,23 @@ import (
 func main() {
 	address := flag.String("addr", "127.0.0.1:6379", "host and port of the Redis server")
 	pool := flag.String("pool", redisstore.DefaultPool, "name of the pool")
-	newPool := flag.Bool("new", false, "declare that the pool never existed, if it is missing: for the first start of a fleet only")
+	create := flag.Bool("create", false, "create the pool, and end: once, before the first start of a fleet")
 	flag.Parse()
-	if err := run(os.Stdout, *address, *pool, *newPool); err != nil {
+	if err := run(os.Stdout, *address, *pool, *create); err != nil {
 		log.Fatal("example: ", err)
 	}
 }
 
-func run(out io.Writer, address, pool string, newPool bool) (err error) {
+func run(out io.Writer, address, pool string, create bool) (err error) {
 	client := goredis.NewClient(&goredis.Options{Addr: address})
 	defer client.Close() // after the generator, which uses it until it is closed
 
-	var opts []recycled.Option
-	if newPool {
-		opts = append(opts, recycled.WithNewPool())
+	store := redisstore.New(client, redisstore.WithPool(pool))
+	if create {
+		// Otherwise the first generator creates it, and its worker IDs begin 110 s later, because the pool may have been lost.
+		return recycled.CreatePool(context.Background(), store)
 	}
-	workers := recycled.New(redisstore.New(client, redisstore.WithPool(pool)), opts...)
+	workers := recycled.New(store)
 
 	// The generator calls Redis here, then about every 12 seconds to extend its lease, and not for a UID.
 	// With a borrow limit of seconds, others wait less for its worker ID if it crashes.

@@ -11,9 +11,12 @@ import (
 // one has borrowed is over.
 func TestRun(t *testing.T) {
 	server := redistest.Start(t)
+	if err := run(&strings.Builder{}, server.Address(), "example", true); err != nil {
+		t.Fatal(err)
+	}
 	for start := range 3 {
 		var out strings.Builder
-		if err := run(&out, server.Address(), "example", true); err != nil {
+		if err := run(&out, server.Address(), "example", false); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(out.String(), "is held by process "); n != 1 || !strings.Contains(out.String(), "10000 UIDs from ") {

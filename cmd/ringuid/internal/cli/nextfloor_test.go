@@ -27,7 +27,7 @@ func TestNextOfLaterLease(t *testing.T) {
 			a := &App{Context: context.Background(), Stderr: &stderr, Logger: slog.New(slog.DiscardHandler)}
 			c := &nextCommand{N: n, Timeout: 30 * time.Second}
 			err := c.generate(a, later, nil, make([]uid.ID, n))
-			if err == nil || !strings.Contains(err.Error(), "begin 2m0s from now") || !strings.Contains(err.Error(), "new-pool=true") || !time.Now().Equal(begin) || *later.released != 1 {
+			if err == nil || !strings.Contains(err.Error(), "begin 2m0s from now") || !strings.Contains(err.Error(), "ringuid pool create") || !time.Now().Equal(begin) || *later.released != 1 {
 				t.Fatalf("%d UIDs: %v after %v, %d leases released", n, err, time.Since(begin), *later.released)
 			}
 			if stderr.Len() > 0 {
@@ -37,7 +37,7 @@ func TestNextOfLaterLease(t *testing.T) {
 			if err := c.generate(a, later, nil, make([]uid.ID, n)); err != nil {
 				t.Errorf("%d UIDs with --timeout %v: %v after %v", n, c.Timeout, err, time.Since(begin))
 			}
-			if !strings.Contains(stderr.String(), "ringuid: waiting: the store's worker IDs begin 2m0s from now") || !strings.Contains(stderr.String(), "new-pool=true") {
+			if !strings.Contains(stderr.String(), "ringuid: waiting: the store's worker IDs begin 2m0s from now") || !strings.Contains(stderr.String(), "ringuid pool create") {
 				t.Errorf("%d UIDs: %q", n, &stderr)
 			}
 		})
@@ -79,7 +79,7 @@ func (a laterAssigner) Release(context.Context, time.Time) error {
 	return nil
 }
 
-// The first next on an empty Redis fails at once, unless --timeout allows it to wait. With new-pool=true nothing waits.
+// The first next on an empty Redis fails at once, unless --timeout allows it to wait. After pool create nothing waits.
 func TestNextEmptyRedis(t *testing.T) {
 	t.Parallel()
 	store := "redis://" + redistest.Start(t).Address()
@@ -87,11 +87,13 @@ func TestNextEmptyRedis(t *testing.T) {
 	if r.status != exitFailed || r.stdout != "" || !strings.Contains(r.stderr, "later than --timeout 30s allows") || enough(t, r.stderr) < 110*time.Second {
 		t.Errorf("%+v", r)
 	}
-	if !strings.Contains(r.stderr, "level=WARN") || strings.Contains(r.stderr, "WithNewPool") { // the library has logged too
+	if !strings.Contains(r.stderr, "level=WARN") || strings.Contains(r.stderr, "CreatePool") { // the library has logged too
 		t.Errorf("%q names what only programs can call", r.stderr)
 	}
-	if r := run(t, "", nil, "next", "--store", store+"?pool=other&new-pool=true"); r.status != exitOK || r.stderr != "" {
-		t.Errorf("with new-pool: %+v", r)
+	for _, line := range [][]string{{"pool", "create"}, {"next"}} {
+		if r := run(t, "", nil, append(line, "--store", store+"?pool=other")...); r.status != exitOK || r.stderr != "" {
+			t.Errorf("%q: %+v", line, r)
+		}
 	}
 	if r := run(t, "", nil, "next", "--store", store+"?pool=third&horizon=4s&fencing=0s&skew=0s&clock-bound=1s", "--timeout", "5m"); r.status != exitOK {
 		t.Errorf("with enough time: %+v", r)

@@ -38,7 +38,7 @@ func (f *firstLease) Assign(ctx context.Context, r workerassign.Request) (worker
 		return lease, nil
 	}
 	const why = "the store's worker IDs begin %v from now, because its pool is new, or its server was restarted or replaced, and what it had granted may be lost"
-	const advice = "For the first start of a fleet, the parameter new-pool=true of the store avoids that (doc/fleet.md)"
+	const advice = "Before the first start of a fleet, \"ringuid pool create\" avoids that (doc/fleet.md)"
 	rounded := wait.Round(time.Second)
 	if enough := time.Since(f.begin) + wait + 2*time.Second; enough > f.timeout {
 		f.err = fmt.Errorf(why+": that is later than --timeout %v allows; --timeout %v is enough. "+advice,

@@ -101,7 +101,7 @@ func TestWrongAddress(t *testing.T) {
 		"redis://h?worker-id=-1":              "must be a decimal number of at least 0",
 		"redis://h?replicas=some":             "must be a decimal number of at least 0",
 		"etcd://h?replicas=1":                 "replicas is set, but is only for Redis",
-		"redis://h?new-pool=maybe":            "must be true or false",
+		"redis://h?new-pool=true":             "new-pool",
 		"etcd://h?x=1":                        `the parameter "x" is not known`,
 		"zookeeper://h?x=1":                   `the parameter "x" is not known`,
 		"file:/a?x=1":                         `the parameter "x" is not known`,
@@ -173,11 +173,10 @@ func TestEtcdPrefix(t *testing.T) {
 func TestOptionAndParameter(t *testing.T) {
 	one, two := int64(1), int64(2)
 	for text, opts := range map[string]Options{
-		"redis://h?pool=a":         {Pool: "b"},
-		"redis://h?worker-id=1":    {WorkerID: &two},
-		"file:/a?assign=recycled":  {Assign: Disposable},
-		"redis://h?horizon=1m":     {Horizon: 1},
-		"redis://h?new-pool=false": {NewPool: true},
+		"redis://h?pool=a":        {Pool: "b"},
+		"redis://h?worker-id=1":   {WorkerID: &two},
+		"file:/a?assign=recycled": {Assign: Disposable},
+		"redis://h?horizon=1m":    {Horizon: 1},
 	} {
 		if _, err := parseAddress(text, &opts); !errors.Is(err, ErrURL) || !strings.Contains(err.Error(), "differs") {
 			t.Errorf("%q and %+v: %v", text, opts, err)

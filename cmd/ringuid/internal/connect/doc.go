@@ -26,7 +26,6 @@
 //	name             the name of the generator (recycled.WithName)
 //	worker-id        the worker ID that must be leased (recycled.WithWorkerID)
 //	first-worker-id  the first worker ID of a new pool
-//	new-pool         true: a pool that does not exist never existed (recycled.WithNewPool)
 //	horizon, fencing, skew, clock-bound    durations such as 45s
 //	history          declares that the database loses no acknowledged write (sqlstore.WithHistory)
 //

@@ -35,7 +35,6 @@ type Options struct {
 	Name          string
 	WorkerID      *int64
 	FirstWorkerID *int64
-	NewPool       bool
 	Horizon       time.Duration
 	Fencing       *time.Duration
 	Skew          *time.Duration
@@ -70,17 +69,6 @@ func parameters() []parameter {
 		{"history", func(o *Options, v string) error { return assign(&o.History, v) }},
 		{"worker-id", func(o *Options, v string) error { return assignNumber(&o.WorkerID, v) }},
 		{"first-worker-id", func(o *Options, v string) error { return assignNumber(&o.FirstWorkerID, v) }},
-		{"new-pool", func(o *Options, v string) error {
-			on, err := strconv.ParseBool(v)
-			if err != nil {
-				return fmt.Errorf("must be true or false")
-			}
-			if o.NewPool && !on {
-				return errDifferent
-			}
-			o.NewPool = on
-			return nil
-		}},
 		{"horizon", func(o *Options, v string) error {
 			d, err := parseDuration(v)
 			if err != nil {
@@ -182,7 +170,6 @@ func (o *Options) check(k Kind) error {
 		{"name", o.Name != "", true, "", true},
 		{"worker-id", o.WorkerID != nil, true, "", true},
 		{"first-worker-id", o.FirstWorkerID != nil, true, "", true},
-		{"new-pool", o.NewPool, true, "", true},
 		{"horizon", o.Horizon != 0, true, "", true},
 		{"fencing", o.Fencing != nil, true, "", true},
 		{"skew", o.Skew != nil, true, "", true},
@@ -212,9 +199,6 @@ func (o *Options) recycled() []recycled.Option {
 	}
 	if o.FirstWorkerID != nil {
 		opts = append(opts, recycled.WithFirstWorkerID(*o.FirstWorkerID))
-	}
-	if o.NewPool {
-		opts = append(opts, recycled.WithNewPool())
 	}
 	if o.Horizon != 0 {
 		opts = append(opts, recycled.WithHorizon(o.Horizon))

@@ -12,7 +12,7 @@ func Plain(text string) string {
 	return strings.NewReplacer(
 		"WithTable", table,
 		"WithPoolTables", "the parameters pool-table and slot-table of the store",
-		"WithNewPool", "the parameter new-pool=true of the store",
+		" (recycled.CreatePool)", "",
 		"WithWorkerID", "the parameter worker-id of the store",
 		"WithFirstWorkerID", "the parameter first-worker-id of the store",
 		"WithHorizon", "the parameter horizon of the store",

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -108,6 +109,37 @@ func (s *Store) Assigner() workerassign.Assigner { return s.assigner }
 
 // Recycled returns the assigner of recycled worker IDs, whatever the options ask for: for its methods State and RaiseFloor.
 func (s *Store) Recycled() *recycled.Assigner { return s.recycled }
+
+// CreatePool creates the pool of recycled worker IDs with the options: see recycled.CreatePool.
+func (s *Store) CreatePool(ctx context.Context) error {
+	return recycled.CreatePool(ctx, s.slots, s.options.recycled()...)
+}
+
+// CreatePoolStatement is CreatePool, but returns the statement that a database administrator can execute on the same server, and executes
+// it not. The store must be a database.
+func (s *Store) CreatePoolStatement(ctx context.Context) (string, error) {
+	tables, ok := s.slots.(*sqlstore.Store)
+	if !ok {
+		return "", fmt.Errorf("%w: %s is no database", ErrURL, s)
+	}
+	planned := &plannedPool{Store: tables}
+	if err := recycled.CreatePool(ctx, planned, s.options.recycled()...); err != nil {
+		return "", err
+	}
+	return tables.CreatePoolStatement(ctx, planned.pool)
+}
+
+// A plannedPool is a store that keeps the pool that is to be created, and writes nothing.
+type plannedPool struct {
+	recycled.Store
+	pool recycled.Pool
+}
+
+// Write implements recycled.Store.
+func (p *plannedPool) Write(_ context.Context, w recycled.Write) (bool, error) {
+	p.pool = *w.Pool
+	return true, nil
+}
 
 // Slots returns the store of recycled worker IDs, whatever the options ask for.
 func (s *Store) Slots() recycled.Store { return s.slots }

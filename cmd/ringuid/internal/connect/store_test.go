@@ -128,6 +128,11 @@ func TestServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if s.Options().Assign == connect.Recycled {
+				if err := s.CreatePool(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
 			use(t, s, text)
 			if state, err := s.Recycled().State(context.Background()); err != nil || state.Pool.Slots == 0 && s.Options().Assign == connect.Recycled {
 				t.Errorf("%s: %+v, %v", s, state.Pool, err)
@@ -146,7 +151,7 @@ func TestServers(t *testing.T) {
 		db.MustExec("DELETE FROM leaf_alloc")
 		db.MustExec("CREATE USER 'a:b'@'%' IDENTIFIED BY 'c@d/e'")
 		db.MustExec("GRANT ALL ON " + name + ".* TO 'a:b'@'%'")
-		check(t, "mysql://a%3Ab:c%40d%2Fe@"+server.Address()+"/"+name+"?assign=recycled&new-pool=true&timeout=5s")
+		check(t, "mysql://a%3Ab:c%40d%2Fe@"+server.Address()+"/"+name+"?assign=recycled&timeout=5s")
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -156,27 +161,27 @@ func TestServers(t *testing.T) {
 		dsn := server.DSN("postgres", "", name)
 		check(t, dsn)
 		db.MustExec("DELETE FROM leaf_alloc")
-		check(t, dsn+"&assign=recycled&new-pool=true")
+		check(t, dsn+"&assign=recycled")
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t)
-		check(t, "redis://"+server.Address()+"?new-pool=true", "redis://"+server.Address()+"/0?pool=other&new-pool=true")
+		check(t, "redis://"+server.Address()+"", "redis://"+server.Address()+"/0?pool=other")
 		server.MustCommand("CONFIG", "SET", "requirepass", "pass%word")
-		check(t, "redis://:pass%25word@"+server.Address()+"?pool=third&new-pool=true")
+		check(t, "redis://:pass%25word@"+server.Address()+"?pool=third")
 	})
 	t.Run("redis-cluster", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t, "--cluster-enabled", "yes")
 		server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
 		testkit.Eventually(t, "the cluster is ready", func() bool { return strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok") })
-		check(t, "redis-cluster://"+server.Address()+"?new-pool=true", "redis-cluster://"+server.Address()+","+server.Address()+"/0?pool=other&new-pool=true&read_timeout=2s")
+		check(t, "redis-cluster://"+server.Address()+"", "redis-cluster://"+server.Address()+","+server.Address()+"/0?pool=other&read_timeout=2s")
 	})
 	t.Run("redis-sentinel", func(t *testing.T) {
 		t.Parallel()
 		primary := redistest.Start(t)
 		sentinel := redistest.StartSentinel(t, "ids", primary)
-		check(t, "redis-sentinel://"+sentinel+"/ids?new-pool=true", "redis-sentinel://127.0.0.1:1,"+sentinel+"/ids/1?new-pool=true")
+		check(t, "redis-sentinel://"+sentinel+"/ids", "redis-sentinel://127.0.0.1:1,"+sentinel+"/ids/1")
 	})
 	t.Run("etcd", func(t *testing.T) {
 		t.Parallel()

@@ -97,6 +97,11 @@ func (f findings) expect(t *testing.T, want ...string) {
 func hold(t *testing.T, text string) {
 	t.Helper()
 	s := open(t, text)
+	if s.Options().Assign == connect.Recycled {
+		if err := s.CreatePool(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	g, err := uid.NewDefault(context.Background(), s.Assigner())
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +157,7 @@ func TestMariaDB(t *testing.T) {
 	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	examine(t, admin+"?assign=recycled").expect(t, "ok privileges: *`WORKER_SLOT`", "info pool: there is no pool", "info first start: *1m50s")
 	hold(t, admin)
-	hold2 := admin + "?assign=recycled&new-pool=true&name=second"
+	hold2 := admin + "?assign=recycled&name=second"
 	db.MustExec("DELETE FROM leaf_alloc")
 	hold(t, hold2)
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('last', 9223372036854775807, 10)")
@@ -203,7 +208,7 @@ func TestMySQL56(t *testing.T) {
 	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 	db.MustExec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES ('', '', 3, NOW())")
 	examine(t, admin).expect(t, "info version: 5.6", "ok durability", "ok clock", "ok privileges: *`WORKER_NODE`", "ok worker IDs: 1 of 4194303", "ok privileges: *`leaf_alloc`", "info tags: `leaf_alloc` has 0 tags")
-	hold(t, admin+"?assign=recycled&new-pool=true&name=sixth")
+	hold(t, admin+"?assign=recycled&name=sixth")
 	examine(t, admin+"?assign=recycled").expect(t, "ok privileges: *`WORKER_POOL`", "ok privileges: *`WORKER_SLOT`", "info history", "info held: worker ID 0 by sixth", "ok clock",
 		`info tag: "orders": the next number is 7`)
 	db.MustExec("CREATE USER 'nobody'@'%'")
@@ -225,7 +230,7 @@ func TestGalera(t *testing.T) {
 	hold(t, admin)
 	examine(t, admin).expect(t, "ok durability", "ok cluster: the node is in the primary component of a Galera cluster with 2 nodes; it assigns every 2-th", "ok privileges: *`WORKER_NODE`", "ok worker IDs")
 	db.MustExec("DELETE FROM leaf_alloc")
-	hold(t, admin+"?assign=recycled&new-pool=true&name=seventh")
+	hold(t, admin+"?assign=recycled&name=seventh")
 	for i := range c.Size() {
 		examine(t, c.Node(i).DSN("root", "", name)+"?assign=recycled").expect(t, "ok cluster", "ok privileges: *`WORKER_SLOT`", "info held: worker ID 0 by seventh", "ok clock")
 	}
@@ -247,7 +252,7 @@ func TestPostgreSQL(t *testing.T) {
 	postgrestest.RunScript(t, db, ringuid.PostgreSQLSchema())
 	hold(t, admin)
 	db.MustExec("DELETE FROM leaf_alloc")
-	hold(t, admin+"&assign=recycled&new-pool=true")
+	hold(t, admin+"&assign=recycled")
 	examine(t, admin).expect(t, "info version: PostgreSQL", "ok durability: fsync", "info failover", "ok clock", `ok privileges: *"worker_node"`,
 		"ok worker IDs: 1 of 4194303", `info tag: "orders": the next number is 7`)
 	examine(t, admin+"&assign=recycled").expect(t, `ok privileges: *"worker_pool"`, `ok privileges: *"worker_slot"`, "info slots: 1 slots from worker ID 0: 1 held")
@@ -267,7 +272,7 @@ func TestRedis(t *testing.T) {
 	server := redistest.Start(t)
 	url := "redis://" + server.Address()
 	examine(t, url).expect(t, "ok reachable", "info version: Redis", "ok durability", "ok clock", "ok privileges", "info pool: there is no pool", "info tags: there are 0 tags")
-	hold(t, url+"?new-pool=true&name=third")
+	hold(t, url+"?name=third")
 	examine(t, url).expect(t, "info held: worker ID 0 by third", "info history", `info tag: "orders": the next number is 7`)
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	examine(t, url).expect(t, "fault durability: maxmemory-policy is allkeys-lru", "fault pool")
@@ -290,7 +295,7 @@ func TestRedisReplicas(t *testing.T) {
 	primary := redistest.Start(t)
 	replica := primary.Replica()
 	url := "redis://" + primary.Address()
-	hold(t, url+"?new-pool=true")
+	hold(t, url)
 	noFailover := "warning failover: min-replicas-to-write is 0 and min-replicas-max-lag is 10"
 	examine(t, url).expect(t, "ok replicas: of 2 servers, 1 replicas must have each write, and 1 are attached", "info replicas: with two servers",
 		noFailover, "info failover: repl-backlog-ttl is 3600")
@@ -341,7 +346,7 @@ func TestRedisCluster(t *testing.T) {
 	url := "redis-cluster://" + server.Address()
 	server.MustCommand("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
 	testkit.Eventually(t, "the cluster is ready", func() bool { return strings.Contains(server.MustCommand("CLUSTER", "INFO"), "cluster_state:ok") })
-	hold(t, url+"?new-pool=true&name=eighth")
+	hold(t, url+"?name=eighth")
 	examine(t, url).expect(t, "info version: Redis *the node of the pool \"default\" is ", "ok durability", "ok clock", "ok privileges", "info held: worker ID 0 by eighth", `info tag: "orders": the next number is 7`)
 	server.MustCommand("HSET", "ringuid:{default}:slots", "servers", "3")
 	few := "fault replicas: of 3 servers"
@@ -355,7 +360,7 @@ func TestRedisSentinel(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t)
 	url := "redis-sentinel://" + redistest.StartSentinel(t, "orders-db", primary) + "/orders-db"
-	hold(t, url+"?new-pool=true&name=ninth")
+	hold(t, url+"?name=ninth")
 	examine(t, url).expect(t, "ok durability", "ok clock", "ok privileges", "info held: worker ID 0 by ninth")
 	examine(t, strings.Replace(url, "orders-db", "other", 1)).expect(t, "fault reachable")
 }
@@ -396,7 +401,7 @@ func TestClockBound(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartWithClock(t)
 	url := "redis://" + server.Address()
-	hold(t, url+"?new-pool=true")
+	hold(t, url)
 	server.SetClock(30 * time.Minute) // round trips add to what is allowed, and take seconds on a busy machine
 	examine(t, url).expect(t, "fault clock: *allow 5s")
 	examine(t, url+"?clock-bound=1h").expect(t, "warning clock: *allow 1h0m0s")

@@ -42,7 +42,7 @@ func (e *examination) poolState(s recycled.State, sent, received time.Time) {
 	if p.Revision == 0 {
 		e.info("pool", "there is no pool of recycled worker IDs yet")
 		if !s.NoLoss {
-			e.info("first start", "the store can lose acknowledged writes, so the first leases begin %v later, unless new-pool=true is set for the first start",
+			e.info("first start", "the store can lose acknowledged writes, so the first leases begin %v later, unless \"ringuid pool create\" is run before the first start",
 				workerassign.DefaultHorizon+workerassign.DefaultFencing+workerassign.DefaultSkew)
 		}
 		return
@@ -104,6 +104,10 @@ func (e *examination) poolFormat(p recycled.Pool) {
 	if ofFlags := e.options.Wrappers; ofFlags != "" && ofFlags != wrappers {
 		e.fault("format", "use the prefix and the division of the pool, or another pool: generators with others are refused",
 			"the pool has %s, and the flags %s", describeWrappers(wrappers), describeWrappers(ofFlags))
+	}
+	if p.Format == "" {
+		e.info("format", "no generator has used the pool yet: the format is that of the first one")
+		return
 	}
 	f, err := uid.ParseFormat(text)
 	if err != nil {

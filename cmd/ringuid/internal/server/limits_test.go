@@ -13,11 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // When clients request more UIDs than the generator has, requests for one UID are answered within three time units, however many lists
@@ -158,7 +159,7 @@ func TestStoreDoesNotExtendLease(t *testing.T) {
 				store := assigntest.NewMemory(assigntest.WithNoLoss())
 				log := new(logBuffer)
 				logger := slog.New(slog.NewTextHandler(log, nil))
-				g, err := uid.NewCached(t.Context(), recycled.New(store, recycled.WithNewPool()), uid.WithLogger(logger))
+				g, err := uid.NewCached(t.Context(), slottest.New(t, store), uid.WithLogger(logger))
 				if err != nil {
 					t.Fatal(err)
 				}

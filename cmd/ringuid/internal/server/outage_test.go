@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -21,7 +22,7 @@ func TestServeOutage(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) (url string, down, up func()){
 		"Redis hangs": func(t *testing.T) (string, func(), func()) {
 			store := redistest.Start(t)
-			return "redis://" + store.Address() + "/?new-pool=true", store.Pause, store.Resume
+			return createdPool(t, "redis://"+store.Address()), store.Pause, store.Resume
 		},
 		"MariaDB hangs": func(t *testing.T) (string, func(), func()) {
 			store := mariadbtest.Start(t)
@@ -44,7 +45,21 @@ func mariaDBPool(t *testing.T, s *mariadbtest.Server) string {
 	t.Helper()
 	name, db := s.Database()
 	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
-	return s.DSN("root", "", name) + "?assign=recycled&new-pool=true"
+	return createdPool(t, s.DSN("root", "", name)+"?assign=recycled")
+}
+
+// createdPool creates the pool in a store, and returns the text of the store.
+func createdPool(t *testing.T, text string) string {
+	t.Helper()
+	s, err := connect.Open(t.Context(), text, connect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.CreatePool(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func testServeOutage(t *testing.T, start func(t *testing.T) (url string, down, up func())) {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
+
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
@@ -330,7 +332,7 @@ func testPageStore(t *testing.T, b *browser) {
 	if directory != "" {
 		reserve = time.Minute
 	}
-	pool := recycled.New(store, recycled.WithNewPool(), recycled.WithHorizon(5*time.Minute))
+	pool := slottest.New(t, store, recycled.WithHorizon(5*time.Minute))
 	g, err := uid.NewCached(t.Context(), pool, uid.WithReserveAhead(reserve), uid.WithMaxBorrow(time.Minute), uid.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
