@@ -347,7 +347,7 @@ CREATE INDEX IF NOT EXISTS worker_slot_free_at ON worker_slot (free_at_ms);
 CREATE INDEX IF NOT EXISTS worker_slot_holder ON worker_slot (holder_name);
 
 -- NUMBERS FROM SEGMENTS
---   The table below holds the counters of sequences of numbers (package segment, segment.NewTable), one row for
+--   The table below holds the counters of sequences of numbers (package segment, sqlstore.New), one row for
 --   each tag. It is not connected with the tables above. It is the table of Leaf's segment mode, so services
 --   that use ringuid and servers of Leaf that were adapted to PostgreSQL can use the same tags at the same time.
 --   An existing table with these columns can be used without changes. The type of max_id must be BIGINT. The

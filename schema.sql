@@ -370,7 +370,7 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin COMMENT = 'recycled worker IDs; times are Unix milliseconds';
 
 -- NUMBERS FROM SEGMENTS
---   The table below holds the counters of sequences of numbers (package segment, segment.NewTable), one row for
+--   The table below holds the counters of sequences of numbers (package segment, sqlstore.New), one row for
 --   each tag. It is not connected with the tables above. It is the table of Leaf's segment mode, so services
 --   that use ringuid and Leaf's own servers can use the same tags at the same time. An existing table of Leaf
 --   can be used without changes. (Leaf's script drops the table if it exists. Do not run it again.)

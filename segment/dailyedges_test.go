@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/filestore"
 )
 
 // The first and the last day of the years that have numbers.
@@ -46,7 +47,7 @@ func TestDailyYears(t *testing.T) {
 
 // A Daily does not create the first tag of a new file, which may be one that was lost. The error names the call that says that it is new.
 func TestDailyInANewFile(t *testing.T) {
-	source := segment.NewFile(filepath.Join(t.TempDir(), "segments"))
+	source := filestore.New(filepath.Join(t.TempDir(), "segments"))
 	clock := segment.WithClock(func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) })
 	_, err := segment.NewDaily(t.Context(), source, "orders", 6, time.UTC, clock, quietOption())
 	if !errors.Is(err, segment.ErrNoTag) || !strings.Contains(err.Error(), `call CreateTag(ctx, "orders.20261121", segment.TagConfig{}) of the source once`) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/filestore"
 )
 
 // A Tags has the numbers of all tags of a source. In a real program the source is one of packages stores.
@@ -98,7 +99,7 @@ func ExampleNewDaily() {
 		panic(err)
 	}
 	defer os.RemoveAll(directory) // a real program uses a file that lasts
-	source := segment.NewFile(filepath.Join(directory, "segments"))
+	source := filestore.New(filepath.Join(directory, "segments"))
 	if err := source.CreateTag(ctx, "orders", segment.TagConfig{}); err != nil {
 		panic(err)
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/filestore"
 )
 
 // The tag that says which stripe a store is works with a real store: its counter stays where it is, and a second
 // CreateTag repairs a store in which it is missing.
 func TestStripeDeclaration(t *testing.T) {
-	file := segment.NewFile(filepath.Join(t.TempDir(), "numbers"))
+	file := filestore.New(filepath.Join(t.TempDir(), "numbers"))
 	create(t, file, segment.StripeTag("orders", 1, 3), segment.TagConfig{}) // by hand
 	stripe := segment.Stripe(1, 3, file)
 	tags := newTags(t, stripe, segment.WithCreate(segment.TagConfig{Step: 5}))

@@ -12,12 +12,13 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // wantRange takes a range of a tag, and checks it.
 func wantRange(t *testing.T, db *sqlx.DB, r segment.Request, first, length int64) {
 	t.Helper()
-	got, err := segment.NewTable(db).Take(t.Context(), r)
+	got, err := sqlstore.New(db).Take(t.Context(), r)
 	if err != nil || got.First != first || got.Length != length {
 		t.Errorf("Take(%+v) = %+v, %v; want %d numbers from %d", r, got, err, length, first)
 	}
@@ -70,7 +71,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 		db.MustExec(statements.Next("CREATE USER"))
 		db.MustExec(statements.Next("GRANT SELECT ("))
 		service := mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
-		source := segment.NewTable(service)
+		source := sqlstore.New(service)
 		wantRange(t, service, segment.Request{Tag: "orders"}, 1, 10)
 		if _, err := source.Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 12}); !errors.Is(err, segment.ErrSetBack) {
 			t.Errorf("Take() = %v, want ErrSetBack", err)
@@ -89,7 +90,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 		forbidden()
 		db.MustExec(statements.Next("GRANT INSERT ("))
 		service = mariadbtest.Open(t, s.DSN("service", "secret", "ids"))
-		source = segment.NewTable(service)
+		source = sqlstore.New(service)
 		if err := source.CreateTag(t.Context(), "new", segment.TagConfig{Start: 5}); err != nil {
 			t.Error(err)
 		}
@@ -173,7 +174,7 @@ func TestSchemaTagFailover(t *testing.T) {
 	admin := mariadbtest.Open(t, replica.DSN("root", "", "ids"))
 	admin.MustExec("INSERT INTO shop VALUES (100), (150)") // the numbers that were stored, here or elsewhere
 	// Before the procedure, who remembers refuses, and others would receive numbers again.
-	if _, err := segment.NewTable(admin).Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 201}); !errors.Is(err, segment.ErrSetBack) {
+	if _, err := sqlstore.New(admin).Take(t.Context(), segment.Request{Tag: "orders", AtLeast: 201}); !errors.Is(err, segment.ErrSetBack) {
 		t.Errorf("Take() = %v, want ErrSetBack", err)
 	}
 	statements := schematest.MySQL().Section(t, "TAGS AFTER A FAILOVER OR A RESTORED BACKUP", "<column>", "number", "<table>", "shop", "<tag>", "orders", "<margin>", "1000")

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/filestore"
 )
 
 func main() {
@@ -23,7 +24,7 @@ func main() {
 }
 
 func run(ctx context.Context, path string, count int) error {
-	source := segment.NewFile(path)
+	source := filestore.New(path)
 
 	// Once, when the tag is introduced. With a table, a DBA inserts a row instead.
 	err := source.CreateTag(ctx, "orders", segment.TagConfig{Start: 1, Step: 100, Description: "order numbers"})

@@ -35,8 +35,8 @@ var allowed = map[string][]string{
 	"internal/sqlattempt":     {"internal/errmask"},
 	"workerassign":            {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/millis", "internal/options", "internal/safelog", "internal/sqlattempt", "internal/workerfile"},
 	"workerassign/recycled":   {"internal/backoff", "internal/lockedfile", "internal/millis", "internal/options", "internal/random", "internal/safelog", "internal/workerfile", "workerassign"},
-	"stores/sqlstore":         {"internal/options", "internal/sqlattempt", "workerassign", "workerassign/recycled"},
-	"stores/filestore":        {"internal/backoff", "internal/lockedfile", "internal/options", "internal/safelog", "internal/workerfile", "workerassign", "workerassign/recycled"},
+	"stores/sqlstore":         {"internal/backoff", "internal/options", "internal/sqlattempt", "segment", "workerassign", "workerassign/recycled"},
+	"stores/filestore":        {"internal/backoff", "internal/lockedfile", "internal/options", "internal/safelog", "internal/workerfile", "segment", "workerassign", "workerassign/recycled"},
 	"internal/slottest":       {"internal/testkit", "workerassign/recycled"},
 	"workerassign/assigntest": {"internal/leaktest", "internal/slottest", "workerassign", "workerassign/recycled"},
 	"ringbuffer":              {"internal/errmask", "internal/safelog"},
@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 	"uid/percpu":              {"internal/options", "uid"},
 	"uid/opaque":              {"uid"},
 	"settings":                {"bitsalloc", "stores/filestore", "stores/sqlstore", "uid", "workerassign", "workerassign/recycled"},
-	"segment":                 {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/options", "internal/safelog", "internal/sqlattempt", "ringbuffer"},
+	"segment":                 {"internal/backoff", "internal/errmask", "internal/options", "internal/safelog", "ringbuffer"},
 	"segment/segmenttest":     {"internal/leaktest", "internal/testkit", "segment"},
 }
 

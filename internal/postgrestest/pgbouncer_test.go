@@ -43,7 +43,7 @@ func TestPgBouncer(t *testing.T) {
 							return workerassign.NewDisposable(open(), workerassign.WithLogger(l))
 						})
 						waitForAdvice(t, advice, func(l *slog.Logger) workerassign.Assigner {
-							return slottest.New(t, sqlstore.New(open()), recycled.WithLogger(l))
+							return recycled.New(sqlstore.New(open()), recycled.WithLogger(l))
 						})
 					}
 					create := open()
@@ -123,13 +123,13 @@ func testPgBouncerUIDs(t *testing.T, open func() *sql.DB) {
 // testPgBouncerNumbers takes ranges of a tag at the same time.
 func testPgBouncerNumbers(t *testing.T, create *sql.DB, open func() *sql.DB) {
 	t.Helper()
-	if err := segment.NewTable(create).CreateTag(t.Context(), "orders", segment.TagConfig{Step: 10}); err != nil {
+	if err := sqlstore.New(create).CreateTag(t.Context(), "orders", segment.TagConfig{Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	var seen uniq.Set
 	var all sync.WaitGroup
 	for range 8 {
-		table := segment.NewTable(open())
+		table := sqlstore.New(open())
 		all.Go(func() {
 			w := seen.Writer()
 			for range 20 {

@@ -9,12 +9,13 @@ import (
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // The statements of schema.postgres.sql add a tag and change its step, and the query shows the state.
 func TestSchemaTags(t *testing.T) {
 	db := idsDatabase(t, postgrestest.Start(t))
-	source := segment.NewTable(db)
+	source := sqlstore.New(db)
 	db.MustExec(newSection(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").Next("INSERT INTO leaf_alloc"))
 	wantTaken(t, source, segment.Request{Tag: "orders"}, 1000, 50, 50)
 	db.MustExec(newSection(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").Next("UPDATE leaf_alloc SET step"))
@@ -91,7 +92,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 	statements := newSection(t, "PRIVILEGES ON TAGS", "<password>", "secret")
 	db.MustExec(statements.Next("CREATE ROLE"))
 	service := openAsService(t, s)
-	source := segment.NewTable(service)
+	source := sqlstore.New(service)
 	_, err := source.Take(t.Context(), segment.Request{Tag: "orders"})
 	wantState(t, err, "without privileges", "42501")
 	db.MustExec(statements.Next("GRANT SELECT ("))
@@ -126,14 +127,14 @@ func TestSchemaTagFailover(t *testing.T) {
 	db.MustExec("CREATE TABLE shop (number BIGINT)")
 	db.MustExec("INSERT INTO shop VALUES (100), (150)")
 	standby := primary.Standby()
-	wantTaken(t, segment.NewTable(db), segment.Request{Tag: "orders"}, 1, 100, 100)
+	wantTaken(t, sqlstore.New(db), segment.Request{Tag: "orders"}, 1, 100, 100)
 	standby.WaitReceived(primary)
 	standby.Disconnect()
-	wantTaken(t, segment.NewTable(db), segment.Request{Tag: "orders"}, 101, 100, 100)
-	wantTaken(t, segment.NewTable(db), segment.Request{Tag: "others"}, 1, 10, 10)
+	wantTaken(t, sqlstore.New(db), segment.Request{Tag: "orders"}, 101, 100, 100)
+	wantTaken(t, sqlstore.New(db), segment.Request{Tag: "others"}, 1, 10, 10)
 	primary.Kill()
 	promoted := postgrestest.Open(t, standby.DSN("postgres", "", "ids"))
-	source := segment.NewTable(promoted)
+	source := sqlstore.New(promoted)
 	_, err := source.Take(t.Context(), segment.Request{Tag: "orders"})
 	wantState(t, err, "a standby", "25006")
 	standby.Promote()

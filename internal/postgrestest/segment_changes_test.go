@@ -8,7 +8,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/postgrestest"
 	"github.com/ringuid/ringuid/internal/takertest"
-	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // An operator changes the table, the privileges and the settings in all ways while processes take ranges. Takes fail meanwhile, and no number
@@ -23,7 +23,7 @@ func TestSegmentTableChangedWhileRunning(t *testing.T) {
 	k := takertest.New(t)
 	for n := range 6 {
 		db := postgrestest.Open(t, s.DSN("u", "p", name))
-		k.Run(segment.NewTable(db, segment.WithAttemptTimeout(2*time.Second)), n > 0, 5*time.Second)
+		k.Run(sqlstore.New(db, sqlstore.WithAttemptTimeout(2*time.Second)), n > 0, 5*time.Second)
 	}
 	db.SetMaxOpenConns(1)
 	db.MustExec("CREATE FUNCTION less() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.max_id := NEW.max_id - 1; RETURN NEW; END'")

@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // Many processes with several goroutines, which ask for several sizes while the step changes, the server is killed and paused, and
@@ -21,7 +22,7 @@ func TestSegmentTableProcesses(t *testing.T) {
 	if dsn := takertest.ProcessArg(); dsn != "" {
 		db := postgrestest.Open(t, dsn)
 		db.SetMaxOpenConns(4)
-		source := segment.NewTable(db, segment.WithAttemptTimeout(5*time.Second))
+		source := sqlstore.New(db, sqlstore.WithAttemptTimeout(5*time.Second))
 		takertest.RunProcess(t, func(ctx context.Context, goroutine int, r segment.Request) (segment.Range, error) {
 			if goroutine == 0 {
 				return takeLikeLeaf(db)

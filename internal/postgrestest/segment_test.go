@@ -22,6 +22,7 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // The suite of segment sources, through a proxy that loses replies.
@@ -32,7 +33,7 @@ func TestSegmentTableConformance(t *testing.T) {
 	var admin *sqlx.DB
 	client := func(tb testing.TB) segment.Creator {
 		dsn := strings.Replace(s.DSN("service", "very-secret", name), s.Address(), proxy.Address(), 1)
-		return segment.NewTable(postgrestest.Open(tb, dsn), segment.WithAttemptTimeout(3*time.Second))
+		return sqlstore.New(postgrestest.Open(tb, dsn), sqlstore.WithAttemptTimeout(3*time.Second))
 	}
 	s.Admin().MustExec("CREATE ROLE service LOGIN PASSWORD 'very-secret'")
 	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
@@ -106,7 +107,7 @@ func TestSegmentTableSettings(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			source := segment.NewTable(db)
+			source := sqlstore.New(db)
 			const tag = "naïve 'tag' \\ $1 主"
 			if err := source.CreateTag(t.Context(), tag, segment.TagConfig{Start: 7, Step: 20, Description: "“quoted” \\ 主机"}); err != nil {
 				t.Fatal(err)
@@ -196,7 +197,7 @@ func TestSegmentTableWrong(t *testing.T) {
 			for _, statement := range tt.extra {
 				db.MustExec(statement)
 			}
-			source := segment.NewTable(db)
+			source := sqlstore.New(db)
 			for _, size := range []int64{0, 10} {
 				taken, err := source.Take(t.Context(), segment.Request{Tag: "a", Size: size})
 				if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {
@@ -215,11 +216,11 @@ func TestSegmentTableTriggers(t *testing.T) {
 		db.MustExec("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN " + body + " RETURN NEW; END'")
 		db.MustExec("CREATE TRIGGER t BEFORE UPDATE ON leaf_alloc FOR EACH ROW EXECUTE FUNCTION f()")
 		db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('a', 1001, 10), ('last', $1, 10)", int64(math.MaxInt64-3))
-		taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "a"})
+		taken, err := sqlstore.New(db).Take(t.Context(), segment.Request{Tag: "a"})
 		if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
 			t.Errorf("%s: Take() = %+v, %v; want ErrSource", body, taken, err)
 		}
-		taken, err = segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "last"})
+		taken, err = sqlstore.New(db).Take(t.Context(), segment.Request{Tag: "last"})
 		if changesCounter := strings.Contains(body, "max_id"); errors.Is(err, segment.ErrSource) != changesCounter {
 			t.Errorf("%s: Take of the last numbers = %+v, %v", body, taken, err)
 		}
@@ -233,7 +234,7 @@ func TestSegmentTableCollation(t *testing.T) {
 		testkit.Missing(t, "PostgreSQL has no ICU collations: ", err)
 	}
 	db.MustExec("ALTER TABLE leaf_alloc ALTER biz_tag TYPE VARCHAR(128) COLLATE folded")
-	source := segment.NewTable(db)
+	source := sqlstore.New(db)
 	if err := source.CreateTag(t.Context(), "Orders", segment.TagConfig{}); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func TestSegmentTableOpenTransaction(t *testing.T) {
 						db.Exec(statement)
 					}
 				}
-				source := segment.NewTable(db)
+				source := sqlstore.New(db)
 				leave()
 				for _, r := range []segment.Request{{Tag: "orders"}, {Tag: "orders", Size: 5}} {
 					leave()

@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // BenchmarkNumbers compares a Sequence on MariaDB with what others ask the database for: one statement for each
@@ -41,7 +42,7 @@ func BenchmarkNumbers(b *testing.B) {
 		{"Sequence/step10000", "many", 10_000, segment.FixedStep{}},
 		{"Sequence/adapting", "adapting", 10_000, segment.OutageStep{Outage: segment.DefaultOutage}},
 	} {
-		src := segment.NewTable(db)
+		src := sqlstore.New(db)
 		if err := src.CreateTag(b.Context(), run.tag, segment.TagConfig{Step: run.step}); err != nil {
 			b.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // auditTrigger makes the server's reply to an UPDATE of the table have no insert ID, so that a Table compares counters.
@@ -31,12 +32,12 @@ func createAudit(db *sqlx.DB) {
 type renewedTable struct {
 	db    *sqlx.DB
 	takes int
-	table *segment.Table
+	table *sqlstore.Store
 }
 
 func (r *renewedTable) Take(ctx context.Context, request segment.Request) (segment.Range, error) {
 	if r.takes%50 == 0 {
-		r.table = segment.NewTable(r.db, segment.WithAttemptTimeout(2*time.Second))
+		r.table = sqlstore.New(r.db, sqlstore.WithAttemptTimeout(2*time.Second))
 	}
 	r.takes++
 	return r.table.Take(ctx, request)
@@ -98,7 +99,7 @@ func TestTableSetBackComparing(t *testing.T) {
 		insertTag(db, tag, 1, 10)
 		db.MustExec("CREATE USER 'u'@'%' IDENTIFIED BY 'p'")
 		db.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id) ON " + name + ".leaf_alloc TO 'u'@'%'")
-		source := segment.NewTable(mariadbtest.Open(t, s.DSN("u", "p", name)))
+		source := sqlstore.New(mariadbtest.Open(t, s.DSN("u", "p", name)))
 		mustTake(t, source, segment.Request{Tag: tag}, rangeOf(1, 10, 10))
 		mustTake(t, source, segment.Request{Tag: tag, Size: 3}, rangeOf(11, 3, 10))
 		for _, value := range []any{5, 0, -1, nil} {

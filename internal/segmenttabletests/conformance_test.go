@@ -20,6 +20,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // open opens a database of the server at these addresses, one after the other for each connection.
@@ -60,7 +61,7 @@ func conformance(t *testing.T, s *mariadbtest.Server, script string, foldsTags b
 	var admin *sqlx.DB
 	s.Admin().MustExec("CREATE USER 'service'@'%' IDENTIFIED BY 'very-secret'")
 	client := func(tb testing.TB) segment.Creator {
-		return segment.NewTable(open(tb, s.DSN("service", "very-secret", name), proxy.Address()), segment.WithAttemptTimeout(3*time.Second))
+		return sqlstore.New(open(tb, s.DSN("service", "very-secret", name), proxy.Address()), sqlstore.WithAttemptTimeout(3*time.Second))
 	}
 	segmenttest.Run(t, segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {

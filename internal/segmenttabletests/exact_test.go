@@ -16,6 +16,7 @@ import (
 	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // tag is the tag that all processes take ranges of.
@@ -34,7 +35,7 @@ func isTaker(t *testing.T) bool {
 	}
 	db := open(t, arguments[1], arguments[2:]...)
 	db.SetMaxOpenConns(4)
-	source := segment.NewTable(db, segment.WithAttemptTimeout(timeout))
+	source := sqlstore.New(db, sqlstore.WithAttemptTimeout(timeout))
 	takertest.RunProcess(t, func(ctx context.Context, goroutine int, r segment.Request) (segment.Range, error) {
 		if goroutine == 0 && len(arguments) == 3 {
 			return takeLikeLeaf(ctx, sqlx.NewDb(db, "mysql"), tag, rand.Int64N(3)*11)

@@ -17,6 +17,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // The subtests share a cluster, because starting one takes long.
@@ -65,9 +66,9 @@ func execOnNode(tb testing.TB, node *sqlx.DB, statement string, args ...any) {
 // or that a new tag does not exist.
 func testGaleraLag(t *testing.T, c *mariadbtest.Cluster) {
 	_, nodes, _ := galeraDatabase(t, c)
-	var sources []*segment.Table
+	var sources []*sqlstore.Store
 	for _, db := range nodes {
-		sources = append(sources, segment.NewTable(db))
+		sources = append(sources, sqlstore.New(db))
 	}
 	if err := sources[0].CreateTag(t.Context(), tag, segment.TagConfig{Step: 10}); err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func testGaleraCreate(t *testing.T, c *mariadbtest.Cluster) {
 	var all sync.WaitGroup
 	var created sync.Map
 	for g := range 6 {
-		source := segment.NewTable(nodes[g%3])
+		source := sqlstore.New(nodes[g%3])
 		all.Go(func() {
 			for n := range 30 {
 				name := "tag" + strings.Repeat("x", n)
@@ -133,7 +134,7 @@ func testGaleraCreate(t *testing.T, c *mariadbtest.Cluster) {
 			t.Errorf("nobody created %s", name)
 			continue
 		}
-		mustTake(t, segment.NewTable(nodes[n%3]), segment.Request{Tag: name}, rangeOf(int64(creator.(int)+1), segment.DefaultStep, segment.DefaultStep))
+		mustTake(t, sqlstore.New(nodes[n%3]), segment.Request{Tag: name}, rangeOf(int64(creator.(int)+1), segment.DefaultStep, segment.DefaultStep))
 	}
 }
 
@@ -169,7 +170,7 @@ func testGaleraConformance(t *testing.T, c *mariadbtest.Cluster) {
 	var nodes []*sqlx.DB
 	var addresses []string
 	client := func(tb testing.TB) segment.Creator {
-		return segment.NewTable(open(tb, c.Node(0).DSN("root", "", name), addresses...))
+		return sqlstore.New(open(tb, c.Node(0).DSN("root", "", name), addresses...))
 	}
 	segmenttest.Run(t, segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {

@@ -20,6 +20,7 @@ import (
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // splitter is a proxy that splits transactions, as those do that send reads to other servers: it executes some
@@ -55,7 +56,7 @@ func (p *splitter) open(t *testing.T) *sql.DB {
 }
 
 // client returns a Table with a connection of its own.
-func (p *splitter) client(t *testing.T) *segment.Table { return segment.NewTable(p.open(t)) }
+func (p *splitter) client(t *testing.T) *sqlstore.Store { return sqlstore.New(p.open(t)) }
 
 func (p *splitter) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := p.Connector.Connect(ctx)
@@ -197,7 +198,7 @@ func TestProxySplitsBegin(t *testing.T) {
 				updated = true
 			} else if updated && !changed && strings.HasPrefix(query, "SELECT") {
 				changed = true
-				mustTake(t, segment.NewTable(db), segment.Request{Tag: tag}, rangeOf(31, 10, 10))
+				mustTake(t, sqlstore.New(db), segment.Request{Tag: tag}, rangeOf(31, 10, 10))
 				db.MustExec("UPDATE leaf_alloc SET step = 20")
 			}
 			return !strings.HasPrefix(query, "UPDATE") && !strings.HasPrefix(query, "SELECT")
@@ -233,10 +234,10 @@ func TestProxySplitsAtRandom(t *testing.T) {
 	for g, db := range clients {
 		running.Go(func() {
 			w := all.set.Writer()
-			var c *segment.Table
+			var c *sqlstore.Store
 			for n := 0; n < testkit.Size(60, 2000) || failed.Load() == 0 && time.Since(begin) < 2*time.Minute; n++ {
 				if n%5 == 0 { // after an error, a Table has other statements
-					c = segment.NewTable(db, segment.WithAttemptTimeout(5*time.Second))
+					c = sqlstore.New(db, sqlstore.WithAttemptTimeout(5*time.Second))
 				}
 				got, err := c.Take(context.Background(), segment.Request{Tag: tag, Size: int64(g % 2 * 10)})
 				if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // hook is a connector that calls around for each statement, with its number since the last reset. around calls
@@ -106,7 +107,7 @@ func testRepliesLost(t *testing.T, s *mariadbtest.Server, statements int, compar
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := segment.NewTable(admin)
+	other := sqlstore.New(admin)
 	faults := map[string]func(execute func() error) error{
 		"reply lost": func(execute func() error) (err error) {
 			proxy.LoseReplies(t, func() { err = execute() })
@@ -154,12 +155,12 @@ func testRepliesLost(t *testing.T, s *mariadbtest.Server, statements int, compar
 				if what == "reply lost" || what == "request lost" { // nothing ends the statement but the timeout
 					timeout = 150 * time.Millisecond
 				}
-				var source *segment.Table
+				var source *sqlstore.Store
 				var taken segment.Range
 				var before int64
 				failed, commit := "", false
 				for failed == "" {
-					source = segment.NewTable(db, segment.WithAttemptTimeout(timeout))
+					source = sqlstore.New(db, sqlstore.WithAttemptTimeout(timeout))
 					h.around = nil
 					if !cold {
 						all.add(t, w, takeAgain(t, source, 0))
@@ -198,7 +199,7 @@ func testRepliesLost(t *testing.T, s *mariadbtest.Server, statements int, compar
 }
 
 // takeAgain takes a range. On a busy machine the server may not answer within the short timeout of the source.
-func takeAgain(t *testing.T, source *segment.Table, atLeast int64) segment.Range {
+func takeAgain(t *testing.T, source *sqlstore.Store, atLeast int64) segment.Range {
 	t.Helper()
 	var taken segment.Range
 	testkit.Retry(t, "the next Take", func() (err error) {
@@ -222,7 +223,7 @@ func TestTableOtherRepliesLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &hook{Connector: connector}
-	source := segment.NewTable(sqlx.NewDb(sql.OpenDB(h), "mysql"))
+	source := sqlstore.New(sqlx.NewDb(sql.OpenDB(h), "mysql"))
 	insertTag(admin, "last", int64(math.MaxInt64-3), 10)
 	lose := func(first int) (failed *string) {
 		failed = new(string)

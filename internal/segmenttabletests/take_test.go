@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // The intervals are Leaf's, [max_id - added, max_id), whatever the settings of the server, of the session and of the
@@ -46,7 +47,7 @@ func TestTableSettings(t *testing.T) {
 			t.Run(parameters, func(t *testing.T) {
 				db := mariadbtest.Open(t, dsn)
 				db.SetMaxOpenConns(2)
-				source := segment.NewTable(db)
+				source := sqlstore.New(db)
 				if err := source.CreateTag(t.Context(), "naïve 'tag' \\ 主", segment.TagConfig{Start: 7, Step: 20, Description: "“quoted” \\ 主机"}); err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +91,7 @@ func TestTableSettings(t *testing.T) {
 func TestTableSetBackChangesNothing(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		_, db := database(t, start(t))
-		source := segment.NewTable(db)
+		source := sqlstore.New(db)
 		insertTag(db, "a", 100, 10)
 		mustTake(t, source, segment.Request{Tag: "a"}, rangeOf(100, 10, 10))
 		db.MustExec("UPDATE leaf_alloc SET max_id = 50")
@@ -113,7 +114,7 @@ func TestTableSetBackChangesNothing(t *testing.T) {
 func TestTableLastNumbers(t *testing.T) {
 	onEachServer(t, func(t *testing.T, start startFunc) {
 		_, db := database(t, start(t))
-		source := segment.NewTable(db)
+		source := sqlstore.New(db)
 		for _, size := range []int64{0, 10, segment.MaxStep} {
 			db.MustExec("DELETE FROM leaf_alloc")
 			insertTag(db, "a", int64(math.MaxInt64-7), 10)

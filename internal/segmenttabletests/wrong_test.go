@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
 // leafScript is the table of Leaf, as its authors' script creates it.
@@ -26,7 +27,7 @@ func TestLeafTableCollation(t *testing.T) {
 		for _, charset := range []string{"latin1", "utf8", "utf8mb4", "utf8mb4 COLLATE utf8mb4_bin"} {
 			_, db := s.Database()
 			db.MustExec(leafScript + " DEFAULT CHARSET=" + charset)
-			source := segment.NewTable(db)
+			source := sqlstore.New(db)
 			insertTag(db, "Orders", 1, 10)
 			insertTag(db, "é", 1, 10)
 			db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('space ', 1, 10)")
@@ -108,7 +109,7 @@ func TestWrongTables(t *testing.T) {
 					db.MustExec(statement)
 				}
 				before := content(db)
-				source := segment.NewTable(db, segment.WithServerName(s.Address()))
+				source := sqlstore.New(db, sqlstore.WithServerName(s.Address()))
 				for _, size := range []int64{0, 10} {
 					if taken, err := source.Take(t.Context(), segment.Request{Tag: "a", Size: size}); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {
 						t.Errorf("Take of %d = %+v, %v; want %v with %q", size, taken, err, tt.is, tt.want)
@@ -124,7 +125,7 @@ func TestWrongTables(t *testing.T) {
 			db.MustExec("CREATE TABLE leaf_alloc (" + replace("max_id BIGINT", "max_id INT") + ")")
 			db.MustExec(one)
 			db.MustExec("UPDATE leaf_alloc SET max_id = 2147483640")
-			source := segment.NewTable(mariadbtest.Open(t, s.DSN("root", "", name)+"?sql_mode=%27STRICT_ALL_TABLES%27"))
+			source := sqlstore.New(mariadbtest.Open(t, s.DSN("root", "", name)+"?sql_mode=%27STRICT_ALL_TABLES%27"))
 			if _, err := source.Take(t.Context(), segment.Request{Tag: "a"}); !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "max_id must be BIGINT") {
 				t.Errorf("Take() = %v, want ErrSource with an advice", err)
 			}
@@ -148,7 +149,7 @@ func TestStepChangesWithUpdate(t *testing.T) {
 		insertTag(db, "zero", 0, 10)
 		for _, tag := range []string{"a", "zero"} {
 			before := maxID(t, db, tag)
-			taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: tag})
+			taken, err := sqlstore.New(db).Take(t.Context(), segment.Request{Tag: tag})
 			if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
 				t.Errorf("Take of %s = %+v, %v; want ErrSource", tag, taken, err)
 			}
@@ -156,7 +157,7 @@ func TestStepChangesWithUpdate(t *testing.T) {
 				t.Errorf("max_id of %s was changed from %d to %d", tag, before, after)
 			}
 			// The step does not matter for a size of its own.
-			mustTake(t, segment.NewTable(db), segment.Request{Tag: tag, Size: 5}, rangeOf(before, 5, 20))
+			mustTake(t, sqlstore.New(db), segment.Request{Tag: tag, Size: 5}, rangeOf(before, 5, 20))
 		}
 	})
 }
@@ -169,11 +170,11 @@ func TestTriggerChangesCounter(t *testing.T) {
 		db.MustExec("CREATE TRIGGER half BEFORE UPDATE ON leaf_alloc FOR EACH ROW SET NEW.max_id = OLD.max_id + 5")
 		insertTag(db, "a", 1001, 10)
 		insertTag(db, "last", int64(math.MaxInt64-7), 10)
-		if taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "last"}); !errors.Is(err, segment.ErrSource) {
+		if taken, err := sqlstore.New(db).Take(t.Context(), segment.Request{Tag: "last"}); !errors.Is(err, segment.ErrSource) {
 			t.Errorf("Take of the last numbers = %+v, %v; want ErrSource", taken, err)
 		}
 		for _, size := range []int64{0, 10} {
-			taken, err := segment.NewTable(db).Take(t.Context(), segment.Request{Tag: "a", Size: size})
+			taken, err := sqlstore.New(db).Take(t.Context(), segment.Request{Tag: "a", Size: size})
 			if !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "a trigger changes it") {
 				t.Errorf("Take of %d = %+v, %v; want ErrSource", size, taken, err)
 			}
@@ -189,8 +190,8 @@ func TestTriggerWithInsertID(t *testing.T) {
 		db.MustExec("CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, n BIGINT)")
 		db.MustExec("CREATE TRIGGER audits AFTER UPDATE ON leaf_alloc FOR EACH ROW INSERT INTO audit (n) VALUES (LAST_INSERT_ID(77))")
 		insertTag(db, "a", 1001, 10)
-		mustTake(t, segment.NewTable(db), segment.Request{Tag: "a"}, rangeOf(1001, 10, 10))
-		mustTake(t, segment.NewTable(db), segment.Request{Tag: "a", Size: 5}, rangeOf(1011, 5, 10))
+		mustTake(t, sqlstore.New(db), segment.Request{Tag: "a"}, rangeOf(1001, 10, 10))
+		mustTake(t, sqlstore.New(db), segment.Request{Tag: "a", Size: 5}, rangeOf(1011, 5, 10))
 	})
 }
 
@@ -234,9 +235,9 @@ func TestWrongAccounts(t *testing.T) {
 		"no password":  {s.DSN("u", "wrong", name), "check user, password and host"},
 		"no database":  {s.DSN("root", "", "missing"), "name an existing one in the DSN"},
 	} {
-		source := segment.NewTable(mariadbtest.Open(t, tt.dsn), segment.WithServerName(s.Address()))
+		source := sqlstore.New(mariadbtest.Open(t, tt.dsn), sqlstore.WithServerName(s.Address()))
 		_, err := source.Take(t.Context(), segment.Request{Tag: "a"})
-		if err == nil || !strings.HasPrefix(err.Error(), "segment: ") || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.Address()) {
+		if err == nil || !strings.HasPrefix(err.Error(), "sqlstore: ") || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.Address()) {
 			t.Errorf("%s: Take() = %v, want an error with %q", what, err, tt.want)
 		}
 		if err := source.CreateTag(t.Context(), "b", segment.TagConfig{}); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -245,7 +246,7 @@ func TestWrongAccounts(t *testing.T) {
 	}
 	s.Admin().MustExec("SET GLOBAL read_only = 1")
 	db.MustExec("GRANT UPDATE ON " + name + ".leaf_alloc TO 'u'@'%'")
-	_, err := segment.NewTable(mariadbtest.Open(t, s.DSN("u", "p", name))).Take(t.Context(), segment.Request{Tag: "a"})
+	_, err := sqlstore.New(mariadbtest.Open(t, s.DSN("u", "p", name))).Take(t.Context(), segment.Request{Tag: "a"})
 	if err == nil || !strings.Contains(err.Error(), "point the DSN at the primary") {
 		t.Errorf("Take on a server that is read-only = %v", err)
 	}

@@ -21,7 +21,7 @@ func TestAdvice(t *testing.T) {
 		reason              Reason
 		inserts, slots, tag string
 	}{
-		{ReasonTable, "the table's name by WithTable", "the tables' names by WithPoolTables", "the table's name by WithTable"},
+		{ReasonTable, "the table's name by WithTable", "the tables' names by WithPoolTables", "the table's name by WithTagTable"},
 		{ReasonGrant, "grant it INSERT on the table", "PRIVILEGES ON SLOTS", "PRIVILEGES ON TAGS"},
 		{ReasonGrantPostgres, "SELECT on its column id", "schema.postgres.sql under PRIVILEGES ON SLOTS", "schema.postgres.sql under PRIVILEGES ON TAGS"},
 		{ReasonAccess, "grant the account INSERT", "PRIVILEGES ON SLOTS", "PRIVILEGES ON TAGS"},

@@ -1,5 +1,7 @@
 package sqlattempt
 
+import "strings"
+
 // A Reason is why a call of a database has failed. Its text is the advice in errors and log records: what to do, or what to check if
 // the error persists. Some texts are for the table of worker IDs: see Advice.
 type Reason string
@@ -90,14 +92,17 @@ type Use int
 
 const (
 	Inserts Use = iota // workerassign.Disposable
-	Slots              // sqlstore.New
-	Tags               // segment.Table
+	Slots              // the pool of a sqlstore.Store
+	Tags               // its tags
 )
 
 // Advice returns what to do about a reason, or what to check if the error persists.
 func (r Reason) Advice(u Use) string {
 	if text, ok := adviceOf(u)[r]; ok {
 		return text
+	}
+	if u == Tags {
+		return strings.Replace(string(r), "WithTable", "WithTagTable", 1)
 	}
 	return string(r)
 }

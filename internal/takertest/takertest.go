@@ -96,7 +96,7 @@ func (k *Takers) Run(src segment.Source, remember bool, timeout time.Duration) {
 func randomSize() int64 { return []int64{0, 0, 1, 3, 7, 20, 100, 1000}[rand.IntN(8)] }
 
 // prefix matches the beginning of the errors of the packages whose tests call Disturb.
-var prefix = regexp.MustCompile(`^(segment|redisstore): `)
+var prefix = regexp.MustCompile(`^(segment|sqlstore|filestore|redisstore): `)
 
 // fail records an error of Take.
 func (k *Takers) fail(text string) {

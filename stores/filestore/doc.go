@@ -1,6 +1,9 @@
-// Package filestore keeps the worker IDs of package recycled in a file, for all processes of one host. No server is required:
+// Package filestore keeps the worker IDs of package recycled, and the tags of package segment, in files, for all processes of one host. No
+// server is required:
 //
-//	workers := recycled.New(filestore.New("/var/lib/myservice/slots"))
+//	store := filestore.New("/var/lib/myservice/ids")
+//	workers := recycled.New(store)
+//	orders, err := segment.New(ctx, store, "orders")
 //
-// [New] says what the file survives, and what it does not.
+// [New] says what the files survive, and what they do not.
 package filestore

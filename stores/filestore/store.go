@@ -17,11 +17,13 @@ import (
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/workerfile"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// An Option configures a Store. If its value is invalid, the store's methods return an error that wraps workerassign.ErrOption.
+// An Option configures a Store. If its value is invalid, Read and Write return an error that wraps workerassign.ErrOption, and Take,
+// CreateTag and RaiseTag one that wraps segment.ErrOption.
 type Option interface{ apply(*config) }
 
 type option func(*config)
@@ -29,17 +31,19 @@ type option func(*config)
 func (o option) apply(c *config) { o(c) }
 
 type config struct {
-	timeout time.Duration
-	logger  *slog.Logger
-	err     error // the error of the first invalid option
+	timeout     time.Duration
+	logger      *slog.Logger
+	copyGap     int64 // of WithCopyGap; 0: a copy of the tags is refused
+	err, tagErr error // the error of the first invalid option, for pools and for tags
 }
 
 // setError records the error of an invalid option, unless there is one already.
 func (c *config) setError(format string, args ...any) {
 	options.SetError(&c.err, workerassign.ErrOption, format, args...)
+	options.SetError(&c.tagErr, segment.ErrOption, format, args...)
 }
 
-// WithTimeout bounds a call whose context has no deadline. It must be greater than 0. The default is workerassign.DefaultTimeout.
+// WithTimeout bounds a Read or a Write whose context has no deadline. It must be greater than 0. The default is workerassign.DefaultTimeout.
 func WithTimeout(d time.Duration) Option {
 	return option(func(c *config) { options.SetTimeout(&c.timeout, d, c.setError) })
 }
@@ -49,9 +53,26 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { options.SetLogger(&c.logger, l, c.setError) })
 }
 
-// A Store is a recycled.Store in a file. New returns one.
+// WithCopyGap accepts a file that is a copy or comes from another machine: all tags continue n numbers beyond their
+// counters, and from then on the file is no copy. n must be 1 to math.MaxInt64, and greater than what was handed out
+// of any tag after the copy was made. Nobody may use the original any longer. Use it for one start only, because it
+// accepts any later copy too. A tag that CreateTag creates afterwards, with an UnusedBefore before that time, begins
+// n numbers beyond its Start, because it may have been created after the copy was made.
+func WithCopyGap(n int64) Option {
+	return option(func(c *config) {
+		if n < 1 {
+			c.setError("the gap after a copy is %d; must be at least 1", n)
+			return
+		}
+		c.copyGap = n
+	})
+}
+
+// A Store is a recycled.Store in a file, and a segment.Source and segment.Creator in another one. New returns one. It is safe for
+// concurrent use, also if several Stores have the same path.
 type Store struct {
 	file *workerfile.File // for its path, its lock, and the steps of replacing it
+	tags *tagFile
 	cfg  config
 	now  func() time.Time
 
@@ -64,11 +85,14 @@ type decodedSlotFile struct {
 	content *slotFileContent
 }
 
-// New returns a store that keeps the slots of a pool in the file at path. Any number of
-// processes on one host can use it, and no server is required. The first call of Read or Write creates
-// the file. Its directory must exist. New does not access the file system. Invalid arguments
+// TagsSuffix is what the path of the file of tags has more than that of New.
+const TagsSuffix = ".tags"
+
+// New returns a store that keeps the slots of a pool in the file at path, and tags of package segment in the file path + TagsSuffix. Any
+// number of processes on one host can use it, and no server is required. The first call of Read or Write creates
+// the file of the pool, and the first call of CreateTag that of the tags. Their directory must exist. New does not access the file system. Invalid arguments
 // are reported by the store's methods. A relative path refers to the working directory at the time of
-// New.
+// New. If path is a symbolic link, the tags are beside the link.
 //
 // Durability: each Write writes the whole file to a new one, syncs that to disk and renames it. So an
 // acknowledged write is lost only if the disk loses data that was flushed to it, and recycled.State.NoLoss is
@@ -97,6 +121,22 @@ type decodedSlotFile struct {
 //   - Several hosts use the file over a network file system. Each host requires a file of its own, and a
 //     Prefix of its own if their UIDs must be distinct.
 //
+// # Tags
+//
+// Durability is the same: a Take is lost only if the disk loses data that was flushed to it. The Takes of several goroutines at the same
+// time share one write. The cost of a write grows with the number of tags: with 10,000 tags, it is a few times that with one. A Take
+// blocks while another process has the file, until its context ends; it does not end during a write. A crash may leave a temporary
+// file behind, with the same name, ".tmp-ringuid" and a number. The next Store removes it.
+//
+// The file records its identity, as that of the pool does, and the machine ID of the operating system where that is known. If it or its lock
+// file is a copy, for example of a backup, which may be older than the original, or comes from another machine, if it is missing although
+// its lock file shows that it existed, or if its content is not what a Store wrote, Take, CreateTag and RaiseTag return an error that
+// wraps segment.ErrSource, and change nothing. So they do if a file has several names (hard links). See WithCopyGap for a copy that is used
+// on purpose. If both files are lost, the tags are lost too: if they are created again, a number can be handed out twice. That a whole
+// machine or file system was set back to a snapshot is noticed only by those who remember later ranges, by segment.Request.AtLeast.
+//
+// # All files
+//
 // All processes must run as the same user, because only the owner may access the files. On systems
 // without the file locks that this package supports (see workerassign.File), the store's methods return an error.
 func New(path string, opts ...Option) *Store {
@@ -106,10 +146,11 @@ func New(path string, opts ...Option) *Store {
 	if s.file, err = workerfile.New(path, workerfile.SlotsHeader); err != nil {
 		s.cfg.setError("%v", err)
 	}
+	s.tags = newTagFile(s.file.Path+TagsSuffix, s.cfg.copyGap)
 	return s
 }
 
-// String implements recycled.Store.
+// String implements recycled.Store and segment.Source.
 func (s *Store) String() string {
 	if s == nil || s.file == nil {
 		return "invalid file"

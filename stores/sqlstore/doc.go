@@ -1,7 +1,9 @@
-// Package sqlstore keeps the worker IDs of package recycled in two tables of a database: MySQL, MariaDB, Galera, TiDB or PostgreSQL.
-// The scripts schema.sql and schema.postgres.sql create them:
+// Package sqlstore keeps the worker IDs of package recycled, and the tags of package segment, in tables of a database: MySQL, MariaDB,
+// Galera, TiDB or PostgreSQL. The scripts schema.sql and schema.postgres.sql create them:
 //
-//	workers := recycled.New(sqlstore.New(db))
+//	store := sqlstore.New(db)
+//	workers := recycled.New(store)
+//	orders, err := segment.New(ctx, store, "orders")
 //
 // [New] says which servers and drivers, what it costs, and what a failover does.
 package sqlstore

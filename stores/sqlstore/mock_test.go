@@ -684,7 +684,7 @@ func TestSlotTableWaits(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "all connections of the pool are in use") || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, workerassign.ErrPermanent) {
 			t.Errorf("Read() = %v", err)
 		}
-		if took := time.Since(begin); took < slotCallTimeout || took > 3*slotCallTimeout {
+		if took := time.Since(begin); took < DefaultAttemptTimeout || took > 3*DefaultAttemptTimeout {
 			t.Errorf("Read took %v", took)
 		}
 		m.db.SetMaxOpenConns(2)
@@ -694,8 +694,8 @@ func TestSlotTableWaits(t *testing.T) {
 		if written || err == nil || !strings.Contains(err.Error(), "no answer within 10s") || strings.Contains(err.Error(), "connections of the pool") {
 			t.Errorf("Write() = %v, %v", written, err)
 		}
-		if took := time.Since(begin); took != slotCallTimeout {
-			t.Errorf("Write took %v, want %v", took, slotCallTimeout)
+		if took := time.Since(begin); took != DefaultAttemptTimeout {
+			t.Errorf("Write took %v, want %v", took, DefaultAttemptTimeout)
 		}
 	})
 }
@@ -718,7 +718,7 @@ func TestSlotTableName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if name := New(db, WithServerName("db.example.com:3307")).String(); !strings.Contains(name, "WORKER_SLOT at db.example.com:3307") || strings.Contains(name, "secret") {
+	if name := New(db, WithServerName("db.example.com:3307")).String(); !strings.Contains(name, "leaf_alloc at db.example.com:3307") || strings.Contains(name, "secret") {
 		t.Errorf("the name is %q", name)
 	}
 	if err := New(db, WithHistory(strings.Repeat("h", 128))).cfg.err; err != nil {

@@ -1,10 +1,12 @@
 package sqlstore
 
 import (
+	"time"
 	"unicode/utf8"
 
 	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -13,10 +15,14 @@ import (
 const (
 	DefaultPoolTable = "WORKER_POOL"
 	DefaultSlotTable = "WORKER_SLOT"
+	DefaultTagTable  = "leaf_alloc" // the table of Leaf
 )
 
-// An Option configures the recycled.Store of New. If its value is invalid, the store's methods
-// return an error that wraps ErrOption.
+// DefaultAttemptTimeout bounds one attempt of a call, see WithAttemptTimeout.
+const DefaultAttemptTimeout = 10 * time.Second
+
+// An Option configures a Store. If its value is invalid, Read and Write return an error that wraps workerassign.ErrOption, and Take and
+// CreateTag one that wraps segment.ErrOption.
 type Option interface{ apply(*config) }
 
 type option func(*config)
@@ -25,18 +31,22 @@ func (o option) apply(c *config) { o(c) }
 
 type config struct {
 	poolTable, slotTable string
+	tagTable             string
 	server               string // of WithServerName
 	history              string // of WithHistory; "": the servers'
-	err                  error  // the error of the first invalid option
+	attemptTimeout       time.Duration
+	err, tagErr          error // the error of the first invalid option, for pools and for tags
 }
 
 func (c *config) setError(format string, args ...any) {
 	options.SetError(&c.err, workerassign.ErrOption, format, args...)
+	options.SetError(&c.tagErr, segment.ErrOption, format, args...)
 }
 
 // WithServerName sets what errors and log records call the server, for example "db:3306", the address in the DSN. It
 // must not contain a password. Many errors of drivers do not say which server they are about: those of a server that
-// refuses an account, or that accepts a connection and does not answer. The name has no other meaning.
+// refuses an account, or that accepts a connection and does not answer. The stripes of a segment.Group are told apart by their
+// index; the name says which server that is. It has no other meaning.
 func WithServerName(name string) Option { return option(func(c *config) { c.server = name }) }
 
 // WithPoolTables sets the names of the two tables of a pool: each "table" or "database.table". The defaults
@@ -58,6 +68,31 @@ func WithPoolTables(pool, slots string) Option {
 			return
 		}
 		c.poolTable, c.slotTable = pool, slots
+	})
+}
+
+// WithTagTable sets the name of the table of tags: "table" or "database.table", on PostgreSQL "table" or "schema.table". The
+// default is DefaultTagTable. The name is quoted, so every name that the server accepts is allowed, except names that
+// contain a dot.
+func WithTagTable(name string) Option {
+	return option(func(c *config) {
+		if _, err := sqlattempt.QuoteMySQL(name); err != nil {
+			c.setError("%v", err)
+			return
+		}
+		c.tagTable = name
+	})
+}
+
+// WithAttemptTimeout sets after what time an attempt fails that the server has not answered. It must be more than 0.
+// The default is DefaultAttemptTimeout. If the connections of the database pool are lost, a call makes several attempts.
+func WithAttemptTimeout(d time.Duration) Option {
+	return option(func(c *config) {
+		if d <= 0 {
+			c.setError("the timeout of an attempt is %v; must be more than 0", d)
+			return
+		}
+		c.attemptTimeout = d
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// New returns a recycled.Store that keeps a pool in two tables of a database, which schema.sql creates, or
-// schema.postgres.sql on PostgreSQL. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
+// New returns a store that keeps a pool in two tables of a database, and tags of package segment in a third one. schema.sql creates
+// them, or schema.postgres.sql on PostgreSQL. Those that are not used need not exist. db is a *sql.DB or *sqlx.DB. The servers are MariaDB 10.4 and later, MySQL
 // 5.6, 5.7 and 8, Galera clusters and TiDB, with go-sql-driver/mysql, and PostgreSQL 12 and later, with
 // jackc/pgx (package stdlib) or lib/pq. Prefer pgx: while the network loses all packets, a call of lib/pq does not end with its
 // context, and no lease is extended. New does not use the database. The caller closes db.
@@ -33,7 +33,7 @@ import (
 // default_query_exec_mode in the DSN is exec or simple_protocol. Use one of these with a connection pooler that
 // does not support prepared statements. A pooler in statement mode is refused, because it has no transactions.
 //
-// Each call ends after 10 seconds, or when its context ends. A call that fails because its connection was
+// Each attempt of a call ends after WithAttemptTimeout, 10 seconds by default, or when its context ends. A call that fails because its connection was
 // lost, or because its server is read-only or outside of its cluster, tries the pool's other connections at
 // once, if it is certain that nothing was written.
 //
@@ -42,7 +42,7 @@ import (
 // The clock is the one of the server that executes the statement, in UTC. The session's time zone does not
 // matter. All servers that may execute statements must have synchronized clocks, see recycled.WithSkew.
 //
-// # History and durability
+// # History and durability of a pool
 //
 // The history of a single server is its identity and its start: server_uuid on MySQL, host name, port and
 // server ID on MariaDB. It is compared in the statement that writes. So each restart and each failover
@@ -70,8 +70,40 @@ import (
 //
 // The store refuses to work with binlog_format = STATEMENT, because a replica would compare its own
 // history when it applies the statement.
+//
+// # Tags
+//
+// The table leaf_alloc is that of Leaf's segment mode, which Leaf's own servers can use at the same time. The row of a tag has max_id, the next number that nobody has received, and step, how many numbers a Take reserves
+// that sets no Size. A Take increases max_id in one transaction, and the numbers in between are its range: [max_id -
+// added, max_id). Leaf does the same. So all numbers are different, whatever sizes the processes ask for, and whether
+// they use this package or Leaf.
+//
+// On MySQL, MariaDB and TiDB, a Take is one transaction of four statements, none of which is prepared, and reads the
+// row before if the request has no Size. On PostgreSQL it is a single statement, and a second one that checks that
+// the first one was committed. The settings of the session and of the driver do not matter.
+//
+// A Take fails after WithAttemptTimeout or when its context ends. Unless it is certain that nothing was written, it
+// is not tried again, and the numbers of a Take whose reply was lost are a gap. A transaction that the server has
+// rolled back because of a conflict, as happens on a Galera cluster when several nodes write, is tried again for as
+// long as WithAttemptTimeout.
+//
+// # Tags on servers that lose writes
+//
+// If the server loses a Take that it has acknowledged, then the next process receives the same numbers. This can
+// happen after a failover to a replica that lacked the last writes, after a backup was restored, and with settings
+// that schema.sql describes under DURABILITY. A process that has received numbers of the tag notices it
+// (segment.SetBackError); others cannot, because the row has no record of the server. So an operator must raise max_id, as
+// schema.sql describes. For the same reason segment.TagConfig.UnusedBefore has no effect.
+//
+// # Errors of tags
+//
+// A table that does not exist or has other columns, a row with impossible values, and a storage engine without
+// transactions are errors that wrap segment.ErrSource. If the table's collation does not distinguish the tag from another
+// row's, the error wraps segment.ErrNoTag and names that row. All errors of the database say what to do, and which server it
+// was if WithServerName is used.
 func New(db workerassign.DB, opts ...Option) *Store {
-	t := &Store{db: db, cfg: config{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable}}
+	t := &Store{db: db, cfg: config{poolTable: DefaultPoolTable, slotTable: DefaultSlotTable, tagTable: DefaultTagTable, attemptTimeout: DefaultAttemptTimeout}}
+	t.tags.db, t.tags.cfg = db, &t.cfg
 	if sqlattempt.IsNilDB(db) {
 		t.cfg.setError("the database is nil; must not be nil")
 	}
@@ -79,10 +111,12 @@ func New(db workerassign.DB, opts ...Option) *Store {
 	return t
 }
 
-// A Store is a recycled.Store in two tables of a database. New returns one.
+// A Store is a recycled.Store in two tables of a database, and a segment.Source and segment.Creator in a third one. New returns one. It
+// is safe for concurrent use, and has no goroutines of its own.
 type Store struct {
-	db  workerassign.DB
-	cfg config
+	db   workerassign.DB
+	cfg  config
+	tags tagTable
 
 	mu         sync.Mutex
 	dialect    dialect // nil before the first connection
@@ -92,17 +126,16 @@ type Store struct {
 }
 
 const (
-	slotCallTimeout    = 10 * time.Second // bounds one attempt of a Read or a Write
-	durabilityLifetime = time.Minute      // an operator may change settings while the server runs
-	maxRolledBack      = 5                // how many times a read is repeated that was rolled back
+	durabilityLifetime = time.Minute // an operator may change settings while the server runs
+	maxRolledBack      = 5           // how many times a read is repeated that was rolled back
 )
 
-// String implements recycled.Store.
+// String implements recycled.Store and segment.Source.
 func (t *Store) String() string {
 	if t == nil {
 		return "invalid tables"
 	}
-	return sqlattempt.AtServer("tables "+t.cfg.poolTable+" and "+t.cfg.slotTable, t.cfg.server)
+	return sqlattempt.AtServer("tables "+t.cfg.poolTable+", "+t.cfg.slotTable+" and "+t.cfg.tagTable, t.cfg.server)
 }
 
 // Read implements recycled.Store.

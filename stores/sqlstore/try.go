@@ -17,7 +17,7 @@ func (t *Store) try(ctx context.Context, f func(context.Context, *sqlattempt.Att
 	if t.cfg.err != nil {
 		return t.cfg.err
 	}
-	runner := sqlattempt.Runner{DB: t.db, Timeout: slotCallTimeout, Hidden: hiddenErrors()}
+	runner := sqlattempt.Runner{DB: t.db, Timeout: t.cfg.attemptTimeout, Hidden: hiddenErrors()}
 	idle := t.db.Stats().Idle // connections that may lead to the same failed server
 	for attempt := 0; ; attempt++ {
 		failed := runner.Run(ctx, func(ctx context.Context, a *sqlattempt.Attempt) error {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/ringuid/ringuid/metrics/promcollect"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -56,13 +57,13 @@ func run(ctx context.Context, listener net.Listener, dir string) (err error) {
 		return errors.New("-dir must name a directory, for example /var/lib/orders")
 	}
 	// ONE HOST ONLY: services on two hosts with files of their own would generate the same UIDs and numbers. For more
-	// than one host, use workerassign.NewDisposable and segment.NewTable.
+	// than one host, use workerassign.NewDisposable and sqlstore.New.
 	g, err := uid.NewCached(ctx, workerassign.NewFile(filepath.Join(dir, "worker")))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	source := segment.NewFile(filepath.Join(dir, "numbers"))
+	source := filestore.New(filepath.Join(dir, "numbers"))
 	for _, tag := range []string{"books", "returns"} {
 		if err := source.CreateTag(ctx, tag, segment.TagConfig{}); err != nil && !errors.Is(err, segment.ErrTagExists) {
 			return err

@@ -20,7 +20,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/etcdstore"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/stores/redisstore"
@@ -92,8 +91,7 @@ func (s *Store) openFile() error {
 		return s.address.urlError(err)
 	}
 	s.clients.Path = path
-	s.slots = filestore.New(path)
-	s.source = segment.NewFile(path + TagsSuffix)
+	s.store = filestore.New(path)
 	if s.options.Assign == Disposable {
 		var opts []workerassign.FileOption
 		if s.options.Logger != nil {
@@ -198,30 +196,28 @@ func (s *Store) useDatabase(db *sql.DB, server string) {
 	o := s.options
 	s.clients.DB, s.close = db, db.Close
 	db.SetMaxOpenConns(16)
-	tables := []sqlstore.Option{sqlstore.WithServerName(server)}
+	opts := []sqlstore.Option{sqlstore.WithServerName(server)}
 	if o.PoolTable != "" {
-		tables = append(tables, sqlstore.WithPoolTables(o.PoolTable, o.SlotTable))
+		opts = append(opts, sqlstore.WithPoolTables(o.PoolTable, o.SlotTable))
 	}
 	if o.History != "" {
-		tables = append(tables, sqlstore.WithHistory(o.History))
+		opts = append(opts, sqlstore.WithHistory(o.History))
 	}
-	s.slots = sqlstore.New(db, tables...)
-	tags := []segment.TableOption{segment.WithServerName(server)}
 	if o.TagTable != "" {
-		tags = append(tags, segment.WithTable(o.TagTable))
+		opts = append(opts, sqlstore.WithTagTable(o.TagTable))
 	}
-	s.source = segment.NewTable(db, tags...)
+	s.store = sqlstore.New(db, opts...)
 	if o.Assign != Disposable {
 		return
 	}
-	opts := []workerassign.DisposableOption{workerassign.WithServerName(server)}
+	disposable := []workerassign.DisposableOption{workerassign.WithServerName(server)}
 	if o.Table != "" {
-		opts = append(opts, workerassign.WithTable(o.Table))
+		disposable = append(disposable, workerassign.WithTable(o.Table))
 	}
 	if o.Logger != nil {
-		opts = append(opts, workerassign.WithLogger(o.Logger))
+		disposable = append(disposable, workerassign.WithLogger(o.Logger))
 	}
-	s.assigner = workerassign.NewDisposable(db, opts...)
+	s.assigner = workerassign.NewDisposable(db, disposable...)
 }
 
 func (s *Store) openRedis() error {
@@ -238,7 +234,7 @@ func (s *Store) openRedis() error {
 		opts = append(opts, redisstore.WithReplicas(int(*n)))
 	}
 	store := redisstore.New(client, opts...)
-	s.clients.Redis, s.slots, s.source, s.close = client, store, store, client.Close
+	s.clients.Redis, s.store, s.close = client, store, client.Close
 	return nil
 }
 
@@ -275,7 +271,7 @@ func (s *Store) openZooKeeper(ctx context.Context) error {
 		opts = append(opts, zookeeperstore.WithACL(zk.AuthACL(zk.PermAll)...))
 	}
 	store := zookeeperstore.New(conn, opts...)
-	s.clients.ZooKeeper, s.slots, s.source = conn, store, store
+	s.clients.ZooKeeper, s.store = conn, store
 	s.close = func() error { conn.Close(); return nil }
 	return nil
 }
@@ -332,6 +328,6 @@ func (s *Store) openEtcd(ctx context.Context) error {
 		return fmt.Errorf("connect: %s: %w", a.redacted, err)
 	}
 	store := etcdstore.New(client, etcdstore.WithPrefix(a.etcdPrefix()))
-	s.clients.Etcd, s.slots, s.source, s.close = client, store, store, client.Close
+	s.clients.Etcd, s.store, s.close = client, store, client.Close
 	return nil
 }

@@ -5,12 +5,9 @@ import "strings"
 // Plain returns the text of an error or of a log record of the library in words of a user of the command: the library names options and
 // functions of Go, where the user sets parameters of a store's URL.
 func Plain(text string) string {
-	table := "the parameter table of the store"
-	if strings.Contains(text, "segment:") {
-		table = "the parameter tag-table of the store"
-	}
 	return strings.NewReplacer(
-		"WithTable", table,
+		"WithTable", "the parameter table of the store",
+		"WithTagTable", "the parameter tag-table of the store",
 		"WithPoolTables", "the parameters pool-table and slot-table of the store",
 		" (recycled.CreatePool)", "",
 		"WithWorkerID", "the parameter worker-id of the store",

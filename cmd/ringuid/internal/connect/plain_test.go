@@ -66,7 +66,7 @@ func TestPlain(t *testing.T) {
 		t.Errorf("%d texts name an option; are they found?", found)
 	}
 	for text, want := range map[string]string{
-		"segment: table leaf_alloc: set the table's name by WithTable":         "by the parameter tag-table of the store",
+		"sqlstore: table leaf_alloc: set the table's name by WithTagTable":     "by the parameter tag-table of the store",
 		"workerassign: set the table's name by WithTable, or":                  "by the parameter table of the store, or",
 		`start of a fleet, "ringuid pool create" (recycled.CreatePool) avoids`: `start of a fleet, "ringuid pool create" avoids`,
 	} {

@@ -18,9 +18,6 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// TagsSuffix is what the path of a file of tags has more than that of the file of worker IDs.
-const TagsSuffix = ".tags"
-
 // A Store is an opened store. Open returns one. Its methods are safe for concurrent use, and those that contact the server say
 // so.
 type Store struct {
@@ -30,8 +27,10 @@ type Store struct {
 
 	assigner workerassign.Assigner
 	recycled *recycled.Assigner
-	slots    recycled.Store
-	source   segment.Creator
+	store    interface {
+		recycled.Store
+		segment.Creator
+	}
 
 	close    func() error
 	closing  sync.Once
@@ -73,7 +72,7 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.recycled = recycled.New(s.slots, opts.recycled()...)
+	s.recycled = recycled.New(s.store, opts.recycled()...)
 	if s.assigner == nil {
 		s.assigner = s.recycled
 	}
@@ -112,13 +111,13 @@ func (s *Store) Recycled() *recycled.Assigner { return s.recycled }
 
 // CreatePool creates the pool of recycled worker IDs with the options: see recycled.CreatePool.
 func (s *Store) CreatePool(ctx context.Context) error {
-	return recycled.CreatePool(ctx, s.slots, s.options.recycled()...)
+	return recycled.CreatePool(ctx, s.store, s.options.recycled()...)
 }
 
 // CreatePoolStatement is CreatePool, but returns the statement that a database administrator can execute on the same server, and executes
 // it not. The store must be a database.
 func (s *Store) CreatePoolStatement(ctx context.Context) (string, error) {
-	tables, ok := s.slots.(*sqlstore.Store)
+	tables, ok := s.store.(*sqlstore.Store)
 	if !ok {
 		return "", fmt.Errorf("%w: %s is no database", ErrURL, s)
 	}
@@ -142,10 +141,10 @@ func (p *plannedPool) Write(_ context.Context, w recycled.Write) (bool, error) {
 }
 
 // Slots returns the store of recycled worker IDs, whatever the options ask for.
-func (s *Store) Slots() recycled.Store { return s.slots }
+func (s *Store) Slots() recycled.Store { return s.store }
 
-// Source returns the store of the tags of segments. For a file it is another file, whose name ends with TagsSuffix.
-func (s *Store) Source() segment.Creator { return s.source }
+// Source returns the store of the tags of segments. For a file it is another file, whose name ends with filestore.TagsSuffix.
+func (s *Store) Source() segment.Creator { return s.store }
 
 // Ping contacts the server, and returns nil if it answers and accepts the account. It blocks until the server answers or
 // ctx ends, whose deadline should be a few seconds. For a file it checks that the directory exists.

@@ -178,7 +178,7 @@ const maxTags = 10
 
 // tags examines the table of segments.
 func (e *examination) tags(db *sql.DB) {
-	table := e.name(e.store.Options().TagTable, segment.DefaultTable)
+	table := e.name(e.store.Options().TagTable, sqlstore.DefaultTagTable)
 	var count int64
 	var greatest sql.NullInt64
 	err := db.QueryRowContext(e.ctx, "SELECT COUNT(*), MAX(max_id) FROM "+table).Scan(&count, &greatest)

@@ -17,6 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -368,8 +369,8 @@ func (e *examination) file() {
 		e.end(e.options.Format)
 		e.left(last, e.maxWorkerID(), 0)
 	}
-	if _, err := os.Stat(name + connect.TagsSuffix); err == nil {
-		e.info("tags", "there is a file of tags, %s", name+connect.TagsSuffix)
+	if _, err := os.Stat(name + filestore.TagsSuffix); err == nil {
+		e.info("tags", "there is a file of tags, %s", name+filestore.TagsSuffix)
 	}
 	e.info("hosts", "a file is for the processes of one host: other hosts must not use it")
 }

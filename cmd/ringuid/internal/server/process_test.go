@@ -28,6 +28,7 @@ import (
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/settings"
+	"github.com/ringuid/ringuid/stores/filestore"
 )
 
 // asServer, where it is set, makes the test binary run the command ringuid instead of the tests.
@@ -124,7 +125,7 @@ func (p *process) stop() {
 // newTagFile creates tags in the file that belongs to a worker file.
 func newTagFile(t testing.TB, workerFile string, tags ...string) {
 	t.Helper()
-	source := segment.NewFile(workerFile + ".tags")
+	source := filestore.New(workerFile)
 	for _, tag := range tags {
 		if err := source.CreateTag(t.Context(), tag, segment.TagConfig{Step: 1000}); err != nil {
 			t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -38,7 +39,7 @@ func newGenerator(t testing.TB, opts ...uid.Option) *uid.Cached {
 // newSequences returns sequences on a file with the tags orders, invoices and a tag with characters that a URL must escape.
 func newSequences(t testing.TB) *segment.Tags {
 	t.Helper()
-	source := segment.NewFile(filepath.Join(t.TempDir(), "tags"))
+	source := filestore.New(filepath.Join(t.TempDir(), "tags"))
 	for _, tag := range []string{"orders", "invoices", oddTag} {
 		if err := source.CreateTag(t.Context(), tag, segment.TagConfig{Step: 100}); err != nil {
 			t.Fatal(err)

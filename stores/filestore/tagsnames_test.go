@@ -1,0 +1,51 @@
+package filestore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/segment"
+)
+
+// A file or a lock file with two names (hard links) is refused under both.
+func TestFileWithTwoNames(t *testing.T) {
+	for linked, suffixes := range map[string][]string{"file": {""}, "lock file": {".lock"}, "both": {"", ".lock"}} {
+		path, f := newTagsFile(t, "orders")
+		other := filepath.Join(t.TempDir(), "other"+TagsSuffix)
+		for _, suffix := range suffixes {
+			if err := os.Link(path+suffix, other+suffix); err != nil {
+				testkit.Missing(t, "the file system has no hard links: ", err)
+			}
+		}
+		for _, f := range []*Store{f, openTags(path), openTags(other), openTags(other, WithCopyGap(1))} {
+			_, err := f.Take(t.Context(), segment.Request{Tag: "orders"})
+			if !errors.Is(err, lockedfile.ErrNames) || !errors.Is(err, segment.ErrSource) {
+				t.Errorf("%s: %v; want ErrSource because of two names", linked, err)
+			}
+		}
+		for _, suffix := range suffixes {
+			remove(t, other+suffix)
+		}
+		if got := mustTakeFile(t, f, "orders"); got.First != 1 {
+			t.Errorf("%s: after the other names were removed: %+v", linked, got)
+		}
+	}
+}
+
+// Symbolic links lead to one file and one lock.
+func TestFileSymbolicLink(t *testing.T) {
+	path, f := newTagsFile(t, "orders")
+	link := filepath.Join(t.TempDir(), "link"+TagsSuffix)
+	if err := os.Symlink(path, link); err != nil {
+		testkit.Missing(t, "there are no symbolic links: ", err)
+	}
+	for n := range int64(4) {
+		if got := mustTakeFile(t, []*Store{f, openTags(link)}[n%2], "orders"); got.First != 1+10*n {
+			t.Errorf("range %d is %+v", n, got)
+		}
+	}
+}
