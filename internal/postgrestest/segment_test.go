@@ -185,7 +185,7 @@ func TestSegmentTableWrong(t *testing.T) {
 		"max_id text":      {replace("max_id BIGINT", "max_id TEXT"), []string{insert("'1'", "10")}, segment.ErrSource, "compare its columns with schema.postgres.sql"},
 		"max_id integer":   {replace("max_id BIGINT", "max_id INTEGER"), []string{insert("2147483640", "10")}, segment.ErrSource, "max_id must be BIGINT"},
 		"no key, two rows": {columns, []string{insert("1", "10"), insert("5", "10")}, segment.ErrSource, "2 rows for the tag"},
-		"a rule":           {columns, []string{insert("1", "10"), "CREATE RULE r AS ON UPDATE TO leaf_alloc DO INSTEAD NOTHING"}, nil, "segment: "},
+		"a rule":           {columns, []string{insert("1", "10"), "CREATE RULE r AS ON UPDATE TO leaf_alloc DO INSTEAD NOTHING"}, nil, "sqlstore: "},
 		"a trigger": {columns, []string{insert("1", "10"), "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 			"CREATE TRIGGER t BEFORE UPDATE ON leaf_alloc FOR EACH ROW EXECUTE FUNCTION f()"}, segment.ErrSource, "a trigger or a rule prevents it"},
 	} {
