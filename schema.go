@@ -1,5 +1,21 @@
-// Package ringuid contains the SQL scripts that create the tables of ringuid. The generators are in package uid, the sources
-// of worker IDs in package workerassign, and the numbers from segments in package segment.
+// Package ringuid is the root of a library for distributed unique IDs, which contains the SQL scripts that create its tables. A program begins
+// with package uid:
+//
+//	workers := workerassign.NewDisposable(db)
+//	g, err := uid.NewCached(ctx, workers)
+//	id, err := g.Next()
+//
+// The other packages:
+//
+//   - uid has the generators, and what an ID is.
+//   - workerassign assigns a worker ID to each generator: from a table, a file, or the caller.
+//   - workerassign/recycled leases worker IDs of a pool, and uses them again.
+//   - segment hands out short, dense numbers for each tag.
+//   - stores/sqlstore and stores/filestore keep pools and tags, and so do the modules stores/redisstore, stores/etcdstore and
+//     stores/zookeeperstore.
+//   - settings configures a generator from JSON, YAML, environment variables or flags.
+//   - uid/percpu and uid/opaque are for many CPUs, and for IDs in public URLs.
+//   - bitsalloc and ringbuffer are what uid is built on.
 package ringuid
 
 import _ "embed" // for the scripts

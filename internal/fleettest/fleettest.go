@@ -1,4 +1,4 @@
-// Package fleettest runs generators with worker IDs of a workerassign.Store, while a test kills, pauses
+// Package fleettest runs generators with worker IDs of a recycled.Store, while a test kills, pauses
 // or restores the server, and checks each UID. It uses short times and a layout of 64 UIDs for each worker
 // ID and millisecond, so that a fault takes about a second.
 package fleettest

@@ -1,4 +1,4 @@
-// Package slotrecord encodes the records of a workerassign.Store as JSON texts, for stores that keep
+// Package slotrecord encodes the records of a recycled.Store as JSON texts, for stores that keep
 // one text for each record. Operators can read them. Times are Unix milliseconds; a time that is
 // missing is the zero time.
 package slotrecord

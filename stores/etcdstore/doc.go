@@ -4,7 +4,7 @@
 //
 //	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"10.0.0.1:2379"}, DialTimeout: 5 * time.Second})
 //	...
-//	assigner := recycled.New(etcd.New(client))
+//	assigner := recycled.New(etcdstore.New(client))
 //	generator, err := uid.NewCached(ctx, assigner)
 //
 // # Keys
@@ -58,7 +58,7 @@
 //
 // A Store is a segment.Creator, too. CreateTag creates a tag, and Take takes a range of its numbers by compare-and-swap:
 //
-//	store := etcd.New(client)
+//	store := etcdstore.New(client)
 //	err := store.CreateTag(ctx, "orders", segment.TagConfig{Step: 1000, Description: "numbers of orders"}) // once
 //	...
 //	orders, err := segment.New(ctx, store, "orders")

@@ -24,7 +24,7 @@ const DefaultPrefix = "ringuid/"
 // maxOps is the number of operations in one transaction: etcd's default limit is 128.
 const maxOps = 100
 
-// Store is a workerassign.Store, and a segment.Source and segment.Creator. New returns one. It is safe for
+// Store is a recycled.Store, and a segment.Source and segment.Creator. New returns one. It is safe for
 // concurrent use, and has no goroutines of its own. Its methods block until etcd answers, or the context ends.
 type Store struct {
 	client *clientv3.Client

@@ -1,8 +1,8 @@
 // Package redisstore keeps the worker IDs of a fleet in Redis, so that they are used again and never collide, and the
-// counters of package segment. New returns a Store, which is a workerassign.Store:
+// counters of package segment. New returns a Store, which is a recycled.Store:
 //
 //	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:6379"})
-//	workers := recycled.New(redis.New(client, redis.WithPool("orders")))
+//	workers := recycled.New(redisstore.New(client, redisstore.WithPool("orders")))
 //	g, err := uid.NewCached(ctx, workers)
 //
 // and also a segment.Source and a segment.Creator: see "Segments" below.

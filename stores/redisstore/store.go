@@ -32,7 +32,7 @@ var (
 	writeScript string
 )
 
-// Store keeps the worker IDs of one fleet in Redis, and the counters of tags. It is a workerassign.Store and a
+// Store keeps the worker IDs of one fleet in Redis, and the counters of tags. It is a recycled.Store and a
 // segment.Creator, and safe for concurrent use. New returns one.
 type Store struct {
 	client          redis.UniversalClient

@@ -44,7 +44,7 @@ func harness(t *testing.T) assigntest.Harness {
 	}
 }
 
-// The store fulfils the contract of workerassign.Store.
+// The store fulfils the contract of recycled.Store.
 func TestStoreSuite(t *testing.T) {
 	t.Parallel()
 	assigntest.RunStoreTests(t, harness(t))

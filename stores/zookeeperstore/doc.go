@@ -4,7 +4,7 @@
 //
 //	conn, _, err := zk.Connect([]string{"10.0.0.1:2181"}, 10*time.Second)
 //	...
-//	assigner := recycled.New(zookeeper.New(conn))
+//	assigner := recycled.New(zookeeperstore.New(conn))
 //	generator, err := uid.NewCached(ctx, assigner)
 //
 // The client drops a connection on which the server is silent for two thirds of the session's timeout, and the calls on it
@@ -60,7 +60,7 @@
 //
 // A Store is a segment.Creator, too. CreateTag creates a tag, and Take takes a range of its numbers by compare-and-swap:
 //
-//	store := zookeeper.New(conn)
+//	store := zookeeperstore.New(conn)
 //	err := store.CreateTag(ctx, "orders", segment.TagConfig{Step: 1000, Description: "numbers of orders"}) // once
 //	...
 //	orders, err := segment.New(ctx, store, "orders")
@@ -117,7 +117,7 @@
 //
 // The client's calls have no context. When a context ends, a method returns at once, but the call is
 // continued by a goroutine until the client has an answer, loses its connection, or is closed. So a write may
-// be made after the method has returned an error, as workerassign.Store allows.
+// be made after the method has returned an error, as recycled.Store allows.
 //
 // # Settings for operators
 //

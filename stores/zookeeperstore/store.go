@@ -27,7 +27,7 @@ const DefaultPath = "/ringuid"
 // freeParts is the number of parts of the index of released slots.
 const freeParts = 8
 
-// Store is a workerassign.Store, and a segment.Source and segment.Creator. New returns one. It is safe for
+// Store is a recycled.Store, and a segment.Source and segment.Creator. New returns one. It is safe for
 // concurrent use. Its methods block until ZooKeeper answers, the client loses its connection, or the context ends.
 type Store struct {
 	conn   *zk.Conn

@@ -1,6 +1,6 @@
 // Package assigntest tests stores and assigners of worker IDs: those of ringuid, and your own.
 //
-//   - [RunStoreTests] tests whether a workerassign.Store fulfils its contract.
+//   - [RunStoreTests] tests whether a recycled.Store fulfils its contract.
 //   - [RunAssignerTests] tests whether a workerassign.Assigner keeps invariant 1: a worker ID and a
 //     time unit belong to at most one lease.
 //   - [Memory] is a recycled.Store in memory with faults, for tests and simulations of generators.
@@ -10,7 +10,7 @@
 //	func TestStore(t *testing.T) {
 //		server := startServer(t)
 //		assigntest.RunStoreTests(t, assigntest.Harness{
-//			NewStore: func(tb testing.TB, pool string) workerassign.Store {
+//			NewStore: func(tb testing.TB, pool string) recycled.Store {
 //				return mystore.New(server.Dial(tb), mystore.WithPrefix(pool))
 //			},
 //			Faults: assigntest.Faults{

@@ -12,7 +12,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// Memory is a workerassign.Store that keeps one pool in memory. It is a server and a client of it in one,
+// Memory is a recycled.Store that keeps one pool in memory. It is a server and a client of it in one,
 // and has methods that inject faults. It starts no goroutines and never sleeps, so a simulation can use it.
 // NewMemory returns one. All methods are safe for concurrent use.
 //

@@ -22,7 +22,7 @@
 //	slot-table
 //	tag-table        the table of segments
 //	pool             the pool in Redis
-//	replicas         how many replicas of Redis must acknowledge a write (redis.WithReplicas)
+//	replicas         how many replicas of Redis must acknowledge a write (redisstore.WithReplicas)
 //	name             the name of the generator (recycled.WithName)
 //	worker-id        the worker ID that must be leased (recycled.WithWorkerID)
 //	first-worker-id  the first worker ID of a new pool
