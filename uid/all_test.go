@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"errors"
+	"iter"
 	"testing"
 )
 
@@ -166,6 +167,91 @@ func TestAllEndsWithClose(t *testing.T) {
 		}
 		if n != after+1 {
 			t.Errorf("%d elements, Close came after %d", n, after)
+		}
+	}
+}
+
+// A taker has the calls that all types have which return UIDs.
+type taker interface {
+	Next() (ID, error)
+	NextContext(ctx context.Context) (ID, error)
+	NextN(dst []ID) (int, error)
+	NextNContext(ctx context.Context, dst []ID) (int, error)
+	All(ctx context.Context) iter.Seq2[ID, error]
+}
+
+// Cached, Default and Local have the same calls, whose UIDs increase. A call without a UID says why.
+func TestSameCallsEverywhere(t *testing.T) {
+	cached, def := newCached(t, new(disposableAssigner)), newDefault(t, new(disposableAssigner))
+	for name, g := range map[string]taker{"Cached": cached, "Default": def, "Local": cached.Local()} {
+		last, n := ID(0), 0
+		add := func(ids ...ID) {
+			for _, id := range ids {
+				if id <= last {
+					t.Errorf("%s: %d comes after %d", name, id, last)
+				}
+				last = id
+				n++
+			}
+		}
+		dst := make([]ID, 1000)
+		for range 3 {
+			for _, nextN := range []func() (int, error){
+				func() (int, error) { return g.NextN(dst) },
+				func() (int, error) { return g.NextNContext(t.Context(), dst) },
+			} {
+				if n, err := nextN(); n != len(dst) || err != nil {
+					t.Fatalf("%s: %d UIDs, %v", name, n, err)
+				}
+				add(dst...)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		wanted, ended := errors.New("no more"), error(nil)
+		for id, err := range g.All(ctx) {
+			if err != nil {
+				ended = err
+				break
+			}
+			if add(id); n == 7000 {
+				cancel()
+			}
+		}
+		if !errors.Is(ended, context.Canceled) || n < 7000 || n > 7000+maxUnchecked {
+			t.Errorf("%s: the loop ended after %d UIDs by %v", name, n, ended)
+		}
+		ctx, stop := context.WithCancelCause(t.Context())
+		stop(wanted)
+		for _, err := range g.All(ctx) {
+			if ended = err; err == nil {
+				t.Errorf("%s: an iteration whose context has ended yields a UID", name)
+				break
+			}
+		}
+		if !errors.Is(ended, wanted) {
+			t.Errorf("%s: %v, want the cause", name, ended)
+		}
+	}
+	local := cached.Local()
+	cached.Close()
+	def.Close()
+	for name, g := range map[string]taker{"Cached": cached, "Default": def, "Local": local, "zero Local": new(Local), "nil Local": (*Local)(nil)} {
+		want := ErrClosed
+		if name == "zero Local" || name == "nil Local" {
+			want = ErrOption
+		}
+		if n, err := g.NextN(make([]ID, 3)); n != 0 || !errors.Is(err, want) {
+			t.Errorf("%s: NextN = %d, %v; want %v", name, n, err, want)
+		}
+		yielded := 0
+		for _, err := range g.All(t.Context()) {
+			if yielded++; !errors.Is(err, want) {
+				t.Errorf("%s: All yields %v, want %v", name, err, want)
+			}
+		}
+		if yielded != 1 {
+			t.Errorf("%s: All yields %d elements, want one", name, yielded)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package uid
 
 import (
+	"database/sql/driver"
 	"fmt"
 	"math"
 	"strconv"
@@ -131,9 +132,8 @@ func quoteShort(s string) string {
 }
 
 // Base32ID is an ID whose text, and so its JSON, is that of ID.Base32. It is for the fields of types that are encoded, and a
-// map's keys; conversions are Base32ID(id) and ID(b). In a database it is an integer, as an ID is: for a column of text, write
-// ID.Base32, and read by ParseBase32. (The driver pgx writes a Base32ID to a column of text in base 32 or, in its modes exec and
-// simple_protocol, in decimal digits, and does not read it from there.)
+// map's keys; conversions are Base32ID(id) and ID(b). In a database it is that text, too: its column is one of text. A column that can be
+// NULL requires a *Base32ID or a sql.Null[Base32ID].
 type Base32ID ID
 
 // Base62ID is an ID whose text, and so its JSON, is that of ID.Base62; see Base32ID.
@@ -165,6 +165,12 @@ func (b *Base32ID) UnmarshalText(text []byte) error {
 	return unmarshalForm((*ID)(b), text, ParseBase32)
 }
 
+// Value implements driver.Valuer: a Base32ID is text in a database. It does not fail.
+func (b Base32ID) Value() (driver.Value, error) { return b.String(), nil }
+
+// Scan implements sql.Scanner. It accepts a text that ParseBase32 accepts, and leaves the ID unchanged if it returns an error.
+func (b *Base32ID) Scan(src any) error { return scanForm((*ID)(b), src, ParseBase32) }
+
 // String returns what ID.Base62 returns.
 func (b Base62ID) String() string { return ID(b).Base62() }
 
@@ -178,6 +184,23 @@ func (b Base62ID) MarshalText() ([]byte, error) { return ID(b).AppendBase62(nil)
 // returns an error.
 func (b *Base62ID) UnmarshalText(text []byte) error {
 	return unmarshalForm((*ID)(b), text, ParseBase62)
+}
+
+// Value implements driver.Valuer: a Base62ID is text in a database. It does not fail.
+func (b Base62ID) Value() (driver.Value, error) { return b.String(), nil }
+
+// Scan implements sql.Scanner. It accepts a text that ParseBase62 accepts, and leaves the ID unchanged if it returns an error.
+func (b *Base62ID) Scan(src any) error { return scanForm((*ID)(b), src, ParseBase62) }
+
+// scanForm sets an ID to what parse returns for the value of a column.
+func scanForm(id *ID, src any, parse func(string) (ID, error)) error {
+	switch text := src.(type) {
+	case string:
+		return unmarshalForm(id, []byte(text), parse)
+	case []byte:
+		return unmarshalForm(id, text, parse)
+	}
+	return fmt.Errorf("%w: the column is a %T, must be text; the type ID is for a column of integers", ErrRange, src)
 }
 
 // unmarshalForm sets an ID to what parse returns.

@@ -3,6 +3,7 @@ package uid
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -298,15 +299,11 @@ func (d *Default) NextN(dst []ID) (int, error) { return d.NextNContext(context.B
 
 // NextNContext is like NextN, but waits no longer than until ctx ends.
 func (d *Default) NextNContext(ctx context.Context, dst []ID) (int, error) {
-	for n := range dst {
-		id, err := d.NextContext(ctx)
-		if err != nil {
-			return n, err
-		}
-		dst[n] = id
-	}
-	return len(dst), nil
+	return fill(ctx, dst, d.NextContext)
 }
+
+// All returns an iterator over the generator's UIDs, each one stamped when the loop takes it. It ends as Cached.All does.
+func (d *Default) All(ctx context.Context) iter.Seq2[ID, error] { return all(ctx, d.NextContext) }
 
 // Parse splits a UID into its parts.
 func (d *Default) Parse(id ID) Parts {

@@ -25,7 +25,8 @@
 //
 // Next may be called by every goroutine, and keeps the order that is promised below. For bulk use,
 // prefer NextN into a slice, a [Local] for one goroutine, or the iterator [Cached.All]. For many
-// goroutines on many CPUs there is package percpu. NextContext limits how long a call waits.
+// goroutines on many CPUs there is package percpu. NextContext and NextNContext limit how long a call waits. Both
+// generators, Local and percpu have the same calls.
 //
 // [NewFormat] returns a [Format], which reads UIDs without a generator. [Move] checks a change of
 // layout, epoch or time unit of a live fleet before it is made.
@@ -34,7 +35,8 @@
 //
 // An [ID] is a string of decimal digits in JSON and in logs. Shorter forms are [ID.Base62], and [ID.Base32] for
 // people who type an ID; a field of type [Base62ID], for example, has that form in JSON, and one of type [NumberID] is a
-// number. In a database an ID is a 64-bit integer; package database/sql can write and scan it. The documentation of ID says how to scan NULL. A [Format]
+// number. In a database an ID is a 64-bit integer, and a Base62ID a text; package database/sql can write and scan both. The binary form
+// has eight bytes. The documentation of ID says how to scan NULL. A [Format]
 // is one line of text, "1-28-22-13 2026-01-01T00:00:00Z 1s", which [ParseFormat] reads, so that a fleet
 // can keep it in its configuration. [Parts] have the JSON form of Baidu's UidGenerator. These forms
 // can be read back; text of another form is an error. The JSON of [Stats] has the same keys as a log record, and is only written.

@@ -2,6 +2,7 @@ package uid
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 )
@@ -92,6 +93,28 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 		data = data[1 : n-1]
 	}
 	return id.UnmarshalText(data)
+}
+
+// AppendBinary implements encoding.BinaryAppender: it appends the eight bytes of the number, the most significant first, so that they
+// sort as the IDs. It does not fail.
+func (id ID) AppendBinary(b []byte) ([]byte, error) {
+	return binary.BigEndian.AppendUint64(b, uint64(id)), nil
+}
+
+// MarshalBinary implements encoding.BinaryMarshaler: see AppendBinary.
+func (id ID) MarshalBinary() ([]byte, error) { return id.AppendBinary(nil) }
+
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. It accepts what AppendBinary appends for an ID that is not negative. For
+// anything else the error wraps ErrRange, and the ID is unchanged.
+func (id *ID) UnmarshalBinary(data []byte) error {
+	if id == nil {
+		return errNilForm
+	}
+	if len(data) != 8 || data[0] > 0x7f {
+		return fmt.Errorf("%w: the binary form has %d bytes that begin with %#x; must have 8 bytes, the first one at most 0x7f", ErrRange, len(data), data[:min(len(data), 1)])
+	}
+	*id = ID(binary.BigEndian.Uint64(data))
+	return nil
 }
 
 // Format implements fmt.Formatter. Without it, fmt would apply %x to the decimal text. The verbs

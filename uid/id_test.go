@@ -1,6 +1,8 @@
 package uid
 
 import (
+	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -267,4 +269,36 @@ func FuzzIDFormat(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The binary form has eight bytes, the most significant first, which sort as the IDs. Anything else is an error.
+func TestIDBinary(t *testing.T) {
+	var last []byte
+	for _, id := range []ID{0, 1, 255, 256, 962392666547429376, math.MaxInt64} {
+		data, err := id.MarshalBinary()
+		if err != nil || len(data) != 8 || last != nil && bytes.Compare(last, data) >= 0 {
+			t.Errorf("%d: %x, %v; the one before is %x", id, data, err, last)
+		}
+		last = data
+		got := ID(7)
+		if err := got.UnmarshalBinary(data); err != nil || got != id {
+			t.Errorf("%x is read as %d, %v; want %d", data, got, err, id)
+		}
+	}
+	if data, err := ID(0x0102030405060708).AppendBinary([]byte("x")); err != nil || string(data) != "x\x01\x02\x03\x04\x05\x06\x07\x08" {
+		t.Errorf("%x, %v", data, err)
+	}
+	for _, data := range [][]byte{nil, make([]byte, 7), make([]byte, 9), {0x80, 0, 0, 0, 0, 0, 0, 0}} {
+		if id := ID(7); !errors.Is(id.UnmarshalBinary(data), ErrRange) || id != 7 {
+			t.Errorf("%x is read as %d", data, id)
+		}
+	}
+	if err := (*ID)(nil).UnmarshalBinary(make([]byte, 8)); !errors.Is(err, ErrOption) {
+		t.Errorf("into nil: %v", err)
+	}
+	var out struct{ ID ID }
+	var b bytes.Buffer
+	if err := errors.Join(gob.NewEncoder(&b).Encode(struct{ ID ID }{962392666547429376}), gob.NewDecoder(&b).Decode(&out)); err != nil || out.ID != 962392666547429376 {
+		t.Errorf("by gob: %d, %v", out.ID, err)
+	}
 }

@@ -3,6 +3,8 @@ package uid
 import (
 	"database/sql"
 	"database/sql/driver"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,4 +97,47 @@ func scanRow(t *testing.T, value driver.Value, dst any) error {
 	defer db.Close()
 	mock.ExpectQuery("SELECT").WillReturnRows(sqlmock.NewRows([]string{"id"}).AddRow(value))
 	return db.QueryRow("SELECT id FROM orders").Scan(dst)
+}
+
+// The types of the forms are text in a database. Other values, and NULL into one that cannot hold it, are errors.
+func TestFormsInSQL(t *testing.T) {
+	db, mock, err := sqlmock.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const id = ID(962392666547429376)
+	b32, b62 := Base32ID(id), Base62ID(id)
+	for _, tt := range []struct {
+		arg  any
+		want driver.Value
+	}{
+		{b32, id.Base32()}, {&b32, id.Base32()}, {b62, id.Base62()}, {(*Base62ID)(nil), nil}, {sql.Null[Base62ID]{V: b62, Valid: true}, id.Base62()}, {sql.Null[Base62ID]{}, nil},
+	} {
+		mock.ExpectExec("INSERT").WithArgs(kept{tt.want}).WillReturnResult(sqlmock.NewResult(1, 1))
+		if _, err := db.Exec("INSERT INTO orders VALUES (?)", tt.arg); err != nil {
+			t.Errorf("%T %v: %v", tt.arg, tt.arg, err)
+		}
+	}
+	for _, asBytes := range []bool{false, true} {
+		for want, into := range map[string]sql.Scanner{id.Base32(): new(Base32ID), id.Base62(): new(Base62ID)} {
+			var value driver.Value = want
+			if asBytes {
+				value = []byte(want)
+			}
+			if err := scanRow(t, value, into); err != nil || into.(fmt.Stringer).String() != want {
+				t.Errorf("%T %v is read as %v, %v", value, want, into, err)
+			}
+		}
+	}
+	for _, value := range []driver.Value{int64(id), nil, "", id.String(), 1.5} {
+		for _, into := range []sql.Scanner{new(Base32ID), new(Base62ID)} {
+			if err := scanRow(t, value, into); !errors.Is(err, ErrRange) {
+				t.Errorf("%v into a %T: %v", value, into, err)
+			}
+		}
+	}
+	if err := (*Base62ID)(nil).Scan("0"); !errors.Is(err, ErrOption) && !errors.Is(err, ErrRange) {
+		t.Error(err)
+	}
 }

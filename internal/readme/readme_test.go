@@ -212,14 +212,18 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	data, err := id.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows := tables(t, "README.md", "form", "call, type of a field", "example")
 	for _, row := range rows {
-		want := map[string]string{"decimal": id.String(), "base 32": id.Base32(), "base 62": id.Base62(), "a JSON number": number.String()}[row[0]]
+		want := map[string]string{"decimal": id.String(), "base 32": id.Base32(), "base 62": id.Base62(), "binary": fmt.Sprintf("%x", data), "a JSON number": number.String()}[row[0]]
 		if row[2] != "`"+want+"`" {
 			t.Errorf("the %s form is %s, not %s", row[0], want, row[2])
 		}
 	}
-	if len(rows) != 4 {
+	if len(rows) != 5 {
 		t.Errorf("%d forms", len(rows))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -211,13 +212,34 @@ func (g *Generator) grow() {
 
 // NextN fills dst from its beginning as uid.Cached.NextN does. It claims no block.
 func (g *Generator) NextN(dst []uid.ID) (int, error) {
-	switch {
-	case g == nil || g.err == nil && g.from == nil:
-		return 0, errNotMade
-	case g.err != nil:
-		return 0, g.err
+	if err := g.check(); err != nil {
+		return 0, err
 	}
 	return g.from.NextN(dst)
+}
+
+// NextNContext is like NextN, but stops waiting when ctx ends, as uid.Cached.NextNContext does.
+func (g *Generator) NextNContext(ctx context.Context, dst []uid.ID) (int, error) {
+	if err := g.check(); err != nil {
+		return 0, err
+	}
+	return g.from.NextNContext(ctx, dst)
+}
+
+// All returns the iterator of uid.Cached.All, which claims blocks of its own.
+func (g *Generator) All(ctx context.Context) iter.Seq2[uid.ID, error] {
+	if err := g.check(); err != nil {
+		return func(yield func(uid.ID, error) bool) { yield(0, err) }
+	}
+	return g.from.All(ctx)
+}
+
+// check returns the error of a Generator that cannot be used.
+func (g *Generator) check() error {
+	if g == nil || g.err == nil && g.from == nil {
+		return errNotMade
+	}
+	return g.err
 }
 
 // Parse splits a UID into its parts. Without a Cached generator it returns only the UID.

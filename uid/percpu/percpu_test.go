@@ -376,6 +376,18 @@ func TestBadOptions(t *testing.T) {
 		if n, err := g.NextN(make([]uid.ID, 3)); !errors.Is(err, ErrOption) || n != 0 {
 			t.Errorf("%s: NextN() = %d, %v", name, n, err)
 		}
+		if n, err := g.NextNContext(context.Background(), make([]uid.ID, 3)); !errors.Is(err, ErrOption) || n != 0 {
+			t.Errorf("%s: NextNContext() = %d, %v", name, n, err)
+		}
+		yielded := 0
+		for id, err := range g.All(context.Background()) {
+			if yielded++; !errors.Is(err, ErrOption) || id != 0 {
+				t.Errorf("%s: All yields %d, %v", name, id, err)
+			}
+		}
+		if yielded != 1 {
+			t.Errorf("%s: All yields %d elements", name, yielded)
+		}
 		if p := g.Parse(7); p.ID != 7 {
 			t.Errorf("%s: Parse(7) = %v", name, p)
 		}
@@ -480,5 +492,36 @@ func TestShardOfANewP(t *testing.T) {
 	}
 	if n := int(g.count.Load()); n != p+1 {
 		t.Errorf("there are %d shards for %d Ps", n, p+1)
+	}
+}
+
+// NextNContext and All return UIDs of the Cached generator, and end with their contexts.
+func TestNextNContextAndAll(t *testing.T) {
+	g := New(cached(t, "1-28-22-13"))
+	seen := map[uid.ID]bool{}
+	ids := make([]uid.ID, 1000)
+	if n, err := g.NextNContext(t.Context(), ids); n != len(ids) || err != nil {
+		t.Fatalf("NextNContext() = %d, %v", n, err)
+	}
+	for _, id := range ids {
+		seen[id] = true
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for id, err := range g.All(ctx) {
+		if err != nil {
+			if !errors.Is(err, context.Canceled) || n < 1000 {
+				t.Errorf("All ended after %d UIDs by %v", n, err)
+			}
+			break
+		}
+		if seen[id] {
+			t.Fatalf("%d comes twice", id)
+		}
+		seen[id] = true
+		if n++; n == 1000 {
+			cancel()
+		}
 	}
 }
