@@ -201,7 +201,7 @@ func TestR7LostPoolWithALongHorizon(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		horizon := recycled.WithHorizon(10 * time.Minute)
 		granted := f.reserve(f.assign(f.assigner(horizon)), time.Hour)
-		if ahead := granted.Sub(time.Now()); ahead < 9*time.Minute {
+		if ahead := time.Until(granted); ahead < 9*time.Minute {
 			t.Fatalf("the grant reaches %v ahead", ahead)
 		}
 		f.Flush()
