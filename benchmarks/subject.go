@@ -56,16 +56,16 @@ const (
 
 // Options returns options for the layout and for a borrow bound that no benchmark reaches, so that a
 // benchmark measures taking UIDs, not the disk that stores the worker IDs.
-func Options(layout string) ([]uid.Option, error) {
+func Options(layout string) ([]uid.CachedOption, error) {
 	l, err := bitsalloc.ParseLayout(layout)
 	if err != nil {
 		return nil, err
 	}
-	return []uid.Option{uid.WithLayout(l), uid.WithMaxBorrow(365 * 24 * time.Hour)}, nil
+	return []uid.CachedOption{uid.WithLayout(l), uid.WithMaxBorrow(365 * 24 * time.Hour)}, nil
 }
 
 // newCached returns a Cached generator that is closed when the benchmark ends.
-func newCached(b *testing.B, layout string, more ...uid.Option) *uid.Cached {
+func newCached(b *testing.B, layout string, more ...uid.CachedOption) *uid.Cached {
 	b.Helper()
 	opts, err := Options(layout)
 	if err != nil {
@@ -82,11 +82,11 @@ func newCached(b *testing.B, layout string, more ...uid.Option) *uid.Cached {
 // newDefault returns a Default generator that is closed when the benchmark ends.
 func newDefault(b *testing.B, layout string) *uid.Default {
 	b.Helper()
-	opts, err := Options(layout)
+	l, err := bitsalloc.ParseLayout(layout)
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := uid.NewDefault(context.Background(), newAssigner(b), opts...)
+	d, err := uid.NewDefault(context.Background(), newAssigner(b), uid.WithLayout(l))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -183,22 +183,25 @@ func (s Settings) checkAssigner(found *faults) {
 }
 
 // NewGenerator returns the generator that the settings describe: one of uid.NewCached or of uid.NewDefault, with the assigner
-// of NewAssigner, or with another one. More options are applied after those of the settings: uid.WithLogger, uid.WithClock, a
-// policy of the program. ctx limits how long it takes, as for uid.NewCached. If a value is not valid by itself, the error is an
-// *Error. Other errors are those of the constructors.
+// of NewAssigner, or with another one. More options are applied after those of the settings: uid.WithLogger, uid.WithClock. (For a
+// policy of the program, see CachedOptions.) ctx limits how long it takes, as for uid.NewCached. If a value is not valid by itself, the
+// error is an *Error. Other errors are those of the constructors.
 func (s Settings) NewGenerator(ctx context.Context, workers workerassign.Assigner, more ...uid.Option) (uid.Generator, error) {
-	opts, err := s.Options()
-	if err != nil {
+	_, opts, found := s.read()
+	if err := found.err(); err != nil {
 		return nil, err
 	}
-	if opts = append(opts, more...); s["generator"] == generatorDefault {
-		g, err := uid.NewDefault(ctx, workers, opts...)
+	for _, o := range more {
+		opts = append(opts, o)
+	}
+	if s["generator"] == generatorDefault {
+		g, err := uid.NewDefault(ctx, workers, of[uid.DefaultOption](opts)...)
 		if err != nil {
 			return nil, err // not g, which would be an interface that is not nil
 		}
 		return g, nil
 	}
-	g, err := uid.NewCached(ctx, workers, opts...)
+	g, err := uid.NewCached(ctx, workers, of[uid.CachedOption](opts)...)
 	if err != nil {
 		return nil, err
 	}

@@ -38,9 +38,9 @@ type row struct {
 	read reader
 }
 
-// A reader returns the usual way to write a value, and the option of the generator that it is. usual is "" if the value means
+// A reader returns the usual way to write a value, and the option of package uid that it is. usual is "" if the value means
 // the same as leaving out the key. opt is nil for the keys of the assigner.
-type reader func(text string) (usual string, opt uid.Option, err error)
+type reader func(text string) (usual string, opt any, err error)
 
 // The values of the key generator.
 const (
@@ -93,8 +93,8 @@ func table() []row {
 }
 
 // option returns the reader of an option.
-func option[T any](parse func(string) (T, error), with func(T) uid.Option) reader {
-	return func(text string) (string, uid.Option, error) {
+func option[T, O any](parse func(string) (T, error), with func(T) O) reader {
+	return func(text string) (string, any, error) {
 		v, err := parse(text)
 		if err != nil {
 			return "", nil, err
@@ -105,10 +105,10 @@ func option[T any](parse func(string) (T, error), with func(T) uid.Option) reade
 
 // alone returns a reader of an option that package uid checks whatever the others are.
 func alone(read reader) reader {
-	return func(text string) (string, uid.Option, error) {
+	return func(text string) (string, any, error) {
 		usual, opt, err := read(text)
-		if err == nil {
-			_, err = uid.NewFormat(opt)
+		if o, ok := opt.(uid.CachedOption); ok && err == nil {
+			_, _, err = uid.CachedBounds(o)
 		}
 		return usual, opt, err
 	}
@@ -116,7 +116,7 @@ func alone(read reader) reader {
 
 // zeroIsNone returns a reader of numbers for which 0 means the same as leaving out the key.
 func zeroIsNone(read reader) reader {
-	return func(text string) (string, uid.Option, error) {
+	return func(text string) (string, any, error) {
 		if text == "0" {
 			return "", nil, nil
 		}
@@ -126,7 +126,7 @@ func zeroIsNone(read reader) reader {
 
 // text returns the reader of a text for the assigner.
 func text(check func(string) error) reader {
-	return func(text string) (string, uid.Option, error) { return text, nil, check(text) }
+	return func(text string) (string, any, error) { return text, nil, check(text) }
 }
 
 // word returns the reader of one of some words.

@@ -46,10 +46,9 @@ func (s Settings) Check() error {
 	s, opts, found := s.read()
 	if len(found) == 0 { // otherwise their values against each other mean nothing
 		if s["generator"] == generatorDefault {
-			_, err := uid.NewFormat(opts...)
-			found.addJoined(err)
+			found.addJoined(uid.CheckDefault(of[uid.DefaultOption](opts)...))
 		} else {
-			_, _, err := uid.CachedBounds(opts...)
+			_, _, err := uid.CachedBounds(of[uid.CachedOption](opts)...)
 			found.addJoined(err)
 		}
 	}
@@ -59,7 +58,7 @@ func (s Settings) Check() error {
 
 // read returns the settings with each value written in the usual way, unless it is wrong, the options that they are, and what is
 // wrong with single values.
-func (s Settings) read() (usual Settings, opts []uid.Option, found faults) {
+func (s Settings) read() (usual Settings, opts []any, found faults) {
 	usual = maps.Clone(s)
 	unknown := maps.Clone(s)
 	for _, k := range table() {
@@ -96,20 +95,36 @@ func (s *Settings) put(key, value string) {
 	}
 }
 
-// Options returns the options of the generator, for NewCached, NewDefault and NewFormat of package uid, which check them
-// against each other. If a value is not valid by itself, the error is an *Error.
-func (s Settings) Options() ([]uid.Option, error) {
+// of returns those of the options that a constructor accepts.
+func of[O any](opts []any) (list []O) {
+	for _, opt := range opts {
+		if o, ok := opt.(O); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// CachedOptions returns the options that the settings are, for uid.NewCached, which checks them against each other. If a value is not
+// valid by itself, the error is an *Error.
+func (s Settings) CachedOptions() ([]uid.CachedOption, error) {
 	_, opts, found := s.read()
-	return opts, found.err()
+	return of[uid.CachedOption](opts), found.err()
+}
+
+// DefaultOptions is CachedOptions for uid.NewDefault.
+func (s Settings) DefaultOptions() ([]uid.DefaultOption, error) {
+	_, opts, found := s.read()
+	return of[uid.DefaultOption](opts), found.err()
 }
 
 // Format returns the format of the settings' generators, for programs that read UIDs and generate none.
 func (s Settings) Format() (uid.Format, error) {
-	opts, err := s.Options()
-	if err != nil {
+	_, opts, found := s.read()
+	if err := found.err(); err != nil {
 		return uid.Format{}, err
 	}
-	return uid.NewFormat(opts...)
+	return uid.NewFormat(of[uid.FormatOption](opts)...)
 }
 
 // InForce returns the settings with each key that has an effect: a key that is missing has the default that is in force with
@@ -128,7 +143,7 @@ func (s Settings) InForce() (Settings, error) {
 		}
 	}
 	if generator == generatorCached {
-		staleness, borrow, err := uid.CachedBounds(opts...) // whose defaults depend on other options
+		staleness, borrow, err := uid.CachedBounds(of[uid.CachedOption](opts)...) // whose defaults depend on other options
 		if err != nil {
 			return nil, err
 		}

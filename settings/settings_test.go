@@ -50,8 +50,10 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%+v, %s", k, k.Env("X_"))
 		}
 		isOption := !slices.Contains([]string{"generator", "assigner", "store", "worker_id", "worker_name", "worker_prefix", "worker_divide"}, k.Name)
-		if opts, err := s.Options(); err != nil || isOption != (len(opts) == 1) {
-			t.Errorf("%s becomes %d options, %v", k.Name, len(opts), err)
+		cached, err := s.CachedOptions()
+		byDefault, err2 := s.DefaultOptions()
+		if n := max(len(cached), len(byDefault)); err != nil || err2 != nil || isOption != (n == 1) {
+			t.Errorf("%s becomes %d options, %v, %v", k.Name, n, err, err2)
 		}
 	}
 	if slices.Sort(names); !slices.Equal(names, slices.Sorted(maps.Keys(values))) {
@@ -63,7 +65,7 @@ func TestKeys(t *testing.T) {
 	if f, err := all.Format(); err != nil || f.String() != "1-31-10-12 2020-01-01T00:00:00Z 100ms" {
 		t.Errorf("the format is %v, %v", f, err)
 	}
-	opts, _ := all.Options()
+	opts, _ := all.CachedOptions()
 	if staleness, borrow, err := uid.CachedBounds(opts...); err != nil || staleness != 10*time.Second || borrow != 30*time.Minute {
 		t.Errorf("the bounds are %v and %v, %v", staleness, borrow, err)
 	}
@@ -71,7 +73,7 @@ func TestKeys(t *testing.T) {
 
 // The option of each key is that of package uid, with the value.
 func TestOptionsOfKeys(t *testing.T) {
-	want := map[string]uid.Option{
+	want := map[string]any{
 		"epoch": uid.WithEpoch(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)), "time_unit": uid.WithTimeUnit(100 * time.Millisecond), "boost_power": uid.WithBoostPower(0),
 		"padding_factor": uid.WithPaddingFactor(60), "schedule_interval": uid.WithScheduleInterval(2 * time.Second), "max_staleness": uid.WithMaxStaleness(10 * time.Second),
 		"max_borrow": uid.WithMaxBorrow(30 * time.Minute), "rollover": uid.WithRollover(false), "rollover_interval": uid.WithRolloverInterval(time.Minute),
@@ -83,12 +85,12 @@ func TestOptionsOfKeys(t *testing.T) {
 	}
 	want["layout"] = uid.WithLayout(layout)
 	// What the option makes of a configuration, which is a type that package uid does not export.
-	effect := func(opt uid.Option) any {
+	effect := func(opt any) any {
 		config := reflect.New(reflect.TypeOf(opt).In(0).Elem())
 		reflect.ValueOf(opt).Call([]reflect.Value{config})
 		return config.Interface()
 	}
-	more := map[[2]string]uid.Option{
+	more := map[[2]string]any{
 		{"take_policy", "caller_pads"}: uid.WithTakePolicy(uid.CallerPads), {"take_policy", "fail"}: uid.WithTakePolicy(uid.Fail), {"rollover", "true"}: uid.WithRollover(true),
 		{"rollback", "ride_out"}: uid.WithRollback(uid.RideOut()), {"rollback", "refuse"}: uid.WithRollback(uid.Refuse()),
 	}
@@ -96,9 +98,9 @@ func TestOptionsOfKeys(t *testing.T) {
 		more[[2]string{key, settingValues()[key]}] = opt
 	}
 	for pair, opt := range more {
-		opts, err := Settings{pair[0]: pair[1]}.Options()
-		if err != nil || len(opts) != 1 || !reflect.DeepEqual(effect(opts[0]), effect(opt)) {
-			t.Errorf("%s=%s: %v", pair[0], pair[1], err)
+		_, opts, found := Settings{pair[0]: pair[1]}.read()
+		if err := found.err(); err != nil || len(opts) != 1 || !reflect.DeepEqual(effect(opts[0]), effect(opt)) {
+			t.Errorf("%s=%s: %v", pair[0], pair[1], found.err())
 		}
 	}
 }
@@ -117,7 +119,7 @@ func TestDefaults(t *testing.T) {
 	if got, err2 := s.Format(); err != nil || err2 != nil || got != f {
 		t.Errorf("the format is %v, %v, want %v, %v", got, err2, f, err)
 	}
-	opts, _ := s.Options()
+	opts, _ := s.CachedOptions()
 	staleness, borrow, err := uid.CachedBounds(opts...)
 	if wantStaleness, wantBorrow, err2 := uid.CachedBounds(); staleness != wantStaleness || borrow != wantBorrow || err != nil || err2 != nil {
 		t.Errorf("the bounds are %v and %v, %v, want %v and %v, %v", staleness, borrow, err, wantStaleness, wantBorrow, err2)

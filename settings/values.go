@@ -57,7 +57,7 @@ func parseBool(text string) (bool, error) {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-func readEpoch(text string) (string, uid.Option, error) {
+func readEpoch(text string) (string, any, error) {
 	epoch, err := time.Parse(time.RFC3339, text)
 	if err != nil || epoch.IsZero() {
 		return "", nil, wrong(text, "be a time such as 2026-01-01T00:00:00Z")
@@ -65,7 +65,7 @@ func readEpoch(text string) (string, uid.Option, error) {
 	return formatTime(epoch), uid.WithEpoch(epoch), nil
 }
 
-func readTakePolicy(text string) (string, uid.Option, error) {
+func readTakePolicy(text string) (string, any, error) {
 	switch text {
 	case "caller_pads":
 		return text, uid.WithTakePolicy(uid.CallerPads), nil
@@ -77,7 +77,7 @@ func readTakePolicy(text string) (string, uid.Option, error) {
 	return "", nil, wrong(text, "be caller_pads, wait or fail")
 }
 
-func readRollback(text string) (string, uid.Option, error) {
+func readRollback(text string) (string, any, error) {
 	const waitOut = "wait_out:"
 	rest, isWaitOut := strings.CutPrefix(text, waitOut)
 	bound, err := parseDuration(rest)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/cpu"
@@ -41,12 +40,16 @@ var _ Generator = (*Cached)(nil)
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
 // or ErrLease; or the error of ctx, if it ends during the first padding.
-func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
-	core, err := newCore(ctx, a, append(slices.Clip(opts), withRing))
+func NewCached(ctx context.Context, a workerassign.Assigner, opts ...CachedOption) (*Cached, error) {
+	cfg, err := newCachedConfig(opts)
 	if err != nil {
 		return nil, err
 	}
-	cfg, leases := core.cfg, core.leases
+	core, err := newCore(ctx, a, cfg)
+	if err != nil {
+		return nil, err
+	}
+	leases := core.leases
 	c := &Cached{core: core, closing: newClosing()}
 	works := false
 	defer func() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
@@ -26,16 +25,42 @@ const (
 	Fail       = ringbuffer.Fail       // the taker gets ErrEmpty
 )
 
-// An Option sets one property of a generator. The constructors check all options before they take a
-// lease. The error joins one for each that is invalid, which wraps ErrOption and names the value and the bound. NewDefault also
-// checks each option about the ring, the schedule and borrowing by itself, although it does not use them. It does not compare
-// them with each other.
-type Option func(*config)
+// A CachedOption sets one property of a Cached generator, a DefaultOption one of a Default generator, and an Option one of either. The
+// constructors check all options before they take a lease. The error joins one for each that is invalid, which wraps ErrOption
+// and names the value and the bound.
+type (
+	CachedOption  interface{ applyCached(*config) }
+	DefaultOption interface{ applyDefault(*config) }
+	Option        interface {
+		CachedOption
+		DefaultOption
+	}
+)
+
+// A FormatOption sets one property of the format of UIDs: of NewFormat, and of the generators.
+type FormatOption interface {
+	Option
+	applyFormat(*config)
+}
+
+type (
+	cachedOption  func(*config)
+	defaultOption func(*config)
+	option        func(*config)
+	formatOption  func(*config)
+)
+
+func (o cachedOption) applyCached(c *config)   { o(c) }
+func (o defaultOption) applyDefault(c *config) { o(c) }
+func (o option) applyCached(c *config)         { o(c) }
+func (o option) applyDefault(c *config)        { o(c) }
+func (o formatOption) applyCached(c *config)   { o(c) }
+func (o formatOption) applyDefault(c *config)  { o(c) }
+func (o formatOption) applyFormat(c *config)   { o(c) }
 
 // config is the result of the options.
 type config struct {
 	format              Format
-	hasRing             bool // of a Cached generator
 	boostPower          int
 	factor              int
 	interval            time.Duration
@@ -89,20 +114,17 @@ func defaultConfig() config {
 	return c
 }
 
-// withRing is for the options of a Cached generator.
-func withRing(c *config) { c.hasRing = true }
-
-// newConfig applies the options to the defaults and checks the result.
-func newConfig(opts []Option) (config, error) {
+// newConfig applies the options of a constructor to the defaults and checks the result. hasRing is whether it is that of Cached.
+func newConfig[O any](opts []O, apply func(O, *config), hasRing bool) (config, error) {
 	c := defaultConfig()
-	options.Apply(opts, func(opt Option) { opt(&c) }, c.fail)
+	options.Apply(opts, func(opt O) { apply(opt, &c) }, c.fail)
 	if c.reserve < c.format.Unit() {
 		c.fail("the time to reserve ahead is %v, must be at least the time unit, %v", c.reserve, c.format.Unit())
 	}
 	if bits := c.format.layout.SequenceBits(); c.spread >= bits {
 		c.fail("the spread is %d bits, must be less than the %d sequence bits of the layout %v", c.spread, bits, c.format.layout)
 	}
-	if c.hasRing {
+	if hasRing {
 		c.checkStaleness()
 		c.checkBorrow()
 	}
@@ -143,17 +165,32 @@ func (c *config) checkBorrow() {
 // ringTime returns the time of a full ring.
 func (c *config) ringTime() time.Duration { return c.format.Unit() << c.boostPower }
 
-// NewFormat returns the format of generators with the same options, for programs that read UIDs and
-// generate none. Other options are checked and otherwise ignored.
-func NewFormat(opts ...Option) (Format, error) {
-	cfg, err := newConfig(opts)
+// newCachedConfig returns the configuration of a Cached generator.
+func newCachedConfig(opts []CachedOption) (config, error) {
+	return newConfig(opts, CachedOption.applyCached, true)
+}
+
+// newDefaultConfig returns the configuration of a Default generator.
+func newDefaultConfig(opts []DefaultOption) (config, error) {
+	return newConfig(opts, DefaultOption.applyDefault, false)
+}
+
+// NewFormat returns the format of generators with the same options, for programs that read UIDs and generate none.
+func NewFormat(opts ...FormatOption) (Format, error) {
+	cfg, err := newConfig(opts, FormatOption.applyFormat, false)
 	return cfg.format, err
 }
 
 // CachedBounds returns the bounds that NewCached puts in force with the same options: how far a UID's time may lie behind the
 // clock (WithMaxStaleness) and ahead of it (WithMaxBorrow). It is also a check of options: the error is the one that NewCached
-// would return for them. (NewFormat does the same for those of NewDefault.) A lease can lower the second bound.
-func CachedBounds(opts ...Option) (staleness, borrow time.Duration, err error) {
-	cfg, err := newConfig(append(slices.Clip(opts), withRing))
+// would return for them. A lease can lower the second bound.
+func CachedBounds(opts ...CachedOption) (staleness, borrow time.Duration, err error) {
+	cfg, err := newCachedConfig(opts)
 	return cfg.staleness, cfg.borrow, err
+}
+
+// CheckDefault returns the error that NewDefault would return for the same options.
+func CheckDefault(opts ...DefaultOption) error {
+	_, err := newDefaultConfig(opts)
+	return err
 }

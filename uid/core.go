@@ -23,11 +23,7 @@ type core struct {
 }
 
 // newCore checks everything that can be checked before a lease is taken, and then takes one.
-func newCore(ctx context.Context, a workerassign.Assigner, opts []Option) (*core, error) {
-	cfg, err := newConfig(opts)
-	if err != nil {
-		return nil, err
-	}
+func newCore(ctx context.Context, a workerassign.Assigner, cfg config) (*core, error) {
 	if a == nil {
 		return nil, fmt.Errorf("%w: the assigner is nil", ErrOption)
 	}
@@ -49,6 +45,7 @@ func newCore(ctx context.Context, a workerassign.Assigner, opts []Option) (*core
 		}, clock, a),
 	}
 	c.end.warn()
+	var err error
 	if c.first, err = c.leases.Acquire(ctx); err != nil {
 		c.leases.Cancel()
 		return nil, err

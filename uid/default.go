@@ -48,8 +48,12 @@ var _ Generator = (*Default)(nil)
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
 // or ErrLease.
-func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Default, error) {
-	core, err := newCore(ctx, a, opts)
+func NewDefault(ctx context.Context, a workerassign.Assigner, opts ...DefaultOption) (*Default, error) {
+	cfg, err := newDefaultConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	core, err := newCore(ctx, a, cfg)
 	if err != nil {
 		return nil, err
 	}

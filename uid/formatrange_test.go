@@ -54,7 +54,7 @@ func TestRange(t *testing.T) {
 // A UID is in the range if and only if its time is in the interval, so that intervals that meet divide the UIDs.
 func TestRangeAgreesWithParse(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for _, opts := range [][]Option{nil, {WithTwitterLayout()}, {WithJavaScriptLayout()}, {WithLayout(layout(t, 12, 2, 3)), WithTimeUnit(40 * time.Millisecond)}} {
+	for _, opts := range [][]any{nil, {WithTwitterLayout()}, {WithJavaScriptLayout()}, {WithLayout(layout(t, 12, 2, 3)), WithTimeUnit(40 * time.Millisecond)}} {
 		f := newFormat(t, opts...)
 		span := min(f.End().Sub(f.Epoch()), 1<<62)
 		for range 2000 {

@@ -23,9 +23,9 @@ var (
 )
 
 // newFormat makes a format of options that are known to be good.
-func newFormat(tb testing.TB, opts ...Option) Format {
+func newFormat(tb testing.TB, opts ...any) Format {
 	tb.Helper()
-	f, err := NewFormat(opts...)
+	f, err := NewFormat(accepted[FormatOption](opts)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -36,16 +36,16 @@ func newFormat(tb testing.TB, opts ...Option) Format {
 func TestFormatText(t *testing.T) {
 	for _, tt := range []struct {
 		text string
-		opts []Option
+		opts []any
 	}{
 		{"1-28-22-13 2026-01-01T00:00:00Z 1s", nil},
-		{"1-41-10-12 2026-01-01T00:00:00Z 1ms", []Option{WithTwitterLayout()}},
-		{"1-40-2-8 2016-05-20T13:14:15Z 10ms", []Option{WithLayout(layout(t, 40, 2, 8)), WithTimeUnit(10 * time.Millisecond),
+		{"1-41-10-12 2026-01-01T00:00:00Z 1ms", []any{WithTwitterLayout()}},
+		{"1-40-2-8 2016-05-20T13:14:15Z 10ms", []any{WithLayout(layout(t, 40, 2, 8)), WithTimeUnit(10 * time.Millisecond),
 			WithEpoch(time.Date(2016, 5, 20, 21, 14, 15, 0, time.FixedZone("east", 8*3600)))}},
-		{"1-61-1-1 0001-01-01T00:00:01Z 1s", []Option{WithLayout(layout(t, 61, 1, 1)), WithEpoch(time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC))}},
-		{"1-1-1-61 9999-12-31T23:59:59Z 500ms", []Option{WithLayout(layout(t, 1, 1, 61)), WithTimeUnit(time.Second / 2),
+		{"1-61-1-1 0001-01-01T00:00:01Z 1s", []any{WithLayout(layout(t, 61, 1, 1)), WithEpoch(time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC))}},
+		{"1-1-1-61 9999-12-31T23:59:59Z 500ms", []any{WithLayout(layout(t, 1, 1, 61)), WithTimeUnit(time.Second / 2),
 			WithEpoch(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))}},
-		{"1-28-22-13 2026-01-01T00:00:00Z 1.953125ms", []Option{WithTimeUnit(time.Second / 512)}},
+		{"1-28-22-13 2026-01-01T00:00:00Z 1.953125ms", []any{WithTimeUnit(time.Second / 512)}},
 	} {
 		f := newFormat(t, tt.opts...)
 		if s := f.String(); s != tt.text || fmt.Sprint(f) != s {

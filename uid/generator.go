@@ -2,12 +2,14 @@ package uid
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
-// A Generator generates UIDs. All methods are safe for concurrent use.
+// A Generator generates UIDs. All methods are safe for concurrent use. It is for programs that use a generator of either kind, and not
+// for other implementations: a later version may have more methods.
 type Generator interface {
 	// Next returns a UID that no other call returns, of this generator or of another one of the
 	// fleet. What it waits for, and which errors it returns, depends on the implementation; waiting is
@@ -21,6 +23,13 @@ type Generator interface {
 	// NextN fills dst with UIDs from the front, in increasing order unless the lease changes in
 	// between. It returns how many it filled in: len(dst), or fewer and an error.
 	NextN(dst []ID) (int, error)
+
+	// NextNContext is like NextN, but waits no longer than until ctx ends.
+	NextNContext(ctx context.Context, dst []ID) (int, error)
+
+	// All returns an iterator over UIDs. It does not end by itself: the loop must break, or the iterator yields an error as its last
+	// element, which is an error of Next, or that of ctx soon after ctx ended.
+	All(ctx context.Context) iter.Seq2[ID, error]
 
 	// Parse splits a UID of this generator's format into its parts. It does not fail.
 	Parse(id ID) Parts

@@ -18,7 +18,7 @@ import (
 )
 
 // healthModes runs a test in a bubble with a constructor for each kind of generator.
-func healthModes(t *testing.T, f func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator)) {
+func healthModes(t *testing.T, f func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator)) {
 	l, err := bitsalloc.New(31, 20, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -26,14 +26,14 @@ func healthModes(t *testing.T, f func(t *testing.T, mode string, construct func(
 	for _, mode := range []string{"Cached", "Default"} {
 		t.Run(mode, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f(t, mode, func(a workerassign.Assigner, opts ...Option) Generator {
-					opts = append([]Option{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(1)}, opts...)
+				f(t, mode, func(a workerassign.Assigner, opts ...any) Generator {
+					opts = append([]any{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(1)}, opts...)
 					var g Generator
 					var err error
 					if mode == "Cached" {
-						g, err = NewCached(t.Context(), a, opts...)
+						g, err = NewCached(t.Context(), a, accepted[CachedOption](opts)...)
 					} else {
-						g, err = NewDefault(t.Context(), a, opts...)
+						g, err = NewDefault(t.Context(), a, accepted[DefaultOption](opts)...)
 					}
 					if err != nil {
 						t.Fatal(err)
@@ -70,7 +70,7 @@ func (l unboundedLease) Release(context.Context, time.Time) error { return nil }
 
 // A lease without an end: a generator is OK without the store until the time bits end, and not after Close.
 func TestHealthUnbounded(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		s := new(unboundedSource)
 		g := construct(s)
 		s.down.Store(true)
@@ -94,7 +94,7 @@ func TestHealthUnbounded(t *testing.T) {
 
 // A lease of Recycled: For says how long UIDs come without the store, of an idle generator, too.
 func TestHealthWithoutTheStore(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		memory := newSlotMemory()
 		connection := &slotConnection{memory: memory}
 		g := construct(recycled.New(connection, recycled.WithLogger(slog.New(slog.DiscardHandler))))
@@ -134,7 +134,7 @@ func TestHealthWithoutTheStore(t *testing.T) {
 
 // A service that gets no requests while it is not OK recovers all the same: Health replaces a lost lease.
 func TestHealthReplacesALostLease(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		memory := newSlotMemory()
 		connection := &slotConnection{memory: memory}
 		a := construct(recycled.New(connection, recycled.WithLogger(slog.New(slog.DiscardHandler))))
@@ -158,7 +158,7 @@ func TestHealthReplacesALostLease(t *testing.T) {
 
 // The store hangs: Health does not, and is not OK when the grant is used.
 func TestHealthWhileTheStoreHangs(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		s := &hangingSource{}
 		g := construct(s)
 		s.hangs.Store(true)
@@ -201,7 +201,7 @@ func (l hangingLease) Reserve(ctx context.Context, until time.Time) (workerassig
 
 // A lease that has not begun: not OK, with the time at which it begins.
 func TestHealthBeforeTheLeaseBegins(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		begins := time.Now().Add(5 * time.Minute)
 		g := construct(&boundedSource{horizon: lasting(70 * time.Second), begins: begins})
 		if h := g.Health(); h.OK() || !errors.Is(h.Err, ErrLease) || !strings.Contains(h.Err.Error(), begins.UTC().Format(time.RFC3339)) {
@@ -216,7 +216,7 @@ func TestHealthBeforeTheLeaseBegins(t *testing.T) {
 
 // Static grants nothing in advance, and needs no store: OK at all times.
 func TestHealthOfStatic(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		g := construct(workerassign.Static(5))
 		for n := range 100 {
 			if h := g.Health(); !h.OK() || h.For > time.Second || !h.Bounded {
@@ -235,7 +235,7 @@ func TestHealthOfStatic(t *testing.T) {
 
 // A burst that uses up a time unit does not make a generator unhealthy.
 func TestHealthUnderLoad(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		for _, rollover := range []bool{true, false} {
 			s := &boundedSource{horizon: lasting(70 * time.Second)}
 			g := construct(s, WithRollover(rollover))
@@ -253,7 +253,7 @@ func TestHealthUnderLoad(t *testing.T) {
 
 // The time bits end.
 func TestHealthAtTheEndOfTime(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		l, err := bitsalloc.New(17, 20, 4) // a day and a half
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func TestHealthOfTheClock(t *testing.T) {
 
 // A generator that is OK allocates nothing for Health.
 func TestHealthAllocatesNothing(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		g := construct(new(unboundedSource))
 		if n := testing.AllocsPerRun(100, func() {
 			if !g.Health().OK() {

@@ -20,7 +20,7 @@ func TestHealthInTheLastUnit(t *testing.T) {
 }
 
 func testHealthInTheLastUnit(t *testing.T, policy RollbackPolicy) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		connection := &slotConnection{memory: newSlotMemory()}
 		g := construct(recycled.New(connection, recycled.WithLogger(slog.New(slog.DiscardHandler))), WithRollback(policy))
 		connection.setDown(true)
@@ -53,7 +53,7 @@ func timedNext(t *testing.T, g Generator, d time.Duration) (ID, error) {
 
 // In the last two units of the time bits a generator is OK, and its lease is bounded, whether it has stamped UIDs with them or not.
 func TestHealthInTheLastUnitsOfTheFormat(t *testing.T) {
-	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...Option) Generator) {
+	healthModes(t, func(t *testing.T, mode string, construct func(workerassign.Assigner, ...any) Generator) {
 		l := layout(t, 17, 20, 4)
 		end := mustFormat(t, WithEpoch(recycledEpoch), WithLayout(l)).End()
 		time.Sleep(time.Until(end) - 1500*time.Millisecond)

@@ -48,7 +48,7 @@ func healthRandom(t *testing.T, mode string, seed uint64) {
 		a = workerassign.Prefix(a, 1, 2)
 	}
 	l, _ := bitsalloc.New(35, 10, 3)
-	opts := []Option{WithLogger(quiet), WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(1)}
+	opts := []any{WithLogger(quiet), WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(1)}
 	if mode == "Cached" && r.IntN(2) == 0 {
 		opts = append(opts, WithScheduleInterval(0))
 	}
@@ -62,11 +62,11 @@ func healthRandom(t *testing.T, mode string, seed uint64) {
 		var err error
 		if mode == "Cached" {
 			var c *Cached
-			c, err = NewCached(ctx, a, opts...)
+			c, err = NewCached(ctx, a, accepted[CachedOption](opts)...)
 			g = c
 		} else {
 			var d *Default
-			d, err = NewDefault(ctx, a, opts...)
+			d, err = NewDefault(ctx, a, accepted[DefaultOption](opts)...)
 			g = d
 		}
 		if err != nil {

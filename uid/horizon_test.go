@@ -83,15 +83,15 @@ func lasting(d time.Duration) func(int64) time.Duration {
 }
 
 // newBounded returns a generator of 16 UIDs a second on a source, and its log.
-func newBounded(t *testing.T, s workerassign.Assigner, opts ...Option) (*Cached, *bytes.Buffer) {
+func newBounded(t *testing.T, s workerassign.Assigner, opts ...any) (*Cached, *bytes.Buffer) {
 	t.Helper()
 	l, err := bitsalloc.New(31, 20, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	c, err := NewCached(t.Context(), s, append([]Option{WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(2),
-		WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...)...)
+	c, err := NewCached(t.Context(), s, accepted[CachedOption](append([]any{WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(2),
+		WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,23 +123,23 @@ func TestR6BorrowLimitWithinHorizon(t *testing.T) {
 	busy := testkit.Amount(time.Minute, 3*time.Minute, 10*time.Minute)
 	for name, tt := range map[string]struct {
 		horizon, reserve, limit time.Duration
-		opts                    []Option
+		opts                    []any
 		rollsOver               bool
 		level                   string // of the log record; "": there is none
 	}{
 		"default of Recycled":       {70 * time.Second, 30 * time.Second, 24 * time.Second, nil, true, ""},
-		"just enough":               {100 * time.Second, 30 * time.Second, 54 * time.Second, []Option{WithMaxBorrow(54 * time.Second)}, true, ""},
-		"a greater limit is set":    {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithMaxBorrow(25 * time.Second)}, true, "WARN"},
+		"just enough":               {100 * time.Second, 30 * time.Second, 54 * time.Second, []any{WithMaxBorrow(54 * time.Second)}, true, ""},
+		"a greater limit is set":    {70 * time.Second, 30 * time.Second, 24 * time.Second, []any{WithMaxBorrow(25 * time.Second)}, true, "WARN"},
 		"twice the ring":            {54 * time.Second, 30 * time.Second, 8 * time.Second, nil, true, ""},
 		"less than twice the ring":  {53 * time.Second, 30 * time.Second, 7 * time.Second, nil, false, "WARN"},
 		"less than the ring":        {48 * time.Second, 30 * time.Second, 2 * time.Second, nil, false, "WARN"},
 		"nothing":                   {46 * time.Second, 30 * time.Second, 0, nil, false, "WARN"},
 		"less than is reserved":     {20 * time.Second, 30 * time.Second, 0, nil, false, "WARN"},
 		"less than a unit":          {500 * time.Millisecond, 30 * time.Second, 0, nil, false, "WARN"},
-		"rollover is off":           {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithRollover(false)}, false, ""},
-		"rollover is off, nothing":  {45 * time.Second, 30 * time.Second, 0, []Option{WithRollover(false)}, false, ""},
-		"rollover is off, a limit":  {70 * time.Second, 30 * time.Second, 24 * time.Second, []Option{WithRollover(false), WithMaxBorrow(time.Hour)}, false, "WARN"},
-		"without scheduled padding": {48 * time.Second, 30 * time.Second, 2 * time.Second, []Option{WithScheduleInterval(0)}, false, "WARN"},
+		"rollover is off":           {70 * time.Second, 30 * time.Second, 24 * time.Second, []any{WithRollover(false)}, false, ""},
+		"rollover is off, nothing":  {45 * time.Second, 30 * time.Second, 0, []any{WithRollover(false)}, false, ""},
+		"rollover is off, a limit":  {70 * time.Second, 30 * time.Second, 24 * time.Second, []any{WithRollover(false), WithMaxBorrow(time.Hour)}, false, "WARN"},
+		"without scheduled padding": {48 * time.Second, 30 * time.Second, 2 * time.Second, []any{WithScheduleInterval(0)}, false, "WARN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

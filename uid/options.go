@@ -10,22 +10,22 @@ import (
 // WithLayout sets the widths of a UID's fields. The default is bitsalloc.Default, 1-28-22-13. Every
 // generator of a fleet must have the same layout. A change of the layout can generate old UIDs again:
 // Move.Check checks a change.
-func WithLayout(l bitsalloc.Layout) Option {
-	return func(c *config) {
+func WithLayout(l bitsalloc.Layout) FormatOption {
+	return formatOption(func(c *config) {
 		if l.IsZero() {
 			c.fail("the layout is the zero value; create one with bitsalloc.New")
 			return
 		}
 		c.format.layout = l
-	}
+	})
 }
 
 // WithEpoch sets the instant that time counts from: a whole second in the years 1 to 9999. It is kept
 // in UTC, so that hosts in different time zones agree. The default is DefaultEpoch. Every generator of
 // a fleet must have the same epoch. A change of the epoch can generate old UIDs again: Move.Check checks
 // a change.
-func WithEpoch(epoch time.Time) Option {
-	return func(c *config) { c.setTimeBase(epoch, c.format.Unit()) }
+func WithEpoch(epoch time.Time) FormatOption {
+	return formatOption(func(c *config) { c.setTimeBase(epoch, c.format.Unit()) })
 }
 
 // WithTimeUnit sets the unit that time is counted in: a second, which is the default, or a duration
@@ -35,16 +35,16 @@ func WithEpoch(epoch time.Time) Option {
 //
 // A shorter unit requires more time bits for the same number of years, and orders UIDs by more exact
 // times. A ring of the same boost power then covers less time.
-func WithTimeUnit(unit time.Duration) Option {
-	return func(c *config) { c.setTimeBase(c.format.Epoch(), unit) }
+func WithTimeUnit(unit time.Duration) FormatOption {
+	return formatOption(func(c *config) { c.setTimeBase(c.format.Epoch(), unit) })
 }
 
 // WithTwitterLayout sets the layout 1-41-10-12 and a time unit of a millisecond, as in Twitter's
 // Snowflake. There, five of the worker bits are the data center and five the worker:
 // workerassign.Prefix puts the number of the data center into the upper bits. Ten bits allow 1,023
 // worker IDs, which are too few for disposable ones, because those are never used again.
-func WithTwitterLayout() Option {
-	return func(c *config) {
+func WithTwitterLayout() FormatOption {
+	return formatOption(func(c *config) {
 		layout, err := bitsalloc.New(41, 10, 12)
 		if err != nil {
 			c.fail("%v", err)
@@ -52,7 +52,7 @@ func WithTwitterLayout() Option {
 		}
 		c.format.layout = layout
 		c.setTimeBase(c.format.Epoch(), time.Millisecond)
-	}
+	})
 }
 
 // WithJavaScriptLayout sets the layout 1-31-10-12 and a time unit of a second, whose IDs are at most MaxSafeInteger: a reader
@@ -62,8 +62,8 @@ func WithTwitterLayout() Option {
 // recycled.New.
 //
 // If strings are possible, prefer the default layout and the type ID, whose JSON is a string.
-func WithJavaScriptLayout() Option {
-	return func(c *config) {
+func WithJavaScriptLayout() FormatOption {
+	return formatOption(func(c *config) {
 		layout, err := bitsalloc.New(31, 10, 12)
 		if err != nil {
 			c.fail("%v", err)
@@ -71,43 +71,43 @@ func WithJavaScriptLayout() Option {
 		}
 		c.format.layout = layout
 		c.setTimeBase(c.format.Epoch(), time.Second)
-	}
+	})
 }
 
 // WithBoostPower sets the size of a Cached generator's ring: 1 << power runs of one time unit each,
 // which is 2^sequence bits << power UIDs. power must be 0 to MaxBoostPower; the default is 3.
-func WithBoostPower(power int) Option {
-	return func(c *config) {
+func WithBoostPower(power int) CachedOption {
+	return cachedOption(func(c *config) {
 		if power < 0 || power > MaxBoostPower {
 			c.fail("boost power is %d, must be 0 to %d", power, MaxBoostPower)
 			return
 		}
 		c.boostPower = power
-	}
+	})
 }
 
 // WithPaddingFactor sets the fill level, in percent of the ring, below which the ring is padded: 1 to
 // 99; the default is 50.
-func WithPaddingFactor(percent int) Option {
-	return func(c *config) {
+func WithPaddingFactor(percent int) CachedOption {
+	return cachedOption(func(c *config) {
 		if percent < 1 || percent > 99 {
 			c.fail("padding factor is %d %%, must be 1 to 99", percent)
 			return
 		}
 		c.factor = percent
-	}
+	})
 }
 
 // WithScheduleInterval sets the time between scheduled paddings, which drop stale runs. 0 turns them
 // off; then the UIDs of an idle generator become stale. The default is a second.
-func WithScheduleInterval(d time.Duration) Option {
-	return func(c *config) {
+func WithScheduleInterval(d time.Duration) CachedOption {
+	return cachedOption(func(c *config) {
 		if d < 0 {
 			c.fail("schedule interval is %v, must be 0 (off) or more", d)
 			return
 		}
 		c.interval = d
-	}
+	})
 }
 
 // WithMaxStaleness limits how far a UID's time lies behind the clock when it is taken, even if the
@@ -115,8 +115,8 @@ func WithScheduleInterval(d time.Duration) Option {
 // process was stopped, UIDs may be older until the next scheduled padding. If a scheduled padding is
 // late, UIDs may be older by that delay. d must be at least the sum of the schedule interval and two
 // time units. The default is 3 s, or that sum if it is more.
-func WithMaxStaleness(d time.Duration) Option {
-	return func(c *config) { c.staleness, c.stalenessSet = d, true }
+func WithMaxStaleness(d time.Duration) CachedOption {
+	return cachedOption(func(c *config) { c.staleness, c.stalenessSet = d, true })
 }
 
 // WithMaxBorrow sets the borrow limit: how far a UID's time may lie ahead of the clock. A Cached
@@ -130,34 +130,34 @@ func WithMaxStaleness(d time.Duration) Option {
 // ahead (WithReserveAhead) and one time unit, and at least 0. The generator logs a warning if that is less
 // than d, or if it can no longer roll over: if it is less than twice the time of a full ring. At the limit it
 // then continues at the layout's rate, and its ring is not full. At 0 it does not borrow.
-func WithMaxBorrow(d time.Duration) Option {
-	return func(c *config) {
+func WithMaxBorrow(d time.Duration) CachedOption {
+	return cachedOption(func(c *config) {
 		if d < 0 {
 			c.fail("borrow limit is %v, must be 0 or more", d)
 			return
 		}
 		c.borrow, c.borrowSet = d, true
-	}
+	})
 }
 
 // WithRollover sets whether a Cached generator at its borrow limit takes another lease. The default is
 // true. A lease that was lost is always replaced by another one.
-func WithRollover(on bool) Option {
-	return func(c *config) { c.rollover = on }
+func WithRollover(on bool) CachedOption {
+	return cachedOption(func(c *config) { c.rollover = on })
 }
 
 // WithRolloverInterval limits how many worker IDs a Cached generator uses up, whatever the load: it
 // takes another lease into use at most once in d, counted from its start, unless one was lost. If it
 // reaches the borrow limit earlier, it continues at the layout's rate until then. The default is 0: no
 // such limit.
-func WithRolloverInterval(d time.Duration) Option {
-	return func(c *config) {
+func WithRolloverInterval(d time.Duration) CachedOption {
+	return cachedOption(func(c *config) {
 		if d < 0 {
 			c.fail("rollover interval is %v, must be 0 (no limit) or more", d)
 			return
 		}
 		c.minRolloverInterval = d
-	}
+	})
 }
 
 // WithReserveAhead sets how far ahead of need a generator reserves time of a lease that has an end. An
@@ -171,7 +171,7 @@ func WithRolloverInterval(d time.Duration) Option {
 // default is 30 s. The option has no effect on leases of NewDisposable and NewFile, because they have
 // no end, nor on leases of Static, because Static grants no time in advance.
 func WithReserveAhead(d time.Duration) Option {
-	return func(c *config) { c.reserve = d }
+	return option(func(c *config) { c.reserve = d })
 }
 
 // WithSpread makes the sequence of each time unit begin at a number from 0 to 2^bits-1 that seems random, so that the
@@ -184,24 +184,24 @@ func WithReserveAhead(d time.Duration) Option {
 // bits of the layout; the default is 0, which is off. UIDs remain unique and in the same order. The generators of a
 // fleet may have different values.
 func WithSpread(bits int) Option {
-	return func(c *config) {
+	return option(func(c *config) {
 		if bits < 0 {
 			c.fail("the spread is %d bits, must be 0 (off) or more", bits)
 			return
 		}
 		c.spread = bits
-	}
+	})
 }
 
 // WithTakePolicy sets what a Cached generator does when its ring is empty. The default is CallerPads.
-func WithTakePolicy(p TakePolicy) Option {
-	return func(c *config) {
+func WithTakePolicy(p TakePolicy) CachedOption {
+	return cachedOption(func(c *config) {
 		if p == nil {
 			c.fail("the take policy is nil")
 			return
 		}
 		c.take = p
-	}
+	})
 }
 
 // WithLogger sets where the generator logs failures, rollovers and the approach of the end of the time
@@ -210,32 +210,32 @@ func WithTakePolicy(p TakePolicy) Option {
 // slog.New(slog.DiscardHandler). The handler may take UIDs or block: it runs in a separate
 // goroutine, in which a panic ends the process.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config) {
+	return option(func(c *config) {
 		if l == nil {
 			c.fail("the logger is nil")
 			return
 		}
 		c.logger = l
-	}
+	})
 }
 
 // WithClock sets the clock, for tests. The default is time.Now.
 func WithClock(clock Clock) Option {
-	return func(c *config) {
+	return option(func(c *config) {
 		if clock == nil {
 			c.fail("the clock is nil")
 			return
 		}
 		c.clock = clock
-	}
+	})
 }
 
 // WithRollback sets what a Default generator does when the wall clock is set back. A Cached one
 // always behaves as with RideOut. Each step back is counted in Stats and logged once. The default is RideOut.
 // WaitOut and Refuse read the wall clock at each Next, which makes it about two and a half times
 // slower.
-func WithRollback(p RollbackPolicy) Option {
-	return func(c *config) {
+func WithRollback(p RollbackPolicy) DefaultOption {
+	return defaultOption(func(c *config) {
 		switch {
 		case p.name == "":
 			c.fail("the rollback policy is the zero value; use RideOut, WaitOut or Refuse")
@@ -244,5 +244,5 @@ func WithRollback(p RollbackPolicy) Option {
 		default:
 			c.rollback = p
 		}
-	}
+	})
 }

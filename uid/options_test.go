@@ -3,7 +3,9 @@ package uid
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 // its bound, before a worker ID is used up.
 func TestD11BadOptions(t *testing.T) {
 	for _, tt := range []struct {
-		option Option
+		option any
 		want   string
 	}{
 		{nil, "an option is nil"},
@@ -42,7 +44,21 @@ func TestD11BadOptions(t *testing.T) {
 		{WithLogger(nil), "the logger is nil"},
 		{WithClock(nil), "the clock is nil"},
 	} {
-		t.Run(tt.want, func(t *testing.T) { expectBothRefuse(t, new(disposableAssigner), ErrOption, tt.want, 0, tt.option) })
+		t.Run(tt.want, func(t *testing.T) {
+			a := new(disposableAssigner)
+			if _, ofCached := tt.option.(CachedOption); ofCached || tt.option == nil {
+				expectConstructorError(t, modes[0].name, modes[0].make, a, ErrOption, tt.want, tt.option)
+			}
+			if o, ofDefault := tt.option.(DefaultOption); ofDefault || tt.option == nil {
+				expectConstructorError(t, modes[1].name, modes[1].make, a, ErrOption, tt.want, tt.option)
+				if err := CheckDefault(o); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("CheckDefault = %v", err)
+				}
+			}
+			if n := a.lastID.Load(); n != 0 {
+				t.Errorf("%d worker IDs were used up", n)
+			}
+		})
 	}
 	t.Run("no assigner", func(t *testing.T) {
 		for _, mode := range modes {
@@ -53,9 +69,9 @@ func TestD11BadOptions(t *testing.T) {
 	})
 }
 
-// What depends on the ring and its schedule is refused by NewCached only: Default has none, and NewFormat no generator.
+// What depends on the ring and its schedule is checked together.
 func TestOptionsOfTheRing(t *testing.T) {
-	for text, opts := range map[string][]Option{
+	for text, opts := range map[string][]any{
 		"staleness bound is 0s, must be at least 3s":   {WithMaxStaleness(0)},
 		"staleness bound is -1ns, must be at least 3s": {WithMaxStaleness(-1)},
 		"turns off the scheduled padding":              {WithScheduleInterval(0), WithMaxStaleness(time.Minute)},
@@ -67,21 +83,33 @@ func TestOptionsOfTheRing(t *testing.T) {
 			if n := a.lastID.Load(); n != 0 {
 				t.Errorf("%d worker IDs were used up", n)
 			}
-			d, err := NewDefault(t.Context(), a, append(opts, discardLog())...)
-			if err != nil {
-				t.Fatalf("NewDefault: %v", err)
-			}
-			defer d.Close()
-			next(t, d)
-			if _, err := NewFormat(opts...); err != nil {
-				t.Errorf("NewFormat: %v", err)
-			}
 		})
 	}
 }
 
+// A constructor does not accept what it does not read.
+func TestOptionKinds(t *testing.T) {
+	for _, tt := range []struct {
+		option                any
+		cached, byDef, format bool
+	}{
+		{WithEpoch(DefaultEpoch()), true, true, true},
+		{WithLogger(slog.Default()), true, true, false},
+		{WithBoostPower(3), true, false, false},
+		{WithRollback(RideOut()), false, true, false},
+	} {
+		_, cached := tt.option.(CachedOption)
+		_, byDef := tt.option.(DefaultOption)
+		_, both := tt.option.(Option)
+		_, format := tt.option.(FormatOption)
+		if cached != tt.cached || byDef != tt.byDef || both != (cached && byDef) || format != tt.format {
+			t.Errorf("%T: of NewCached: %v, of NewDefault: %v, of NewFormat: %v", tt.option, cached, byDef, format)
+		}
+	}
+}
+
 func TestOptionsThatGoTogether(t *testing.T) {
-	for name, opts := range map[string][]Option{
+	for name, opts := range map[string][]any{
 		"only a long interval":  {WithScheduleInterval(5 * time.Minute)},
 		"no schedule":           {WithScheduleInterval(0)},
 		"no rollover interval":  {WithRolloverInterval(0), WithSpread(0)},
@@ -108,13 +136,14 @@ func TestOptionsThatGoTogether(t *testing.T) {
 
 // The constructors report all options that are wrong, and CachedBounds reports what NewCached does.
 func TestAllBadOptions(t *testing.T) {
-	opts := []Option{WithBoostPower(-1), WithPaddingFactor(0), WithMaxStaleness(time.Second)}
+	opts := []any{WithBoostPower(-1), WithPaddingFactor(0), WithMaxStaleness(time.Second)}
 	const want = "uid: invalid option: boost power is -1, must be 0 to 16\nuid: invalid option: padding factor is 0 %, must be 1 to 99"
 	const staleness = "\nuid: invalid option: staleness bound is 1s, must be at least 3s, the schedule interval and two time units"
-	_, cachedErr := NewCached(t.Context(), workerassign.Static(1), opts...)
-	_, _, boundsErr := CachedBounds(opts...)
-	_, formatErr := NewFormat(opts...)
-	for got, want := range map[error]string{cachedErr: want + staleness, boundsErr: want + staleness, formatErr: want} {
+	_, cachedErr := NewCached(t.Context(), workerassign.Static(1), accepted[CachedOption](opts)...)
+	_, _, boundsErr := CachedBounds(accepted[CachedOption](opts)...)
+	_, formatErr := NewFormat(WithTimeUnit(0), WithLayout(bitsalloc.Layout{}))
+	const format = "uid: invalid option: bitsalloc: bad time unit: 0s must be a second, or divide a second and be at least 1ms\nuid: invalid option: the layout is the zero value; create one with bitsalloc.New"
+	for got, want := range map[error]string{cachedErr: want + staleness, boundsErr: want + staleness, formatErr: format} {
 		if !errors.Is(got, ErrOption) || got.Error() != want {
 			t.Errorf("%v\nwant %s", got, want)
 		}
@@ -124,14 +153,14 @@ func TestAllBadOptions(t *testing.T) {
 // CachedBounds returns the bounds of the options, or those that are in force with the others.
 func TestCachedBounds(t *testing.T) {
 	for _, tt := range []struct {
-		opts              []Option
+		opts              []any
 		staleness, borrow time.Duration
 	}{
 		{nil, DefaultMaxStaleness, DefaultMaxBorrow},
-		{[]Option{WithScheduleInterval(10 * time.Second), WithBoostPower(12)}, 12 * time.Second, 8192 * time.Second},
-		{[]Option{WithMaxStaleness(time.Minute), WithMaxBorrow(time.Minute)}, time.Minute, time.Minute},
+		{[]any{WithScheduleInterval(10 * time.Second), WithBoostPower(12)}, 12 * time.Second, 8192 * time.Second},
+		{[]any{WithMaxStaleness(time.Minute), WithMaxBorrow(time.Minute)}, time.Minute, time.Minute},
 	} {
-		if staleness, borrow, err := CachedBounds(tt.opts...); staleness != tt.staleness || borrow != tt.borrow || err != nil {
+		if staleness, borrow, err := CachedBounds(accepted[CachedOption](tt.opts)...); staleness != tt.staleness || borrow != tt.borrow || err != nil {
 			t.Errorf("%v, %v, %v; want %v, %v", staleness, borrow, err, tt.staleness, tt.borrow)
 		}
 	}

@@ -41,7 +41,7 @@ func TestInvariant5ClockFarBeyondTheEnd(t *testing.T) {
 // The times of a lease do not overflow, however far away they are.
 func TestInvariant5FarLeases(t *testing.T) {
 	far := []time.Time{time.Unix(1<<62, 0), time.Unix(math.MaxInt64, 0), time.Unix(1<<63-62135596801, 999999999), workerassign.Unbounded()}
-	for _, opts := range [][]Option{{}, {WithTwitterLayout()}, {WithLayout(layout(t, 28, 2, 33))}} {
+	for _, opts := range [][]any{{}, {WithTwitterLayout()}, {WithLayout(layout(t, 28, 2, 33))}} {
 		for _, at := range far {
 			for _, mode := range modes {
 				g, err := mode.make(context.Background(), &fakeAssigner{assign: func(context.Context, int64) (workerassign.Lease, error) {

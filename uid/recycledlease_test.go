@@ -19,23 +19,23 @@ import (
 var recycledEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // newRecycledGenerator returns a generator of a mode, "Cached" or "Default", on a slot store.
-func newRecycledGenerator(t *testing.T, mode string, s recycled.Store, more []recycled.Option, opts ...Option) Generator {
+func newRecycledGenerator(t *testing.T, mode string, s recycled.Store, more []recycled.Option, opts ...any) Generator {
 	t.Helper()
 	l, err := bitsalloc.New(35, 10, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts = append([]Option{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(1)}, opts...)
+	opts = append([]any{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(1)}, opts...)
 	a := recycled.New(s, append([]recycled.Option{recycled.WithLogger(slog.New(slog.DiscardHandler))}, more...)...)
 	var g Generator
 	if mode == "Cached" {
 		var c *Cached
-		if c, err = NewCached(t.Context(), a, opts...); err == nil {
+		if c, err = NewCached(t.Context(), a, accepted[CachedOption](opts)...); err == nil {
 			g = c
 		}
 	} else {
 		var d *Default
-		if d, err = NewDefault(t.Context(), a, opts...); err == nil {
+		if d, err = NewDefault(t.Context(), a, accepted[DefaultOption](opts)...); err == nil {
 			g = d
 		}
 	}

@@ -430,10 +430,10 @@ func TestInvariant1RenewUnderLoad(t *testing.T) {
 	for _, mode := range []string{"Cached", "Default"} {
 		t.Run(mode, func(t *testing.T) {
 			s := &copiedSource{}
-			opts := []Option{WithEpoch(time.Now().Add(-time.Hour).Truncate(time.Second)), WithTimeUnit(time.Millisecond),
+			opts := []any{WithEpoch(time.Now().Add(-time.Hour).Truncate(time.Second)), WithTimeUnit(time.Millisecond),
 				WithLayout(layout(t, 35, 22, 6)), WithReserveAhead(50 * time.Millisecond), WithMaxBorrow(100 * time.Millisecond)}
 			if mode == "Default" { // a unit in which many UIDs are left after each Renew, and for whose end each Renew waits
-				opts = []Option{WithEpoch(DefaultEpoch()), WithTimeUnit(20 * time.Millisecond), WithLayout(layout(t, 32, 11, 20))}
+				opts = []any{WithEpoch(DefaultEpoch()), WithTimeUnit(20 * time.Millisecond), WithLayout(layout(t, 32, 11, 20))}
 			}
 			g := newCopied(t, mode, s, opts...).(renewer)
 			var dropped atomic.Int64 // the greatest worker ID that was dropped

@@ -116,8 +116,8 @@ func TestWaitingForTheClockEnds(t *testing.T) {
 }
 
 func TestD11RollbackOptions(t *testing.T) {
-	expectBothRefuse(t, new(disposableAssigner), ErrOption, "rollback policy is the zero value", 0, WithRollback(RollbackPolicy{}))
-	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the bound of WaitOut is -1s", 0, WithRollback(WaitOut(-time.Second)))
+	expectConstructorError(t, modes[1].name, modes[1].make, new(disposableAssigner), ErrOption, "rollback policy is the zero value", WithRollback(RollbackPolicy{}))
+	expectConstructorError(t, modes[1].name, modes[1].make, new(disposableAssigner), ErrOption, "the bound of WaitOut is -1s", WithRollback(WaitOut(-time.Second)))
 }
 
 // Under RideOut a step back counts if it takes the wall clock at least a unit further behind than it was when one was counted last,
@@ -149,7 +149,7 @@ func TestCachedCountsRollbacks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			clock := new(bubbleClock)
-			more := []Option{WithClock(clock), logInto(&log)}
+			more := []any{WithClock(clock), logInto(&log)}
 			if !idle {
 				more = append(more, WithScheduleInterval(0))
 			}

@@ -27,7 +27,7 @@ type slotFleet struct {
 	rnd    *rand.Rand
 	broken string
 	clock  time.Time // the true time
-	opts   []Option
+	opts   []any
 	format Format
 
 	lossy                          bool // the store can lose writes that it acknowledged, in a failover
@@ -184,14 +184,14 @@ func (f *slotFleet) poolOptions() []recycled.Option {
 }
 
 // init sets what all fleets have.
-func (f *slotFleet) init(l bitsalloc.Layout, unit time.Duration, opts ...Option) {
+func (f *slotFleet) init(l bitsalloc.Layout, unit time.Duration, opts ...any) {
 	var end context.CancelFunc
 	f.ended, end = context.WithCancel(context.Background())
 	end()
-	f.opts = append([]Option{WithLogger(slog.New(slog.DiscardHandler)), WithLayout(l), WithTimeUnit(unit),
+	f.opts = append([]any{WithLogger(slog.New(slog.DiscardHandler)), WithLayout(l), WithTimeUnit(unit),
 		WithEpoch(fleetStart.Add(-240 * time.Hour)), WithTakePolicy(Fail)}, opts...)
 	var err error
-	if f.format, err = NewFormat(f.opts...); err != nil {
+	if f.format, err = NewFormat(accepted[FormatOption](f.opts)...); err != nil {
 		panic(err)
 	}
 	f.primary = &slotServer{now: func() time.Time { return f.clock }, history: "a", noLoss: !f.lossy, mostFree: 1,
@@ -272,7 +272,7 @@ func (f *slotFleet) start(h *slotHost, isDefault bool) error {
 	p := &slotProcess{host: h, last: -1}
 	var err error
 	for range 6 { // a try may create the pool, or note a history
-		if p.core, err = newCore(f.ended, f.assigner(h), append(f.opts, WithClock(slotClock{f, h}))); err == nil || isHeldOrOff(err) {
+		if p.core, err = newTestCore(f.ended, f.assigner(h), append(f.opts, WithClock(slotClock{f, h}))...); err == nil || isHeldOrOff(err) {
 			break
 		}
 	}

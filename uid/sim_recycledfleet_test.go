@@ -12,7 +12,7 @@ import (
 )
 
 // newCalmFleet returns a fleet of hosts on a store without faults.
-func newCalmFleet(tb testing.TB, layout string, unit, horizon time.Duration, opts ...Option) *slotFleet {
+func newCalmFleet(tb testing.TB, layout string, unit, horizon time.Duration, opts ...any) *slotFleet {
 	tb.Helper()
 	l, err := bitsalloc.ParseLayout(layout)
 	if err != nil {

@@ -29,7 +29,7 @@ type simulation struct {
 	rnd             *rand.Rand
 	brokenInvariant int // the invariant that is broken on purpose; 0 for none; 6 is invariant 1, broken by Release
 	format          Format
-	opts            []Option
+	opts            []any
 	store           *simStore
 	hosts           []*simHost
 
@@ -102,7 +102,7 @@ func newSimulation(seed uint64, broken int) *simulation {
 		unit = max(unit, time.Second)
 		epoch = noon.Add(-time.Duration(7000+s.rnd.IntN(1100)) * time.Second).Truncate(time.Second)
 	}
-	s.opts = []Option{discardLog(), WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
+	s.opts = []any{discardLog(), WithLayout(l), WithEpoch(epoch), WithTimeUnit(unit), WithBoostPower(0),
 		WithMaxBorrow(time.Duration(2+s.rnd.IntN(40)) * unit), WithReserveAhead(time.Duration(1+s.rnd.IntN(20)) * unit),
 		WithRollover(s.rnd.IntN(3) > 0), WithTakePolicy(Fail)}
 	if s.rnd.IntN(4) == 0 {

@@ -23,7 +23,7 @@ func (s *simulation) start(h *simHost) {
 		}
 		assigner = workerassign.Static(s.staticID(h))
 	}
-	core, err := newCore(context.Background(), assigner, opts)
+	core, err := newTestCore(context.Background(), assigner, opts...)
 	if err != nil {
 		s.record(h, "does not start: %v", err)
 		return
@@ -37,7 +37,7 @@ func (s *simulation) start(h *simHost) {
 	if !s.store.recycles && !static && s.rnd.IntN(3) == 0 {
 		// A Default generator whose lease has no end starts no background tasks, so none are simulated. It keeps no lease: a crash would
 		// not end the goroutine.
-		plain, err := newCore(context.Background(), s.store, opts)
+		plain, err := newTestCore(context.Background(), s.store, opts...)
 		if err != nil {
 			return
 		}
@@ -53,7 +53,7 @@ func (s *simulation) start(h *simHost) {
 }
 
 func (s *simulation) staticID(h *simHost) int64 {
-	l, err := NewFormat(s.opts...)
+	l, err := NewFormat(accepted[FormatOption](s.opts)...)
 	if err != nil {
 		panic(err)
 	}

@@ -25,9 +25,9 @@ func layout(tb testing.TB, time, worker, sequence int) bitsalloc.Layout {
 }
 
 // mustFormat returns the format of options, which must be valid.
-func mustFormat(tb testing.TB, opts ...Option) Format {
+func mustFormat(tb testing.TB, opts ...any) Format {
 	tb.Helper()
-	f, err := NewFormat(opts...)
+	f, err := NewFormat(accepted[FormatOption](opts)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -43,16 +43,42 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
 // discardLog makes a generator log nothing, for tests that cause log records on purpose.
 func discardLog() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
 
+// accepted returns those of options of any kind that a constructor accepts.
+func accepted[O any](opts []any) (list []O) {
+	for _, o := range opts {
+		if option, ok := o.(O); ok || o == nil {
+			list = append(list, option)
+		}
+	}
+	return list
+}
+
+// newTestCore is newCore with options of any kind, which are not compared with each other.
+func newTestCore(ctx context.Context, a workerassign.Assigner, opts ...any) (*core, error) {
+	cfg, err := newConfig(opts, func(o any, c *config) {
+		switch o := o.(type) {
+		case CachedOption:
+			o.applyCached(c)
+		case DefaultOption:
+			o.applyDefault(c)
+		}
+	}, false)
+	if err != nil {
+		return nil, err
+	}
+	return newCore(ctx, a, cfg)
+}
+
 // smallOptions are the options of a generator that reaches its borrow limit soon: 16 UIDs per second,
 // at most 10 s ahead.
-func smallOptions(t *testing.T, more ...Option) []Option {
-	return append([]Option{WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(1),
+func smallOptions(t *testing.T, more ...any) []any {
+	return append([]any{WithEpoch(bubbleEpoch), WithLayout(layout(t, 31, 20, 4)), WithBoostPower(1),
 		WithMaxBorrow(10 * time.Second), WithReserveAhead(2 * time.Second)}, more...)
 }
 
-func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
+func newCached(tb testing.TB, a workerassign.Assigner, opts ...any) *Cached {
 	tb.Helper()
-	c, err := NewCached(context.Background(), a, append([]Option{discardLog()}, opts...)...)
+	c, err := NewCached(context.Background(), a, accepted[CachedOption](append([]any{discardLog()}, opts...))...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -60,9 +86,9 @@ func newCached(tb testing.TB, a workerassign.Assigner, opts ...Option) *Cached {
 	return c
 }
 
-func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default {
+func newDefault(tb testing.TB, a workerassign.Assigner, opts ...any) *Default {
 	tb.Helper()
-	d, err := NewDefault(context.Background(), a, append([]Option{discardLog()}, opts...)...)
+	d, err := NewDefault(context.Background(), a, accepted[DefaultOption](append([]any{discardLog()}, opts...))...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -71,8 +97,8 @@ func newDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default
 }
 
 // newImpatientDefault is NewDefault with other pauses.
-func newImpatientDefault(a workerassign.Assigner, hooks leasing.Hooks, opts ...Option) (*Default, error) {
-	c, err := newCore(context.Background(), a, append([]Option{discardLog()}, opts...))
+func newImpatientDefault(a workerassign.Assigner, hooks leasing.Hooks, opts ...any) (*Default, error) {
+	c, err := newTestCore(context.Background(), a, append([]any{discardLog()}, opts...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +109,9 @@ func newImpatientDefault(a workerassign.Assigner, hooks leasing.Hooks, opts ...O
 }
 
 // newIdleDefault returns a Default generator that does not extend its lease while no UIDs are taken, as one that could not for a while.
-func newIdleDefault(tb testing.TB, a workerassign.Assigner, opts ...Option) *Default {
+func newIdleDefault(tb testing.TB, a workerassign.Assigner, opts ...any) *Default {
 	tb.Helper()
-	c, err := newCore(context.Background(), a, append([]Option{discardLog()}, opts...))
+	c, err := newTestCore(context.Background(), a, append([]any{discardLog()}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -115,17 +141,17 @@ func next(tb testing.TB, g Generator) ID {
 // modes are the constructors, for tests of both generators.
 var modes = []struct {
 	name string
-	make func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error)
+	make func(ctx context.Context, a workerassign.Assigner, opts ...any) (Generator, error)
 }{
-	{"Cached", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		c, err := NewCached(ctx, a, append([]Option{discardLog()}, opts...)...)
+	{"Cached", func(ctx context.Context, a workerassign.Assigner, opts ...any) (Generator, error) {
+		c, err := NewCached(ctx, a, accepted[CachedOption](append([]any{discardLog()}, opts...))...)
 		if err != nil {
 			return nil, err
 		}
 		return c, nil
 	}},
-	{"Default", func(ctx context.Context, a workerassign.Assigner, opts ...Option) (Generator, error) {
-		d, err := NewDefault(ctx, a, append([]Option{discardLog()}, opts...)...)
+	{"Default", func(ctx context.Context, a workerassign.Assigner, opts ...any) (Generator, error) {
+		d, err := NewDefault(ctx, a, accepted[DefaultOption](append([]any{discardLog()}, opts...))...)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +164,7 @@ var takePolicies = []TakePolicy{CallerPads, Wait, Fail}
 
 // expectBothRefuse checks that both constructors return the wanted error and no generator, and how many
 // worker IDs were used up. All of these must have been released.
-func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, usedUp int64, opts ...Option) {
+func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text string, usedUp int64, opts ...any) {
 	t.Helper()
 	for _, mode := range modes {
 		before := a.lastID.Load()
@@ -154,8 +180,8 @@ func expectBothRefuse(t *testing.T, a *disposableAssigner, want error, text stri
 
 // expectConstructorError checks that a constructor returns no generator, and an error that wraps want,
 // contains text and has the package's prefix.
-func expectConstructorError(t *testing.T, name string, newGenerator func(context.Context, workerassign.Assigner, ...Option) (Generator, error),
-	a workerassign.Assigner, want error, text string, opts ...Option) {
+func expectConstructorError(t *testing.T, name string, newGenerator func(context.Context, workerassign.Assigner, ...any) (Generator, error),
+	a workerassign.Assigner, want error, text string, opts ...any) {
 	t.Helper()
 	g, err := newGenerator(context.Background(), a, opts...)
 	if g != nil || !errors.Is(err, want) || !strings.Contains(err.Error(), text) {

@@ -66,16 +66,16 @@ func (s *copiedSource) Assign(_ context.Context, r workerassign.Request) (worker
 }
 
 // newCopied returns a generator of 16 UIDs a second on a source.
-func newCopied(t *testing.T, mode string, s workerassign.Assigner, opts ...Option) Generator {
+func newCopied(t *testing.T, mode string, s workerassign.Assigner, opts ...any) Generator {
 	t.Helper()
-	opts = append([]Option{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(layout(t, 35, 14, 4)),
+	opts = append([]any{WithLogger(slog.New(slog.DiscardHandler)), WithEpoch(recycledEpoch), WithLayout(layout(t, 35, 14, 4)),
 		WithBoostPower(2), WithReserveAhead(10 * time.Second)}, opts...)
 	var g Generator
 	var err error
 	if mode == "Cached" {
-		g, err = NewCached(t.Context(), s, opts...)
+		g, err = NewCached(t.Context(), s, accepted[CachedOption](opts)...)
 	} else {
-		g, err = NewDefault(t.Context(), s, opts...)
+		g, err = NewDefault(t.Context(), s, accepted[DefaultOption](opts)...)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -217,10 +217,10 @@ func TestInvariant1DropUnderLoad(t *testing.T) {
 	for _, mode := range []string{"Cached", "Default"} {
 		t.Run(mode, func(t *testing.T) {
 			s := &copiedSource{}
-			opts := []Option{WithEpoch(time.Now().Add(-time.Hour).Truncate(time.Second)), WithTimeUnit(time.Millisecond),
+			opts := []any{WithEpoch(time.Now().Add(-time.Hour).Truncate(time.Second)), WithTimeUnit(time.Millisecond),
 				WithLayout(layout(t, 35, 22, 6)), WithReserveAhead(50 * time.Millisecond), WithMaxBorrow(100 * time.Millisecond)}
 			if mode == "Default" { // a unit in which many UIDs are left after each drop, and for whose end each drop waits
-				opts = []Option{WithEpoch(DefaultEpoch()), WithTimeUnit(20 * time.Millisecond), WithLayout(layout(t, 32, 11, 20))}
+				opts = []any{WithEpoch(DefaultEpoch()), WithTimeUnit(20 * time.Millisecond), WithLayout(layout(t, 32, 11, 20))}
 			}
 			g := newCopied(t, mode, s, opts...)
 			var dropped, failed atomic.Int64 // the greatest worker ID that was dropped

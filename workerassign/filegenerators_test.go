@@ -44,7 +44,7 @@ func TestInvariant1GeneratorsOnFiles(t *testing.T) {
 				var err error
 				begin := time.Now()
 				if round == 0 {
-					g, err = uid.NewDefault(ctx, newAssigner(directory), borrow)
+					g, err = uid.NewDefault(ctx, newAssigner(directory))
 				} else {
 					g, err = uid.NewCached(ctx, newAssigner(directory), borrow)
 				}

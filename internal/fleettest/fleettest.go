@@ -72,11 +72,34 @@ func First(tb testing.TB, s recycled.Store, opts ...recycled.Option) *recycled.A
 
 // NewGenerator starts a generator, a Cached or a Default one.
 func NewGenerator(ctx context.Context, a workerassign.Assigner, cached bool) (uid.Generator, error) {
-	opts := []uid.Option{uid.WithLayout(Layout()), uid.WithTimeUnit(time.Millisecond), uid.WithReserveAhead(reserve), uid.WithLogger(discard())}
-	if !cached {
-		return uid.NewDefault(ctx, a, opts...)
+	return NewKind(ctx, a, cached, uid.WithLayout(Layout()), uid.WithTimeUnit(time.Millisecond), uid.WithReserveAhead(reserve), uid.WithLogger(discard()),
+		uid.WithMaxBorrow(20*time.Millisecond))
+}
+
+// NewKind starts a generator, a Cached or a Default one, with those of the options that its constructor accepts.
+func NewKind(ctx context.Context, a workerassign.Assigner, cached bool, opts ...any) (uid.Generator, error) {
+	if cached {
+		c, err := uid.NewCached(ctx, a, accepted[uid.CachedOption](opts)...)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
 	}
-	return uid.NewCached(ctx, a, append(opts, uid.WithMaxBorrow(20*time.Millisecond))...)
+	d, err := uid.NewDefault(ctx, a, accepted[uid.DefaultOption](opts)...)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// accepted returns those of the options that a constructor accepts.
+func accepted[O any](opts []any) (list []O) {
+	for _, opt := range opts {
+		if o, ok := opt.(O); ok {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 // Fleet is several generators, whose UIDs are all checked.

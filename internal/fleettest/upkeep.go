@@ -62,12 +62,12 @@ const (
 )
 
 // upkeepOptions returns the options of the generators.
-func upkeepOptions(reserve time.Duration) []uid.Option {
+func upkeepOptions(reserve time.Duration) []any {
 	layout, err := bitsalloc.New(31, 20, 1)
 	if err != nil {
 		panic(err)
 	}
-	return []uid.Option{uid.WithLayout(layout), uid.WithEpoch(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)), uid.WithReserveAhead(reserve),
+	return []any{uid.WithLayout(layout), uid.WithEpoch(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)), uid.WithReserveAhead(reserve),
 		uid.WithMaxBorrow(upkeepBorrow), uid.WithLogger(discard())}
 }
 
@@ -83,7 +83,7 @@ func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, 
 	ctx, stop := context.WithCancel(context.Background())
 	u.stop = stop
 	opts := upkeepOptions(reserve)
-	format, err := uid.NewFormat(opts...)
+	format, err := uid.NewFormat(accepted[uid.FormatOption](opts)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,13 +99,7 @@ func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, 
 		time.Sleep(time.Until(begin.Add(spread * time.Duration(n) / time.Duration(hosts))))
 		startCtx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
-		var g uid.Generator
-		var err error
-		if cached {
-			g, err = uid.NewCached(startCtx, assigner(n), opts...)
-		} else {
-			g, err = uid.NewDefault(startCtx, assigner(n), opts...)
-		}
+		g, err := NewKind(startCtx, assigner(n), cached, opts...)
 		if err != nil {
 			stop()
 			t.Error(err)

@@ -113,13 +113,9 @@ func runGaleraProcess(t *testing.T, addresses string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := []uid.Option{uid.WithLayout(layout), uid.WithReserveAhead(time.Second), uid.WithMaxBorrow(4 * time.Second), uid.WithBoostPower(0),
-		uid.WithLogger(slog.New(slog.DiscardHandler))}
 	fleettest.RunProcess(2*time.Second, 40*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
-		if cached {
-			return uid.NewCached(ctx, a, options...)
-		}
-		return uid.NewDefault(ctx, a, options...)
+		return fleettest.NewKind(ctx, a, cached, uid.WithLayout(layout), uid.WithReserveAhead(time.Second), uid.WithMaxBorrow(4*time.Second), uid.WithBoostPower(0),
+			uid.WithLogger(slog.New(slog.DiscardHandler)))
 	})
 }
 

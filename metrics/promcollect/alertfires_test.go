@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/uid"
@@ -153,10 +154,10 @@ func (c *steppedClock) Now() time.Time {
 func (c *steppedClock) Monotonic() time.Duration { return time.Since(c.begin) }
 
 // newOnFile returns a Cached generator with disposable worker IDs.
-func newOnFile(t *testing.T, path string, opts ...uid.Option) *uid.Cached {
+func newOnFile(t *testing.T, path string, opts ...uid.CachedOption) *uid.Cached {
 	t.Helper()
 	g, err := uid.NewCached(t.Context(), workerassign.NewFile(path),
-		append([]uid.Option{uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+		append([]uid.CachedOption{uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,14 +165,14 @@ func newOnFile(t *testing.T, path string, opts ...uid.Option) *uid.Cached {
 	return g
 }
 
-// smallLayout returns the option for a layout with 16 UIDs per second and 7 worker IDs, and a borrow limit of 10 s.
-func smallLayout(t *testing.T) []uid.Option {
+// smallLayout returns the options for a layout with 16 UIDs per second and 7 worker IDs, and a borrow limit of 10 s.
+func smallLayout(t *testing.T) []uid.CachedOption {
 	t.Helper()
 	f, err := uid.ParseFormat("1-40-3-4 1999-12-31T00:00:00Z 1s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []uid.Option{uid.WithLayout(f.Layout()), uid.WithBoostPower(0), uid.WithMaxBorrow(10 * time.Second)}
+	return []uid.CachedOption{uid.WithLayout(f.Layout()), uid.WithBoostPower(0), uid.WithMaxBorrow(10 * time.Second)}
 }
 
 // takeWithin takes n UIDs, as far as that succeeds within a millisecond.
@@ -221,9 +222,13 @@ func generatorSituations() []situation {
 		}, []string{"RinguidWorkerIDsRunOut"}, nil},
 		{"a pool is full", func(t *testing.T) *recording {
 			workers := recycled.New(assigntest.NewMemory(assigntest.WithNoLoss()), recycled.WithLogger(slog.New(slog.DiscardHandler)))
+			small, err := bitsalloc.New(40, 3, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
 			var all []uid.Generator
 			for range 8 {
-				g, err := uid.NewDefault(t.Context(), workers, append(smallLayout(t), uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)))...)
+				g, err := uid.NewDefault(t.Context(), workers, uid.WithLayout(small), uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)))
 				if err != nil {
 					t.Fatal(err)
 				}

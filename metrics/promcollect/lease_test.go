@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/slottest"
 
 	"github.com/ringuid/ringuid/uid"
@@ -19,14 +20,7 @@ func newOnStore(t *testing.T, store *assigntest.Memory, makeDefault bool) uid.Ge
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	workers := slottest.New(t, store, recycled.WithLogger(quiet))
-	opts := []uid.Option{uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(quiet)}
-	var g uid.Generator
-	var err error
-	if makeDefault {
-		g, err = uid.NewDefault(t.Context(), workers, opts...)
-	} else {
-		g, err = uid.NewCached(t.Context(), workers, opts...)
-	}
+	g, err := fleettest.NewKind(t.Context(), workers, !makeDefault, uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(quiet))
 	if err != nil {
 		t.Fatal(err)
 	}

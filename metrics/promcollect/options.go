@@ -18,7 +18,11 @@ const DefaultMaxTags = 100
 
 // An Option sets one property of a collector. A collector with an invalid option has no metrics: Register of a
 // registry returns an error that wraps ErrOption, and MustRegister panics.
-type Option func(*config)
+type Option interface{ apply(*config) }
+
+type option func(*config)
+
+func (o option) apply(c *config) { o(c) }
 
 type config struct {
 	name    string
@@ -36,7 +40,7 @@ func (c *config) fail(format string, args ...any) {
 // newConfig returns the configuration of the options.
 func newConfig(opts []Option) config {
 	c := config{maxTags: DefaultMaxTags}
-	options.Apply(opts, func(opt Option) { opt(&c) }, c.fail)
+	options.Apply(opts, func(opt Option) { opt.apply(&c) }, c.fail)
 	return c
 }
 
@@ -44,25 +48,25 @@ func newConfig(opts []Option) config {
 // NewPoolCollector, and of the label sequence of those of the other constructors. The default is "". Collectors of one kind that are registered with one registry must have
 // different names, or other labels that differ.
 func WithName(name string) Option {
-	return func(c *config) { c.name = name }
+	return option(func(c *config) { c.name = name })
 }
 
 // WithLabels adds constant labels to all metrics of the collector. All collectors of one kind that are registered with
 // one registry must have the same names of labels. The names of the labels in doc/metrics.md must not be used.
 func WithLabels(labels prometheus.Labels) Option {
 	labels = maps.Clone(labels)
-	return func(c *config) { c.labels = labels }
+	return option(func(c *config) { c.labels = labels })
 }
 
 // WithMaxTags limits how many tags of a segment.Tags have metrics of their own: 0 or more. The default is
 // DefaultMaxTags. The tags beyond it are added up in metrics whose label tag is empty. Tags are chosen by when they were
 // first seen, and a tag keeps its metrics as long as it is in memory. The option has no effect on other collectors.
 func WithMaxTags(n int) Option {
-	return func(c *config) {
+	return option(func(c *config) {
 		if n < 0 {
 			c.fail("the greatest number of tags is %d; must be at least 0", n)
 			return
 		}
 		c.maxTags = n
-	}
+	})
 }

@@ -22,7 +22,11 @@ type Memory struct {
 var _ segment.Creator = (*Memory)(nil)
 
 // A MemoryOption configures a Memory.
-type MemoryOption func(*server)
+type MemoryOption interface{ apply(*server) }
+
+type memoryOption func(*server)
+
+func (o memoryOption) apply(c *server) { o(c) }
 
 // WithGap sets by how many numbers a tag continues beyond its counter after a Failover. The default is
 // 1,000,000. It panics if n is less than 1.
@@ -30,12 +34,12 @@ func WithGap(n int64) MemoryOption {
 	if n < 1 {
 		panic(fmt.Sprintf("segmenttest: the gap is %d; must be at least 1", n))
 	}
-	return func(s *server) { s.gap = n }
+	return memoryOption(func(s *server) { s.gap = n })
 }
 
 // WithoutRecord makes a Memory that does not know whether it is new, like a store that may have been emptied:
 // CreateTag refuses a TagConfig with an UnusedBefore until a tag without one was created.
-func WithoutRecord() MemoryOption { return func(s *server) { s.recorded = false } }
+func WithoutRecord() MemoryOption { return memoryOption(func(s *server) { s.recorded = false }) }
 
 // server is the store of a Memory.
 type server struct {
@@ -74,7 +78,7 @@ const journalLength = 4096
 func NewMemory(opts ...MemoryOption) *Memory {
 	s := &server{gap: 1_000_000, tags: map[string]memoryTag{}, recorded: true}
 	for _, o := range opts {
-		o(s)
+		o.apply(s)
 	}
 	return &Memory{server: s}
 }

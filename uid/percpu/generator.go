@@ -53,18 +53,22 @@ type shard struct {
 }
 
 // An Option configures a Generator.
-type Option func(*Generator)
+type Option interface{ apply(*Generator) }
+
+type option func(*Generator)
+
+func (o option) apply(c *Generator) { o(c) }
 
 // WithMaxBlock sets the greatest number of UIDs in a block: 1 to uid.MaxBlock, which is the default. With
 // a lower maximum UIDs interleave less and gaps are smaller, but Ps access the Cached generator more
 // often.
 func WithMaxBlock(n int) Option {
-	return func(g *Generator) {
+	return option(func(g *Generator) {
 		if n < 1 || n > uid.MaxBlock {
 			g.fail("maximum block is %d UIDs; must be 1 to %d", n, uid.MaxBlock)
 		}
 		g.maxBlock = n
-	}
+	})
 }
 
 // New returns a Generator that takes its UIDs from c. The program may use c directly at the same
@@ -75,7 +79,7 @@ func New(c *uid.Cached, opts ...Option) *Generator {
 	if c == nil {
 		g.fail("the uid.Cached is nil; pass New one that uid.NewCached returned")
 	}
-	options.Apply(opts, func(o Option) { o(g) }, g.fail)
+	options.Apply(opts, func(o Option) { o.apply(g) }, g.fail)
 	g.grow()
 	return g
 }

@@ -67,23 +67,29 @@ func (a freeSlot) compare(b freeSlot) int {
 }
 
 // A MemoryOption configures a Memory.
-type MemoryOption func(*Memory)
+type MemoryOption interface{ apply(*Memory) }
+
+type memoryOption func(*Memory)
+
+func (o memoryOption) apply(c *Memory) { o(c) }
 
 // WithClock sets the store's clock. The default is time.Now.
-func WithClock(now func() time.Time) MemoryOption { return func(m *Memory) { m.clock = now } }
+func WithClock(now func() time.Time) MemoryOption {
+	return memoryOption(func(m *Memory) { m.clock = now })
+}
 
 // WithNoLoss makes the store one that loses no acknowledged writes, as far as it knows: recycled.State.NoLoss is
 // true, and Start keeps the history.
-func WithNoLoss() MemoryOption { return func(m *Memory) { m.noLoss = true } }
+func WithNoLoss() MemoryOption { return memoryOption(func(m *Memory) { m.noLoss = true }) }
 
 // WithHostClock makes the store one that has no clock: recycled.State.HostClock is true.
-func WithHostClock() MemoryOption { return func(m *Memory) { m.hostClock = true } }
+func WithHostClock() MemoryOption { return memoryOption(func(m *Memory) { m.hostClock = true }) }
 
 // NewMemory returns a store that has no pool yet.
 func NewMemory(opts ...MemoryOption) *Memory {
 	m := &Memory{clock: time.Now, term: 1, slots: map[int64]recycled.Slot{}, byName: map[string]map[int64]struct{}{}}
 	for _, o := range opts {
-		o(m)
+		o.apply(m)
 	}
 	return m
 }

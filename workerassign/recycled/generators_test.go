@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -17,20 +18,19 @@ import (
 )
 
 // newGenerators constructs a generator of each kind, ends it, and returns the error of the last one.
-func newGenerators(f *fleet, a func() workerassign.Assigner, opts ...uid.Option) error {
-	opts = append([]uid.Option{uid.WithLogger(slog.New(slog.DiscardHandler)), uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC))}, opts...)
-	c, err := uid.NewCached(f.Context(), a(), opts...)
-	if err == nil {
-		c.Close()
+func newGenerators(f *fleet, a func() workerassign.Assigner, opts ...any) error {
+	opts = append([]any{uid.WithLogger(slog.New(slog.DiscardHandler)), uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC))}, opts...)
+	var errs [2]error
+	for i, cached := range []bool{true, false} {
+		g, err := fleettest.NewKind(f.Context(), a(), cached, opts...)
+		if errs[i] = err; err == nil {
+			g.Close()
+		}
 	}
-	d, errOfDefault := uid.NewDefault(f.Context(), a(), opts...)
-	if errOfDefault == nil {
-		d.Close()
+	if (errs[0] == nil) != (errs[1] == nil) {
+		f.Errorf("NewCached returned %v, and NewDefault %v", errs[0], errs[1])
 	}
-	if (err == nil) != (errOfDefault == nil) {
-		f.Errorf("NewCached returned %v, and NewDefault %v", err, errOfDefault)
-	}
-	return errors.Join(err, errOfDefault)
+	return errors.Join(errs[:]...)
 }
 
 // Two fleets whose generators have different formats are on one pool. The constructor of the second fleet's
@@ -43,11 +43,11 @@ func TestTwoFleets(t *testing.T) {
 	plain := func(a workerassign.Assigner) workerassign.Assigner { return a }
 	for name, second := range map[string]struct {
 		wrap func(workerassign.Assigner) workerassign.Assigner
-		opts []uid.Option
+		opts []any
 	}{
-		"layout": {plain, []uid.Option{uid.WithLayout(layout)}},
-		"epoch":  {plain, []uid.Option{uid.WithEpoch(time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC))}},
-		"unit":   {plain, []uid.Option{uid.WithTwitterLayout(), uid.WithMaxBorrow(time.Second)}},
+		"layout": {plain, []any{uid.WithLayout(layout)}},
+		"epoch":  {plain, []any{uid.WithEpoch(time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC))}},
+		"unit":   {plain, []any{uid.WithTwitterLayout(), uid.WithMaxBorrow(time.Second)}},
 		"prefix": {func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Prefix(a, 3, 2) }, nil},
 		"divide": {func(a workerassign.Assigner) workerassign.Assigner { return workerassign.Divide(a, 2) }, nil},
 	} {

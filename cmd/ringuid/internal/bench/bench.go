@@ -61,13 +61,12 @@ func newGenerators(ctx context.Context, directory string) (*generators, error) {
 		return nil, err
 	}
 	workers := workerassign.NewFile(filepath.Join(directory, "worker"))
-	opts := []uid.Option{uid.WithLayout(layout)}
 	g := &generators{}
-	if g.cached, err = uid.NewCached(ctx, workers, opts...); err != nil {
+	if g.cached, err = uid.NewCached(ctx, workers, uid.WithLayout(layout)); err != nil {
 		return nil, err
 	}
 	g.closers = append(g.closers, g.cached.Close)
-	if g.byDef, err = uid.NewDefault(ctx, workers, opts...); err != nil {
+	if g.byDef, err = uid.NewDefault(ctx, workers, uid.WithLayout(layout)); err != nil {
 		g.close()
 		return nil, err
 	}

@@ -18,34 +18,25 @@ type formatFlags struct {
 	Unit   string `default:"1s" fromenv:"RINGUID_TIME_UNIT" aliases:"time-unit" placeholder:"DURATION" help:"The time unit: a second or a part of it, such as 1ms. Default: ${default}, or RINGUID_TIME_UNIT."`
 }
 
-// options returns the options of generators.
-func (f formatFlags) options() ([]uid.Option, error) {
+// format returns the format.
+func (f formatFlags) format() (uid.Format, error) {
 	layout, err := bitsalloc.ParseLayout(f.Layout)
 	if err != nil {
-		return nil, usageErrorf("--layout: %w", err)
+		return uid.Format{}, usageErrorf("--layout: %w", err)
 	}
 	epoch, err := parseTime(f.Epoch)
 	if err != nil {
-		return nil, usageErrorf("--epoch: %w", err)
+		return uid.Format{}, usageErrorf("--epoch: %w", err)
 	}
 	unit, err := time.ParseDuration(f.Unit)
 	if err != nil {
-		return nil, usageErrorf("--unit is %q; must be a duration, such as 1s or 1ms", f.Unit)
+		return uid.Format{}, usageErrorf("--unit is %q; must be a duration, such as 1s or 1ms", f.Unit)
 	}
-	opts := []uid.Option{uid.WithLayout(layout), uid.WithEpoch(epoch), uid.WithTimeUnit(unit)}
-	if _, err := uid.NewFormat(opts...); err != nil {
-		return nil, usageError{err}
-	}
-	return opts, nil
-}
-
-// format returns the format.
-func (f formatFlags) format() (uid.Format, error) {
-	opts, err := f.options()
+	format, err := uid.NewFormat(uid.WithLayout(layout), uid.WithEpoch(epoch), uid.WithTimeUnit(unit))
 	if err != nil {
-		return uid.Format{}, err
+		return uid.Format{}, usageError{err}
 	}
-	return uid.NewFormat(opts...)
+	return format, nil
 }
 
 // wrapFlags are the flags for what services do to worker IDs that their store assigns.

@@ -55,7 +55,7 @@ func (c *nextCommand) Run(a *App) error {
 	if c.Timeout <= 0 {
 		return usageErrorf("--timeout is %v; must be more than 0", c.Timeout)
 	}
-	opts, err := c.formatFlags.options()
+	format, err := c.formatFlags.format()
 	if err != nil {
 		return err
 	}
@@ -69,15 +69,15 @@ func (c *nextCommand) Run(a *App) error {
 		return err
 	}
 	ids := make([]uid.ID, c.N)
-	if err := c.generate(a, workers, opts, ids); err != nil {
+	if err := c.generate(a, workers, format, ids); err != nil {
 		return err
 	}
 	return c.print(a, ids)
 }
 
 // generate fills ids. The generator is closed when it returns, so that its worker ID is free again.
-func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid.Option, ids []uid.ID) (err error) {
-	g, first, err := c.open(a, workers, append(opts, uid.WithLogger(a.Logger)))
+func (c *nextCommand) generate(a *App, workers workerassign.Assigner, format uid.Format, ids []uid.ID) (err error) {
+	g, first, err := c.open(a, workers, format)
 	if err != nil {
 		return err
 	}
@@ -101,12 +101,12 @@ func (c *nextCommand) generate(a *App, workers workerassign.Assigner, opts []uid
 }
 
 // open returns a generator and its first UID, for which it may have to wait: a lease may begin later.
-func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, uid.ID, error) {
+func (c *nextCommand) open(a *App, workers workerassign.Assigner, format uid.Format) (uid.Generator, uid.ID, error) {
 	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
 	defer cancel()
 	first := &firstLease{Assigner: workers, begin: time.Now(), timeout: c.Timeout, out: a.Stderr, waiting: a.waiting("waiting for a worker ID")}
 	defer func() { first.waiting() }()
-	g, err := c.newGenerator(ctx, first, opts)
+	g, err := c.newGenerator(ctx, a, first, format)
 	if first.err != nil { // in words of its own
 		return nil, 0, first.err
 	}
@@ -124,15 +124,12 @@ func (c *nextCommand) open(a *App, workers workerassign.Assigner, opts []uid.Opt
 }
 
 // newGenerator returns the generator.
-func (c *nextCommand) newGenerator(ctx context.Context, workers workerassign.Assigner, opts []uid.Option) (uid.Generator, error) {
-	f, err := uid.NewFormat(opts...)
-	if err != nil {
-		return nil, err
-	}
+func (c *nextCommand) newGenerator(ctx context.Context, a *App, workers workerassign.Assigner, f uid.Format) (uid.Generator, error) {
+	layout, epoch, unit, logger := uid.WithLayout(f.Layout()), uid.WithEpoch(f.Epoch()), uid.WithTimeUnit(f.Unit()), uid.WithLogger(a.Logger)
 	if int64(c.N) > f.Layout().MaxSequence() {
-		return uid.NewCached(ctx, workers, opts...)
+		return uid.NewCached(ctx, workers, layout, epoch, unit, logger)
 	}
-	return uid.NewDefault(ctx, workers, opts...)
+	return uid.NewDefault(ctx, workers, layout, epoch, unit, logger)
 }
 
 // print prints UIDs.

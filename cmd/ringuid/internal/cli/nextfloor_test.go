@@ -26,7 +26,11 @@ func TestNextOfLaterLease(t *testing.T) {
 			var stderr bytes.Buffer
 			a := &App{Context: context.Background(), Stderr: &stderr, Logger: slog.New(slog.DiscardHandler)}
 			c := &nextCommand{N: n, Timeout: 30 * time.Second}
-			err := c.generate(a, later, nil, make([]uid.ID, n))
+			format, err := uid.NewFormat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.generate(a, later, format, make([]uid.ID, n))
 			if err == nil || !strings.Contains(err.Error(), "begin 2m0s from now") || !strings.Contains(err.Error(), "ringuid pool create") || !time.Now().Equal(begin) || *later.released != 1 {
 				t.Fatalf("%d UIDs: %v after %v, %d leases released", n, err, time.Since(begin), *later.released)
 			}
@@ -34,7 +38,7 @@ func TestNextOfLaterLease(t *testing.T) {
 				t.Errorf("%d UIDs: %q", n, &stderr)
 			}
 			c.Timeout = enough(t, err.Error())
-			if err := c.generate(a, later, nil, make([]uid.ID, n)); err != nil {
+			if err := c.generate(a, later, format, make([]uid.ID, n)); err != nil {
 				t.Errorf("%d UIDs with --timeout %v: %v after %v", n, c.Timeout, err, time.Since(begin))
 			}
 			if !strings.Contains(stderr.String(), "ringuid: waiting: the store's worker IDs begin 2m0s from now") || !strings.Contains(stderr.String(), "ringuid pool create") {

@@ -326,9 +326,9 @@ func checkStores(cfg server.Config) map[string]error {
 // served is what a server hands out, and the stores behind it.
 type served struct {
 	stores []*connect.Store
-	uids   server.Generator // nil: none
-	tags   *segment.Tags    // nil: none
-	pool   server.Pool      // nil: none
+	uids   uid.Generator // nil: none
+	tags   *segment.Tags // nil: none
+	pool   server.Pool   // nil: none
 
 	rolloverInterval time.Duration // the least time between two worker IDs that are used up; 0: no limit, or none is used up
 }
@@ -428,7 +428,7 @@ func (s *served) openGenerator(ctx context.Context, uids settings.Settings, stor
 	if err != nil {
 		return err
 	}
-	s.uids = g.(server.Generator) // both kinds of generators have its methods
+	s.uids = g
 	return nil
 }
 

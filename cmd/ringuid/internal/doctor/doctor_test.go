@@ -51,7 +51,7 @@ func open(t *testing.T, text string) *connect.Store {
 type findings []string
 
 // examine examines a store. opts set the format.
-func examine(t *testing.T, text string, opts ...uid.Option) findings {
+func examine(t *testing.T, text string, opts ...uid.FormatOption) findings {
 	t.Helper()
 	f, err := uid.NewFormat(opts...)
 	if err != nil {

@@ -275,7 +275,7 @@ func TestReadinessWithTags(t *testing.T) {
 	g := newGenerator(t)
 	for _, tt := range []struct {
 		name     string
-		uids     Generator
+		uids     uid.Generator
 		health   map[string]segment.Health
 		status   int
 		contains string

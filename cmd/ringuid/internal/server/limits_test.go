@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/slottest"
 
 	"github.com/ringuid/ringuid/bitsalloc"
@@ -28,17 +29,12 @@ func TestShortRequestsGoFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := []uid.Option{uid.WithLayout(layout), uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0), uid.WithLogger(slog.New(slog.DiscardHandler))}
 	for _, kind := range []string{"cached", "default"} {
 		t.Run(kind, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
 				file := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
-				var g Generator
-				if kind == "default" {
-					g, err = uid.NewDefault(t.Context(), file, opts...)
-				} else {
-					g, err = uid.NewCached(t.Context(), file, opts...)
-				}
+				g, err := fleettest.NewKind(t.Context(), file, kind == "cached", uid.WithLayout(layout), uid.WithMaxBorrow(0), uid.WithRollover(false), uid.WithBoostPower(0),
+					uid.WithLogger(slog.New(slog.DiscardHandler)))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -19,14 +19,6 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// A Generator generates the UIDs that a Server hands out. *uid.Cached and *uid.Default are Generators.
-type Generator interface {
-	uid.Generator
-
-	// NextNContext is like NextN, but waits no longer than until ctx ends.
-	NextNContext(ctx context.Context, dst []uid.ID) (int, error)
-}
-
 // Sequences are the numbers of tags that a Server hands out. *segment.Tags are Sequences.
 type Sequences interface {
 	// NextContext returns the next number of a tag, at least 1.
@@ -49,7 +41,7 @@ type Pool interface {
 
 // Options are what a Server serves.
 type Options struct {
-	UIDs       Generator              // nil: no UIDs
+	UIDs       uid.Generator          // nil: no UIDs
 	Sequences  Sequences              // nil: no numbers of tags
 	Pool       Pool                   // nil: no list of leases
 	Store      string                 // the store's address without passwords, for the page
