@@ -749,3 +749,31 @@ func TestInvariant1WriteOnTiDBIsPessimistic(t *testing.T) {
 		t.Errorf("Write() = %v, %v", written, err)
 	}
 }
+
+// The statement that creates a pool compares the history of the server, unless WithHistory names it, and finds slots that are left.
+func TestCreatePoolStatement(t *testing.T) {
+	pool := recycled.Pool{Revision: 1, First: 5, History: "h", Since: time.UnixMilli(1234), Horizon: time.Minute, Fencing: time.Second, Skew: time.Millisecond}
+	for _, tt := range []struct {
+		version string
+		opts    []Option
+		want    string
+	}{
+		{"8.0.36", nil, "INSERT INTO `WORKER_POOL` (id, revision, format, first_worker_id, slot_count, history, since_ms, floor_ms, horizon_ms, fencing_ms, skew_ms)\n" +
+			"SELECT 1, 1, _utf8mb4 X'', 5, 0, _utf8mb4 X'68', 1234, NULL, 60000, 1000, 1\n" +
+			"FROM (SELECT 1 AS one) AS one\nWHERE NOT EXISTS (SELECT 1 FROM `WORKER_SLOT`) AND CAST(CONCAT('MySQL ', @@server_uuid"},
+		{"8.0.36", []Option{WithHistory("h"), WithPoolTables("p", "s")}, "\nWHERE NOT EXISTS (SELECT 1 FROM `s`);"},
+		{"PostgreSQL 15.1", nil, "\nWHERE NOT EXISTS (SELECT 1 FROM \"worker_slot\") AND (SELECT concat('PostgreSQL '"},
+	} {
+		m := newRecordedTable(t, tt.version, tt.opts...)
+		got, err := m.CreatePoolStatement(t.Context(), pool)
+		if err != nil || !strings.Contains(got, tt.want) || !strings.HasSuffix(got, ";") || len(m.statements) > 3 {
+			t.Errorf("%s: %v\n%s\nwant\n%s", tt.version, err, got, tt.want)
+		}
+	}
+	if got, err := newRecordedTable(t, "PostgreSQL 15.1", WithPoolTables("a`b", "c.d.e")).CreatePoolStatement(t.Context(), pool); err == nil {
+		t.Errorf("with a wrong name: %s", got)
+	}
+	if got, err := (*Store)(nil).CreatePoolStatement(t.Context(), pool); !errors.Is(err, workerassign.ErrOption) {
+		t.Errorf("nil: %s, %v", got, err)
+	}
+}

@@ -1,7 +1,9 @@
 package recycled_test
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -210,3 +212,26 @@ func TestR7LostPoolWithALongHorizon(t *testing.T) {
 		}
 	})
 }
+
+// Of two that create the pool at the same time, one does. A store that never writes is an error when the time is over.
+func TestCreatePoolRaces(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		other := sync.OnceFunc(func() { f.createPool(recycled.WithHorizon(time.Hour)) })
+		err := recycled.CreatePool(f.Context(), beforeWrites{f.Memory, func(recycled.Write) { other() }})
+		if leasetest.WantError(t, "another was first", err, recycled.ErrPoolExists); f.Dump().Pool.Horizon != time.Hour {
+			t.Errorf("the pool is %+v", f.Dump().Pool)
+		}
+	})
+	inFleet(t, func(f *fleet) {
+		begin := time.Now()
+		err := recycled.CreatePool(f.Context(), refusingStore{f.Memory}, recycled.WithTimeout(time.Minute))
+		if leasetest.WantError(t, "refused", err, context.DeadlineExceeded, "recycled: cannot create the pool in memory store: "); time.Since(begin) != time.Minute {
+			t.Errorf("after %v", time.Since(begin))
+		}
+	})
+}
+
+// A refusingStore writes nothing.
+type refusingStore struct{ recycled.Store }
+
+func (refusingStore) Write(context.Context, recycled.Write) (bool, error) { return false, nil }
