@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 	"uid/opaque":              {"uid"},
 	"settings":                {"bitsalloc", "stores/filestore", "stores/sqlstore", "uid", "workerassign", "workerassign/recycled"},
 	"segment":                 {"internal/backoff", "internal/errmask", "internal/options", "internal/safelog", "ringbuffer"},
+	"stores/storetest":        {"segment", "segment/segmenttest", "workerassign/assigntest", "workerassign/recycled"},
 	"segment/segmenttest":     {"internal/leaktest", "internal/testkit", "segment"},
 }
 
