@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )

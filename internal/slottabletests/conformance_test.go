@@ -5,9 +5,8 @@ package slottabletests
 import (
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"

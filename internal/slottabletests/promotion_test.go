@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/internal/uniq"
 	"github.com/ringuid/ringuid/uid"
 )

@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"

@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"

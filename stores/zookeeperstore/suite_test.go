@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 )

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/slottest"
-
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"

@@ -13,10 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/slottest"
-
-	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
