@@ -1,52 +1,74 @@
 package redisstore_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/redisstore"
+	"github.com/ringuid/ringuid/stores/storetest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // harness starts a primary with two replicas, behind a proxy, and returns how to open stores and inject faults.
-func harness(t *testing.T) assigntest.Harness {
-	servers := startReplicated(redistest.StartWithClock(t, "--appendfsync", "always"))
+func harness(t *testing.T) storetest.Harness {
+	servers := startReplicated(redistest.StartWithClock(t, "--appendfsync", "always")) // what was acknowledged is there after a kill
 	p := newProxy(t, servers.primary.Address())
 	var offset time.Duration
-	return assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) recycled.Store {
-			servers.declare(pool)
-			return redisstore.New(connect(tb, p.Address()), redisstore.WithPool(pool))
+	last := "" // the name of the store that was opened last
+	kill, start := func(testing.TB) { servers.primary.Kill() }, func(testing.TB) { servers.restart() }
+	pause, resume := func(testing.TB) { servers.primary.Pause() }, func(testing.TB) { servers.primary.Resume() }
+	loseWrites := func(_ testing.TB, write func()) {
+		servers.loseWrites(write)
+		p.SetTarget(servers.primary.Address())
+	}
+	return storetest.Harness{
+		New: func(tb testing.TB, name string) storetest.Store {
+			if name != last {
+				servers.declare(name)
+			}
+			last = name
+			return redisstore.New(connect(tb, p.Address()), redisstore.WithPool(name))
 		},
-		Faults: assigntest.Faults{
-			Kill:   func(testing.TB) { servers.primary.Kill() },
-			Start:  func(testing.TB) { servers.restart() },
-			Pause:  func(testing.TB) { servers.primary.Pause() },
-			Resume: func(testing.TB) { servers.primary.Resume() },
-			LoseWrites: func(_ testing.TB, write func()) {
-				servers.loseWrites(write)
-				p.SetTarget(servers.primary.Address())
-			},
-			LoseRequests: p.LoseRequests,
-			LoseReplies:  p.LoseReplies,
-			DelayWrites:  p.DelayRequests,
+		Slots: assigntest.Faults{
+			Kill: kill, Start: start, Pause: pause, Resume: resume, LoseWrites: loseWrites,
+			LoseRequests: p.LoseRequests, LoseReplies: p.LoseReplies, DelayWrites: p.DelayRequests,
 			StepClock: func(_ testing.TB, d time.Duration) {
 				offset += d
 				servers.primary.SetClock(offset)
 			},
 			Without: map[string]string{"StopClock": "the clock of the server can be stepped, and does not stop"},
 		},
+		Tags: segmenttest.Harness{Faults: segmenttest.Faults{
+			Kill: kill, Start: start, Pause: pause, Resume: resume, LoseReplies: p.LoseReplies, LoseWrites: loseWrites,
+			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
+				c, ctx := connect(tb, servers.primary.Address()), context.Background()
+				dump, err := c.Dump(ctx, tagsKey(last)).Result()
+				if err != nil {
+					tb.Fatal(err)
+				}
+				write()
+				if err := c.RestoreReplace(ctx, tagsKey(last), 0, dump).Err(); err != nil {
+					tb.Fatal(err)
+				}
+			},
+			SetCounter: func(_ testing.TB, tag string, next int64) {
+				servers.primary.MustCommand("HSET", tagsKey(last), "next:"+tag, fmt.Sprint(next))
+			},
+		}},
 	}
 }
 
-// The store fulfils the contract of recycled.Store.
+// The store fulfils the contracts of recycled.Store and segment.Creator.
 func TestStoreSuite(t *testing.T) {
 	t.Parallel()
-	assigntest.RunStoreTests(t, harness(t))
+	storetest.Run(t, harness(t))
 }
 
 // Recycled on the store keeps invariant 1, with its default times.
@@ -55,11 +77,18 @@ func TestAssignerSuite(t *testing.T) {
 	h := harness(t)
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
-			return slottest.New(tb, h.NewStore(tb, pool))
+			return slottest.New(tb, h.New(tb, pool))
 		},
-		Faults:    h.Faults,
+		Faults:    h.Slots,
 		Horizon:   workerassign.DefaultHorizon,
 		HostBound: workerassign.DefaultClockBound,
 		Recycles:  true,
 	})
+}
+
+// newProxy returns a proxy to a server.
+func newProxy(t *testing.T, address string) *testserver.Proxy {
+	p := testserver.NewProxy(t, address)
+	p.OneReply = true
+	return p
 }
