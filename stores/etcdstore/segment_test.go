@@ -9,9 +9,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/tagrecord"
-	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
@@ -75,28 +73,9 @@ func tagFaults(s *etcdtest.Server, prefix *string) segmenttest.Faults {
 	}
 }
 
-// The store fulfils the contract of a source.
-func TestSource(t *testing.T) {
-	t.Parallel()
-	s := etcdtest.Start(t)
-	p := testserver.NewProxy(t, s.Endpoint())
-	prefix := ""
-	client := func(tb testing.TB) segment.Creator { return New(dial(tb, p.Address()), WithPrefix(prefix)) }
-	h := segmenttest.Harness{
-		New: func(tb testing.TB) segment.Creator {
-			prefix = fmt.Sprintf("tests/%d/", time.Now().UnixNano())
-			return client(tb)
-		},
-		Client: client,
-		Faults: tagFaults(s, &prefix),
-	}
-	h.LoseReplies = p.LoseReplies
-	segmenttest.Run(t, takertest.WithoutKills(h))
-}
-
 // The store fulfils the contract on a cluster of three members, which are killed in turn.
 func TestSourceOnCluster(t *testing.T) {
-	testkit.Full(t, "TestSource has the suite on one server")
+	testkit.Full(t, "TestStore has the suite on one server")
 	t.Parallel()
 	servers, endpoints := startCluster(t, steadyLeader)
 	prefix := ""
@@ -111,7 +90,7 @@ func TestSourceOnCluster(t *testing.T) {
 	f.LoseWrites, f.LoseWritesUnnoticed = nil, nil
 	f.Without = map[string]string{}
 	for _, name := range []string{"LoseReplies", "LoseWrites", "LoseWritesUnnoticed"} {
-		f.Without[name] = "TestSource has it, on one server"
+		f.Without[name] = "TestStore has it, on one server"
 	}
 	segmenttest.Run(t, segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {

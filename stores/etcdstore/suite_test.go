@@ -10,8 +10,11 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/storetest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -68,11 +71,11 @@ func hasMessage(data []byte) (has bool) {
 }
 
 // faults returns a server with a proxy before it, and the faults of both.
-func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
+func faults(tb testing.TB) (*etcdtest.Server, *testserver.Proxy, assigntest.Faults) {
 	s := etcdtest.Start(tb)
 	p := testserver.NewProxy(tb, s.Endpoint())
 	p.Filter, p.HasMessage = dropResets, hasMessage
-	return p, assigntest.Faults{
+	return s, p, assigntest.Faults{
 		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.Kill() },
 		Start:        func(testing.TB) { s.Restart() },
@@ -89,15 +92,20 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 	}
 }
 
-// The store fulfils the contract of a slot store.
+// The store fulfils the contracts of recycled.Store and segment.Creator.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	p, f := faults(t)
-	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) recycled.Store {
-			return New(dial(tb, p.Address()), WithPrefix("tests/"+pool+"/"))
+	server, p, slots := faults(t)
+	prefix := ""
+	tags := tagFaults(server, &prefix)
+	tags.LoseReplies = p.LoseReplies
+	storetest.Run(t, storetest.Harness{
+		New: func(tb testing.TB, name string) storetest.Store {
+			prefix = "tests/" + name + "/"
+			return New(dial(tb, p.Address()), WithPrefix(prefix))
 		},
-		Faults: f,
+		Slots: slots,
+		Tags:  takertest.WithoutKills(segmenttest.Harness{Faults: tags}),
 	})
 }
 
@@ -137,7 +145,7 @@ func TestStoreOnCluster(t *testing.T) {
 // Recycled keeps invariant 1 on the store.
 func TestRecycled(t *testing.T) {
 	t.Parallel()
-	p, f := faults(t)
+	_, p, f := faults(t)
 	const bound, horizon = 500 * time.Millisecond, 5 * time.Second
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {

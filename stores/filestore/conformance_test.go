@@ -3,6 +3,7 @@
 package filestore_test
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/filestore"
+	"github.com/ringuid/ringuid/stores/storetest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -88,31 +91,67 @@ func (f *slotFileFaults) faults() assigntest.Faults {
 	}
 }
 
-// The file store fulfils the contract of recycled.Store.
-func TestSlotFileConformance(t *testing.T) {
-	testkit.Slow(t, "it waits for the disk")
+// The store fulfils the contracts of recycled.Store and segment.Creator.
+func TestStore(t *testing.T) {
+	t.Parallel() // it waits for the disk most of the time
 	f := &slotFileFaults{directory: t.TempDir()}
-	faults := f.faults()
-	faults.Without["LoseWrites"] = "a file loses no writes, unless somebody restores an earlier copy: see TestR7SlotFileCopy and TestRecycledOnSlotFile"
+	slots := f.faults()
+	slots.Without["LoseWrites"] = "a file loses no writes, unless somebody restores an earlier copy: see TestR7SlotFileCopy and TestRecycledOnSlotFile"
 	var stoppedAt atomic.Pointer[time.Time]
-	faults.StopClock = func(_ testing.TB, at time.Time) {
+	slots.StopClock = func(_ testing.TB, at time.Time) {
 		stoppedAt.Store(&at)
 		if at.IsZero() {
 			stoppedAt.Store(nil)
 		}
 	}
-	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(_ testing.TB, pool string) recycled.Store {
-			s := filestore.New(filepath.Join(f.directory, pool), filestore.WithLogger(slog.New(slog.DiscardHandler)))
+	var path string // of the store that was opened last
+	var failing atomic.Bool
+	var resume func()
+	storetest.Run(t, storetest.Harness{
+		New: func(_ testing.TB, name string) storetest.Store {
+			path = filepath.Join(f.directory, name)
+			// After LoseWrites, the file of the tags is a copy.
+			s := filestore.New(path, filestore.WithLogger(slog.New(slog.DiscardHandler)), filestore.WithCopyGap(1_000_000))
 			filestore.SetClock(s, func() time.Time {
 				if at := stoppedAt.Load(); at != nil {
 					return *at
 				}
 				return time.Now()
 			})
-			return s
+			return filestore.FailFileWhen(s, func() error {
+				if failing.Load() {
+					return errors.New("a reply was lost")
+				}
+				return nil
+			})
 		},
-		Faults: faults,
+		Slots: slots,
+		Tags: segmenttest.Harness{Faults: segmenttest.Faults{
+			LoseReplies: func(_ testing.TB, call func()) {
+				failing.Store(true)
+				call()
+				failing.Store(false)
+			},
+			Pause:  func(tb testing.TB) { resume = filestore.HoldFileLock(tb, path) },
+			Resume: func(testing.TB) { resume() },
+			LoseWrites: func(tb testing.TB, write func()) {
+				data, err := os.ReadFile(path + filestore.TagsSuffix)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				write()
+				if err := errors.Join(os.WriteFile(path+".backup", data, 0o600), os.Rename(path+".backup", path+filestore.TagsSuffix)); err != nil {
+					tb.Fatal(err)
+				}
+			},
+			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
+				setBack := filestore.SetBackFile(tb, path)
+				write()
+				setBack()
+			},
+			SetCounter: func(tb testing.TB, tag string, next int64) { filestore.SetFileCounter(tb, path, tag, next) },
+			Without:    map[string]string{"Kill": "there is no server: see TestFileProcesses", "Start": "there is no server"},
+		}},
 	})
 }
 

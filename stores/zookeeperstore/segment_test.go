@@ -2,18 +2,13 @@ package zookeeperstore
 
 import (
 	"errors"
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/tagrecord"
-	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
-	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
 
@@ -56,73 +51,73 @@ func restoreTags(tb testing.TB, server *zookeepertest.Server, backup, root strin
 	}
 }
 
-// The store fulfils the contract of a source.
-func TestSource(t *testing.T) {
-	t.Parallel()
-	s := zookeepertest.Start(t)
-	p := testserver.NewProxy(t, s.Address())
-	root := ""
-	var conns []*zk.Conn // of the store of root
-	client := func(tb testing.TB) segment.Creator {
-		conns = append(conns, dialShort(tb, p.Address()))
-		return New(conns[len(conns)-1], WithPath(root))
+// opened are the clients of the store that was opened last.
+type opened struct {
+	address, root string
+	conns         []*zk.Conn
+}
+
+// store returns another client of the store at root.
+func (o *opened) store(tb testing.TB, root string) *Store {
+	if root != o.root {
+		o.root, o.conns = root, nil
 	}
-	connected := func(tb testing.TB) { // waits until all are connected again
-		for _, c := range conns {
-			testkit.Retry(tb, "a client connects again", func() error {
-				_, _, err := c.Exists("/")
-				return err
-			})
-		}
+	conn := dialShort(tb, o.address)
+	o.conns = append(o.conns, conn)
+	return New(conn, WithPath(root))
+}
+
+// connected waits until all clients are connected again.
+func (o *opened) connected(tb testing.TB) {
+	for _, c := range o.conns {
+		testkit.Retry(tb, "a client connects again", func() error {
+			_, _, err := c.Exists("/")
+			return err
+		})
 	}
-	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
-		New: func(tb testing.TB) segment.Creator {
-			conns = nil
-			root = fmt.Sprintf("/tests/%d", time.Now().UnixNano())
-			return client(tb)
-		},
-		Client: client,
-		Faults: segmenttest.Faults{
-			Kill:        func(testing.TB) { s.Kill() },
-			Start:       func(testing.TB) { s.Restart() },
-			Pause:       func(testing.TB) { s.Pause() },
-			Resume:      func(testing.TB) { s.Resume() },
-			LoseReplies: p.LoseReplies,
-			LoseWritesUnnoticed: func(tb testing.TB, write func()) {
-				conn := dial(tb, s.Address())
-				s := New(conn, WithPath(root))
-				before := map[string][]byte{}
-				tags, _, err := conn.Children(s.tagsPath())
-				if err != nil {
+}
+
+// faults returns the faults of tags, except those of a proxy.
+func (o *opened) faults(s *zookeepertest.Server) segmenttest.Faults {
+	return segmenttest.Faults{
+		Kill:   func(testing.TB) { s.Kill() },
+		Start:  func(testing.TB) { s.Restart() },
+		Pause:  func(testing.TB) { s.Pause() },
+		Resume: func(testing.TB) { s.Resume() },
+		LoseWritesUnnoticed: func(tb testing.TB, write func()) {
+			conn := dial(tb, s.Address())
+			s := New(conn, WithPath(o.root))
+			before := map[string][]byte{}
+			tags, _, err := conn.Children(s.tagsPath())
+			if err != nil {
+				tb.Fatal(err)
+			}
+			for _, tag := range tags {
+				if before[tag], _, err = conn.Get(s.tagsPath() + "/" + tag); err != nil {
 					tb.Fatal(err)
 				}
-				for _, tag := range tags {
-					if before[tag], _, err = conn.Get(s.tagsPath() + "/" + tag); err != nil {
-						tb.Fatal(err)
-					}
-				}
-				write()
-				for tag, text := range before {
-					if _, err := conn.Set(s.tagsPath()+"/"+tag, text, -1); err != nil {
-						tb.Fatal(err)
-					}
-				}
-			},
-			SetCounter: func(tb testing.TB, tag string, next int64) {
-				conn := dial(tb, s.Address())
-				setCounter(tb, conn, New(conn, WithPath(root)), tag, next)
-			},
-			LoseWrites: func(tb testing.TB, write func()) {
-				// The ensemble shows no restored backup, so the operator calls NewHistory.
-				backup := s.Backup()
-				connected(tb)
-				write()
-				restoreTags(tb, s, backup, root)
-				if err := New(dial(tb, s.Address()), WithPath(root)).NewHistory(tb.Context()); err != nil {
+			}
+			write()
+			for tag, text := range before {
+				if _, err := conn.Set(s.tagsPath()+"/"+tag, text, -1); err != nil {
 					tb.Fatal(err)
 				}
-				connected(tb)
-			},
+			}
 		},
-	}))
+		SetCounter: func(tb testing.TB, tag string, next int64) {
+			conn := dial(tb, s.Address())
+			setCounter(tb, conn, New(conn, WithPath(o.root)), tag, next)
+		},
+		LoseWrites: func(tb testing.TB, write func()) {
+			// The ensemble shows no restored backup, so the operator calls NewHistory.
+			backup := s.Backup()
+			o.connected(tb)
+			write()
+			restoreTags(tb, s, backup, o.root)
+			if err := New(dial(tb, s.Address()), WithPath(o.root)).NewHistory(tb.Context()); err != nil {
+				tb.Fatal(err)
+			}
+			o.connected(tb)
+		},
+	}
 }

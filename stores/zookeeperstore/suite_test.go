@@ -7,9 +7,12 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/storetest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -57,11 +60,11 @@ func dialFor(tb testing.TB, timeout time.Duration, servers []string) *zk.Conn {
 }
 
 // faults returns a server with a proxy before it, and the faults of both.
-func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
+func faults(tb testing.TB) (*zookeepertest.Server, *testserver.Proxy, assigntest.Faults) {
 	s := zookeepertest.StartWithClock(tb)
 	p := testserver.NewProxy(tb, s.Address())
 	var offset time.Duration
-	return p, assigntest.Faults{
+	return s, p, assigntest.Faults{
 		Recovery:     2 * time.Minute,
 		Kill:         func(testing.TB) { s.Kill() },
 		Start:        func(testing.TB) { s.Restart() },
@@ -81,22 +84,24 @@ func faults(tb testing.TB) (*testserver.Proxy, assigntest.Faults) {
 	}
 }
 
-// The store fulfils the contract of a slot store.
+// The store fulfils the contracts of recycled.Store and segment.Creator.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	p, f := faults(t)
-	assigntest.RunStoreTests(t, assigntest.Harness{
-		NewStore: func(tb testing.TB, pool string) recycled.Store {
-			return New(dialShort(tb, p.Address()), WithPath("/tests/"+pool))
-		},
-		Faults: f,
+	server, p, slots := faults(t)
+	open := &opened{address: p.Address()}
+	tags := open.faults(server)
+	tags.LoseReplies = p.LoseReplies
+	storetest.Run(t, storetest.Harness{
+		New:   func(tb testing.TB, name string) storetest.Store { return open.store(tb, "/tests/"+name) },
+		Slots: slots,
+		Tags:  takertest.WithoutKills(segmenttest.Harness{Faults: tags}),
 	})
 }
 
 // Recycled keeps invariant 1 on the store.
 func TestRecycled(t *testing.T) {
 	t.Parallel()
-	p, f := faults(t)
+	_, p, f := faults(t)
 	const bound = 500 * time.Millisecond
 	assigntest.RunAssignerTests(t, assigntest.AssignerHarness{
 		NewAssigner: func(tb testing.TB, pool string) workerassign.Assigner {
