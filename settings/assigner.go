@@ -192,7 +192,7 @@ func (s Settings) NewGenerator(ctx context.Context, workers workerassign.Assigne
 		return nil, err
 	}
 	for _, o := range more {
-		opts = append(opts, o)
+		opts = append(opts, o) // a nil Option becomes nil
 	}
 	if s["generator"] == generatorDefault {
 		g, err := uid.NewDefault(ctx, workers, of[uid.DefaultOption](opts)...)

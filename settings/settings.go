@@ -98,7 +98,7 @@ func (s *Settings) put(key, value string) {
 // of returns those of the options that a constructor accepts.
 func of[O any](opts []any) (list []O) {
 	for _, opt := range opts {
-		if o, ok := opt.(O); ok {
+		if o, ok := opt.(O); ok || opt == nil { // nil is an error of the constructor
 			list = append(list, o)
 		}
 	}

@@ -605,3 +605,12 @@ func TestOrdinalOfThisHost(t *testing.T) {
 		t.Errorf("NewAssigner() = %v, and with the host name %q: %v", got, hostname, want)
 	}
 }
+
+// An option that is nil is an error, as in the constructors.
+func TestNilOption(t *testing.T) {
+	for _, kind := range []string{"cached", "default"} {
+		if g, err := (Settings{"generator": kind}).NewGenerator(t.Context(), workerassign.Static(1), nil); g != nil || !errors.Is(err, uid.ErrOption) {
+			t.Errorf("%s: %v, %v", kind, g, err)
+		}
+	}
+}

@@ -200,6 +200,9 @@ func scanForm(id *ID, src any, parse func(string) (ID, error)) error {
 	case []byte:
 		return unmarshalForm(id, text, parse)
 	}
+	if src == nil {
+		return fmt.Errorf("%w: the column is NULL; scan it into a pointer or a sql.Null", ErrRange)
+	}
 	return fmt.Errorf("%w: the column is a %T, must be text; the type ID is for a column of integers", ErrRange, src)
 }
 

@@ -18,6 +18,7 @@ import (
 //     as an int64, and scans an integer column into a variable of type ID. If the column can be
 //     NULL, use a variable of type sql.Null[ID] or *ID and pass its address to Scan: a NULL into an
 //     ID is an error. Variables of these types can be query arguments too.
+//   - In binary it has eight bytes, the most significant first.
 //   - In package fmt the verbs for integers (%d, %x, %X, %o, %O, %b, %c, %U) format the number,
 //     and %s, %q and %v the decimal text.
 type ID int64
@@ -111,7 +112,7 @@ func (id *ID) UnmarshalBinary(data []byte) error {
 		return errNilForm
 	}
 	if len(data) != 8 || data[0] > 0x7f {
-		return fmt.Errorf("%w: the binary form has %d bytes that begin with %#x; must have 8 bytes, the first one at most 0x7f", ErrRange, len(data), data[:min(len(data), 1)])
+		return fmt.Errorf("%w: the binary form has %d bytes; must have 8, the first one at most 0x7f", ErrRange, len(data))
 	}
 	*id = ID(binary.BigEndian.Uint64(data))
 	return nil

@@ -29,7 +29,7 @@ const (
 	SlotsHeader    = "ringuid-slots v1"
 	StaticHeader   = "ringuid-static v1"
 	SavedHeader    = "ringuid-saved v1"
-	segmentsHeader = "ringuid-segments v1"
+	SegmentsHeader = "ringuid-segments v1"
 )
 
 // LockMarker is written to the lock file after the first content of the file was written. If the lock file has this
@@ -93,15 +93,18 @@ func (f *File) Wrap(err error) error {
 
 // Other returns the error for the content of a file that another part of the library has written, or nil. What is to be done about
 // a damaged file would be wrong for it: a slot file that is overwritten, or a worker file that is deleted, loses which worker IDs are used.
-func (f *File) Other(data []byte) error {
+func (f *File) Other(data []byte) error { return Other(data, f.header) }
+
+// Other is File.Other for a file whose content begins with another header.
+func Other(data []byte, header string) error {
 	for _, other := range []struct{ header, what string }{
 		{CounterHeader, "a worker file, of disposable worker IDs (workerassign.NewFile)"},
 		{SlotsHeader, "a slot file, of recycled worker IDs (package filestore)"},
 		{StaticHeader, "a file of static worker IDs (workerassign.StaticFile)"},
 		{SavedHeader, "a file of saved leases (recycled.Saved)"},
-		{segmentsHeader, "a file of segments"},
+		{SegmentsHeader, "a file of tags (package filestore)"},
 	} {
-		if other.header != f.header && bytes.HasPrefix(data, []byte(other.header+" ")) {
+		if other.header != header && bytes.HasPrefix(data, []byte(other.header+" ")) {
 			return errors.New("it is " + other.what + "; use another path, or what has written it; do not change or delete it")
 		}
 	}

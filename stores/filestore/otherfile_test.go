@@ -48,8 +48,8 @@ func TestFileOfAnotherKind(t *testing.T) {
 		{slots, "it is a slot file, of recycled worker IDs (package filestore)", last},
 		{slots, "it is a slot file, of recycled worker IDs (package filestore)", assign},
 		{worker, "it is a worker file, of disposable worker IDs (workerassign.NewFile)", recycle},
-		{segments, "it is a file of segments", last},
-		{segments, "it is a file of segments", recycle},
+		{segments, "it is a file of tags", last},
+		{segments, "it is a file of tags", recycle},
 	} {
 		before, err := os.ReadFile(tt.path)
 		if err != nil {

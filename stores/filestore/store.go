@@ -92,7 +92,7 @@ const TagsSuffix = ".tags"
 // number of processes on one host can use it, and no server is required. The first call of Read or Write creates
 // the file of the pool, and the first call of CreateTag that of the tags. Their directory must exist. New does not access the file system. Invalid arguments
 // are reported by the store's methods. A relative path refers to the working directory at the time of
-// New. If path is a symbolic link, the tags are beside the link.
+// New. A symbolic link leads to the same two files.
 //
 // Durability: each Write writes the whole file to a new one, syncs that to disk and renames it. So an
 // acknowledged write is lost only if the disk loses data that was flushed to it, and recycled.State.NoLoss is
@@ -146,7 +146,7 @@ func New(path string, opts ...Option) *Store {
 	if s.file, err = workerfile.New(path, workerfile.SlotsHeader); err != nil {
 		s.cfg.setError("%v", err)
 	}
-	s.tags = newTagFile(s.file.Path+TagsSuffix, s.cfg.copyGap)
+	s.tags = newTagFile(s.file.Path, s.cfg.copyGap)
 	return s
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 
 // A tagFile is the file with the tags of a Store.
 type tagFile struct {
-	path    string
-	copyGap int64 // 0: a copy is refused
+	pool    string // the path of New, which may be a symbolic link
+	copyGap int64  // 0: a copy is refused
 
 	machine func() string
 	hook    lockedfile.Hook // for tests
@@ -31,13 +33,29 @@ type tagFile struct {
 	cleaned   bool        // whether temporary files that a crash left behind were removed
 }
 
-// newTagFile returns the file at path, which is absolute.
-func newTagFile(path string, copyGap int64) *tagFile {
-	return &tagFile{path: path, copyGap: copyGap, machine: sync.OnceValue(lockedfile.MachineID), turn: make(chan struct{}, 1)}
+// newTagFile returns the file beside that of a pool, whose path is absolute.
+func newTagFile(pool string, copyGap int64) *tagFile {
+	return &tagFile{pool: pool, copyGap: copyGap, machine: sync.OnceValue(lockedfile.MachineID), turn: make(chan struct{}, 1)}
+}
+
+// path returns the path of the file. All names of the file of the pool lead to the same tags.
+func (f *tagFile) path() string {
+	path := f.pool
+	for range 40 { // as Linux does
+		target, err := os.Readlink(path)
+		if err != nil {
+			break // it is no link
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return path + TagsSuffix
 }
 
 // String describes the file in errors.
-func (f *tagFile) String() string { return fmt.Sprintf("file %q", f.path) }
+func (f *tagFile) String() string { return fmt.Sprintf("file %q", f.path()) }
 
 // checkTags returns the error of an invalid option, or of a value that New has not made.
 func (s *Store) checkTags() error {

@@ -76,7 +76,7 @@ func (f *tagFile) use(ctx context.Context) error {
 		// while this one does not have it.
 		backoff.Sleep(ctx, politeFilePause)
 	}
-	file, err := lockedfile.Open(ctx, f.path, lockedfile.Waiting{
+	file, err := lockedfile.Open(ctx, f.path(), lockedfile.Waiting{
 		MaxPause: maxFilePause,
 		Hook:     f.hook,
 		Failed:   func(lock string, _ error) { os.Chtimes(lock, time.Now(), time.Now()) }, // see isContended

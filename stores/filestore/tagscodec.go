@@ -9,7 +9,7 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// fileContent is the content of a file of a File. It consists of lines of fields:
+// A tagContent is the content of a tagFile. It consists of lines of fields:
 //
 //	ringuid-segments v1 FILE LOCK MACHINE COPIED GAP
 //	tag NAME NEXT STEP DESCRIPTION

@@ -36,6 +36,31 @@ func TestFileWithTwoNames(t *testing.T) {
 	}
 }
 
+// Of a symbolic link to the file of a pool, the tags are those of the file, whether that exists or not.
+func TestTagsOfSymbolicLink(t *testing.T) {
+	for _, exists := range []bool{false, true} {
+		directory := t.TempDir()
+		path := filepath.Join(directory, "ids")
+		if exists {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, second := filepath.Join(directory, "first"), filepath.Join(t.TempDir(), "second")
+		if err := errors.Join(os.Symlink("ids", first), os.Symlink(first, second)); err != nil {
+			testkit.Missing(t, "there are no symbolic links: ", err)
+		}
+		if err := New(second).CreateTag(t.Context(), "orders", segment.TagConfig{Step: 10}); err != nil {
+			t.Fatal(err)
+		}
+		for n, p := range []string{path, first, second, path} {
+			if got := mustTakeFile(t, New(p), "orders"); got.First != 1+10*int64(n) {
+				t.Errorf("the file exists: %v; the range of %s is %+v", exists, p, got)
+			}
+		}
+	}
+}
+
 // Symbolic links lead to one file and one lock.
 func TestFileSymbolicLink(t *testing.T) {
 	path, f := newTagsFile(t, "orders")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/workerfile"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -23,16 +24,19 @@ func (f *tagFile) read(file *lockedfile.File) (*tagContent, error) {
 	case errors.Is(err, lockedfile.ErrMissing):
 		return nil, f.refuse(err)
 	case errors.Is(err, fs.ErrNotExist):
-		return &tagContent{path: f.path, index: map[string]int{}}, nil
+		return &tagContent{path: f.path(), index: map[string]int{}}, nil
 	case err != nil:
 		return nil, err
 	}
 	content := f.content
 	if content == nil || !bytes.Equal(f.data, data) {
 		if content, err = decodeFile(data); err != nil {
+			if other := workerfile.Other(data, workerfile.SegmentsHeader); other != nil {
+				return nil, fmt.Errorf("%w: %s: %w", segment.ErrSource, f, other)
+			}
 			return nil, f.refuse(err)
 		}
-		content.path = f.path
+		content.path = f.path()
 	}
 	var reason error
 	switch {

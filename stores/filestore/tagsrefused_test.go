@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // damages are what can happen to a file, with a part of the error. old is an earlier content.
@@ -147,6 +148,15 @@ func TestFileErrors(t *testing.T) {
 		if f.String() == "" {
 			t.Errorf("%s: no description", name)
 		}
+	}
+	// A file of another kind is refused, without the advice to delete it.
+	pool := filepath.Join(t.TempDir(), "ids")
+	if _, err := New(pool+TagsSuffix).Read(t.Context(), recycled.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := New(pool).CreateTag(t.Context(), "orders", segment.TagConfig{}); !errors.Is(err, segment.ErrSource) || !strings.Contains(err.Error(), "it is a slot file") ||
+		!strings.Contains(err.Error(), "do not change or delete it") {
+		t.Errorf("a file of slots instead of tags: %v", err)
 	}
 	_, f := newTagsFile(t, "orders")
 	for err, want := range map[error]error{

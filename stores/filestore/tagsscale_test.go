@@ -38,7 +38,7 @@ func newManyTags(tb testing.TB, n int) *Store {
 func TestFileManyTags(t *testing.T) {
 	const tags = 10_000
 	f := newManyTags(t, tags)
-	files := []*Store{f, openTags(f.tags.path)}
+	files := []*Store{f, openTags(f.tags.path())}
 	next := make([]int64, tags)
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -58,7 +58,7 @@ func TestFileManyTags(t *testing.T) {
 		})
 	}
 	running.Wait()
-	c, err := decodeFile(mustReadFile(t, f.tags.path))
+	c, err := decodeFile(mustReadFile(t, f.tags.path()))
 	if err != nil || len(c.tags) != tags {
 		t.Fatalf("the file has %d tags, %v", len(c.tags), err)
 	}
@@ -132,7 +132,7 @@ func BenchmarkFile(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("tags=%d/two processes", tags), func(b *testing.B) {
 			f := newManyTags(b, tags)
-			files := []*Store{f, openTags(f.tags.path)}
+			files := []*Store{f, openTags(f.tags.path())}
 			for i := 0; b.Loop(); i++ {
 				mustTakeFile(b, files[i%2], fmt.Sprintf("tenant %d", i%tags))
 			}

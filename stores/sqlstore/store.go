@@ -132,7 +132,7 @@ const (
 
 // String implements recycled.Store and segment.Source.
 func (t *Store) String() string {
-	if t == nil {
+	if t == nil || t.cfg.poolTable == "" {
 		return "invalid tables"
 	}
 	return sqlattempt.AtServer("tables "+t.cfg.poolTable+", "+t.cfg.slotTable+" and "+t.cfg.tagTable, t.cfg.server)

@@ -12,7 +12,7 @@ import (
 type tagDialect interface {
 	Base() sqlattempt.Dialect
 
-	// inspect returns a result of own if the table has no transactions.
+	// inspect returns a result of ownTagError if the table has no transactions.
 	inspect(ctx context.Context, a *tagAttempt) error
 
 	// raise begins a transaction, if one is required, and increases the counter of r.Tag by r.Size, or by the row's

@@ -8,7 +8,7 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// tableRow is a row of the table.
+// A tagRow is a row of the table.
 type tagRow struct {
 	tag          string
 	maxID, step  any // as the driver returns them

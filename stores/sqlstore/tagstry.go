@@ -98,7 +98,7 @@ func (a *tagAttempt) prepare(ctx context.Context) error {
 
 func (a *tagAttempt) isPostgres() bool { return a.Dialect.Kind == sqlattempt.Postgres }
 
-// own returns an error that this package has found, and that says what to do.
+// ownTagError returns an error that this package has found, and that says what to do.
 func ownTagError(err error) error { return sqlattempt.Found(err, "") }
 
 // result returns the error of a method for its last failure.
@@ -120,7 +120,7 @@ func (t *tagTable) result(ctx context.Context, f *sqlattempt.Failure) error {
 	return fmt.Errorf("sqlstore: %s: %w; %s", t, f.Err, advice)
 }
 
-// tableErrors returns the errors that have a meaning for callers.
+// tagErrors returns the errors that have a meaning for callers.
 func tagErrors() []error {
 	return []error{segment.ErrOption, segment.ErrTag, segment.ErrNoTag, segment.ErrTagExists, segment.ErrSetBack, segment.ErrExhausted, segment.ErrEmpty, segment.ErrSource, segment.ErrClosed, segment.ErrBusy}
 }

@@ -15,7 +15,7 @@ type AssignerHarness struct {
 	// The first assigner of a name finds an empty store. Names are those of Harness.NewStore. NewAssigner may use
 	// tb.Cleanup.
 	//
-	// An assigner on a new pool must not have a floor: for Recycled, use WithNewPool. To test leases that
+	// An assigner on a new pool must not have a floor: for Recycled, use CreatePool. To test leases that
 	// were not released too, let their worker IDs become free soon: for Recycled, use WithClockBound and
 	// WithSkew with some tenths of a second, if the clocks allow that.
 	NewAssigner func(tb testing.TB, pool string) workerassign.Assigner

@@ -147,6 +147,9 @@ func (r *Assigner) assign(ctx context.Context, req workerassign.Request, beforeC
 		return nil, fmt.Errorf("%w: Request.Format is %q and Request.MaxWorkerID is %d; the former must have 1 to %d bytes, and the latter must be at least %d",
 			workerassign.ErrOption, req.Format, req.MaxWorkerID, maxFormatLength, least)
 	}
+	if id := r.cfg.workerID; id > req.MaxWorkerID { // before the pool gets the format of this generator
+		return nil, fmt.Errorf("%w: the worker ID is %d; must be at most %d, the greatest of the layout", workerassign.ErrWidth, id, req.MaxWorkerID)
+	}
 	ctx, cancel := backoff.WithTimeout(ctx, r.cfg.timeout)
 	defer cancel()
 	log := safelog.NewQueue(r.cfg.loggerFor(req))

@@ -37,7 +37,11 @@ func CreatePool(ctx context.Context, s Store, opts ...Option) error {
 		case err != nil:
 			return fmt.Errorf("recycled: cannot read the pool in %s: %w", s, err)
 		case state.Pool.Revision != 0:
-			return fmt.Errorf("%w: %s has one of %d worker IDs, for the format %q; use it, or create another one", ErrPoolExists, s, state.Pool.Slots, state.Pool.Format)
+			used := fmt.Sprintf("for the format %q", state.Pool.Format)
+			if state.Pool.Format == "" {
+				used = "which no generator has used yet"
+			}
+			return fmt.Errorf("%w: %s has one with %d slots, %s; use it, or another store", ErrPoolExists, s, state.Pool.Slots, used)
 		case len(state.Slots) != 0:
 			return fmt.Errorf("%w: %s has no pool, but the slot of worker ID %d: the pool was lost; start a generator, which creates it with a floor; see doc/fleet.md",
 				ErrPool, s, state.Slots[0].WorkerID)
@@ -85,6 +89,9 @@ func (a *slotAssign) createMissing(ctx context.Context, s State) (written bool, 
 		return a.recycled.store.Write(ctx, Write{History: s.History, Pool: &p})
 	}
 	p.Revision = 0
+	if seen != nil && seen.Revision > 0 { // which covers has compared with the options
+		p.Horizon, p.Fencing, p.Skew = seen.Horizon, seen.Fencing, seen.Skew
+	}
 	written, err = a.recycled.notePool(ctx, a.log, s, p, a.newPoolRecord(seen != nil))
 	a.floorLogged = written || a.floorLogged
 	return written, err

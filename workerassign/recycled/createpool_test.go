@@ -132,7 +132,7 @@ func TestR7CreatePoolRefuses(t *testing.T) {
 		f.assign(f.assigner())
 		before, writes := f.Dump(), f.Writes()
 		err := recycled.CreatePool(f.Context(), f.Memory)
-		leasetest.WantError(t, "a pool", err, recycled.ErrPoolExists, `memory store has one of 1 worker IDs, for the format "1-28-22-13"`)
+		leasetest.WantError(t, "a pool", err, recycled.ErrPoolExists, `memory store has one with 1 slots, for the format "1-28-22-13"`)
 		if f.Writes() != writes {
 			t.Errorf("CreatePool has written; the state was %+v, and is %+v", before, f.Dump())
 		}
@@ -172,7 +172,7 @@ func TestCreatePoolErrors(t *testing.T) {
 			t.Errorf("the reply was lost: %v", err)
 		}
 		f.SetFaults(nil)
-		leasetest.WantError(t, "again", recycled.CreatePool(f.Context(), f.Memory), recycled.ErrPoolExists, "has one of 0 worker IDs")
+		leasetest.WantError(t, "again", recycled.CreatePool(f.Context(), f.Memory), recycled.ErrPoolExists, "has one with 0 slots, which no generator has used yet")
 		f.wantTime("NotBefore", f.assign(f.assignerOn(f.Memory)).NotBefore(), time.Now())
 	})
 }
@@ -235,3 +235,49 @@ func TestCreatePoolRaces(t *testing.T) {
 type refusingStore struct{ recycled.Store }
 
 func (refusingStore) Write(context.Context, recycled.Write) (bool, error) { return false, nil }
+
+// R7: a process that declares a greater horizon creates a pool that was lost as it was, so that the others can go on.
+func TestR7LostPoolIsCreatedAsItWas(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		first, greater := f.assigner(), f.assigner(recycled.WithHorizon(10*time.Minute))
+		f.assign(first)
+		f.assign(greater)
+		f.Flush()
+		f.wantTime("NotBefore", f.assign(greater).NotBefore(), f.Dump().Now.Add(poolFloor))
+		if p := f.Dump().Pool; p.Horizon != poolH {
+			t.Errorf("the pool is %+v, want the former horizon", p)
+		}
+		f.assign(first)
+	})
+}
+
+// R7: a process notices at an extension that an operator has raised the horizon. If the pool is lost then, it does not create it with
+// its own, smaller one, because grants reach further.
+func TestR7HorizonRaisedWhileRunning(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		a := f.assigner()
+		l := f.assign(a)
+		s := f.Dump()
+		p := s.Pool
+		p.Revision++
+		p.Horizon = 10 * time.Minute
+		if ok, err := f.Write(f.Context(), slottest.Swap(s, &p)); !ok || err != nil {
+			t.Fatalf("Write = %v, %v", ok, err)
+		}
+		f.reserve(l, time.Hour)
+		f.Flush()
+		_, err := a.Assign(f.Context(), f.request())
+		leasetest.WantError(t, "the pool is lost", err, workerassign.ErrOption, "must be at least that of the pool, 10m0s")
+	})
+}
+
+// A generator that is refused does not give the pool its format.
+func TestRefusedGeneratorSetsNoFormat(t *testing.T) {
+	inFleet(t, func(f *fleet) {
+		f.createPool()
+		_, err := f.assignerOn(f.Memory, recycled.WithWorkerID(500)).Assign(f.Context(), f.request())
+		if leasetest.WantError(t, "too wide", err, workerassign.ErrWidth); f.Dump().Pool.Format != "" {
+			t.Errorf("the pool is %+v", f.Dump().Pool)
+		}
+	})
+}

@@ -58,6 +58,7 @@ func (l *slotLease) Reserve(ctx context.Context, until time.Time) (workerassign.
 		return workerassign.Grant{}, void
 	}
 	slot, err := l.swap(ctx, extending, func(s State, old Slot, next *Slot) (bool, error) {
+		l.recycled.found(s.Pool) // an operator may have raised the horizon
 		next.Until = millis.Later(next.Until, millis.Earlier(millis.Up(until), l.limit(s, s.Pool.Horizon)))
 		isAcknowledged := old.Until.Equal(l.known().Until)
 		return !isAcknowledged || next.Until.After(old.Until) || l.recycled.isAging(s, old), nil

@@ -201,9 +201,8 @@ func WithHorizon(d time.Duration) Option {
 }
 
 // WithFencing sets, for a pool that does not exist yet, how long an old primary of the store may go on
-// acknowledging writes until it is fenced (F). If the pool exists, Assign refuses a smaller one. It must be at least 0.
-// The default is DefaultFencing. It has
-// no effect on a store that loses no acknowledged writes.
+// acknowledging writes until it is fenced (F). If the pool exists, Assign refuses a smaller one, on any store. It must
+// be at least 0. The default is DefaultFencing. There is no failover that it matters for in a store that loses no acknowledged writes.
 func WithFencing(d time.Duration) Option {
 	return option(func(c *config) {
 		if d < 0 {

@@ -139,7 +139,7 @@ func TestRule7FailoverBeforeWrite(t *testing.T) {
 // it new.
 func TestRule7MissingPool(t *testing.T) {
 	inFleet(t, func(f *fleet) {
-		a := f.assignerOn(f.Memory) // without WithNewPool
+		a := f.assignerOn(f.Memory) // without CreatePool
 		f.wantTime("NotBefore of a pool that may have been lost", f.assign(a).NotBefore(), time.Now().Add(poolFloor))
 		f.Flush()
 		f.wantTime("NotBefore after a flush", f.assign(a).NotBefore(), time.Now().Add(poolFloor))

@@ -1,9 +1,12 @@
 package recycled
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,5 +206,50 @@ func TestR4SavedVoid(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// If the store refuses the options, which an operator must notice long before the lease ends, that is logged once.
+func TestSavedRefusalIsLogged(t *testing.T) {
+	s := newSavedTest(t)
+	var log bytes.Buffer
+	l := s.mustAssign(Saved(s.recycled(WithLogger(slog.New(slog.NewTextHandler(&log, nil)))), s.path))
+	state := mustReadSlots(t, s.store, Query{})
+	p := state.Pool
+	p.Revision++
+	p.Horizon = 48 * time.Hour
+	if ok, err := s.store.Write(context.Background(), Write{History: state.History, Pool: &p, ReplacedPool: &state.Pool}); !ok || err != nil {
+		t.Fatalf("Write() = %v, %v", ok, err)
+	}
+	for range 3 {
+		s.now = s.now.Add(6 * time.Hour)
+		leasetest.MustReserve(t, l, s.now.Add(time.Minute))
+	}
+	for _, want := range []string{"level=WARN", "the lease in a file cannot be extended; UIDs stop at its end", "worker_id=0", "the horizon is 25h0m0s; must be at least that of the pool, 48h0m0s"} {
+		if got := log.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("the log is %q; want one warning with %q", got, want)
+		}
+	}
+}
+
+// R7: a process that has only the lease in its file knows that there was a pool: if that is missing, it begins with a floor, also in a store
+// that loses no writes.
+func TestR7SavedLeaseShowsThatThereWasAPool(t *testing.T) {
+	s := newSavedTest(t)
+	l := s.mustAssign(s.newSaved())
+	granted := leasetest.MustReserve(t, l, s.now.Add(time.Hour))
+	l.crash()
+	memory, _ := NewMemory(func() time.Time { return s.now })
+	s.store.Store = memory // the pool was deleted
+	r := s.recycled()
+	l = s.mustAssign(Saved(r, s.path))
+	s.now = s.now.Add(7 * time.Hour)
+	l.Reserve(context.Background(), s.now.Add(time.Minute)) // which finds that the slot is missing
+	next, err := r.Assign(context.Background(), s.request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.NotBefore().Before(granted.Add(17*time.Hour)) || mustReadSlots(t, s.store, Query{}).Pool.Floor.IsZero() {
+		t.Errorf("the next lease begins at %v; %v was granted, and the lease was for a day", next.NotBefore(), granted)
 	}
 }

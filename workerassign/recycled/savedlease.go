@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/millis"
+	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/internal/workerfile"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -24,6 +26,7 @@ type savedLease struct {
 	replaced bool        // the store does not extend the lease any more, because its history is another one
 	ended    error       // why nothing more is granted, and the file is closed; nil: more may be
 	fileErr  error       // of the last write of the file
+	warned   bool        // whether logRefusal has logged
 }
 
 func (l *savedLease) WorkerID() int64      { return l.workerID }
@@ -46,6 +49,7 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 			return workerassign.Grant{}, l.end(extendErr)
 		}
 		l.replaced = errors.Is(extendErr, workerassign.ErrLeaseLost)
+		l.logRefusal(extendErr)
 	}
 	next := millis.Earlier(want, l.record.slot.Until)
 	if !next.After(l.record.mark) {
@@ -65,6 +69,19 @@ func (l *savedLease) Reserve(ctx context.Context, until time.Time) (workerassign
 		return workerassign.Grant{}, err
 	}
 	return workerassign.Grant{Until: next}, nil
+}
+
+// logRefusal logs, once, that the store answers, and the lease cannot be extended before somebody changes the options: nobody would notice
+// until its end.
+func (l *savedLease) logRefusal(err error) {
+	if l.warned || !errors.Is(err, workerassign.ErrOption) && !errors.Is(err, ErrPoolFormat) {
+		return
+	}
+	l.warned = true
+	log := safelog.NewQueue(l.assigner.recycled.cfg.loggerFor(l.request))
+	defer log.Flush(safelog.FlushTimeout)
+	log.Log(slog.LevelWarn, "recycled: the lease in a file cannot be extended; UIDs stop at its end", "file", l.assigner.file.Path,
+		"worker_id", l.workerID, "until", l.record.slot.Until, "err", err)
 }
 
 // end records why nothing more is granted, and returns that. It closes the file. If the lease was lost, another one can be taken

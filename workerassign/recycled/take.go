@@ -2,7 +2,6 @@ package recycled
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -89,9 +88,6 @@ func (a *slotAssign) add(ctx context.Context, s State) (workerassign.Lease, erro
 // takeFixed takes the slot of WithWorkerID, or adds it and those below it.
 func (a *slotAssign) takeFixed(ctx context.Context, s State) (workerassign.Lease, time.Duration, error) {
 	workerID := a.recycled.cfg.workerID
-	if workerID > a.req.MaxWorkerID {
-		return nil, 0, fmt.Errorf("%w: the worker ID is %d; must be at most %d, the greatest of the layout", workerassign.ErrWidth, workerID, a.req.MaxWorkerID)
-	}
 	if missing := workerID - (s.Pool.First + s.Pool.Slots) + 1; missing > 0 {
 		w := a.addition(s, min(missing, maxBatch))
 		written, err := a.recycled.store.Write(ctx, w)

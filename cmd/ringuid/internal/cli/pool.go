@@ -40,8 +40,10 @@ pool is new or was lost.
 It is for people, and once for each fleet. Do not run it whenever services are deployed: if the pool is lost, a new one without
 that wait has UIDs generated twice. It fails if there is a pool, or a worker ID of one that was lost.
 
-The parameters horizon, fencing, skew and first-worker-id of the store are those of the pool. Services must declare at least the
-same values, if they are greater than the default. The format of the UIDs is that of the first service.
+The parameters horizon, fencing, skew and first-worker-id of the store are those of the pool: set the values that the services
+declare. One that declares less is refused. The format of the UIDs is that of the first service.
+
+The statement of --print-sql inserts one row. If it inserts none, the server was started again, or there is a worker ID.
 
 If the command fails after it has reached the store, the pool may exist nevertheless; repeat the command to know.
 
@@ -49,7 +51,7 @@ Examples:
 
   ringuid pool create --store redis://redis-1
   ringuid pool create --store 'mysql://dba:secret@db1:3306/ids?horizon=10m'
-  ringuid pool create --store 'postgres://dba:secret@db1/ids' --print-sql | psql -d ids
+  ringuid pool create --store 'postgres://dba:secret@db1/ids' --print-sql | psql -v ON_ERROR_STOP=1 -d ids
 `
 }
 
