@@ -30,6 +30,8 @@ var brokenStores = []struct {
 			s.Slots = nil
 		}
 	})}, test: "CreatePool", message: "returned <nil>, want ErrPool"},
+	{name: "a fault without effect", harness: func(h *Harness, _ *memoryServer) { h.LoseReplies = func(_ testing.TB, call func()) { call() } },
+		test: "RepliesLost", message: "each of 6 writes returned true: the fault has no effect"},
 	{name: "no slot revision check", broken: brokenStore{onWrite: unchecked(false, true)}, test: "SlotRevisions", message: "returned true, want false"},
 	{name: "only revisions compared", broken: brokenStore{onWrite: func(m *Memory, ctx context.Context, w recycled.Write) (bool, error) {
 		w.Replaced = slottest.Swap(m.Dump(), nil, w.Slots...).Replaced

@@ -34,7 +34,7 @@ type Faults struct {
 	// LoseWrites calls write, and makes the store lose all or some of what write has written, even if it
 	// was acknowledged, in the way in which a store of this kind can lose it: for example, it stops the
 	// replication to a replica, calls write, kills the primary and promotes the replica. It returns when
-	// clients can use the store again, both those that exist and new ones.
+	// clients can use the store again, both those that exist and new ones. List it in Without if State.NoLoss is true.
 	LoseWrites func(tb testing.TB, write func())
 
 	// LoseRequests calls call, and makes all requests to the store get lost meanwhile: calls fail at
@@ -42,7 +42,8 @@ type Faults struct {
 	LoseRequests func(tb testing.TB, call func())
 
 	// LoseReplies calls call, and makes all replies of the store get lost meanwhile, while the store
-	// executes the requests: calls fail at once or when their contexts end.
+	// executes the requests: calls fail at once or when their contexts end. If Write reads before it writes, let the replies to its reads
+	// through: otherwise no write reaches the store.
 	LoseReplies func(tb testing.TB, call func())
 
 	// DelayWrites calls write, and makes the requests of Write reach the store only when deliver is called:

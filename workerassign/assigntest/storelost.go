@@ -2,6 +2,7 @@ package assigntest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,13 +44,20 @@ func testRepliesLost(t *storeTest) {
 
 func (t *storeTest) lost(what string, lose func(tb testing.TB, call func())) {
 	s := t.create(2, newSlot)
+	acknowledged, attempts := 0, 0
+	check := func(a attempt) {
+		if attempts++; a.err == nil && a.written {
+			acknowledged++
+		}
+		t.checkAmbiguous(what, a)
+	}
 	for range 3 {
 		var a attempt
 		a.write = slottest.Swap(s, nil, next(s.Slots[0], "lost"), next(s.Slots[1], "lost"))
 		lose(t.TB, func() {
 			t.inTime(what, time.Second, func(ctx context.Context) { a.written, a.err = t.store.Write(ctx, a.write) })
 		})
-		t.checkAmbiguous(what, a)
+		check(a)
 		s = t.recovered(t.store, recycled.Query{All: true})
 		// The same for a write that adds slots.
 		pool := s.Pool
@@ -59,7 +67,7 @@ func (t *storeTest) lost(what string, lose func(tb testing.TB, call func())) {
 		lose(t.TB, func() {
 			t.inTime(what, time.Second, func(ctx context.Context) { a.written, a.err = t.store.Write(ctx, a.write) })
 		})
-		t.checkAmbiguous(what, a)
+		check(a)
 		// A read whose reply is lost does not find an empty store.
 		lose(t.TB, func() {
 			t.inTime("a read", time.Second, func(ctx context.Context) {
@@ -69,6 +77,9 @@ func (t *storeTest) lost(what string, lose func(tb testing.TB, call func())) {
 			})
 		})
 		s = t.recovered(t.store, recycled.Query{All: true})
+	}
+	if acknowledged == attempts {
+		t.Fatalf("%s: each of %d writes returned true: the fault has no effect", what, attempts)
 	}
 }
 
@@ -90,7 +101,7 @@ func testDelayedWrite(t *storeTest) {
 			continue
 		}
 		early := next(s.Slots[n/2], s.Slots[n/2].Token) // only its revision is not what the late write replaces
-		early.Holder.Process = "early"
+		early.Holder.Process = fmt.Sprint("early ", n)  // not what the late write has, in whatever order the store returns slots
 		if !t.write(other, slottest.Swap(s, nil, early)) {
 			t.Fatal("a write returned false, although the other one of the same revision has not reached the server")
 		}
@@ -104,7 +115,7 @@ func testDelayedWrite(t *storeTest) {
 			t.Fatalf("a write that reached the server late was made although its revision no longer matched:%s", d)
 		}
 		if _, none := isMade(s, late); !none {
-			t.Fatal("a write that reached the server late was made in part")
+			t.Fatalf("a write that reached the server late was made in part: of worker IDs 0 and 1, the slot that only it wrote has changed: %+v", s.Slots)
 		}
 	}
 }

@@ -25,13 +25,14 @@ import (
 // Write returns false. Read reads the history first, then the clock and the pool, then the slots, or all of
 // them at the same instant.
 type Store interface {
-	// Read returns the pool, the slots that q selects, the store's clock and its history. If there is
-	// no pool yet, it returns the zero Pool.
+	// Read returns the pool, the slots that q selects, the store's clock and its history. If the store knows that there is
+	// no pool, it returns the zero Pool. That a record is not found because the server starts or ends is an error.
 	Read(ctx context.Context, q Query) (State, error)
 
 	// Write writes what w contains, or nothing. It returns false if a record is not the one that w
 	// replaces, or if the store has another history. An error may mean that the
-	// write was made, or is made later.
+	// write was made, or is made later: after a try of its own that had no answer, Write returns an error, and never false.
+	// An error that no later try can cure wraps workerassign.ErrPermanent.
 	Write(ctx context.Context, w Write) (bool, error)
 
 	// String describes the store in errors and logs: its kind and its address.
@@ -109,7 +110,8 @@ type State struct {
 	// History identifies the server that has answered, and its start, so that it changes whenever
 	// the store may have lost writes that it had acknowledged: after a failover or a restart. If no
 	// server of this kind, in the configuration in use, loses such writes, NoLoss is true, and the
-	// history only changes when an operator restores a backup, as far as the store can know.
+	// history only changes when an operator restores a backup, as far as the store can know. A loss of power counts. If a setting
+	// decides that the store cannot read, let an option declare it.
 	History string
 	NoLoss  bool
 
