@@ -45,7 +45,8 @@ func TestErrorAfterOutage(t *testing.T) {
 				if !empty.Since.Equal(firstFailed) || empty.Tries < tries-1 || empty.Tries > tries+4 {
 					t.Errorf("Since is %v and Tries %d, want %v and about %d", empty.Since, empty.Tries, firstFailed, tries)
 				}
-				if st := tr.s.Stats(); !st.FailingSince.Equal(firstFailed) || st.FailedTries != uint64(empty.Tries) || !errors.Is(st.LastError, test.cause) {
+				// Another try may have failed at the same instant of the bubble's clock, after Next has returned.
+				if st := tr.s.Stats(); !st.FailingSince.Equal(firstFailed) || st.FailedTries-uint64(empty.Tries) > 1 || !errors.Is(st.LastError, test.cause) {
 					t.Errorf("Stats() = %+v", st)
 				}
 				if h := tr.s.Health(); h.OK() || !h.FailingSince.Equal(firstFailed) || !errors.Is(h.Err, test.cause) || h.Buffered != 0 || h.For != 0 {
