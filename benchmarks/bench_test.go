@@ -75,7 +75,7 @@ func BenchmarkGrowthSequence(b *testing.B) {
 }
 
 // benchmarkNext measures Cached.Next in GOMAXPROCS goroutines.
-func benchmarkNext(b *testing.B, layout string, opts ...uid.CachedOption) {
+func benchmarkNext(b *testing.B, layout string, opts ...uid.Option) {
 	g := newCached(b, layout, opts...)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -56,16 +56,16 @@ const (
 
 // Options returns options for the layout and for a borrow bound that no benchmark reaches, so that a
 // benchmark measures taking UIDs, not the disk that stores the worker IDs.
-func Options(layout string) ([]uid.CachedOption, error) {
+func Options(layout string) ([]uid.Option, error) {
 	l, err := bitsalloc.ParseLayout(layout)
 	if err != nil {
 		return nil, err
 	}
-	return []uid.CachedOption{uid.WithLayout(l), uid.WithMaxBorrow(365 * 24 * time.Hour)}, nil
+	return []uid.Option{uid.WithLayout(l), uid.WithMaxBorrow(365 * 24 * time.Hour)}, nil
 }
 
 // newCached returns a Cached generator that is closed when the benchmark ends.
-func newCached(b *testing.B, layout string, more ...uid.CachedOption) *uid.Cached {
+func newCached(b *testing.B, layout string, more ...uid.Option) *uid.Cached {
 	b.Helper()
 	opts, err := Options(layout)
 	if err != nil {

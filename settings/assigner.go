@@ -186,7 +186,7 @@ func (s Settings) checkAssigner(found *faults) {
 // of NewAssigner, or with another one. More options are applied after those of the settings: uid.WithLogger, uid.WithClock. (For a
 // policy of the program, see CachedOptions.) ctx limits how long it takes, as for uid.NewCached. If a value is not valid by itself, the
 // error is an *Error. Other errors are those of the constructors.
-func (s Settings) NewGenerator(ctx context.Context, workers workerassign.Assigner, more ...uid.Option) (uid.Generator, error) {
+func (s Settings) NewGenerator(ctx context.Context, workers workerassign.Assigner, more ...uid.CommonOption) (uid.Generator, error) {
 	_, opts, found := s.read()
 	if err := found.err(); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (s Settings) NewGenerator(ctx context.Context, workers workerassign.Assigne
 		}
 		return g, nil
 	}
-	g, err := uid.NewCached(ctx, workers, of[uid.CachedOption](opts)...)
+	g, err := uid.NewCached(ctx, workers, of[uid.Option](opts)...)
 	if err != nil {
 		return nil, err
 	}

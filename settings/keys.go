@@ -107,7 +107,7 @@ func option[T, O any](parse func(string) (T, error), with func(T) O) reader {
 func alone(read reader) reader {
 	return func(text string) (string, any, error) {
 		usual, opt, err := read(text)
-		if o, ok := opt.(uid.CachedOption); ok && err == nil {
+		if o, ok := opt.(uid.Option); ok && err == nil {
 			_, _, err = uid.CachedBounds(o)
 		}
 		return usual, opt, err

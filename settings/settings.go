@@ -48,7 +48,7 @@ func (s Settings) Check() error {
 		if s["generator"] == generatorDefault {
 			found.addJoined(uid.CheckDefault(of[uid.DefaultOption](opts)...))
 		} else {
-			_, _, err := uid.CachedBounds(of[uid.CachedOption](opts)...)
+			_, _, err := uid.CachedBounds(of[uid.Option](opts)...)
 			found.addJoined(err)
 		}
 	}
@@ -107,9 +107,9 @@ func of[O any](opts []any) (list []O) {
 
 // CachedOptions returns the options that the settings are, for uid.NewCached, which checks them against each other. If a value is not
 // valid by itself, the error is an *Error.
-func (s Settings) CachedOptions() ([]uid.CachedOption, error) {
+func (s Settings) CachedOptions() ([]uid.Option, error) {
 	_, opts, found := s.read()
-	return of[uid.CachedOption](opts), found.err()
+	return of[uid.Option](opts), found.err()
 }
 
 // DefaultOptions is CachedOptions for uid.NewDefault.
@@ -143,7 +143,7 @@ func (s Settings) InForce() (Settings, error) {
 		}
 	}
 	if generator == generatorCached {
-		staleness, borrow, err := uid.CachedBounds(of[uid.CachedOption](opts)...) // whose defaults depend on other options
+		staleness, borrow, err := uid.CachedBounds(of[uid.Option](opts)...) // whose defaults depend on other options
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ var _ Generator = (*Cached)(nil)
 //
 // Errors wrap ErrOption (no worker ID was assigned), ErrBeforeEpoch, ErrTimeExhausted, ErrWorkerID,
 // or ErrLease; or the error of ctx, if it ends during the first padding.
-func NewCached(ctx context.Context, a workerassign.Assigner, opts ...CachedOption) (*Cached, error) {
+func NewCached(ctx context.Context, a workerassign.Assigner, opts ...Option) (*Cached, error) {
 	cfg, err := newCachedConfig(opts)
 	if err != nil {
 		return nil, err

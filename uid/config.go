@@ -25,35 +25,36 @@ const (
 	Fail       = ringbuffer.Fail       // the taker gets ErrEmpty
 )
 
-// A CachedOption sets one property of a Cached generator, a DefaultOption one of a Default generator, and an Option one of either. The
-// constructors check all options before they take a lease. The error joins one for each that is invalid, which wraps ErrOption
-// and names the value and the bound.
-type (
-	CachedOption  interface{ applyCached(*config) }
-	DefaultOption interface{ applyDefault(*config) }
-	Option        interface {
-		CachedOption
-		DefaultOption
-	}
-)
+// An Option sets one property of a Cached generator. The constructors check all options before they take a lease. The error joins one
+// for each that is invalid, which wraps ErrOption and names the value and the bound.
+type Option interface{ applyCached(*config) }
+
+// A DefaultOption sets one property of a Default generator.
+type DefaultOption interface{ applyDefault(*config) }
+
+// A CommonOption sets one property of a generator of either kind.
+type CommonOption interface {
+	Option
+	DefaultOption
+}
 
 // A FormatOption sets one property of the format of UIDs: of NewFormat, and of the generators.
 type FormatOption interface {
-	Option
+	CommonOption
 	applyFormat(*config)
 }
 
 type (
-	cachedOption  func(*config)
+	option        func(*config) // of a Cached generator only
 	defaultOption func(*config)
-	option        func(*config)
+	commonOption  func(*config)
 	formatOption  func(*config)
 )
 
-func (o cachedOption) applyCached(c *config)   { o(c) }
-func (o defaultOption) applyDefault(c *config) { o(c) }
 func (o option) applyCached(c *config)         { o(c) }
-func (o option) applyDefault(c *config)        { o(c) }
+func (o defaultOption) applyDefault(c *config) { o(c) }
+func (o commonOption) applyCached(c *config)   { o(c) }
+func (o commonOption) applyDefault(c *config)  { o(c) }
 func (o formatOption) applyCached(c *config)   { o(c) }
 func (o formatOption) applyDefault(c *config)  { o(c) }
 func (o formatOption) applyFormat(c *config)   { o(c) }
@@ -166,8 +167,8 @@ func (c *config) checkBorrow() {
 func (c *config) ringTime() time.Duration { return c.format.Unit() << c.boostPower }
 
 // newCachedConfig returns the configuration of a Cached generator.
-func newCachedConfig(opts []CachedOption) (config, error) {
-	return newConfig(opts, CachedOption.applyCached, true)
+func newCachedConfig(opts []Option) (config, error) {
+	return newConfig(opts, Option.applyCached, true)
 }
 
 // newDefaultConfig returns the configuration of a Default generator.
@@ -184,7 +185,7 @@ func NewFormat(opts ...FormatOption) (Format, error) {
 // CachedBounds returns the bounds that NewCached puts in force with the same options: how far a UID's time may lie behind the
 // clock (WithMaxStaleness) and ahead of it (WithMaxBorrow). It is also a check of options: the error is the one that NewCached
 // would return for them. A lease can lower the second bound.
-func CachedBounds(opts ...CachedOption) (staleness, borrow time.Duration, err error) {
+func CachedBounds(opts ...Option) (staleness, borrow time.Duration, err error) {
 	cfg, err := newCachedConfig(opts)
 	return cfg.staleness, cfg.borrow, err
 }

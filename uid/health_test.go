@@ -31,7 +31,7 @@ func healthModes(t *testing.T, f func(t *testing.T, mode string, construct func(
 					var g Generator
 					var err error
 					if mode == "Cached" {
-						g, err = NewCached(t.Context(), a, accepted[CachedOption](opts)...)
+						g, err = NewCached(t.Context(), a, accepted[Option](opts)...)
 					} else {
 						g, err = NewDefault(t.Context(), a, accepted[DefaultOption](opts)...)
 					}

@@ -62,7 +62,7 @@ func healthRandom(t *testing.T, mode string, seed uint64) {
 		var err error
 		if mode == "Cached" {
 			var c *Cached
-			c, err = NewCached(ctx, a, accepted[CachedOption](opts)...)
+			c, err = NewCached(ctx, a, accepted[Option](opts)...)
 			g = c
 		} else {
 			var d *Default

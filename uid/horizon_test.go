@@ -90,7 +90,7 @@ func newBounded(t *testing.T, s workerassign.Assigner, opts ...any) (*Cached, *b
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	c, err := NewCached(t.Context(), s, accepted[CachedOption](append([]any{WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(2),
+	c, err := NewCached(t.Context(), s, accepted[Option](append([]any{WithEpoch(recycledEpoch), WithLayout(l), WithBoostPower(2),
 		WithLogger(slog.New(slog.NewTextHandler(&log, nil)))}, opts...))...)
 	if err != nil {
 		t.Fatal(err)

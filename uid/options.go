@@ -76,8 +76,8 @@ func WithJavaScriptLayout() FormatOption {
 
 // WithBoostPower sets the size of a Cached generator's ring: 1 << power runs of one time unit each,
 // which is 2^sequence bits << power UIDs. power must be 0 to MaxBoostPower; the default is 3.
-func WithBoostPower(power int) CachedOption {
-	return cachedOption(func(c *config) {
+func WithBoostPower(power int) Option {
+	return option(func(c *config) {
 		if power < 0 || power > MaxBoostPower {
 			c.fail("boost power is %d, must be 0 to %d", power, MaxBoostPower)
 			return
@@ -88,8 +88,8 @@ func WithBoostPower(power int) CachedOption {
 
 // WithPaddingFactor sets the fill level, in percent of the ring, below which the ring is padded: 1 to
 // 99; the default is 50.
-func WithPaddingFactor(percent int) CachedOption {
-	return cachedOption(func(c *config) {
+func WithPaddingFactor(percent int) Option {
+	return option(func(c *config) {
 		if percent < 1 || percent > 99 {
 			c.fail("padding factor is %d %%, must be 1 to 99", percent)
 			return
@@ -100,8 +100,8 @@ func WithPaddingFactor(percent int) CachedOption {
 
 // WithScheduleInterval sets the time between scheduled paddings, which drop stale runs. 0 turns them
 // off; then the UIDs of an idle generator become stale. The default is a second.
-func WithScheduleInterval(d time.Duration) CachedOption {
-	return cachedOption(func(c *config) {
+func WithScheduleInterval(d time.Duration) Option {
+	return option(func(c *config) {
 		if d < 0 {
 			c.fail("schedule interval is %v, must be 0 (off) or more", d)
 			return
@@ -115,8 +115,8 @@ func WithScheduleInterval(d time.Duration) CachedOption {
 // process was stopped, UIDs may be older until the next scheduled padding. If a scheduled padding is
 // late, UIDs may be older by that delay. d must be at least the sum of the schedule interval and two
 // time units. The default is 3 s, or that sum if it is more.
-func WithMaxStaleness(d time.Duration) CachedOption {
-	return cachedOption(func(c *config) { c.staleness, c.stalenessSet = d, true })
+func WithMaxStaleness(d time.Duration) Option {
+	return option(func(c *config) { c.staleness, c.stalenessSet = d, true })
 }
 
 // WithMaxBorrow sets the borrow limit: how far a UID's time may lie ahead of the clock. A Cached
@@ -130,8 +130,8 @@ func WithMaxStaleness(d time.Duration) CachedOption {
 // ahead (WithReserveAhead) and one time unit, and at least 0. The generator logs a warning if that is less
 // than d, or if it can no longer roll over: if it is less than twice the time of a full ring. At the limit it
 // then continues at the layout's rate, and its ring is not full. At 0 it does not borrow.
-func WithMaxBorrow(d time.Duration) CachedOption {
-	return cachedOption(func(c *config) {
+func WithMaxBorrow(d time.Duration) Option {
+	return option(func(c *config) {
 		if d < 0 {
 			c.fail("borrow limit is %v, must be 0 or more", d)
 			return
@@ -142,16 +142,16 @@ func WithMaxBorrow(d time.Duration) CachedOption {
 
 // WithRollover sets whether a Cached generator at its borrow limit takes another lease. The default is
 // true. A lease that was lost is always replaced by another one.
-func WithRollover(on bool) CachedOption {
-	return cachedOption(func(c *config) { c.rollover = on })
+func WithRollover(on bool) Option {
+	return option(func(c *config) { c.rollover = on })
 }
 
 // WithRolloverInterval limits how many worker IDs a Cached generator uses up, whatever the load: it
 // takes another lease into use at most once in d, counted from its start, unless one was lost. If it
 // reaches the borrow limit earlier, it continues at the layout's rate until then. The default is 0: no
 // such limit.
-func WithRolloverInterval(d time.Duration) CachedOption {
-	return cachedOption(func(c *config) {
+func WithRolloverInterval(d time.Duration) Option {
+	return option(func(c *config) {
 		if d < 0 {
 			c.fail("rollover interval is %v, must be 0 (no limit) or more", d)
 			return
@@ -170,8 +170,8 @@ func WithRolloverInterval(d time.Duration) CachedOption {
 // store. d must be at least a time unit, and should be longer than a call of the store takes. The
 // default is 30 s. The option has no effect on leases of NewDisposable and NewFile, because they have
 // no end, nor on leases of Static, because Static grants no time in advance.
-func WithReserveAhead(d time.Duration) Option {
-	return option(func(c *config) { c.reserve = d })
+func WithReserveAhead(d time.Duration) CommonOption {
+	return commonOption(func(c *config) { c.reserve = d })
 }
 
 // WithSpread makes the sequence of each time unit begin at a number from 0 to 2^bits-1 that seems random, so that the
@@ -183,8 +183,8 @@ func WithReserveAhead(d time.Duration) Option {
 // the default layout that is 0.1 % of what a generator can generate, and with 8 bits 1.6 %. bits must be less than the sequence
 // bits of the layout; the default is 0, which is off. UIDs remain unique and in the same order. The generators of a
 // fleet may have different values.
-func WithSpread(bits int) Option {
-	return option(func(c *config) {
+func WithSpread(bits int) CommonOption {
+	return commonOption(func(c *config) {
 		if bits < 0 {
 			c.fail("the spread is %d bits, must be 0 (off) or more", bits)
 			return
@@ -194,8 +194,8 @@ func WithSpread(bits int) Option {
 }
 
 // WithTakePolicy sets what a Cached generator does when its ring is empty. The default is CallerPads.
-func WithTakePolicy(p TakePolicy) CachedOption {
-	return cachedOption(func(c *config) {
+func WithTakePolicy(p TakePolicy) Option {
+	return option(func(c *config) {
 		if p == nil {
 			c.fail("the take policy is nil")
 			return
@@ -209,8 +209,8 @@ func WithTakePolicy(p TakePolicy) CachedOption {
 // unless it has a logger of its own. The default is slog.Default(). To log nothing, use
 // slog.New(slog.DiscardHandler). The handler may take UIDs or block: it runs in a separate
 // goroutine, in which a panic ends the process.
-func WithLogger(l *slog.Logger) Option {
-	return option(func(c *config) {
+func WithLogger(l *slog.Logger) CommonOption {
+	return commonOption(func(c *config) {
 		if l == nil {
 			c.fail("the logger is nil")
 			return
@@ -220,8 +220,8 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithClock sets the clock, for tests. The default is time.Now.
-func WithClock(clock Clock) Option {
-	return option(func(c *config) {
+func WithClock(clock Clock) CommonOption {
+	return commonOption(func(c *config) {
 		if clock == nil {
 			c.fail("the clock is nil")
 			return

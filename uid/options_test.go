@@ -46,7 +46,7 @@ func TestD11BadOptions(t *testing.T) {
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			a := new(disposableAssigner)
-			if _, ofCached := tt.option.(CachedOption); ofCached || tt.option == nil {
+			if _, ofCached := tt.option.(Option); ofCached || tt.option == nil {
 				expectConstructorError(t, modes[0].name, modes[0].make, a, ErrOption, tt.want, tt.option)
 			}
 			if o, ofDefault := tt.option.(DefaultOption); ofDefault || tt.option == nil {
@@ -98,9 +98,9 @@ func TestOptionKinds(t *testing.T) {
 		{WithBoostPower(3), true, false, false},
 		{WithRollback(RideOut()), false, true, false},
 	} {
-		_, cached := tt.option.(CachedOption)
+		_, cached := tt.option.(Option)
 		_, byDef := tt.option.(DefaultOption)
-		_, both := tt.option.(Option)
+		_, both := tt.option.(CommonOption)
 		_, format := tt.option.(FormatOption)
 		if cached != tt.cached || byDef != tt.byDef || both != (cached && byDef) || format != tt.format {
 			t.Errorf("%T: of NewCached: %v, of NewDefault: %v, of NewFormat: %v", tt.option, cached, byDef, format)
@@ -139,8 +139,8 @@ func TestAllBadOptions(t *testing.T) {
 	opts := []any{WithBoostPower(-1), WithPaddingFactor(0), WithMaxStaleness(time.Second)}
 	const want = "uid: invalid option: boost power is -1, must be 0 to 16\nuid: invalid option: padding factor is 0 %, must be 1 to 99"
 	const staleness = "\nuid: invalid option: staleness bound is 1s, must be at least 3s, the schedule interval and two time units"
-	_, cachedErr := NewCached(t.Context(), workerassign.Static(1), accepted[CachedOption](opts)...)
-	_, _, boundsErr := CachedBounds(accepted[CachedOption](opts)...)
+	_, cachedErr := NewCached(t.Context(), workerassign.Static(1), accepted[Option](opts)...)
+	_, _, boundsErr := CachedBounds(accepted[Option](opts)...)
 	_, formatErr := NewFormat(WithTimeUnit(0), WithLayout(bitsalloc.Layout{}))
 	const format = "uid: invalid option: bitsalloc: bad time unit: 0s must be a second, or divide a second and be at least 1ms\nuid: invalid option: the layout is the zero value; create one with bitsalloc.New"
 	for got, want := range map[error]string{cachedErr: want + staleness, boundsErr: want + staleness, formatErr: format} {
@@ -160,7 +160,7 @@ func TestCachedBounds(t *testing.T) {
 		{[]any{WithScheduleInterval(10 * time.Second), WithBoostPower(12)}, 12 * time.Second, 8192 * time.Second},
 		{[]any{WithMaxStaleness(time.Minute), WithMaxBorrow(time.Minute)}, time.Minute, time.Minute},
 	} {
-		if staleness, borrow, err := CachedBounds(accepted[CachedOption](tt.opts)...); staleness != tt.staleness || borrow != tt.borrow || err != nil {
+		if staleness, borrow, err := CachedBounds(accepted[Option](tt.opts)...); staleness != tt.staleness || borrow != tt.borrow || err != nil {
 			t.Errorf("%v, %v, %v; want %v, %v", staleness, borrow, err, tt.staleness, tt.borrow)
 		}
 	}

@@ -41,7 +41,7 @@ func newSlowSlots(takes, offset time.Duration) *slowSlots {
 }
 
 // overloadLog is the logger of these tests.
-func overloadLog() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
+func overloadLog() CommonOption { return WithLogger(slog.New(slog.DiscardHandler)) }
 
 // A burst of a million UIDs, with the defaults, on a store of which a call takes a millisecond: five worker IDs one after
 // the other, in less than 200 ms, whatever part of a second it begins in. The clock of the store may be ahead.

@@ -30,7 +30,7 @@ func newRecycledGenerator(t *testing.T, mode string, s recycled.Store, more []re
 	var g Generator
 	if mode == "Cached" {
 		var c *Cached
-		if c, err = NewCached(t.Context(), a, accepted[CachedOption](opts)...); err == nil {
+		if c, err = NewCached(t.Context(), a, accepted[Option](opts)...); err == nil {
 			g = c
 		}
 	} else {

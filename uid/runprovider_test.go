@@ -218,7 +218,7 @@ func TestWidthErrorIsPermanent(t *testing.T) {
 				if now := a.lastID.Load(); now != before || before > 8 {
 					t.Errorf("%d worker IDs were assigned, and %d after %v", before, now, idle)
 				}
-				if _, err := NewCached(context.Background(), wrap(a), accepted[CachedOption](smallOptions(t, WithLayout(layout(t, 31, 3, 4))))...); !errors.Is(err, ErrWorkerID) {
+				if _, err := NewCached(context.Background(), wrap(a), accepted[Option](smallOptions(t, WithLayout(layout(t, 31, 3, 4))))...); !errors.Is(err, ErrWorkerID) {
 					t.Errorf("NewCached() = %v, want ErrWorkerID", err)
 				}
 			})

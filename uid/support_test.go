@@ -41,7 +41,7 @@ var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)
 
 // discardLog makes a generator log nothing, for tests that cause log records on purpose.
-func discardLog() Option { return WithLogger(slog.New(slog.DiscardHandler)) }
+func discardLog() CommonOption { return WithLogger(slog.New(slog.DiscardHandler)) }
 
 // accepted returns those of options of any kind that a constructor accepts.
 func accepted[O any](opts []any) (list []O) {
@@ -57,7 +57,7 @@ func accepted[O any](opts []any) (list []O) {
 func newTestCore(ctx context.Context, a workerassign.Assigner, opts ...any) (*core, error) {
 	cfg, err := newConfig(opts, func(o any, c *config) {
 		switch o := o.(type) {
-		case CachedOption:
+		case Option:
 			o.applyCached(c)
 		case DefaultOption:
 			o.applyDefault(c)
@@ -78,7 +78,7 @@ func smallOptions(t *testing.T, more ...any) []any {
 
 func newCached(tb testing.TB, a workerassign.Assigner, opts ...any) *Cached {
 	tb.Helper()
-	c, err := NewCached(context.Background(), a, accepted[CachedOption](append([]any{discardLog()}, opts...))...)
+	c, err := NewCached(context.Background(), a, accepted[Option](append([]any{discardLog()}, opts...))...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -144,7 +144,7 @@ var modes = []struct {
 	make func(ctx context.Context, a workerassign.Assigner, opts ...any) (Generator, error)
 }{
 	{"Cached", func(ctx context.Context, a workerassign.Assigner, opts ...any) (Generator, error) {
-		c, err := NewCached(ctx, a, accepted[CachedOption](append([]any{discardLog()}, opts...))...)
+		c, err := NewCached(ctx, a, accepted[Option](append([]any{discardLog()}, opts...))...)
 		if err != nil {
 			return nil, err
 		}
@@ -217,10 +217,10 @@ func takeFor(t *testing.T, c *Cached, d time.Duration) (got, failed int, last er
 }
 
 // logInto makes a generator write its log records to w.
-func logInto(w io.Writer) Option { return WithLogger(slog.New(slog.NewTextHandler(w, nil))) }
+func logInto(w io.Writer) CommonOption { return WithLogger(slog.New(slog.NewTextHandler(w, nil))) }
 
 // logTo makes a generator call f for each log record.
-func logTo(f func(slog.Record)) Option { return WithLogger(slog.New(handlerFunc(f))) }
+func logTo(f func(slog.Record)) CommonOption { return WithLogger(slog.New(handlerFunc(f))) }
 
 // handlerFunc is a log handler that calls a function for each record. It holds no lock.
 type handlerFunc func(slog.Record)

@@ -72,7 +72,7 @@ func newCopied(t *testing.T, mode string, s workerassign.Assigner, opts ...any) 
 	var g Generator
 	var err error
 	if mode == "Cached" {
-		g, err = NewCached(t.Context(), s, accepted[CachedOption](opts)...)
+		g, err = NewCached(t.Context(), s, accepted[Option](opts)...)
 	} else {
 		g, err = NewDefault(t.Context(), s, accepted[DefaultOption](opts)...)
 	}

@@ -79,7 +79,7 @@ func NewGenerator(ctx context.Context, a workerassign.Assigner, cached bool) (ui
 // NewKind starts a generator, a Cached or a Default one, with those of the options that its constructor accepts.
 func NewKind(ctx context.Context, a workerassign.Assigner, cached bool, opts ...any) (uid.Generator, error) {
 	if cached {
-		c, err := uid.NewCached(ctx, a, accepted[uid.CachedOption](opts)...)
+		c, err := uid.NewCached(ctx, a, accepted[uid.Option](opts)...)
 		if err != nil {
 			return nil, err
 		}

@@ -154,10 +154,10 @@ func (c *steppedClock) Now() time.Time {
 func (c *steppedClock) Monotonic() time.Duration { return time.Since(c.begin) }
 
 // newOnFile returns a Cached generator with disposable worker IDs.
-func newOnFile(t *testing.T, path string, opts ...uid.CachedOption) *uid.Cached {
+func newOnFile(t *testing.T, path string, opts ...uid.Option) *uid.Cached {
 	t.Helper()
 	g, err := uid.NewCached(t.Context(), workerassign.NewFile(path),
-		append([]uid.CachedOption{uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+		append([]uid.Option{uid.WithEpoch(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)), uid.WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,13 +166,13 @@ func newOnFile(t *testing.T, path string, opts ...uid.CachedOption) *uid.Cached 
 }
 
 // smallLayout returns the options for a layout with 16 UIDs per second and 7 worker IDs, and a borrow limit of 10 s.
-func smallLayout(t *testing.T) []uid.CachedOption {
+func smallLayout(t *testing.T) []uid.Option {
 	t.Helper()
 	f, err := uid.ParseFormat("1-40-3-4 1999-12-31T00:00:00Z 1s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []uid.CachedOption{uid.WithLayout(f.Layout()), uid.WithBoostPower(0), uid.WithMaxBorrow(10 * time.Second)}
+	return []uid.Option{uid.WithLayout(f.Layout()), uid.WithBoostPower(0), uid.WithMaxBorrow(10 * time.Second)}
 }
 
 // takeWithin takes n UIDs, as far as that succeeds within a millisecond.

@@ -25,14 +25,14 @@ import (
 var bubbleEpoch = time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // cached returns a generator whose worker IDs come from a file.
-func cached(tb testing.TB, layout string, opts ...uid.CachedOption) *uid.Cached {
+func cached(tb testing.TB, layout string, opts ...uid.Option) *uid.Cached {
 	tb.Helper()
 	l, err := bitsalloc.ParseLayout(layout)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	workers := workerassign.NewFile(filepath.Join(tb.TempDir(), "worker"))
-	c, err := uid.NewCached(context.Background(), workers, append([]uid.CachedOption{uid.WithLayout(l)}, opts...)...)
+	c, err := uid.NewCached(context.Background(), workers, append([]uid.Option{uid.WithLayout(l)}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // newCached returns a Cached generator and a function that closes it and removes its worker ID file.
-func newCached(layout string, more ...uid.CachedOption) (*uid.Cached, func(), error) {
+func newCached(layout string, more ...uid.Option) (*uid.Cached, func(), error) {
 	opts, err := benchmarks.Options(layout)
 	if err != nil {
 		return nil, nil, err

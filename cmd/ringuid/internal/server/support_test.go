@@ -26,7 +26,7 @@ import (
 )
 
 // newGenerator returns a generator with a worker file of its own.
-func newGenerator(t testing.TB, opts ...uid.CachedOption) *uid.Cached {
+func newGenerator(t testing.TB, opts ...uid.Option) *uid.Cached {
 	t.Helper()
 	g, err := uid.NewCached(t.Context(), workerassign.NewFile(filepath.Join(t.TempDir(), "worker")), append(opts, uid.WithLogger(slog.New(slog.DiscardHandler)))...)
 	if err != nil {
