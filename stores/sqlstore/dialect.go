@@ -17,7 +17,7 @@ type dialect interface {
 	Begin() string
 	Commit() string
 
-	// appendText appends a value of text to a statement, as a literal or as a parameter.
+	// appendText appends a value of text to a statement, as a literal.
 	appendText(b *statement, value string)
 
 	// readText is an expression: a column of text, as a read selects it. decodeText returns the text for what the
@@ -75,11 +75,10 @@ func detectDialect(ctx context.Context, conn *sql.Conn) (dialect, error) {
 	return newMySQLDialect(ctx, conn, base)
 }
 
-// statement is the text of a statement and its parameters.
+// statement is the text of a statement. Its values are literals.
 type statement struct {
 	dialect dialect
 	query   strings.Builder
-	args    []any
 }
 
 // raw appends text that is already SQL.
@@ -121,7 +120,7 @@ func (b *statement) list(numbers []int64) *statement {
 
 // exec executes the statement and returns the number of affected rows.
 func (b *statement) exec(ctx context.Context, conn *sql.Conn) (int64, error) {
-	result, err := conn.ExecContext(ctx, b.query.String(), b.args...)
+	result, err := conn.ExecContext(ctx, b.query.String())
 	if err != nil {
 		return 0, err
 	}

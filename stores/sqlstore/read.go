@@ -88,7 +88,7 @@ func (t *Store) readStatement(d dialect, q recycled.Query) (*statement, error) {
 
 // queryState executes the statement of a read.
 func (t *Store) queryState(ctx context.Context, conn *sql.Conn, d dialect, b *statement) (state recycled.State, session string, err error) {
-	rows, err := conn.QueryContext(ctx, b.query.String(), b.args...)
+	rows, err := conn.QueryContext(ctx, b.query.String())
 	if err != nil {
 		return state, "", err
 	}

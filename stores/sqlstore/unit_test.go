@@ -65,8 +65,8 @@ func TestSlotTableDialects(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, err := table.readStatement(d, recycled.Query{Name: "n", Free: 16, WorkerIDs: []int64{1, 2}})
-		if err != nil || len(b.args) != 0 {
-			t.Errorf("%s: %v with the arguments %v", c.version, err, b.args)
+		if err != nil {
+			t.Errorf("%s: %v", c.version, err)
 		}
 		text := b.query.String()
 		for _, want := range strings.Split(c.want, "; ") {
