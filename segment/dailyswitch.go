@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/backoff"
 )
 
 // today returns the Sequence of the present day. It waits until the day is open, or, with late, returns that of the
@@ -125,16 +127,9 @@ const prepareInterval = 15 * time.Second
 
 // prepare opens each day before it begins, until Close.
 func (d *Daily) prepare() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			d.prepareOnce()
-			timer.Reset(prepareInterval)
-		case <-d.work.ctx.Done():
-			return
-		}
+	for d.work.ctx.Err() == nil {
+		d.prepareOnce()
+		backoff.Sleep(d.work.ctx, prepareInterval)
 	}
 }
 

@@ -99,6 +99,7 @@ func manyTags() int {
 // records. When it is back, all have numbers within three seconds, and it gets at most DefaultMaxTakes requests at a
 // time.
 func TestTagsOutageOfThousands(t *testing.T) {
+	oneThread(t)
 	const latency = 5 * time.Millisecond
 	count, outage := manyTags(), 10*time.Minute
 	if testkit.Race || testing.Short() {

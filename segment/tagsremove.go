@@ -3,6 +3,8 @@ package segment
 import (
 	"sync"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/backoff"
 )
 
 // failedTags has the entries of tags that could not be opened, the oldest failure first. They are removed after a
@@ -44,12 +46,7 @@ func (t *Tags) removeFailed() {
 		f.queue[0] = failedTag{}
 		f.queue = f.queue[1:]
 		f.mu.Unlock()
-		timer := time.NewTimer(time.Until(next.at))
-		select {
-		case <-timer.C:
-		case <-t.work.ctx.Done():
-			timer.Stop()
-		}
+		backoff.Sleep(t.work.ctx, time.Until(next.at))
 		t.remove(next.tag, next.entry, false)
 	}
 }

@@ -2,8 +2,10 @@ package segment_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
@@ -21,6 +23,15 @@ func newTags(tb testing.TB, src segment.Source, opts ...segment.TagsOption) *seg
 		}
 	})
 	return t
+}
+
+// oneThread makes one thread execute the goroutines of a test with thousands of them, if the race detector is on. That of Go 1.26 ends
+// the process if two goroutines of a bubble find at the same instant that a timer has expired.
+func oneThread(t *testing.T) {
+	if testkit.Race {
+		before := runtime.GOMAXPROCS(1)
+		t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	}
 }
 
 // hookedSource calls a function before each call of Take, which may fail the call.

@@ -181,6 +181,7 @@ func TestTagsRefusedTags(t *testing.T) {
 
 // Tags that the source refuses are asked for again without a call at most 200 times per second, of all together.
 func TestTagsRefusedTagsAreAskedSlowly(t *testing.T) {
+	oneThread(t)
 	synctest.Test(t, func(t *testing.T) {
 		const count = 500
 		calls := newLoad(0)
@@ -262,6 +263,7 @@ func TestTagsAddedTagIsFoundInTime(t *testing.T) {
 // With every take policy, calls return in time while the requests of their tags wait for their turn, with what has
 // failed.
 func TestTagsPoliciesInOutage(t *testing.T) {
+	oneThread(t)
 	for _, policy := range []ringbuffer.TakePolicy{nil, ringbuffer.Wait, ringbuffer.CallerPads, ringbuffer.Fail} {
 		synctest.Test(t, func(t *testing.T) {
 			m := segmenttest.NewMemory()

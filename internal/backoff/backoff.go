@@ -26,8 +26,11 @@ func (p Pauses) After(attempts int) time.Duration {
 	return d - rand.N(d/2+1)
 }
 
-// Sleep waits for d. If ctx ends first, it returns the error of ctx.
+// Sleep waits for d, which may be past. If ctx ends first, it returns the error of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
