@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prepares the go.mod files of all modules that users download for a release: scripts/release.sh v1.2.3
 # It removes the replace directives that lead to directories of this repository, and requires the version instead.
-# Then it prints the tags. doc/releasing.md has the procedure.
+# Then it prints the tags. doc/internals/releasing.md has the procedure.
 . "$(dirname "$0")/lib.sh"
 
 version=${1:-}

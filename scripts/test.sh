@@ -78,6 +78,12 @@ all=$(modules)
 export RINGUID_TEST_CACHE="$run/cache"
 mkdir "$run/cache"
 
+# More than half of the time goes into compiling. Without debug information, and with a heap that grows further between two garbage
+# collections, it takes a third less.
+printf '#!/bin/sh\nGOGC=400 exec "$@"\n' >"$run/tool"
+chmod 755 "$run/tool"
+export GOFLAGS="${GOFLAGS-} -gcflags=all=-dwarf=false -toolexec=$run/tool"
+
 # With this variable, a missing server is a failure.
 export RINGUID_REQUIRE_SERVER=1
 
