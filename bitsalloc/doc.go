@@ -13,6 +13,6 @@
 // The sum of the widths may be less than 63: then UIDs are shorter, and the bits above them are 0. If it
 // is 53 or less, JavaScript reads UIDs as numbers without rounding.
 //
-// This package enforces invariant 5 of doc/design.md, section 4: a UID is never negative, and no field
+// This package enforces invariant 5 of doc/internals/design.md, section 4: a UID is never negative, and no field
 // overflows into the next one. A value out of range is an error, never a wrapped number.
 package bitsalloc

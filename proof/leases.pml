@@ -1,4 +1,4 @@
-/* The leases of recycled.Assigner on a slot store, rules R1 to R7 of doc/design.md, section 8, for Spin. doc/proof.md says
+/* The leases of recycled.Assigner on a slot store, rules R1 to R7 of doc/internals/design.md, section 8, for Spin. doc/internals/proof.md says
  * what is checked and for which sizes.
  *
  * One step is a read of the store with what the host decides from it, a write of the store, or an event of the world: time, a

@@ -1,4 +1,4 @@
-/* The ring of package ringbuffer, for Spin. doc/proof.md says what is checked and for which sizes.
+/* The ring of package ringbuffer, for Spin. doc/internals/proof.md says what is checked and for which sizes.
  *
  * One step is one access to a variable that goroutines share: a load, a store, an add or a compare-and-swap of
  * sync/atomic, an operation on a channel, or a select. What a goroutine does between two of them is part of the first one.

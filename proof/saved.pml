@@ -1,4 +1,4 @@
-/* A lease of recycled.Saved, which is kept in a file and used without the store, for Spin. doc/proof.md says what is checked and
+/* A lease of recycled.Saved, which is kept in a file and used without the store, for Spin. doc/internals/proof.md says what is checked and
  * for which sizes.
  *
  * One step is a read of the store, a write of the store, or a write of the file, with what follows from it. A write of the store

@@ -1,5 +1,5 @@
-/* How hosts of recycled.Assigner get slots: rules R5 and R8 of doc/design.md, section 8, names, fixed worker IDs, slots that
- * are added, and RaiseFloor, for Spin. doc/proof.md says what is checked and for which sizes. leases.pml has what is not here:
+/* How hosts of recycled.Assigner get slots: rules R5 and R8 of doc/internals/design.md, section 8, names, fixed worker IDs, slots that
+ * are added, and RaiseFloor, for Spin. doc/internals/proof.md says what is checked and for which sizes. leases.pml has what is not here:
  * failovers, and writes that arrive late.
  *
  * One step is a read of the store with what the host decides from it, a write of the store, or an event: time, a step of the

@@ -18,7 +18,7 @@
 //
 // # Invariants
 //
-// The numbers are those of doc/design.md, section 4. Tests name the number that they check.
+// The numbers are those of doc/internals/design.md, section 4. Tests name the number that they check.
 //
 //  2. Only one goroutine calls the provider at any time, and each run that it returns is put once.
 //     So if the provider's runs are disjoint, the runs of the ring are disjoint.

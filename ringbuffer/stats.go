@@ -1,10 +1,13 @@
 package ringbuffer
 
 import (
+	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // counters are the counters of a ring. A take that finds an integer in the current run touches none
@@ -122,6 +125,36 @@ func (r *Ring) Stats() Stats {
 		st.addRun(next, next.length)
 	}
 }
+
+// FillLevel returns the fraction of the ring's runs that have integers: 0 to 1. It is 0 for the zero Stats.
+func (st Stats) FillLevel() float64 { return float64(st.FillRuns) / float64(max(st.CapacityRuns, 1)) }
+
+// LogValue implements slog.LogValuer. The group has the keys taken, dropped, rejected_takes, rejected_puts, paddings (a group with a
+// key for each Trigger), failed_paddings, fill, fill_level, fill_runs, capacity_runs, oldest and newest, and, if they are set,
+// last_failure and last_error.
+func (st Stats) LogValue() slog.Value {
+	var paddings []slog.Attr
+	for t, n := range st.Paddings {
+		paddings = append(paddings, slog.Uint64(Trigger(t).String(), n))
+	}
+	attrs := []slog.Attr{
+		slog.Uint64("taken", st.Taken), slog.Uint64("dropped", st.Dropped), slog.Uint64("rejected_takes", st.RejectedTakes),
+		slog.Uint64("rejected_puts", st.RejectedPuts), {Key: "paddings", Value: slog.GroupValue(paddings...)},
+		slog.Uint64("failed_paddings", st.FailedPaddings), slog.Uint64("fill", st.Fill), slog.Float64("fill_level", st.FillLevel()),
+		slog.Int("fill_runs", st.FillRuns), slog.Int("capacity_runs", st.CapacityRuns), slog.Int64("oldest", st.Oldest), slog.Int64("newest", st.Newest),
+	}
+	if !st.LastFailure.IsZero() {
+		attrs = append(attrs, slog.Time("last_failure", st.LastFailure))
+	}
+	if st.LastError != nil {
+		attrs = append(attrs, slog.String("last_error", st.LastError.Error()))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// MarshalJSON implements json.Marshaler: an object with the keys of LogValue. Times are as in RFC 3339. Integers beyond 2^53 lose
+// digits in programs that read JSON numbers as floating-point numbers.
+func (st Stats) MarshalJSON() ([]byte, error) { return safelog.JSON(st.LogValue()) }
 
 // addRun adds a run of which remaining integers are left. Runs are added in their order.
 func (st *Stats) addRun(s *runState, remaining uint64) {

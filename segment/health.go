@@ -1,10 +1,11 @@
 package segment
 
 import (
-	"encoding/json"
 	"log/slog"
 	"math"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/safelog"
 )
 
 // Health is whether a Sequence has numbers now, and for how long it will without its source: for a readiness probe
@@ -17,9 +18,12 @@ type Health struct {
 	// Buffered is how many numbers are in memory.
 	Buffered int64
 
-	// For is how long they last at the rate between the arrivals of the last two ranges. It is the greatest Duration
-	// if that rate is not known.
+	// For is how long they last at the rate between the arrivals of the last two ranges. It is 0 while it is not known.
 	For time.Duration
+
+	// Known reports whether For is known: not before a second range has arrived, nor while no numbers were taken between the last
+	// two.
+	Known bool
 
 	// FailingSince is when the first try of the present series of failures failed, and Cause is the error of the
 	// last try. They are zero if the last try succeeded.
@@ -36,23 +40,26 @@ func (s *Sequence) Health() Health {
 		return Health{Err: errNotMade}
 	}
 	ring, state := s.ring.Stats(), s.provider.snapshot()
-	h := Health{Buffered: int64(ring.Fill), For: math.MaxInt64, FailingSince: state.FailingSince, Cause: state.LastError}
+	h := Health{Buffered: int64(ring.Fill), FailingSince: state.FailingSince, Cause: state.LastError}
 	if left := float64(h.Buffered) / state.Rate * float64(time.Second); left < math.MaxInt64 { // it is not, if the rate is 0
-		h.For = time.Duration(left)
+		h.For, h.Known = time.Duration(left), true
 	}
 	switch {
 	case s.closed.Load():
-		h.Err, h.Buffered, h.For = ErrClosed, 0, 0
+		h.Err, h.Buffered, h.For, h.Known = ErrClosed, 0, 0, true
 	case h.Buffered == 0:
-		h.Err, h.For = s.provider.emptyError(nil), 0
+		h.Err, h.For, h.Known = s.provider.emptyError(nil), 0, true
 	}
 	return h
 }
 
-// LogValue implements slog.LogValuer. The group has the keys ok, buffered and for (a Duration), and, if they are set,
+// LogValue implements slog.LogValuer. The group has the keys ok and buffered, for (a Duration) if it is known, and, if they are set,
 // err, failing_since and cause.
 func (h Health) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.Bool("ok", h.OK()), slog.Int64("buffered", h.Buffered), slog.Duration("for", h.For)}
+	attrs := []slog.Attr{slog.Bool("ok", h.OK()), slog.Int64("buffered", h.Buffered)}
+	if h.Known {
+		attrs = append(attrs, slog.Duration("for", h.For))
+	}
 	if h.Err != nil {
 		attrs = append(attrs, slog.String("err", h.Err.Error()))
 	}
@@ -65,22 +72,6 @@ func (h Health) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys ok, buffered, for
-// (nanoseconds), and, if they are set, err, failing_since and cause.
-func (h Health) MarshalJSON() ([]byte, error) {
-	out := struct {
-		OK           bool          `json:"ok"`
-		Buffered     int64         `json:"buffered"`
-		For          time.Duration `json:"for"`
-		Err          string        `json:"err,omitempty"`
-		FailingSince time.Time     `json:"failing_since,omitzero"`
-		Cause        string        `json:"cause,omitempty"`
-	}{OK: h.OK(), Buffered: h.Buffered, For: h.For, FailingSince: h.FailingSince}
-	if h.Err != nil {
-		out.Err = h.Err.Error()
-	}
-	if h.Cause != nil {
-		out.Cause = h.Cause.Error()
-	}
-	return json.Marshal(out)
-}
+// MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys of LogValue. for is a number of
+// nanoseconds.
+func (h Health) MarshalJSON() ([]byte, error) { return safelog.JSON(h.LogValue()) }

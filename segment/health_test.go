@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +16,7 @@ func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newMemorySource(100)
 		s := newTestSequence(t, src, WithStepPolicy(FixedStep{}))
-		if h := s.Health(); h != (Health{Buffered: 200, For: math.MaxInt64}) || !h.OK() {
+		if h := s.Health(); h != (Health{Buffered: 200}) || !h.OK() {
 			t.Errorf("Health() = %+v", h)
 		}
 		for v := int64(1); v <= 101; v++ {
@@ -68,14 +67,14 @@ func TestHealth(t *testing.T) {
 
 func TestHealthJSONAndLog(t *testing.T) {
 	since := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	full := Health{Err: errors.New("e"), Buffered: 5, For: 2 * time.Second, FailingSince: since, Cause: errors.New("c")}
+	full := Health{Err: errors.New("e"), Buffered: 5, For: 2 * time.Second, Known: true, FailingSince: since, Cause: errors.New("c")}
 	for _, test := range []struct {
 		h         Health
 		json, log string
 	}{
 		{full, `{"ok":false,"buffered":5,"for":2000000000,"err":"e","failing_since":"2026-11-22T10:00:00Z","cause":"c"}`,
 			`h.ok=false h.buffered=5 h.for=2s h.err=e h.failing_since=2026-11-22T10:00:00.000Z h.cause=c`},
-		{Health{For: math.MaxInt64}, `{"ok":true,"buffered":0,"for":9223372036854775807}`, `h.ok=true h.buffered=0 h.for=2562047h47m16.854775807s`},
+		{Health{}, `{"ok":true,"buffered":0}`, `h.ok=true h.buffered=0`},
 	} {
 		if got, err := json.Marshal(test.h); err != nil || string(got) != test.json {
 			t.Errorf("%s, %v; want %s", got, err, test.json)

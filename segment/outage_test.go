@@ -247,12 +247,12 @@ func TestMemoryIsBounded(t *testing.T) {
 						for len(totals) > 1 && time.Since(totals[1].at) > DefaultOutage {
 							totals = totals[1:]
 						}
-						if handedOut := int64(s.Stats().Taken - totals[0].taken); memory > max(handedOut, int64(capacity)*step) {
+						if handedOut := int64(s.Stats().Issued - totals[0].taken); memory > max(handedOut, int64(capacity)*step) {
 							t.Errorf("%d numbers are in memory, and %d were handed out in the last ten minutes", memory, handedOut)
 						}
 					}
 					src.fail(func(_ context.Context, r Request) error {
-						check(s.Stats().Buffered + r.Size)
+						check(int64(s.Stats().Ring.Fill) + r.Size)
 						return nil
 					})
 					for second := range 25 * 60 {
@@ -268,9 +268,9 @@ func TestMemoryIsBounded(t *testing.T) {
 						}
 						synctest.Wait()
 						mu.Lock()
-						totals = append(totals, total{time.Now(), s.Stats().Taken})
+						totals = append(totals, total{time.Now(), s.Stats().Issued})
 						mu.Unlock()
-						check(src.counter() - 1 - int64(s.Stats().Taken))
+						check(src.counter() - 1 - int64(s.Stats().Issued))
 						time.Sleep(time.Second)
 					}
 				})

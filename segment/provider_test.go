@@ -245,11 +245,11 @@ func TestNewWithOneRange(t *testing.T) {
 			return nil
 		}
 		s := newTestSequence(t, src)
-		if st := s.Stats(); st.Buffered != 10 || !errors.Is(st.LastError, errDown) {
+		if st := s.Stats(); st.Ring.Fill != 10 || !errors.Is(st.LastError, errDown) {
 			t.Errorf("Stats() = %+v", st)
 		}
 		time.Sleep(time.Second)
-		if st := s.Stats(); st.Buffered != 20 || st.LastError != nil || st.FailedTries != 3 || st.Ranges != 2 {
+		if st := s.Stats(); st.Ring.Fill != 20 || st.LastError != nil || st.FailedTries != 3 || st.Ranges != 2 {
 			t.Errorf("Stats() = %+v", st)
 		}
 	})

@@ -104,8 +104,8 @@ func TestClaim(t *testing.T) {
 			t.Errorf("Claim(%d) = %+v, %v; want ErrOption", n, r, err)
 		}
 	}
-	if st := s.Stats(); st.Taken != 20 {
-		t.Errorf("%d were taken, want 20", st.Taken)
+	if st := s.Stats(); st.Issued != 20 {
+		t.Errorf("%d were taken, want 20", st.Issued)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestClose(t *testing.T) {
 	if h := s.Health(); h.OK() || h.Buffered != 0 || h.For != 0 {
 		t.Errorf("Health() = %+v", h)
 	}
-	if st := s.Stats(); st.Taken != 10 {
+	if st := s.Stats(); st.Issued != 10 {
 		t.Errorf("Stats() = %+v", st)
 	}
 }
@@ -267,8 +267,8 @@ func TestCloseWhileTaking(t *testing.T) {
 			t.Errorf("Close() = %v", err)
 		}
 		takers.Wait()
-		if st := s.Stats(); st.Taken != uint64(taken.Load()) {
-			t.Errorf("%d numbers were taken, Stats counts %d", taken.Load(), st.Taken)
+		if st := s.Stats(); st.Issued != uint64(taken.Load()) {
+			t.Errorf("%d numbers were taken, Stats counts %d", taken.Load(), st.Issued)
 		}
 	}
 }

@@ -11,14 +11,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
 )
 
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newMemorySource(10)
 		s := newTestSequence(t, src, WithStepPolicy(FixedStep{}))
-		want := Stats{Tag: testTag, Ranges: 2, Step: 10, LastSize: 10, Buffered: 20, End: 21, Limit: math.MaxInt64}
-		if st := s.Stats(); st != want {
+		want := Stats{Tag: testTag, Ranges: 2, Step: 10, LastSize: 10, End: 21, Limit: math.MaxInt64, Ring: s.Stats().Ring}
+		if st := s.Stats(); st != want || st.Ring.Fill != 20 {
 			t.Errorf("Stats() = %+v, want %+v", st, want)
 		}
 		time.Sleep(5 * time.Second)
@@ -27,8 +29,8 @@ func TestStats(t *testing.T) {
 		}
 		synctest.Wait()
 		// The third range was requested when number 11 was taken.
-		want = Stats{Tag: testTag, Taken: 12, Ranges: 3, Step: 10, LastSize: 10, Buffered: 18, End: 31, Limit: math.MaxInt64, Rate: s.Stats().Rate}
-		if st := s.Stats(); st != want || st.Rate < 2 || st.Rate > 2.4 {
+		want = Stats{Tag: testTag, Issued: 12, Ranges: 3, Step: 10, LastSize: 10, End: 31, Limit: math.MaxInt64, Rate: s.Stats().Rate, Ring: s.Stats().Ring}
+		if st := s.Stats(); st != want || st.Ring.Fill != 18 || st.Rate < 2 || st.Rate > 2.4 {
 			t.Errorf("Stats() = %+v, want %+v", st, want)
 		}
 		src.fail(down)
@@ -40,14 +42,14 @@ func TestStats(t *testing.T) {
 		time.Sleep(time.Hour)
 		s.Next() // waits
 		st := s.Stats()
-		if st.Taken != 30 || st.RejectedTakes != 1 || st.Ranges != 3 || st.FailedTries < 3600 || st.FailedTries > 3740 || st.Buffered != 0 ||
+		if st.Issued != 30 || st.RejectedTakes != 1 || st.Ranges != 3 || st.FailedTries < 3600 || st.FailedTries > 3740 || st.Ring.Fill != 0 ||
 			!st.FailingSince.Equal(since) || !errors.Is(st.LastError, errDown) {
 			t.Errorf("Stats() = %+v", st)
 		}
 		src.fail(nil)
 		time.Sleep(2 * time.Second)
 		failed := st.FailedTries
-		if st := s.Stats(); st.LastError != nil || !st.FailingSince.IsZero() || st.FailedTries < failed || st.Ranges != 5 || st.Buffered != 20 {
+		if st := s.Stats(); st.LastError != nil || !st.FailingSince.IsZero() || st.FailedTries < failed || st.Ranges != 5 || st.Ring.Fill != 20 {
 			t.Errorf("Stats() = %+v", st)
 		}
 	})
@@ -56,19 +58,21 @@ func TestStats(t *testing.T) {
 // exampleStats has a value in each field.
 func exampleStats() Stats {
 	return Stats{
-		Tag: "a", Taken: 1, RejectedTakes: 2, Ranges: 3, FailedTries: 4, Step: 5, LastSize: 6, Buffered: 7, Rate: 8.5, End: 9, Limit: 10,
-		FailingSince: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), LastError: errors.New(`x "y"`),
+		Tag: "a", Issued: 1, RejectedTakes: 2, Ranges: 3, FailedTries: 4, Step: 5, LastSize: 6, Rate: 8.5, End: 9, Limit: 10,
+		FailingSince: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), LastError: errors.New(`x "y"`), Ring: ringbuffer.Stats{Fill: 7},
 	}
 }
 
 func TestStatsJSON(t *testing.T) {
+	const ring = `{"taken":0,"dropped":0,"rejected_takes":0,"rejected_puts":0,"paddings":{"initial":0,"immediate":0,"scheduled":0,"caller":0},` +
+		`"failed_paddings":0,"fill":7,"fill_level":0,"fill_runs":0,"capacity_runs":0,"oldest":0,"newest":0}`
 	for _, test := range []struct {
 		st   Stats
 		want string
 	}{
-		{exampleStats(), `{"tag":"a","taken":1,"rejected_takes":2,"ranges":3,"failed_tries":4,"step":5,"last_size":6,"buffered":7,"rate":8.5,"end":9,"limit":10,` +
-			`"failing_since":"2026-11-22T10:00:00Z","last_error":"x \"y\""}`},
-		{Stats{}, `{"tag":"","taken":0,"rejected_takes":0,"ranges":0,"failed_tries":0,"step":0,"last_size":0,"buffered":0,"rate":0,"end":0,"limit":0}`},
+		{exampleStats(), `{"tag":"a","issued":1,"rejected_takes":2,"ranges":3,"failed_tries":4,"step":5,"last_size":6,"rate":8.5,"end":9,"limit":10,` +
+			`"failing_since":"2026-11-22T10:00:00Z","last_error":"x \"y\"","ring":` + ring + `}`},
+		{Stats{}, `{"tag":"","issued":0,"rejected_takes":0,"ranges":0,"failed_tries":0,"step":0,"last_size":0,"rate":0,"end":0,"limit":0}`},
 	} {
 		if got, err := json.Marshal(test.st); err != nil || string(got) != test.want {
 			t.Errorf("%s, %v; want %s", got, err, test.want)
@@ -105,14 +109,14 @@ func checkKeys(t *testing.T, v interface {
 func TestStatsLogValue(t *testing.T) {
 	var out bytes.Buffer
 	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "s", exampleStats())
-	want := `s.tag=a s.taken=1 s.rejected_takes=2 s.ranges=3 s.failed_tries=4 s.step=5 s.last_size=6 s.buffered=7 s.rate=8.5 s.end=9 s.limit=10 ` +
-		`s.failing_since=2026-11-22T10:00:00.000Z s.last_error="x \"y\""`
+	want := `s.tag=a s.issued=1 s.rejected_takes=2 s.ranges=3 s.failed_tries=4 s.step=5 s.last_size=6 s.rate=8.5 s.end=9 s.limit=10 ` +
+		`s.failing_since=2026-11-22T10:00:00.000Z s.last_error="x \"y\"" s.ring.taken=0 `
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("%s, want %s", out.String(), want)
 	}
 	out.Reset()
 	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "s", Stats{})
-	if strings.Contains(out.String(), "since") || strings.Contains(out.String(), "error") {
+	if strings.Contains(out.String(), "since") || strings.Contains(out.String(), "error") || strings.Contains(out.String(), "ring") {
 		t.Errorf("%s", out.String())
 	}
 }

@@ -39,7 +39,7 @@ type tagEntry struct {
 	mu       sync.Mutex // for the fields below; no code of the user runs while it is held
 	opening  *opening   // the last one, if it runs or has failed
 	received []int64    // what was received of each member of the source, from before the tag was dropped
-	taken    uint64     // Stats.Taken when the tag was last checked for use
+	taken    uint64     // Stats.Issued when the tag was last checked for use
 	removed  bool       // whether the entry was removed from Tags.tags
 }
 

@@ -117,7 +117,7 @@ func TestTagsStats(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for s := range tags.Stats() {
-		names[s.Tag] = s.Taken == 10
+		names[s.Tag] = s.Issued == 10
 	}
 	for tag, h := range tags.Health() {
 		if !names[tag] || !h.OK() {

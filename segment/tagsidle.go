@@ -31,7 +31,7 @@ func (t *Tags) dropIfIdle(e *tagEntry) {
 	if s == nil {
 		return
 	}
-	taken := s.Stats().Taken
+	taken := s.Stats().Issued
 	e.mu.Lock()
 	if taken != e.taken {
 		e.taken = taken

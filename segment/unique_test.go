@@ -105,7 +105,7 @@ func takeConcurrently(t *testing.T, step int64, policy ringbuffer.TakePolicy, to
 		var counted uint64
 		for _, s := range sequences {
 			st := s.Stats()
-			counted += st.Taken
+			counted += st.Issued
 			if st.End > memory.counter()*stride {
 				t.Errorf("the end is %d, and the counter of the source %d", st.End, memory.counter())
 			}
@@ -232,7 +232,7 @@ func TestUniqueWithFaults(t *testing.T) {
 		})
 	}
 	takers.Wait()
-	if st := s.Stats(); seen.Len() != taken.Load() || st.Taken != uint64(taken.Load()) || st.FailedTries == 0 {
+	if st := s.Stats(); seen.Len() != taken.Load() || st.Issued != uint64(taken.Load()) || st.FailedTries == 0 {
 		t.Errorf("%d numbers were taken, %d differ: %+v", taken.Load(), seen.Len(), st)
 	}
 }

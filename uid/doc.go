@@ -43,7 +43,7 @@
 //
 // # What makes UIDs unique
 //
-// These invariants have the same numbers in doc/design.md. The code that keeps an invariant, and the
+// These invariants have the same numbers in doc/internals/design.md. The code that keeps an invariant, and the
 // tests that check it, name its number.
 //
 //  1. A worker ID and a time unit belong to at most one lease.

@@ -117,12 +117,12 @@ func ExampleStats_LogValue() {
 
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr { // a few of them, for a short example
-			if slices.Contains([]string{"worker_id", "layout", "issued", "ahead"}, a.Key) {
+			if slices.Contains([]string{"worker_id", "format", "issued", "ahead"}, a.Key) {
 				return a
 			}
 			return slog.Attr{}
 		},
 	}))
 	logger.Info("", "uid", g.Stats())
-	// Output: uid.worker_id=7 uid.format.layout=1-28-22-13 uid.issued=0 uid.ahead=0s
+	// Output: uid.worker_id=7 uid.format="1-28-22-13 2026-01-01T00:00:00Z 1s" uid.issued=0 uid.ahead=0s
 }

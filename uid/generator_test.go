@@ -13,7 +13,7 @@ import (
 	"github.com/ringuid/ringuid/workerassign"
 )
 
-// The rows of doc/design.md, section 9: the results of bad input and of faults. The rows about the
+// The rows of doc/internals/design.md, section 9: the results of bad input and of faults. The rows about the
 // database, and about processes that share a file, are tested with those assigners.
 func TestSection9(t *testing.T) {
 	t.Run("widths", func(t *testing.T) {

@@ -1,13 +1,13 @@
 package uid
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
@@ -42,40 +42,20 @@ type Health struct {
 // OK reports whether Next returns a UID at once, or when the next time unit starts.
 func (h Health) OK() bool { return h.Err == nil }
 
-// LogValue implements slog.LogValuer. The group has the keys ok, until, for and bounded, and err if the
-// generator is not OK.
+// LogValue implements slog.LogValuer. The group has the keys ok, for and bounded, until if it is known, and err if the generator is
+// not OK.
 func (h Health) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.Bool("ok", h.OK()),
-		timeAttr("until", h.Until),
-		slog.Duration("for", h.For),
-		slog.Bool("bounded", h.Bounded),
-	}
+	attrs := appendTime([]slog.Attr{slog.Bool("ok", h.OK())}, "until", h.Until)
+	attrs = append(attrs, slog.Duration("for", h.For), slog.Bool("bounded", h.Bounded))
 	if h.Err != nil {
-		attrs = append(attrs, slog.Any("err", h.Err))
+		attrs = append(attrs, slog.String("err", h.Err.Error()))
 	}
 	return slog.GroupValue(attrs...)
 }
 
-// MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys ok, until (a
-// time as in RFC 3339, with more digits of the year if it has more than four), for (a number of
-// nanoseconds), bounded, and err (the error's text). Without a time or an error the key is left out.
-func (h Health) MarshalJSON() ([]byte, error) {
-	out := struct {
-		OK      bool          `json:"ok"`
-		Until   string        `json:"until,omitempty"`
-		For     time.Duration `json:"for"`
-		Bounded bool          `json:"bounded"`
-		Err     string        `json:"err,omitempty"`
-	}{OK: h.OK(), For: h.For, Bounded: h.Bounded}
-	if !h.Until.IsZero() {
-		out.Until = h.Until.Format(time.RFC3339Nano)
-	}
-	if h.Err != nil {
-		out.Err = h.Err.Error()
-	}
-	return json.Marshal(out)
-}
+// MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys of LogValue. until is a time as in RFC
+// 3339, with more digits of the year if it has more than four, and for is a number of nanoseconds.
+func (h Health) MarshalJSON() ([]byte, error) { return safelog.JSON(h.LogValue()) }
 
 // healthOf returns the Health of a generator with a lease in use. err is why it is not OK.
 func (c *core) healthOf(h *leasing.HeldLease, err error) Health {

@@ -199,7 +199,7 @@ func TestR6FullPoolAtTheLimit(t *testing.T) {
 		if got < 59*16 || got > 61*16 {
 			t.Errorf("%d UIDs in a minute at the limit, want the layout's rate, 960", got)
 		}
-		for c.Stats().Fill > 0 {
+		for c.Stats().Ring.Fill > 0 {
 			c.Next()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)

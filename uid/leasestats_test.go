@@ -126,8 +126,8 @@ func TestStatsOfLastFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(disposableAssigner)
 		c := newCached(t, a, smallOptions(t)...)
-		if st := c.Stats(); !st.LastFailure.IsZero() {
-			t.Errorf("without a failure, LastFailure is %v", st.LastFailure)
+		if st := c.Stats(); !st.Ring.LastFailure.IsZero() {
+			t.Errorf("without a failure, LastFailure is %v", st.Ring.LastFailure)
 		}
 		a.failWith(errors.New("down"))
 		begin := time.Now()
@@ -136,14 +136,14 @@ func TestStatsOfLastFailure(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		st := c.Stats()
-		if st.FailedPaddings == 0 || st.LastFailure.Before(begin) || st.LastFailure.After(time.Now()) {
-			t.Fatalf("%d paddings failed, the last one at %v; want one or more after %v", st.FailedPaddings, st.LastFailure, begin)
+		if st.Ring.FailedPaddings == 0 || st.Ring.LastFailure.Before(begin) || st.Ring.LastFailure.After(time.Now()) {
+			t.Fatalf("%d paddings failed, the last one at %v; want one or more after %v", st.Ring.FailedPaddings, st.Ring.LastFailure, begin)
 		}
 		a.recover()
 		time.Sleep(time.Hour)
 		next(t, c)
-		if again := c.Stats(); again.LastFailure.Before(st.LastFailure) || time.Since(again.LastFailure) < 50*time.Minute {
-			t.Errorf("an hour later, LastFailure is %v, and was %v", again.LastFailure, st.LastFailure)
+		if again := c.Stats(); again.Ring.LastFailure.Before(st.Ring.LastFailure) || time.Since(again.Ring.LastFailure) < 50*time.Minute {
+			t.Errorf("an hour later, LastFailure is %v, and was %v", again.Ring.LastFailure, st.Ring.LastFailure)
 		}
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
 )
 
 var (
@@ -90,17 +92,19 @@ func TestLogFormat(t *testing.T) {
 // filled returns Stats without a field that is zero.
 func filled(t *testing.T) Stats {
 	t.Helper()
-	st := Stats{Format: newFormat(t, WithTwitterLayout()), Ahead: 1500 * time.Millisecond, FillLevel: 0.25, LastError: errors.New("no database")}
+	st := Stats{Format: newFormat(t, WithTwitterLayout()), Ahead: 1500 * time.Millisecond}
 	st.End = st.Format.End()
 	st.LeaseSince, st.LeaseUntil, st.LeaseBounded = st.Format.Epoch(), st.Format.Epoch().Add(time.Minute), true
-	st.LastFailure = st.Format.Epoch().Add(time.Hour)
+	st.Ring = ringbuffer.Stats{
+		FillRuns: 2, CapacityRuns: 8, Paddings: [4]uint64{1, 2, 3, 4}, LastFailure: st.Format.Epoch().Add(time.Hour), LastError: errors.New("no database"),
+	}
 	n := uint64(10)
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {
 		for i := range v.NumField() {
 			n++
 			switch f := v.Field(i); {
-			case f.Type() == reflect.TypeFor[Paddings]():
+			case f.Type() == reflect.TypeFor[ringbuffer.Stats]():
 				fill(f)
 			case !f.IsZero():
 			case f.CanInt():
@@ -119,22 +123,20 @@ func filled(t *testing.T) Stats {
 func TestLogStats(t *testing.T) {
 	st := filled(t)
 	_, text := logged(t, st)
-	want := "v.worker_id=11 v.format.layout=1-41-10-12 v.format.epoch=2026-01-01T00:00:00.000Z v.format.unit=1ms v.end=2095-09-07T15:47:35.552Z " +
+	want := `v.worker_id=11 v.format="1-41-10-12 2026-01-01T00:00:00Z 1ms" v.end=2095-09-07T15:47:35.552Z ` +
 		"v.lease_since=2026-01-01T00:00:00.000Z v.lease_until=2026-01-01T00:01:00.000Z v.lease_bounded=true v.worker_ids_remaining=17 " +
 		"v.worker_ids_total=18 v.reserve_ahead=19ns v.lost_leases=20 " +
-		"v.issued=21 v.rejected_takes=22 v.ahead=1.5s v.rollbacks=24 v.rollovers=25 " +
-		"v.paddings.initial=27 v.paddings.immediate=28 v.paddings.scheduled=29 v.paddings.caller=30 " +
-		"v.failed_paddings=31 v.last_failure=2026-01-01T01:00:00.000Z v.dropped=33 v.fill=34 v.fill_level=0.25 v.borrowed=36ns v.borrow_limit=37ns " +
-		`v.last_error="no database"`
+		"v.issued=21 v.rejected_takes=22 v.ahead=1.5s v.rollbacks=24 v.rollovers=25 v.borrowed=26ns v.borrow_limit=27ns " +
+		"v.ring.taken=29 v.ring.dropped=30 v.ring.rejected_takes=31 v.ring.rejected_puts=32 " +
+		"v.ring.paddings.initial=1 v.ring.paddings.immediate=2 v.ring.paddings.scheduled=3 v.ring.paddings.caller=4 " +
+		"v.ring.failed_paddings=34 v.ring.fill=35 v.ring.fill_level=0.25 v.ring.fill_runs=2 v.ring.capacity_runs=8 v.ring.oldest=38 v.ring.newest=39 " +
+		`v.ring.last_failure=2026-01-01T01:00:00.000Z v.ring.last_error="no database"`
 	if text != want {
 		t.Errorf("the statistics are logged as\n%s, want\n%s", text, want)
 	}
 	fields, text := logged(t, Stats{})
-	if v, ok := fields["v"].(map[string]any); !ok || v["issued"] != 0.0 || strings.Contains(text, "last_error") || strings.Contains(text, "format") {
+	if v, ok := fields["v"].(map[string]any); !ok || v["issued"] != 0.0 || strings.Contains(text, "ring") || strings.Contains(text, "format") {
 		t.Errorf("the zero Stats are logged as %v and as %s", fields, text)
-	}
-	if _, text := logged(t, (*Cached)(nil).Stats()); !strings.Contains(text, "v.last_error=") {
-		t.Errorf("those of no generator are logged as %s", text)
 	}
 }
 
@@ -154,9 +156,8 @@ func TestLogAndJSONHaveAllStats(t *testing.T) {
 	if a, b := slices.Sorted(maps.Keys(inLog)), slices.Sorted(maps.Keys(asJSON)); !slices.Equal(a, b) || len(a) != reflect.TypeFor[Stats]().NumField() {
 		t.Errorf("the log has %v,\nthe JSON %v,\nand there are %d fields", a, b, reflect.TypeFor[Stats]().NumField())
 	}
-	paddings := reflect.TypeFor[Paddings]().NumField()
-	if a, b := inLog["paddings"], asJSON["paddings"]; !reflect.DeepEqual(a, b) || len(b.(map[string]any)) != paddings {
-		t.Errorf("the log has %v, the JSON %v, and there are %d kinds of paddings", a, b, paddings)
+	if a, b := inLog["ring"], asJSON["ring"]; !reflect.DeepEqual(a, b) || len(b.(map[string]any)) != reflect.TypeFor[ringbuffer.Stats]().NumField()+1 {
+		t.Errorf("of the ring, the log has %v, and the JSON %v", a, b) // both have the fill level too
 	}
 }
 

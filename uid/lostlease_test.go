@@ -64,7 +64,7 @@ func TestLostLeaseIsReplaced(t *testing.T) {
 		if got, failed, err := takeFor(t, c, 10*time.Second); got < 10*16 || failed > 1 {
 			t.Errorf("%d UIDs, %d calls failed, %v", got, failed, err)
 		}
-		if st := c.Stats(); st.WorkerID != 2 || st.LastError != nil {
+		if st := c.Stats(); st.WorkerID != 2 || st.Ring.LastError != nil {
 			t.Errorf("Stats() = %+v", st)
 		}
 	})

@@ -167,7 +167,7 @@ func TestRolloversOnAServer(t *testing.T) {
 		return nil
 	})
 	// A lease that was changed has been used from the second in which it began up to the borrow limit, and in the seconds that passed meanwhile.
-	units := (taken + int64(st.Dropped)) / perSecond
+	units := (taken + int64(st.Ring.Dropped)) / perSecond
 	least, most := (units-int64(took.Seconds())-1)/(limit+2), units/limit+1
 	t.Logf("%d UIDs in %v: %d rollovers", taken, took, st.Rollovers)
 	if n := int64(st.Rollovers); n < least || n > most {

@@ -228,7 +228,7 @@ func TestD6StaleRunsAreKeptUpToTheBound(t *testing.T) {
 			}{{last, 0}, {last + interval, 16}} {
 				time.Sleep(time.Until(begin.Add(tt.after)))
 				synctest.Wait()
-				if n := c.Stats().Dropped; n != tt.want {
+				if n := c.Stats().Ring.Dropped; n != tt.want {
 					t.Errorf("every %v: %d UIDs were dropped after %v, want %d", interval, n, tt.after, tt.want)
 				}
 			}

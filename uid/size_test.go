@@ -28,7 +28,7 @@ func TestSizeOfCached(t *testing.T) {
 	if size < 1<<10 || size > maxSize {
 		t.Errorf("a generator uses %d bytes, want at most %d", size, maxSize)
 	}
-	if fill := generators[generatorCount-1].Stats().FillLevel; fill != 1 {
+	if fill := generators[generatorCount-1].Stats().Ring.FillLevel(); fill != 1 {
 		t.Errorf("the ring's fill level is %v", fill)
 	}
 }

@@ -1,11 +1,12 @@
 package uid
 
 import (
-	"encoding/json"
+	"log/slog"
 	"math"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
+	"github.com/ringuid/ringuid/internal/safelog"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 
@@ -48,32 +49,17 @@ type Stats struct {
 
 	Rollovers uint64 // changes to another lease: at the borrow limit, because one was lost, or by Renew
 
-	// The following fields are set only by a Cached generator, and LastError also by the methods of nil
-	// and zero generators.
-	Paddings       Paddings  // paddings that put at least one run
-	FailedPaddings uint64    // tries to pad that failed
-	LastFailure    time.Time // when the last of these was, by the system's clock, in UTC; the zero time if there was none
-	Dropped        uint64    // UIDs that were dropped because they became stale, because the grant of a lease is void, or by Renew
-	Fill           uint64    // UIDs that are ready
-	FillLevel      float64   // the fraction of the ring's runs that are ready: 0 to 1
-
 	// Borrowed is how far the time unit that was stamped last lies ahead of the clock's, at least 0. At
 	// BorrowLimit the generator takes another lease or waits for the clock. BorrowLimit is that of
-	// WithMaxBorrow, or less if the lease in use has a horizon. While the lease has not begun, Borrowed is 0.
+	// WithMaxBorrow, or less if the lease in use has a horizon. While the lease has not begun, Borrowed is 0. Both are 0 for a Default
+	// generator.
 	Borrowed    time.Duration
 	BorrowLimit time.Duration
 
-	// LastError is the error of the last try to pad; nil if that try put a run. It is not always a
-	// failure: a generator whose next run must wait, for example for the clock, has the reason here.
-	LastError error
-}
-
-// Paddings counts paddings by what triggered them.
-type Paddings struct {
-	Initial   uint64 // the constructor
-	Immediate uint64 // the fill level fell below the padding factor
-	Scheduled uint64 // the schedule interval
-	Caller    uint64 // a taker that found the ring empty
+	// Ring is the state of a Cached generator's ring; the zero value for a Default generator, which has none. Ring.Dropped counts
+	// the UIDs that were dropped because they became stale, because the grant of a lease is void, or by Renew. Ring.LastError is
+	// not always a failure: a generator whose next run must wait, for example for the clock, has the reason here.
+	Ring ringbuffer.Stats
 }
 
 // setLease sets the fields about the lease in use. since is when it was taken into use.
@@ -87,95 +73,45 @@ func (st *Stats) setLease(h *leasing.HeldLease, since time.Time, losses uint64, 
 	}
 }
 
-// statsJSON is the form of Stats as JSON. Its names are those of the log; see Stats.LogValue.
-type statsJSON struct {
-	WorkerID       int64         `json:"worker_id"`
-	Format         Format        `json:"format,omitzero"`
-	End            string        `json:"end,omitempty"` // not a time.Time, which has no JSON for a year beyond 9999
-	LeaseSince     time.Time     `json:"lease_since,omitzero"`
-	LeaseUntil     time.Time     `json:"lease_until,omitzero"`
-	LeaseBounded   bool          `json:"lease_bounded"`
-	Remaining      int64         `json:"worker_ids_remaining"`
-	Total          int64         `json:"worker_ids_total"`
-	ReserveAhead   time.Duration `json:"reserve_ahead"`
-	LostLeases     uint64        `json:"lost_leases"`
-	Issued         uint64        `json:"issued"`
-	RejectedTakes  uint64        `json:"rejected_takes"`
-	Ahead          time.Duration `json:"ahead"`
-	Rollbacks      uint64        `json:"rollbacks"`
-	Rollovers      uint64        `json:"rollovers"`
-	Paddings       paddingsJSON  `json:"paddings"`
-	FailedPaddings uint64        `json:"failed_paddings"`
-	LastFailure    time.Time     `json:"last_failure,omitzero"`
-	Dropped        uint64        `json:"dropped"`
-	Fill           uint64        `json:"fill"`
-	FillLevel      float64       `json:"fill_level"`
-	Borrowed       time.Duration `json:"borrowed"`
-	BorrowLimit    time.Duration `json:"borrow_limit"`
-	LastError      *string       `json:"last_error,omitempty"`
+// LogValue implements slog.LogValuer. The group has a key for each field, in snake case: worker_id, rejected_takes, ring. The
+// format is its text, and the ring a group: see ringbuffer.Stats.LogValue. A format, a time or a ring that is not set is left out.
+func (st Stats) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.Int64("worker_id", st.WorkerID)}
+	if !st.Format.Layout().IsZero() {
+		attrs = append(attrs, slog.String("format", st.Format.String()))
+	}
+	attrs = appendTime(attrs, "end", st.End)
+	attrs = appendTime(attrs, "lease_since", st.LeaseSince)
+	attrs = appendTime(attrs, "lease_until", st.LeaseUntil)
+	attrs = append(attrs,
+		slog.Bool("lease_bounded", st.LeaseBounded),
+		slog.Int64("worker_ids_remaining", st.WorkerIDsRemaining),
+		slog.Int64("worker_ids_total", st.WorkerIDsTotal),
+		slog.Duration("reserve_ahead", st.ReserveAhead),
+		slog.Uint64("lost_leases", st.LostLeases),
+		slog.Uint64("issued", st.Issued),
+		slog.Uint64("rejected_takes", st.RejectedTakes),
+		slog.Duration("ahead", st.Ahead),
+		slog.Uint64("rollbacks", st.Rollbacks),
+		slog.Uint64("rollovers", st.Rollovers),
+		slog.Duration("borrowed", st.Borrowed),
+		slog.Duration("borrow_limit", st.BorrowLimit),
+	)
+	if st.Ring != (ringbuffer.Stats{}) {
+		attrs = append(attrs, slog.Attr{Key: "ring", Value: st.Ring.LogValue()})
+	}
+	return slog.GroupValue(attrs...)
 }
 
-// paddingsJSON has the fields of Paddings, in the same order.
-type paddingsJSON struct {
-	Initial   uint64 `json:"initial"`
-	Immediate uint64 `json:"immediate"`
-	Scheduled uint64 `json:"scheduled"`
-	Caller    uint64 `json:"caller"`
-}
+// MarshalJSON implements json.Marshaler: an object with the keys of LogValue. The durations (ahead, reserve_ahead, borrowed,
+// borrow_limit) are numbers of nanoseconds, and the times are as in RFC 3339, with more digits of the year if it has more than four.
+// Integers beyond 2^53 lose digits in programs that read JSON numbers as floating-point numbers.
+func (st Stats) MarshalJSON() ([]byte, error) { return safelog.JSON(st.LogValue()) }
 
-// MarshalJSON implements json.Marshaler: an object with a key for each field, in snake case, as in a
-// log (worker_id, rejected_takes, fill_level). The format is its text. The durations (ahead, reserve_ahead,
-// borrowed, borrow_limit) are numbers of nanoseconds, the times (end, lease_since, lease_until, last_failure) are as
-// in RFC 3339, and last_error is the error's text. A format, a time or an error that is not set is left out. So
-// is a time other than end that is not in the years 1 to 9999.
-func (st Stats) MarshalJSON() ([]byte, error) {
-	out := statsJSON{
-		WorkerID:       st.WorkerID,
-		Format:         st.Format,
-		LeaseSince:     jsonTime(st.LeaseSince),
-		LeaseUntil:     jsonTime(st.LeaseUntil),
-		LeaseBounded:   st.LeaseBounded,
-		Remaining:      st.WorkerIDsRemaining,
-		Total:          st.WorkerIDsTotal,
-		ReserveAhead:   st.ReserveAhead,
-		LostLeases:     st.LostLeases,
-		Issued:         st.Issued,
-		RejectedTakes:  st.RejectedTakes,
-		Ahead:          st.Ahead,
-		Rollbacks:      st.Rollbacks,
-		Rollovers:      st.Rollovers,
-		Paddings:       paddingsJSON(st.Paddings),
-		FailedPaddings: st.FailedPaddings,
-		LastFailure:    jsonTime(st.LastFailure),
-		Dropped:        st.Dropped,
-		Fill:           st.Fill,
-		FillLevel:      st.FillLevel,
-		Borrowed:       st.Borrowed,
-		BorrowLimit:    st.BorrowLimit,
-	}
-	if !st.End.IsZero() {
-		out.End = st.End.Format(time.RFC3339Nano)
-	}
-	if st.LastError != nil {
-		text := st.LastError.Error()
-		out.LastError = &text
-	}
-	return json.Marshal(out)
-}
-
-// jsonTime returns a time in UTC, or the zero time if it has no JSON.
-func jsonTime(t time.Time) time.Time {
-	t = t.UTC()
-	if year := t.Year(); year < 1 || year > 9999 {
-		return time.Time{}
-	}
-	return t
-}
-
-// Stats returns a snapshot. It does not block takers.
+// Stats returns a snapshot; the zero Stats of a generator that NewCached has not made. It does not block takers.
 func (c *Cached) Stats() Stats {
 	if !c.isConstructed() {
-		return Stats{LastError: errNotMade}
+		return Stats{}
 	}
 	ring, f, lease := c.ring.Stats(), c.cfg.format, c.runs.current.Load()
 	st := Stats{
@@ -184,20 +120,9 @@ func (c *Cached) Stats() Stats {
 		End:           f.End(),
 		Issued:        ring.Taken,
 		RejectedTakes: ring.RejectedTakes,
-		Paddings: Paddings{
-			Initial:   ring.Paddings[ringbuffer.Initial],
-			Immediate: ring.Paddings[ringbuffer.Immediate],
-			Scheduled: ring.Paddings[ringbuffer.Scheduled],
-			Caller:    ring.Paddings[ringbuffer.Caller],
-		},
-		FailedPaddings: ring.FailedPaddings,
-		LastFailure:    ring.LastFailure,
-		Dropped:        ring.Dropped,
-		Rollbacks:      c.runs.rollback.rollbacks.Load(),
-		Rollovers:      c.runs.changes.Load(),
-		Fill:           ring.Fill,
-		FillLevel:      float64(ring.FillRuns) / float64(ring.CapacityRuns),
-		LastError:      ring.LastError,
+		Rollbacks:     c.runs.rollback.rollbacks.Load(),
+		Rollovers:     c.runs.changes.Load(),
+		Ring:          ring,
 	}
 	st.setLease(lease.held, lease.since, c.leases.Losses(), c.cfg.reserve)
 	st.Borrowed, st.BorrowLimit = c.runs.borrowed(lease)
@@ -219,11 +144,11 @@ func (p *runProvider) borrowed(lease *leaseInUse) (borrowed, limit time.Duration
 	return time.Duration(min(ahead, int64(math.MaxInt64/unit))) * unit, limit
 }
 
-// Stats returns a snapshot. It does not block takers. After Close it is the state at Close. Issued
-// never decreases.
+// Stats returns a snapshot; the zero Stats of a generator that NewDefault has not made. It does not block takers. After Close it is
+// the state at Close. Issued never decreases.
 func (d *Default) Stats() Stats {
 	if !d.isConstructed() {
-		return Stats{LastError: errNotMade}
+		return Stats{}
 	}
 	f := d.cfg.format
 	// In this order, a change of unit or lease in between makes the sum less than the number of issued

@@ -106,7 +106,7 @@ func TestUsedAtCloseAfterRollover(t *testing.T) {
 			last = c.Parse(id)
 			synctest.Wait()
 		}
-		if st := c.Stats(); last.WorkerID != 1 || st.Fill < 16 {
+		if st := c.Stats(); last.WorkerID != 1 || st.Ring.Fill < 16 {
 			t.Fatalf("the last UID is %v; Stats() = %+v", last, st)
 		}
 		c.Close()

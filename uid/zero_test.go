@@ -42,7 +42,10 @@ func TestZeroGenerators(t *testing.T) {
 		for _, err := range c.All(ctx) {
 			wantErrOption(name+".All", err)
 		}
-		wantErrOption(name+".Stats", c.Stats().LastError)
+		if st := c.Stats(); st != (Stats{}) {
+			t.Errorf("%s.Stats: %+v", name, st)
+		}
+		wantErrOption(name+".Health", c.Health().Err)
 		if p := c.Parse(id); p != (Parts{ID: id}) {
 			t.Errorf("%s.Parse: %v", name, p)
 		}
@@ -64,7 +67,10 @@ func TestZeroGenerators(t *testing.T) {
 		wantErrOption(name+".NextN", err)
 		_, err = d.NextNContext(ctx, make([]ID, 3))
 		wantErrOption(name+".NextNContext", err)
-		wantErrOption(name+".Stats", d.Stats().LastError)
+		if st := d.Stats(); st != (Stats{}) {
+			t.Errorf("%s.Stats: %+v", name, st)
+		}
+		wantErrOption(name+".Health", d.Health().Err)
 		if p := d.Parse(id); p != (Parts{ID: id}) {
 			t.Errorf("%s.Parse: %v", name, p)
 		}

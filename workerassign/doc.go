@@ -23,7 +23,7 @@
 // documentation says which wrappers may be mixed on one store.
 //
 // An [Assigner] that you implement yourself must keep one rule, which is invariant 1 of
-// doc/design.md:
+// doc/internals/design.md:
 //
 //	A worker ID and a time unit belong to at most one lease.
 //

@@ -1,4 +1,4 @@
-// Package arrows tests that dependencies point in one direction only, as doc/design.md, section 3, shows
+// Package arrows tests that dependencies point in one direction only, as doc/internals/design.md, section 3, shows
 // them: between the packages of the module.
 package arrows
 

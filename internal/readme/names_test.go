@@ -49,7 +49,7 @@ func TestNamedTestsExist(t *testing.T) {
 // The tests of a row of section 8 or 9 are in the package that is named, or else in workerassign or a package that was a part of it.
 func TestNamedTestsOfErrors(t *testing.T) {
 	exists := testFunctions(t)
-	rows := append(errorRows(t), tables(t, "doc/design.md", "rule", "code (workerassign)")...)
+	rows := append(errorRows(t), tables(t, "doc/internals/design.md", "rule", "code (workerassign)")...)
 	for _, row := range rows {
 		cell := row[len(row)-1]
 		if !testName.MatchString(cell) {

@@ -33,13 +33,15 @@ func read(t *testing.T, path string) string {
 // pages returns the pages of documentation.
 func pages(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, "doc", "*.md"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("%d pages in doc: %v", len(found), err)
-	}
 	pages := []string{"README.md", "CHANGELOG.md"}
-	for _, path := range found {
-		pages = append(pages, "doc/"+filepath.Base(path))
+	for _, directory := range []string{"doc", "doc/internals"} {
+		found, err := filepath.Glob(filepath.Join(root, directory, "*.md"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%d pages in %s: %v", len(found), directory, err)
+		}
+		for _, path := range found {
+			pages = append(pages, directory+"/"+filepath.Base(path))
+		}
 	}
 	return pages
 }
@@ -92,7 +94,7 @@ func write(t *testing.T, path, text string) {
 func command(dir string, args ...string) (output string, err error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=-mod=mod", "GO111MODULE=on")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GO111MODULE=on")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

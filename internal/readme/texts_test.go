@@ -136,13 +136,13 @@ func sourceTexts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// errorHeader is the header of the tables of errors in doc/design.md, section 9.
+// errorHeader is the header of the tables of errors in doc/internals/design.md, section 9.
 var errorHeader = []string{"input or fault", "error", "text after it", "what to do", "test"}
 
 // errorRows returns the rows of the tables of errors.
-func errorRows(t *testing.T) [][]string { return tables(t, "doc/design.md", errorHeader...) }
+func errorRows(t *testing.T) [][]string { return tables(t, "doc/internals/design.md", errorHeader...) }
 
-// The texts of errors in doc/design.md, section 9, are those of the source, and the errors are exported by
+// The texts of errors in doc/internals/design.md, section 9, are those of the source, and the errors are exported by
 // a package.
 func TestErrorTextsExist(t *testing.T) {
 	texts := sourceTexts(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -46,8 +47,7 @@ func generatorFamilies() (all, ofRing []family) {
 
 // NewCollector returns a collector of a generator: a *uid.Cached, a *uid.Default, a *percpu.Generator, or another
 // implementation. It is safe for concurrent use, and for several registries. Each scrape calls Stats and Health of the
-// generator once. Health of a uid.Default extends its lease if that is due, so scraping keeps the lease of an idle
-// one. After Close of the generator only its counters are collected.
+// generator once. After Close of the generator only its counters are collected.
 //
 // An invalid argument is an error of Register that wraps ErrOption.
 func NewCollector(g uid.Generator, opts ...Option) prometheus.Collector {
@@ -86,12 +86,11 @@ func (s *scrape) addCounters(st uid.Stats, hasRing bool) {
 	if !hasRing {
 		return
 	}
-	s.add("ringuid_uid_paddings_total", float64(st.Paddings.Initial), "initial")
-	s.add("ringuid_uid_paddings_total", float64(st.Paddings.Immediate), "immediate")
-	s.add("ringuid_uid_paddings_total", float64(st.Paddings.Scheduled), "scheduled")
-	s.add("ringuid_uid_paddings_total", float64(st.Paddings.Caller), "caller")
-	s.add("ringuid_uid_failed_paddings_total", float64(st.FailedPaddings))
-	s.add("ringuid_uid_dropped_total", float64(st.Dropped))
+	for trigger, n := range st.Ring.Paddings {
+		s.add("ringuid_uid_paddings_total", float64(n), ringbuffer.Trigger(trigger).String())
+	}
+	s.add("ringuid_uid_failed_paddings_total", float64(st.Ring.FailedPaddings))
+	s.add("ringuid_uid_dropped_total", float64(st.Ring.Dropped))
 }
 
 // addGauges adds the state of a generator.
@@ -118,9 +117,9 @@ func (s *scrape) addGauges(st uid.Stats, health uid.Health) {
 
 // addRing adds the state of a ring.
 func (s *scrape) addRing(st uid.Stats) {
-	s.addTime("ringuid_uid_last_failure_timestamp_seconds", st.LastFailure)
-	s.add("ringuid_uid_ready", float64(st.Fill))
-	s.add("ringuid_uid_fill_ratio", st.FillLevel)
+	s.addTime("ringuid_uid_last_failure_timestamp_seconds", st.Ring.LastFailure)
+	s.add("ringuid_uid_ready", float64(st.Ring.Fill))
+	s.add("ringuid_uid_fill_ratio", st.Ring.FillLevel())
 	s.add("ringuid_uid_borrowed_seconds", st.Borrowed.Seconds())
 	s.add("ringuid_uid_borrow_limit_seconds", st.BorrowLimit.Seconds())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/uid/percpu"
@@ -25,41 +26,54 @@ func TestGeneratorMetrics(t *testing.T) {
 // Every field of the statistics has a metric, except those that are known otherwise.
 func TestEveryFieldOfStatsHasAMetric(t *testing.T) {
 	other := map[string]string{
-		"LeaseBounded": "whether the lease has an end is whether there is a metric of it", "LastError": "an error is not a number; it is in the log",
+		"LeaseBounded": "whether the lease has an end is whether there is a metric of it", "Ring": "see below",
 	}
-	for n := range reflect.TypeFor[uid.Stats]().NumField() {
-		field := reflect.TypeFor[uid.Stats]().Field(n)
-		if other[field.Name] != "" {
-			continue
+	ringField, _ := reflect.TypeFor[uid.Stats]().FieldByName("Ring")
+	ofRing := map[string]string{
+		"Taken": "issued", "RejectedTakes": "that of the generator", "RejectedPuts": "nobody puts", "FillRuns": "the fill level", "CapacityRuns": "the fill level",
+		"Oldest": "the generator's Ahead", "Newest": "the generator's Borrowed", "LastError": "an error is not a number; it is in the log",
+	}
+	for field := range reflect.TypeFor[uid.Stats]().Fields() {
+		if other[field.Name] == "" {
+			checkMetricOf(t, field)
 		}
-		g := newFake(t)
-		before := exposition(t, newRegistry(t, NewCollector(g)))
-		st := g.stats()
-		v := reflect.ValueOf(&st).Elem().FieldByIndex(field.Index)
-		switch {
-		case field.Type == reflect.TypeFor[time.Time]():
-			v.Set(reflect.ValueOf(time.Unix(1, 0)))
-		case field.Type == reflect.TypeFor[uid.Format]():
-			f, err := uid.NewFormat(uid.WithTwitterLayout())
-			if err != nil {
-				t.Fatal(err)
-			}
-			v.Set(reflect.ValueOf(f))
-		case field.Type == reflect.TypeFor[uid.Paddings]():
-			v.Set(reflect.ValueOf(uid.Paddings{Caller: 1}))
-		case v.CanInt():
-			v.SetInt(int64(time.Hour))
-		case v.CanUint():
-			v.SetUint(1)
-		case v.CanFloat():
-			v.SetFloat(1)
-		default:
-			t.Fatalf("Stats has a field %s of a type that this test does not know", field.Name)
+	}
+	for field := range reflect.TypeFor[ringbuffer.Stats]().Fields() {
+		if ofRing[field.Name] == "" {
+			field.Index = append([]int{ringField.Index[0]}, field.Index...)
+			checkMetricOf(t, field)
 		}
-		g.stats = func() uid.Stats { return st }
-		if after := exposition(t, newRegistry(t, NewCollector(g))); after == before {
-			t.Errorf("no metric depends on %s", field.Name)
+	}
+}
+
+// checkMetricOf checks that a metric depends on a field of the statistics.
+func checkMetricOf(t *testing.T, field reflect.StructField) {
+	t.Helper()
+	g := newFake(t)
+	before := exposition(t, newRegistry(t, NewCollector(g)))
+	st := g.stats()
+	v := reflect.ValueOf(&st).Elem().FieldByIndex(field.Index)
+	switch {
+	case field.Type == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Unix(1, 0)))
+	case field.Type == reflect.TypeFor[uid.Format]():
+		f, err := uid.NewFormat(uid.WithTwitterLayout())
+		if err != nil {
+			t.Fatal(err)
 		}
+		v.Set(reflect.ValueOf(f))
+	case field.Type == reflect.TypeFor[[4]uint64]():
+		v.Set(reflect.ValueOf([4]uint64{3: 1}))
+	case v.CanInt():
+		v.SetInt(int64(time.Hour))
+	case v.CanUint():
+		v.SetUint(1)
+	default:
+		t.Fatalf("Stats has a field %s of a type that this test does not know", field.Name)
+	}
+	g.stats = func() uid.Stats { return st }
+	if after := exposition(t, newRegistry(t, NewCollector(g))); after == before {
+		t.Errorf("no metric depends on %s", field.Name)
 	}
 }
 
@@ -68,7 +82,7 @@ func TestUnknownHasNoMetric(t *testing.T) {
 	g := newFake(t)
 	all := names(t, newRegistry(t, NewCollector(g)))
 	st := exampleStats(t)
-	st.LeaseBounded, st.WorkerIDsTotal, st.LastFailure = false, 0, time.Time{}
+	st.LeaseBounded, st.WorkerIDsTotal, st.Ring.LastFailure = false, 0, time.Time{}
 	g.stats = func() uid.Stats { return st }
 	some := names(t, newRegistry(t, NewCollector(g)))
 	for _, name := range []string{"lease_end_timestamp_seconds", "lease_remaining_seconds", "reserve_ahead_seconds", "worker_ids", "worker_ids_remaining",

@@ -99,7 +99,7 @@ func (s *scrape) addSequence(tag string, st segment.Stats, health segment.Health
 type sequenceCounters struct{ taken, rejectedTakes, ranges, failedTries uint64 }
 
 func countersOf(st segment.Stats) sequenceCounters {
-	return sequenceCounters{st.Taken, st.RejectedTakes, st.Ranges, st.FailedTries}
+	return sequenceCounters{st.Issued, st.RejectedTakes, st.Ranges, st.FailedTries}
 }
 
 // addSequenceCounters adds the counters of a tag.
@@ -120,7 +120,7 @@ type sequenceState struct {
 
 func stateOf(h segment.Health) sequenceState {
 	state := sequenceState{ok: h.OK(), failing: map[string]bool{}, buffered: h.Buffered, seconds: h.For.Seconds()}
-	if h.For == math.MaxInt64 {
+	if !h.Known {
 		state.seconds = math.Inf(1)
 	}
 	if !h.FailingSince.IsZero() {

@@ -60,7 +60,7 @@ func TestSequenceMetrics(t *testing.T) {
 // What is known of a Sequence has a metric. There is one if the rate is known, and one for each reason.
 func TestEveryFieldOfSegmentStatsHasAMetric(t *testing.T) {
 	other := map[string]string{
-		"Tag": "a label", "Rate": "Prometheus calculates it", "FailingSince": "Health has it", "LastError": "Health has it", "Buffered": "Health has it",
+		"Tag": "a label", "Rate": "Prometheus calculates it", "FailingSince": "Health has it", "LastError": "Health has it", "Ring": "Health has it",
 	}
 	for n := range reflect.TypeFor[segment.Stats]().NumField() {
 		field := reflect.TypeFor[segment.Stats]().Field(n)

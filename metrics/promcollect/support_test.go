@@ -13,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/ringuid/ringuid/ringbuffer"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -130,9 +131,11 @@ func exampleStats(t *testing.T) uid.Stats {
 		LeaseSince: epochTime().Add(12 * time.Second), LeaseUntil: epochTime().Add(1300 * time.Millisecond), LeaseBounded: true,
 		WorkerIDsRemaining: 14, WorkerIDsTotal: 15, ReserveAhead: 16 * time.Second, LostLeases: 17, Issued: 18, RejectedTakes: 19,
 		Ahead: -20 * time.Second, Rollbacks: 21, Rollovers: 22,
-		Paddings:       uid.Paddings{Initial: 24, Immediate: 25, Scheduled: 26, Caller: 27},
-		FailedPaddings: 28, LastFailure: epochTime().Add(29 * time.Second), Dropped: 30, Fill: 31, FillLevel: 0.32,
 		Borrowed: 33 * time.Second, BorrowLimit: 34 * time.Second,
+		Ring: ringbuffer.Stats{
+			Paddings: [4]uint64{24, 25, 26, 27}, FailedPaddings: 28, LastFailure: epochTime().Add(29 * time.Second), Dropped: 30, Fill: 31,
+			FillRuns: 32, CapacityRuns: 100,
+		},
 	}
 }
 

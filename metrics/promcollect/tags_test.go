@@ -153,7 +153,7 @@ func TestRestOfTagsCountsAgain(t *testing.T) {
 	r := &tagsReader{own: map[string]bool{}, seen: map[string]sequenceCounters{}}
 	total := uint64(0)
 	for _, tt := range []struct{ taken, ranges, want uint64 }{{5, 2, 5}, {9, 3, 9}, {9, 3, 9}, {4, 2, 13}, {6, 2, 15}, {7, 1, 22}} {
-		rest, _ := r.count([]tagReading{{stats: segment.Stats{Tag: "a", Taken: tt.taken, Ranges: tt.ranges, RejectedTakes: 1, FailedTries: 1}}})
+		rest, _ := r.count([]tagReading{{stats: segment.Stats{Tag: "a", Issued: tt.taken, Ranges: tt.ranges, RejectedTakes: 1, FailedTries: 1}}})
 		if rest.taken != tt.want || rest.taken < total || rest.rejectedTakes < 1 || rest.failedTries < 1 {
 			t.Errorf("with %d taken, the sum is %+v, want %d", tt.taken, rest, tt.want)
 		}

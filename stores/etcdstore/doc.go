@@ -43,7 +43,7 @@
 // another cluster ID, which is the case after a snapshot was restored with a new --initial-cluster-token, the
 // first process that reads gives the key a new value. Then all leases end when their grants are used,
 // and no new lease begins before the pool's floor, about two minutes later by default (rule R7 of
-// doc/design.md, section 8). A snapshot that is restored with the same token and the same peer URLs has
+// doc/internals/design.md, section 8). A snapshot that is restored with the same token and the same peer URLs has
 // the same cluster ID. A process that has seen a greater revision than the cluster shows now gives the key
 // a new value too. But a process that has just started has seen none. So an operator who restores a
 // snapshot must use a new token, and should call Store.NewHistory, or Assigner.RaiseFloor, before generators

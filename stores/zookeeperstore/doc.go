@@ -51,7 +51,7 @@
 // history, and each write checks that it exists. An operator who restores a backup must call
 // Store.NewHistory before generators can reach the ensemble. Then all leases end when their grants are
 // used, writes that were under way fail, and no new lease begins before the pool's floor, about two minutes
-// later by default (rule R7 of doc/design.md, section 8). Assigner.RaiseFloor alone compares versions, which
+// later by default (rule R7 of doc/internals/design.md, section 8). Assigner.RaiseFloor alone compares versions, which
 // go back with the backup: a process that was paused between a read and a write, before the backup was
 // restored, could overwrite what RaiseFloor has written. A process that has seen a later transaction than
 // the ensemble shows is refused by its servers, so restart the services after a restored backup.

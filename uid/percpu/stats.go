@@ -5,23 +5,12 @@ import "github.com/ringuid/ringuid/uid"
 // Stats returns the snapshot of the Cached generator: of all that it issued, by this Generator and
 // by other ways. Issued counts a UID when it is claimed for a block: so it includes the UIDs that Ps
 // hold in their blocks and those that have become gaps, and may exceed the number of UIDs that Next
-// returned. If no call can succeed, LastError is the error that Next returns, which wraps ErrOption.
-// Stats does not delay Next.
+// returned. Without a Cached generator it returns the zero Stats. Stats does not delay Next.
 func (g *Generator) Stats() uid.Stats {
 	if g == nil {
-		return uid.Stats{LastError: errNotMade}
+		return uid.Stats{}
 	}
-	var st uid.Stats
-	if g.from != nil {
-		st = g.from.Stats()
-	}
-	switch {
-	case g.err != nil:
-		st.LastError = g.err
-	case g.from == nil:
-		st.LastError = errNotMade
-	}
-	return st
+	return g.from.Stats() // of a nil one, the zero Stats
 }
 
 // Format returns the layout, the epoch and the time unit of the Cached generator's UIDs; the zero

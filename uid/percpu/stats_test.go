@@ -21,7 +21,7 @@ func TestStatsAndFormat(t *testing.T) {
 		}
 	}
 	st, below := g.Stats(), c.Stats()
-	if st.WorkerID != below.WorkerID || st.Format != c.Format() || !st.End.Equal(below.End) || st.LastError != nil || st.Fill == 0 {
+	if st.WorkerID != below.WorkerID || st.Format != c.Format() || !st.End.Equal(below.End) || st.Ring.LastError != nil || st.Ring.Fill == 0 {
 		t.Errorf("Stats() = %+v, want %+v", st, below)
 	}
 	// What a block has left is issued too; there is no more of it than was taken, but for the
@@ -38,32 +38,21 @@ func TestStatsAndFormat(t *testing.T) {
 	}
 }
 
-// Where no call can succeed, the statistics say why; and none faults.
+// Without a Cached generator there are no statistics, and none faults.
 func TestStatsWithoutAGenerator(t *testing.T) {
-	for name, tt := range map[string]struct {
-		g    *Generator
-		want error
-	}{
-		"nil":              {nil, ErrOption},
-		"zero":             {new(Generator), ErrOption},
-		"without a Cached": {New(nil), ErrOption},
-		"of a zero Cached": {New(new(uid.Cached)), uid.ErrOption},
-	} {
-		if st := tt.g.Stats(); !errors.Is(st.LastError, tt.want) || st != (uid.Stats{LastError: st.LastError}) {
-			t.Errorf("%s: Stats() = %+v, want %v alone", name, st, tt.want)
+	for name, g := range map[string]*Generator{"nil": nil, "zero": new(Generator), "without a Cached": New(nil), "of a zero Cached": New(new(uid.Cached))} {
+		if st, f := g.Stats(), g.Format(); st != (uid.Stats{}) || f != (uid.Format{}) {
+			t.Errorf("%s: Stats() = %+v, Format() = %v", name, st, f)
 		}
-		if f := tt.g.Format(); f != (uid.Format{}) {
-			t.Errorf("%s: Format() = %v", name, f)
+		if h := g.Health(); !errors.Is(h.Err, ErrOption) && !errors.Is(h.Err, uid.ErrOption) {
+			t.Errorf("%s: Health() = %v", name, h)
 		}
 	}
 	c := cached(t, "1-28-22-13")
 	g := New(c, WithMaxBlock(0))
 	_, err := g.Next()
-	if st := g.Stats(); err == nil || st.LastError != err || st.WorkerID != c.Stats().WorkerID {
-		t.Errorf("with a bad option: Stats() = %+v, want the error %v", st, err)
-	}
-	if f := g.Format(); f != c.Format() {
-		t.Errorf("with a bad option: Format() = %v", f)
+	if st, h := g.Stats(), g.Health(); err == nil || h.Err != err || st.WorkerID != c.Stats().WorkerID || g.Format() != c.Format() {
+		t.Errorf("with a bad option: Stats() = %+v, Health() = %v, Next() = %v", st, h, err)
 	}
 }
 

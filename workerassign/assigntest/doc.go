@@ -26,7 +26,7 @@
 //	}
 //
 // With a store that fails them, generators can generate a UID twice. The rules R1 to R8, which failures name,
-// are in doc/design.md, section 8.
+// are in doc/internals/design.md, section 8.
 //
 // A fault that the harness cannot inject must be listed in Faults.Without with the reason. Its tests are
 // skipped, and the output says why. A fault that is neither set nor listed fails its tests, so that none

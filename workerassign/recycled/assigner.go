@@ -17,7 +17,7 @@ import (
 // An Assigner leases worker IDs of a pool and uses them again, without trusting any clock: a worker ID is
 // leased as a span of UID time, and the next lease of it begins where the last grant ended. So a fleet
 // needs as many worker IDs as it has generators, and a few more, for any number of restarts. The rules that
-// it follows, R1 to R8, are in doc/design.md, section 8, and how to run it is in doc/fleet.md.
+// it follows, R1 to R8, are in doc/internals/design.md, section 8, and how to run it is in doc/fleet.md.
 //
 // If the process is copied while it runs (a snapshot of a machine that is resumed twice), both copies generate the
 // same UIDs until the second one extends its lease: 12 seconds with the defaults of package uid. Then its grant is

@@ -67,11 +67,11 @@ func (s *Server) sample(now time.Time) sample {
 	x := sample{Time: now.UnixMilli(), Requests: state.Requests, Failures: state.Failures}
 	if s.opts.UIDs != nil {
 		st := s.opts.UIDs.Stats()
-		x.Issued, x.Fill, x.Ahead = st.Issued, st.FillLevel, st.Ahead.Seconds()
+		x.Issued, x.Fill, x.Ahead = st.Issued, st.Ring.FillLevel(), st.Ahead.Seconds()
 	}
 	if s.opts.Sequences != nil {
 		for st := range s.opts.Sequences.Stats() {
-			x.Numbers += st.Taken
+			x.Numbers += st.Issued
 		}
 	}
 	return x

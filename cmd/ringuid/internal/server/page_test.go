@@ -525,7 +525,7 @@ func TestForeignPageInBrowser(t *testing.T) {
 		t.Errorf("foreign pages have taken %d UIDs", issued)
 	}
 	for st := range s.opts.Sequences.Stats() {
-		t.Errorf("foreign pages have taken %d numbers of %s", st.Taken, st.Tag)
+		t.Errorf("foreign pages have taken %d numbers of %s", st.Issued, st.Tag)
 	}
 	// A page of the same host may.
 	b.run(chromedp.Navigate(target + "/"))

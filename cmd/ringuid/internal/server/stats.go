@@ -32,7 +32,6 @@ type generatorState struct {
 	Health uid.Health  `json:"health"`
 	Layout layoutState `json:"layout"`
 
-	HasRing bool `json:"has_ring"` // false for a uid.Default: then the figures of a ring are 0
 	leaseState
 }
 
@@ -66,8 +65,7 @@ func (s *Server) snapshot() snapshot {
 	if g := s.opts.UIDs; g != nil {
 		f := g.Format()
 		l := f.Layout()
-		_, isDefault := g.(*uid.Default)
-		out.UID = &generatorState{HasRing: !isDefault, leaseState: s.lease.last(), Stats: g.Stats(), Health: g.Health(), Layout: layoutState{
+		out.UID = &generatorState{leaseState: s.lease.last(), Stats: g.Stats(), Health: g.Health(), Layout: layoutState{
 			Text: l.String(), TimeBits: l.TimeBits(), WorkerBits: l.WorkerBits(), SequenceBits: l.SequenceBits(),
 			Epoch: f.Epoch().Format(time.RFC3339), UnitNanos: int64(f.Unit()), End: f.End().Format(time.RFC3339),
 		}}
@@ -76,7 +74,7 @@ func (s *Server) snapshot() snapshot {
 		out.Tags = slices.AppendSeq(out.Tags, s.opts.Sequences.Stats())
 		out.TagCount = len(out.Tags)
 		slices.SortFunc(out.Tags, func(a, b segment.Stats) int {
-			return cmp.Or(cmp.Compare(b.Taken, a.Taken), cmp.Compare(a.Tag, b.Tag))
+			return cmp.Or(cmp.Compare(b.Issued, a.Issued), cmp.Compare(a.Tag, b.Tag))
 		})
 		out.Tags = out.Tags[:min(len(out.Tags), maxTagsShown)]
 	}

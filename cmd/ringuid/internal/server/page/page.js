@@ -181,8 +181,9 @@
     const st = g.stats;
     showLayout(g.layout);
     show("issued", st.issued < 1e9 ? integer.format(st.issued) : compact.format(st.issued), st.issued);
-    show("fill", `${Math.round(st.fill_level * 100)} %`, st.fill_level);
-    one("fill-meter").value = st.fill_level;
+    const level = st.ring?.fill_level ?? 0;
+    show("fill", `${Math.round(level * 100)} %`, level);
+    one("fill-meter").value = level;
     show("worker_id", String(st.worker_id), st.worker_id);
     show("workers_left", st.worker_ids_total > 0 ? `${whole(st.worker_ids_remaining)} of ${whole(st.worker_ids_total)}` : "used again", st.worker_ids_remaining);
     const extended = duration(Math.max(0, (time - Date.parse(g.lease_extended)) / 1000));
@@ -196,8 +197,8 @@
     show("lost_leases", integer.format(st.lost_leases), st.lost_leases);
     show("ahead", st.ahead <= 0 ? "not ahead" : duration(st.ahead / 1e9) + (st.borrow_limit > 0 ? ` of at most ${duration(st.borrow_limit / 1e9)}` : ""), st.ahead);
     show("rejected_takes", integer.format(st.rejected_takes), st.rejected_takes);
-    show("failed_paddings", integer.format(st.failed_paddings), st.failed_paddings);
-    const failure = g.health.err || st.last_error;
+    show("failed_paddings", integer.format(st.ring?.failed_paddings ?? 0), st.ring?.failed_paddings);
+    const failure = g.health.err || st.ring?.last_error;
     show("last_error", failure || "none");
     for (const c of ["bad", "text"]) cells.last_error.classList.toggle(c, Boolean(failure));
     const rest = (Date.parse(st.end) - time) / 1000;
@@ -223,7 +224,7 @@
       : low ? "The store of worker IDs does not extend the lease. UIDs end when the time that is left without the store is used up." : "");
     one("about").textContent = [`version ${s.version}`, s.store, `up for ${duration((Date.parse(s.time) - Date.parse(s.started)) / 1000)}`].filter(Boolean).join(" · ");
     hasUID = Boolean(s.uid);
-    hasRing = hasUID && s.uid.has_ring;
+    hasRing = Boolean(s.uid?.stats.ring);
     hasTags = s.serves_tags;
     for (const e of document.querySelectorAll(".of-uid")) e.hidden = !hasUID;
     for (const e of document.querySelectorAll(".of-ring")) e.hidden = !hasRing;
@@ -235,7 +236,7 @@
     show("failures", integer.format(s.http.failures), s.http.failures);
     show("tag_count", s.tag_count > s.tags.length ? `${s.tags.length} of ${integer.format(s.tag_count)}` : "");
     fillTable("tags", s.tags.map((t) => [
-      [t.tag, "text"], [whole(t.taken), "n"], [rate(t.rate), "n"], [whole(t.buffered), "n"], [whole(t.step), "n"], [whole(t.end), "n"], [t.last_error || "none", t.last_error ? "text bad" : "text"],
+      [t.tag, "text"], [whole(t.issued), "n"], [rate(t.rate), "n"], [whole(t.ring?.fill ?? 0), "n"], [whole(t.step), "n"], [whole(t.end), "n"], [t.last_error || "none", t.last_error ? "text bad" : "text"],
     ]), 7, "No tag is in memory. A tag appears at its first use.");
     fillTable("failures", s.failures.map((f) => [
       [instant(f.time)], [f.path], [String(f.status), "n"], [integer.format(f.count), "n"], [f.text, "text"], [f.request_id],
