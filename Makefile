@@ -42,12 +42,12 @@ test-postgres: ## run only the tests on PostgreSQL, on real servers, which must 
 
 .PHONY: test-etcd
 test-etcd: ## run only the tests of the etcd store, on real servers, which must be installed
-	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/etcdtest ./internal/slotrecord
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/etcdtest
 	cd stores/etcdstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: test-zookeeper
 test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, which must be installed
-	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/zookeepertest ./internal/slotrecord
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/zookeepertest
 	cd stores/zookeeperstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: release-check

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ringuid/ringuid/internal/options"
-	"github.com/ringuid/ringuid/internal/slotrecord"
+	"github.com/ringuid/ringuid/internal/recent"
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
@@ -37,8 +37,8 @@ type Store struct {
 	seen seen
 
 	// records are the slots as they were read. A write compares with them.
-	records slotrecord.Recent[int64, record]
-	pools   slotrecord.Recent[int64, poolRecord] // the pool as it was read, by its revision
+	records recent.Values[int64, record]
+	pools   recent.Values[int64, poolRecord] // the pool as it was read, by its revision
 
 	tags tagrecord.Queue
 }

@@ -8,7 +8,6 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -73,7 +72,7 @@ func (t *write) addPool(ctx context.Context, w recycled.Write) (bool, error) {
 		return false, nil
 	}
 	t.compare = append(t.compare, s.hasValue(s.poolKey(), old.value))
-	t.then = append(t.then, clientv3.OpPut(s.poolKey(), string(slotrecord.EncodePool(pool))))
+	t.then = append(t.then, clientv3.OpPut(s.poolKey(), string(pool.Encode())))
 	return true, nil
 }
 
@@ -98,7 +97,7 @@ func (t *write) addSlot(ctx context.Context, w recycled.Write, i int) (bool, err
 		return false, nil
 	}
 	t.compare = append(t.compare, s.hasValue(key, old.value))
-	t.then = append(t.then, clientv3.OpPut(key, string(slotrecord.EncodeSlot(slot))))
+	t.then = append(t.then, clientv3.OpPut(key, string(slot.Encode())))
 	wasReleased := slot.Revision > 1 && old.slot.Token == ""
 	switch isReleased := slot.Token == ""; {
 	case isReleased && !wasReleased:
@@ -128,7 +127,7 @@ func (s *Store) getKey(ctx context.Context, key string) (*mvccpb.KeyValue, error
 
 // decodeSlot returns the slot of a key.
 func (s *Store) decodeSlot(kv *mvccpb.KeyValue) (record, error) {
-	slot, err := slotrecord.DecodeSlot(kv.Value)
+	slot, err := recycled.DecodeSlot(kv.Value)
 	if err == nil && s.slotKey(slot.WorkerID) != string(kv.Key) {
 		err = fmt.Errorf("%w (%w): it is the slot of worker ID %d", recycled.ErrPool, workerassign.ErrPermanent, slot.WorkerID)
 	}
@@ -140,7 +139,7 @@ func (s *Store) decodeSlot(kv *mvccpb.KeyValue) (record, error) {
 
 // decodePool returns the pool, and keeps its value for the next write.
 func (s *Store) decodePool(kv *mvccpb.KeyValue) (recycled.Pool, error) {
-	pool, err := slotrecord.DecodePool(kv.Value)
+	pool, err := recycled.DecodePool(kv.Value)
 	if err != nil {
 		return pool, fmt.Errorf("etcdstore: key %q: %w", kv.Key, err)
 	}

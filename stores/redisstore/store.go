@@ -15,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/internal/options"
-	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -212,12 +211,12 @@ func (s *Store) parse(reply []any) (recycled.State, error) {
 	state := recycled.State{Now: time.UnixMilli(seconds*1000 + micros/1000).UTC(), History: h.String()}
 	var err error
 	if record := text[replyPool]; record != "" {
-		if state.Pool, err = slotrecord.DecodePool([]byte(record)); err != nil {
+		if state.Pool, err = recycled.DecodePool([]byte(record)); err != nil {
 			return recycled.State{}, s.damaged("the pool: %w", err)
 		}
 	}
 	for i := replyHeader; i < len(text); i += 2 {
-		slot, err := slotrecord.DecodeSlot([]byte(text[i+1]))
+		slot, err := recycled.DecodeSlot([]byte(text[i+1]))
 		if err == nil && strconv.FormatInt(slot.WorkerID, 10) != text[i] {
 			err = fmt.Errorf("it is the slot of worker ID %d", slot.WorkerID)
 		}
@@ -261,14 +260,14 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	}
 	args := []any{h.server, h.poolID, "", ""}
 	if w.Pool != nil {
-		args[2] = slotrecord.EncodePool(*w.Pool)
+		args[2] = w.Pool.Encode()
 		if was := w.ReplacedPool; w.Pool.Revision > 1 {
 			args[3] = fmt.Sprintf("%s %d %d %d", was.History, was.Since.UnixMilli(), was.Floor.UnixMilli(), was.Slots)
 		}
 	}
 	for i, slot := range w.Slots {
 		was := w.Replaced[i]
-		args = append(args, slot.WorkerID, slotrecord.EncodeSlot(slot), was.Token+" "+strconv.FormatInt(was.Until.UnixMilli(), 10))
+		args = append(args, slot.WorkerID, slot.Encode(), was.Token+" "+strconv.FormatInt(was.Until.UnixMilli(), 10))
 	}
 	written, err := s.runWrite(ctx, s.write, s.keys, args).Int()
 	if err != nil {

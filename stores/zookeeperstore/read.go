@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -267,7 +266,7 @@ func (r *reader) all() error {
 
 // decodeSlot returns a slot with its version.
 func (s *Store) decodeSlot(id int64, text []byte, stat *zk.Stat) (record, error) {
-	slot, err := slotrecord.DecodeSlot(text)
+	slot, err := recycled.DecodeSlot(text)
 	if err == nil && slot.WorkerID != id {
 		err = fmt.Errorf("%w (%w): it is the slot of worker ID %d", recycled.ErrPool, workerassign.ErrPermanent, slot.WorkerID)
 	}
@@ -279,7 +278,7 @@ func (s *Store) decodeSlot(id int64, text []byte, stat *zk.Stat) (record, error)
 
 // decodePool returns the pool, and keeps its version for the next write.
 func (s *Store) decodePool(text []byte, stat *zk.Stat) (recycled.Pool, error) {
-	pool, err := slotrecord.DecodePool(text)
+	pool, err := recycled.DecodePool(text)
 	if err != nil {
 		return pool, fmt.Errorf("znode %q: %w", s.poolPath(), err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/ringuid/ringuid/internal/options"
-	"github.com/ringuid/ringuid/internal/slotrecord"
+	"github.com/ringuid/ringuid/internal/recent"
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
@@ -41,8 +41,8 @@ type Store struct {
 	history string // the name of the history's znode, as it was read last
 
 	// What was read. A write requires the versions.
-	records slotrecord.Recent[int64, record]
-	pools   slotrecord.Recent[int64, poolRecord] // by the pool's revision
+	records recent.Values[int64, record]
+	pools   recent.Values[int64, poolRecord] // by the pool's revision
 
 	tags tagrecord.Queue
 }

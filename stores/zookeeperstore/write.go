@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/ringuid/ringuid/internal/slotrecord"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -57,7 +56,7 @@ func (m *multi) add(kind opKind, op any) {
 // addPool adds the pool. It returns false if the store has another record than the one that is replaced.
 func (m *multi) addPool(w recycled.Write) (bool, error) {
 	s, pool := m.store, *w.Pool
-	text := slotrecord.EncodePool(pool)
+	text := pool.Encode()
 	if pool.Revision == 1 {
 		m.add(isRecord, &zk.CreateRequest{Path: s.poolPath(), Data: text, Acl: s.acl})
 		return true, nil
@@ -84,7 +83,7 @@ func (m *multi) addPool(w recycled.Write) (bool, error) {
 // one that is replaced.
 func (m *multi) addSlot(w recycled.Write, i int) (bool, error) {
 	s, slot := m.store, w.Slots[i]
-	id, text := slot.WorkerID, slotrecord.EncodeSlot(slot)
+	id, text := slot.WorkerID, slot.Encode()
 	var old record
 	if slot.Revision == 1 {
 		m.add(isRecord, &zk.CreateRequest{Path: s.slotPath(id), Data: text, Acl: s.acl})

@@ -1,7 +1,4 @@
-// Package slotrecord encodes the records of a recycled.Store as JSON texts, for stores that keep
-// one text for each record. Operators can read them. Times are Unix milliseconds; a time that is
-// missing is the zero time.
-package slotrecord
+package recycled
 
 import (
 	"encoding/json"
@@ -11,11 +8,10 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/workerassign"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// slot is the encoding of a recycled.Slot.
-type slot struct {
+// slotRecord is the encoding of a Slot.
+type slotRecord struct {
 	WorkerID int64  `json:"workerID"`
 	Revision int64  `json:"revision"`
 	Token    string `json:"token"`
@@ -30,8 +26,8 @@ type slot struct {
 	Since    stamp  `json:"since"`
 }
 
-// pool is the encoding of a recycled.Pool. Durations are milliseconds.
-type pool struct {
+// poolRecord is the encoding of a Pool. Durations are milliseconds.
+type poolRecord struct {
 	Revision int64  `json:"revision"`
 	Format   string `json:"format"`
 	First    int64  `json:"first"`
@@ -63,32 +59,33 @@ func toDuration(ms int64) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
-// EncodeSlot returns the text of a slot.
-func EncodeSlot(s recycled.Slot) []byte {
-	return encode(slot{s.WorkerID, s.Revision, s.Token, stamp{s.From}, stamp{s.Until}, s.History, stamp{s.Written},
+// Encode returns the record of the slot as a text: a JSON object, which operators can read. Times are Unix milliseconds; a time that is
+// missing is the zero time. It is for stores that keep a text for each record.
+func (s Slot) Encode() []byte {
+	return encode(slotRecord{s.WorkerID, s.Revision, s.Token, stamp{s.From}, stamp{s.Until}, s.History, stamp{s.Written},
 		stamp{s.FreeAt}, s.Holder.Name, s.Holder.Host, s.Holder.Process, stamp{s.Holder.Since}})
 }
 
-// DecodeSlot returns the slot of a text. The error wraps recycled.ErrPool and ErrPermanent.
-func DecodeSlot(text []byte) (recycled.Slot, error) {
-	var s slot
+// DecodeSlot returns the slot of a text that Slot.Encode has returned. The error wraps ErrPool and workerassign.ErrPermanent.
+func DecodeSlot(text []byte) (Slot, error) {
+	var s slotRecord
 	err := decode(text, &s, &s.Revision)
-	return recycled.Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.Time, Until: s.Until.Time,
+	return Slot{WorkerID: s.WorkerID, Revision: s.Revision, Token: s.Token, From: s.From.Time, Until: s.Until.Time,
 		History: s.History, Written: s.Written.Time, FreeAt: s.FreeAt.Time,
-		Holder: recycled.Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.Time}}, err
+		Holder: Holder{Name: s.Name, Host: s.Host, Process: s.Process, Since: s.Since.Time}}, err
 }
 
-// EncodePool returns the text of a pool.
-func EncodePool(p recycled.Pool) []byte {
-	return encode(pool{p.Revision, p.Format, p.First, p.Slots, p.History, stamp{p.Since}, stamp{p.Floor},
+// Encode returns the record of the pool as a text, see Slot.Encode.
+func (p Pool) Encode() []byte {
+	return encode(poolRecord{p.Revision, p.Format, p.First, p.Slots, p.History, stamp{p.Since}, stamp{p.Floor},
 		p.Horizon.Milliseconds(), p.Fencing.Milliseconds(), p.Skew.Milliseconds()})
 }
 
-// DecodePool returns the pool of a text. The error wraps recycled.ErrPool and ErrPermanent.
-func DecodePool(text []byte) (recycled.Pool, error) {
-	var p pool
+// DecodePool returns the pool of a text that Pool.Encode has returned. The error wraps ErrPool and workerassign.ErrPermanent.
+func DecodePool(text []byte) (Pool, error) {
+	var p poolRecord
 	err := decode(text, &p, &p.Revision)
-	return recycled.Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
+	return Pool{Revision: p.Revision, Format: p.Format, First: p.First, Slots: p.Slots, History: p.History,
 		Since: p.Since.Time, Floor: p.Floor.Time,
 		Horizon: toDuration(p.Horizon), Fencing: toDuration(p.Fencing), Skew: toDuration(p.Skew)}, err
 }
@@ -96,7 +93,7 @@ func DecodePool(text []byte) (recycled.Pool, error) {
 func encode(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("slotrecord: bug: " + err.Error()) // strings and integers can always be encoded
+		panic("recycled: bug: " + err.Error()) // strings and integers can always be encoded
 	}
 	return text
 }
@@ -108,7 +105,7 @@ func decode(text []byte, v any, revision *int64) error {
 		err = fmt.Errorf("its revision is %d; must be at least 1", *revision)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", recycled.ErrPool, text, workerassign.ErrPermanent, err)
+		return fmt.Errorf("%w: the record %.200q cannot be read (%w): restore what was there before; %v", ErrPool, text, workerassign.ErrPermanent, err)
 	}
 	return nil
 }
