@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -44,9 +43,4 @@ func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
-}
-
-// recycledRequest returns a request to an assigner of recycled worker IDs.
-func recycledRequest() workerassign.Request {
-	return workerassign.Request{MaxWorkerID: 1023, Format: "test"}
 }
