@@ -74,3 +74,38 @@ func Slot(history string, workerID int64) recycled.Slot {
 
 // at returns the time of Unix milliseconds.
 func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// A Queue is a store whose server executes one call after the other. The calls of all clients of the server wait for each other.
+type Queue struct {
+	recycled.Store
+	Server chan struct{} // has capacity 1: the call that has filled it is being executed
+	Call   time.Duration // how long a call takes
+}
+
+// execute waits for the calls before this one, and for this one.
+func (q Queue) execute(ctx context.Context) error {
+	select {
+	case q.Server <- struct{}{}:
+		time.Sleep(q.Call)
+		<-q.Server
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Read implements recycled.Store.
+func (q Queue) Read(ctx context.Context, query recycled.Query) (recycled.State, error) {
+	if err := q.execute(ctx); err != nil {
+		return recycled.State{}, err
+	}
+	return q.Store.Read(ctx, query)
+}
+
+// Write implements recycled.Store.
+func (q Queue) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	if err := q.execute(ctx); err != nil {
+		return false, err
+	}
+	return q.Store.Write(ctx, w)
+}
