@@ -70,18 +70,6 @@ func First(tb testing.TB, s recycled.Store, opts ...recycled.Option) *recycled.A
 	return slottest.New(tb, s, times(opts)...)
 }
 
-// Lease takes a lease with the short times.
-func Lease(tb testing.TB, s recycled.Store, opts ...recycled.Option) workerassign.Lease {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	l, err := Assigner(s, opts...).Assign(ctx, Request())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
-}
-
 // NewGenerator starts a generator, a Cached or a Default one.
 func NewGenerator(ctx context.Context, a workerassign.Assigner, cached bool) (uid.Generator, error) {
 	return NewKind(ctx, a, cached, uid.WithLayout(Layout()), uid.WithTimeUnit(time.Millisecond), uid.WithReserveAhead(reserve), uid.WithLogger(discard()),

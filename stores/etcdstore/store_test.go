@@ -23,47 +23,19 @@ func TestWrongIndex(t *testing.T) {
 	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-index-%d/", time.Now().UnixNano())))
-	// A grace of minutes, so that the slot that is held does not become free during the test.
-	named := func(name string) workerassign.Lease {
-		return fleettest.Lease(t, s, recycled.WithName(name), recycled.WithHorizon(time.Hour), recycled.WithClockBound(10*time.Minute))
-	}
-	held, released := named("a"), named("b")
-	if err := released.Release(t.Context(), time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	check := func(what string) {
-		t.Helper()
-		for _, slot := range slottest.Read(t, s, recycled.Query{Free: 16}).Slots {
-			if slot.WorkerID != released.WorkerID() {
-				t.Errorf("%s: a query of free slots returned %+v", what, slot)
+	fleettest.WrongIndex(t, s, func(held, released int64) {
+		for _, key := range []string{s.freeKey(held), s.freeKey(99), s.freeKeys() + "8/what", s.nameKey("a", released), s.nameKey("a", 99)} {
+			if _, err := client.Put(t.Context(), key, "x"); err != nil {
+				t.Fatal(err)
 			}
 		}
-		for _, slot := range slottest.Read(t, s, recycled.Query{Name: "a"}).Slots {
-			if slot.WorkerID != held.WorkerID() {
-				t.Errorf("%s: a query of a name returned %+v", what, slot)
+	}, func(int64) {
+		for _, prefix := range []string{s.freeKeys(), s.prefix + "names/"} {
+			if _, err := client.Delete(t.Context(), prefix, clientv3.WithPrefix()); err != nil {
+				t.Fatal(err)
 			}
 		}
-		again := named("b")
-		if again.WorkerID() != released.WorkerID() {
-			t.Errorf("%s: worker ID %d was leased; want %d, which was released", what, again.WorkerID(), released.WorkerID())
-		}
-		if err := again.Release(t.Context(), time.Time{}); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	check("right")
-	for _, key := range []string{s.freeKey(held.WorkerID()), s.freeKey(99), s.freeKeys() + "8/what", s.nameKey("a", released.WorkerID()), s.nameKey("a", 99)} {
-		if _, err := client.Put(t.Context(), key, "x"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check("too much")
-	for _, prefix := range []string{s.freeKeys(), s.prefix + "names/"} {
-		if _, err := client.Delete(t.Context(), prefix, clientv3.WithPrefix()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check("too little")
+	})
 }
 
 // The indexes have no key for slots that are held, so that a Reserve writes one key. Keys of names that no slot

@@ -69,53 +69,19 @@ func TestWrongIndex(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-index-%d", time.Now().UnixNano())))
-	// A grace of minutes, so that the slot that is held does not become free during the test.
-	named := func(name string) workerassign.Lease {
-		return fleettest.Lease(t, s, recycled.WithName(name), recycled.WithHorizon(time.Hour), recycled.WithClockBound(10*time.Minute))
-	}
-	held, released := named("a"), named("b")
-	if err := released.Release(t.Context(), time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	check := func(what string) {
-		t.Helper()
-		for _, slot := range slottest.Read(t, s, recycled.Query{Free: 16}).Slots {
-			if slot.WorkerID != released.WorkerID() {
-				t.Errorf("%s: a query of free slots returned %+v", what, slot)
+	fleettest.WrongIndex(t, s, func(held, released int64) {
+		for _, p := range []string{s.freeSlotPath(held), s.freeSlotPath(99), s.freePath(3) + "/what", child(s.namePath("a"), released), child(s.namePath("a"), 99)} {
+			if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+				t.Fatal(err)
 			}
 		}
-		for _, slot := range slottest.Read(t, s, recycled.Query{Name: "a"}).Slots {
-			if slot.WorkerID != held.WorkerID() {
-				t.Errorf("%s: a query of a name returned %+v", what, slot)
+	}, func(released int64) {
+		for _, p := range []string{s.freeSlotPath(released), child(s.namePath("b"), released), s.namePath("b")} {
+			if err := conn.Delete(p, -1); err != nil {
+				t.Fatal(err)
 			}
 		}
-		again := named("b")
-		if again.WorkerID() != released.WorkerID() {
-			t.Errorf("%s: worker ID %d was leased; want %d, which was released", what, again.WorkerID(), released.WorkerID())
-		}
-		if err := again.Release(t.Context(), time.Time{}); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	check("right")
-	create := func(path string) {
-		t.Helper()
-		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			t.Fatal(err)
-		}
-	}
-	create(s.freeSlotPath(held.WorkerID()))
-	create(s.freeSlotPath(99))
-	create(s.freePath(3) + "/what")
-	create(child(s.namePath("a"), released.WorkerID()))
-	create(child(s.namePath("a"), 99))
-	check("too much")
-	for _, p := range []string{s.freeSlotPath(released.WorkerID()), child(s.namePath("b"), released.WorkerID()), s.namePath("b")} {
-		if err := conn.Delete(p, -1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check("too little")
+	})
 }
 
 // Znodes that are missing are created again, except records.
