@@ -34,11 +34,7 @@ func newDailyConfig(opts []DailyOption) (dailyConfig, error) {
 // the new day yet: 0 to 12 hours. The default is 0: calls then wait, and fail after WithMaxWait.
 func WithYesterday(d time.Duration) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
-		if d < 0 || d > 12*time.Hour {
-			c.fail("the time for numbers of the day before is %v; must be 0 to 12h", d)
-			return
-		}
-		c.yesterday = d
+		options.Set(&c.yesterday, d, d >= 0 && d <= 12*time.Hour, c.fail, "the time for numbers of the day before is %v; must be 0 to 12h", d)
 	})
 }
 
@@ -58,10 +54,6 @@ func WithDailyStep(n int64) DailyOption {
 // WithClock sets the clock that decides which day it is. It may be called concurrently. The default is time.Now.
 func WithClock(now func() time.Time) DailyOption {
 	return dailyOption(func(c *dailyConfig) {
-		if now == nil {
-			c.fail("the clock is nil; must not be nil")
-			return
-		}
-		c.now = now
+		options.Set(&c.now, now, now != nil, c.fail, "the clock is nil; must not be nil")
 	})
 }

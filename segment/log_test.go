@@ -9,12 +9,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // A series of failures is one record when it begins and one when it is over, with the tag and the error.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out lockedBuffer
+		var out testkit.Buffer
 		s, src := newEmptySequence(t, down, WithLogger(slog.New(slog.NewTextHandler(&out, nil))))
 		time.Sleep(time.Hour)
 		src.fail(nil)
@@ -27,24 +29,6 @@ func TestLog(t *testing.T) {
 			t.Errorf("the records are\n%s", out.String())
 		}
 	})
-}
-
-// lockedBuffer is a writer that several goroutines may use.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // Handlers that end their goroutine, block or take numbers do not disturb callers.

@@ -67,11 +67,8 @@ func newConfig(opts []Option) (config, error) {
 // requested, and the source is asked more often.
 func WithCapacity(ranges int) Option {
 	return option(func(c *config) {
-		if ranges < 2 || ranges > 1024 || ranges&(ranges-1) != 0 {
-			c.fail("the capacity is %d ranges; must be a power of two from 2 to 1024", ranges)
-			return
-		}
-		c.capacity = ranges
+		options.Set(&c.capacity, ranges, ranges >= 2 && ranges <= 1024 && ranges&(ranges-1) == 0, c.fail,
+			"the capacity is %d ranges; must be a power of two from 2 to 1024", ranges)
 	})
 }
 
@@ -105,11 +102,7 @@ func WithStepPolicy(p StepPolicy) Option {
 // The default is DefaultMaxStep.
 func WithMaxStep(n int64) Option {
 	return option(func(c *config) {
-		if n < 1 || n > MaxStep {
-			c.fail("the greatest step is %d; must be 1 to %d", n, int64(MaxStep))
-			return
-		}
-		c.maxStep = n
+		options.Set(&c.maxStep, n, n >= 1 && n <= MaxStep, c.fail, "the greatest step is %d; must be 1 to %d", n, int64(MaxStep))
 	})
 }
 
@@ -118,11 +111,7 @@ func WithMaxStep(n int64) Option {
 // instead.
 func WithMaxWait(d time.Duration) Option {
 	return option(func(c *config) {
-		if d < 0 {
-			c.fail("the greatest wait is %v; must be at least 0", d)
-			return
-		}
-		c.maxWait = d
+		options.Set(&c.maxWait, d, d >= 0, c.fail, "the greatest wait is %v; must be at least 0", d)
 	})
 }
 
@@ -130,11 +119,7 @@ func WithMaxWait(d time.Duration) Option {
 // DefaultTryTimeout. After that the call is tried again. Its numbers are a gap if the source has reserved them.
 func WithTryTimeout(d time.Duration) Option {
 	return option(func(c *config) {
-		if d < time.Millisecond {
-			c.fail("the timeout of a try is %v; must be at least 1ms", d)
-			return
-		}
-		c.tryTimeout = d
+		options.Set(&c.tryTimeout, d, d >= time.Millisecond, c.fail, "the timeout of a try is %v; must be at least 1ms", d)
 	})
 }
 
@@ -146,11 +131,7 @@ func WithTryTimeout(d time.Duration) Option {
 // CallerPads calls the source in the goroutine of the caller, and returns its error at once.
 func WithTakePolicy(p ringbuffer.TakePolicy) Option {
 	return option(func(c *config) {
-		if p == nil {
-			c.fail("the take policy is nil; must not be nil")
-			return
-		}
-		c.takePolicy = p
+		options.Set(&c.takePolicy, p, p != nil, c.fail, "the take policy is nil; must not be nil")
 	})
 }
 
@@ -159,10 +140,6 @@ func WithTakePolicy(p ringbuffer.TakePolicy) Option {
 // slog.Default.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) {
-		if l == nil {
-			c.fail("the logger is nil; must not be nil")
-			return
-		}
-		c.logger = l
+		options.SetLogger(&c.logger, l, c.fail)
 	})
 }

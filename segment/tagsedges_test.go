@@ -35,6 +35,24 @@ func TestTagsFirstUseWithOneStore(t *testing.T) {
 	}
 }
 
+// wantRefused uses so many tags at the same time, which must all be refused at once.
+func wantRefused(t *testing.T, tags *segment.Tags, name string, count int, want error) {
+	t.Helper()
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for n := range count {
+		wg.Go(func() {
+			if _, err := tags.Next(fmt.Sprint(name, n)); !errors.Is(err, want) {
+				t.Errorf("Next = %v, want %v", err, want)
+			}
+		})
+	}
+	wg.Wait()
+	if took := time.Since(begin); took > 100*time.Millisecond {
+		t.Errorf("%d tags were refused after %v", count, took)
+	}
+}
+
 // Many tags that the source does not have are refused again without a delay, one after the other, as soon as they are
 // asked for again.
 func TestTagsRefusedAgain(t *testing.T) {
@@ -42,20 +60,8 @@ func TestTagsRefusedAgain(t *testing.T) {
 		const count = 300
 		var log records
 		tags := newTags(t, segmenttest.NewMemory(), log.option())
-		for round := range 3 {
-			begin := time.Now()
-			var wg sync.WaitGroup
-			for n := range count {
-				wg.Go(func() {
-					if _, err := tags.Next(fmt.Sprint("unknown", n)); !errors.Is(err, segment.ErrNoTag) {
-						t.Errorf("Next = %v, want ErrNoTag", err)
-					}
-				})
-			}
-			wg.Wait()
-			if took := time.Since(begin); took > 100*time.Millisecond {
-				t.Errorf("round %d: %d unknown tags were refused after %v", round, count, took)
-			}
+		for range 3 {
+			wantRefused(t, tags, "unknown", count, segment.ErrNoTag)
 			time.Sleep(499 * time.Millisecond)
 		}
 		time.Sleep(5 * time.Second)
@@ -333,20 +339,8 @@ func TestTagsDroppedTagsAreRefusedAtOnce(t *testing.T) {
 		for n := range count {
 			m.SetCounter(fmt.Sprint("tag", n), 50)
 		}
-		for round := range 3 {
-			begin := time.Now()
-			var wg sync.WaitGroup
-			for n := range count {
-				wg.Go(func() {
-					if _, err := tags.Next(fmt.Sprint("tag", n)); !errors.Is(err, segment.ErrSetBack) {
-						t.Errorf("Next = %v, want ErrSetBack", err)
-					}
-				})
-			}
-			wg.Wait()
-			if took := time.Since(begin); took > 100*time.Millisecond {
-				t.Errorf("round %d: %d tags were refused after %v", round, count, took)
-			}
+		for range 3 {
+			wantRefused(t, tags, "tag", count, segment.ErrSetBack)
 			time.Sleep(2 * time.Second)
 		}
 	})

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Failures of tags are at most one record per second, with their number: the first one at once, and the others a second
 // later, first those that failed. Close writes what is left.
 func TestTagsLogInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out lockedBuffer
+		var out testkit.Buffer
 		work := newBackground()
 		l := newTagsLog(slog.New(slog.NewTextHandler(&out, nil)), work)
 		want := func(records ...string) {
@@ -32,7 +34,7 @@ func TestTagsLogInterval(t *testing.T) {
 		}
 		one, two, works := "WARN tags=1 tag=a source=s err=", "WARN tags=2 tag=c", "INFO again tags=2 tag=b"
 		for range 3 { // after any pause
-			out.text.Reset()
+			out = testkit.Buffer{}
 			l.tagFailed("a", "s", errDown)
 			want(one)
 			l.tagFailed("b", "s", errDown)
@@ -51,7 +53,7 @@ func TestTagsLogInterval(t *testing.T) {
 		}
 		l.tagFailed("a", "s", errDown)
 		synctest.Wait()
-		out.text.Reset()
+		out = testkit.Buffer{}
 		l.tagFailed("b", "s", errDown)
 		l.tagWorks("a", "s")
 		<-work.close()

@@ -43,11 +43,7 @@ func newTagsConfig(opts []TagsOption) (tagsConfig, error) {
 // never. Each drop is a gap. The default is DefaultIdle. A tag is dropped after d to 2d.
 func WithIdle(d time.Duration) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
-		if d != 0 && d < time.Second {
-			c.fail("the idle time is %v; must be 0 (never) or at least 1s", d)
-			return
-		}
-		c.idle = d
+		options.Set(&c.idle, d, d == 0 || d >= time.Second, c.fail, "the idle time is %v; must be 0 (never) or at least 1s", d)
 	})
 }
 
@@ -57,11 +53,7 @@ func WithIdle(d time.Duration) TagsOption {
 // not have counts for half a second. The default is DefaultMaxTags.
 func WithMaxTags(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
-		if n < 1 {
-			c.fail("the greatest number of tags is %d; must be at least 1", n)
-			return
-		}
-		c.maxTags = n
+		options.Set(&c.maxTags, n, n >= 1, c.fail, "the greatest number of tags is %d; must be at least 1", n)
 	})
 }
 
@@ -73,11 +65,7 @@ func WithMaxTags(n int) TagsOption {
 // which is enough for 3,200 tags if a range of each lasts a second.
 func WithMaxTakes(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
-		if n < 1 || n > 1024 {
-			c.fail("the greatest number of requests at a time is %d; must be 1 to 1024", n)
-			return
-		}
-		c.maxTakes = n
+		options.Set(&c.maxTakes, n, n >= 1 && n <= 1024, c.fail, "the greatest number of requests at a time is %d; must be 1 to 1024", n)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
 )
 
 // Failures let places pause, from 10 ms to a second and more, so that requests per second are limited, and the first
@@ -205,7 +207,7 @@ func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var out lockedBuffer
+			var out testkit.Buffer
 			fail, work := setUp(t, slog.New(slog.NewTextHandler(&out, nil)))
 			begin := time.Now()
 			for _, at := range []time.Duration{0, time.Minute - 1, time.Minute, 100 * time.Second, 2 * time.Minute} {

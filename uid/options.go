@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/options"
 )
 
 // WithLayout sets the widths of a UID's fields. The default is bitsalloc.Default, 1-28-22-13. Every
@@ -12,11 +13,7 @@ import (
 // Move.Check checks a change.
 func WithLayout(l bitsalloc.Layout) FormatOption {
 	return formatOption(func(c *config) {
-		if l.IsZero() {
-			c.fail("the layout is the zero value; create one with bitsalloc.New")
-			return
-		}
-		c.format.layout = l
+		options.Set(&c.format.layout, l, !l.IsZero(), c.fail, "the layout is the zero value; create one with bitsalloc.New")
 	})
 }
 
@@ -78,11 +75,7 @@ func WithJavaScriptLayout() FormatOption {
 // which is 2^sequence bits << power UIDs. power must be 0 to MaxBoostPower; the default is 3.
 func WithBoostPower(power int) Option {
 	return option(func(c *config) {
-		if power < 0 || power > MaxBoostPower {
-			c.fail("boost power is %d, must be 0 to %d", power, MaxBoostPower)
-			return
-		}
-		c.boostPower = power
+		options.Set(&c.boostPower, power, power >= 0 && power <= MaxBoostPower, c.fail, "boost power is %d, must be 0 to %d", power, MaxBoostPower)
 	})
 }
 
@@ -90,11 +83,7 @@ func WithBoostPower(power int) Option {
 // 99; the default is 50.
 func WithPaddingFactor(percent int) Option {
 	return option(func(c *config) {
-		if percent < 1 || percent > 99 {
-			c.fail("padding factor is %d %%, must be 1 to 99", percent)
-			return
-		}
-		c.factor = percent
+		options.Set(&c.factor, percent, percent >= 1 && percent <= 99, c.fail, "padding factor is %d %%, must be 1 to 99", percent)
 	})
 }
 
@@ -102,11 +91,7 @@ func WithPaddingFactor(percent int) Option {
 // off; then the UIDs of an idle generator become stale. The default is a second.
 func WithScheduleInterval(d time.Duration) Option {
 	return option(func(c *config) {
-		if d < 0 {
-			c.fail("schedule interval is %v, must be 0 (off) or more", d)
-			return
-		}
-		c.interval = d
+		options.Set(&c.interval, d, d >= 0, c.fail, "schedule interval is %v, must be 0 (off) or more", d)
 	})
 }
 
@@ -152,11 +137,7 @@ func WithRollover(on bool) Option {
 // such limit.
 func WithRolloverInterval(d time.Duration) Option {
 	return option(func(c *config) {
-		if d < 0 {
-			c.fail("rollover interval is %v, must be 0 (no limit) or more", d)
-			return
-		}
-		c.minRolloverInterval = d
+		options.Set(&c.minRolloverInterval, d, d >= 0, c.fail, "rollover interval is %v, must be 0 (no limit) or more", d)
 	})
 }
 
@@ -185,22 +166,14 @@ func WithReserveAhead(d time.Duration) CommonOption {
 // fleet may have different values.
 func WithSpread(bits int) CommonOption {
 	return commonOption(func(c *config) {
-		if bits < 0 {
-			c.fail("the spread is %d bits, must be 0 (off) or more", bits)
-			return
-		}
-		c.spread = bits
+		options.Set(&c.spread, bits, bits >= 0, c.fail, "the spread is %d bits, must be 0 (off) or more", bits)
 	})
 }
 
 // WithTakePolicy sets what a Cached generator does when its ring is empty. The default is CallerPads.
 func WithTakePolicy(p TakePolicy) Option {
 	return option(func(c *config) {
-		if p == nil {
-			c.fail("the take policy is nil")
-			return
-		}
-		c.take = p
+		options.Set(&c.take, p, p != nil, c.fail, "the take policy is nil")
 	})
 }
 
@@ -211,22 +184,14 @@ func WithTakePolicy(p TakePolicy) Option {
 // goroutine, in which a panic ends the process.
 func WithLogger(l *slog.Logger) CommonOption {
 	return commonOption(func(c *config) {
-		if l == nil {
-			c.fail("the logger is nil")
-			return
-		}
-		c.logger = l
+		options.Set(&c.logger, l, l != nil, c.fail, "the logger is nil")
 	})
 }
 
 // WithClock sets the clock, for tests. The default is time.Now.
 func WithClock(clock Clock) CommonOption {
 	return commonOption(func(c *config) {
-		if clock == nil {
-			c.fail("the clock is nil")
-			return
-		}
-		c.clock = clock
+		options.Set(&c.clock, clock, clock != nil, c.fail, "the clock is nil")
 	})
 }
 

@@ -1,7 +1,6 @@
 package workerassign
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"strings"
@@ -10,53 +9,34 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/fakedb"
 )
 
-// lateCommits is a driver of a server that acknowledges every commit, some of them only after a time, whatever the context is:
-// PostgreSQL acknowledges a commit that the driver has canceled while it waits for a synchronous standby.
-type lateCommits struct {
-	version string
-	late    []time.Duration // of the next commits
-	key     int64           // the last key of an insert
-}
-
-func (d *lateCommits) Connect(context.Context) (driver.Conn, error) {
-	return &lateCommitsConn{d: d}, nil
-}
-func (d *lateCommits) Driver() driver.Driver { return noDriver{} }
-
-type noDriver struct{ driver.Driver }
-
-type lateCommitsConn struct {
-	driver.Conn
-	d *lateCommits
-}
-
-func (c *lateCommitsConn) Close() error { return nil }
-
-func (c *lateCommitsConn) ExecContext(_ context.Context, statement string, _ []driver.NamedValue) (driver.Result, error) {
-	if strings.HasPrefix(statement, "COMMIT") && len(c.d.late) > 0 {
-		time.Sleep(c.d.late[0])
-		c.d.late = c.d.late[1:]
-	}
-	return insertedKey(7), nil
-}
-
-func (c *lateCommitsConn) QueryContext(_ context.Context, statement string, _ []driver.NamedValue) (driver.Rows, error) {
-	switch {
-	case strings.HasPrefix(statement, "SELECT VERSION"):
-		return &oneRow{values: []driver.Value{c.d.version}}, nil
-	case strings.HasPrefix(statement, "INSERT"):
-		c.d.key++
-		return &oneRow{values: []driver.Value{c.d.key, "on"}}, nil
-	}
-	return &oneRow{values: []driver.Value{"a", "b"}}, nil
-}
-
-// The key of a commit that PostgreSQL acknowledged after the attempt had ended is not used: no standby may have it.
+// The key of a commit that PostgreSQL acknowledged after the attempt had ended is not used: no standby may have it. PostgreSQL
+// acknowledges a commit that the driver has canceled while it waits for a synchronous standby.
 func TestPostgresLateCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := sql.OpenDB(&lateCommits{version: "PostgreSQL 15.4", late: []time.Duration{time.Second + 1, time.Second - 1}})
+		late, key := time.Second+1, int64(0)
+		db := sql.OpenDB(&fakedb.Server{
+			Exec: func(statement string) driver.Result {
+				if strings.HasPrefix(statement, "COMMIT") {
+					time.Sleep(late)
+					late = time.Second - 1
+				}
+				return driver.RowsAffected(1)
+			},
+			Query: func(statement string) []driver.Value {
+				switch {
+				case strings.HasPrefix(statement, "SELECT VERSION"):
+					return []driver.Value{"PostgreSQL 15.4"}
+				case strings.HasPrefix(statement, "INSERT"):
+					key++
+					return []driver.Value{key, "on"}
+				}
+				return []driver.Value{"a", "b"}
+			},
+		})
 		defer db.Close()
 		d := NewDisposable(sqlx.NewDb(db, "pgx"), WithNode(testNode), WithAttemptTimeout(time.Second))
 		d.settingsChecked.Store(true)

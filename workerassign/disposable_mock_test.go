@@ -7,6 +7,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
@@ -16,22 +17,7 @@ var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}
 // logs nothing and does not check the server's settings.
 func newMockDisposable(t *testing.T, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
 	t.Helper()
-	db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := db.Conn(context.Background()) // the mock ends if its last connection is closed
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.ExpectationsWereMet(); err != nil {
-			t.Error(err)
-		}
-		m.ExpectClose()
-		kept.Close()
-		db.Close()
-	})
+	db, m, _ := fakedb.Mock(t, sqlmock.QueryMatcherEqual)
 	d := NewDisposable(sqlx.NewDb(db, "mysql"), append([]DisposableOption{WithNode(testNode), quiet}, opts...)...)
 	d.settingsChecked.Store(true)
 	return d, m

@@ -12,6 +12,8 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid/internal/fakedb"
 )
 
 func TestAssignUsesTheGeneratedKey(t *testing.T) {
@@ -103,7 +105,7 @@ func TestDisposableOptionBounds(t *testing.T) {
 			t.Errorf("Assign() = %v, %v; want 1", l, err)
 		}
 	})
-	db := sql.OpenDB(&panickingStatements{})
+	db := sql.OpenDB(&fakedb.Server{})
 	defer db.Close()
 	for _, kind := range []NodeType{Container, Actual, Fake} {
 		if err := NewDisposable(db, WithNode(Node{HostName: "h", Port: "1", Type: kind})).cfg.err; err != nil {

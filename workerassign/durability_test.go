@@ -172,7 +172,7 @@ func TestDurabilityWarning(t *testing.T) {
 	s := mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--sync-binlog=0")
 	database, db := s.Database()
 	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
-	var log syncBuffer
+	var log testkit.Buffer
 	a := workerassign.NewDisposable(mariadbtest.Open(t, createService(t, s, db, database)), logTo(&log))
 	for range 3 {
 		if _, err := a.Assign(context.Background(), workerassign.Request{}); err != nil {
@@ -185,7 +185,7 @@ func TestDurabilityWarning(t *testing.T) {
 		}
 	}
 	db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1, sync_binlog = 1")
-	log = syncBuffer{}
+	log = testkit.Buffer{}
 	b := workerassign.NewDisposable(db, logTo(&log))
 	if _, err := b.Assign(context.Background(), workerassign.Request{}); err != nil || log.String() != "" {
 		t.Errorf("with durable settings Assign() = %v, and the log is %q, want it empty", err, log.String())

@@ -3,7 +3,6 @@ package workerassign
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +16,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
@@ -45,20 +45,11 @@ func TestIdleConnectionsAreTriedOnce(t *testing.T) {
 	})
 }
 
-// blockedConnector is a driver whose server accepts no connection.
-type blockedConnector struct{}
-
-func (blockedConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-func (blockedConnector) Driver() driver.Driver { return noDriver{} }
-
 // A pool without a limit is not to blame if there is no connection; one that has reached its limit is.
 func TestAdviceOfPoolWithoutLimit(t *testing.T) {
 	for limit, want := range map[int]string{0: sqlattempt.ReasonNoAnswer.Advice(sqlattempt.Inserts), 5: sqlattempt.ReasonNoAnswer.Advice(sqlattempt.Slots)} {
 		synctest.Test(t, func(t *testing.T) {
-			db := sql.OpenDB(blockedConnector{})
+			db := sql.OpenDB(fakedb.Blocked{})
 			defer db.Close()
 			db.SetMaxOpenConns(limit)
 			d := NewDisposable(db, WithNode(testNode), quiet, WithTimeout(time.Second))
@@ -95,27 +86,12 @@ func TestConnectionAfterRollback(t *testing.T) {
 // newPrefixDisposable returns a Disposable on a mock of a server. An expected statement is the beginning of one.
 func newPrefixDisposable(t *testing.T, driverName string, opts ...DisposableOption) (*Disposable, sqlmock.Sqlmock) {
 	t.Helper()
-	db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherFunc(func(expected, actual string) error {
+	db, m, _ := fakedb.Mock(t, sqlmock.QueryMatcherFunc(func(expected, actual string) error {
 		if !strings.HasPrefix(actual, expected) {
 			return fmt.Errorf("the statement is %q, want %q", actual, expected)
 		}
 		return nil
-	})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := db.Conn(t.Context()) // the mock ends if its last connection is closed
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.ExpectationsWereMet(); err != nil {
-			t.Error(err)
-		}
-		m.ExpectClose()
-		kept.Close()
-		db.Close()
-	})
+	}))
 	d := NewDisposable(sqlx.NewDb(db, driverName), append([]DisposableOption{WithNode(testNode), quiet}, opts...)...)
 	d.settingsChecked.Store(true)
 	return d, m

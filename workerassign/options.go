@@ -118,11 +118,7 @@ func WithNode(n Node) DisposableOption {
 // failover usually takes. An attempt that is abandoned may use up a worker ID.
 func WithAttemptTimeout(d time.Duration) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if d <= 0 {
-			c.setError("attempt timeout is %v; must be greater than 0", d)
-			return
-		}
-		c.attemptTimeout = d
+		options.Set(&c.attemptTimeout, d, d > 0, c.setError, "attempt timeout is %v; must be greater than 0", d)
 	})
 }
 
@@ -135,11 +131,7 @@ func WithAttemptTimeout(d time.Duration) DisposableOption {
 // that was assigned before the failover: rows that follow are accepted from n on.
 func WithMinWorkerID(n int64) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if n < 1 {
-			c.setError("minimum worker ID is %d; must be at least 1", n)
-			return
-		}
-		c.minWorkerID = n
+		options.Set(&c.minWorkerID, n, n >= 1, c.setError, "minimum worker ID is %d; must be at least 1", n)
 	})
 }
 
@@ -148,10 +140,7 @@ func WithMinWorkerID(n int64) DisposableOption {
 // than 0, and the second not less than the first. The defaults are 100 ms and 3 s.
 func WithBackoff(initial, maximum time.Duration) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if initial <= 0 || maximum < initial {
-			c.setError("backoff is %v to %v; the first must be greater than 0, and the second at least the first", initial, maximum)
-			return
-		}
-		c.backoff = backoff.Pauses{Initial: initial, Maximum: maximum}
+		options.Set(&c.backoff, backoff.Pauses{Initial: initial, Maximum: maximum}, initial > 0 && maximum >= initial, c.setError,
+			"backoff is %v to %v; the first must be greater than 0, and the second at least the first", initial, maximum)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -41,7 +42,7 @@ func TestPermanentServerErrors(t *testing.T) {
 		{"no TLS", s.DSN("root", "", database) + "?tls=true", "WORKER_NODE", workerassign.ErrPermanent, "check tls in the DSN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var log syncBuffer
+			var log testkit.Buffer
 			l, err := workerassign.NewDisposable(mariadbtest.Open(t, tt.dsn), workerassign.WithTable(tt.table), workerassign.WithServerName(s.Address()), logTo(&log)).Assign(context.Background(), workerassign.Request{})
 			if l != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "table "+tt.table+" at "+s.Address()) {
 				t.Errorf("Assign() = %v, %v; want %v with %q", l, err, tt.want, tt.text)

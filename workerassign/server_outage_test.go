@@ -115,7 +115,7 @@ func assignInVain(t *testing.T, db workerassign.DB) error {
 // assignAfterFailure calls Assign, calls repair when an attempt has failed, and returns the error of Assign.
 func assignAfterFailure(t *testing.T, db workerassign.DB, repair func()) error {
 	t.Helper()
-	var log syncBuffer
+	var log testkit.Buffer
 	a := workerassign.NewDisposable(db, logTo(&log))
 	got, ctx := make(chan error, 1), testkit.Patient(t)
 	go func() {
@@ -170,7 +170,7 @@ func TestSilentServer(t *testing.T) {
 	}
 	defer listener.Close()
 	const timeout = 1500 * time.Millisecond
-	var log syncBuffer
+	var log testkit.Buffer
 	a := workerassign.NewDisposable(mariadbtest.Open(t, "root@tcp("+listener.Addr().String()+")/ids"),
 		workerassign.WithTimeout(timeout), workerassign.WithServerName(listener.Addr().String()), logTo(&log))
 	begin := time.Now()

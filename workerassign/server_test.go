@@ -1,13 +1,11 @@
 package workerassign_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -65,24 +63,6 @@ func discardLog() workerassign.Option { return workerassign.WithLogger(slog.New(
 // logTo returns an option that writes log records to w.
 func logTo(w io.Writer) workerassign.Option {
 	return workerassign.WithLogger(slog.New(slog.NewTextHandler(w, nil)))
-}
-
-// syncBuffer is a bytes.Buffer that is safe for concurrent use.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // Assign works with every setting of the driver and of the session that could matter.

@@ -36,11 +36,7 @@ func (o option) applyStaticFile(c *staticFileConfig) { o(&c.config) }
 // the horizon after the present.
 func WithFileHorizon(d time.Duration) StaticFileOption {
 	return staticFileOption(func(c *staticFileConfig) {
-		if d <= 0 {
-			c.setError("the horizon is %v; must be greater than 0", d)
-			return
-		}
-		c.horizon = d
+		options.Set(&c.horizon, d, d > 0, c.setError, "the horizon is %v; must be greater than 0", d)
 	})
 }
 

@@ -40,6 +40,13 @@ func MustReserve(tb testing.TB, l workerassign.Lease, until time.Time) time.Time
 	return granted.Until
 }
 
+// MustHold takes a lease and reserves time up to d from now. It returns the end of what was granted too.
+func MustHold(tb testing.TB, a workerassign.Assigner, d time.Duration) (workerassign.Lease, time.Time) {
+	tb.Helper()
+	l := MustAssign(tb, a, Request(1024))
+	return l, MustReserve(tb, l, time.Now().Add(d))
+}
+
 // MustRelease releases a lease.
 func MustRelease(tb testing.TB, l workerassign.Lease, used time.Time) {
 	tb.Helper()

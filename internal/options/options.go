@@ -26,20 +26,21 @@ func SetError(err *error, wrapped error, format string, args ...any) {
 	}
 }
 
-// SetTimeout sets a timeout, which must be greater than 0.
-func SetTimeout(timeout *time.Duration, d time.Duration, fail func(format string, args ...any)) {
-	if d <= 0 {
-		fail("timeout is %v; must be greater than 0", d)
+// Set sets a field to a value that is valid. Otherwise it calls fail.
+func Set[T any](field *T, value T, valid bool, fail func(format string, args ...any), format string, args ...any) {
+	if !valid {
+		fail("%s", fmt.Sprintf(format, args...)) // Sprintf makes go vet check the format
 		return
 	}
-	*timeout = d
+	*field = value
+}
+
+// SetTimeout sets a timeout, which must be greater than 0.
+func SetTimeout(timeout *time.Duration, d time.Duration, fail func(format string, args ...any)) {
+	Set(timeout, d, d > 0, fail, "timeout is %v; must be greater than 0", d)
 }
 
 // SetLogger sets a logger, which must not be nil.
 func SetLogger(logger **slog.Logger, l *slog.Logger, fail func(format string, args ...any)) {
-	if l == nil {
-		fail("the logger is nil; must not be nil")
-		return
-	}
-	*logger = l
+	Set(logger, l, l != nil, fail, "the logger is nil; must not be nil")
 }

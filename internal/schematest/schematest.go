@@ -1,4 +1,5 @@
-// Package schematest runs the statements in the comments of the scripts schema.sql and schema.postgres.sql in tests.
+// Package schematest runs the statements in the comments of the scripts schema.sql and schema.postgres.sql in tests, and those of
+// doc/fleet.md.
 package schematest
 
 import (

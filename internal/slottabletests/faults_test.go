@@ -8,6 +8,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -54,7 +55,7 @@ func TestR7SlotTableKilled(t *testing.T) {
 				restart = func() { s.start(t) }
 			}
 			fleettest.Kill(t, newStore, s.servers[0].Kill, restart)
-			if floor := mustRead(t, newStore(), recycled.Query{}).Pool.Floor; floor.IsZero() != (tt.store != nil) {
+			if floor := slottest.Read(t, newStore(), recycled.Query{}).Pool.Floor; floor.IsZero() != (tt.store != nil) {
 				t.Errorf("the floor is %v; there must be one unless the store loses no writes", floor)
 			}
 		})
@@ -102,11 +103,11 @@ func TestR7TwoPrimaries(t *testing.T) {
 					},
 					Promote: func() {
 						table := sqlstore.New(promoted.open(t, database), store...)
-						if s := mustRead(t, table, recycled.Query{}); !s.ReadOnly {
+						if s := slottest.Read(t, table, recycled.Query{}); !s.ReadOnly {
 							t.Error("ReadOnly of a replica is false")
 						}
 						replica.Admin().MustExec("SET GLOBAL read_only = 0")
-						if s := mustRead(t, table, recycled.Query{}); s.ReadOnly {
+						if s := slottest.Read(t, table, recycled.Query{}); s.ReadOnly {
 							t.Error("ReadOnly of a replica that was promoted is true")
 						}
 					},

@@ -18,6 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -54,19 +55,19 @@ func galeraStores(t *testing.T, c *mariadbtest.Cluster) []recycled.Store {
 // All nodes have one history, and the store loses no writes, unless all nodes may lose them together.
 func testGaleraHistory(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)
-	first := mustRead(t, stores[0], recycled.Query{})
+	first := slottest.Read(t, stores[0], recycled.Query{})
 	if !first.NoLoss || !strings.HasPrefix(first.History, "Galera ") || len(first.History) != len("Galera ")+36 {
 		t.Errorf("the state is %+v, want NoLoss and a history with a UUID", first)
 	}
 	for _, s := range stores {
-		if state := mustRead(t, s, recycled.Query{}); state.History != first.History {
+		if state := slottest.Read(t, s, recycled.Query{}); state.History != first.History {
 			t.Errorf("two nodes have the histories %q and %q", first.History, state.History)
 		}
 	}
 	admin := c.Node(1).Admin()
 	admin.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
 	defer admin.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
-	if state := mustRead(t, galeraStores(t, c)[1], recycled.Query{}); state.NoLoss || state.History != first.History {
+	if state := slottest.Read(t, galeraStores(t, c)[1], recycled.Query{}); state.NoLoss || state.History != first.History {
 		t.Errorf("with innodb_flush_log_at_trx_commit = 2 the state is %+v, want NoLoss = false and the same history", state)
 	}
 }
@@ -75,13 +76,13 @@ func testGaleraHistory(t *testing.T, c *mariadbtest.Cluster) {
 // the increase of the revision: no update is lost.
 func testGaleraLostUpdates(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)
-	empty := mustRead(t, stores[0], recycled.Query{})
-	p := testPool(empty.History)
+	empty := slottest.Read(t, stores[0], recycled.Query{})
+	p := slottest.Pool(empty.History)
 	var slots []recycled.Slot
 	for id := range int64(3) {
-		slots = append(slots, testSlot(empty.History, id))
+		slots = append(slots, slottest.Slot(empty.History, id))
 	}
-	wantWritten(t, stores[0], true, slottest.Swap(empty, &p, slots...))
+	slottest.WantWritten(t, stores[0], true, slottest.Swap(empty, &p, slots...))
 	const each = 100
 	var written, refused atomic.Int64
 	var all sync.WaitGroup
@@ -117,7 +118,7 @@ func testGaleraLostUpdates(t *testing.T, c *mariadbtest.Cluster) {
 	}
 	all.Wait()
 	sum := int64(0)
-	for _, slot := range mustRead(t, stores[2], recycled.Query{All: true}).Slots {
+	for _, slot := range slottest.Read(t, stores[2], recycled.Query{All: true}).Slots {
 		sum += slot.Revision - 1
 	}
 	t.Logf("%d writes of slots, %d refused", written.Load(), refused.Load())
@@ -135,7 +136,7 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 	for n := range processes {
 		all.Go(func() {
 			r := recycled.New(stores[n%3])
-			l, err := r.Assign(context.Background(), recycledRequest())
+			l, err := r.Assign(context.Background(), leasetest.Request(1024))
 			if err != nil {
 				t.Errorf("Assign() = %v", err)
 				return
@@ -146,7 +147,7 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 		})
 	}
 	all.Wait()
-	state := mustRead(t, stores[1], recycled.Query{All: true})
+	state := slottest.Read(t, stores[1], recycled.Query{All: true})
 	if int64(len(state.Slots)) != state.Pool.Slots || state.Pool.Slots < processes {
 		t.Errorf("%d slots, and the pool has %d; want at least %d", len(state.Slots), state.Pool.Slots, processes)
 	}
@@ -155,10 +156,10 @@ func testGaleraAdditions(t *testing.T, c *mariadbtest.Cluster) {
 // Connections to a node that left the cluster (error 1047) are discarded, and the call goes to another node.
 func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 	store := s.newStore(t, "left")
-	have := mustRead(t, store, recycled.Query{})
+	have := slottest.Read(t, store, recycled.Query{})
 	h := have.History
-	slot := testSlot(h, 5)
-	wantWritten(t, store, true, slottest.Swap(have, nil, slot))
+	slot := slottest.Slot(h, 5)
+	slottest.WantWritten(t, store, true, slottest.Swap(have, nil, slot))
 	outside := c.Node(2).Admin()
 	outside.MustExec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
 	defer outside.Exec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
@@ -175,8 +176,8 @@ func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 	for range 12 {
 		have.Slots = []recycled.Slot{slot}
 		slot.Revision++
-		wantWritten(t, store, true, slottest.Swap(have, nil, slot))
-		if state := mustRead(t, store, recycled.Query{WorkerIDs: []int64{5}}); state.History == h && state.Slots[0].Revision != slot.Revision {
+		slottest.WantWritten(t, store, true, slottest.Swap(have, nil, slot))
+		if state := slottest.Read(t, store, recycled.Query{WorkerIDs: []int64{5}}); state.History == h && state.Slots[0].Revision != slot.Revision {
 			t.Errorf("the revision is %d, want %d", state.Slots[0].Revision, slot.Revision)
 		}
 	}
@@ -188,11 +189,11 @@ func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 func testGaleraBootstrap(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)
 	r := recycled.New(stores[0])
-	first, _ := mustLease(t, r, 20*time.Second)
-	history := mustRead(t, stores[2], recycled.Query{}).History
+	first, _ := leasetest.MustHold(t, r, 20*time.Second)
+	history := slottest.Read(t, stores[2], recycled.Query{}).History
 	c.Node(2).Stop()
 	c.WaitFor(2)
-	lost, until := mustLease(t, r, 20*time.Second) // node 2 does not receive it
+	lost, until := leasetest.MustHold(t, r, 20*time.Second) // node 2 does not receive it
 	c.Node(0).Kill()
 	c.Node(1).Kill()
 	state := filepath.Join(c.Node(2).Directory(), "data", "grastate.dat")
@@ -209,7 +210,7 @@ func testGaleraBootstrap(t *testing.T, c *mariadbtest.Cluster) {
 	}
 	c.Node(2).RestartWith("--wsrep-new-cluster")
 	c.WaitFor(1)
-	if got := mustRead(t, stores[2], recycled.Query{All: true}); got.History != history || len(got.Slots) != 1 {
+	if got := slottest.Read(t, stores[2], recycled.Query{All: true}); got.History != history || len(got.Slots) != 1 {
 		t.Errorf("after a forced bootstrap the history is %q and %d slots are there; want %q and 1: correct schema.sql", got.History, len(got.Slots), history)
 	}
 	c.Node(2).Stop()
@@ -218,11 +219,11 @@ func testGaleraBootstrap(t *testing.T, c *mariadbtest.Cluster) {
 	}
 	c.Node(2).RestartWith("--wsrep-new-cluster")
 	c.WaitFor(1)
-	got := mustRead(t, stores[2], recycled.Query{All: true})
+	got := slottest.Read(t, stores[2], recycled.Query{All: true})
 	if got.History == history || !strings.HasPrefix(got.History, "Galera ") {
 		t.Fatalf("after a bootstrap without grastate.dat the history is %q, and was %q; want another one", got.History, history)
 	}
-	again, err := recycled.New(stores[2]).Assign(t.Context(), recycledRequest())
+	again, err := recycled.New(stores[2]).Assign(t.Context(), leasetest.Request(1024))
 	if err != nil {
 		t.Fatal(err)
 	}

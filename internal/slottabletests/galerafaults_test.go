@@ -19,6 +19,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
@@ -147,7 +148,7 @@ func testGaleraProcesses(t *testing.T, c *mariadbtest.Cluster) {
 	uids, starts = p.Counts()
 	t.Logf("%d processes started %d generators", processes, starts)
 	f.Check(t, uids)
-	state := mustRead(t, sqlstore.New(openGalera(t, addresses)), recycled.Query{})
+	state := slottest.Read(t, sqlstore.New(openGalera(t, addresses)), recycled.Query{})
 	if !state.Pool.Floor.IsZero() {
 		t.Errorf("the floor is %v, want none, because no write was lost", state.Pool.Floor)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
@@ -20,12 +21,12 @@ func TestR7ReadDuringPromotion(t *testing.T) {
 	s := mariadbtest.Start(t)
 	dsn := s.DSN("root", "", slotDatabase(t, s))
 	table := sqlstore.New(mariadbtest.Open(t, dsn))
-	mustLease(t, slottest.New(t, table), time.Second)
+	leasetest.MustHold(t, slottest.New(t, table), time.Second)
 	admin := mariadbtest.Open(t, dsn)
 	admin.SetMaxOpenConns(1)
 	admin.MustExec("UPDATE WORKER_POOL SET history = 'the old primary'")
 	admin.MustExec("SET GLOBAL read_only = 1")
-	if state := mustRead(t, table, recycled.Query{Free: 1}); !state.ReadOnly {
+	if state := slottest.Read(t, table, recycled.Query{Free: 1}); !state.ReadOnly {
 		t.Fatal("the server is not read-only")
 	}
 	admin.MustExec("LOCK TABLES WORKER_SLOT WRITE")

@@ -11,27 +11,16 @@ import (
 
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/ringuid/ringuid/internal/fakedb"
 )
 
-// inRunner calls f with a runner on a mock of a database, in a synctest bubble. The mock ends with its last connection, so one is kept.
+// inRunner calls f with a runner on a mock of a database, in a synctest bubble.
 func inRunner(t *testing.T, f func(t *testing.T, r *Runner, m sqlmock.Sqlmock, idle func() int)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual))
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		db, m, _ := fakedb.Mock(t, sqlmock.QueryMatcherEqual)
 		f(t, &Runner{DB: db, Timeout: time.Second}, m, func() int { return db.Stats().Idle })
-		if err := m.ExpectationsWereMet(); err != nil {
-			t.Error(err)
-		}
-		m.ExpectClose()
-		kept.Close()
-		db.Close()
 	})
 }
 

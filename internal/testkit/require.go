@@ -1,5 +1,5 @@
-// Package testkit has what the tests of all modules share: which tests run, at which size, waiting for events, and child
-// processes.
+// Package testkit has what the tests of all modules share: which tests run, at which size, waiting for events, child
+// processes, and a buffer.
 package testkit
 
 import (

@@ -63,10 +63,6 @@ func WithLabels(labels prometheus.Labels) Option {
 // first seen, and a tag keeps its metrics as long as it is in memory. The option has no effect on other collectors.
 func WithMaxTags(n int) Option {
 	return option(func(c *config) {
-		if n < 0 {
-			c.fail("the greatest number of tags is %d; must be at least 0", n)
-			return
-		}
-		c.maxTags = n
+		options.Set(&c.maxTags, n, n >= 0, c.fail, "the greatest number of tags is %d; must be at least 0", n)
 	})
 }

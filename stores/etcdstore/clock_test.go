@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -20,7 +21,7 @@ func TestClockAfterHistory(t *testing.T) {
 	endpoints := etcdtest.Endpoints(t)
 	prefix := fmt.Sprintf("test-clock-%d/", time.Now().UnixNano())
 	operator := New(dial(t, endpoints...), WithPrefix(prefix))
-	before := read(t, operator, recycled.Query{}).History
+	before := slottest.Read(t, operator, recycled.Query{}).History
 	var changed time.Time // when the history was changed, while the request was on its way
 	delay := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if method == "/etcdserverpb.KV/Txn" && changed.IsZero() {
@@ -38,7 +39,7 @@ func TestClockAfterHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	s := read(t, New(client, WithPrefix(prefix)), recycled.Query{})
+	s := slottest.Read(t, New(client, WithPrefix(prefix)), recycled.Query{})
 	if s.History == before || changed.IsZero() {
 		t.Fatalf("the history is %q, which was not changed; the test does not bite", s.History)
 	}

@@ -54,7 +54,7 @@ func restore(t *testing.T, token string) *restored {
 
 func (r *restored) assign(s *Store) workerassign.Lease {
 	r.t.Helper()
-	return assign(r.t, s)
+	return fleettest.Lease(r.t, s)
 }
 
 func (r *restored) reserve(l workerassign.Lease, d time.Duration) {
@@ -172,7 +172,7 @@ func TestForceNewCluster(t *testing.T) {
 			lagging := members[2]
 			client := dial(t, members[0].Endpoint())
 			a := New(client)
-			before := assign(t, a)
+			before := fleettest.Lease(t, a)
 			if err := before.Release(t.Context(), time.Now()); err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +207,7 @@ func TestForceNewCluster(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			other := assign(t, b, recycled.WithWorkerID(l.WorkerID()))
+			other := fleettest.Lease(t, b, recycled.WithWorkerID(l.WorkerID()))
 			for range 20 { // so that the revision is greater than before
 				if _, err := other.Reserve(t.Context(), time.Now().Add(fleettest.Horizon)); err != nil {
 					t.Fatal(err)

@@ -22,7 +22,7 @@ func TestWriteToRestoredSnapshot(t *testing.T) {
 	if err := r.lease.Release(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	s := read(t, r.store, recycled.Query{WorkerIDs: []int64{r.lease.WorkerID()}})
+	s := slottest.Read(t, r.store, recycled.Query{WorkerIDs: []int64{r.lease.WorkerID()}})
 	taken := s.Slots[0]
 	taken.Revision++
 	taken.Token = "token"
@@ -45,7 +45,7 @@ func TestWriteToRestoredSnapshot(t *testing.T) {
 		}
 		return err
 	})
-	if after := read(t, New(dial(t, r.server.Endpoint())), recycled.Query{}); after.History == s.History {
+	if after := slottest.Read(t, New(dial(t, r.server.Endpoint())), recycled.Query{}); after.History == s.History {
 		t.Errorf("the history is %q as before", after.History)
 	}
 }

@@ -80,11 +80,8 @@ func (o option) apply(s *Store) { o(s) }
 // must have a prefix of its own, and none may begin with another's.
 func WithPrefix(prefix string) Option {
 	return option(func(s *Store) {
-		if len(prefix) < 2 || !strings.HasSuffix(prefix, "/") {
-			s.setError("the prefix is %q; must be a name and a slash", prefix)
-			return
-		}
-		s.prefix = prefix
+		options.Set(&s.prefix, prefix, len(prefix) >= 2 && strings.HasSuffix(prefix, "/"), s.setError,
+			"the prefix is %q; must be a name and a slash", prefix)
 	})
 }
 
@@ -94,11 +91,7 @@ func WithPrefix(prefix string) Option {
 // default is 1,000,000.
 func WithFailoverGap(n int64) Option {
 	return option(func(s *Store) {
-		if n < 1 || n > tagrecord.MaxGap {
-			s.setError("the gap after a failover is %d; must be 1 to %d", n, int64(tagrecord.MaxGap))
-			return
-		}
-		s.gap = n
+		options.Set(&s.gap, n, n >= 1 && n <= tagrecord.MaxGap, s.setError, "the gap after a failover is %d; must be 1 to %d", n, int64(tagrecord.MaxGap))
 	})
 }
 

@@ -13,78 +13,29 @@ import (
 
 	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
-
-// read reads from a store that works.
-func read(t *testing.T, s *Store, q recycled.Query) recycled.State {
-	t.Helper()
-	state, err := s.Read(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state
-}
-
-// assign takes a lease.
-func assign(t *testing.T, s *Store, opts ...recycled.Option) workerassign.Lease {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	l, err := fleettest.Assigner(s, opts...).Assign(ctx, fleettest.Request())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
 
 // An index that is wrong costs time or a new slot, and neither a wrong result nor a failed write.
 func TestWrongIndex(t *testing.T) {
 	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-index-%d/", time.Now().UnixNano())))
-	// A grace of minutes, so that the slot that is held does not become free during the test.
-	named := func(name string) workerassign.Lease {
-		return assign(t, s, recycled.WithName(name), recycled.WithHorizon(time.Hour), recycled.WithClockBound(10*time.Minute))
-	}
-	held, released := named("a"), named("b")
-	if err := released.Release(t.Context(), time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	check := func(what string) {
-		t.Helper()
-		for _, slot := range read(t, s, recycled.Query{Free: 16}).Slots {
-			if slot.WorkerID != released.WorkerID() {
-				t.Errorf("%s: a query of free slots returned %+v", what, slot)
+	fleettest.WrongIndex(t, s, func(held, released int64) {
+		for _, key := range []string{s.freeKey(held), s.freeKey(99), s.freeKeys() + "8/what", s.nameKey("a", released), s.nameKey("a", 99)} {
+			if _, err := client.Put(t.Context(), key, "x"); err != nil {
+				t.Fatal(err)
 			}
 		}
-		for _, slot := range read(t, s, recycled.Query{Name: "a"}).Slots {
-			if slot.WorkerID != held.WorkerID() {
-				t.Errorf("%s: a query of a name returned %+v", what, slot)
+	}, func(int64) {
+		for _, prefix := range []string{s.freeKeys(), s.prefix + "names/"} {
+			if _, err := client.Delete(t.Context(), prefix, clientv3.WithPrefix()); err != nil {
+				t.Fatal(err)
 			}
 		}
-		again := named("b")
-		if again.WorkerID() != released.WorkerID() {
-			t.Errorf("%s: worker ID %d was leased; want %d, which was released", what, again.WorkerID(), released.WorkerID())
-		}
-		if err := again.Release(t.Context(), time.Time{}); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	check("right")
-	for _, key := range []string{s.freeKey(held.WorkerID()), s.freeKey(99), s.freeKeys() + "8/what", s.nameKey("a", released.WorkerID()), s.nameKey("a", 99)} {
-		if _, err := client.Put(t.Context(), key, "x"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check("too much")
-	for _, prefix := range []string{s.freeKeys(), s.prefix + "names/"} {
-		if _, err := client.Delete(t.Context(), prefix, clientv3.WithPrefix()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check("too little")
+	})
 }
 
 // The indexes have no key for slots that are held, so that a Reserve writes one key. Keys of names that no slot
@@ -108,7 +59,7 @@ func TestKeys(t *testing.T) {
 		}
 		return resp.Header.Revision
 	}
-	l := assign(t, s, recycled.WithName("a/b"))
+	l := fleettest.Lease(t, s, recycled.WithName("a/b"))
 	count(4) // history, pool, slot, name
 	for range 3 {
 		before := revision()
@@ -126,7 +77,7 @@ func TestKeys(t *testing.T) {
 	}
 	count(5)                           // and free
 	time.Sleep(100 * time.Millisecond) // until its until lies behind
-	if again := assign(t, s, recycled.WithName("c")); again.WorkerID() != l.WorkerID() {
+	if again := fleettest.Lease(t, s, recycled.WithName("c")); again.WorkerID() != l.WorkerID() {
 		t.Errorf("worker ID %d was leased; want %d", again.WorkerID(), l.WorkerID())
 	}
 	count(4)
@@ -137,8 +88,8 @@ func TestMissingHistory(t *testing.T) {
 	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-history-%d/", time.Now().UnixNano())))
-	l := assign(t, s)
-	before := read(t, s, recycled.Query{}).History
+	l := fleettest.Lease(t, s)
+	before := slottest.Read(t, s, recycled.Query{}).History
 	if _, err := client.Delete(t.Context(), s.historyKey()); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +99,7 @@ func TestMissingHistory(t *testing.T) {
 	if _, err := l.Reserve(t.Context(), time.Now()); !errors.Is(err, workerassign.ErrLeaseLost) {
 		t.Errorf("Reserve after the history was deleted: %v; want ErrLeaseLost", err)
 	}
-	if after := read(t, s, recycled.Query{}).History; after == before || after == "" {
+	if after := slottest.Read(t, s, recycled.Query{}).History; after == before || after == "" {
 		t.Errorf("the history is %q after it was deleted; was %q", after, before)
 	}
 }
@@ -158,7 +109,7 @@ func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	client := dial(t, etcdtest.Endpoints(t)...)
 	s := New(client, WithPrefix(fmt.Sprintf("test-damaged-%d/", time.Now().UnixNano())))
-	l := assign(t, s)
+	l := fleettest.Lease(t, s)
 	for _, text := range []string{"", "{", `{"workerID":5,"revision":1}`} {
 		if _, err := client.Put(t.Context(), s.slotKey(l.WorkerID()), text); err != nil {
 			t.Fatal(err)
@@ -195,12 +146,12 @@ func TestPermissions(t *testing.T) {
 	}
 	defer client.Close()
 	s := New(client, WithPrefix("ids/"))
-	l := assign(t, s)
+	l := fleettest.Lease(t, s)
 	if err := l.Release(ctx, time.Now()); err != nil {
 		t.Error(err)
 	}
-	read(t, s, recycled.Query{WorkerIDs: []int64{0}, Name: "a", Free: 16})
-	read(t, s, recycled.Query{All: true})
+	slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{0}, Name: "a", Free: 16})
+	slottest.Read(t, s, recycled.Query{All: true})
 	for _, s := range []*Store{New(client), New(root, WithPrefix("ids/"))} { // another prefix, no user
 		_, err := s.Read(ctx, recycled.Query{})
 		if !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), s.prefix) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -85,7 +86,7 @@ func TestSlotFileQueries(t *testing.T) {
 		}
 		w.Slots = append(w.Slots, next)
 	}
-	mustWriteSlots(t, s, w)
+	slottest.WantWritten(t, s, true, w)
 	for _, c := range []struct {
 		q    recycled.Query
 		want int
@@ -94,11 +95,11 @@ func TestSlotFileQueries(t *testing.T) {
 		{recycled.Query{Name: "name1"}, 1}, {recycled.Query{Name: "none"}, 0}, {recycled.Query{Name: "name0", Free: 2}, 3},
 		{recycled.Query{Name: "name0", WorkerIDs: []int64{state.Slots[0].WorkerID, state.Slots[1].WorkerID, 99}}, 2}, {recycled.Query{All: true, Free: 1}, 6},
 	} {
-		if got := mustReadSlots(t, s, c.q); len(got.Slots) != c.want {
+		if got := slottest.Read(t, s, c.q); len(got.Slots) != c.want {
 			t.Errorf("%+v selects %d slots, want %d", c.q, len(got.Slots), c.want)
 		}
 	}
-	for _, slot := range mustReadSlots(t, s, recycled.Query{Name: "name1"}).Slots {
+	for _, slot := range slottest.Read(t, s, recycled.Query{Name: "name1"}).Slots {
 		if slot.Holder.Name != "name1" {
 			t.Errorf("the slot of another name is selected: %+v", slot)
 		}

@@ -60,11 +60,7 @@ func WithLogger(l *slog.Logger) Option {
 // n numbers beyond its Start, because it may have been created after the copy was made.
 func WithCopyGap(n int64) Option {
 	return option(func(c *config) {
-		if n < 1 {
-			c.setError("the gap after a copy is %d; must be at least 1", n)
-			return
-		}
-		c.copyGap = n
+		options.Set(&c.copyGap, n, n >= 1, c.setError, "the gap after a copy is %d; must be at least 1", n)
 	})
 }
 

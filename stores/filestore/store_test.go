@@ -17,6 +17,7 @@ import (
 	"github.com/ringuid/ringuid/internal/lockedfile"
 	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/workerfile"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -25,28 +26,10 @@ import (
 // quiet is the option of stores and assigners whose log does not matter.
 var quiet = WithLogger(slog.New(slog.DiscardHandler))
 
-// mustReadSlots reads from a slot file that works.
-func mustReadSlots(t testing.TB, s recycled.Store, q recycled.Query) recycled.State {
-	t.Helper()
-	state, err := s.Read(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state
-}
-
-// mustWriteSlots makes a write that must be made.
-func mustWriteSlots(t testing.TB, s recycled.Store, w recycled.Write) {
-	t.Helper()
-	if written, err := s.Write(context.Background(), w); !written || err != nil {
-		t.Fatalf("Write(%+v) = %v, %v; want true", w, written, err)
-	}
-}
-
 // newSlotsForTest creates a pool with n slots in a slot file and returns its state.
 func newSlotsForTest(t testing.TB, s recycled.Store, n int64) recycled.State {
 	t.Helper()
-	state := mustReadSlots(t, s, recycled.Query{All: true})
+	state := slottest.Read(t, s, recycled.Query{All: true})
 	if state.Pool.Revision != 0 || len(state.Slots) != 0 || state.History == "" || !state.NoLoss || !state.HostClock {
 		t.Fatalf("a new file has the state %+v", state)
 	}
@@ -59,8 +42,8 @@ func newSlotsForTest(t testing.TB, s recycled.Store, n int64) recycled.State {
 			Written: now, FreeAt: now.Add(time.Hour), Holder: recycled.Holder{Name: fmt.Sprint("orders-", id), Host: "host-1", Process: "4711", Since: now}})
 		w.Replaced = append(w.Replaced, recycled.Slot{})
 	}
-	mustWriteSlots(t, s, w)
-	return mustReadSlots(t, s, recycled.Query{All: true})
+	slottest.WantWritten(t, s, true, w)
+	return slottest.Read(t, s, recycled.Query{All: true})
 }
 
 // nextSlot returns a slot as the next write of it.
@@ -100,7 +83,7 @@ func TestSlotFileCrashAfterEachStep(t *testing.T) {
 				if written != (err == nil) {
 					t.Fatalf("Write() = %v, %v", written, err)
 				}
-				got := mustReadSlots(t, store, recycled.Query{All: true})
+				got := slottest.Read(t, store, recycled.Query{All: true})
 				made := got.Slots[0] == want.Slots[0] && got.Slots[1] == want.Slots[1]
 				unmade := got.Slots[0] == state.Slots[0] && got.Slots[1] == state.Slots[1]
 				if !made && (written || !unmade) || got.History != state.History {
@@ -156,7 +139,7 @@ func TestSlotFileIsNotReset(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if state := mustReadSlots(t, New(path, quiet), recycled.Query{All: true}); len(state.Slots) != 3 {
+	if state := slottest.Read(t, New(path, quiet), recycled.Query{All: true}); len(state.Slots) != 3 {
 		t.Errorf("the file with its former content has %d slots, want 3", len(state.Slots))
 	}
 }
@@ -216,19 +199,19 @@ func TestR7SlotFileCopy(t *testing.T) {
 				}
 				before := state
 				for range writes {
-					mustWriteSlots(t, store, recycled.Write{History: state.History, Slots: []recycled.Slot{nextSlot(state.Slots[0], rand.Text())}, Replaced: state.Slots[:1]})
-					state = mustReadSlots(t, store, recycled.Query{All: true})
+					slottest.WantWritten(t, store, true, recycled.Write{History: state.History, Slots: []recycled.Slot{nextSlot(state.Slots[0], rand.Text())}, Replaced: state.Slots[:1]})
+					state = slottest.Read(t, store, recycled.Query{All: true})
 				}
 				time.Sleep(10 * time.Millisecond) // the resolution of the time of creation
 				restore(t, path, old)
 				if written, err := store.Write(context.Background(), recycled.Write{History: before.History, Slots: []recycled.Slot{nextSlot(before.Slots[0], "x")}, Replaced: before.Slots[:1]}); written || err != nil {
 					t.Errorf("after %d writes a Write with the former history returned %v, %v; want false", writes, written, err)
 				}
-				state = mustReadSlots(t, store, recycled.Query{All: true})
+				state = slottest.Read(t, store, recycled.Query{All: true})
 				if state.History == before.History {
 					t.Errorf("after %d writes a copy has the history of the original", writes)
 				}
-				if again := mustReadSlots(t, New(path, quiet), recycled.Query{}); again.History != state.History {
+				if again := slottest.Read(t, New(path, quiet), recycled.Query{}); again.History != state.History {
 					t.Errorf("the history changed again, from %q to %q", state.History, again.History)
 				}
 			}
@@ -281,7 +264,7 @@ func TestSlotFileWaitsForLock(t *testing.T) {
 		t.Errorf("Write() = %v, want DeadlineExceeded", err)
 	}
 	lock.Close()
-	mustReadSlots(t, s, recycled.Query{})
+	slottest.Read(t, s, recycled.Query{})
 }
 
 // BenchmarkSlotFile measures the calls of a file with many slots.
@@ -290,16 +273,16 @@ func BenchmarkSlotFile(b *testing.B) {
 		s := New(filepath.Join(b.TempDir(), "slots"))
 		state := newSlotsForTest(b, s, slots)
 		b.Run(fmt.Sprint("Write/slots=", slots), func(b *testing.B) {
-			slot := mustReadSlots(b, s, recycled.Query{WorkerIDs: []int64{slots / 2}}).Slots[0]
+			slot := slottest.Read(b, s, recycled.Query{WorkerIDs: []int64{slots / 2}}).Slots[0]
 			for b.Loop() {
 				next := nextSlot(slot, slot.Token)
-				mustWriteSlots(b, s, recycled.Write{History: state.History, Slots: []recycled.Slot{next}, Replaced: []recycled.Slot{slot}})
+				slottest.WantWritten(b, s, true, recycled.Write{History: state.History, Slots: []recycled.Slot{next}, Replaced: []recycled.Slot{slot}})
 				slot = next
 			}
 		})
 		b.Run(fmt.Sprint("Read/slots=", slots), func(b *testing.B) {
 			for b.Loop() {
-				mustReadSlots(b, s, recycled.Query{WorkerIDs: []int64{slots / 2}})
+				slottest.Read(b, s, recycled.Query{WorkerIDs: []int64{slots / 2}})
 			}
 		})
 	}

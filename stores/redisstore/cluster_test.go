@@ -46,8 +46,8 @@ func TestCluster(t *testing.T) {
 	waitForCluster(t, server, "cluster_state:ok")
 	c.ReloadState(t.Context())
 	state := createPool(t, s, 20)
-	write(t, s, slottest.Swap(state, nil, recycled.Slot{WorkerID: 3, Revision: 2, Holder: recycled.Holder{Name: "n"}}), true)
-	if got := ids(read(t, s, recycled.Query{Name: "n"}).Slots); len(got) != 1 || got[0] != 3 {
+	slottest.WantWritten(t, s, true, slottest.Swap(state, nil, recycled.Slot{WorkerID: 3, Revision: 2, Holder: recycled.Holder{Name: "n"}}))
+	if got := ids(slottest.Read(t, s, recycled.Query{Name: "n"}).Slots); len(got) != 1 || got[0] != 3 {
 		t.Errorf("the slots of the name are %v", got)
 	}
 	createTag(t, s, "x", segment.TagConfig{Step: 10})
@@ -56,7 +56,7 @@ func TestCluster(t *testing.T) {
 	server.MustCommand(append([]string{"ACL", "SETUSER", "service", "on", ">secret", "+cluster|slots"}, documentedRights()...)...)
 	restricted := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{server.Address()}, Username: "service", Password: "secret"})
 	t.Cleanup(func() { restricted.Close() })
-	read(t, redisstore.New(restricted, redisstore.WithPool("orders")), recycled.Query{Free: 1})
+	slottest.Read(t, redisstore.New(restricted, redisstore.WithPool("orders")), recycled.Query{Free: 1})
 	wantTake(t, redisstore.New(restricted, redisstore.WithPool("orders")), segment.Request{Tag: "x"}, segment.Range{First: 11, Length: 10, Step: 10})
 	if text := s.String(); !strings.Contains(text, server.Address()) || !strings.Contains(text, `"orders"`) {
 		t.Errorf("the store is %q", text)

@@ -33,7 +33,7 @@ func wantError(t *testing.T, s *redisstore.Store, permanent bool, want string) {
 func TestEvictionPolicy(t *testing.T) {
 	server := redistest.Start(t)
 	s := redisstore.New(connect(t, server.Address()))
-	read(t, s, recycled.Query{})
+	slottest.Read(t, s, recycled.Query{})
 	for _, policy := range []string{"allkeys-lru", "allkeys-lfu", "allkeys-random"} {
 		server.MustCommand("CONFIG", "SET", "maxmemory-policy", policy)
 		_, err := s.Read(context.Background(), recycled.Query{})
@@ -46,7 +46,7 @@ func TestEvictionPolicy(t *testing.T) {
 		}
 	}
 	server.MustCommand("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
-	read(t, s, recycled.Query{})
+	slottest.Read(t, s, recycled.Query{})
 }
 
 // A replica, whose data may be old, is neither read nor written.
@@ -81,17 +81,17 @@ func TestPermissions(t *testing.T) {
 	s := redisstore.New(client("service", "secret"))
 	createPool(t, s, 100)
 	server.MustCommand("DEL", "ringuid:{default}:free")
-	read(t, s, recycled.Query{Free: 2, Name: "x", WorkerIDs: []int64{1}})
+	slottest.Read(t, s, recycled.Query{Free: 2, Name: "x", WorkerIDs: []int64{1}})
 	for revision, name := range []string{"a", ""} { // the second one deletes the field of the name
-		state := read(t, s, recycled.Query{WorkerIDs: []int64{5}})
-		write(t, s, slottest.Swap(state, nil, recycled.Slot{WorkerID: 5, Revision: int64(revision + 2), Holder: recycled.Holder{Name: name}}), true)
+		state := slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{5}})
+		slottest.WantWritten(t, s, true, slottest.Swap(state, nil, recycled.Slot{WorkerID: 5, Revision: int64(revision + 2), Holder: recycled.Holder{Name: name}}))
 	}
-	read(t, s, recycled.Query{All: true})
+	slottest.Read(t, s, recycled.Query{All: true})
 
 	user("more", append(rights, "+select", "+client|setname")...)
 	other := goredis.NewClient(&goredis.Options{Addr: server.Address(), Username: "more", Password: "secret", DB: 1, ClientName: "orders"})
 	t.Cleanup(func() { other.Close() })
-	read(t, redisstore.New(other), recycled.Query{Free: 1})
+	slottest.Read(t, redisstore.New(other), recycled.Query{Free: 1})
 	user("weak", "~ringuid:*", "+evalsha", "+eval")
 	wantError(t, redisstore.New(client("weak", "secret")), true, "ACL SETUSER")
 	user("keyless", append([]string{"~other:*"}, rights[1:]...)...)
@@ -111,7 +111,7 @@ func TestServerErrors(t *testing.T) {
 	w := slottest.Swap(createPool(t, s, 1), nil, recycled.Slot{Revision: 2})
 
 	server.MustCommand("CONFIG", "SET", "min-replicas-to-write", "1")
-	read(t, s, recycled.Query{})
+	slottest.Read(t, s, recycled.Query{})
 	if _, err := s.Write(context.Background(), w); errors.Is(err, workerassign.ErrPermanent) || err == nil || !strings.Contains(err.Error(), "too few replicas") {
 		t.Errorf("with too few replicas Write() = %v", err)
 	}
@@ -121,10 +121,10 @@ func TestServerErrors(t *testing.T) {
 		t.Errorf("without memory Write() = %v", err)
 	}
 	server.MustCommand("CONFIG", "SET", "maxmemory", "0")
-	if after := read(t, s, recycled.Query{WorkerIDs: []int64{0}}); after.Slots[0].Revision != 1 {
+	if after := slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{0}}); after.Slots[0].Revision != 1 {
 		t.Errorf("a write that failed has changed the slot: %+v", after.Slots[0])
 	}
-	write(t, s, w, true)
+	slottest.WantWritten(t, s, true, w)
 
 	server.MustCommand("HSET", "ringuid:{default}:slots", "slot:0", `{"revision":1`)
 	_, err := s.Read(context.Background(), recycled.Query{WorkerIDs: []int64{0}})
@@ -200,7 +200,7 @@ func TestContext(t *testing.T) {
 		}
 	}
 	server.Resume()
-	read(t, s, recycled.Query{})
+	slottest.Read(t, s, recycled.Query{})
 }
 
 // Nobody listens, or the host does not answer: temporary errors with the address.

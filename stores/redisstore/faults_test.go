@@ -127,20 +127,20 @@ func TestLostGrant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := read(t, s, recycled.Query{})
+			before := slottest.Read(t, s, recycled.Query{})
 			primary.Kill()
 			replica.Promote()
 			at2 := replica.Address()
 			address.Store(&at2)
 
-			after := read(t, s, recycled.Query{WorkerIDs: []int64{0}})
+			after := slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{0}})
 			if until := after.Slots[0].Until; !until.Before(granted.Until) {
 				t.Fatalf("the replica knows the grant until %v, which should be lost; it knows %v", granted.Until, until)
 			}
 			w := slottest.Swap(after, nil, recycled.Slot{WorkerID: 0, Revision: after.Slots[0].Revision + 1})
 			w.History = before.History
 			if name == "with R7" {
-				write(t, s, w, false)
+				slottest.WantWritten(t, s, false, w)
 				_, err = lease.Reserve(t.Context(), time.Now().Add(time.Hour))
 				if !errors.Is(err, workerassign.ErrLeaseLost) {
 					t.Errorf("Reserve() = %v, want ErrLeaseLost", err)
@@ -174,7 +174,7 @@ func TestFlushAll(t *testing.T) {
 		server.MustCommand("FLUSHALL")
 		var state recycled.State
 		testkit.Eventually(t, "a pool is created again", func() bool {
-			state = read(t, s, recycled.Query{})
+			state = slottest.Read(t, s, recycled.Query{})
 			return state.Pool.Revision != 0
 		})
 		if floor := state.Pool.Floor.Sub(state.Pool.Since); floor < fleettest.Horizon {

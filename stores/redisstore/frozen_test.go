@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
@@ -46,7 +47,7 @@ func frozen(t *testing.T, opts []redisstore.Option, primary *redistest.Server, n
 	f.WaitLeases(t, 20)
 	awaitServers(t, primary, "3", func() error { return nil })
 
-	history := read(t, stores["former"](), recycled.Query{}).History
+	history := slottest.Read(t, stores["former"](), recycled.Query{}).History
 	primary.Pause()
 	cut()
 	promoted := stores["both"]()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testserver"
 	"github.com/ringuid/ringuid/segment"
@@ -37,7 +38,7 @@ func TestKilledReplica(t *testing.T) {
 	t.Parallel()
 	primary := redistest.Start(t)
 	replica := primary.Replica()
-	history := read(t, redisstore.New(connect(t, primary.Address())), recycled.Query{}).History
+	history := slottest.Read(t, redisstore.New(connect(t, primary.Address())), recycled.Query{}).History
 	s := redisstore.New(connect(t, primary.Address()))
 	fleettest.Kill(t, stores(t, primary), replica.Kill, func() {
 		testkit.Retry(t, "a write is refused", func() error {
@@ -50,7 +51,7 @@ func TestKilledReplica(t *testing.T) {
 		replica.Follow(primary.Address()) // its configuration file does not have that
 		replica.WaitSynced(primary)
 	})
-	if now := read(t, s, recycled.Query{}).History; now != history {
+	if now := slottest.Read(t, s, recycled.Query{}).History; now != history {
 		t.Errorf("the history was %q, and is %q", history, now)
 	}
 }
@@ -82,7 +83,7 @@ func TestReplicaGoesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			successor.WaitSynced(primary)
-			history := read(t, former, recycled.Query{}).History
+			history := slottest.Read(t, former, recycled.Query{}).History
 			follow := func(s *redistest.Server) {
 				replica.Follow(s.Address())
 				replica.WaitSynced(s)
@@ -104,7 +105,7 @@ func TestReplicaGoesBack(t *testing.T) {
 					if l, _ := fleettest.Assigner(promoted, opts...).Assign(callContext(t, false), fleettest.Request()); l != nil {
 						t.Fatal("the promoted server grants, although no replica acknowledges that")
 					}
-					state := read(t, promoted, recycled.Query{})
+					state := slottest.Read(t, promoted, recycled.Query{})
 					if noted = state.Pool; noted.History != state.History {
 						return fmt.Errorf("the pool has the history %q, and the server %q", noted.History, state.History)
 					}
@@ -124,7 +125,7 @@ func TestReplicaGoesBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if now := read(t, former, recycled.Query{}).History; now != history {
+			if now := slottest.Read(t, former, recycled.Query{}).History; now != history {
 				t.Errorf("the former primary's history was %q, and is %q", history, now)
 			}
 			if stale {

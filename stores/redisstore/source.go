@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ringuid/ringuid/internal/options"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -42,11 +43,7 @@ var _ segment.Creator = (*Store)(nil)
 // Take and CreateTag only.
 func WithFailoverGap(n int64) Option {
 	return option(func(s *Store) {
-		if n < 0 || n > maxFailoverGap {
-			s.setError("the failover gap is %d; must be 0 to %d", n, int64(maxFailoverGap))
-			return
-		}
-		s.failoverGap = n
+		options.Set(&s.failoverGap, n, n >= 0 && n <= maxFailoverGap, s.setError, "the failover gap is %d; must be 0 to %d", n, int64(maxFailoverGap))
 	})
 }
 

@@ -66,11 +66,8 @@ func (o option) apply(s *Store) { o(s) }
 // and "ringuid:{name}:tags". The braces make sure that Redis Cluster keeps them on one node.
 func WithPool(name string) Option {
 	return option(func(s *Store) {
-		if name == "" || len(name) > 128 || strings.ContainsAny(name, "{}") {
-			s.setError("the pool's name is %q; must have 1 to 128 bytes, and no braces", name)
-			return
-		}
-		s.pool = name
+		options.Set(&s.pool, name, name != "" && len(name) <= 128 && !strings.ContainsAny(name, "{}"), s.setError,
+			"the pool's name is %q; must have 1 to 128 bytes, and no braces", name)
 	})
 }
 
@@ -84,11 +81,7 @@ func WithPool(name string) Option {
 // go on without the replica. With more than half, fewer servers may fail.
 func WithReplicas(n int) Option {
 	return option(func(s *Store) {
-		if n < 0 || n > 1000 {
-			s.setError("the number of replicas is %d; must be 0 to 1000", n)
-			return
-		}
-		s.replicas = int64(n)
+		options.Set(&s.replicas, int64(n), n >= 0 && n <= 1000, s.setError, "the number of replicas is %d; must be 0 to 1000", n)
 	})
 }
 

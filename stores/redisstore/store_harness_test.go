@@ -76,25 +76,6 @@ func (r *replicated) loseWrites(write func()) {
 	has.WaitSynced(promoted)
 }
 
-// read reads the pool; an error fails the test.
-func read(t testing.TB, s recycled.Store, q recycled.Query) recycled.State {
-	t.Helper()
-	state, err := s.Read(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state
-}
-
-// write makes a write and fails the test unless its result is want.
-func write(t testing.TB, s recycled.Store, w recycled.Write, want bool) {
-	t.Helper()
-	ok, err := s.Write(context.Background(), w)
-	if err != nil || ok != want {
-		t.Fatalf("Write() = %t, %v; want %t", ok, err, want)
-	}
-}
-
 // ids returns the worker IDs of slots in ascending order.
 func ids(slots []recycled.Slot) []int64 {
 	ids := []int64{}
@@ -109,7 +90,7 @@ func ids(slots []recycled.Slot) []int64 {
 // second ago. It returns the state after that.
 func createPool(t testing.TB, s recycled.Store, n int64) recycled.State {
 	t.Helper()
-	state := read(t, s, recycled.Query{})
+	state := slottest.Read(t, s, recycled.Query{})
 	p := recycled.Pool{Revision: 1, Format: "f", Slots: n, History: state.History, Since: state.Now,
 		Horizon: time.Minute, Fencing: 1001 * time.Millisecond, Skew: time.Second}
 	var slots []recycled.Slot
@@ -117,6 +98,6 @@ func createPool(t testing.TB, s recycled.Store, n int64) recycled.State {
 		slots = append(slots, recycled.Slot{WorkerID: id, Revision: 1, History: state.History, Written: state.Now,
 			From: state.Now, Until: state.Now, FreeAt: state.Now.Add(time.Duration(id-1000) * time.Millisecond)})
 	}
-	write(t, s, slottest.Swap(state, &p, slots...), true)
-	return read(t, s, recycled.Query{All: true})
+	slottest.WantWritten(t, s, true, slottest.Swap(state, &p, slots...))
+	return slottest.Read(t, s, recycled.Query{All: true})
 }

@@ -24,7 +24,7 @@ import (
 func TestRecords(t *testing.T) {
 	s, _, _ := newStore(t)
 	begin := time.Now()
-	state := read(t, s, recycled.Query{All: true, Free: 3, Name: "x", WorkerIDs: []int64{4}})
+	state := slottest.Read(t, s, recycled.Query{All: true, Free: 3, Name: "x", WorkerIDs: []int64{4}})
 	end := time.Now()
 	if state.Pool != (recycled.Pool{}) || len(state.Slots) != 0 || state.HostClock || state.NoLoss || state.History == "" {
 		t.Errorf("a missing pool is %+v", state)
@@ -42,15 +42,15 @@ func TestRecords(t *testing.T) {
 			Holder: recycled.Holder{Name: "n {}'\"\\ ,3", Host: "host", Process: "1/2", Since: time.UnixMilli(1795292589031).UTC()}},
 		{WorkerID: 4194303, Revision: 1}, // with zero times
 	}
-	write(t, s, slottest.Swap(state, &pool, slots...), true)
+	slottest.WantWritten(t, s, true, slottest.Swap(state, &pool, slots...))
 	for _, q := range []recycled.Query{{All: true}, {WorkerIDs: []int64{4194303, 7, 8, 7}}, {WorkerIDs: []int64{4194303}, Name: "n {}'\"\\ ,3"}} {
-		got := read(t, s, q)
+		got := slottest.Read(t, s, q)
 		slices.SortFunc(got.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
 		if got.Pool != pool || !reflect.DeepEqual(got.Slots, slots) || got.History != state.History {
 			t.Errorf("with %+v Read() = %+v\nwant %+v, %+v", q, got, pool, slots)
 		}
 	}
-	if got := read(t, s, recycled.Query{}); len(got.Slots) != 0 {
+	if got := slottest.Read(t, s, recycled.Query{}); len(got.Slots) != 0 {
 		t.Errorf("an empty query selects %v", got.Slots)
 	}
 }
@@ -90,7 +90,7 @@ func TestCompareAndSwap(t *testing.T) {
 			t.Errorf("with the history %q Write() = %t, %v; want false", history, ok, err)
 		}
 	}
-	after := read(t, s, recycled.Query{All: true, Name: "new"})
+	after := slottest.Read(t, s, recycled.Query{All: true, Name: "new"})
 	after.Now = before.Now
 	byID := func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) }
 	slices.SortFunc(before.Slots, byID)
@@ -98,11 +98,11 @@ func TestCompareAndSwap(t *testing.T) {
 	if !reflect.DeepEqual(before, after) {
 		t.Errorf("a refused write has changed something: %+v\nwant %+v", after, before)
 	}
-	if named := read(t, s, recycled.Query{Name: "new"}); len(named.Slots) != 0 {
+	if named := slottest.Read(t, s, recycled.Query{Name: "new"}); len(named.Slots) != 0 {
 		t.Errorf("a refused write has given %v a name", named.Slots)
 	}
-	write(t, s, slottest.Swap(before, pool(2), slot(0, 2), slot(3, 1)), true)
-	if got := ids(read(t, s, recycled.Query{Name: "new"}).Slots); !slices.Equal(got, []int64{0, 3}) {
+	slottest.WantWritten(t, s, true, slottest.Swap(before, pool(2), slot(0, 2), slot(3, 1)))
+	if got := ids(slottest.Read(t, s, recycled.Query{Name: "new"}).Slots); !slices.Equal(got, []int64{0, 3}) {
 		t.Errorf("the slots with the name are %v, want 0 and 3", got)
 	}
 }
@@ -112,7 +112,7 @@ func TestConcurrentWrites(t *testing.T) {
 	s, _, _ := newStore(t)
 	createPool(t, s, 1)
 	for revision := int64(2); revision < 30; revision++ {
-		state := read(t, s, recycled.Query{All: true})
+		state := slottest.Read(t, s, recycled.Query{All: true})
 		var won atomic.Int64
 		var writers sync.WaitGroup
 		for range 8 {
@@ -139,7 +139,7 @@ func TestQueries(t *testing.T) {
 	createPool(t, s, 500)
 	seen := map[int64]bool{}
 	for range 100 {
-		found := read(t, s, recycled.Query{Free: 20})
+		found := slottest.Read(t, s, recycled.Query{Free: 20})
 		if len(found.Slots) != 20 {
 			t.Fatalf("%d free slots, want 20", len(found.Slots))
 		}
@@ -153,7 +153,7 @@ func TestQueries(t *testing.T) {
 	if len(seen) < 400 {
 		t.Errorf("100 reads found %d of 500 free slots; the window should be at a random place", len(seen))
 	}
-	state := read(t, s, recycled.Query{Free: 1000, WorkerIDs: []int64{1, 2, 3}})
+	state := slottest.Read(t, s, recycled.Query{Free: 1000, WorkerIDs: []int64{1, 2, 3}})
 	if len(state.Slots) != 500 {
 		t.Fatalf("%d free slots, want 500 without duplicates", len(state.Slots))
 	}
@@ -166,27 +166,27 @@ func TestQueries(t *testing.T) {
 		}
 		held = append(held, slot)
 	}
-	write(t, s, slottest.Swap(state, nil, held...), true)
-	if got := ids(read(t, s, recycled.Query{Free: 1000}).Slots); len(got) != 10 || got[9] != 9 {
+	slottest.WantWritten(t, s, true, slottest.Swap(state, nil, held...))
+	if got := ids(slottest.Read(t, s, recycled.Query{Free: 1000}).Slots); len(got) != 10 || got[9] != 9 {
 		t.Errorf("the free slots are %v, want 0 to 9", got)
 	}
-	if got := ids(read(t, s, recycled.Query{Name: "name-7"}).Slots); !slices.Equal(got, []int64{7, 107, 207, 307, 407}) {
+	if got := ids(slottest.Read(t, s, recycled.Query{Name: "name-7"}).Slots); !slices.Equal(got, []int64{7, 107, 207, 307, 407}) {
 		t.Errorf("the slots of name-7 are %v", got)
 	}
-	state = read(t, s, recycled.Query{WorkerIDs: []int64{107, 407}})
+	state = slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{107, 407}})
 	unnamed, renamed := state.Slots[0], state.Slots[1]
 	unnamed.Revision++
 	unnamed.Holder.Name = ""
 	renamed.Revision++
 	renamed.Holder.Name = "name-8"
-	write(t, s, slottest.Swap(state, nil, unnamed, renamed), true)
-	if got := ids(read(t, s, recycled.Query{Name: "name-7", WorkerIDs: []int64{7}}).Slots); !slices.Equal(got, []int64{7, 207, 307}) {
+	slottest.WantWritten(t, s, true, slottest.Swap(state, nil, unnamed, renamed))
+	if got := ids(slottest.Read(t, s, recycled.Query{Name: "name-7", WorkerIDs: []int64{7}}).Slots); !slices.Equal(got, []int64{7, 207, 307}) {
 		t.Errorf("the slots of name-7 are %v", got)
 	}
-	if got := ids(read(t, s, recycled.Query{Name: "name-8"}).Slots); len(got) != 6 {
+	if got := ids(slottest.Read(t, s, recycled.Query{Name: "name-8"}).Slots); len(got) != 6 {
 		t.Errorf("the slots of name-8 are %v", got)
 	}
-	if got := ids(read(t, s, recycled.Query{All: true}).Slots); len(got) != 500 {
+	if got := ids(slottest.Read(t, s, recycled.Query{All: true}).Slots); len(got) != 500 {
 		t.Errorf("the pool has %d slots, want 500", len(got))
 	}
 }
@@ -202,15 +202,15 @@ func TestIndex(t *testing.T) {
 		"with more":  func() { c.ZAdd(ctx, indexKey(pool), goredis.Z{Score: 1, Member: "77"}) },
 	} {
 		spoil()
-		if got := read(t, s, recycled.Query{Free: 100}).Slots; len(got) != 50 {
+		if got := slottest.Read(t, s, recycled.Query{Free: 100}).Slots; len(got) != 50 {
 			t.Errorf("an index that was %s: %d free slots, want 50", name, len(got))
 		}
 	}
 	c.ZAdd(ctx, indexKey(pool), goredis.Z{Score: 9e15, Member: "3"})
-	if got := read(t, s, recycled.Query{Free: 100}).Slots; len(got) != 49 {
+	if got := slottest.Read(t, s, recycled.Query{Free: 100}).Slots; len(got) != 49 {
 		t.Errorf("a changed index: %d free slots, want 49", len(got))
 	}
-	if got := read(t, s, recycled.Query{All: true}).Slots; len(got) != 50 {
+	if got := slottest.Read(t, s, recycled.Query{All: true}).Slots; len(got) != 50 {
 		t.Errorf("a changed index: %d slots, want 50", len(got))
 	}
 	// The index of a pool that was deleted does not confuse the next one.
@@ -226,7 +226,7 @@ func TestIndex(t *testing.T) {
 func TestDeletedPool(t *testing.T) {
 	s, c, pool := newStore(t)
 	old := createPool(t, s, 1)
-	if again := read(t, s, recycled.Query{}); again.History != old.History {
+	if again := slottest.Read(t, s, recycled.Query{}); again.History != old.History {
 		t.Errorf("the history changed from %q to %q", old.History, again.History)
 	}
 	c.Del(context.Background(), hashKey(pool))
@@ -236,9 +236,9 @@ func TestDeletedPool(t *testing.T) {
 	}
 	w := slottest.Swap(next, nil, recycled.Slot{WorkerID: 0, Revision: 2})
 	w.History = old.History
-	write(t, s, w, false)
+	slottest.WantWritten(t, s, false, w)
 	w.History = next.History
-	write(t, s, w, true)
+	slottest.WantWritten(t, s, true, w)
 }
 
 // The server forgets scripts at a restart, and by SCRIPT FLUSH.
@@ -247,9 +247,9 @@ func TestForgottenScripts(t *testing.T) {
 	c.ScriptFlush(context.Background())
 	state := createPool(t, s, 1)
 	c.ScriptFlush(context.Background())
-	write(t, s, slottest.Swap(state, nil, recycled.Slot{WorkerID: 0, Revision: 2}), true)
+	slottest.WantWritten(t, s, true, slottest.Swap(state, nil, recycled.Slot{WorkerID: 0, Revision: 2}))
 	c.ScriptFlush(context.Background())
-	read(t, s, recycled.Query{})
+	slottest.Read(t, s, recycled.Query{})
 }
 
 // Invalid arguments are permanent errors that wrap ErrOption.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -30,7 +31,7 @@ func TestSlotTableExplain(t *testing.T) {
 		db.MustExec("ANALYZE TABLE WORKER_SLOT")
 		db.SetMaxOpenConns(1)
 		store := sqlstore.New(db)
-		mustRead(t, store, recycled.Query{})
+		slottest.Read(t, store, recycled.Query{})
 		for _, c := range []struct {
 			query recycled.Query
 			slots int
@@ -43,7 +44,7 @@ func TestSlotTableExplain(t *testing.T) {
 		} {
 			db.MustExec("FLUSH STATUS")
 			begin := time.Now()
-			if got := mustRead(t, store, c.query); len(got.Slots) != c.slots {
+			if got := slottest.Read(t, store, c.query); len(got.Slots) != c.slots {
 				t.Fatalf("%+v selects %d slots, want %d", c.query, len(got.Slots), c.slots)
 			}
 			took := time.Since(begin)
@@ -66,18 +67,18 @@ func TestSlotTableStatements(t *testing.T) {
 		for _, autocommit := range []int64{1, 0} {
 			_, name := newSlotTables(t, s)
 			r := slottest.New(t, sqlstore.New(mariadbtest.Open(t, s.DSN("root", "", name)+fmt.Sprint("?autocommit=", autocommit))))
-			mustLease(t, r, time.Minute)
+			leasetest.MustHold(t, r, time.Minute)
 			var l workerassign.Lease
 			for _, step := range []struct {
 				what string
 				cost int64
 				call func() error
 			}{
-				{"Assign that adds a slot", 5, func() (err error) { l, err = r.Assign(t.Context(), recycledRequest()); return err }},
+				{"Assign that adds a slot", 5, func() (err error) { l, err = r.Assign(t.Context(), leasetest.Request(1024)); return err }},
 				{"Reserve", 3, func() error { _, err := l.Reserve(t.Context(), time.Now().Add(time.Second)); return err }},
 				{"Reserve without a change", 1, func() error { _, err := l.Reserve(t.Context(), time.Now()); return err }},
 				{"Release", 3, func() error { return l.Release(t.Context(), time.Time{}) }},
-				{"Assign", 3, func() (err error) { l, err = r.Assign(t.Context(), recycledRequest()); return err }},
+				{"Assign", 3, func() (err error) { l, err = r.Assign(t.Context(), leasetest.Request(1024)); return err }},
 			} {
 				time.Sleep(5 * time.Millisecond)
 				want := step.cost

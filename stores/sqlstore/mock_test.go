@@ -17,14 +17,14 @@ import (
 	sqlmock "github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// mockTable is a slot table on a mock of a server, which records the statements. Its first connection stays open, because
-// the mock ends with its last one.
+// mockTable is a slot table on a mock of a server, which records the statements.
 type mockTable struct {
 	*Store
 	sqlmock.Sqlmock
@@ -36,28 +36,13 @@ type mockTable struct {
 func newRecordedTable(t *testing.T, version string, opts ...Option) *mockTable {
 	t.Helper()
 	m := &mockTable{}
-	db, mock, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherFunc(func(expected, actual string) error {
+	db, mock, kept := fakedb.Mock(t, sqlmock.QueryMatcherFunc(func(expected, actual string) error {
 		if !strings.Contains(actual, expected) {
 			return fmt.Errorf("the statement is %q, want %q", actual, expected)
 		}
 		m.statements = append(m.statements, actual)
 		return nil
-	})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := mock.ExpectationsWereMet(); err != nil {
-			t.Error(err)
-		}
-		mock.ExpectClose()
-		kept.Close()
-		db.Close()
-	})
+	}))
 	m.db, m.Sqlmock, m.Store = db, mock, New(db, opts...)
 	mock.ExpectQuery("SELECT VERSION").WillReturnRows(sqlmock.NewRows([]string{"v"}).AddRow(version))
 	if !strings.HasPrefix(version, "PostgreSQL") {

@@ -88,11 +88,7 @@ func WithTagTable(name string) Option {
 // The default is DefaultAttemptTimeout. If the connections of the database pool are lost, a call makes several attempts.
 func WithAttemptTimeout(d time.Duration) Option {
 	return option(func(c *config) {
-		if d <= 0 {
-			c.setError("the timeout of an attempt is %v; must be more than 0", d)
-			return
-		}
-		c.attemptTimeout = d
+		options.Set(&c.attemptTimeout, d, d > 0, c.setError, "the timeout of an attempt is %v; must be more than 0", d)
 	})
 }
 
@@ -125,11 +121,8 @@ func WithAttemptTimeout(d time.Duration) Option {
 // The store returns an error if it finds settings with which the server can lose acknowledged writes.
 func WithHistory(name string) Option {
 	return option(func(c *config) {
-		if name == "" || len(name) > maxHistoryLength || !utf8.ValidString(name) {
-			c.setError("the history's name is %q; must be 1 to %d bytes of UTF-8", name, maxHistoryLength)
-			return
-		}
-		c.history = name
+		options.Set(&c.history, name, name != "" && len(name) <= maxHistoryLength && utf8.ValidString(name), c.setError,
+			"the history's name is %q; must be 1 to %d bytes of UTF-8", name, maxHistoryLength)
 	})
 }
 

@@ -1,12 +1,12 @@
 package sqlstore
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"testing"
 	"testing/synctest"
 
+	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -14,37 +14,16 @@ import (
 // connection then.
 func TestDriverPanicsInQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &panickingQueries{}
+		d := &fakedb.Server{Query: func(string) []driver.Value { panic("in a query") }}
 		db := sql.OpenDB(d)
 		defer db.Close()
 		if v := panicOf(func() { New(db).Read(t.Context(), recycled.Query{}) }); v != "in a query" {
 			t.Errorf("the panic of Read is %v", v)
 		}
-		if d.opened != 1 || d.closed != 1 {
-			t.Errorf("%d connections were opened and %d closed; want 1", d.opened, d.closed)
+		if d.Opened != 1 || d.Closed != 1 {
+			t.Errorf("%d connections were opened and %d closed; want 1", d.Opened, d.Closed)
 		}
 	})
-}
-
-// panickingQueries is a driver that panics in queries.
-type panickingQueries struct{ opened, closed int }
-
-func (d *panickingQueries) Connect(context.Context) (driver.Conn, error) {
-	d.opened++
-	return &panickingQueriesConn{d: d}, nil
-}
-
-func (d *panickingQueries) Driver() driver.Driver { return nil }
-
-type panickingQueriesConn struct {
-	driver.Conn
-	d *panickingQueries
-}
-
-func (c *panickingQueriesConn) Close() error { c.d.closed++; return nil }
-
-func (c *panickingQueriesConn) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
-	panic("in a query")
 }
 
 // panicOf returns what f panics with, or nil.

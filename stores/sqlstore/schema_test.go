@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/schematest"
 	"github.com/ringuid/ringuid/internal/slottest"
@@ -14,25 +15,6 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// recycledRequest returns a request to an assigner of recycled worker IDs.
-func recycledRequest() workerassign.Request {
-	return workerassign.Request{MaxWorkerID: 1023, Format: "test"}
-}
-
-// mustLease takes a lease and reserves time up to d from now.
-func mustLease(t *testing.T, r *recycled.Assigner, d time.Duration) (workerassign.Lease, time.Time) {
-	t.Helper()
-	l, err := r.Assign(t.Context(), recycledRequest())
-	if err != nil {
-		t.Fatal(err)
-	}
-	until, err := l.Reserve(t.Context(), time.Now().Add(d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l, until.Until
-}
-
 // The query of schema.sql shows who holds which worker ID, since when and until when.
 func TestSchemaSlots(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
@@ -40,9 +22,9 @@ func TestSchemaSlots(t *testing.T) {
 		db := mariadbtest.CreateIDs(t, s)
 		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
 		store := sqlstore.New(db)
-		_, until := mustLease(t, slottest.New(t, store, recycled.WithName("orders-3")), time.Minute)
-		released, _ := mustLease(t, recycled.New(store), time.Minute)
-		mustLease(t, recycled.New(store, recycled.WithName("crashed")), time.Minute)
+		_, until := leasetest.MustHold(t, slottest.New(t, store, recycled.WithName("orders-3")), time.Minute)
+		released, _ := leasetest.MustHold(t, recycled.New(store), time.Minute)
+		leasetest.MustHold(t, recycled.New(store, recycled.WithName("crashed")), time.Minute)
 		if err := released.Release(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +76,7 @@ func TestSchemaSlotPrivileges(t *testing.T) {
 		}
 		db.MustExec("REVOKE UPDATE (token) ON ids.WORKER_SLOT FROM 'slots'@'%'")
 		store := sqlstore.New(service)
-		state := mustRead(t, store, recycled.Query{WorkerIDs: []int64{5}})
+		state := slottest.Read(t, store, recycled.Query{WorkerIDs: []int64{5}})
 		slot := state.Slots[0]
 		slot.Revision++
 		_, err := store.Write(t.Context(), slottest.Swap(state, nil, slot))
@@ -138,8 +120,8 @@ func TestSchemaSlotFloor(t *testing.T) {
 				return floor
 			},
 		} {
-			first, _ := mustLease(t, r, 10*time.Second)
-			second, _ := mustLease(t, r, 10*time.Second)
+			first, _ := leasetest.MustHold(t, r, 10*time.Second)
+			second, _ := leasetest.MustHold(t, r, 10*time.Second)
 			if err := second.Release(t.Context(), time.Now()); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +129,7 @@ func TestSchemaSlotFloor(t *testing.T) {
 			if _, err := first.Reserve(t.Context(), time.Now().Add(time.Hour)); !errors.Is(err, workerassign.ErrLeaseLost) {
 				t.Errorf("Reserve of a lease from before the floor returns %v, want ErrLeaseLost", err)
 			}
-			state := mustRead(t, store, recycled.Query{All: true})
+			state := slottest.Read(t, store, recycled.Query{All: true})
 			if state.Pool.Floor.Before(floor) || state.Pool.Floor.After(floor.Add(5*time.Second)) {
 				t.Errorf("the floor is %v, want %v", state.Pool.Floor, floor)
 			}
@@ -156,7 +138,7 @@ func TestSchemaSlotFloor(t *testing.T) {
 					t.Errorf("the slot is %+v, want one that was released at the floor %v", slot, floor)
 				}
 			}
-			l, err := r.Assign(t.Context(), recycledRequest())
+			l, err := r.Assign(t.Context(), leasetest.Request(1024))
 			if err != nil || l.NotBefore().Before(floor) {
 				t.Errorf("Assign() = %v, %v; want a lease that begins at %v or later", l, err, floor)
 			}

@@ -50,7 +50,7 @@ func TestSlotTableDriverSettings(t *testing.T) {
 				testSlotStoreContract(t, sqlstore.New(limited))
 				// The store has left no transaction open in the pool: nothing is locked, and nothing is old.
 				db.MustExec("UPDATE WORKER_POOL SET revision = 77")
-				if state := mustRead(t, sqlstore.New(limited), recycled.Query{}); state.Pool.Revision != 77 {
+				if state := slottest.Read(t, sqlstore.New(limited), recycled.Query{}); state.Pool.Revision != 77 {
 					t.Errorf("the revision is %d, want 77", state.Pool.Revision)
 				}
 				var open int
@@ -79,16 +79,16 @@ func TestSlotTableInitConnect(t *testing.T) {
 func TestR4UncommittedRows(t *testing.T) {
 	s := mariadbtest.Start(t)
 	store, name := newSlotTables(t, s)
-	empty := mustRead(t, store, recycled.Query{})
-	p := testPool(empty.History)
-	wantWritten(t, store, true, slottest.Swap(empty, &p, testSlot(empty.History, 5)))
+	empty := slottest.Read(t, store, recycled.Query{})
+	p := slottest.Pool(empty.History)
+	slottest.WantWritten(t, store, true, slottest.Swap(empty, &p, slottest.Slot(empty.History, 5)))
 	admin := mariadbtest.Open(t, s.DSN("root", "", name))
 	tx := admin.MustBegin()
 	defer tx.Rollback()
 	tx.MustExec("UPDATE WORKER_SLOT SET token = 'uncommitted', revision = 2")
 	for _, setting := range []string{"autocommit=1", "autocommit=0"} {
 		other := sqlstore.New(mariadbtest.Open(t, s.DSN("root", "", name)+"?"+setting+"&tx_isolation="+url.QueryEscape("'READ-UNCOMMITTED'")))
-		state := mustRead(t, other, recycled.Query{WorkerIDs: []int64{5}})
+		state := slottest.Read(t, other, recycled.Query{WorkerIDs: []int64{5}})
 		if slot := state.Slots[0]; slot.Token != "token5" || slot.Revision != 1 {
 			t.Errorf("with %s, the read sees the uncommitted slot %+v", setting, slot)
 		}
@@ -103,15 +103,15 @@ func TestSlotTableLeftTransaction(t *testing.T) {
 	db := mariadbtest.Open(t, s.DSN("root", "", name))
 	db.SetMaxOpenConns(1)
 	store := sqlstore.New(db)
-	state := mustRead(t, store, recycled.Query{})
-	p := testPool(state.History)
-	wantWritten(t, store, true, slottest.Swap(state, &p))
+	state := slottest.Read(t, store, recycled.Query{})
+	p := slottest.Pool(state.History)
+	slottest.WantWritten(t, store, true, slottest.Swap(state, &p))
 	state.Pool = p
 	db.MustExec("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 	s.Admin().MustExec("UPDATE " + name + ".WORKER_POOL SET revision = 8")
 	p.Revision = 2
-	wantWritten(t, store, false, slottest.Swap(state, &p))
-	if state := mustRead(t, store, recycled.Query{}); state.Pool.Revision != 8 {
+	slottest.WantWritten(t, store, false, slottest.Swap(state, &p))
+	if state := slottest.Read(t, store, recycled.Query{}); state.Pool.Revision != 8 {
 		t.Errorf("the revision is %d, want 8", state.Pool.Revision)
 	}
 }
@@ -133,7 +133,7 @@ func TestSlotTableDurabilitySettings(t *testing.T) {
 			t.Errorf("after %s, Read() = %+v, %v; want %q", c.set, state, err, c.want)
 		}
 		other, _ := newSlotTables(t, s)
-		if state := mustRead(t, other, recycled.Query{}); state.NoLoss {
+		if state := slottest.Read(t, other, recycled.Query{}); state.NoLoss {
 			t.Errorf("after %s, NoLoss is true", c.set)
 		}
 	}
@@ -167,7 +167,7 @@ func TestSlotTableReplicaMixed(t *testing.T) {
 					t.Errorf("%s: the replica has\n%s\nand the primary\n%s", format, got, want)
 				}
 			}
-			if p, r := mustRead(t, store, recycled.Query{}).History, mustRead(t, sqlstore.New(mariadbtest.Open(t, replica.DSN("root", "", name))), recycled.Query{}).History; p == r {
+			if p, r := slottest.Read(t, store, recycled.Query{}).History, slottest.Read(t, sqlstore.New(mariadbtest.Open(t, replica.DSN("root", "", name))), recycled.Query{}).History; p == r {
 				t.Errorf("primary and replica both have the history %q", p)
 			}
 		}
@@ -204,17 +204,17 @@ func TestR7HistoryOfServer(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
 		store, name := newSlotTables(t, s)
-		first := mustRead(t, store, recycled.Query{}).History
+		first := slottest.Read(t, store, recycled.Query{}).History
 		for range 30 {
 			time.Sleep(70 * time.Millisecond)
-			if h := mustRead(t, store, recycled.Query{}).History; h != first {
+			if h := slottest.Read(t, store, recycled.Query{}).History; h != first {
 				t.Fatalf("the history changed from %q to %q while the server runs", first, h)
 			}
 		}
 		for _, zone := range []string{"-11:00", "+13:00"} {
 			other := sqlstore.New(mariadbtest.Open(t, s.DSN("root", "", name)+"?time_zone="+url.QueryEscape("'"+zone+"'")))
 			before := time.Now()
-			state := mustRead(t, other, recycled.Query{})
+			state := slottest.Read(t, other, recycled.Query{})
 			if state.History != first || state.Now.Before(before.Add(-2*time.Second)) || state.Now.After(time.Now().Add(2*time.Second)) {
 				t.Errorf("in the time zone %s, history and clock are %q and %v", zone, state.History, state.Now)
 			}
@@ -224,7 +224,7 @@ func TestR7HistoryOfServer(t *testing.T) {
 			s.Restart()
 			time.Sleep(time.Second - min(time.Second, time.Since(took)))
 		}
-		if h := mustRead(t, store, recycled.Query{}).History; h == first {
+		if h := slottest.Read(t, store, recycled.Query{}).History; h == first {
 			t.Errorf("the history is still %q after a restart", h)
 		}
 		t.Log(first)

@@ -3,9 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,43 +28,12 @@ func newSlotTables(t *testing.T, s *mariadbtest.Server, opts ...sqlstore.Option)
 	return sqlstore.New(db, opts...), name
 }
 
-// mustRead reads a pool.
-func mustRead(t *testing.T, s recycled.Store, q recycled.Query) recycled.State {
-	t.Helper()
-	state, err := s.Read(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.SortFunc(state.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
-	return state
-}
-
-// wantWritten makes a write and checks its result.
-func wantWritten(t *testing.T, s recycled.Store, want bool, w recycled.Write) {
-	t.Helper()
-	if ok, err := s.Write(t.Context(), w); ok != want || err != nil {
-		t.Errorf("Write() = %v, %v; want %v", ok, err, want)
-	}
-}
-
 func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
-
-// testPool returns a pool whose fields all differ from their zero values.
-func testPool(history string) recycled.Pool {
-	return recycled.Pool{Revision: 1, Format: "1-28-22-13 é 主 \\ ' \" % ", First: 5, Slots: 2, History: history, Since: at(1_800_000_000_001),
-		Floor: at(1_800_000_000_002), Horizon: 75 * time.Second, Fencing: 30 * time.Second, Skew: 5001 * time.Millisecond}
-}
-
-func testSlot(history string, workerID int64) recycled.Slot {
-	return recycled.Slot{WorkerID: workerID, Revision: 1, Token: fmt.Sprint("token", workerID), From: at(9_800_000_000_001), Until: at(9_800_000_000_999),
-		History: history, Written: at(1_800_000_000_003), FreeAt: at(1_800_000_000_004),
-		Holder: recycled.Holder{Name: "naïve 'name' \\ 主机 ", Host: "host", Process: "1 2", Since: at(1_800_000_000_005)}}
-}
 
 // Each step of the contract of recycled.Store, on each server and with each setting.
 func testSlotStoreContract(t *testing.T, s recycled.Store) {
 	t.Helper()
-	empty := mustRead(t, s, recycled.Query{All: true, Free: 3, Name: "n", WorkerIDs: []int64{1, 2}})
+	empty := slottest.Read(t, s, recycled.Query{All: true, Free: 3, Name: "n", WorkerIDs: []int64{1, 2}})
 	if empty.History == "" || empty.Pool != (recycled.Pool{}) || len(empty.Slots) != 0 {
 		t.Fatalf("an empty store has the state %+v", empty)
 	}
@@ -74,61 +41,61 @@ func testSlotStoreContract(t *testing.T, s recycled.Store) {
 		t.Errorf("the store's clock is %v, which differs by %v", empty.Now, d)
 	}
 	h := empty.History
-	p, a, b := testPool(h), testSlot(h, 5), testSlot(h, 6)
+	p, a, b := slottest.Pool(h), slottest.Slot(h, 5), slottest.Slot(h, 6)
 	have := recycled.State{History: h} // what the store has
 	under := func(history string, w recycled.Write) recycled.Write {
 		w.History = history
 		return w
 	}
-	wantWritten(t, s, false, under(h+"x", slottest.Swap(have, &p, a, b)))
-	wantWritten(t, s, false, under(strings.ToUpper(h), slottest.Swap(have, &p)))
+	slottest.WantWritten(t, s, false, under(h+"x", slottest.Swap(have, &p, a, b)))
+	slottest.WantWritten(t, s, false, under(strings.ToUpper(h), slottest.Swap(have, &p)))
 	next := p
 	next.Revision = 2
-	wantWritten(t, s, false, slottest.Swap(have, &next)) // there is no pool
-	wantWritten(t, s, true, slottest.Swap(have, &p, b, a))
+	slottest.WantWritten(t, s, false, slottest.Swap(have, &next)) // there is no pool
+	slottest.WantWritten(t, s, true, slottest.Swap(have, &p, b, a))
 	have.Pool, have.Slots = p, []recycled.Slot{a, b}
-	got := mustRead(t, s, recycled.Query{All: true})
+	got := slottest.Read(t, s, recycled.Query{All: true})
 	if got.Pool != p || !reflect.DeepEqual(got.Slots, []recycled.Slot{a, b}) || got.History != h {
 		t.Errorf("the state is\n%+v, want\n%+v", got, []any{p, a, b})
 	}
-	wantWritten(t, s, false, slottest.Swap(have, &p))
-	wantWritten(t, s, false, slottest.Swap(have, nil, testSlot(h, 7), a)) // a exists, so 7 is not written either
+	slottest.WantWritten(t, s, false, slottest.Swap(have, &p))
+	slottest.WantWritten(t, s, false, slottest.Swap(have, nil, slottest.Slot(h, 7), a)) // a exists, so 7 is not written either
 
 	p = next
 	p.Floor, p.Horizon = time.Time{}, time.Millisecond
 	p.Slots = 40
 	var slots []recycled.Slot
 	for id := range int64(38) {
-		slots = append(slots, testSlot(h, 7+id))
+		slots = append(slots, slottest.Slot(h, 7+id))
 	}
 	a.Revision = 2
 	a.Token, a.Holder = "", recycled.Holder{}
 	a.Until = at(1_700_000_000_000)
 	a.FreeAt = at(1_700_000_000_000)
 	w := slottest.Swap(have, &p, append(slots, a)...)
-	wantWritten(t, s, false, under("other", w))
-	wantWritten(t, s, true, w)
-	wantWritten(t, s, false, w)
-	got = mustRead(t, s, recycled.Query{WorkerIDs: []int64{5, 44, 45, 44}})
+	slottest.WantWritten(t, s, false, under("other", w))
+	slottest.WantWritten(t, s, true, w)
+	slottest.WantWritten(t, s, false, w)
+	got = slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{5, 44, 45, 44}})
 	if got.Pool != p || len(got.Slots) != 2 || !reflect.DeepEqual(got.Slots[0], a) || got.Slots[1].WorkerID != 44 {
 		t.Errorf("the state is\n%+v, want\n%+v", got, []any{p, a})
 	}
 
 	// A slot alone.
 	b.Revision = 3
-	wantWritten(t, s, false, slottest.Swap(have, nil, b))
+	slottest.WantWritten(t, s, false, slottest.Swap(have, nil, b))
 	b.Revision = 2
 	b.Token = "other"
 	b.FreeAt = got.Now.Add(time.Hour)
-	wantWritten(t, s, false, under("other", slottest.Swap(have, nil, b)))
-	wantWritten(t, s, true, slottest.Swap(have, nil, b))
+	slottest.WantWritten(t, s, false, under("other", slottest.Swap(have, nil, b)))
+	slottest.WantWritten(t, s, true, slottest.Swap(have, nil, b))
 	have.Slots = []recycled.Slot{b}
-	wantWritten(t, s, false, slottest.Swap(have, nil, b))
-	wantWritten(t, s, false, under("other", slottest.Swap(have, nil, testSlot(h, 45))))
-	wantWritten(t, s, true, slottest.Swap(have, nil, testSlot(h, 45)))
-	wantWritten(t, s, false, slottest.Swap(have, nil, testSlot(h, 45)))
-	wantWritten(t, s, true, slottest.Swap(have, nil))
-	wantWritten(t, s, false, under("other", slottest.Swap(have, nil)))
+	slottest.WantWritten(t, s, false, slottest.Swap(have, nil, b))
+	slottest.WantWritten(t, s, false, under("other", slottest.Swap(have, nil, slottest.Slot(h, 45))))
+	slottest.WantWritten(t, s, true, slottest.Swap(have, nil, slottest.Slot(h, 45)))
+	slottest.WantWritten(t, s, false, slottest.Swap(have, nil, slottest.Slot(h, 45)))
+	slottest.WantWritten(t, s, true, slottest.Swap(have, nil))
+	slottest.WantWritten(t, s, false, under("other", slottest.Swap(have, nil)))
 
 	for _, q := range []struct {
 		query recycled.Query
@@ -141,23 +108,23 @@ func testSlotStoreContract(t *testing.T, s recycled.Store) {
 	} {
 		if q.query.Free == 3 || q.query.Free == 1000 { // make free ones
 			for id := int64(5); id < 8 && q.query.Free == 3; id++ {
-				have := mustRead(t, s, recycled.Query{WorkerIDs: []int64{id}})
+				have := slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{id}})
 				slot := have.Slots[0]
 				slot.Revision++
 				slot.FreeAt = got.Now.Add(-time.Hour)
-				wantWritten(t, s, true, slottest.Swap(have, nil, slot))
+				slottest.WantWritten(t, s, true, slottest.Swap(have, nil, slot))
 			}
 			if q.query.Free == 1000 {
 				for id := int64(6); id < 8; id++ {
-					have := mustRead(t, s, recycled.Query{WorkerIDs: []int64{id}})
+					have := slottest.Read(t, s, recycled.Query{WorkerIDs: []int64{id}})
 					slot := have.Slots[0]
 					slot.Revision++
 					slot.FreeAt = got.Now.Add(time.Hour)
-					wantWritten(t, s, true, slottest.Swap(have, nil, slot))
+					slottest.WantWritten(t, s, true, slottest.Swap(have, nil, slot))
 				}
 			}
 		}
-		if got := mustRead(t, s, q.query); len(got.Slots) != q.want {
+		if got := slottest.Read(t, s, q.query); len(got.Slots) != q.want {
 			t.Errorf("%+v selects %d slots, want %d", q.query, len(got.Slots), q.want)
 		}
 	}
@@ -203,13 +170,13 @@ func TestSlotTableContract(t *testing.T) {
 		s := start(t)
 		store, _ := newSlotTables(t, s)
 		testSlotStoreContract(t, store)
-		if state := mustRead(t, store, recycled.Query{}); state.NoLoss {
+		if state := slottest.Read(t, store, recycled.Query{}); state.NoLoss {
 			t.Error("a single server is said to lose no acknowledged writes")
 		}
 		t.Run("WithHistory", func(t *testing.T) {
 			store, _ := newSlotTables(t, s, sqlstore.WithHistory("History 1"))
 			testSlotStoreContract(t, store)
-			if state := mustRead(t, store, recycled.Query{}); !state.NoLoss || state.History != "History 1" {
+			if state := slottest.Read(t, store, recycled.Query{}); !state.NoLoss || state.History != "History 1" {
 				t.Errorf("the state is %+v", state)
 			}
 		})

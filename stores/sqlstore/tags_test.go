@@ -14,28 +14,14 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/segment"
 )
 
 // newMockTags returns a Store on a mock of a MariaDB server, for use in a synctest bubble.
 func newMockTags(t *testing.T, opts ...Option) (*Store, sqlmock.Sqlmock) {
 	t.Helper()
-	db, m, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherEqual))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := db.Conn(context.Background()) // the mock ends if its last connection is closed
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := m.ExpectationsWereMet(); err != nil {
-			t.Error(err)
-		}
-		m.ExpectClose()
-		kept.Close()
-		db.Close()
-	})
+	db, m, _ := fakedb.Mock(t, sqlmock.QueryMatcherEqual)
 	m.ExpectQuery("SELECT VERSION()").WillReturnRows(sqlmock.NewRows([]string{"v"}).AddRow("10.11.6-MariaDB"))
 	m.ExpectQuery("SELECT ENGINE FROM information_schema.TABLES WHERE ENGINE <> 'InnoDB' AND TABLE_SCHEMA = DATABASE()" +
 		" AND TABLE_NAME = _utf8mb4 X'6c6561665f616c6c6f63'").WillReturnRows(sqlmock.NewRows([]string{"ENGINE"}))

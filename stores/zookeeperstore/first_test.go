@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -53,7 +55,7 @@ func TestDeletedIndexes(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-deleted-%d", time.Now().UnixNano())))
-	lease := assign(t, s)
+	lease := fleettest.Lease(t, s)
 	for part := range int64(freeParts) {
 		if err := conn.Delete(s.freePath(part), -1); err != nil {
 			t.Fatal(err)
@@ -72,7 +74,7 @@ func TestDeletedIndexes(t *testing.T) {
 	if err := conn.Delete(s.root+"/names", -1); err != nil {
 		t.Fatal(err)
 	}
-	if l := assign(t, s, recycled.WithName("a")); l.WorkerID() != lease.WorkerID() {
+	if l := fleettest.Lease(t, s, recycled.WithName("a")); l.WorkerID() != lease.WorkerID() {
 		t.Errorf("worker ID %d was leased; want %d, which was released", l.WorkerID(), lease.WorkerID())
 	}
 }
@@ -87,5 +89,5 @@ func TestPathCharacters(t *testing.T) {
 			t.Errorf("with the path %q: %v; want ErrOption", p, err)
 		}
 	}
-	read(t, New(conn, WithPath(fmt.Sprintf("/ü %d", time.Now().UnixNano()))), recycled.Query{})
+	slottest.Read(t, New(conn, WithPath(fmt.Sprintf("/ü %d", time.Now().UnixNano()))), recycled.Query{})
 }

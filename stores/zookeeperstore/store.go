@@ -76,11 +76,8 @@ func (o option) apply(s *Store) { o(s) }
 // Each pool must have a path of its own.
 func WithPath(p string) Option {
 	return option(func(s *Store) {
-		if !strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p {
-			s.setError("the path is %q; must begin with a slash and name a znode", p)
-			return
-		}
-		s.root = p
+		options.Set(&s.root, p, strings.HasPrefix(p, "/") && p != "/" && path.Clean(p) == p, s.setError,
+			"the path is %q; must begin with a slash and name a znode", p)
 	})
 }
 
@@ -88,11 +85,7 @@ func WithPath(p string) Option {
 // everybody has all permissions.
 func WithACL(acl ...zk.ACL) Option {
 	return option(func(s *Store) {
-		if len(acl) == 0 {
-			s.setError("the ACL is empty; must have at least one entry")
-			return
-		}
-		s.acl = acl
+		options.Set(&s.acl, acl, len(acl) > 0, s.setError, "the ACL is empty; must have at least one entry")
 	})
 }
 
@@ -102,11 +95,7 @@ func WithACL(acl ...zk.ACL) Option {
 // segment.MaxStep. The default is 1,000,000.
 func WithFailoverGap(n int64) Option {
 	return option(func(s *Store) {
-		if n < 1 || n > tagrecord.MaxGap {
-			s.setError("the gap after a failover is %d; must be 1 to %d", n, int64(tagrecord.MaxGap))
-			return
-		}
-		s.gap = n
+		options.Set(&s.gap, n, n >= 1 && n <= tagrecord.MaxGap, s.setError, "the gap after a failover is %d; must be 1 to %d", n, int64(tagrecord.MaxGap))
 	})
 }
 

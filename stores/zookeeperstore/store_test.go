@@ -17,41 +17,19 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// read reads from a store that works.
-func read(t *testing.T, s *Store, q recycled.Query) recycled.State {
-	t.Helper()
-	state, err := s.Read(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state
-}
-
-// assign takes a lease.
-func assign(t *testing.T, s *Store, opts ...recycled.Option) workerassign.Lease {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	l, err := fleettest.Assigner(s, opts...).Assign(ctx, fleettest.Request())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
 // A backup is restored. ZooKeeper does not show it. NewHistory ends all leases, refuses writes that were
 // prepared before, and no lease begins before the end of all grants.
 func TestRestoredBackup(t *testing.T) {
 	t.Parallel()
 	server := zookeepertest.Start(t)
 	store := New(dial(t, server.Address()))
-	lease := assign(t, store)
+	lease := fleettest.Lease(t, store)
 	if _, err := lease.Reserve(t.Context(), time.Now().Add(100*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	backup := server.Backup()
 	store = New(dial(t, server.Address()))
-	s := read(t, store, recycled.Query{All: true})
+	s := slottest.Read(t, store, recycled.Query{All: true})
 	slot := s.Slots[0]
 	slot.Revision++
 	granted := s.Now.Add(fleettest.Horizon)
@@ -63,7 +41,7 @@ func TestRestoredBackup(t *testing.T) {
 	server.Restore(backup)
 
 	operator := New(dial(t, server.Address()))
-	restored := read(t, operator, recycled.Query{All: true})
+	restored := slottest.Read(t, operator, recycled.Query{All: true})
 	if restored.History != s.History || restored.Slots[0].Revision != slot.Revision-1 {
 		t.Fatalf("the backup has the history %q and the revision %d; the test does not bite", restored.History, restored.Slots[0].Revision)
 	}
@@ -74,7 +52,7 @@ func TestRestoredBackup(t *testing.T) {
 		t.Errorf("a write that was prepared before returned %v, %v; want false", ok, err)
 	}
 	for range 3 {
-		if l := assign(t, New(dial(t, server.Address()))); l.NotBefore().Before(granted) {
+		if l := fleettest.Lease(t, New(dial(t, server.Address()))); l.NotBefore().Before(granted) {
 			t.Errorf("a lease begins at %v, and UIDs were granted until %v before", l.NotBefore(), granted)
 		}
 	}
@@ -91,53 +69,19 @@ func TestWrongIndex(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-index-%d", time.Now().UnixNano())))
-	// A grace of minutes, so that the slot that is held does not become free during the test.
-	named := func(name string) workerassign.Lease {
-		return assign(t, s, recycled.WithName(name), recycled.WithHorizon(time.Hour), recycled.WithClockBound(10*time.Minute))
-	}
-	held, released := named("a"), named("b")
-	if err := released.Release(t.Context(), time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	check := func(what string) {
-		t.Helper()
-		for _, slot := range read(t, s, recycled.Query{Free: 16}).Slots {
-			if slot.WorkerID != released.WorkerID() {
-				t.Errorf("%s: a query of free slots returned %+v", what, slot)
+	fleettest.WrongIndex(t, s, func(held, released int64) {
+		for _, p := range []string{s.freeSlotPath(held), s.freeSlotPath(99), s.freePath(3) + "/what", child(s.namePath("a"), released), child(s.namePath("a"), 99)} {
+			if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+				t.Fatal(err)
 			}
 		}
-		for _, slot := range read(t, s, recycled.Query{Name: "a"}).Slots {
-			if slot.WorkerID != held.WorkerID() {
-				t.Errorf("%s: a query of a name returned %+v", what, slot)
+	}, func(released int64) {
+		for _, p := range []string{s.freeSlotPath(released), child(s.namePath("b"), released), s.namePath("b")} {
+			if err := conn.Delete(p, -1); err != nil {
+				t.Fatal(err)
 			}
 		}
-		again := named("b")
-		if again.WorkerID() != released.WorkerID() {
-			t.Errorf("%s: worker ID %d was leased; want %d, which was released", what, again.WorkerID(), released.WorkerID())
-		}
-		if err := again.Release(t.Context(), time.Time{}); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	check("right")
-	create := func(path string) {
-		t.Helper()
-		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			t.Fatal(err)
-		}
-	}
-	create(s.freeSlotPath(held.WorkerID()))
-	create(s.freeSlotPath(99))
-	create(s.freePath(3) + "/what")
-	create(child(s.namePath("a"), released.WorkerID()))
-	create(child(s.namePath("a"), 99))
-	check("too much")
-	for _, p := range []string{s.freeSlotPath(released.WorkerID()), child(s.namePath("b"), released.WorkerID()), s.namePath("b")} {
-		if err := conn.Delete(p, -1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check("too little")
+	})
 }
 
 // Znodes that are missing are created again, except records.
@@ -145,11 +89,11 @@ func TestMissingZnodes(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-missing-%d/a/b", time.Now().UnixNano())))
-	before := read(t, s, recycled.Query{})
+	before := slottest.Read(t, s, recycled.Query{})
 	if err := conn.Delete(s.clockPath(), -1); err != nil {
 		t.Fatal(err)
 	}
-	if after := read(t, s, recycled.Query{}); after.History != before.History {
+	if after := slottest.Read(t, s, recycled.Query{}); after.History != before.History {
 		t.Errorf("without a clock the history is %q; was %q", after.History, before.History)
 	}
 	if err := conn.Delete(s.historyPath()+"/"+before.History, -1); err != nil {
@@ -158,7 +102,7 @@ func TestMissingZnodes(t *testing.T) {
 	if ok, err := s.Write(t.Context(), recycled.Write{History: before.History, Pool: &recycled.Pool{Revision: 1}}); ok || err != nil {
 		t.Errorf("a write without a history returned %v, %v; want false", ok, err)
 	}
-	after := read(t, s, recycled.Query{})
+	after := slottest.Read(t, s, recycled.Query{})
 	if after.History == before.History || after.History == "" {
 		t.Errorf("the history is %q after it was deleted; was %q", after.History, before.History)
 	}
@@ -166,7 +110,7 @@ func TestMissingZnodes(t *testing.T) {
 	if _, err := conn.Create(s.historyPath()+"/another", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	if h := read(t, New(conn, WithPath(s.root)), recycled.Query{}).History; h == after.History || h == "another" {
+	if h := slottest.Read(t, New(conn, WithPath(s.root)), recycled.Query{}).History; h == after.History || h == "another" {
 		t.Errorf("of two histories, %q was chosen; want a new one", h)
 	}
 	if err := s.NewHistory(t.Context()); err != nil {
@@ -179,7 +123,7 @@ func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, servers(t)...)
 	s := New(conn, WithPath(fmt.Sprintf("/test-damaged-%d", time.Now().UnixNano())))
-	l := assign(t, s)
+	l := fleettest.Lease(t, s)
 	for _, text := range []string{"", "{", `{"workerID":5,"revision":1}`} {
 		if _, err := conn.Set(s.slotPath(l.WorkerID()), []byte(text), -1); err != nil {
 			t.Fatal(err)
@@ -201,7 +145,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(conn, WithPath(path), WithACL(zk.DigestACL(zk.PermRead|zk.PermWrite|zk.PermCreate|zk.PermDelete, "service", "secret")...))
-	assign(t, s)
+	fleettest.Lease(t, s)
 	_, err := New(dial(t, servers...), WithPath(path)).Read(t.Context(), recycled.Query{})
 	if !errors.Is(err, workerassign.ErrPermanent) || !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), path) {
 		t.Errorf("Read without permissions: %v", err)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -27,8 +28,8 @@ const (
 type fleet struct {
 	*testing.T
 	*assigntest.Memory
-	log syncBuffer // all assigners write to it, and at the same time
-	max int64      // the greatest worker ID
+	log testkit.Buffer // all assigners write to it, and at the same time
+	max int64          // the greatest worker ID
 
 	reserveAhead time.Duration // of the generators
 }

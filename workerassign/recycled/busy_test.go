@@ -7,42 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/workerassign"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
-
-// busyStore is a store that executes one call after the other. Calls wait for each other.
-type busyStore struct {
-	recycled.Store
-	turn chan struct{}
-	call time.Duration // how long a call takes
-}
-
-func (s busyStore) execute(ctx context.Context) error {
-	select {
-	case s.turn <- struct{}{}:
-		time.Sleep(s.call)
-		<-s.turn
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (s busyStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
-	if err := s.execute(ctx); err != nil {
-		return recycled.State{}, err
-	}
-	return s.Store.Read(ctx, q)
-}
-
-func (s busyStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
-	if err := s.execute(ctx); err != nil {
-		return false, err
-	}
-	return s.Store.Write(ctx, w)
-}
 
 // A crowd takes its slots although the store requires a third of the hosts' timeout for the calls that are necessary. Hosts whose
 // timeout ends try again. If they paused too shortly, the store would be busy with writes that lose a race, permanently.
@@ -54,7 +22,7 @@ func TestCrowdOnBusyStore(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		f.max = 1<<22 - 1
 		f.createPool()
-		store := busyStore{f.Memory, make(chan struct{}, 1), workerassign.DefaultTimeout / 3 / time.Duration(2*hosts)}
+		store := slottest.Queue{Store: f.Memory, Server: make(chan struct{}, 1), Call: workerassign.DefaultTimeout / 3 / time.Duration(2*hosts)}
 		begin, failed := time.Now(), make([]int, hosts)
 		var running sync.WaitGroup
 		for host := range hosts {

@@ -1,13 +1,10 @@
 package recycled_test
 
 import (
-	"bytes"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -26,27 +23,4 @@ func discardLog() recycled.Option { return recycled.WithLogger(slog.New(slog.Dis
 // logTo returns an option that writes log records to w.
 func logTo(w io.Writer) recycled.Option {
 	return recycled.WithLogger(slog.New(slog.NewTextHandler(w, nil)))
-}
-
-// syncBuffer is a bytes.Buffer that is safe for concurrent use.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-// recycledRequest returns a request to an assigner of recycled worker IDs.
-func recycledRequest() workerassign.Request {
-	return workerassign.Request{MaxWorkerID: 1023, Format: "test"}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -97,7 +98,7 @@ func TestR7FormerPrimaryReturns(t *testing.T) {
 // lose it in a crash. So Reserve grants only what a write has acknowledged (R2).
 func TestR2GrantIsAcknowledged(t *testing.T) {
 	m := assigntest.NewMemory()
-	l, err := slottest.New(t, m).Assign(t.Context(), recycledRequest())
+	l, err := slottest.New(t, m).Assign(t.Context(), leasetest.Request(1024))
 	if err != nil {
 		t.Fatal(err)
 	}

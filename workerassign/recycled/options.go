@@ -169,11 +169,7 @@ const maxNameLength = 128
 // take any of these slots, also this one. So do not mix both kinds in one pool.
 func WithWorkerID(workerID int64) Option {
 	return option(func(c *config) {
-		if workerID < 0 {
-			c.setError("the worker ID is %d; must be at least 0", workerID)
-			return
-		}
-		c.workerID = workerID
+		options.Set(&c.workerID, workerID, workerID >= 0, c.setError, "the worker ID is %d; must be at least 0", workerID)
 	})
 }
 
@@ -182,11 +178,7 @@ func WithWorkerID(workerID int64) Option {
 // must have the same value.
 func WithFirstWorkerID(workerID int64) Option {
 	return option(func(c *config) {
-		if workerID < 0 {
-			c.setError("the first worker ID is %d; must be at least 0", workerID)
-			return
-		}
-		c.firstWorkerID = workerID
+		options.Set(&c.firstWorkerID, workerID, workerID >= 0, c.setError, "the first worker ID is %d; must be at least 0", workerID)
 	})
 }
 
@@ -205,11 +197,7 @@ func WithHorizon(d time.Duration) Option {
 // be at least 0. The default is DefaultFencing. There is no failover that it matters for in a store that loses no acknowledged writes.
 func WithFencing(d time.Duration) Option {
 	return option(func(c *config) {
-		if d < 0 {
-			c.setError("the fencing time is %v; must be at least 0", d)
-			return
-		}
-		c.fencing = d
+		options.Set(&c.fencing, d, d >= 0, c.setError, "the fencing time is %v; must be at least 0", d)
 	})
 }
 
@@ -218,11 +206,7 @@ func WithFencing(d time.Duration) Option {
 // least 0. The default is DefaultSkew.
 func WithSkew(d time.Duration) Option {
 	return option(func(c *config) {
-		if d < 0 {
-			c.setError("the skew is %v; must be at least 0", d)
-			return
-		}
-		c.skew = d
+		options.Set(&c.skew, d, d >= 0, c.setError, "the skew is %v; must be at least 0", d)
 	})
 }
 
@@ -231,10 +215,6 @@ func WithSkew(d time.Duration) Option {
 // DefaultClockBound.
 func WithClockBound(d time.Duration) Option {
 	return option(func(c *config) {
-		if d <= 0 {
-			c.setError("the clock bound is %v; must be greater than 0", d)
-			return
-		}
-		c.clockBound = d
+		options.Set(&c.clockBound, d, d > 0, c.setError, "the clock bound is %v; must be greater than 0", d)
 	})
 }

@@ -40,11 +40,7 @@ func (o savedOption) applySaved(c *savedConfig) { o(c) }
 // least a second and at most the horizon of the pool (WithHorizon). The default is DefaultSpan.
 func WithSpan(d time.Duration) SavedOption {
 	return savedOption(func(c *savedConfig) {
-		if d < time.Second || d > millis.MaxDuration {
-			c.setError("the span is %v; must be 1s to %v", d, millis.MaxDuration)
-			return
-		}
-		c.span = d
+		options.Set(&c.span, d, d >= time.Second && d <= millis.MaxDuration, c.setError, "the span is %v; must be 1s to %v", d, millis.MaxDuration)
 	})
 }
 

@@ -376,7 +376,7 @@ func TestPanic(t *testing.T) {
 		}
 		return 5, nil
 	}}
-	log := new(logBuffer)
+	log := new(testkit.Buffer)
 	s := start(t, testConfig(), Options{UIDs: g, Logger: Config{LogLevel: "warn"}.Logger(log)})
 	a := s.get("/v1/uid")
 	isProblem(t, "a panic", a, 500, "internal error")

@@ -16,6 +16,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/fleettest"
 	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -152,7 +153,7 @@ func TestStoreDoesNotExtendLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, start func(Config, Options) *testServer) {
 				store := assigntest.NewMemory(assigntest.WithNoLoss())
-				log := new(logBuffer)
+				log := new(testkit.Buffer)
 				logger := slog.New(slog.NewTextHandler(log, nil))
 				g, err := uid.NewCached(t.Context(), slottest.New(t, store), uid.WithLogger(logger))
 				if err != nil {

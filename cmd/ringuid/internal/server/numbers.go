@@ -12,41 +12,22 @@ import (
 // takeNumbers answers with one number of a tag, or with a list.
 func (c *call) takeNumbers() {
 	tag := c.r.PathValue("tag")
-	sel, ok := c.selection()
-	if !ok || !c.mayTake(max(sel.n, 1)) {
-		return
-	}
-	taken, ok := c.reserve(c.s.lists, sel.n*elementSize, sel.n*listMemory)
-	if !ok {
-		return
-	}
-	defer c.release(c.s.lists, taken)
-	b := c.s.batches.get()
-	defer c.s.batches.put(b)
-	if sel.n == 0 {
-		v, err := c.takeNumber(tag)
-		if err != nil {
-			c.failNumber(tag, err)
-			return
+	c.take(func() (int64, error) { return c.takeNumber(tag) }, func(b *batch, n int) error {
+		for left := int64(n); left > 0; {
+			r, err := c.claim(tag, left)
+			if err == nil {
+				err = b.addRange(r)
+			}
+			if err != nil {
+				return err
+			}
+			left -= r.Length
 		}
-		b.out = append(b.out, `{"id":`...)
-		b.out = appendNumber(b.out, v, sel.asNumber)
-		b.out = append(b.out, "}\n"...)
-		c.send(http.StatusOK, c.s.values.json, b.out)
-		return
-	}
-	for left := int64(sel.n); left > 0; {
-		r, err := c.claim(tag, left)
-		if err == nil {
-			err = b.addRange(r)
-		}
-		if err != nil {
-			c.failNumber(tag, err)
-			return
-		}
-		left -= r.Length
-	}
-	c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
+		return nil
+	}, func(err error) {
+		status, detail := numberProblem(tag, err)
+		c.fail(status, detail, err)
+	})
 }
 
 // claim returns up to n numbers of a tag, which must be one of those that are served.
@@ -80,12 +61,6 @@ func (s *Server) checkTag(tag string) error {
 		return fmt.Errorf("%w: %.140q is not in the setting tags", segment.ErrNoTag, tag)
 	}
 	return nil
-}
-
-// failNumber answers a request that got no number.
-func (c *call) failNumber(tag string, err error) {
-	status, detail := numberProblem(tag, err)
-	c.fail(status, detail, err)
 }
 
 // numberProblem returns the status for an error of a sequence, and what the client is told.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
@@ -61,28 +61,10 @@ type testServer struct {
 	t    testing.TB
 	url  string
 	addr string
-	log  *logBuffer
+	log  *testkit.Buffer
 
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	stop func() error // ends Serve, and returns its error
-}
-
-// A logBuffer has the log of a server.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // patience is longer than anything takes, also on a busy machine.
@@ -161,7 +143,7 @@ func startOn(t testing.TB, l net.Listener, dial func(ctx context.Context, networ
 	if opts.UIDs == nil && opts.Sequences == nil {
 		opts.UIDs, opts.Sequences = newGenerator(t), newSequences(t)
 	}
-	log := new(logBuffer)
+	log := new(testkit.Buffer)
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -72,8 +72,17 @@ func (c *call) count(text string, sel *selection) bool {
 	return true
 }
 
-// takeUIDs answers with one UID, or with a list.
+// takeUIDs answers with one UID, or with a list. If only some UIDs of a list are generated, those are lost: a gap, which is always
+// allowed.
 func (c *call) takeUIDs() {
+	c.take(func() (int64, error) {
+		id, err := c.takeUID()
+		return int64(id), err
+	}, c.takeBatch, c.failUID)
+}
+
+// take answers with one number, or with a list, to which fill adds n numbers.
+func (c *call) take(one func() (int64, error), fill func(b *batch, n int) error, fail func(error)) {
 	sel, ok := c.selection()
 	if !ok || !c.mayTake(max(sel.n, 1)) {
 		return
@@ -85,24 +94,23 @@ func (c *call) takeUIDs() {
 	defer c.release(c.s.lists, taken)
 	b := c.s.batches.get()
 	defer c.s.batches.put(b)
-	if sel.n == 0 {
-		id, err := c.takeUID()
-		if err != nil {
-			c.failUID(err)
+	if sel.n > 0 {
+		if err := fill(b, sel.n); err != nil {
+			fail(err)
 			return
 		}
-		b.out = append(b.out, `{"id":`...)
-		b.out = appendNumber(b.out, int64(id), sel.asNumber)
-		b.out = append(b.out, "}\n"...)
-		c.send(http.StatusOK, c.s.values.json, b.out)
+		c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
 		return
 	}
-	// If only some are generated, those are lost: a gap, which is always allowed.
-	if err := c.takeBatch(b, sel.n); err != nil {
-		c.failUID(err)
+	v, err := one()
+	if err != nil {
+		fail(err)
 		return
 	}
-	c.send(http.StatusOK, c.s.values.json, b.list(sel.asNumber))
+	b.out = append(b.out, `{"id":`...)
+	b.out = appendNumber(b.out, v, sel.asNumber)
+	b.out = append(b.out, "}\n"...)
+	c.send(http.StatusOK, c.s.values.json, b.out)
 }
 
 // longList is the number of UIDs beyond which a list is taken in parts of that size.
