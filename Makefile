@@ -29,25 +29,25 @@ check: ## run the quick part, without servers: formatting, vet, staticcheck, oth
 
 .PHONY: test-redis
 test-redis: ## run only the tests of the Redis store, on a real server, which must be installed
-	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/redistest
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/testkit/redistest
 	cd stores/redisstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 10m ./...
 
 .PHONY: test-sql
 test-sql: ## run only the tests of the slot tables and of Disposable, on real MariaDB servers and clusters
-	RINGUID_REQUIRE_SERVER=1 PATH=$$PATH:/usr/sbin go test -race -count=1 -timeout 15m ./workerassign ./internal/slottabletests
+	RINGUID_REQUIRE_SERVER=1 PATH=$$PATH:/usr/sbin go test -race -count=1 -timeout 15m ./workerassign ./internal/testkit/slottabletests
 
 .PHONY: test-postgres
 test-postgres: ## run only the tests on PostgreSQL, on real servers, which must be installed
-	cd internal/postgrestest && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 15m ./...
+	cd internal/testkit/postgrestest && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 15m ./...
 
 .PHONY: test-etcd
 test-etcd: ## run only the tests of the etcd store, on real servers, which must be installed
-	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/etcdtest
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/testkit/etcdtest
 	cd stores/etcdstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: test-zookeeper
 test-zookeeper: ## run only the tests of the ZooKeeper store, on a real server, which must be installed
-	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/zookeepertest
+	RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 5m ./internal/testkit/zookeepertest
 	cd stores/zookeeperstore && RINGUID_REQUIRE_SERVER=1 go test -race -count=1 -timeout 20m ./...
 
 .PHONY: release-check

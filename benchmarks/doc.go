@@ -13,5 +13,5 @@
 // for continuous integration.
 //
 // The benchmarks that require a server are in the packages that test it, for example
-// internal/segmenttabletests: one UPDATE or INSERT for each number.
+// internal/testkit/segmenttabletests: one UPDATE or INSERT for each number.
 package benchmarks

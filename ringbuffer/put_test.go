@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
 func TestPutRejectsInvalidRuns(t *testing.T) {

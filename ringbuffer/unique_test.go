@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
 // Invariant 3: each integer of a run is handed out at most once. Invariant 6: the integers that are

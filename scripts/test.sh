@@ -177,9 +177,9 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	part others gotest . $remaining
 	part plain scripts/plain.sh
 	part examples examples
-	vet internal/postgrestest
-	part postgres nested internal/postgrestest
-	for module in $(without internal/postgrestest cmd/ringuid); do
+	vet internal/testkit/postgrestest
+	part postgres nested internal/testkit/postgrestest
+	for module in $(without internal/testkit/postgrestest cmd/ringuid); do
 		vet "$module"
 		name=${module#./}
 		part "${name//\//-}" nested "$module"
@@ -190,7 +190,7 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	await
 else
 	scripts/check.sh
-	tables="./internal/slottabletests ./internal/segmenttabletests" # they wait most of the time
+	tables="./internal/testkit/slottabletests ./internal/testkit/segmenttabletests" # they wait most of the time
 	longest="./workerassign ./uid ./segment"
 	# shellcheck disable=SC2086 # the lists have several words
 	remaining=$(others $tables $longest)
@@ -209,8 +209,8 @@ else
 	# the race detector would make many times as expensive; the same goroutines run with it in the tests on MariaDB.
 	nestedInFull() {
 		postgres=0
-		nested internal/postgrestest || postgres=$?
-		nested "$(without internal/postgrestest cmd/ringuid)" -race && return "$postgres"
+		nested internal/testkit/postgrestest || postgres=$?
+		nested "$(without internal/testkit/postgrestest cmd/ringuid)" -race && return "$postgres"
 	}
 	# shellcheck disable=SC2086 # the list has several words
 	part tables gotest . -race $tables

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )

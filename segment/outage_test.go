@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
 // traffic takes numbers at a rate, in a bubble of synctest, and counts the calls that had to wait or failed.

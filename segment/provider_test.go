@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/safelog"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/ringbuffer"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 )
 
 func TestNextOfOneSource(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
 // testTag is the tag of a memorySource.

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )

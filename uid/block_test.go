@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 )
 
 // A block ends when it is used up, at the next scheduled padding, and at Close.

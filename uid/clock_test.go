@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 )
 
 // Stats().Issued never decreases and never exceeds the number of issued UIDs, while units begin, leases

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

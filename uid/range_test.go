@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/ringbuffer"
 )

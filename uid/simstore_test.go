@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/leasing"
-	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"

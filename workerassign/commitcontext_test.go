@@ -10,7 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 )
 
 // The key of a commit that PostgreSQL acknowledged after the attempt had ended is not used: no standby may have it. PostgreSQL

@@ -7,8 +7,8 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 )
 
 var testNode = Node{HostName: "host-1", Port: "8080", Type: Actual}

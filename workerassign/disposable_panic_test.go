@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 )
 
 // A panic of a driver in a statement is the caller's. The call does not block: database/sql keeps a lock of the connection after a

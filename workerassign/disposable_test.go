@@ -13,7 +13,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 )
 
 func TestAssignUsesTheGeneratedKey(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
 // Each worker ID of the store is leased in 2^bits parts, and released after the last part.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 )
 
 var errCrash = errors.New("crash")

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 )
 
 // assign returns the worker ID of a new lease, and fails the test if there is an error.

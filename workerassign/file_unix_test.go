@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 )
 
 // A pipe in place of a file is refused. Reading from it would hold the lock permanently.

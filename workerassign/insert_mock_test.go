@@ -16,8 +16,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 )
 
 // refusedDB is a pool of a server that refuses connections. It always has some idle connections.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
 // spanStore is a store of worker IDs that are used again. A lease begins where the time of the previous

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid"
-	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

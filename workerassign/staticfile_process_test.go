@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid"
-	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/schematest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -12,7 +12,7 @@ require (
 	github.com/jotaen/kong-completion v0.0.4
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/ringuid/ringuid v0.0.0
-	github.com/ringuid/ringuid/internal/postgrestest v0.0.0
+	github.com/ringuid/ringuid/internal/testkit/postgrestest v0.0.0
 	github.com/ringuid/ringuid/stores/etcdstore v0.0.0
 	github.com/ringuid/ringuid/stores/redisstore v0.0.0
 	github.com/ringuid/ringuid/stores/zookeeperstore v0.0.0
@@ -59,7 +59,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	github.com/jmoiron/sqlx v1.4.0 // indirect
+	github.com/jmoiron/sqlx v1.4.0
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
@@ -85,7 +85,7 @@ require (
 
 replace (
 	github.com/ringuid/ringuid => ../..
-	github.com/ringuid/ringuid/internal/postgrestest => ../../internal/postgrestest
+	github.com/ringuid/ringuid/internal/testkit/postgrestest => ../../internal/testkit/postgrestest
 	github.com/ringuid/ringuid/stores/etcdstore => ../../stores/etcdstore
 	github.com/ringuid/ringuid/stores/redisstore => ../../stores/redisstore
 	github.com/ringuid/ringuid/stores/zookeeperstore => ../../stores/zookeeperstore

@@ -173,7 +173,7 @@ func TestInstallOfRelease(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, tag := range []string{release, "cmd/ringuid/" + release, "stores/redisstore/" + release, "internal/postgrestest/" + release} {
+	for _, tag := range []string{release, "cmd/ringuid/" + release, "stores/redisstore/" + release, "internal/testkit/postgrestest/" + release} {
 		if !strings.Contains(out, "\n"+tag+"\n") {
 			t.Errorf("the script does not print the tag %s:\n%s", tag, out)
 		}

@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/uid"
 )

@@ -20,8 +20,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/ringuid/ringuid/internal/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/recycled"

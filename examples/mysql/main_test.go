@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 )
 
 // The example runs on the table that schema.sql creates, and adds one row to it for each start. Without

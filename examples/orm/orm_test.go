@@ -26,7 +26,7 @@ import (
 	"github.com/ringuid/ringuid/examples/orm/gormorders"
 	"github.com/ringuid/ringuid/examples/orm/orders"
 	"github.com/ringuid/ringuid/examples/orm/sqlxorders"
-	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )

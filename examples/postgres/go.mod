@@ -5,7 +5,7 @@ go 1.25.0
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/ringuid/ringuid v0.0.0
-	github.com/ringuid/ringuid/internal/postgrestest v0.0.0
+	github.com/ringuid/ringuid/internal/testkit/postgrestest v0.0.0
 )
 
 require (
@@ -22,5 +22,5 @@ require (
 
 replace (
 	github.com/ringuid/ringuid => ../..
-	github.com/ringuid/ringuid/internal/postgrestest => ../../internal/postgrestest
+	github.com/ringuid/ringuid/internal/testkit/postgrestest => ../../internal/testkit/postgrestest
 )

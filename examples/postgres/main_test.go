@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 )
 
 // Each start takes a worker ID and gives it back. The next start uses it again, once the time that the first one has

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 )
 
 func TestStateDir(t *testing.T) {

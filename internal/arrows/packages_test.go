@@ -18,38 +18,40 @@ import (
 const module = "github.com/ringuid/ringuid/"
 
 // allowed lists, for each package, the packages of the module that it may import. The tests of a
-// package, and the test support in internal, may import any package.
+// package, and the test support in internal/testkit, may import any package.
 var allowed = map[string][]string{
-	".":                       nil,
-	"bitsalloc":               nil,
-	"internal/backoff":        nil,
-	"internal/errmask":        nil,
-	"internal/options":        nil,
-	"internal/safelog":        nil,
-	"internal/testkit":        nil,
-	"internal/leaktest":       {"internal/testkit"},
-	"internal/random":         nil,
-	"internal/lockedfile":     {"internal/backoff"},
-	"internal/millis":         nil,
-	"internal/workerfile":     {"internal/lockedfile", "internal/safelog"},
-	"internal/sqlattempt":     {"internal/errmask"},
-	"workerassign":            {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/millis", "internal/options", "internal/safelog", "internal/sqlattempt", "internal/workerfile"},
-	"workerassign/recycled":   {"internal/backoff", "internal/lockedfile", "internal/millis", "internal/options", "internal/random", "internal/safelog", "internal/workerfile", "workerassign"},
-	"stores/sqlstore":         {"internal/backoff", "internal/options", "internal/sqlattempt", "segment", "workerassign", "workerassign/recycled"},
-	"stores/filestore":        {"internal/backoff", "internal/lockedfile", "internal/options", "internal/safelog", "internal/workerfile", "segment", "workerassign", "workerassign/recycled"},
-	"internal/slottest":       {"internal/testkit", "workerassign/recycled"},
-	"workerassign/assigntest": {"internal/leaktest", "internal/slottest", "workerassign", "workerassign/recycled"},
-	"ringbuffer":              {"internal/errmask", "internal/safelog"},
-	"proof":                   nil,
-	"internal/unitclock":      {"bitsalloc"},
-	"internal/leasing":        {"bitsalloc", "internal/backoff", "internal/safelog", "internal/unitclock", "workerassign"},
-	"uid":                     {"bitsalloc", "internal/errmask", "internal/leasing", "internal/options", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
-	"uid/percpu":              {"internal/options", "uid"},
-	"uid/opaque":              {"uid"},
-	"settings":                {"bitsalloc", "stores/filestore", "stores/sqlstore", "uid", "workerassign", "workerassign/recycled"},
-	"segment":                 {"internal/backoff", "internal/errmask", "internal/options", "internal/safelog", "ringbuffer"},
-	"stores/storetest":        {"segment", "segment/segmenttest", "workerassign/assigntest", "workerassign/recycled"},
-	"segment/segmenttest":     {"internal/leaktest", "internal/testkit", "segment"},
+	".":                         nil,
+	"bitsalloc":                 nil,
+	"internal/backoff":          nil,
+	"internal/errmask":          nil,
+	"internal/options":          nil,
+	"internal/safelog":          nil,
+	"internal/testkit":          nil,
+	"internal/testkit/leaktest": {"internal/testkit"},
+	"internal/random":           nil,
+	"internal/recent":           nil,
+	"internal/tagrecord":        {"internal/backoff", "internal/random", "segment"},
+	"internal/lockedfile":       {"internal/backoff"},
+	"internal/millis":           nil,
+	"internal/workerfile":       {"internal/lockedfile", "internal/safelog"},
+	"internal/sqlattempt":       {"internal/errmask"},
+	"workerassign":              {"internal/backoff", "internal/errmask", "internal/lockedfile", "internal/millis", "internal/options", "internal/safelog", "internal/sqlattempt", "internal/workerfile"},
+	"workerassign/recycled":     {"internal/backoff", "internal/lockedfile", "internal/millis", "internal/options", "internal/random", "internal/safelog", "internal/workerfile", "workerassign"},
+	"stores/sqlstore":           {"internal/backoff", "internal/options", "internal/sqlattempt", "segment", "workerassign", "workerassign/recycled"},
+	"stores/filestore":          {"internal/backoff", "internal/lockedfile", "internal/options", "internal/safelog", "internal/workerfile", "segment", "workerassign", "workerassign/recycled"},
+	"internal/testkit/slottest": {"internal/testkit", "workerassign/recycled"},
+	"workerassign/assigntest":   {"internal/testkit/leaktest", "internal/testkit/slottest", "workerassign", "workerassign/recycled"},
+	"ringbuffer":                {"internal/errmask", "internal/safelog"},
+	"proof":                     nil,
+	"internal/unitclock":        {"bitsalloc"},
+	"internal/leasing":          {"bitsalloc", "internal/backoff", "internal/safelog", "internal/unitclock", "workerassign"},
+	"uid":                       {"bitsalloc", "internal/errmask", "internal/leasing", "internal/options", "internal/safelog", "internal/unitclock", "ringbuffer", "workerassign"},
+	"uid/percpu":                {"internal/options", "uid"},
+	"uid/opaque":                {"uid"},
+	"settings":                  {"bitsalloc", "stores/filestore", "stores/sqlstore", "uid", "workerassign", "workerassign/recycled"},
+	"segment":                   {"internal/backoff", "internal/errmask", "internal/options", "internal/safelog", "ringbuffer"},
+	"stores/storetest":          {"segment", "segment/segmenttest", "workerassign/assigntest", "workerassign/recycled"},
+	"segment/segmenttest":       {"internal/testkit/leaktest", "internal/testkit", "segment"},
 }
 
 // Each package imports only packages that are below it, and the examples import no internal package.
@@ -63,7 +65,7 @@ func TestPackages(t *testing.T) {
 	for name, imported := range imports {
 		below, known := allowed[name]
 		isExample := strings.HasPrefix(name, "examples/")
-		if !known && !isExample && !strings.HasPrefix(name, "internal/") {
+		if !known && !isExample && !strings.HasPrefix(name, "internal/testkit/") {
 			t.Errorf("package %s has no entry in allowed", name)
 		}
 		for _, other := range imported {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/fakeclock"
 	"github.com/ringuid/ringuid/internal/safelog"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 	"github.com/ringuid/ringuid/internal/unitclock"
 	"github.com/ringuid/ringuid/workerassign"
 )

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 )
 
 func mustLock(t *testing.T, path string) *os.File {

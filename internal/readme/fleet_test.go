@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/schematest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
@@ -16,7 +16,7 @@ var sqlBlock = regexp.MustCompile("(?ms)^```sql\n(.*?);\n^```$")
 func TestRepairOfSlots(t *testing.T) {
 	var blocks []string
 	for _, m := range sqlBlock.FindAllStringSubmatch(read(t, "doc/fleet.md"), -1) {
-		if !strings.Contains(m[1], "extract(epoch") { // for PostgreSQL only: internal/postgrestest
+		if !strings.Contains(m[1], "extract(epoch") { // for PostgreSQL only: internal/testkit/postgrestest
 			blocks = append(blocks, m[1])
 		}
 	}

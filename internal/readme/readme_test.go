@@ -14,7 +14,7 @@ import (
 	"unicode"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/uid"
 )
 

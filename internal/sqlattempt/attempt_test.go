@@ -12,7 +12,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 )
 
 // inRunner calls f with a runner on a mock of a database, in a synctest bubble.

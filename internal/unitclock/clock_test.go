@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 500_000_000, time.UTC)

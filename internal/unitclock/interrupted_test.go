@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 )
 
 // interruptedClock is a clock whose reader is interrupted after it has read the wall clock, once or always.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
 )
 
 // panickingClock is a clock that may panic.

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/recordtest"
+	"github.com/ringuid/ringuid/internal/testkit/recordtest"
 	"github.com/ringuid/ringuid/segment"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/segment"
 )
 

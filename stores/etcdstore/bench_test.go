@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/etcdtest"
-	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
+	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/etcdtest"
-	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ringuid/ringuid/internal/etcdtest"
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )

@@ -9,8 +9,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ringuid/ringuid/internal/etcdtest"
-	"github.com/ringuid/ringuid/internal/takertest"
+	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
 )
 
 // The history is compacted, the database is defragmented, and it is full until an operator makes room, while ranges are taken. No

@@ -10,9 +10,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 
-	"github.com/ringuid/ringuid/internal/etcdtest"
-	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/segment"
 )
 

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
-	"github.com/ringuid/ringuid/internal/etcdtest"
-	"github.com/ringuid/ringuid/internal/takertest"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/lockedfile"
-	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/filestore"
 )

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/uid"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/ringuid/ringuid/internal/fleettest"
-	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/internal/testkit/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/workerassign"

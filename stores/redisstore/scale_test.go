@@ -10,9 +10,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/ringuid/ringuid/internal/fleettest"
-	"github.com/ringuid/ringuid/internal/redistest"
-	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/redistest"
-	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redisstore"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/redistest"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/redisstore"
 )

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/redistest"
-	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/internal/testserver"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/redisstore"
 	"github.com/ringuid/ringuid/stores/storetest"

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid"
-	"github.com/ringuid/ringuid/internal/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )

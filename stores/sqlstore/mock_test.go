@@ -17,9 +17,9 @@ import (
 	sqlmock "github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
 	"github.com/ringuid/ringuid/internal/millis"
 	"github.com/ringuid/ringuid/internal/sqlattempt"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )

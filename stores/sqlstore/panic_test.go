@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 

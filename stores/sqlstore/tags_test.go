@@ -14,7 +14,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/ringuid/ringuid/internal/fakedb"
+	"github.com/ringuid/ringuid/internal/testkit/fakedb"
 	"github.com/ringuid/ringuid/segment"
 )
 

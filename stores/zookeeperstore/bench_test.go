@@ -3,8 +3,8 @@ package zookeeperstore
 import (
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/fleettest"
-	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/internal/testkit/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 

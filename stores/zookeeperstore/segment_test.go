@@ -8,7 +8,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 )
 

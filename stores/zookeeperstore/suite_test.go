@@ -6,11 +6,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/ringuid/ringuid/internal/slottest"
-	"github.com/ringuid/ringuid/internal/takertest"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/testserver"
-	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
+	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/storetest"
 	"github.com/ringuid/ringuid/workerassign"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/takertest"
-	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
+	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
 )
 

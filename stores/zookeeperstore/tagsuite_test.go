@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/ringuid/ringuid/internal/takertest"
-	"github.com/ringuid/ringuid/internal/zookeepertest"
+	"github.com/ringuid/ringuid/internal/testkit/takertest"
+	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
 )
 

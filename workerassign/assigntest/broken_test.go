@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/recordtest"
+	"github.com/ringuid/ringuid/internal/testkit/recordtest"
 )
 
 // runCase runs one test of a store.

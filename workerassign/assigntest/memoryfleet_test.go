@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 

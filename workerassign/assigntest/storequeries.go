@@ -3,7 +3,7 @@ package assigntest
 import (
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

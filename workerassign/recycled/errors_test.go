@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leasetest"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"

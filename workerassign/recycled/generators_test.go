@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/bitsalloc"
-	"github.com/ringuid/ringuid/internal/fakeclock"
-	"github.com/ringuid/ringuid/internal/fleettest"
-	"github.com/ringuid/ringuid/internal/leasetest"
+	"github.com/ringuid/ringuid/internal/testkit/fakeclock"
+	"github.com/ringuid/ringuid/internal/testkit/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/lockedfile"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leasetest"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leasetest"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringuid/ringuid/internal/leasetest"
 	"github.com/ringuid/ringuid/internal/millis"
+	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/workerassign"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/ringuid/ringuid/internal/leaktest"
+	"github.com/ringuid/ringuid/internal/testkit/leaktest"
 	"github.com/ringuid/ringuid/uid"
 )
 

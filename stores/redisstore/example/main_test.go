@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringuid/ringuid/internal/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
 )
 
 // Each start takes a worker ID and gives it back. The next start uses it again, once the time that the first

@@ -7,10 +7,10 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid"
-	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/postgrestest"
-	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
 )
 
 // pool create creates the pool of a store once. The first generator then has UIDs at once.

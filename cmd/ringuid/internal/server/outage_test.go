@@ -10,9 +10,9 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
-	"github.com/ringuid/ringuid/internal/mariadbtest"
-	"github.com/ringuid/ringuid/internal/redistest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/redistest"
 )
 
 // When a server's store hangs or is down, its log has a warning long before the end of its lease, and its state says so while it is ready. It

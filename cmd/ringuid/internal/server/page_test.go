@@ -23,8 +23,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/ringuid/ringuid/internal/slottest"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/assigntest"

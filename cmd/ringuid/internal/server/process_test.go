@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/cli"
-	"github.com/ringuid/ringuid/internal/freeport"
 	"github.com/ringuid/ringuid/internal/testkit"
-	"github.com/ringuid/ringuid/internal/uniq"
+	"github.com/ringuid/ringuid/internal/testkit/freeport"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/settings"
 	"github.com/ringuid/ringuid/stores/filestore"

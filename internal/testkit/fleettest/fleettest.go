@@ -1,0 +1,271 @@
+// Package fleettest runs generators with worker IDs of a recycled.Store, while a test kills, pauses
+// or restores the server, and checks each UID. It uses short times and a layout of 64 UIDs for each worker
+// ID and millisecond, so that a fault takes about a second.
+package fleettest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/bitsalloc"
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/uniq"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// The times of the pools and generators.
+const (
+	Horizon    = 800 * time.Millisecond
+	fencing    = 20 * time.Millisecond
+	skew       = 20 * time.Millisecond
+	clockBound = 100 * time.Millisecond
+	reserve    = 200 * time.Millisecond
+	workerBits = 8
+)
+
+// Layout returns the layout of the generators.
+func Layout() bitsalloc.Layout {
+	l, err := bitsalloc.New(41, workerBits, 6)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// Request returns the request that the generators make: all leases of a pool must have the same format.
+func Request() workerassign.Request {
+	format, err := uid.NewFormat(uid.WithLayout(Layout()), uid.WithTimeUnit(time.Millisecond))
+	if err != nil {
+		panic(err)
+	}
+	return workerassign.Request{Format: format.String(), MaxWorkerID: Layout().MaxWorkerID(), Logger: discard()}
+}
+
+// discard returns a logger that logs nothing.
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// Assigner returns an assigner with the short times.
+func Assigner(s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
+	return recycled.New(s, times(opts)...)
+}
+
+// times returns the short times, and other options.
+func times(opts []recycled.Option) []recycled.Option {
+	return append([]recycled.Option{recycled.WithHorizon(Horizon), recycled.WithFencing(fencing), recycled.WithSkew(skew),
+		recycled.WithClockBound(clockBound)}, opts...)
+}
+
+// First returns an assigner with the short times, on a pool that CreatePool has created, now or before.
+func First(tb testing.TB, s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
+	tb.Helper()
+	return slottest.New(tb, s, times(opts)...)
+}
+
+// NewGenerator starts a generator, a Cached or a Default one.
+func NewGenerator(ctx context.Context, a workerassign.Assigner, cached bool) (uid.Generator, error) {
+	return NewKind(ctx, a, cached, uid.WithLayout(Layout()), uid.WithTimeUnit(time.Millisecond), uid.WithReserveAhead(reserve), uid.WithLogger(discard()),
+		uid.WithMaxBorrow(20*time.Millisecond))
+}
+
+// NewKind starts a generator, a Cached or a Default one, with those of the options that its constructor accepts.
+func NewKind(ctx context.Context, a workerassign.Assigner, cached bool, opts ...any) (uid.Generator, error) {
+	if cached {
+		c, err := uid.NewCached(ctx, a, accepted[uid.Option](opts)...)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	d, err := uid.NewDefault(ctx, a, accepted[uid.DefaultOption](opts)...)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// accepted returns those of the options that a constructor accepts.
+func accepted[O any](opts []any) (list []O) {
+	for _, opt := range opts {
+		if o, ok := opt.(O); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Fleet is several generators, whose UIDs are all checked.
+type Fleet struct {
+	ctx        context.Context
+	stop       context.CancelFunc
+	running    sync.WaitGroup
+	set        uniq.Set
+	generated  atomic.Int64
+	duplicates atomic.Int64
+	failures   atomic.Int64           // of takes
+	leases     atomic.Int64           // generators that were started, and leases of RunLeases
+	moment     atomic.Pointer[moment] // of the next kill
+}
+
+// New returns a fleet without generators.
+func New() *Fleet {
+	f := &Fleet{}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	return f
+}
+
+// End ends all generators, and returns what they generated.
+func (f *Fleet) End() string {
+	f.stop()
+	f.running.Wait()
+	return fmt.Sprintf("%d UIDs of %d generators and leases, %d duplicates, %d failed takes", f.generated.Load(), f.leases.Load(), f.duplicates.Load(), f.failures.Load())
+}
+
+// Writer returns a writer of the UIDs that Take and Add record, for one goroutine.
+func (f *Fleet) Writer() *uniq.Writer { return f.set.Writer() }
+
+// Take takes n UIDs, for at most 50 ms.
+func (f *Fleet) Take(w *uniq.Writer, g uid.Generator, n int) error {
+	ctx, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
+	defer cancel()
+	for range n {
+		id, err := g.NextContext(ctx)
+		if err != nil {
+			f.failures.Add(1)
+			return err
+		}
+		f.Add(w, id)
+	}
+	return nil
+}
+
+// Add records a UID.
+func (f *Fleet) Add(w *uniq.Writer, id uid.ID) {
+	if !w.Add(int64(id)) {
+		f.duplicates.Add(1)
+	}
+	f.generated.Add(1)
+}
+
+// Run generates UIDs until the fleet ends, with one generator after the other: each is closed after life. A
+// generator whose take fails is used further.
+func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
+	f.running.Go(func() {
+		w := f.set.Writer()
+		for f.ctx.Err() == nil {
+			ctx, cancel := context.WithTimeout(f.ctx, 3*time.Second)
+			g, err := NewGenerator(ctx, a, cached)
+			cancel()
+			if err != nil {
+				time.Sleep(5 * time.Millisecond)
+				continue
+			}
+			f.leases.Add(1)
+			for end := time.Now().Add(life); f.ctx.Err() == nil && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+				f.Take(w, g, 20)
+			}
+			g.Close()
+		}
+	})
+}
+
+// RunLeases takes leases, extends and releases them until the fleet ends, as fast as it can. It stamps a UID in each
+// millisecond of each grant, and all UIDs of the last few milliseconds. Some leases are not released.
+func (f *Fleet) RunLeases(store recycled.Store) {
+	s := &interruptedStore{Store: store, fleet: f}
+	a := Assigner(s)
+	f.running.Go(func() {
+		w, l := f.set.Writer(), Layout()
+		epoch := uid.DefaultEpoch().UnixMilli()
+		during := func(c call, do func(context.Context) error) error {
+			ctx, cancel := context.WithTimeout(f.ctx, time.Second)
+			defer cancel()
+			s.call.Store(int32(c))
+			return do(ctx)
+		}
+		for f.ctx.Err() == nil {
+			var lease workerassign.Lease
+			if err := during(callAssign, func(ctx context.Context) (err error) {
+				lease, err = a.Assign(ctx, Request())
+				return err
+			}); err != nil {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			f.leases.Add(1)
+			next := lease.NotBefore().UnixMilli()
+			for range 4 {
+				var granted workerassign.Grant
+				if err := during(callReserve, func(ctx context.Context) (err error) {
+					granted, err = lease.Reserve(ctx, time.Now().Add(rand.N(Horizon/2)))
+					return err
+				}); err != nil {
+					break
+				}
+				for ms := next; ms < granted.Until.UnixMilli(); ms++ {
+					sequences := int64(1) // of each millisecond, so that any two spans that overlap are found
+					if ms >= granted.Until.UnixMilli()-3 {
+						sequences = l.MaxSequence() + 1
+					}
+					for sequence := range sequences {
+						id, err := l.Allocate(ms-epoch, lease.WorkerID(), sequence)
+						if err != nil {
+							panic(err)
+						}
+						f.Add(w, uid.ID(id))
+					}
+					next = ms + 1
+				}
+			}
+			if rand.IntN(10) > 0 {
+				during(callRelease, func(ctx context.Context) error { return lease.Release(ctx, time.UnixMilli(next)) })
+			}
+			time.Sleep(rand.N(20 * time.Millisecond))
+		}
+	})
+}
+
+// Check ends the fleet, and fails the test if there are duplicates, or fewer UIDs than want.
+func (f *Fleet) Check(t *testing.T, want int64) {
+	t.Helper()
+	t.Log(f.End())
+	if f.duplicates.Load() != 0 || f.generated.Load() < want {
+		t.Errorf("%d duplicates and %d UIDs; want 0, and at least %d", f.duplicates.Load(), f.generated.Load(), want)
+	}
+}
+
+// WaitLeases waits until the fleet has had that many more leases, and has generated UIDs. Leases of generators that were
+// started just before may count or not: see WaitAllLeases.
+func (f *Fleet) WaitLeases(t *testing.T, leases int64) {
+	t.Helper()
+	f.WaitAllLeases(t, f.leases.Load()+leases)
+}
+
+// WaitAllLeases waits until the fleet has had that many leases in all, and generates UIDs.
+func (f *Fleet) WaitAllLeases(t *testing.T, leases int64) {
+	t.Helper()
+	generated := f.generated.Load()
+	testkit.Retry(t, "the fleet goes on", func() error {
+		if missing, n := leases-f.leases.Load(), f.generated.Load()-generated; missing > 0 || n == 0 {
+			return fmt.Errorf("%d leases are missing, and %d UIDs were generated", missing, n)
+		}
+		return nil
+	})
+}
+
+// WaitDuplicate waits until a UID has been generated a second time.
+func (f *Fleet) WaitDuplicate(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, "a UID is generated a second time: otherwise this test could not find a defect", func() bool { return f.Duplicates() > 0 })
+}
+
+// Duplicates returns how many UIDs were generated a second time.
+func (f *Fleet) Duplicates() int64 { return f.duplicates.Load() }

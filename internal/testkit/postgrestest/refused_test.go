@@ -1,0 +1,73 @@
+package postgrestest_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/stores/sqlstore"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// WithVerification is refused on PostgreSQL before a row is inserted, and the error says what to use instead.
+func TestVerificationIsRefused(t *testing.T) {
+	t.Parallel()
+	s := postgrestest.Start(t)
+	db := idsDatabase(t, s)
+	for _, driverName := range []string{"pgx", "postgres"} {
+		pool, err := sql.Open(driverName, s.DSN("postgres", "", "ids"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		_, err = assign(t, pool, workerassign.WithVerification(workerassign.Verification{}))
+		if !errors.Is(err, workerassign.ErrOption) || !errors.Is(err, workerassign.ErrPermanent) ||
+			!strings.Contains(err.Error(), "WithVerification does not support PostgreSQL; use recycled worker IDs (recycled.New with sqlstore.New) instead") {
+			t.Errorf("%s: Assign() = %v", driverName, err)
+		}
+	}
+	var rows int
+	if err := db.Get(&rows, "SELECT count(*) FROM worker_node"); err != nil || rows != 0 {
+		t.Errorf("%d rows were inserted, %v", rows, err)
+	}
+}
+
+var sqlBlock = regexp.MustCompile("(?ms)^```sql\n(.*?);\n^```$")
+
+// fleetStatements returns the statements of doc/fleet.md that are for PostgreSQL too.
+func fleetStatements(t *testing.T) (settings, insert, count string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "doc", "fleet.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range sqlBlock.FindAllStringSubmatch(string(page), -1) {
+		switch {
+		case strings.Contains(m[1], "SET horizon_ms"):
+			settings = m[1]
+		case strings.Contains(m[1], "SET slot_count"):
+			count = m[1]
+		case strings.Contains(m[1], "extract(epoch"):
+			insert = m[1]
+		}
+	}
+	if settings == "" || insert == "" || count == "" {
+		t.Fatalf("doc/fleet.md lacks a statement: %q, %q, %q", settings, insert, count)
+	}
+	return settings, insert, count
+}
+
+// The statements of doc/fleet.md change the settings of a pool, and repair one from which somebody deleted a slot, or
+// the pool's row.
+func TestRepairOfSlots(t *testing.T) {
+	t.Parallel()
+	settings, insert, count := fleetStatements(t)
+	db := idsDatabase(t, postgrestest.Start(t))
+	schematest.TestRepair(t, db, sqlstore.New(db), insert, count, settings, func() {})
+}
