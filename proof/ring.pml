@@ -878,6 +878,20 @@ proctype Padder(byte me) {
 	atomic { padderDone = 1; where[me] = DONE }
 }
 
+#if CLOSER
+/* Go: ringbuffer (*Ring).end */
+inline end() {
+	do
+	:: s = current; /* r.current.Load() */
+		if
+		:: s == CLOSEDRUN -> break /* s.lastBeforeClose != nil */
+		:: d_step { s != CLOSEDRUN && current == s -> runs[CLOSEDRUN].index = runs[s].index; current = CLOSEDRUN } -> break /* CompareAndSwap */
+		:: s != CLOSEDRUN && current != s
+		fi
+	od
+}
+#endif
+
 #if DROPPER
 /* What the function before changes is how many runs the provider has returned.
  * Go: ringbuffer (*Ring).Drop */
@@ -894,7 +908,13 @@ proctype Dropper(byte me) {
 	:: !ok
 	:: d_step { ok -> ok = closed } -> /* r.closed.Load() */
 		if
+#if CLOSER
+		:: ok ->
+			before = given;
+			end()
+#else
 		:: ok
+#endif
 		:: else ->
 			before = given;
 			do
@@ -933,13 +953,7 @@ proctype Closer(byte me) {
 	closed = 1; /* r.closed.CompareAndSwap(false, true) */
 #endif
 #ifndef M_CURRENT_STAYS
-	do
-	:: s = current; /* r.current.Load() */
-		if
-		:: d_step { current == s -> runs[CLOSEDRUN].index = runs[s].index; current = CLOSEDRUN } -> break /* CompareAndSwap */
-		:: current != s
-		fi
-	od;
+	end();
 #endif
 #ifdef M_CLOSED_COMES_LAST
 	closed = 1;

@@ -32,14 +32,7 @@ func (r *Ring) Close() error {
 		return nil
 	}
 	if r.closed.CompareAndSwap(false, true) {
-		// Replace the current run by an empty one, so that TryTake needs no check for Close. A
-		// taker that finds the empty run used up checks closed before anything else.
-		for {
-			s := r.current.Load()
-			if r.current.CompareAndSwap(s, &runState{index: s.index, lastBeforeClose: s}) {
-				break
-			}
-		}
+		r.end()
 		r.cancel()
 		r.runAvailable.broadcast()
 	}
@@ -64,6 +57,17 @@ func (r *Ring) Close() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s, after %v; was Close called from within it?", ErrBusy, stillRunning, CloseTimeout)
+}
+
+// end replaces the current run by an empty one, unless that was done, so that TryTake needs no check for Close. A taker that
+// finds the empty run used up checks closed before anything else.
+func (r *Ring) end() {
+	for {
+		s := r.current.Load()
+		if s.lastBeforeClose != nil || r.current.CompareAndSwap(s, &runState{index: s.index, lastBeforeClose: s}) {
+			return
+		}
+	}
 }
 
 // Reached returns the first integer of the run that takers have reached: the current one or, after Close, the one that Close has

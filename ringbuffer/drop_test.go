@@ -77,6 +77,18 @@ func TestDropOfClosedRing(t *testing.T) {
 	}
 }
 
+// A take that begins after Drop gets nothing of the runs before, also if Close has only begun.
+func TestDropWhileCloseBegins(t *testing.T) {
+	r := newTestRing(t, Config{Capacity: 4, Provider: &numbered{}})
+	mustTake(t, r, 10)
+	r.closed.Store(true)
+	r.Drop(func() { t.Error("before was called") })
+	if v, err := r.Take(t.Context()); err != ErrClosed {
+		t.Errorf("Take() = %d, %v; want ErrClosed", v, err)
+	}
+	r.cancel() // the rest of Close
+}
+
 // A take that begins after Drop has returned gets nothing that was generated before, whoever pads and drops meanwhile.
 func TestDropConcurrently(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {

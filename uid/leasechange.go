@@ -123,7 +123,7 @@ func (c *leaseChanger) extend(ctx context.Context, l *defaultLease, unit int64, 
 		if next.begins > 0 {
 			return fmt.Errorf("uid: gave up waiting: %w: %w", next.notBegun, context.Cause(ctx))
 		}
-		return fmt.Errorf("uid: gave up waiting for the lease to be extended: %w", context.Cause(ctx))
+		return fmt.Errorf("uid: gave up waiting for a lease: %w", context.Cause(ctx))
 	}
 	return nil
 }

@@ -18,8 +18,12 @@ import (
 // another lease, which may begin later.
 //
 // Renew returns the error of the first try that fails, which wraps ErrLease and the assigner's error, or that of ctx if ctx ends
-// first, also if it had ended before. After both the generator has no lease, and tries again in the background until it has another
-// one or is closed. While tries fail, takers get errors that wrap ErrLease. After Close, Renew returns ErrClosed.
+// first; with a ctx that has ended, it drops the leases and does not wait. After both the generator has no lease, and tries again in
+// the background until it has another one, is closed, or the layout has no more worker IDs (ErrWorkerID). While tries fail, takers get
+// errors that wrap ErrLease. After Close, Renew returns ErrClosed.
+//
+// With recycled.WithWorkerID, the new lease is one of the same slot, which is free only after the grace of the lease that was
+// dropped. Until then there are no UIDs, and of two copies only one gets the slot.
 //
 // An assigner whose state may have been copied too, in memory or in a file on the same machine, refuses: Static, StaticFile, File, Saved, and
 // package recycled on a store without a clock of its own, such as that of package filestore. Then the error wraps workerassign.ErrRenewal, each further

@@ -206,7 +206,7 @@ func TestReasonsOfWaits(t *testing.T) {
 			d := newDefault(t, newHangingAssigner(&hangs), smallOptions(t)...)
 			hangs.Store(true)
 			time.Sleep(10 * time.Second)
-			const want = "uid: gave up waiting for the lease to be extended: context canceled"
+			const want = "uid: gave up waiting for a lease: context canceled"
 			if _, err := d.NextContext(ended); err == nil || err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}

@@ -285,7 +285,7 @@ func (a *slotAssign) read(ctx context.Context) (State, error) {
 		return s, temporary(err)
 	}
 	if s.HostClock { // the store may be a file, which is copied with the machine
-		if err := a.req.RefuseRenewal(a.recycled.store.String()+", which has no clock of its own,", "create another one if the store is on another machine"); err != nil {
+		if err := a.req.RefuseRenewal(a.recycled.store.String()+", which has no clock of its own,", "create another one with a store that this machine has no copy of"); err != nil {
 			return s, err
 		}
 	}
