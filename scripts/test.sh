@@ -37,7 +37,7 @@ export TMPDIR="$run"
 # environment.
 started() (
 	export TMPDIR="$outside"
-	unset RINGUID_TEST_CACHE
+	unset RINGUID_TEST_CACHE GOFLAGS
 	if [ -r /proc/self/environ ]; then
 		printf '%s\n' "$run" | grep -lsF -f - /proc/[0-9]*/environ /proc/[0-9]*/cmdline | cut -d / -f 3 | sort -u
 	else
@@ -111,6 +111,14 @@ nested() {
 	return "$status"
 }
 
+# checked MODULE runs the tests of a nested module, and checks it.
+checked() {
+	status=0
+	nested "$1" || status=$?
+	scripts/check.sh "$1" || status=$?
+	return "$status"
+}
+
 # without MODULE… prints all nested modules but these.
 without() {
 	printf '%s\n' "$all" | grep -vxF -e . "${@/#/-e./}"
@@ -177,16 +185,13 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	part others gotest . $remaining
 	part plain scripts/plain.sh
 	part examples examples
-	vet internal/testkit/postgrestest
-	part postgres nested internal/testkit/postgrestest
-	for module in $(without internal/testkit/postgrestest cmd/ringuid); do
+	tools
+	part checks scripts/check.sh .
+	for module in internal/testkit/postgrestest $(without internal/testkit/postgrestest cmd/ringuid) cmd/ringuid; do
 		vet "$module"
 		name=${module#./}
-		part "${name//\//-}" nested "$module"
+		part "${name//\//-}" checked "$module"
 	done
-	vet cmd/ringuid
-	part command nested cmd/ringuid
-	part checks nice -n 5 scripts/check.sh
 	await
 else
 	scripts/check.sh

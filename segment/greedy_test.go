@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/segment"
 )
 
@@ -32,10 +33,7 @@ func TestSizeWhileCallersWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		want := 20_000_000
-		if testing.Short() {
-			want /= 10
-		}
+		want := testkit.Amount(2_000_000, 20_000_000, 20_000_000)
 		for begin, taken := time.Now(), 0; taken < want; taken++ {
 			if _, err := s.Next(); err != nil {
 				t.Fatal(err)

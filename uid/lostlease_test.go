@@ -122,7 +122,7 @@ func TestLeaseAndNextLeaseAreLost(t *testing.T) {
 
 // A generator that was idle works again, although its leases are lost if they are not extended in time.
 func TestGeneratorsSurviveIdleness(t *testing.T) {
-	long := testkit.Amount(2*time.Hour, 2*time.Hour, 20*time.Hour)
+	long := testkit.Amount(30*time.Minute, 2*time.Hour, 20*time.Hour)
 	for _, mode := range modes {
 		for n := range 4 {
 			silently, rollover := n%2 == 1, n > 1
