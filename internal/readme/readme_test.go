@@ -148,18 +148,22 @@ func TestSnippets(t *testing.T) {
 }
 
 // The first snippet of the README can be used by any number of hosts as it is. Each snippet that
-// cannot says so.
+// cannot says so. The README is short.
 func TestFirstSnippetIsForFleets(t *testing.T) {
-	all := snippets(t, "README.md")
-	if len(all) == 0 || !strings.Contains(all[0], "NewDisposable(") || strings.Contains(all[0], "NewFile(") {
+	if all := snippets(t, "README.md"); len(all) == 0 || !strings.Contains(all[0], "NewDisposable(") || strings.Contains(all[0], "NewFile(") {
 		t.Error("the first snippet does not take its worker ID from the table")
 	}
-	for i, snippet := range all {
-		for _, only := range []string{"NewFile(", "Static("} {
-			if strings.Contains(snippet, only) && !strings.Contains(snippet, "ONE HOST ONLY") {
-				t.Errorf("snippet %d has %s and does not say that it is for one host only", i+1, only)
+	for _, page := range pages(t) {
+		for i, snippet := range snippets(t, page) {
+			for _, only := range []string{"NewFile(", "Static(", "filestore.New("} {
+				if strings.Contains(snippet, only) && !strings.Contains(snippet, "ONE HOST ONLY") {
+					t.Errorf("%s: snippet %d has %s and does not say that it is for one host only", page, i+1, only)
+				}
 			}
 		}
+	}
+	if words := len(strings.Fields(read(t, "README.md"))); words > 1200 {
+		t.Errorf("the README has %d words; must have at most 1,200", words)
 	}
 }
 
@@ -179,9 +183,9 @@ func TestFirstSnippetRuns(t *testing.T) {
 
 var layoutRow = regexp.MustCompile(`(?m)^\| .*?(1-[0-9]+-[0-9]+-[0-9]+).*? \| ([0-9-]{10}) \| ([0-9,]+) \| ([0-9,]+) \|`)
 
-// The README's table of layouts states what bitsalloc computes.
+// The table of layouts states what bitsalloc computes.
 func TestLayouts(t *testing.T) {
-	rows := layoutRow.FindAllStringSubmatch(read(t, "README.md"), -1)
+	rows := layoutRow.FindAllStringSubmatch(read(t, "doc/layout.md"), -1)
 	if len(rows) < 2 {
 		t.Fatalf("%d rows were found", len(rows))
 	}
@@ -214,18 +218,14 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := id.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := tables(t, "README.md", "form", "call, type of a field", "example")
 	for _, row := range rows {
-		want := map[string]string{"decimal": id.String(), "base 32": id.Base32(), "base 62": id.Base62(), "binary": fmt.Sprintf("%x", data), "a JSON number": number.String()}[row[0]]
+		want := map[string]string{"decimal": id.String(), "base 32": id.Base32(), "base 62": id.Base62(), "a JSON number": number.String()}[row[0]]
 		if row[2] != "`"+want+"`" {
 			t.Errorf("the %s form is %s, not %s", row[0], want, row[2])
 		}
 	}
-	if len(rows) != 5 {
+	if len(rows) != 4 {
 		t.Errorf("%d forms", len(rows))
 	}
 }
