@@ -63,7 +63,7 @@ bench: ## run all measurements, ten rounds, and write benchmarks/RESULTS.md; wit
 	@scripts/bench.sh
 
 .PHONY: measure-fleet
-measure-fleet: ## measure what 10,000 generators cost each slot store, in one and a half hours, and print the table of doc/fleet.md; HOSTS=n for fewer
+measure-fleet: ## measure what 10,000 generators cost each slot store, in one and a half hours, and print the table of doc/internals/fleet.md; HOSTS=n for fewer
 	@scripts/measure-fleet.sh
 
 .PHONY: proof

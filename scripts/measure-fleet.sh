@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures what a fleet of recycled worker IDs costs each slot store, on real servers that it starts, and prints a
-# table in Markdown for doc/fleet.md ("Measured"). It takes one and a half hours on an idle machine. HOSTS (10000) and
+# table in Markdown for doc/internals/fleet.md ("Measured"). It takes one and a half hours on an idle machine. HOSTS (10000) and
 # SECONDS_LOADED (600) change its size. STORES names the stores to measure. A failure does not stop it: the
 # table then lacks rows, and the exit status is 1. The log of the tests goes to standard error.
 . "$(dirname "$0")/lib.sh"

@@ -187,7 +187,7 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	part examples examples
 	tools
 	part checks scripts/check.sh .
-	for module in internal/testkit/postgrestest $(without internal/testkit/postgrestest cmd/ringuid) cmd/ringuid; do
+	for module in internal/testkit/postgrestest cmd/ringuid $(without internal/testkit/postgrestest cmd/ringuid); do # the longest first
 		vet "$module"
 		name=${module#./}
 		part "${name//\//-}" checked "$module"

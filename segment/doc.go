@@ -7,5 +7,5 @@
 //
 // The store is a [Source]: of package sqlstore (a table of a database, which Leaf's servers can share), filestore (a file of one host),
 // redisstore, etcdstore or zookeeperstore, or one of your own, which package storetest tests. [Tags] is for many tags, [Daily] for numbers
-// that begin again each day, and [Group] for several independent stores. doc/segment.md says what is guaranteed on which store.
+// that begin again each day, and [Group] for several independent stores. doc/segments.md says what is guaranteed on which store.
 package segment

@@ -72,7 +72,7 @@ func WithMaxTakes(n int) TagsOption {
 // WithCreate lets a Tags create each tag that does not exist, at its first use, for example one for each tenant. The
 // source must be a Creator. c.UnusedBefore is set to a time long ago if it is zero: a source that notices that its
 // store may have lost writes then begins new tags beyond what may have been handed out. On other stores, a tag that
-// was lost with the last writes of its server begins at c.Start again, and its numbers repeat: see doc/segment.md. On
+// was lost with the last writes of its server begins at c.Start again, and its numbers repeat: see doc/segments.md. On
 // a Group, call CreateTag of the Group once before: see Stripe. A misspelled tag is created too.
 func WithCreate(c TagConfig) TagsOption {
 	return tagsOption(func(t *tagsConfig) {

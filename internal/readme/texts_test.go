@@ -3,6 +3,7 @@ package readme
 import (
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,18 +106,33 @@ func TestLogRecordsExist(t *testing.T) {
 	}
 }
 
-// A symptom in doc/fleet.md that is a text is one of the library, or, after the name of a store, of that.
-func TestSymptomsExist(t *testing.T) {
-	texts := sourceTexts(t)
-	for _, row := range tables(t, "doc/fleet.md", "symptom", "meaning", "action") {
-		for _, text := range codeSpans(row[0]) {
-			if !strings.Contains(text, " ") || strings.HasPrefix(row[0], "etcd:") {
+// The runbook has an entry of at most 120 words for each alert, and the texts in its headings are those of the library, or, after the
+// name of a store, of that.
+func TestRunbook(t *testing.T) {
+	texts, entries := sourceTexts(t), map[string]bool{}
+	for _, entry := range strings.Split(read(t, "doc/runbook.md"), "\n### ")[1:] {
+		heading, body, _ := strings.Cut(entry, "\n")
+		entries[heading] = true
+		if n := len(strings.Fields(body)); n > 120 {
+			t.Errorf("%s: %d words; must be at most 120", heading, n)
+		}
+		for _, text := range codeSpans(heading) {
+			if !strings.Contains(text, " ") || strings.HasPrefix(heading, "etcd:") {
 				continue
 			}
 			if !slices.ContainsFunc(texts, func(s string) bool { return contains(s, gap+strings.Trim(text, gap+" ")+gap) }) {
 				t.Errorf("nothing in the source has the text %q", text)
 			}
 		}
+	}
+	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(read(t, "metrics/promcollect/alerts.yml"), -1)
+	for _, alert := range alerts {
+		if !entries[alert[1]] {
+			t.Errorf("there is no entry for the alert %s", alert[1])
+		}
+	}
+	if len(alerts) < 10 || len(entries) < len(alerts)+20 {
+		t.Errorf("%d alerts, %d entries", len(alerts), len(entries))
 	}
 }
 

@@ -214,7 +214,7 @@ func tableName(name string) string {
 
 // writeGrowth writes the tables of the Growth benchmarks.
 func (r *results) writeGrowth(w io.Writer) {
-	fmt.Fprint(w, "\n## How the cost of Cached.Next grows\n\ndoc/performance.md explains these tables.\n")
+	fmt.Fprint(w, "\n## How the cost of Cached.Next grows\n\ndoc/internals/performance.md explains these tables.\n")
 	for _, g := range []struct{ name, title string }{
 		{"GrowthGoroutines", "goroutines"},
 		{"GrowthBoost", "boost power (1 << power runs in the ring)"},

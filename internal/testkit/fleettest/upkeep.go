@@ -16,7 +16,7 @@ import (
 )
 
 // Upkeep measures how many reads and writes the generators of a fleet cost while they run, idle and busy, at the
-// default time that is reserved ahead and at a longer one, and compares that with the cost model of doc/fleet.md.
+// default time that is reserved ahead and at a longer one, and compares that with the cost model of doc/internals/fleet.md.
 // It takes minutes, so it only runs as a measurement. TestUpkeep runs the same code in simulated time.
 var Upkeep = Part{name: "upkeep", isLong: true, run: func(t *testing.T, target Target) {
 	for _, reserve := range []time.Duration{uid.DefaultReserveAhead, 5 * time.Minute} {
@@ -35,7 +35,7 @@ var Upkeep = Part{name: "upkeep", isLong: true, run: func(t *testing.T, target T
 	}
 }}
 
-// Interval returns after how much UID time a generator extends its lease, by the cost model of doc/fleet.md: it
+// Interval returns after how much UID time a generator extends its lease, by the cost model of doc/internals/fleet.md: it
 // requests one unit and one and a half times the time to reserve ahead, and requests more when a quarter of that,
 // rounded up to whole units, is used.
 func Interval(reserve, unit time.Duration) time.Duration {
@@ -86,7 +86,7 @@ func startUpkeep(t *testing.T, target Target, hosts int, reserve time.Duration, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The horizon suffices for what is reserved, see doc/fleet.md.
+	// The horizon suffices for what is reserved, see doc/internals/fleet.md.
 	horizon := workerassign.DefaultClockBound + upkeepBorrow + reserve*3/2 + time.Second
 	assigner := func(n int) *recycled.Assigner {
 		return slottest.New(t, u.meter.store(n), recycled.WithHorizon(horizon))

@@ -191,7 +191,7 @@ func (e *examination) failed(check string, err error) {
 		advice = "the time was not enough: raise --timeout, or check the server"
 	}
 	if errors.Is(err, recycled.ErrPool) || errors.Is(err, workerassign.ErrCorrupt) {
-		advice = "see doc/fleet.md, When something is wrong"
+		advice = "see doc/runbook.md"
 	}
 	e.fault(check, advice, "%v", err)
 }
