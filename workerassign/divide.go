@@ -29,12 +29,11 @@ import (
 // # Several processes on one store
 //
 // Processes that take worker IDs from one store may divide them by different numbers of bits, or not
-// divide them. They never share a worker ID as long as the numbers of the store are below 2^r, where r
-// is the smallest number of lower bits that any of the processes leaves for them. For example, if the
-// layout has 22 worker bits, and processes use Divide(a, 2), Divide(a, 1) and a, r is 20.
+// divide them. That is safe while the store's numbers are below 2^(bits left by the widest Divide). For example, if the
+// layout has 22 worker bits, and processes use Divide(a, 2), Divide(a, 1) and a, that is 2^20.
 //
 // A generator with Divide refuses a number that does not fit into its own lower bits. A generator that
-// does not divide, or divides by fewer bits, does not know r. It accepts the number, and its worker ID
+// does not divide, or divides by fewer bits, does not know that bound. It accepts the number, and its worker ID
 // may be a part that another process uses. To prevent this, limit such a generator to the same number
 // of lower bits: use Prefix(a, 0, 2) instead of a, and Divide(Prefix(a, 0, 1), 1) instead of
 // Divide(a, 1).

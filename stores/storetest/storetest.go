@@ -9,7 +9,8 @@
 //		})
 //	}
 //
-// The file example_test.go of this package has a whole store, written with public names only, to begin with.
+// The file example_test.go of this package has a whole store, written with public names only, to begin with. A store that keeps a text for
+// each record has its form in recycled.Slot.Encode and recycled.DecodeSlot, and the same of a Pool; recycled.Write.Replaces compares.
 package storetest
 
 import (
