@@ -907,16 +907,10 @@ proctype Dropper(byte me) {
 	if
 	:: !ok
 	:: d_step { ok -> ok = closed } -> /* r.closed.Load() */
+		before = given; /* if the ring is closed, no take gets a run at all */
 		if
-#if CLOSER
-		:: ok ->
-			before = given;
-			end()
-#else
 		:: ok
-#endif
 		:: else ->
-			before = given;
 			do
 			:: s = current; /* r.current.Load() */
 				drop();
@@ -931,6 +925,12 @@ proctype Dropper(byte me) {
 				fi
 			od
 		fi;
+#if CLOSER && !defined(M_DROP_LEAVES_CURRENT)
+		if
+		:: closed -> end() /* r.closed.Load() */
+		:: !closed
+		fi;
+#endif
 		if
 		:: d_step { true -> s = 0; ok = 0; adv = 0; wasEmpty = 0 }
 		fi;

@@ -40,7 +40,7 @@ var ringConfigs = []config{
 	{name: "assist, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=2 TAKERS=2 TAKES=1 ASSIST=1 EVEN=1 NOTYETS=1"},
 	{name: "closes, two takers", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
 	{name: "closes, two takers pad", full: true, model: ring, defines: "POLICY=PADS CAP=1 RUNS=1 TAKERS=2 TAKES=1 CLOSER=1"},
-	{name: "Drop, closes", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2 DROPPER=1 CLOSER=1"},
+	{name: "Drop, closes", full: true, model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2 DROPPER=1 CLOSER=1 ODD=2"},
 	{name: "drops, closes", full: true, model: ring, defines: "POLICY=WAITS CAP=2 RUNS=3 TAKERS=1 TAKES=2 TICKS=2 CLOSER=1"},
 }
 
@@ -59,6 +59,7 @@ var (
 	drops        = config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=2 TAKERS=1 TAKES=2 TICKS=1 ODD=2"}
 	dropper      = config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"}
 	dropper2     = config{model: ring, defines: "POLICY=FAILS CAP=2 RUNS=2 TAKERS=1 TAKES=2 DROPPER=1 ODD=2"}
+	dropCloses   = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=1 TAKES=2 DROPPER=1 CLOSER=1 ODD=2"}
 	counter      = config{model: ring, defines: "POLICY=FAILS CAP=1 RUNS=0 TAKERS=3 TAKES=0 CLAIM=3 COUNTER"}
 	putOnce      = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=0 TAKERS=2 TAKES=0 PUTTERS=1 PUTS=1 CONTEXTS=2", search: fairClaim}
 	provided     = config{model: ring, defines: "POLICY=WAITS CAP=1 RUNS=1 TAKERS=2 TAKES=0 CONTEXTS=2", search: fairClaim}
@@ -91,6 +92,7 @@ var ringMutants = []mutant{
 	{"Close does not cancel the context", "M_NO_CANCEL", wakeUp, closes, "where"},
 	{"Drop does not wait for its turn", "M_DROP_WITHOUT_TURN", notDropped, dropper, "old"},
 	{"Drop drops the current run only", "M_DROP_CURRENT_ONLY", notDropped, dropper2, "old"},
+	{"Drop leaves the current run to Close", "M_DROP_LEAVES_CURRENT", notDropped, dropCloses, "old"},
 	{"advance reports that nothing follows without a second look at current", "M_EMPTY_UNLESS_NEXT", reallyEmpty, smallFails, "wasEmpty"},
 	{"the provider's exhaustion counts before the runs that are left", "M_EXHAUSTED_COMES_FIRST", reallyEmpty, twoRuns, "wasEmpty"},
 	{"waiting takers are woken before the run is stored", "M_BROADCAST_FIRST", wakeUp, putters, "where"},

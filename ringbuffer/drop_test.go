@@ -89,6 +89,24 @@ func TestDropWhileCloseBegins(t *testing.T) {
 	r.cancel() // the rest of Close
 }
 
+// The same if Close begins while Drop works, and another taker has just gone to the next run.
+func TestDropWhileCloseBeginsDuringDrop(t *testing.T) {
+	r := newTestRing(t, Config{Capacity: 4, Provider: &numbered{}})
+	mustTake(t, r, 10)
+	r.counters.testHookDrop = func() {
+		r.counters.testHookDrop = nil
+		for s := r.current.Load(); r.current.Load() == s; {
+			r.Take(context.Background())
+		}
+		r.closed.Store(true)
+	}
+	r.Drop(func() {})
+	if v, err := r.Take(t.Context()); err != ErrClosed {
+		t.Errorf("Take() = %d, %v; want ErrClosed", v, err)
+	}
+	r.cancel() // the rest of Close
+}
+
 // A take that begins after Drop has returned gets nothing that was generated before, whoever pads and drops meanwhile.
 func TestDropConcurrently(t *testing.T) {
 	for _, policy := range []TakePolicy{CallerPads, Wait} {

@@ -2,8 +2,8 @@ package ringbuffer
 
 // Drop drops all runs that are in the ring, and one that the provider is generating. While no call of
 // the provider runs, it first calls before, which must not block: from then on the provider may return other runs. So a
-// take that begins after Drop has returned gets nothing of the runs before that call. If the ring is closed, it gets ErrClosed, and before
-// is not called. Drop waits for a call of the provider that is running.
+// take that begins after Drop has returned gets nothing of the runs before that call. If the ring is closed, that take gets ErrClosed, and
+// before is not called. Drop waits for a call of the provider that is running.
 //
 // As any taker does, it claims all integers that are left.
 func (r *Ring) Drop(before func()) {
@@ -11,17 +11,18 @@ func (r *Ring) Drop(before func()) {
 		return
 	}
 	defer r.turn.release()
-	if r.closed.Load() {
-		r.end() // Close may not have done it yet
-		return
-	}
-	before()
-	for {
-		s := r.current.Load()
-		r.counters.drop(s)
-		if !r.advance(s) {
-			return
+	if !r.closed.Load() {
+		before()
+		for {
+			s := r.current.Load()
+			r.counters.drop(s)
+			if !r.advance(s) {
+				break
+			}
 		}
+	}
+	if r.closed.Load() {
+		r.end() // Close may not have done it yet, and advance moves nothing once Close has begun
 	}
 }
 
