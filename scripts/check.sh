@@ -3,12 +3,15 @@
 # Without arguments it checks all modules. What is for the whole repository belongs to the root module.
 . "$(dirname "$0")/lib.sh"
 
-[ $# != 0 ] || {
-	tools
-	# shellcheck disable=SC2046 # the list has several words
-	set -- $(modules)
-}
+if [ $# = 0 ]; then
+	all=$(modules)
+	# shellcheck disable=SC2086 # the list has several words
+	set -- $all
+fi
 for module; do
+	if [ "$module" = . ] || [ ! -x "$bin/staticcheck" ]; then
+		tools
+	fi
 	step "go vet in $module"
 	(cd "$module" && go vet ./...)
 	step "staticcheck in $module"

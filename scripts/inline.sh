@@ -5,6 +5,7 @@
 
 step "inlining of the fast paths"
 messages=$(go build -gcflags=-m ./ringbuffer ./uid ./uid/percpu ./segment 2>&1)
+messages=$(printf '%s\n' "$messages" | tr '\\' /) # the paths of Windows
 missing=0
 
 # expect FILE MESSAGE checks that the compiler printed a message about a file.

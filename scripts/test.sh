@@ -17,8 +17,9 @@ full)
 esac
 
 # Packages of the root module in which goroutines of ours meet. In the usual size, only these run with the race detector.
-concurrent="./ringbuffer ./segment/... ./uid/... ./workerassign/... ./internal/leasing ./internal/lockedfile ./internal/safelog
-	./internal/sqlattempt ./internal/unitclock ./internal/workerfile ./stores/sqlstore ./stores/filestore"
+# Those that wait most come first.
+concurrent="./stores/filestore ./stores/sqlstore ./workerassign/... ./uid/... ./segment/... ./ringbuffer ./internal/leasing
+	./internal/lockedfile ./internal/safelog ./internal/sqlattempt ./internal/unitclock ./internal/workerfile"
 
 scripts/install.sh
 PATH=$PATH:/usr/sbin:/usr/local/sbin
@@ -27,6 +28,12 @@ export PATH
 # The tests write all files to a directory of this run. Its path is unique, and identifies the processes
 # that the run has started, because it is in their environment or in their arguments.
 outside=${TMPDIR:-/tmp}
+case $outside in
+*[[:space:]]*)
+	echo "TMPDIR is $outside; must have no spaces, because GOFLAGS has it" >&2
+	exit 2
+	;;
+esac
 run=$(mktemp -d "$outside/ru.XXXXXX") # short, because the path of a socket must be short
 chmod 755 "$run"
 # On ext4, creating a file soon after many were deleted is slow. With this attribute, new directories are in other block groups.
@@ -183,7 +190,7 @@ vet() (
 
 if [ -z "${RINGUID_FULL-}" ]; then
 	# shellcheck disable=SC2086 # the list has several words
-	part race behind gotest . -race $concurrent
+	part race gotest . -race $concurrent
 	vet .
 	# shellcheck disable=SC2086 # the list has several words
 	remaining=$(others $concurrent) # a failure here ends the script: without packages, go test would run those of one directory
@@ -191,7 +198,6 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	part others gotest . $remaining
 	part plain behind scripts/plain.sh
 	part examples examples
-	tools
 	part checks scripts/check.sh .
 	first="internal/testkit/postgrestest stores/zookeeperstore stores/etcdstore stores/redisstore cmd/ringuid" # they wait longest
 	# shellcheck disable=SC2086 # the list has several words

@@ -158,14 +158,14 @@ func (d *Daily) Health() Health {
 	}
 	now, err := d.now()
 	if err != nil {
-		return Health{Err: err}
+		return Health{Err: err, Known: true}
 	}
 	current := d.current.Load()
 	if d.work.ctx.Err() != nil {
 		return current.seq.Health()
 	}
 	if err := d.checkClock(now, current); err != nil {
-		return Health{Err: err}
+		return Health{Err: err, Known: true}
 	}
 	if now.Before(current.end.Add(d.cfg.yesterday)) {
 		return current.seq.Health()
@@ -177,9 +177,9 @@ func (d *Daily) Health() Health {
 	case next != nil && next.contains(now):
 		return next.seq.Health()
 	case o != nil && o.finished() && o.err != nil:
-		return Health{Err: o.err, Cause: o.err, FailingSince: o.since}
+		return Health{Err: o.err, Known: true, Cause: o.err, FailingSince: o.since}
 	}
-	return Health{Err: fmt.Errorf("%w: the day of %v is not open yet", ErrEmpty, now.In(d.zone))}
+	return Health{Err: fmt.Errorf("%w: the day of %v is not open yet", ErrEmpty, now.In(d.zone)), Known: true}
 }
 
 // checkClock returns an error if a time is too long before the day that is in use.

@@ -52,7 +52,7 @@ func TestHealthForIsNoOverflow(t *testing.T) {
 		if float64(h.Buffered)/rate*float64(time.Second) == 1<<63 {
 			exact++
 		}
-		if h.Buffered != 1000 || h.Known && h.For < math.MaxInt64-1<<20 || !h.Known && h.For != 0 {
+		if h.Buffered != 1000 || h.Known != (float64(h.Buffered)/rate*float64(time.Second) < 1<<63) || h.Known && h.For < math.MaxInt64-1<<20 {
 			t.Fatalf("Health = %+v with a rate of %v", h, rate)
 		}
 	}

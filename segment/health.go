@@ -21,8 +21,8 @@ type Health struct {
 	// For is how long they last at the rate between the arrivals of the last two ranges. It is 0 while it is not known.
 	For time.Duration
 
-	// Known reports whether For is known: not before a second range has arrived, nor while no numbers were taken between the last
-	// two.
+	// Known reports whether For is known. It is not before a second range has arrived, while no numbers were taken between the last two,
+	// and if For would be more than 292 years. Check it before you compare For.
 	Known bool
 
 	// FailingSince is when the first try of the present series of failures failed, and Cause is the error of the

@@ -20,7 +20,7 @@ func TestStats(t *testing.T) {
 		src := newMemorySource(10)
 		s := newTestSequence(t, src, WithStepPolicy(FixedStep{}))
 		want := Stats{Tag: testTag, Ranges: 2, Step: 10, LastSize: 10, End: 21, Limit: math.MaxInt64, Ring: s.Stats().Ring}
-		if st := s.Stats(); st != want || st.Ring.Fill != 20 {
+		if st := s.Stats(); st != want || st.Ring.Fill != 20 || st.Ring.Taken != 0 || st.Ring.CapacityRuns != DefaultCapacity {
 			t.Errorf("Stats() = %+v, want %+v", st, want)
 		}
 		time.Sleep(5 * time.Second)
@@ -30,7 +30,7 @@ func TestStats(t *testing.T) {
 		synctest.Wait()
 		// The third range was requested when number 11 was taken.
 		want = Stats{Tag: testTag, Issued: 12, Ranges: 3, Step: 10, LastSize: 10, End: 31, Limit: math.MaxInt64, Rate: s.Stats().Rate, Ring: s.Stats().Ring}
-		if st := s.Stats(); st != want || st.Ring.Fill != 18 || st.Rate < 2 || st.Rate > 2.4 {
+		if st := s.Stats(); st != want || st.Ring.Fill != 18 || st.Ring.Taken != 12 || st.Rate < 2 || st.Rate > 2.4 {
 			t.Errorf("Stats() = %+v, want %+v", st, want)
 		}
 		src.fail(down)

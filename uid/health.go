@@ -29,7 +29,7 @@ type Health struct {
 	// greater load uses up the grant earlier. It is the zero time if the generator is not OK.
 	Until time.Time
 
-	// For is how long UIDs last if the store fails now, at normal load: the time up to Until by the generator's clock, at least 0. It is
+	// For is how long UIDs last if the store fails now, at up to the layout's rate: the time up to Until by the generator's clock, at least 0. It is
 	// 0 for leases that grant nothing in advance, as those of workerassign.Static.
 	For time.Duration
 

@@ -2,9 +2,12 @@ package uid
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringuid/ringuid/ringbuffer"
 )
 
 func TestStatsJSON(t *testing.T) {
@@ -45,6 +48,14 @@ func TestStatsJSON(t *testing.T) {
 		`"last_failure":"2026-01-01T01:00:00Z","last_error":"no database"}}`
 	if err != nil || string(text) != want {
 		t.Errorf("Marshal() = %s, %v; want\n%s", text, err, want)
+	}
+}
+
+// An error with an empty text is one all the same.
+func TestStatsJSONOfErrors(t *testing.T) {
+	text, err := json.Marshal(Stats{Ring: ringbuffer.Stats{LastError: errors.New("")}})
+	if err != nil || !strings.Contains(string(text), `"last_error":""`) {
+		t.Errorf("Marshal() = %s, %v", text, err)
 	}
 }
 

@@ -218,7 +218,7 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := tables(t, "README.md", "form", "call, type of a field", "example")
+	rows := tables(t, "README.md", "form", "method, field type", "example")
 	for _, row := range rows {
 		want := map[string]string{"decimal": id.String(), "base 32": id.Base32(), "base 62": id.Base62(), "a JSON number": number.String()}[row[0]]
 		if row[2] != "`"+want+"`" {

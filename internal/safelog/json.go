@@ -15,6 +15,9 @@ func JSON(group slog.Value) ([]byte, error) {
 		if len(groups) == 0 && (a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
 			return slog.Attr{}
 		}
+		if t := a.Value; t.Kind() == slog.KindTime && (t.Time().Year() < 0 || t.Time().Year() > 9999) { // slog has no JSON for it
+			return slog.String(a.Key, t.Time().Format(time.RFC3339Nano))
+		}
 		return a
 	}})
 	record := slog.NewRecord(time.Time{}, slog.LevelInfo, "", 0)

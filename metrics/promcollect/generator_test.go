@@ -30,7 +30,7 @@ func TestEveryFieldOfStatsHasAMetric(t *testing.T) {
 	}
 	ringField, _ := reflect.TypeFor[uid.Stats]().FieldByName("Ring")
 	ofRing := map[string]string{
-		"Taken": "issued", "RejectedTakes": "that of the generator", "RejectedPuts": "nobody puts", "FillRuns": "the fill level", "CapacityRuns": "the fill level",
+		"Taken": "issued", "RejectedTakes": "that of the generator", "RejectedPuts": "nobody puts",
 		"Oldest": "the generator's Ahead", "Newest": "the generator's Borrowed", "LastError": "an error is not a number; it is in the log",
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[uid.Stats]()) {
