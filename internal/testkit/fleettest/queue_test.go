@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -12,7 +13,7 @@ import (
 // Many hosts that start at the same time do not keep a server busy with calls that lose a race. This one serves 5,000
 // calls a second. The state that a host has read is old when the server comes to its write.
 func TestStartsQueued(t *testing.T) {
-	hosts := size(t, HostsEnv, 10_000, 1_000)
+	hosts := size(t, HostsEnv, 10_000, testkit.Size(1_000, 5_000))
 	synctest.Test(t, func(t *testing.T) {
 		memory, server := memoryTarget(), make(chan struct{}, 1)
 		open := memory.Open
