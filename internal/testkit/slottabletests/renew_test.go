@@ -25,15 +25,36 @@ type renewed struct {
 	workerassign.Assigner
 	uid.Generator
 	begun, former atomic.Int64 // takes that begin now must not use leases up to the number former
-	numbers       sync.Map     // by worker ID
 	taken, failed [3]atomic.Int64
+
+	mu     sync.Mutex
+	leases map[int64][]numberedLease // by worker ID, which may be leased again
+}
+
+type numberedLease struct {
+	number int64
+	from   time.Time
+}
+
+// leaseOf returns the number of the lease that a UID is of; 0 if there is none.
+func (r *renewed) leaseOf(p uid.Parts) (number int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.leases[p.WorkerID] {
+		if !p.Time.Before(l.from) {
+			number = l.number
+		}
+	}
+	return number
 }
 
 func (r *renewed) Assign(ctx context.Context, q workerassign.Request) (workerassign.Lease, error) {
 	number := r.begun.Add(1)
 	l, err := r.Assigner.Assign(ctx, q)
 	if err == nil {
-		r.numbers.Store(l.WorkerID(), number)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.leases[l.WorkerID()] = append(r.leases[l.WorkerID()], numberedLease{number, l.NotBefore()})
 	}
 	return l, err
 }
@@ -54,12 +75,12 @@ func (r *renewed) take(t *testing.T, w *uniq.Writer, n int) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		id, err := next(ctx)
 		cancel()
-		switch number, _ := r.numbers.Load(r.Parse(id).WorkerID); {
+		switch number := r.leaseOf(r.Parse(id)); {
 		case errors.Is(err, uid.ErrClosed):
 			return
 		case errors.Is(err, uid.ErrLease), errors.Is(err, context.DeadlineExceeded):
 			r.failed[n].Add(1)
-		case err != nil || !w.Add(int64(id)) || number.(int64) <= former:
+		case err != nil || !w.Add(int64(id)) || number <= former:
 			t.Errorf("taker %d: %v, %v is a duplicate, or of lease %d; those up to %d were dropped", n, err, r.Parse(id), number, former)
 		default:
 			r.taken[n].Add(1)
@@ -76,7 +97,7 @@ func TestInvariant1RenewWhileServerIsDown(t *testing.T) {
 	takers, all, list := &sync.WaitGroup{}, &sync.WaitGroup{}, []*renewed{}
 	defer takers.Wait()
 	for n := range 4 {
-		r := &renewed{Assigner: []workerassign.Assigner{fleettest.First(t, openStore(t, dsn)), workerassign.NewDisposable(mariadbtest.Open(t, dsn), workerassign.WithBackoff(time.Millisecond, time.Second/20), discardLog())}[n/2]}
+		r := &renewed{leases: map[int64][]numberedLease{}, Assigner: []workerassign.Assigner{fleettest.First(t, openStore(t, dsn)), workerassign.NewDisposable(mariadbtest.Open(t, dsn), workerassign.WithBackoff(time.Millisecond, time.Second/20), discardLog())}[n/2]}
 		g, err := fleettest.NewGenerator(testkit.Patient(t), r, n%2 == 0)
 		if err != nil {
 			t.Fatal(err)
