@@ -143,13 +143,8 @@ func (st Stats) LogValue() slog.Value {
 		slog.Uint64("failed_paddings", st.FailedPaddings), slog.Uint64("fill", st.Fill), slog.Float64("fill_level", st.FillLevel()),
 		slog.Int("fill_runs", st.FillRuns), slog.Int("capacity_runs", st.CapacityRuns), slog.Int64("oldest", st.Oldest), slog.Int64("newest", st.Newest),
 	}
-	if !st.LastFailure.IsZero() {
-		attrs = append(attrs, slog.Time("last_failure", st.LastFailure))
-	}
-	if st.LastError != nil {
-		attrs = append(attrs, slog.String("last_error", st.LastError.Error()))
-	}
-	return slog.GroupValue(attrs...)
+	attrs = safelog.AppendTime(attrs, "last_failure", st.LastFailure)
+	return slog.GroupValue(safelog.AppendError(attrs, "last_error", st.LastError)...)
 }
 
 // MarshalJSON implements json.Marshaler: an object with the keys of LogValue. Times are as in RFC 3339. Integers beyond 2^53 lose

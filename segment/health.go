@@ -60,16 +60,9 @@ func (h Health) LogValue() slog.Value {
 	if h.Known {
 		attrs = append(attrs, slog.Duration("for", h.For))
 	}
-	if h.Err != nil {
-		attrs = append(attrs, slog.String("err", h.Err.Error()))
-	}
-	if !h.FailingSince.IsZero() {
-		attrs = append(attrs, slog.Time("failing_since", h.FailingSince))
-	}
-	if h.Cause != nil {
-		attrs = append(attrs, slog.String("cause", h.Cause.Error()))
-	}
-	return slog.GroupValue(attrs...)
+	attrs = safelog.AppendError(attrs, "err", h.Err)
+	attrs = safelog.AppendTime(attrs, "failing_since", h.FailingSince)
+	return slog.GroupValue(safelog.AppendError(attrs, "cause", h.Cause)...)
 }
 
 // MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys of LogValue. for is a number of

@@ -60,12 +60,8 @@ func (st Stats) LogValue() slog.Value {
 		slog.Int64("last_size", st.LastSize), slog.Float64("rate", st.Rate), slog.Int64("end", st.End),
 		slog.Int64("limit", st.Limit),
 	}
-	if !st.FailingSince.IsZero() {
-		attrs = append(attrs, slog.Time("failing_since", st.FailingSince))
-	}
-	if st.LastError != nil {
-		attrs = append(attrs, slog.String("last_error", st.LastError.Error()))
-	}
+	attrs = safelog.AppendTime(attrs, "failing_since", st.FailingSince)
+	attrs = safelog.AppendError(attrs, "last_error", st.LastError)
 	if st.Ring != (ringbuffer.Stats{}) {
 		attrs = append(attrs, slog.Attr{Key: "ring", Value: st.Ring.LogValue()})
 	}

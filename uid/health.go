@@ -45,12 +45,9 @@ func (h Health) OK() bool { return h.Err == nil }
 // LogValue implements slog.LogValuer. The group has the keys ok, for and bounded, until if it is known, and err if the generator is
 // not OK.
 func (h Health) LogValue() slog.Value {
-	attrs := appendTime([]slog.Attr{slog.Bool("ok", h.OK())}, "until", h.Until)
+	attrs := safelog.AppendTime([]slog.Attr{slog.Bool("ok", h.OK())}, "until", h.Until)
 	attrs = append(attrs, slog.Duration("for", h.For), slog.Bool("bounded", h.Bounded))
-	if h.Err != nil {
-		attrs = append(attrs, slog.String("err", h.Err.Error()))
-	}
-	return slog.GroupValue(attrs...)
+	return slog.GroupValue(safelog.AppendError(attrs, "err", h.Err)...)
 }
 
 // MarshalJSON implements json.Marshaler, for the answer of a probe: an object with the keys of LogValue. until is a time as in RFC

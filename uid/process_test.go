@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -102,7 +103,7 @@ func TestRolloversOnAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.RunScript(t, db, string(script))
+	testserver.RunScript(t, db, string(script))
 	layout, err := bitsalloc.New(31, 22, 10)
 	if err != nil {
 		t.Fatal(err)

@@ -80,9 +80,9 @@ func (st Stats) LogValue() slog.Value {
 	if !st.Format.Layout().IsZero() {
 		attrs = append(attrs, slog.String("format", st.Format.String()))
 	}
-	attrs = appendTime(attrs, "end", st.End)
-	attrs = appendTime(attrs, "lease_since", st.LeaseSince)
-	attrs = appendTime(attrs, "lease_until", st.LeaseUntil)
+	attrs = safelog.AppendTime(attrs, "end", st.End)
+	attrs = safelog.AppendTime(attrs, "lease_since", st.LeaseSince)
+	attrs = safelog.AppendTime(attrs, "lease_until", st.LeaseUntil)
 	attrs = append(attrs,
 		slog.Bool("lease_bounded", st.LeaseBounded),
 		slog.Int64("worker_ids_remaining", st.WorkerIDsRemaining),

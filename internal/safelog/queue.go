@@ -1,4 +1,5 @@
-// Package safelog writes log records to the user's logger where the user's log handler must not run.
+// Package safelog writes log records to the user's logger where the user's log handler must not run. It also makes the values of records,
+// and their JSON.
 package safelog
 
 import (
