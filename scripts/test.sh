@@ -148,12 +148,6 @@ part() {
 	parts="$parts $!:$name"
 }
 
-# behind COMMAND… runs what only computes with a lower priority, so that what waits for servers begins early.
-behind() {
-	renice -n 5 -p "$BASHPID" >/dev/null
-	"$@"
-}
-
 # await waits for all parts, and prints what each has printed.
 await() {
 	failed=''
@@ -196,7 +190,7 @@ if [ -z "${RINGUID_FULL-}" ]; then
 	remaining=$(others $concurrent) # a failure here ends the script: without packages, go test would run those of one directory
 	# shellcheck disable=SC2086 # the list has several words
 	part others gotest . $remaining
-	part plain behind scripts/plain.sh
+	part plain nice -n 5 scripts/plain.sh # it only computes: what waits for servers begins earlier
 	part examples examples
 	part checks scripts/check.sh .
 	first="internal/testkit/postgrestest stores/zookeeperstore stores/etcdstore stores/redisstore cmd/ringuid" # they wait longest

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -22,7 +23,7 @@ func TestInvariant1AutocommitOff(t *testing.T) {
 			s := mariadbtest.Start(t, tt.flag)
 			database, _ := s.Database()
 			db := mariadbtest.Open(t, s.DSN("root", "", database)+"?autocommit=1") // so that its reads start no transaction
-			mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+			testserver.RunScript(t, db, ringuid.MySQLSchema())
 			pool := mariadbtest.Open(t, createService(t, s, db, database)+tt.parameter)
 			var autocommit bool
 			if err := pool.Get(&autocommit, "SELECT @@autocommit"); err != nil || autocommit {
@@ -68,7 +69,7 @@ func TestInvariant1AutocommitOff(t *testing.T) {
 func TestCompletionType(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	for name, value := range map[string]string{"chain": "1", "release": "2"} {
 		t.Run(name, func(t *testing.T) {
 			pool := mariadbtest.Open(t, s.DSN("root", "", database)+"?completion_type="+value)

@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -43,7 +44,7 @@ func TestKilledServerLosesRows(t *testing.T) {
 		// The longest possible interval, so that the log is not written during the test.
 		s := start(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-flush-log-at-timeout=2700")
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		losesRows := func(setting string) bool {
 			first := mustGrant(t, db)
 			db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = " + setting)
@@ -74,7 +75,7 @@ func TestRaisedCounter(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		inMemory := strings.HasSuffix(t.Name(), "5.6")
 		restart := func() {
 			s.Stop()
@@ -118,7 +119,7 @@ func TestRaisedCounter(t *testing.T) {
 func TestSemiSynchronousReplica(t *testing.T) {
 	primary := mariadbtest.Start(t, append(mariadbtest.PrimaryFlags(), "--rpl-semi-sync-slave-enabled=ON")...)
 	db := mariadbtest.CreateIDs(t, primary)
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	replica := primary.Replica()
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_timeout = 4294967295")
 	db.MustExec("SET GLOBAL rpl_semi_sync_master_enabled = ON")
@@ -171,7 +172,7 @@ func TestSemiSynchronousReplica(t *testing.T) {
 func TestDurabilityWarning(t *testing.T) {
 	s := mariadbtest.Start(t, "--innodb-flush-log-at-trx-commit=0", "--log-bin", "--sync-binlog=0")
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	var log testkit.Buffer
 	a := workerassign.NewDisposable(mariadbtest.Open(t, createService(t, s, db, database)), logTo(&log))
 	for range 3 {

@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -41,7 +42,7 @@ func newFailover(t *testing.T, start mariadbtest.StartFunc) *failover {
 	t.Helper()
 	f := &failover{primary: start(t, mariadbtest.PrimaryFlags()...), granted: map[int64]bool{}}
 	db := mariadbtest.CreateIDs(t, f.primary)
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	account := schematest.MySQL().Section(t, "PRIVILEGES", "<password>", "secret")
 	db.MustExec(account.Next("CREATE USER"))
 	db.MustExec(account.Next("GRANT INSERT ("))

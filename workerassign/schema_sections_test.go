@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -59,7 +60,7 @@ func TestSchemaServers(t *testing.T) {
 		db.MustExec("DROP TABLE WORKER_NODE")
 		// Baidu's script creates the table only without strict mode. Inserts into it then work in strict
 		// mode too.
-		mariadbtest.RunScript(t, mariadbtest.Open(t, s.DSN("root", "", "ids")+"?sql_mode="+url.QueryEscape("''")), originalScript)
+		testserver.RunScript(t, mariadbtest.Open(t, s.DSN("root", "", "ids")+"?sql_mode="+url.QueryEscape("''")), originalScript)
 		last := mustGrant(t, db)
 		_, _, err = grant(t.Context(), db, chinese)
 		mariadbtest.WantErrorNumber(t, err, "a Chinese host name in latin1", 1366)
@@ -88,7 +89,7 @@ func TestSchemaPrivileges(t *testing.T) {
 		if _, err := db.Exec(columns); err == nil {
 			t.Error("the grant succeeds before the table and the account exist")
 		}
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		db.MustExec(create)
 
 		limited := func() {
@@ -125,7 +126,7 @@ func TestSchemaDeletion(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t, mariadbtest.PrimaryFlags()...)
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		const old, batch = 25_000, 10_000
 		const day = 86_400
 		var rows []schematest.AgedRow
@@ -219,7 +220,7 @@ func TestSchemaStrictModes(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t, "--explicit-defaults-for-timestamp=ON", "--sql-mode=TRADITIONAL")
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		mustGrant(t, db)
 		var left int
 		if err := db.Get(&left, `SELECT COUNT(*) FROM WORKER_NODE WHERE CREATED BETWEEN NOW() - INTERVAL 5 MINUTE AND NOW()
@@ -233,7 +234,7 @@ func TestSchemaStrictModes(t *testing.T) {
 func TestSchemaHowManyAreLeft(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		db := mariadbtest.CreateIDs(t, start(t))
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		schematest.TestHowManyAreLeft(t, schematest.MySQL(), db, addRows)
 	})
 }

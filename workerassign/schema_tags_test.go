@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 )
@@ -28,7 +29,7 @@ func wantRange(t *testing.T, db *sqlx.DB, r segment.Request, first, length int64
 func TestSchemaTags(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		db := mariadbtest.CreateIDs(t, start(t))
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		db.MustExec(schematest.MySQL().Section(t, "HOW TO ADD A TAG", "<tag>", "orders", "<first number>", "1000", "<step>", "50", "<description>", "of a shop").Next("INSERT INTO leaf_alloc"))
 		wantRange(t, db, segment.Request{Tag: "orders"}, 1000, 50)
 		db.MustExec(schematest.MySQL().Section(t, "HOW TO SIZE A STEP", "<tag>", "orders", "<step>", "20").Next("UPDATE leaf_alloc SET step"))
@@ -55,7 +56,7 @@ func TestSchemaTags(t *testing.T) {
 		if got := rows[0]; got.Tag != "orders" || got.MaxID != 1070 || got.Step != 20 || got.Left != 1<<63-1-1070 || got.Ago > 60 || got.Description != "of a shop" {
 			t.Errorf("the state is %+v", got)
 		}
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema()) // the script may run again
+		testserver.RunScript(t, db, ringuid.MySQLSchema()) // the script may run again
 		wantRange(t, db, segment.Request{Tag: "orders"}, 1070, 20)
 	})
 }
@@ -65,7 +66,7 @@ func TestSchemaTagPrivileges(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 10)")
 		statements := schematest.MySQL().Section(t, "PRIVILEGES ON TAGS", "<password>", "secret")
 		db.MustExec(statements.Next("CREATE USER"))
@@ -109,7 +110,7 @@ func TestSchemaTagDeletion(t *testing.T) {
 		db := mariadbtest.CreateIDs(t, start(t))
 		for _, collation := range []string{"utf8mb4_bin", "utf8mb4_general_ci", "latin1_swedish_ci"} {
 			db.MustExec("DROP TABLE IF EXISTS leaf_alloc")
-			mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+			testserver.RunScript(t, db, ringuid.MySQLSchema())
 			db.MustExec("ALTER TABLE leaf_alloc CONVERT TO CHARACTER SET " + strings.Split(collation, "_")[0] + " COLLATE " + collation)
 			old, recent := time.Now().AddDate(0, 0, -40).Format("20060102"), time.Now().AddDate(0, 0, -20).Format("20060102")
 			earlier := time.Now().AddDate(0, 0, -60).Format("20060102")
@@ -160,7 +161,7 @@ func TestSchemaTagDeletion(t *testing.T) {
 func TestSchemaTagFailover(t *testing.T) {
 	primary := mariadbtest.Start(t, mariadbtest.PrimaryFlags()...)
 	db := mariadbtest.CreateIDs(t, primary)
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	db.MustExec("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('orders', 1, 100), ('others', 1, 10), ('retired', 9223372036854775807, 10)")
 	db.MustExec("CREATE TABLE shop (number BIGINT)")
 	replica := primary.Replica()

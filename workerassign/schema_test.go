@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -79,7 +80,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			script := ringuid.MySQLSchema()
 			a := workerassign.NewDisposable(db)
 			for run := range int64(3) {
-				mariadbtest.RunScript(t, db, script)
+				testserver.RunScript(t, db, script)
 				if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != run+1 {
 					t.Fatalf("after run %d Assign() = %v, %v; want %d", run+1, l, err, run+1)
 				}
@@ -97,7 +98,7 @@ func TestD12SchemaMayRunAgain(t *testing.T) {
 			}
 		})
 	}
-	for _, statement := range mariadbtest.SplitStatements(ringuid.MySQLSchema()) {
+	for _, statement := range testserver.SplitStatements(ringuid.MySQLSchema()) {
 		if !regexp.MustCompile(`^CREATE TABLE IF NOT EXISTS (WORKER_(NODE|POOL|SLOT)|leaf_alloc) \(`).MatchString(statement) {
 			t.Errorf("schema.sql contains another statement than CREATE TABLE: %s", statement)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestPermanentServerErrors(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	db.MustExec("CREATE TABLE no_key (ID BIGINT NOT NULL DEFAULT 5, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
 	db.MustExec("CREATE TABLE no_column (ID BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64))")
 	db.MustExec("CREATE TABLE used_up (ID TINYINT NOT NULL AUTO_INCREMENT PRIMARY KEY, HOST_NAME VARCHAR(64), PORT VARCHAR(64), TYPE INT, LAUNCH_DATE DATE, MODIFIED TIMESTAMP NULL, CREATED TIMESTAMP NULL)")
@@ -58,7 +59,7 @@ func TestPermanentServerErrors(t *testing.T) {
 func TestTransientServerErrors(t *testing.T) {
 	s := mariadbtest.Start(t, "--lock-wait-timeout=1", "--innodb-lock-wait-timeout=1")
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	ctx := context.Background()
 
 	conn, err := db.Connx(ctx)
@@ -98,7 +99,7 @@ func TestTransientServerErrors(t *testing.T) {
 func TestServerLimits(t *testing.T) {
 	s := mariadbtest.Start(t, "--max-prepared-stmt-count=1", "--max-connections=10")
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	statement, err := db.Prepare("SELECT 1")
 	if err != nil {
 		t.Fatal(err)

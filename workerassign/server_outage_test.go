@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -23,7 +24,7 @@ import (
 func TestServerKilledDuringAssignment(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	a := workerassign.NewDisposable(mariadbtest.Open(t, s.DSN("root", "", database)), workerassign.WithBackoff(10*time.Millisecond, 200*time.Millisecond),
 		workerassign.WithServerName(s.Address()), discardLog())
 	var (
@@ -132,7 +133,7 @@ func assignAfterFailure(t *testing.T, db workerassign.DB, repair func()) error {
 func TestServerDownAtStart(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	pool := mariadbtest.Open(t, s.DSN("root", "", database))
 	s.Stop()
 	if err := assignInVain(t, pool); !strings.Contains(err.Error(), "connection refused") {
@@ -147,7 +148,7 @@ func TestServerDownAtStart(t *testing.T) {
 func TestReadOnlyServerBecomesWritable(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	dsn := createService(t, s, db, database)
 	for _, parameter := range []string{"", "?rejectReadOnly=true"} {
 		db.MustExec("SET GLOBAL read_only = ON")

@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -27,7 +28,7 @@ func TestInvariant1Processes(t *testing.T) {
 	for name, script := range map[string]string{"schema.sql": ringuid.MySQLSchema(), "Baidu's script": originalScript} {
 		t.Run(name, func(t *testing.T) {
 			database, db := s.Database()
-			mariadbtest.RunScript(t, db, script)
+			testserver.RunScript(t, db, script)
 			var (
 				begin = filepath.Join(t.TempDir(), "begin")
 				dsn   = createService(t, s, db, database)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -68,7 +69,7 @@ func logTo(w io.Writer) workerassign.Option {
 // Assign works with every setting of the driver and of the session that could matter.
 func TestDriverSettings(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	dsn, _, _ = strings.Cut(dsn, "?") // without its settings
 	last := int64(0)
 	for _, settings := range []string{
@@ -105,7 +106,7 @@ func TestDriverSettings(t *testing.T) {
 func TestAutoIncrementIncrement(t *testing.T) {
 	s := mariadbtest.Start(t, "--auto-increment-increment=3", "--auto-increment-offset=2")
 	_, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	a := workerassign.NewDisposable(db)
 	for _, want := range []int64{2, 5, 8} {
 		if l, err := a.Assign(context.Background(), workerassign.Request{}); err != nil || l.WorkerID() != want {
@@ -118,7 +119,7 @@ func TestAutoIncrementIncrement(t *testing.T) {
 // is counted in characters, not in bytes.
 func TestLongValues(t *testing.T) {
 	db, _ := mariadbtest.Connect(t)
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	node := workerassign.Node{HostName: strings.Repeat("höst", 40) + "-7", Port: strings.Repeat("9", 100) + "1", Type: workerassign.Fake}
 	if _, err := workerassign.NewDisposable(db, workerassign.WithNode(node)).Assign(context.Background(), workerassign.Request{}); err != nil {
 		t.Fatal(err)

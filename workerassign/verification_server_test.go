@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -35,7 +36,7 @@ func verificationServer(t *testing.T) (s *mariadbtest.Server, admin, service *sq
 	t.Helper()
 	s = mariadbtest.Start(t)
 	database, admin := s.Database()
-	mariadbtest.RunScript(t, admin, ringuid.MySQLSchema())
+	testserver.RunScript(t, admin, ringuid.MySQLSchema())
 	dsn := createService(t, s, admin, database)
 	user := "service_" + database[len(database)-6:]
 	admin.MustExec(schematest.MySQL().Section(t, "VERIFIED WORKER IDS", "'service'", "'"+user+"'", "ids.", database+".").Next("GRANT SELECT (ID, PORT)"))
@@ -137,7 +138,7 @@ func TestVerifiedLeaseOnFencedServer(t *testing.T) {
 func TestVerificationPrivilege(t *testing.T) {
 	s := mariadbtest.Start(t)
 	database, admin := s.Database()
-	mariadbtest.RunScript(t, admin, ringuid.MySQLSchema())
+	testserver.RunScript(t, admin, ringuid.MySQLSchema())
 	service := mariadbtest.Open(t, createService(t, s, admin, database))
 	l, err := workerassign.NewDisposable(service, workerassign.WithVerification(verification), discardLog()).Assign(t.Context(), workerassign.Request{})
 	if l != nil || !errors.Is(err, workerassign.ErrPermanent) || !strings.Contains(err.Error(), "SELECT on the columns ID and PORT") {

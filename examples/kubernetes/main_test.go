@@ -22,6 +22,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -57,7 +58,7 @@ func newFleet(t *testing.T) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.RunScript(t, db, string(script))
+	testserver.RunScript(t, db, string(script))
 	if err := recycled.CreatePool(t.Context(), sqlstore.New(db)); err != nil {
 		t.Fatal(err)
 	}

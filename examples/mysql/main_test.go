@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 )
 
 // The example runs on the table that schema.sql creates, and adds one row to it for each start. Without
@@ -20,7 +21,7 @@ func TestExampleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.RunScript(t, db, string(script))
+	testserver.RunScript(t, db, string(script))
 	for range 2 {
 		var out strings.Builder
 		if err := run(&out, dsn); err != nil {

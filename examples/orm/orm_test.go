@@ -27,6 +27,7 @@ import (
 	"github.com/ringuid/ringuid/examples/orm/orders"
 	"github.com/ringuid/ringuid/examples/orm/sqlxorders"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -155,7 +156,7 @@ func createTable(t *testing.T, db *sqlx.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.RunScript(t, db, string(script))
+	testserver.RunScript(t, db, string(script))
 }
 
 // The examples store and read UIDs as keys, as foreign keys, and in JSON, on a real server. One server is for all tests.

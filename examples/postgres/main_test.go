@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 )
 
 // Each start takes a worker ID and gives it back. The next start uses it again, once the time that the first one has
@@ -19,7 +20,7 @@ func TestExampleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	postgrestest.RunScript(t, db, string(script))
+	testserver.RunScript(t, db, string(script))
 	if err := run(&strings.Builder{}, dsn, true, false); err != nil {
 		t.Fatal(err)
 	}

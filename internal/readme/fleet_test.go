@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 )
 
@@ -25,7 +26,7 @@ func TestRepairOfSlots(t *testing.T) {
 	}
 	settings, count, blocks := blocks[0], blocks[1], blocks[2:]
 	db, _ := mariadbtest.Connect(t)
-	mariadbtest.RunScript(t, db, read(t, "schema.sql"))
+	testserver.RunScript(t, db, read(t, "schema.sql"))
 	schematest.TestRepair(t, db, sqlstore.New(db), blocks[0], blocks[1], settings, func() {
 		db.MustExec("UPDATE WORKER_SLOT SET free_at_ms = free_at_ms + 3600000 WHERE token IS NOT NULL") // nobody extends the leases
 		var slots, free, notFree int

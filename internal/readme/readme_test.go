@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/uid"
 )
 
@@ -170,7 +171,7 @@ func TestFirstSnippetIsForFleets(t *testing.T) {
 // The first snippet works with the table of schema.sql: each run has another worker ID.
 func TestFirstSnippetRuns(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
-	mariadbtest.RunScript(t, db, read(t, "schema.sql"))
+	testserver.RunScript(t, db, read(t, "schema.sql"))
 	dir := module(t)
 	write(t, filepath.Join(dir, "main.go"), snippets(t, "README.md")[0])
 	t.Setenv("DSN", dsn)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -15,7 +16,7 @@ func TestR2StorageEngine(t *testing.T) {
 	for _, table := range []string{"WORKER_POOL", "WORKER_SLOT"} {
 		for _, engine := range []string{"MyISAM", "Aria", "InnoDB"} {
 			name, db := s.Database()
-			mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+			testserver.RunScript(t, db, ringuid.MySQLSchema())
 			db.MustExec("ALTER TABLE " + table + " ENGINE = " + engine)
 			for _, store := range []recycled.Store{
 				sqlstore.New(db),

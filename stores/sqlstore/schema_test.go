@@ -10,6 +10,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -20,7 +21,7 @@ func TestSchemaSlots(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		store := sqlstore.New(db)
 		_, until := leasetest.MustHold(t, slottest.New(t, store, recycled.WithName("orders-3")), time.Minute)
 		released, _ := leasetest.MustHold(t, recycled.New(store), time.Minute)
@@ -63,7 +64,7 @@ func TestSchemaSlotPrivileges(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		service := slotService(t, s, db)
 		testSlotStoreContract(t, sqlstore.New(service))
 		for _, forbidden := range []string{
@@ -93,7 +94,7 @@ func TestSchemaSlotFloor(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t)
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		store := sqlstore.New(db, sqlstore.WithHistory("1"))
 		r := recycled.New(store, recycled.WithFencing(4*time.Second), recycled.WithSkew(2*time.Second), recycled.WithHorizon(20*time.Second))
 		for _, raise := range []func() time.Time{

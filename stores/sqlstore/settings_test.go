@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -45,7 +46,7 @@ func TestSlotTableDriverSettings(t *testing.T) {
 		for _, setting := range settings {
 			t.Run(setting, func(t *testing.T) {
 				name, db := s.Database()
-				mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+				testserver.RunScript(t, db, ringuid.MySQLSchema())
 				limited := mariadbtest.Open(t, s.DSN("root", "", name)+"?"+setting)
 				testSlotStoreContract(t, sqlstore.New(limited))
 				// The store has left no transaction open in the pool: nothing is locked, and nothing is old.
@@ -68,7 +69,7 @@ func TestSlotTableInitConnect(t *testing.T) {
 	mariadbtest.OnEach(t, func(t *testing.T, start mariadbtest.StartFunc) {
 		s := start(t, "--init-connect=SET autocommit = 0, tx_isolation = 'READ-UNCOMMITTED'")
 		db := mariadbtest.CreateIDs(t, s)
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		service := slotService(t, s, db)
 		testSlotStoreContract(t, sqlstore.New(service))
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -24,7 +25,7 @@ import (
 func newSlotTables(t *testing.T, s *mariadbtest.Server, opts ...sqlstore.Option) (recycled.Store, string) {
 	t.Helper()
 	name, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	return sqlstore.New(db, opts...), name
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -55,7 +56,7 @@ func TestGoMySQLServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mariadbtest.RunScript(t, root, string(script))
+	testserver.RunScript(t, root, string(script))
 	root.MustExec("CREATE USER 'service'@'%' IDENTIFIED BY 'secret'")
 	// This is not the grant of schema.sql, because this server has no column privileges.
 	root.MustExec("GRANT INSERT, SELECT ON ids.WORKER_NODE TO 'service'@'%'")
@@ -77,7 +78,7 @@ func TestGoMySQLServer(t *testing.T) {
 		seen[l.WorkerID()] = true
 	}
 
-	mariadbtest.RunScript(t, root, string(script)) // D12: a second time
+	testserver.RunScript(t, root, string(script)) // D12: a second time
 	var right int
 	if err := root.Get(&right, `SELECT COUNT(*) FROM WORKER_NODE WHERE HOST_NAME = 'h' AND PORT = '8080' AND TYPE = 2
 		AND LAUNCH_DATE >= CURRENT_DATE - INTERVAL 1 DAY AND MODIFIED > NOW() - INTERVAL 5 MINUTE AND CREATED > NOW() - INTERVAL 5 MINUTE`); err != nil {

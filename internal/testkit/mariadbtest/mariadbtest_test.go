@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 )
 
 // A server keeps its data across restarts, and is removed at the end of the test.
@@ -51,7 +52,7 @@ func TestConnect(t *testing.T) {
 }
 
 func TestSplitStatements(t *testing.T) {
-	got := mariadbtest.SplitStatements("-- a; comment\nSELECT 1;\n  -- another;\nSELECT\n  2 /* within; */;\n\n;\n")
+	got := testserver.SplitStatements("-- a; comment\nSELECT 1;\n  -- another;\nSELECT\n  2 /* within; */;\n\n;\n")
 	want := []string{"SELECT 1", "SELECT\n  2 /* within; */"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)

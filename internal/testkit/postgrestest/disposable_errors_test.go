@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -32,7 +33,7 @@ func TestPermanentErrors(t *testing.T) {
 	t.Parallel()
 	s := postgrestest.Start(t)
 	database, db := s.Database()
-	postgrestest.RunScript(t, db, schemaScript(t))
+	testserver.RunScript(t, db, schemaScript(t))
 	db.MustExec("CREATE TABLE no_column (id BIGINT GENERATED ALWAYS AS IDENTITY, host_name VARCHAR(64))")
 	const columns = ", host_name VARCHAR(64), port VARCHAR(64), type INT, launch_date DATE, modified TIMESTAMP, created TIMESTAMP)"
 	db.MustExec("CREATE TABLE used_up (id BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 3 START 3)" + columns)
@@ -47,7 +48,7 @@ func TestPermanentErrors(t *testing.T) {
 	db.MustExec("CREATE ROLE nobody LOGIN")
 	db.MustExec("CREATE DATABASE latin1 ENCODING LATIN1 TEMPLATE template0")
 	latin1 := s.DSN("postgres", "", "latin1")
-	postgrestest.RunScript(t, postgrestest.Open(t, latin1), schemaScript(t))
+	testserver.RunScript(t, postgrestest.Open(t, latin1), schemaScript(t))
 	for _, driverName := range []string{"pgx", "postgres"} {
 		for _, tt := range []struct {
 			name, dsn, table string

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 )
@@ -37,7 +38,7 @@ var registerWrapped = sync.OnceFunc(func() { sql.Register("wrapped", wrappedDriv
 func TestDrivers(t *testing.T) {
 	t.Parallel()
 	db, dsn := postgrestest.Connect(t)
-	postgrestest.RunScript(t, db, schemaScript(t))
+	testserver.RunScript(t, db, schemaScript(t))
 	registerWrapped()
 	open := func(name, dsn string) *sql.DB {
 		t.Helper()

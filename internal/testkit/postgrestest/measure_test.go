@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -23,7 +24,7 @@ func TestMeasure(t *testing.T) {
 		Open: func(pool string) recycled.Store {
 			if !created[pool] {
 				s.Admin().MustExec("CREATE DATABASE " + pool)
-				postgrestest.RunScript(t, postgrestest.Open(t, s.DSN("postgres", "", pool)), schemaScript(t))
+				testserver.RunScript(t, postgrestest.Open(t, s.DSN("postgres", "", pool)), schemaScript(t))
 				created[pool] = true
 			}
 			db := postgrestest.Open(t, s.DSN("postgres", "", pool)+"&default_query_exec_mode=exec")

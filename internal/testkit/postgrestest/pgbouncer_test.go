@@ -12,6 +12,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -32,7 +33,7 @@ func TestPgBouncer(t *testing.T) {
 			for _, driver := range []struct{ name, parameters string }{{"pgx", "default_query_exec_mode=exec"}, {"postgres", "binary_parameters=yes"}} {
 				t.Run(driver.name, func(t *testing.T) {
 					name, admin := s.Database()
-					postgrestest.RunScript(t, admin, schemaScript(t))
+					testserver.RunScript(t, admin, schemaScript(t))
 					open := func() *sql.DB { return openDriver(t, driver.name, bouncer.DSN(name, driver.parameters)) }
 					if mode != "statement" {
 						testPgBouncerUIDs(t, open)
@@ -59,7 +60,7 @@ func TestPgBouncer(t *testing.T) {
 		t.Parallel()
 		bouncer := s.StartPgBouncer(t, "transaction")
 		name, admin := s.Database()
-		postgrestest.RunScript(t, admin, schemaScript(t))
+		testserver.RunScript(t, admin, schemaScript(t))
 		mustAssign(t, postgrestest.Open(t, bouncer.DSN(name, "")))
 		waitForAdvice(t, "add default_query_exec_mode=exec to the DSN", func(l *slog.Logger) workerassign.Assigner {
 			return workerassign.NewDisposable(postgrestest.Open(t, bouncer.DSN(name, "")), workerassign.WithLogger(l))

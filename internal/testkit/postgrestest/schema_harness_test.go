@@ -9,6 +9,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -49,7 +50,7 @@ func idsDatabase(t *testing.T, s *postgrestest.Server) *sqlx.DB {
 	t.Helper()
 	s.Admin().MustExec("CREATE DATABASE ids")
 	db := postgrestest.Open(t, s.DSN("postgres", "", "ids"))
-	postgrestest.RunScript(t, db, schemaScript(t))
+	testserver.RunScript(t, db, schemaScript(t))
 	return db
 }
 

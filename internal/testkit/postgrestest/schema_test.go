@@ -12,13 +12,14 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/schematest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 )
 
 // The comments have the form that parseComments requires, and every section with statements has a test.
 func TestSchemaComments(t *testing.T) {
 	t.Parallel()
 	tested(t).Check(t, "$ psql -d ids -f schema.postgres.sql")
-	for _, statement := range postgrestest.SplitStatements(schemaScript(t)) {
+	for _, statement := range testserver.SplitStatements(schemaScript(t)) {
 		if !strings.HasPrefix(statement, "CREATE TABLE IF NOT EXISTS ") && !strings.HasPrefix(statement, "CREATE INDEX IF NOT EXISTS ") {
 			t.Errorf("schema.postgres.sql contains another statement than CREATE TABLE and CREATE INDEX: %s", statement)
 		}

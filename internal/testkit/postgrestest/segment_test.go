@@ -39,7 +39,7 @@ func TestSegmentTableConformance(t *testing.T) {
 	segmenttest.Run(t, takertest.WithoutKills(segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {
 			name, admin = s.Database()
-			postgrestest.RunScript(t, admin, ringuid.PostgreSQLSchema())
+			testserver.RunScript(t, admin, ringuid.PostgreSQLSchema())
 			admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id, update_time), INSERT (biz_tag, max_id, step, description) ON leaf_alloc TO service")
 			return client(tb)
 		},
@@ -70,7 +70,7 @@ func TestSegmentTableConformance(t *testing.T) {
 func segmentDatabase(t *testing.T, s *postgrestest.Server) (name string, db *sqlx.DB) {
 	t.Helper()
 	name, db = s.Database()
-	postgrestest.RunScript(t, db, ringuid.PostgreSQLSchema())
+	testserver.RunScript(t, db, ringuid.PostgreSQLSchema())
 	return name, db
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -27,7 +28,7 @@ func TestSlotTableDrivers(t *testing.T) {
 			name := fmt.Sprintf("drivers_%d", i)
 			s.Admin().MustExec("CREATE DATABASE " + name)
 			s.Admin().MustExec("ALTER DATABASE " + name + " SET " + setting)
-			postgrestest.RunScript(t, postgrestest.Open(t, s.DSN("postgres", "", name)), schemaScript(t))
+			testserver.RunScript(t, postgrestest.Open(t, s.DSN("postgres", "", name)), schemaScript(t))
 			for _, driver := range []struct{ name, parameter string }{
 				{"pgx", ""}, {"pgx", "default_query_exec_mode=cache_describe"}, {"pgx", "default_query_exec_mode=exec"}, {"pgx", plain},
 				{"postgres", ""}, {"postgres", "binary_parameters=yes"},

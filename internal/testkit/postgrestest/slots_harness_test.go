@@ -70,7 +70,7 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Optio
 	tb.Helper()
 	admin := postgrestest.Open(tb, s.server.DSN("postgres", "", "postgres")+"&search_path="+pool)
 	admin.MustExec("CREATE SCHEMA IF NOT EXISTS " + pool)
-	postgrestest.RunScript(tb, admin, ringuid.PostgreSQLSchema())
+	testserver.RunScript(tb, admin, ringuid.PostgreSQLSchema())
 	return sqlstore.New(s.open(tb, "postgres", pool), opts...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
@@ -215,7 +216,7 @@ func TestSlotTableSettings(t *testing.T) {
 	db := idsDatabase(t, s)
 	s.Admin().MustExec("CREATE DATABASE latin1 ENCODING LATIN1 TEMPLATE template0")
 	latin1 := postgrestest.Open(t, s.DSN("postgres", "", "latin1"))
-	postgrestest.RunScript(t, latin1, schemaScript(t))
+	testserver.RunScript(t, latin1, schemaScript(t))
 	for _, tt := range []struct {
 		store recycled.Store
 		text  string

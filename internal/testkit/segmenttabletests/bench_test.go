@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 )
@@ -20,7 +21,7 @@ import (
 func BenchmarkNumbers(b *testing.B) {
 	s := mariadbtest.Start(b)
 	_, db := s.Database()
-	mariadbtest.RunScript(b, db, ringuid.MySQLSchema())
+	testserver.RunScript(b, db, ringuid.MySQLSchema())
 	db.SetMaxIdleConns(64)
 	db.MustExec("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
 	db.MustExec("CREATE TABLE one_row (tag VARCHAR(128) PRIMARY KEY, n BIGINT NOT NULL) ENGINE=InnoDB")

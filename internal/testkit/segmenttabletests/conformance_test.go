@@ -66,7 +66,7 @@ func conformance(t *testing.T, s *mariadbtest.Server, script string, foldsTags b
 	segmenttest.Run(t, segmenttest.Harness{
 		New: func(tb testing.TB) segment.Creator {
 			name, admin = s.Database()
-			mariadbtest.RunScript(t, admin, script)
+			testserver.RunScript(t, admin, script)
 			admin.MustExec("GRANT SELECT (biz_tag, max_id, step), UPDATE (max_id), INSERT (biz_tag, max_id, step, description) ON " + name + ".leaf_alloc TO 'service'@'%'")
 			return client(tb)
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -40,7 +41,7 @@ func TestTableGalera(t *testing.T) {
 func galeraDatabase(t *testing.T, c *mariadbtest.Cluster) (name string, nodes []*sqlx.DB, addresses []string) {
 	t.Helper()
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	for i := range c.Size() {
 		node := mariadbtest.Open(t, c.Node(i).DSN("root", "", name))
 		testkit.Retry(t, "the table is on a node", func() error {

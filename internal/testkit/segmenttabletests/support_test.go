@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/segment"
 )
@@ -21,7 +22,7 @@ import (
 func database(t *testing.T, s *mariadbtest.Server) (string, *sqlx.DB) {
 	t.Helper()
 	name, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	return name, db
 }
 

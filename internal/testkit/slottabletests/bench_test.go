@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -16,7 +17,7 @@ import (
 // BenchmarkSlotTable measures how many leases a second a server grants and extends, with 16 clients.
 func BenchmarkSlotTable(b *testing.B) {
 	db, _ := mariadbtest.Connect(b)
-	mariadbtest.RunScript(b, db, ringuid.MySQLSchema())
+	testserver.RunScript(b, db, ringuid.MySQLSchema())
 	db.SetMaxIdleConns(64)
 	r := recycled.New(sqlstore.New(db, sqlstore.WithHistory("benchmark")))
 	request := workerassign.Request{MaxWorkerID: 1 << 20, Format: "benchmark"}

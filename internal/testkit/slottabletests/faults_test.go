@@ -9,6 +9,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -17,7 +18,7 @@ import (
 func slotDatabase(t *testing.T, s *mariadbtest.Server) string {
 	t.Helper()
 	name, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	return name
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -18,7 +19,7 @@ import (
 // nodes roll back some of the transactions: without wsrep_auto_increment_control all nodes generate the same keys.
 func testGaleraDisposable(t *testing.T, c *mariadbtest.Cluster) {
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	for i := range c.Size() {
 		admin := c.Node(i).Admin()
 		admin.MustExec("SET GLOBAL wsrep_auto_increment_control = OFF")

@@ -21,6 +21,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -66,7 +67,7 @@ func forEachNode(c *mariadbtest.Cluster, f func(*mariadbtest.Server)) {
 func galeraAddresses(t *testing.T, c *mariadbtest.Cluster) string {
 	t.Helper()
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	all := []string{c.Node(0).DSN("root", "", name)}
 	for n := range c.Size() {
 		all = append(all, c.Node(n).Address())

@@ -70,7 +70,7 @@ func (s *slotServer) newStore(tb testing.TB, pool string, opts ...sqlstore.Optio
 		testkit.Retry(tb, "the database is created", mariadbtest.Open(tb, server.DSN("root", "", pool)).Ping)
 	}
 	db := s.open(tb, pool)
-	for _, statement := range mariadbtest.SplitStatements(ringuid.MySQLSchema()) {
+	for _, statement := range testserver.SplitStatements(ringuid.MySQLSchema()) {
 		if _, err := db.Exec(statement); err != nil {
 			tb.Fatal(err)
 		}

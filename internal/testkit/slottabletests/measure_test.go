@@ -10,6 +10,7 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -46,7 +47,7 @@ func target(t *testing.T, kind string, servers ...*mariadbtest.Server) fleettest
 			turn++
 			if !created[pool] {
 				servers[0].Admin().MustExec("CREATE DATABASE " + pool)
-				mariadbtest.RunScript(t, mariadbtest.Open(t, servers[0].DSN("root", "", pool)), ringuid.MySQLSchema())
+				testserver.RunScript(t, mariadbtest.Open(t, servers[0].DSN("root", "", pool)), ringuid.MySQLSchema())
 				created[pool] = true
 			}
 			db := mariadbtest.Open(t, server.DSN("root", "", pool))

@@ -11,6 +11,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 )
 
 // pool create creates the pool of a store once. The first generator then has UIDs at once.
@@ -19,7 +20,7 @@ func TestPoolCreate(t *testing.T) {
 	stores := map[string]string{"file": t.TempDir() + "/ids", "Redis": "redis://" + redistest.Start(t).Address()}
 	maria := mariadbtest.Start(t)
 	name, db := maria.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	stores["MariaDB"] = "mysql://root@" + maria.Address() + "/" + name + "?assign=recycled"
 	for kind, store := range stores {
 		r := run(t, "", []string{"RINGUID_STORE=" + store}, "pool", "create")
@@ -49,13 +50,13 @@ func TestPoolCreatePrintsSQL(t *testing.T) {
 			if kind == "MariaDB" {
 				server := mariadbtest.Start(t)
 				name, admin := server.Database()
-				mariadbtest.RunScript(t, admin, ringuid.MySQLSchema())
+				testserver.RunScript(t, admin, ringuid.MySQLSchema())
 				db = admin
 				store, restart = "mysql://root@"+server.Address()+"/"+name+"?horizon=10m", func() { server.Kill(); server.Restart() }
 			} else {
 				server := postgrestest.Start(t)
 				name, admin := server.Database()
-				postgrestest.RunScript(t, admin, ringuid.PostgreSQLSchema())
+				testserver.RunScript(t, admin, ringuid.PostgreSQLSchema())
 				db = admin
 				store, restart = server.DSN("postgres", "", name)+"&horizon=10m", func() { server.Kill(); server.Restart() }
 			}

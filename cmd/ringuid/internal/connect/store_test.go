@@ -21,6 +21,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
@@ -146,7 +147,7 @@ func TestServers(t *testing.T) {
 		t.Parallel()
 		server := mariadbtest.Start(t)
 		name, db := server.Database()
-		mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
 		check(t, server.DSN("root", "", name))
 		db.MustExec("DELETE FROM leaf_alloc")
 		db.MustExec("CREATE USER 'a:b'@'%' IDENTIFIED BY 'c@d/e'")
@@ -157,7 +158,7 @@ func TestServers(t *testing.T) {
 		t.Parallel()
 		server := postgrestest.Start(t)
 		name, db := server.Database()
-		postgrestest.RunScript(t, db, ringuid.PostgreSQLSchema())
+		testserver.RunScript(t, db, ringuid.PostgreSQLSchema())
 		dsn := server.DSN("postgres", "", name)
 		check(t, dsn)
 		db.MustExec("DELETE FROM leaf_alloc")

@@ -21,6 +21,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/uid"
@@ -154,7 +155,7 @@ func TestMariaDB(t *testing.T) {
 	admin := server.DSN("root", "", name)
 	examine(t, admin).expect(t, "ok reachable", "info version", "ok durability", "ok clock", "fault tables: there is no table `WORKER_NODE`", "info tables: there is no table `WORKER_POOL`")
 	examine(t, admin+"?assign=recycled").expect(t, "fault tables: there is no table `WORKER_POOL`")
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	examine(t, admin+"?assign=recycled").expect(t, "ok privileges: *`WORKER_SLOT`", "info pool: there is no pool", "info first start: *1m50s")
 	hold(t, admin)
 	hold2 := admin + "?assign=recycled&name=second"
@@ -205,7 +206,7 @@ func TestMySQL56(t *testing.T) {
 	server := mariadbtest.StartMySQL56(t)
 	name, db := server.Database()
 	admin := server.DSN("root", "", name)
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	db.MustExec("INSERT INTO WORKER_NODE (HOST_NAME, PORT, TYPE, LAUNCH_DATE) VALUES ('', '', 3, NOW())")
 	examine(t, admin).expect(t, "info version: 5.6", "ok durability", "ok clock", "ok privileges: *`WORKER_NODE`", "ok worker IDs: 1 of 4194303", "ok privileges: *`leaf_alloc`", "info tags: `leaf_alloc` has 0 tags")
 	hold(t, admin+"?assign=recycled&name=sixth")
@@ -225,7 +226,7 @@ func TestGalera(t *testing.T) {
 	t.Parallel()
 	c := mariadbtest.StartGalera(t, 2)
 	name, db := c.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	admin := c.Node(0).DSN("root", "", name)
 	hold(t, admin)
 	examine(t, admin).expect(t, "ok durability", "ok cluster: the node is in the primary component of a Galera cluster with 2 nodes; it assigns every 2-th", "ok privileges: *`WORKER_NODE`", "ok worker IDs")
@@ -249,7 +250,7 @@ func TestPostgreSQL(t *testing.T) {
 	name, db := server.Database()
 	admin := server.DSN("postgres", "", name)
 	examine(t, admin).expect(t, `fault tables: there is no table "worker_node"`)
-	postgrestest.RunScript(t, db, ringuid.PostgreSQLSchema())
+	testserver.RunScript(t, db, ringuid.PostgreSQLSchema())
 	hold(t, admin)
 	db.MustExec("DELETE FROM leaf_alloc")
 	hold(t, admin+"&assign=recycled")

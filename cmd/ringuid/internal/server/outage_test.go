@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/redistest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
 )
 
 // When a server's store hangs or is down, its log has a warning long before the end of its lease, and its state says so while it is ready. It
@@ -44,7 +45,7 @@ func TestServeOutage(t *testing.T) {
 func mariaDBPool(t *testing.T, s *mariadbtest.Server) string {
 	t.Helper()
 	name, db := s.Database()
-	mariadbtest.RunScript(t, db, ringuid.MySQLSchema())
+	testserver.RunScript(t, db, ringuid.MySQLSchema())
 	return createdPool(t, s.DSN("root", "", name)+"?assign=recycled")
 }
 
