@@ -26,7 +26,7 @@ func testSimulationOfRecycled(t *testing.T) {
 		t.Log(&f.trace)
 		return
 	}
-	seeds := numberOfSeeds(10, 300, 4_000)
+	seeds := numberOfSeeds(10, 150, 4_000)
 	var sum slotFleet
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		f := newSlotFleet(seed, "")

@@ -169,7 +169,7 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	seeds := numberOfSeeds(60, 5_000, 20_000)
+	seeds := numberOfSeeds(60, 2_500, 20_000)
 	var total simulation
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		s := newSimulation(seed, 0)
