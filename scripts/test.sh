@@ -17,8 +17,8 @@ full)
 esac
 
 # Packages of the root module in which goroutines of ours meet. In the usual size, only these run with the race detector.
-# Those that wait most come first.
-concurrent="./stores/filestore ./stores/sqlstore ./workerassign/... ./uid/... ./segment/... ./ringbuffer ./internal/leasing
+# The one that takes longest comes first, then those that wait most.
+concurrent="./uid ./stores/filestore ./stores/sqlstore ./workerassign/... ./segment/... ./uid/... ./ringbuffer ./internal/leasing
 	./internal/lockedfile ./internal/safelog ./internal/sqlattempt ./internal/unitclock ./internal/workerfile"
 
 scripts/install.sh

@@ -17,6 +17,22 @@ func (a *App) interactive() bool {
 	return isTerminal(a.Stdin) && isTerminal(a.Stderr)
 }
 
+// confirm asks whether to make a change. It returns nil if the answer is yes.
+func (a *App) confirm(change string) error {
+	if !a.interactive() {
+		return usageErrorf("there is no terminal to ask; see what would be changed with --dry-run, and change it with --yes")
+	}
+	fmt.Fprintf(a.Stderr, "%s\nContinue? [y/N] ", change)
+	line, err := bufio.NewReader(a.stdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("cannot read standard input: %w", err)
+	}
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return errors.New("the answer is not yes, so nothing was changed")
+	}
+	return nil
+}
+
 // ask asks for the needs of a fleet that no flag has set.
 func (c *planCommand) ask(a *App) error {
 	q := questions{in: bufio.NewReader(a.stdin()), out: a.Stderr}

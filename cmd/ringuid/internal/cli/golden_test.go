@@ -64,7 +64,7 @@ func TestGolden(t *testing.T) {
 		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
 		"help": {
 			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
-			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help", "pool --help", "pool create --help", "tag --help", "tag create --help", "completion --help",
+			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help", "pool --help", "pool create --help", "pool show --help", "pool raise-floor --help", "pool new-history --help", "tag --help", "tag create --help", "completion --help",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,15 +2,24 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/doctor"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 type poolCommand struct {
-	Create poolCreate `cmd:"" help:"Create the pool of a new fleet."`
+	Create     poolCreate     `cmd:"" help:"Create the pool of a new fleet."`
+	Show       poolShow       `cmd:"" help:"Print the pool, and who holds its worker IDs."`
+	RaiseFloor poolRaiseFloor `cmd:"" help:"End all leases, for example after a backup was restored."`
+	NewHistory poolNewHistory `cmd:"" help:"The same for etcd and ZooKeeper, for tags, too."`
 }
 
 // Help implements kong.HelpProvider.
@@ -18,16 +27,59 @@ func (*poolCommand) Help() string {
 	return `
 A pool has the worker IDs of a fleet that are used again. It is in a store: a file, a database, Redis, etcd or ZooKeeper.
 
-Example:
+Examples:
 
   ringuid pool create --store redis://redis-1
+  ringuid pool show --store redis://redis-1
 `
 }
 
+// poolFlags are the flags of each subcommand of pool.
+type poolFlags struct {
+	Store   string        `placeholder:"URL" fromenv:"RINGUID_STORE" help:"The store: a path, a URL or a data source name. Default: the environment variable RINGUID_STORE."`
+	Timeout time.Duration `default:"30s" help:"How long to try. Default: ${default}."`
+}
+
+// open opens the store. The caller must close it.
+func (c *poolFlags) open(a *App) (*connect.Store, error) {
+	switch {
+	case c.Store == "":
+		return nil, usageErrorf("--store is not set; set it, or RINGUID_STORE, to the store of the pool")
+	case c.Timeout <= 0:
+		return nil, usageErrorf("--timeout is %v; must be more than 0", c.Timeout)
+	}
+	ctx, cancel := c.limit(a)
+	defer cancel()
+	store, err := connect.Open(ctx, c.Store, connect.Options{Logger: a.Logger, Assign: connect.Recycled})
+	if errors.Is(err, connect.ErrURL) {
+		return nil, usageError{err}
+	}
+	return store, err
+}
+
+// limit returns a context that ends after the timeout.
+func (c *poolFlags) limit(a *App) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(a.Context, c.Timeout)
+}
+
+// state reads the pool of a store. It has revision 0 if there is none.
+func (c *poolFlags) state(a *App, store *connect.Store) (recycled.State, error) {
+	ctx, cancel := c.limit(a)
+	defer cancel()
+	defer a.waiting("reading the pool")()
+	s, err := store.Recycled().State(ctx)
+	slices.SortFunc(s.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
+	return s, err
+}
+
+// errNoPool returns the error that a store has no pool.
+func errNoPool(store *connect.Store) error {
+	return fmt.Errorf("there is no pool in %s; if the fleet has never started, \"ringuid pool create\" creates it", store)
+}
+
 type poolCreate struct {
-	Store    string        `placeholder:"URL" fromenv:"RINGUID_STORE" help:"The store: a path, a URL or a data source name. Default: the environment variable RINGUID_STORE."`
-	PrintSQL bool          `name:"print-sql" help:"Print the statement that creates the pool, for the database administrator to execute on the same server, and do not execute it."`
-	Timeout  time.Duration `default:"30s" help:"How long to try. Default: ${default}."`
+	poolFlags
+	PrintSQL bool `name:"print-sql" help:"Print the statement that creates the pool, for the database administrator to execute on the same server, and do not execute it."`
 }
 
 // Help implements kong.HelpProvider.
@@ -57,22 +109,13 @@ Examples:
 
 // Run creates a pool.
 func (c *poolCreate) Run(a *App) error {
-	switch {
-	case c.Store == "":
-		return usageErrorf("--store is not set; set it, or RINGUID_STORE, to the store that is to have the pool")
-	case c.Timeout <= 0:
-		return usageErrorf("--timeout is %v; must be more than 0", c.Timeout)
-	}
-	ctx, cancel := context.WithTimeout(a.Context, c.Timeout)
-	defer cancel()
-	store, err := connect.Open(ctx, c.Store, connect.Options{Logger: a.Logger, Assign: connect.Recycled})
-	if errors.Is(err, connect.ErrURL) {
-		return usageError{err}
-	}
+	store, err := c.open(a)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
+	ctx, cancel := c.limit(a)
+	defer cancel()
 	result := fmt.Sprintf("The pool was created in %s: its worker IDs begin at once.", store)
 	done := a.waiting("creating the pool")
 	if c.PrintSQL {
@@ -88,5 +131,267 @@ func (c *poolCreate) Run(a *App) error {
 		return err
 	}
 	_, err = fmt.Fprintln(a.stdout(), result)
+	return err
+}
+
+type poolShow struct {
+	poolFlags
+	JSON bool `name:"json" help:"Print a JSON object, with all slots. Times are Unix milliseconds."`
+}
+
+// Help implements kong.HelpProvider.
+func (*poolShow) Help() string {
+	return `
+Prints the record of a pool, and each slot that is not free: its worker ID, until when its UIDs were granted, when another lease may
+take it, and who has leased it. It changes nothing. If there is no pool, it fails.
+
+Examples:
+
+  ringuid pool show --store redis://redis-1
+  ringuid pool show --store 'mysql://service:secret@db1:3306/ids' --json | jq '.slots[].holder'
+`
+}
+
+// Run prints a pool.
+func (c *poolShow) Run(a *App) error {
+	store, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s, err := c.state(a, store)
+	switch {
+	case err != nil:
+		return err
+	case s.Pool.Revision == 0:
+		return errNoPool(store)
+	case c.JSON:
+		slots := make([]json.RawMessage, len(s.Slots))
+		for i, slot := range s.Slots {
+			slots[i] = slot.Encode()
+		}
+		return json.NewEncoder(a.stdout()).Encode(map[string]any{"store": store.String(), "now": s.Now.UnixMilli(), "host_clock": s.HostClock,
+			"history": s.History, "read_only": s.ReadOnly, "pool": json.RawMessage(s.Pool.Encode()), "slots": slots})
+	}
+	return printPool(a.stdout(), store.String(), s)
+}
+
+// printPool prints a pool for people.
+func printPool(out io.Writer, store string, s recycled.State) error {
+	p, count := s.Pool, map[doctor.SlotState]int{}
+	for _, slot := range s.Slots {
+		count[doctor.StateOf(slot, s.Now)]++
+	}
+	format, history, floor, clock := p.Format, "that of the server", "passed", "of the store"
+	if format == "" {
+		format = "none yet: that of the first generator"
+	}
+	if p.History != s.History {
+		history = "not that of the server, which was restarted or replaced: the next process sets a floor"
+	}
+	if p.Floor.After(s.Now) {
+		floor = fmt.Sprintf("%s, in %v", instant(p.Floor), p.Floor.Sub(s.Now).Round(time.Second))
+	}
+	if s.HostClock {
+		clock = "of this host: the store has none"
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"store", store},
+		{"format", format},
+		{"slots", fmt.Sprintf("%d from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, count[doctor.Held], count[doctor.Free], count[doctor.NotFreeYet])},
+		{"history", history},
+		{"floor", floor},
+		{"horizon (H)", p.Horizon.String()},
+		{"fencing (F)", p.Fencing.String()},
+		{"skew (M)", p.Skew.String()},
+		{"clock", instant(s.Now) + ", " + clock},
+	} {
+		fmt.Fprintf(w, "%s\t%s\n", row[0], row[1])
+	}
+	if err := w.Flush(); err != nil || len(s.Slots) == count[doctor.Free] {
+		return err
+	}
+	fmt.Fprintln(w, "\nworker ID\tstate\tgranted until\tfree at\tholder")
+	for _, slot := range s.Slots {
+		if state := doctor.StateOf(slot, s.Now); state != doctor.Free {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", slot.WorkerID, state, instant(slot.Until), instant(slot.FreeAt), doctor.Holder(slot))
+		}
+	}
+	return w.Flush()
+}
+
+// instant returns a time for people.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// changeFlags are the flags of a command that changes what services use.
+type changeFlags struct {
+	DryRun bool `help:"Say what would be changed, and change nothing."`
+	Yes    bool `help:"Do not ask."`
+}
+
+// confirm returns nil if the change is to be made. Otherwise the command ends with the result of confirm.
+func (c *changeFlags) confirm(a *App, change string) error {
+	switch {
+	case c.DryRun:
+		if _, err := fmt.Fprintf(a.stdout(), "%s\nNothing was changed, because of --dry-run.\n", change); err != nil {
+			return err
+		}
+		return errExit(exitOK)
+	case c.Yes:
+		return nil
+	}
+	return a.confirm(change)
+}
+
+type poolRaiseFloor struct {
+	poolFlags
+	changeFlags
+	To time.Time `placeholder:"TIME" help:"The floor, in RFC 3339. Default: the store's present, and fencing, horizon and skew of the pool. It cannot be earlier."`
+}
+
+// Help implements kong.HelpProvider.
+func (*poolRaiseFloor) Help() string {
+	return `
+Raises the floor of a pool: no lease begins before it, and all leases that begin before it end. UIDs stop until the floor, when what
+generators were granted is used up; then they continue by themselves. A floor cannot be lowered.
+
+Use it when the store has lost writes that it had acknowledged, and does not know it: after a backup was restored, before services
+can reach the store again. The store's clock must be right. doc/fleet.md, After a restored backup, has the steps for each store. If
+you are not sure whether it is necessary, raise the floor: that costs one wait.
+
+If it fails, repeat it: it may have ended a part of the leases. If there is no pool, the backup is older than the pool: end
+all generators, wait as long as horizon and skew (1m20s by default), and start them.
+
+Examples:
+
+  ringuid pool raise-floor --store 'mysql://dba:secret@db1:3306/ids' --dry-run
+  ringuid pool raise-floor --store redis://redis-1
+  ringuid pool raise-floor --store /var/lib/myservice/worker --to 2026-12-24T18:00:00Z --yes
+`
+}
+
+// Run raises the floor of a pool.
+func (c *poolRaiseFloor) Run(a *App) error {
+	store, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s, least, err := c.least(a, store)
+	if err != nil {
+		return err
+	}
+	floor := c.To
+	switch {
+	case floor.IsZero():
+		floor = least
+	case floor.Before(least):
+		return usageErrorf("--to is %s; must be at least %s: a grant may reach that far", instant(floor), instant(least))
+	}
+	if err := c.confirm(a, fmt.Sprintf("The floor of the pool in %s will be %s, in %v. All earlier leases end (%s). UIDs stop until the floor.",
+		store, instant(floor), floor.Sub(s.Now).Round(time.Second), heldOf(s))); err != nil {
+		return err
+	}
+	if _, least, err = c.least(a, store); err != nil { // time has passed since the question
+		return err
+	}
+	if floor.Before(least) {
+		floor = least
+	}
+	ctx, cancel := c.limit(a)
+	defer cancel()
+	done := a.waiting("raising the floor")
+	err = store.Recycled().RaiseFloor(ctx, floor)
+	done()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout(), "No lease of the pool in %s begins before %s. All earlier leases have ended.\n", store, instant(floor))
+	return err
+}
+
+// least returns the pool, and the earliest floor that is after all that can have been granted.
+func (c *poolRaiseFloor) least(a *App, store *connect.Store) (recycled.State, time.Time, error) {
+	s, err := c.state(a, store)
+	switch {
+	case err != nil:
+		return s, time.Time{}, err
+	case s.Pool.Revision == 0:
+		return s, time.Time{}, errNoPool(store)
+	}
+	least := s.Now.Add(s.Pool.Fencing + s.Pool.Horizon + s.Pool.Skew).Truncate(time.Second).Add(time.Second) // a whole second, for people
+	if s.Pool.Floor.After(least) {
+		least = s.Pool.Floor
+	}
+	return s, least, nil
+}
+
+// heldOf says how many slots are held.
+func heldOf(s recycled.State) string {
+	held := 0
+	for _, slot := range s.Slots {
+		if doctor.StateOf(slot, s.Now) == doctor.Held {
+			held++
+		}
+	}
+	return fmt.Sprintf("%d of %d slots are held", held, len(s.Slots))
+}
+
+type poolNewHistory struct {
+	poolFlags
+	changeFlags
+}
+
+// Help implements kong.HelpProvider.
+func (*poolNewHistory) Help() string {
+	return `
+Declares that a store may have lost writes that it had acknowledged: after a backup of ZooKeeper or a snapshot of etcd was restored,
+before services can reach the store again. All leases end, the next process sets a floor (1m50s later by default), and each tag
+continues beyond its failover gap. The other stores have no history of this kind: use ringuid pool raise-floor.
+
+The parameter failover-gap of the store must be greater than what any tag has handed out since the backup. Default: 1,000,000.
+doc/fleet.md, After a restored backup, has the steps.
+
+If it fails, repeat it.
+
+Examples:
+
+  ringuid pool new-history --store etcd://etcd-1:2379 --dry-run
+  ringuid pool new-history --store 'zookeeper://zk1,zk2,zk3/ringuid?failover-gap=5000000' --yes
+`
+}
+
+// Run gives a store another history.
+func (c *poolNewHistory) Run(a *App) error {
+	store, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if k := store.Kind(); k != connect.Etcd && k != connect.ZooKeeper {
+		return usageErrorf("--store is %s; must be etcd or ZooKeeper; for other stores, use ringuid pool raise-floor", store)
+	}
+	s, err := c.state(a, store)
+	if err != nil {
+		return err
+	}
+	leases := "It has no pool."
+	if s.Pool.Revision != 0 {
+		leases = fmt.Sprintf("All leases end (%s), and no lease begins before a floor, %v later.", heldOf(s), s.Pool.Fencing+s.Pool.Horizon+s.Pool.Skew)
+	}
+	change := fmt.Sprintf("%s will have another history. %s Each tag skips %s numbers.", store, leases, group(store.FailoverGap()))
+	if err := c.confirm(a, change); err != nil {
+		return err
+	}
+	ctx, cancel := c.limit(a)
+	defer cancel()
+	done := a.waiting("writing the history")
+	err = store.NewHistory(ctx)
+	done()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout(), "%s has another history. All earlier leases have ended.\n", store)
 	return err
 }

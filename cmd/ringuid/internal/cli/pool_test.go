@@ -1,17 +1,25 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/etcdtest"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
 	"github.com/ringuid/ringuid/internal/testkit/redistest"
 	"github.com/ringuid/ringuid/internal/testkit/testserver"
+	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
+	"github.com/ringuid/ringuid/segment"
 )
 
 // pool create creates the pool of a store once. The first generator then has UIDs at once.
@@ -102,6 +110,144 @@ func TestPoolCreatePrintsSQL(t *testing.T) {
 				"next", "--assigner", "recycled", "--store", strings.Replace(store, "horizon=10m", "", 1))
 			if r := run(t, "", nil, "next", "--store", store, "--assigner", "recycled"); r.status != exitOK || r.stderr != "" {
 				t.Errorf("the first UID: %+v", r)
+			}
+		})
+	}
+}
+
+// pool show, raise-floor and new-history on each kind of store: a dry run and an answer that is not yes change nothing, and afterwards
+// no lease begins before the floor.
+func TestPoolChanges(t *testing.T) {
+	t.Parallel()
+	stores := map[string]func(t *testing.T) string{
+		"file":  func(t *testing.T) string { return t.TempDir() + "/ids" },
+		"Redis": func(t *testing.T) string { return "redis://" + redistest.Start(t).Address() },
+		"MariaDB": func(t *testing.T) string {
+			server := mariadbtest.Start(t)
+			name, db := server.Database()
+			testserver.RunScript(t, db, ringuid.MySQLSchema())
+			return "mysql://root@" + server.Address() + "/" + name
+		},
+		"PostgreSQL": func(t *testing.T) string {
+			server := postgrestest.Start(t)
+			name, db := server.Database()
+			testserver.RunScript(t, db, ringuid.PostgreSQLSchema())
+			return server.DSN("postgres", "", name)
+		},
+		"etcd": func(t *testing.T) string { return "etcd://" + etcdtest.Start(t).Endpoint() + "?failover-gap=5000" },
+		"ZooKeeper": func(t *testing.T) string {
+			return "zookeeper://" + zookeepertest.Start(t).Address() + "?failover-gap=5000"
+		},
+	}
+	for kind, start := range stores {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			store := start(t)
+			pool := func(status int, stdin, subcommand string, flags ...string) result {
+				t.Helper()
+				var env []string
+				if stdin != "" {
+					env = []string{"TEST_ASKS=1"}
+				}
+				r := run(t, stdin, env, append([]string{"pool", subcommand, "--store", store}, flags...)...)
+				if r.status != status {
+					t.Fatalf("pool %s %v: %+v, want status %d", subcommand, flags, r, status)
+				}
+				return r
+			}
+			next := func(status int) {
+				t.Helper()
+				if r := run(t, "", nil, "next", "--store", store, "--assigner", "recycled", "--timeout", "20s"); r.status != status ||
+					status != exitOK && !strings.Contains(r.stderr, "that is later than --timeout 20s allows") {
+					t.Fatalf("next: %+v, want status %d", r, status)
+				}
+			}
+			// record returns what pool show prints, without the clock.
+			record := func() (state struct {
+				Pool    struct{ Floor, Revision, Slots int64 }
+				Slots   []struct{ WorkerID, Revision int64 }
+				Now     int64
+				History string
+			}) {
+				t.Helper()
+				if err := json.Unmarshal([]byte(pool(exitOK, "", "show", "--json").stdout), &state); err != nil {
+					t.Fatal(err)
+				}
+				return state
+			}
+			for _, subcommand := range []string{"show", "raise-floor"} {
+				if r := pool(exitFailed, "", subcommand); !strings.Contains(r.stderr, "there is no pool in ") {
+					t.Errorf("%s without a pool: %+v", subcommand, r)
+				}
+			}
+			pool(exitOK, "", "create")
+			next(exitOK)
+			if r := pool(exitOK, "", "show"); r.stderr != "" || !strings.Contains(r.stdout, "1 from worker ID 0: ") || !strings.Contains(r.stdout, "horizon (H)  1m15s\n") {
+				t.Errorf("show: %+v", r)
+			}
+
+			changes := []string{"raise-floor"}
+			if kind == "etcd" || kind == "ZooKeeper" {
+				changes = append(changes, "new-history")
+			} else if r := pool(exitUsage, "", "new-history", "--yes"); !strings.Contains(r.stderr, "must be etcd or ZooKeeper") {
+				t.Errorf("new-history: %+v", r)
+			}
+			before := record()
+			for _, change := range changes {
+				if r := pool(exitOK, "", change, "--dry-run", "--yes"); !strings.Contains(r.stdout, "0 of 1 slots are held") ||
+					!strings.HasSuffix(r.stdout, "\nNothing was changed, because of --dry-run.\n") {
+					t.Errorf("%s --dry-run: %+v", change, r)
+				}
+				if r := pool(exitUsage, "", change); !strings.Contains(r.stderr, "there is no terminal to ask; ") {
+					t.Errorf("%s without a terminal: %+v", change, r)
+				}
+				if r := pool(exitFailed, "no\n", change); !strings.Contains(r.stderr, "\nContinue? [y/N] ") || !strings.Contains(r.stderr, "nothing was changed") {
+					t.Errorf("%s, no: %+v", change, r)
+				}
+			}
+			pool(exitUsage, "", "raise-floor", "--yes", "--to", "2026-01-01T00:00:00Z")
+			after := record()
+			after.Now = before.Now
+			if !reflect.DeepEqual(before, after) {
+				t.Fatalf("%+v before, and %+v after nothing was to be changed", before, after)
+			}
+
+			if len(changes) == 2 { // first, because its floor is a wait only if there is none yet
+				tag := func(want int64) {
+					t.Helper()
+					s, err := connect.Open(t.Context(), store, connect.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Close()
+					if want == 1 {
+						err = s.Source().CreateTag(t.Context(), "orders", segment.TagConfig{Start: 1, Step: 10})
+					}
+					numbers, takeErr := s.Source().Take(t.Context(), segment.Request{Tag: "orders"})
+					if err := errors.Join(err, takeErr); err != nil || numbers.First != want {
+						t.Fatalf("Take = %+v, %v; want numbers from %d", numbers, err, want)
+					}
+				}
+				tag(1)
+				pool(exitOK, "y\n", "new-history")
+				if got := record(); got.History == before.History {
+					t.Errorf("%+v, want another history", got)
+				}
+				tag(11 + 5000)
+				next(exitFailed)
+			}
+			pool(exitOK, "yes\n", "raise-floor")
+			raised := record()
+			if wait := raised.Pool.Floor - before.Now; wait < 110_000 || raised.Slots[0].Revision == before.Slots[0].Revision {
+				t.Errorf("the floor is %d ms later, want at least 110,000; %+v before, %+v after", wait, before, raised)
+			}
+			next(exitFailed)
+			later := time.UnixMilli(raised.Pool.Floor).Add(time.Hour).UTC().Format(time.RFC3339)
+			if r := pool(exitOK, "", "raise-floor", "--yes", "--to", later); !strings.Contains(r.stdout, " begins before "+later) {
+				t.Errorf("raise-floor --to %s: %+v", later, r)
+			}
+			if r := pool(exitOK, "", "show"); !strings.Contains(r.stdout, later+", in 1h") {
+				t.Errorf("show: %+v, want the floor %s", r, later)
 			}
 		})
 	}

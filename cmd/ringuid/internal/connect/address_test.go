@@ -101,6 +101,7 @@ func TestWrongAddress(t *testing.T) {
 		"redis://h?worker-id=-1":              "must be a decimal number of at least 0",
 		"redis://h?replicas=some":             "must be a decimal number of at least 0",
 		"etcd://h?replicas=1":                 "replicas is set, but is only for Redis",
+		"mysql://h/d?failover-gap=1":          "failover-gap is set, but is only for Redis, etcd and ZooKeeper",
 		"redis://h?new-pool=true":             "new-pool",
 		"etcd://h?x=1":                        `the parameter "x" is not known`,
 		"zookeeper://h?x=1":                   `the parameter "x" is not known`,

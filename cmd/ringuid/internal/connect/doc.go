@@ -23,6 +23,7 @@
 //	tag-table        the table of segments
 //	pool             the pool in Redis
 //	replicas         how many replicas of Redis must acknowledge a write (redisstore.WithReplicas)
+//	failover-gap     how many numbers a tag skips after lost writes, in Redis, etcd and ZooKeeper (WithFailoverGap)
 //	name             the name of the generator (recycled.WithName)
 //	worker-id        the worker ID that must be leased (recycled.WithWorkerID)
 //	first-worker-id  the first worker ID of a new pool

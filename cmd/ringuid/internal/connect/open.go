@@ -233,6 +233,9 @@ func (s *Store) openRedis() error {
 	if n := s.options.Replicas; n != nil {
 		opts = append(opts, redisstore.WithReplicas(int(*n)))
 	}
+	if n := s.options.FailoverGap; n != nil {
+		opts = append(opts, redisstore.WithFailoverGap(*n))
+	}
 	store := redisstore.New(client, opts...)
 	s.clients.Redis, s.store, s.close = client, store, client.Close
 	return nil
@@ -269,6 +272,9 @@ func (s *Store) openZooKeeper(ctx context.Context) error {
 			return fmt.Errorf("connect: %s: %w", a.redacted, err)
 		}
 		opts = append(opts, zookeeperstore.WithACL(zk.AuthACL(zk.PermAll)...))
+	}
+	if n := s.options.FailoverGap; n != nil {
+		opts = append(opts, zookeeperstore.WithFailoverGap(*n))
 	}
 	store := zookeeperstore.New(conn, opts...)
 	s.clients.ZooKeeper, s.store = conn, store
@@ -327,7 +333,11 @@ func (s *Store) openEtcd(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect: %s: %w", a.redacted, err)
 	}
-	store := etcdstore.New(client, etcdstore.WithPrefix(a.etcdPrefix()))
+	opts := []etcdstore.Option{etcdstore.WithPrefix(a.etcdPrefix())}
+	if n := s.options.FailoverGap; n != nil {
+		opts = append(opts, etcdstore.WithFailoverGap(*n))
+	}
+	store := etcdstore.New(client, opts...)
 	s.clients.Etcd, s.store, s.close = client, store, client.Close
 	return nil
 }

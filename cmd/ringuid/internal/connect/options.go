@@ -31,6 +31,8 @@ type Options struct {
 	Pool      string // in Redis; "": the package's default
 	Replicas  *int64 // in Redis; nil: half of the servers
 
+	FailoverGap *int64 // of tags in Redis, etcd and ZooKeeper; nil: the packages' default
+
 	// These are for recycled worker IDs. The zero values mean the defaults of package workerassign.
 	Name          string
 	WorkerID      *int64
@@ -65,6 +67,7 @@ func parameters() []parameter {
 		{"tag-table", func(o *Options, v string) error { return assign(&o.TagTable, v) }},
 		{"pool", func(o *Options, v string) error { return assign(&o.Pool, v) }},
 		{"replicas", func(o *Options, v string) error { return assignNumber(&o.Replicas, v) }},
+		{"failover-gap", func(o *Options, v string) error { return assignNumber(&o.FailoverGap, v) }},
 		{"name", func(o *Options, v string) error { return assign(&o.Name, v) }},
 		{"history", func(o *Options, v string) error { return assign(&o.History, v) }},
 		{"worker-id", func(o *Options, v string) error { return assignNumber(&o.WorkerID, v) }},
@@ -167,6 +170,7 @@ func (o *Options) check(k Kind) error {
 		{"history", o.History != "", isDatabase, "databases", true},
 		{"pool", o.Pool != "", k == Redis, "Redis", false},
 		{"replicas", o.Replicas != nil, k == Redis, "Redis", false},
+		{"failover-gap", o.FailoverGap != nil, k == Redis || k == Etcd || k == ZooKeeper, "Redis, etcd and ZooKeeper", false},
 		{"name", o.Name != "", true, "", true},
 		{"worker-id", o.WorkerID != nil, true, "", true},
 		{"first-worker-id", o.FirstWorkerID != nil, true, "", true},

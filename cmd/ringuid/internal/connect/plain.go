@@ -21,8 +21,8 @@ func Plain(text string) string {
 		", or WithNode", "",
 		" (workerassign.NewFile)", "",
 		" (package filestore)", " (assign=recycled)",
-		" (WithFailoverGap)", "",
+		"WithFailoverGap", "the parameter failover-gap of the store",
 		", or see WithCopyGap", "",
-		"call NewHistory of a Store whose failover gap is", "a program must call NewHistory of the store's package, with a failover gap that is",
+		"call NewHistory of a Store whose failover gap is", "run \"ringuid pool new-history\" with a parameter failover-gap of the store that is",
 	).Replace(text)
 }

@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
@@ -112,6 +113,24 @@ func (s *Store) Recycled() *recycled.Assigner { return s.recycled }
 // CreatePool creates the pool of recycled worker IDs with the options: see recycled.CreatePool.
 func (s *Store) CreatePool(ctx context.Context) error {
 	return recycled.CreatePool(ctx, s.store, s.options.recycled()...)
+}
+
+// NewHistory declares that the store may have lost writes that it had acknowledged: see etcdstore.Store.NewHistory. The store must be
+// etcd or ZooKeeper.
+func (s *Store) NewHistory(ctx context.Context) error {
+	h, ok := s.store.(interface{ NewHistory(context.Context) error })
+	if !ok {
+		return fmt.Errorf("%w: %s is neither etcd nor ZooKeeper", ErrURL, s)
+	}
+	return h.NewHistory(ctx)
+}
+
+// FailoverGap returns how many numbers a tag skips in another history.
+func (s *Store) FailoverGap() int64 {
+	if n := s.options.FailoverGap; n != nil {
+		return *n
+	}
+	return tagrecord.DefaultGap
 }
 
 // CreatePoolStatement is CreatePool, but returns the statement that a database administrator can execute on the same server, and executes

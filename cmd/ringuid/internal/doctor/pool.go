@@ -137,10 +137,10 @@ func (e *examination) slots(s recycled.State) {
 	var holders []string
 	slices.SortFunc(s.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
 	for _, slot := range s.Slots {
-		switch {
-		case slot.FreeAt.Before(s.Now):
+		switch StateOf(slot, s.Now) {
+		case Free:
 			free++
-		case slot.Token != "":
+		case Held:
 			held++
 			holders = append(holders, describeHolder(slot))
 		}
@@ -164,9 +164,35 @@ func (e *examination) slots(s recycled.State) {
 
 // describeHolder says who holds a slot.
 func describeHolder(s recycled.Slot) string {
+	return fmt.Sprintf("worker ID %d by %s since %s, granted until %s", s.WorkerID, Holder(s), s.Holder.Since.UTC().Format(time.RFC3339), s.Until.UTC().Format(time.RFC3339))
+}
+
+// Holder says who has leased a slot last.
+func Holder(s recycled.Slot) string {
 	who := fmt.Sprintf("host %s, process %s", s.Holder.Host, s.Holder.Process)
 	if s.Holder.Name != "" {
 		who = s.Holder.Name + " (" + who + ")"
 	}
-	return fmt.Sprintf("worker ID %d by %s since %s, granted until %s", s.WorkerID, who, s.Holder.Since.UTC().Format(time.RFC3339), s.Until.UTC().Format(time.RFC3339))
+	return who
+}
+
+// A SlotState says whether a lease can take a slot.
+type SlotState string
+
+// The values of SlotState.
+const (
+	Free       SlotState = "free"
+	Held       SlotState = "held"
+	NotFreeYet SlotState = "not free yet" // it was released, and the clock has not passed what was granted
+)
+
+// StateOf returns the state of a slot at a time of the store's clock.
+func StateOf(s recycled.Slot, now time.Time) SlotState {
+	switch {
+	case s.FreeAt.Before(now):
+		return Free
+	case s.Token != "":
+		return Held
+	}
+	return NotFreeYet
 }
