@@ -103,8 +103,8 @@ func (r *gapRun) takeAll(n, rate int64) {
 // unused returns how many numbers of the source are lost if the process is killed now.
 func (r *gapRun) unused() int64 { return r.src.Source.next.Load() - 1 - r.taken }
 
-// What a kill and an outage cost with each policy, and with Leaf's algorithm. Its table is in doc/segments.md. The clock is simulated, so
-// that the figures do not depend on the machine. The default policy leaves no more numbers unused than were handed out.
+// What a kill and an outage cost with each policy, and with Leaf's algorithm. Its table is in doc/internals/performance.md. The clock is
+// simulated, so that the figures do not depend on the machine. The default policy leaves no more numbers unused than were handed out.
 func TestGaps(t *testing.T) {
 	const burst, burstRate, rate, outage = 20_000_000, 55_000_000, 50_000, 20 * time.Second
 	for _, subject := range gapSubjects() {

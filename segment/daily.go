@@ -79,7 +79,13 @@ const (
 //
 // No range is longer than a hundredth of a day's numbers, or than the step of WithDailyStep if that is greater,
 // whatever WithMaxStep and the tag's own step say. A source that continues beyond a gap after a failover, such as
-// that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover.
+// that of Redis, must have a gap that is much less than a day's numbers: otherwise none are left after a failover. On
+// Redis one failover skips up to 101 gaps, if the pool was not used for minutes. With 9 digits and a gap of 100,000,
+// dozens of failovers on one day leave enough. After a failover in the last three hours of a day, the next day begins
+// beyond the gap, too.
+//
+// On Redis, also create the tags of the present and of the next day before the first day (DailyTag), with a
+// TagConfig{Start: 1}. Otherwise they begin beyond the gap, because the store cannot know that they did not exist.
 func NewDaily(ctx context.Context, src Source, tag string, digits int, zone *time.Location, opts ...DailyOption) (*Daily, error) {
 	cfg, err := newDailyConfig(opts)
 	if err != nil {

@@ -41,7 +41,10 @@ var _ Creator = (*Striped)(nil)
 // handed out twice. Then create the tags of the new stripes, with a Start of (greatest counter that was read + 1) ×
 // old count. Processes with the old stripes use up what they have in memory, and get an error that wraps ErrExhausted
 // then. If a program creates tags by itself, do that for every tag that exists, before any program uses the new
-// stripes.
+// stripes. On Redis, the atomic step is MULTI. There, on etcd and on ZooKeeper a gap that a tag still has to skip is not in
+// its counter: add the gap of WithFailoverGap to the counter that was read, for each failover or restore that the tag has
+// not noticed. A Daily has a new tag for each day: stop all its processes, and start those with the new stripes on the
+// next day.
 //
 // If an argument is invalid, Take and CreateTag return an error that wraps ErrOption.
 func Stripe(index, count int, src Source) *Striped {

@@ -61,8 +61,9 @@ func WithMaxTags(n int) TagsOption {
 // 1024. Further requests wait for their turn: first those of tags for which a call waits, then the others. Each fourth
 // request is the one that has waited longest. Calls that find a number in memory never wait. While a source does not
 // answer, it gets at most so many requests per second, of all tags together, and one at a time if another one of the
-// Group works. The default is DefaultMaxTakes. A source that takes 5 ms for each request then serves 3,200 per second,
-// which is enough for 3,200 tags if a range of each lasts a second.
+// Group works. Tags that the source refuses (ErrSetBack, ErrExhausted, ErrNoTag, ErrSource) are asked for again without a
+// call at most 200 times per second, all together. The default is DefaultMaxTakes. A source that takes 5 ms for each
+// request then serves 3,200 per second, which is enough for 3,200 tags if a range of each lasts a second.
 func WithMaxTakes(n int) TagsOption {
 	return tagsOption(func(c *tagsConfig) {
 		options.Set(&c.maxTakes, n, n >= 1 && n <= 1024, c.fail, "the greatest number of requests at a time is %d; must be 1 to 1024", n)
@@ -73,7 +74,9 @@ func WithMaxTakes(n int) TagsOption {
 // source must be a Creator. c.UnusedBefore is set to a time long ago if it is zero: a source that notices that its
 // store may have lost writes then begins new tags beyond what may have been handed out. On other stores, a tag that
 // was lost with the last writes of its server begins at c.Start again, and its numbers repeat: see doc/segments.md. On
-// a Group, call CreateTag of the Group once before: see Stripe. A misspelled tag is created too.
+// Redis a new tag begins beyond all gaps since the store was first used, because it may have existed; on etcd and
+// ZooKeeper only after a restored backup. To avoid that, call CreateTag once where a tenant is created. On a Group, call
+// CreateTag of the Group once before: see Stripe. A misspelled tag is created too.
 func WithCreate(c TagConfig) TagsOption {
 	return tagsOption(func(t *tagsConfig) {
 		c, err := c.Validate()

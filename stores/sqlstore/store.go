@@ -87,6 +87,24 @@ import (
 // rolled back because of a conflict, as happens on a Galera cluster when several nodes write, is tried again for as
 // long as WithAttemptTimeout.
 //
+// # Tags behind proxies and poolers
+//
+// A Take is safe behind a proxy that shares server connections between clients, such as ProxySQL, MaxScale or PgBouncer, if the
+// proxy sends the statements to the primary. Each range follows from one statement: on MySQL, MariaDB and TiDB the reply to the
+// UPDATE has the counter that it has found. If the reply does not have it, because a trigger or the driver hides it, the UPDATE
+// compares the counter with the one that was read. So a proxy that sends the SELECT of a transaction to another connection or to a
+// replica (ProxySQL with transaction_persistent=0 and a rule for ^SELECT) does not lead to a number that is handed out twice. But
+// Takes may fail with segment.ErrSource, and the error says that a proxy splits the transaction. If the replica lags, the error may
+// also wrap segment.ErrSetBack or ErrNoTag, although the row of the primary is right. Let the proxy keep transactions together.
+//
+// No client can be protected from a proxy that sends the COMMIT to another connection than the UPDATE, or the transactions of
+// several clients to one connection at the same time: a Take that was acknowledged may then be rolled back, and its numbers
+// are handed out twice.
+//
+// On PostgreSQL, Takes also work behind a pooler in statement mode. CreateTag is a transaction, which such a pooler refuses. Behind
+// PgBouncer in the modes transaction and statement, add default_query_exec_mode=exec to the DSN of pgx, or
+// binary_parameters=yes to that of lib/pq.
+//
 // # Tags on servers that lose writes
 //
 // If the server loses a Take that it has acknowledged, then the next process receives the same numbers. This can
