@@ -262,14 +262,30 @@ CREATE TABLE IF NOT EXISTS worker_node (
 -- WHICH SLOTS MAY BE DELETED
 --   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
 --   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
---   they require this worker ID (recycled.WithWorkerID), or if all others are held. doc/fleet.md
---   describes how to insert it again. If you delete all rows of both tables, or
+--   they require this worker ID (recycled.WithWorkerID), or if all others are held. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
 --   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
 --   to twice that number after a failover.
 --   Never change a row by hand, except with the statements below.
 --   Each generator changes its row about every 12 seconds. Autovacuum removes the old versions. Do not turn
 --   it off for these tables.
+--
+-- A SLOT OR THE POOL IS MISSING
+--   Services do not add a slot again that is missing, because they do not know what was granted of it. Insert it with a
+--   time that is later than all that can have been granted:
+--
+--       INSERT INTO worker_slot (worker_id, revision, from_ms, until_ms, history, written_ms, free_at_ms)
+--       SELECT <worker ID>, 1, begin_ms, begin_ms, 'inserted', begin_ms, begin_ms
+--         FROM (SELECT (extract(epoch FROM now()) * 1000)::bigint + fencing_ms + horizon_ms + skew_ms AS begin_ms
+--                 FROM worker_pool) AS pool;
+--
+--   If only the row of worker_pool was deleted, and services have created another one, set its number of slots:
+--
+--       UPDATE worker_pool
+--          SET slot_count = (SELECT max(worker_id) + 1 FROM worker_slot) - first_worker_id, revision = revision + 1;
+--
+--   Then raise the floor (SLOTS AFTER A RESTORED BACKUP). If the rows of both tables are missing, do not create the pool
+--   with "ringuid pool create". doc/fleet.md says what to do (A slot or the pool is missing).
 --
 -- DURABILITY OF SLOTS
 --   The settings are those of the section DURABILITY above. Set them on every server. Services set

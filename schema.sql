@@ -123,7 +123,7 @@
 --   rows too, when they change their worker ID. So until step 5 the server must be read-only, or
 --   nobody else must be able to connect to it. If a tool makes replicas writable automatically, it
 --   must run steps 1 to 4 first, or you must use semi-synchronous replication. On Galera, follow
---   steps 3 to 5 when the section Galera of doc/fleet.md says so.
+--   steps 3 to 5 when the section GALERA CLUSTERS says so.
 --   Steps 3 and 4 are the protection: nothing else knows all IDs that were assigned. Services refuse IDs
 --   below the number of workerassign.WithMinWorkerID. It must be greater than all IDs that were assigned,
 --   because refused inserts increment the counter too, and the service uses the IDs from that number on.
@@ -283,12 +283,28 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 -- WHICH SLOTS MAY BE DELETED
 --   None. A row is the only record of the times that were granted for its worker ID. If you delete one, its
 --   holder loses its lease, and nobody can use the worker ID. Services report that the slot is missing if
---   they require this worker ID (recycled.WithWorkerID), or if all others are held. doc/fleet.md
---   describes how to insert it again. If you delete all rows of both tables, or
+--   they require this worker ID (recycled.WithWorkerID), or if all others are held. If you delete all rows of both tables, or
 --   drop them, UIDs that exist already can be generated again. The number of rows does not grow with
 --   restarts. It is the greatest number of generators that ever ran at the same time, plus a few, and up
 --   to twice that number after a failover.
 --   Never change a row by hand, except with the statements below.
+--
+-- A SLOT OR THE POOL IS MISSING
+--   Services do not add a slot again that is missing, because they do not know what was granted of it. Insert it with a
+--   time that is later than all that can have been granted:
+--
+--       INSERT INTO WORKER_SLOT (worker_id, revision, from_ms, until_ms, history, written_ms, free_at_ms)
+--       SELECT <worker ID>, 1, begin_ms, begin_ms, 'inserted', begin_ms, begin_ms
+--         FROM (SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000 + fencing_ms + horizon_ms + skew_ms AS begin_ms
+--                 FROM WORKER_POOL) AS pool;
+--
+--   If only the row of WORKER_POOL was deleted, and services have created another one, set its number of slots:
+--
+--       UPDATE WORKER_POOL
+--          SET slot_count = (SELECT MAX(worker_id) + 1 FROM WORKER_SLOT) - first_worker_id, revision = revision + 1;
+--
+--   Then raise the floor (SLOTS AFTER A RESTORED BACKUP). If the rows of both tables are missing, do not create the pool
+--   with "ringuid pool create". doc/fleet.md says what to do (A slot or the pool is missing).
 --
 -- DURABILITY OF SLOTS
 --   The settings are those of the section DURABILITY above. Set them to 1 on every server. In addition,
@@ -307,8 +323,32 @@ CREATE TABLE IF NOT EXISTS WORKER_NODE (
 --     primary, and restarted.
 --   * Replicas must not accept writes: set read_only in their configuration files.
 --   On Galera, services continue if a node fails, because the other nodes have received all that it has
---   acknowledged. If all nodes are down, or if you use pc.bootstrap, follow the section Galera of doc/fleet.md.
+--   acknowledged. If all nodes are down, or if you use pc.bootstrap, follow the section GALERA CLUSTERS.
 --   With sqlstore.WithHistory, services notice none of this. See its documentation.
+--
+-- GALERA CLUSTERS
+--   On every node, innodb_flush_log_at_trx_commit must be 1. If all nodes are down, acknowledged writes are lost if the
+--   cluster begins with another node than the most advanced one:
+--
+--   1. On each node, read seqno in the file grastate.dat. If it is -1, mariadbd --wsrep-recover prints it.
+--
+--   2. Start the cluster with the node that has the greatest one (galera_new_cluster), and then the other nodes. Galera
+--      refuses to begin with another one (safe_to_bootstrap). If that worked, nothing else is required.
+--
+--   3. If you must begin with another node, keep services away from it, and delete its file grastate.dat first. Then the
+--      cluster has another UUID, which services with slot tables notice. If the file was not deleted, the UUID remains,
+--      and nothing shows the loss. In that case raise the floor (SLOTS AFTER A RESTORED BACKUP).
+--
+--   4. In both cases of step 3, raise the counter of WORKER_NODE (steps 3 to 5 of AFTER A FAILOVER OR A RESTORED BACKUP)
+--      and all tags (TAGS AFTER A FAILOVER OR A RESTORED BACKUP). Then let services connect.
+--
+--   5. The other nodes join with a copy of the first one. Never let one of them begin a cluster of its own, and never
+--      delete the file of one node of a cluster that runs.
+--
+--   If the nodes are divided, those that do not reach most of the others refuse all statements. pc.bootstrap makes such a
+--   node accept them again. Before you use it, stop the nodes of the other side. They may have acknowledged writes that
+--   this side lacks. Then continue with step 3 as if the file was not deleted.
+--   A backup is restored to one node, which begins the cluster. The others join with a copy of it.
 --
 -- SLOTS AFTER A RESTORED BACKUP
 --   If the server keeps its identity and lacks writes that it acknowledged earlier, services may not notice
@@ -455,7 +495,7 @@ CREATE TABLE IF NOT EXISTS WORKER_SLOT (
 --
 -- TAGS AFTER A FAILOVER OR A RESTORED BACKUP
 --   A replica that was promoted without the primary's last changes, and a server that was restored from a
---   backup, have a max_id that is too small. The same applies to Galera if the section Galera of doc/fleet.md says
+--   backup, have a max_id that is too small. The same applies to Galera if the section GALERA CLUSTERS says
 --   so. Raise max_id of every tag before services can write to the server.
 --   Prevent connections, or set read_only, as described in AFTER A FAILOVER OR A RESTORED BACKUP. The old server
 --   must no longer accept writes.

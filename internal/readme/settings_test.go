@@ -84,7 +84,7 @@ func TestExamplesOfSettings(t *testing.T) {
 		ahead := reserve * 3 / 2
 		horizon := bound + borrow + ahead + unit
 		for name, want := range map[string]time.Duration{
-			"ring": unit << power, "least": horizon, "floor": fencing + horizon + skew, "store": reserve, "clean": borrow,
+			"ring": unit << power, "least": horizon, "floor": fencing + horizon + skew, "clean": borrow,
 			"after": borrow + ahead + unit + bound + skew, "time": time.Duration(math.Ceil(ahead.Seconds()/4)) * time.Second,
 		} {
 			if got := value(name); got != want {

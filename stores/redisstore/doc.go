@@ -68,7 +68,8 @@
 // The number of servers is the field "servers" of the hash of slots, also for tags: the greatest number that a
 // primary has seen, itself and the replicas attached to it, by their addresses in INFO, which must show them (slave0
 // and so on). Replicas that share an address there, behind NAT or with published ports of containers, count as one:
-// set replica-announce-ip and replica-announce-port on each. Sentinels do not count. Nor do replicas of replicas: if
+// set replica-announce-ip and replica-announce-port on each. One that comes back with another address, while the primary
+// has not noticed yet that it was gone, is counted twice: set the number. Sentinels do not count. Nor do replicas of replicas: if
 // there are any, or if more servers will be attached later, set the number to that of all servers that can ever be
 // attached or promoted. A server that replaces another one is one more, unless the other one never returns:
 //

@@ -60,8 +60,8 @@ import (
 // On a Galera cluster, the history is the UUID of the cluster's state, because all nodes have received what
 // one node has acknowledged: a node may fail, and leases continue. If a whole cluster is bootstrapped from a
 // node that was not the most advanced one, it keeps that UUID although acknowledged writes are lost. An
-// operator who does that must give the cluster a new UUID or call Assigner.RaiseFloor, as doc/fleet.md
-// describes. On TiDB, the history is constant: after a backup was restored, an operator must call
+// operator who does that must give the cluster a new UUID or call Assigner.RaiseFloor, as schema.sql
+// describes (GALERA CLUSTERS). On TiDB, the history is constant: after a backup was restored, an operator must call
 // Assigner.RaiseFloor.
 //
 // The server must flush its log at each commit (innodb_flush_log_at_trx_commit = 1, sync_binlog = 1). For a

@@ -23,7 +23,7 @@ func (r *Assigner) State(ctx context.Context) (State, error) {
 // the store has lost writes that it does not know about, for example after a backup was restored, before
 // any generator can reach the store again. floor must be later than any UID time that was granted: the
 // present, plus the pool's H and M, is enough if the old store no longer acknowledges anything. doc/fleet.md
-// has the procedure for each store, and a program. If the store has no pool, RaiseFloor returns an error that
+// has the procedure for each store; "ringuid pool raise-floor" calls it. If the store has no pool, RaiseFloor returns an error that
 // wraps ErrPool; also if its horizon, fencing time or skew is impossible.
 //
 // Every slot is written, but those whose lease begins at a floor in the future or later, so that every lease that was taken before fails to extend. If RaiseFloor returns

@@ -17,7 +17,7 @@ import (
 
 // MeasureEnv is the name of an environment variable with the path of a file. If it is set, Measure runs in the
 // size of a measurement, and appends its results to the file. `make measure-fleet` sets it, and prints the
-// results as the table of doc/fleet.md. HostsEnv and SecondsEnv change the size.
+// results as the table of doc/internals/fleet.md. HostsEnv and SecondsEnv change the size.
 const (
 	MeasureEnv = "RINGUID_MEASURE"
 	HostsEnv   = "RINGUID_MEASURE_HOSTS"   // how many hosts; the default is 10,000

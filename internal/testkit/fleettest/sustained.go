@@ -105,7 +105,7 @@ func (s *sustained) run(t *testing.T, units int) {
 	}
 }
 
-// calls returns the reads per unit, and as many writes, by the cost model of doc/fleet.md: an extension after each
+// calls returns the reads per unit, and as many writes, by the cost model of doc/internals/fleet.md: an extension after each
 // interval of UID time, and an Assign, a Reserve and a Release for each lease, which lasts until the borrow limit.
 func (s *sustained) calls(borrow float64) float64 {
 	interval := Interval(uid.DefaultReserveAhead/s.scale, time.Second/s.scale)

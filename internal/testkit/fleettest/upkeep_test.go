@@ -23,7 +23,7 @@ func memoryTarget() Target {
 	}}
 }
 
-// The cost model of doc/fleet.md is exact: a generator that is busy, or a Cached one that is idle, makes one read and one
+// The cost model of doc/internals/fleet.md is exact: a generator that is busy, or a Cached one that is idle, makes one read and one
 // write in each interval, and a Default one that is idle makes none.
 func TestUpkeep(t *testing.T) {
 	const intervals = 10
@@ -62,7 +62,7 @@ func TestUpkeep(t *testing.T) {
 	}
 }
 
-// The numbers of doc/fleet.md.
+// The numbers of doc/internals/fleet.md.
 func TestInterval(t *testing.T) {
 	for reserve, want := range map[time.Duration]time.Duration{10 * time.Second: 4 * time.Second, 30 * time.Second: 12 * time.Second, 5 * time.Minute: 113 * time.Second} {
 		if got := Interval(reserve, time.Second); got != want {

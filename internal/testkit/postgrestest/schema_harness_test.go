@@ -34,6 +34,7 @@ func tested(t *testing.T) schematest.Script {
 		"HOW MANY ARE LEFT",                          // TestSchemaHowManyAreLeft
 		"WHAT A SLOT MEANS",                          // TestSchemaSlots
 		"PRIVILEGES ON SLOTS",                        // TestSchemaSlots
+		"A SLOT OR THE POOL IS MISSING",              // TestRepairOfSlots
 		"SLOTS AFTER A RESTORED BACKUP",              // TestSchemaRaiseFloor
 		"WHAT A TAG MEANS",                           // TestSchemaTags
 		"HOW TO ADD A TAG",                           // TestSchemaTags

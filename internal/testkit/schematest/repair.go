@@ -3,7 +3,6 @@ package schematest
 import (
 	"errors"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,10 +14,11 @@ import (
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
-// TestRepair checks the statements of doc/fleet.md on the tables of a store: they repair a pool from which somebody deleted a
-// slot, or the pool's row, and change the pool's settings. It calls leased when there are three leases.
-func TestRepair(t *testing.T, db *sqlx.DB, store recycled.Store, insert, count, settings string, leased func()) {
+// TestRepair checks the statements of a section on the tables of a store: they repair a pool from which somebody deleted a slot, or
+// the pool's row. The statement settings, of doc/fleet.md, changes the pool's settings.
+func TestRepair(t *testing.T, db *sqlx.DB, store recycled.Store, repair *Section, settings string) {
 	t.Helper()
+	insert, count := repair.Next("INSERT INTO ", "<worker ID>", "1"), repair.Next("UPDATE ")
 	const horizon, bound = 2 * time.Second, time.Second
 	assigner := func(opts ...recycled.Option) *recycled.Assigner {
 		return recycled.New(store, append([]recycled.Option{
@@ -34,14 +34,13 @@ func TestRepair(t *testing.T, db *sqlx.DB, store recycled.Store, insert, count, 
 			t.Fatal(err)
 		}
 	}
-	leased()
 
 	db.MustExec("DELETE FROM WORKER_SLOT WHERE worker_id = 1") // on PostgreSQL, the name is worker_slot
 	if _, err := assign(assigner(recycled.WithWorkerID(1))); !errors.Is(err, recycled.ErrPool) {
 		t.Errorf("without the slot, the error is %v", err)
 	}
 	inserted := time.Now()
-	db.MustExec(strings.ReplaceAll(insert, "<worker ID>", "1"))
+	db.MustExec(insert)
 	lease, err := assign(assigner(recycled.WithWorkerID(1)))
 	if err != nil || lease.WorkerID() != 1 || lease.NotBefore().Before(inserted.Add(horizon-bound)) {
 		t.Fatalf("after the insert: %+v, %v", lease, err)

@@ -36,6 +36,7 @@ func MySQL() Script {
 		"HOW MANY ARE LEFT",                          // TestSchemaHowManyAreLeft
 		"WHAT A SLOT MEANS",                          // TestSchemaSlots
 		"PRIVILEGES ON SLOTS",                        // TestSchemaSlotPrivileges
+		"A SLOT OR THE POOL IS MISSING",              // TestRepairOfSlots
 		"SLOTS AFTER A RESTORED BACKUP",              // TestSchemaSlotFloor
 		"WHAT A TAG MEANS",                           // TestSchemaTags
 		"HOW TO ADD A TAG",                           // TestSchemaTags

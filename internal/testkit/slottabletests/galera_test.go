@@ -185,7 +185,7 @@ func testGaleraNodeLeft(t *testing.T, c *mariadbtest.Cluster, s *slotServer) {
 }
 
 // A cluster whose nodes have all failed is bootstrapped from a node that lacks writes. If that node keeps its
-// grastate.dat, the history remains, and leases that were lost are granted again: doc/fleet.md says that
+// grastate.dat, the history remains, and leases that were lost are granted again: schema.sql says that
 // an operator must raise the floor then. Without grastate.dat the cluster has another history.
 func testGaleraBootstrap(t *testing.T, c *mariadbtest.Cluster) {
 	stores := galeraStores(t, c)

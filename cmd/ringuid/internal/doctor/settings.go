@@ -62,7 +62,7 @@ func (e *examination) galera(db *sql.DB, increment string) (usable bool) {
 	case err != nil:
 		e.failed("cluster", err)
 	case status["wsrep_cluster_status"] != "Primary":
-		e.fault("cluster", "connect to a node that is in the primary component, or bring the other nodes back; doc/fleet.md, Galera, says what to do if all are lost",
+		e.fault("cluster", "connect to a node that is in the primary component, or bring the other nodes back; schema.sql, GALERA CLUSTERS, says what to do if all are lost",
 			"the node is not in the primary component of its Galera cluster (%s), and refuses all statements: it does not reach most of the other nodes", status["wsrep_cluster_status"])
 		return false
 	case status["wsrep_ready"] != "ON":
