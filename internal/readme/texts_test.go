@@ -84,28 +84,6 @@ func sameDirectory(a, b string) bool {
 	return a[:strings.LastIndexByte(a, '/')+1] == b[:strings.LastIndexByte(b, '/')+1]
 }
 
-// Each log record in the table of doc/fleet.md exists, with its level and its keys.
-func TestLogRecordsExist(t *testing.T) {
-	calls := logCalls(t)
-	for _, row := range tables(t, "doc/fleet.md", "text", "level", "keys", "meaning") {
-		for _, text := range codeSpans(row[0]) {
-			i := slices.IndexFunc(calls, func(c logCall) bool { return contains(c.text, text) })
-			if i < 0 {
-				t.Errorf("no call logs %q", text)
-				continue
-			}
-			if calls[i].level != row[1] && calls[i].level != "" {
-				t.Errorf("%q is logged at the level %s, and the table has %s", text, calls[i].level, row[1])
-			}
-			for _, key := range codeSpans(row[2]) {
-				if !slices.Contains(calls[i].keys, key) && !strings.Contains(key, " ") {
-					t.Errorf("%q: %s has no key %q", text, calls[i].path, key)
-				}
-			}
-		}
-	}
-}
-
 // The runbook has an entry of at most 120 words for each alert, and the texts in its headings are those of the library, or, after the
 // name of a store, of that.
 func TestRunbook(t *testing.T) {

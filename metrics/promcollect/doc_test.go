@@ -104,20 +104,3 @@ func TestDocumentationOfLabels(t *testing.T) {
 		}
 	}
 }
-
-// doc/metrics.md says when each alert fires.
-func TestDocumentationOfAlerts(t *testing.T) {
-	var exist, described []string
-	for _, m := range alertName.FindAllStringSubmatch(readFile(t, "alerts.yml"), -1) {
-		exist = append(exist, m[1])
-	}
-	for _, row := range rows(readFile(t, documentation), "alert") {
-		if len(row) != 2 || row[1] == "" {
-			t.Errorf("the row of %s is %q", row[0], row)
-		}
-		described = append(described, quoted(row[0])...)
-	}
-	if !reflect.DeepEqual(exist, described) || len(exist) == 0 {
-		t.Errorf("the alerts are %v, and described are %v", exist, described)
-	}
-}
