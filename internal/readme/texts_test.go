@@ -114,6 +114,53 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
+// The runbook has each warning and each error that a generator, an assigner, a store or a sequence logs, and each error value that they
+// return. What it quotes as such a text is one.
+func TestRunbookIsComplete(t *testing.T) {
+	spans, texts := codeSpans(read(t, "doc/runbook.md")), sourceTexts(t)
+	const onlyPut = "ringbuffer: the ring is full, a run was discarded" // of rings without a provider, which only programs fill
+	records, values := 0, 0
+	for _, c := range logCalls(t) {
+		top, _, _ := strings.Cut(c.path, "/")
+		library := slices.Contains([]string{"uid", "workerassign", "segment", "ringbuffer", "stores", "internal"}, top) && !strings.Contains(c.path, "testkit/")
+		if !library || c.level != "WARN" && c.level != "ERROR" || c.text == onlyPut {
+			continue
+		}
+		records++
+		if !slices.ContainsFunc(spans, func(span string) bool { return strings.Contains(span, " ") && contains(c.text, span) }) {
+			t.Errorf("there is no entry for the log record %q", c.text)
+		}
+	}
+	for _, f := range goFiles(t, false) {
+		if !slices.Contains([]string{"uid/", "workerassign/", "workerassign/recycled/", "segment/"}, f.path[:strings.LastIndexByte(f.path, '/')+1]) {
+			continue
+		}
+		for _, decl := range f.file.Decls {
+			d, ok := decl.(*ast.GenDecl)
+			if !ok || d.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range d.Specs {
+				if name := spec.(*ast.ValueSpec).Names[0].Name; strings.HasPrefix(name, "Err") {
+					values++
+					if !slices.Contains(spans, name) {
+						t.Errorf("there is no entry for the error value %s of %s", name, f.path)
+					}
+				}
+			}
+		}
+	}
+	quoted := regexp.MustCompile(`^(uid|ringbuffer|workerassign|recycled|filestore|segment): `)
+	for _, span := range spans {
+		if quoted.MatchString(span) && !slices.ContainsFunc(texts, func(s string) bool { return contains(s, span) }) {
+			t.Errorf("nothing in the source has the text %q", span)
+		}
+	}
+	if records < 25 || values < 40 {
+		t.Errorf("%d log records, %d error values", records, values)
+	}
+}
+
 // sourceTexts returns the constant texts of the source, with gaps for values.
 func sourceTexts(t *testing.T) (texts []string) {
 	t.Helper()
