@@ -168,6 +168,34 @@ func TestFirstSnippetIsForFleets(t *testing.T) {
 	}
 }
 
+// The pages for users have at most 16,000 words in all, and each begins with a summary of at most 60. The bars of tables are no words.
+func TestPagesAreShort(t *testing.T) {
+	words := func(text string) (n int) {
+		for _, field := range strings.Fields(text) {
+			if strings.ContainsFunc(field, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+				n++
+			}
+		}
+		return n
+	}
+	total, count := 0, 0
+	for _, page := range pages(t) {
+		if filepath.Dir(page) != "doc" {
+			continue
+		}
+		text := read(t, page)
+		total, count = total+words(text), count+1
+		_, rest, _ := strings.Cut(text, "\n\n")
+		summary, _, _ := strings.Cut(rest, "\n\n")
+		if n := words(summary); !strings.HasPrefix(summary, "In short: ") || n > 60 {
+			t.Errorf("%s begins with %d words, %q; want \"In short: \", at most 60", page, n, summary)
+		}
+	}
+	if total > 16_000 || count < 10 {
+		t.Errorf("%d pages have %d words; must have at most 16,000", count, total)
+	}
+}
+
 // The first snippet works with the table of schema.sql: each run has another worker ID.
 func TestFirstSnippetRuns(t *testing.T) {
 	db, dsn := mariadbtest.Connect(t)
