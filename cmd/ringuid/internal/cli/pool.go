@@ -247,7 +247,7 @@ func (c *changeFlags) confirm(a *App, change string) error {
 type poolRaiseFloor struct {
 	poolFlags
 	changeFlags
-	To time.Time `placeholder:"TIME" help:"The floor, in RFC 3339. Default: the store's present, and fencing, horizon and skew of the pool. It cannot be earlier."`
+	To string `placeholder:"TIME" help:"The floor, in RFC 3339. Default: the store's present, and fencing, horizon and skew of the pool. It cannot be earlier."`
 }
 
 // Help implements kong.HelpProvider.
@@ -282,12 +282,14 @@ func (c *poolRaiseFloor) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	floor := c.To
-	switch {
-	case floor.IsZero():
-		floor = least
-	case floor.Before(least):
-		return usageErrorf("--to is %s; must be at least %s: a grant may reach that far", instant(floor), instant(least))
+	floor := least
+	if c.To != "" {
+		if floor, err = parseTime(c.To); err != nil {
+			return usageErrorf("--to: %w", err)
+		}
+		if floor.Before(least) {
+			return usageErrorf("--to is %s; must be at least %s: a grant may reach that far", instant(floor), instant(least))
+		}
 	}
 	if err := c.confirm(a, fmt.Sprintf("The floor of the pool in %s will be %s, in %v. All earlier leases end (%s). UIDs stop until the floor.",
 		store, instant(floor), floor.Sub(s.Now).Round(time.Second), heldOf(s))); err != nil {
