@@ -3,11 +3,10 @@
 // them) holds a small block of consecutive UIDs. On the fast path CPUs write no shared memory, and a
 // take needs no atomic operation.
 //
-// The price is order: UIDs of different Ps interleave. A UID may be less than UIDs that other Ps took
-// since its block was claimed, which was one schedule interval ago at most. A goroutine that moves to
-// another P may get a UID that is less than its last one. There are also gaps: whatever is left of a
-// block when the next scheduled padding of the generator begins (after one second by default) is
-// lost. These are at most uid.MaxBlock UIDs for each P, and no more than were taken.
+// The price is order: a later UID may be smaller than an earlier one, by up to one schedule interval
+// (a second by default), also within a goroutine, because it can move to another P. There are also
+// gaps: what is left of a block when the next scheduled padding of the generator begins is lost. These
+// are at most uid.MaxBlock UIDs for each P, and no more than were taken.
 //
 // If scheduled padding is on, UIDs are no older than those of the Cached generator. They are unique
 // in any case. When the time bits end, or a take policy returns an error, one P may have UIDs left
