@@ -382,7 +382,11 @@ func (c *poolNewHistory) Run(a *App) error {
 	if s.Pool.Revision != 0 {
 		leases = fmt.Sprintf("All leases end (%s), and no lease begins before a floor, %v later.", heldOf(s), s.Pool.Fencing+s.Pool.Horizon+s.Pool.Skew)
 	}
-	change := fmt.Sprintf("%s will have another history. %s Each tag skips %s numbers.", store, leases, group(store.FailoverGap()))
+	gap := "1,000,000 numbers, the default of the parameter failover-gap"
+	if n := store.Options().FailoverGap; n != nil {
+		gap = group(*n) + " numbers"
+	}
+	change := fmt.Sprintf("%s will have another history. %s Each tag skips %s.", store, leases, gap)
 	if err := c.confirm(a, change); err != nil {
 		return err
 	}

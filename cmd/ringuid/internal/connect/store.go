@@ -12,7 +12,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ringuid/ringuid/internal/tagrecord"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign"
@@ -123,14 +122,6 @@ func (s *Store) NewHistory(ctx context.Context) error {
 		return fmt.Errorf("%w: %s is neither etcd nor ZooKeeper", ErrURL, s)
 	}
 	return h.NewHistory(ctx)
-}
-
-// FailoverGap returns how many numbers a tag skips in another history.
-func (s *Store) FailoverGap() int64 {
-	if n := s.options.FailoverGap; n != nil {
-		return *n
-	}
-	return tagrecord.DefaultGap
 }
 
 // CreatePoolStatement is CreatePool, but returns the statement that a database administrator can execute on the same server, and executes
