@@ -27,7 +27,7 @@ func (a *App) confirm(change string) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("cannot read standard input: %w", err)
 	}
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		return errors.New("the answer is not yes, so nothing was changed")
 	}
 	return nil

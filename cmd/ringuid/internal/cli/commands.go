@@ -30,7 +30,7 @@ type commands struct {
 	Doctor     doctorCommand     `cmd:"" help:"Examine the store that assigns worker IDs."`
 	Bench      benchCommand      `cmd:"" help:"Measure on this machine what a UID costs."`
 	WorkerFile workerFileCommand `cmd:"" help:"Show or raise the counter of a worker file."`
-	Pool       poolCommand       `cmd:"" help:"Create the pool of recycled worker IDs."`
+	Pool       poolCommand       `cmd:"" help:"Create or show the pool of recycled worker IDs, or end all its leases."`
 	Tag        tagCommand        `cmd:"" help:"Create a tag of segments."`
 
 	Completion completionCommand `cmd:"" help:"Print how to complete commands in bash, zsh and fish."`

@@ -1,17 +1,23 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/doctor"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -64,6 +70,13 @@ func (c *poolFlags) limit(a *App) (context.Context, context.CancelFunc) {
 
 // state reads the pool of a store. It has revision 0 if there is none.
 func (c *poolFlags) state(a *App, store *connect.Store) (recycled.State, error) {
+	if path := store.Clients().Path; path != "" { // reading would create a file
+		_, err := os.Stat(path)
+		_, lockErr := os.Stat(path + ".lock")
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(lockErr, fs.ErrNotExist) {
+			return recycled.State{}, nil
+		}
+	}
 	ctx, cancel := c.limit(a)
 	defer cancel()
 	defer a.waiting("reading the pool")()
@@ -143,12 +156,13 @@ type poolShow struct {
 func (*poolShow) Help() string {
 	return `
 Prints the record of a pool, and each slot that is not free: its worker ID, until when its UIDs were granted, when another lease may
-take it, and who has leased it. It changes nothing. If there is no pool, it fails.
+take it, and who has leased it. It changes no lease; etcd or ZooKeeper that was never used, or was restored as another cluster,
+receives its history. If there is no pool, it fails.
 
 Examples:
 
   ringuid pool show --store redis://redis-1
-  ringuid pool show --store 'mysql://service:secret@db1:3306/ids' --json | jq '.slots[].holder'
+  ringuid pool show --store 'mysql://service:secret@db1:3306/ids' --json | jq '.slots[].host'
 `
 }
 
@@ -182,11 +196,18 @@ func printPool(out io.Writer, store string, s recycled.State) error {
 	for _, slot := range s.Slots {
 		count[doctor.StateOf(slot, s.Now)]++
 	}
+	slots := fmt.Sprintf("%d from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, count[doctor.Held], count[doctor.Free], count[doctor.NotFreeYet])
+	if n := p.Slots - int64(len(s.Slots)); n != 0 {
+		slots += fmt.Sprintf(", %d missing (doc/fleet.md, A slot or the pool is missing)", n)
+	}
 	format, history, floor, clock := p.Format, "that of the server", "passed", "of the store"
 	if format == "" {
 		format = "none yet: that of the first generator"
 	}
-	if p.History != s.History {
+	switch {
+	case s.ReadOnly:
+		history = "that of a read-only server, which may be a replica: use the primary"
+	case p.History != s.History:
 		history = "not that of the server, which was restarted or replaced: the next process sets a floor"
 	}
 	if p.Floor.After(s.Now) {
@@ -199,7 +220,7 @@ func printPool(out io.Writer, store string, s recycled.State) error {
 	for _, row := range [][2]string{
 		{"store", store},
 		{"format", format},
-		{"slots", fmt.Sprintf("%d from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, count[doctor.Held], count[doctor.Free], count[doctor.NotFreeYet])},
+		{"slots", slots},
 		{"history", history},
 		{"floor", floor},
 		{"horizon (H)", p.Horizon.String()},
@@ -239,6 +260,7 @@ func (c *changeFlags) confirm(a *App, change string) error {
 		}
 		return errExit(exitOK)
 	case c.Yes:
+		fmt.Fprintln(a.Stderr, change)
 		return nil
 	}
 	return a.confirm(change)
@@ -260,8 +282,12 @@ Use it when the store has lost writes that it had acknowledged, and does not kno
 can reach the store again. The store's clock must be right. doc/fleet.md, After a restored backup, has the steps for each store. If
 you are not sure whether it is necessary, raise the floor: that costs one wait.
 
-If it fails, repeat it: it may have ended a part of the leases. If there is no pool, the backup is older than the pool: end
-all generators, wait as long as horizon and skew (1m20s by default), and start them.
+The store must have the parameters of the services: also horizon, fencing and skew, because the pool of an old backup may have smaller
+ones. For a file, run it as the user of the services. On etcd and ZooKeeper, use new-history after a restored backup.
+
+If it fails, repeat it, with a longer --timeout if the pool has thousands of slots: it may have ended a part of the leases. If there
+is no pool, the backup is older than the pool: end all generators, wait as long as horizon and skew (1m20s by default), and start
+them.
 
 Examples:
 
@@ -290,9 +316,20 @@ func (c *poolRaiseFloor) Run(a *App) error {
 		if floor.Before(least) {
 			return usageErrorf("--to is %s; must be at least %s: a grant may reach that far", instant(floor), instant(least))
 		}
+		format, _, _ := strings.Cut(s.Pool.Format, ";")
+		if f, err := uid.ParseFormat(format); err == nil && !floor.Before(f.End()) { // a digit too many would make the pool useless permanently
+			return usageErrorf("--to is %s; must be before %s, the end of the pool's format", instant(floor), instant(f.End()))
+		}
 	}
-	if err := c.confirm(a, fmt.Sprintf("The floor of the pool in %s will be %s, in %v. All earlier leases end (%s). UIDs stop until the floor.",
-		store, instant(floor), floor.Sub(s.Now).Round(time.Second), heldOf(s))); err != nil {
+	change := fmt.Sprintf("The floor of the pool in %s will be %s, in %v. All earlier leases end (%s). UIDs stop until the floor.",
+		store, instant(floor), floor.Sub(s.Now).Round(time.Second), heldOf(s))
+	switch k := store.Kind(); {
+	case k == connect.Etcd || k == connect.ZooKeeper:
+		change += " That is not enough after a restored backup: use ringuid pool new-history."
+	case s.ReadOnly:
+		change += " The server is read-only: if it is a replica, use the primary."
+	}
+	if err := c.confirm(a, change); err != nil {
 		return err
 	}
 	if _, least, err = c.least(a, store); err != nil { // time has passed since the question
@@ -307,6 +344,9 @@ func (c *poolRaiseFloor) Run(a *App) error {
 	err = store.Recycled().RaiseFloor(ctx, floor)
 	done()
 	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: some leases have not ended: --timeout is %v; repeat the command with a longer one", err, c.Timeout)
+		}
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout(), "No lease of the pool in %s begins before %s. All earlier leases have ended.\n", store, instant(floor))
@@ -315,18 +355,39 @@ func (c *poolRaiseFloor) Run(a *App) error {
 
 // least returns the pool, and the earliest floor that is after all that can have been granted.
 func (c *poolRaiseFloor) least(a *App, store *connect.Store) (recycled.State, time.Time, error) {
+	o, sent := store.Options(), time.Now()
 	s, err := c.state(a, store)
-	switch {
+	bound := cmp.Or(o.ClockBound, workerassign.DefaultClockBound)
+	switch received := time.Now(); {
 	case err != nil:
 		return s, time.Time{}, err
 	case s.Pool.Revision == 0:
 		return s, time.Time{}, errNoPool(store)
+	case s.Now.Before(sent.Add(-bound)) || s.Now.After(received.Add(bound)): // as of services (R8)
+		return s, time.Time{}, fmt.Errorf("this host's clock shows %s, and that of %s %s; must not differ by more than %v, because the floor follows from the store's: set the clock that is wrong",
+			instant(received), store, instant(s.Now), bound)
 	}
-	least := s.Now.Add(s.Pool.Fencing + s.Pool.Horizon + s.Pool.Skew).Truncate(time.Second).Add(time.Second) // a whole second, for people
+	least := s.Now.Add(floorWait(s.Pool, o)).Truncate(time.Second).Add(time.Second) // a whole second, for people
 	if s.Pool.Floor.After(least) {
 		least = s.Pool.Floor
 	}
 	return s, least, nil
+}
+
+// floorWait returns F + H + M of a pool, or of what the services declare, if that is greater: the backup may be older than a change of the
+// pool's durations.
+func floorWait(p recycled.Pool, o connect.Options) time.Duration {
+	wait := max(p.Horizon, o.Horizon)
+	for _, d := range []struct {
+		pool     time.Duration
+		declared *time.Duration
+	}{{p.Fencing, o.Fencing}, {p.Skew, o.Skew}} {
+		if d.declared != nil {
+			d.pool = max(d.pool, *d.declared)
+		}
+		wait += d.pool
+	}
+	return wait
 }
 
 // heldOf says how many slots are held.
@@ -337,7 +398,7 @@ func heldOf(s recycled.State) string {
 			held++
 		}
 	}
-	return fmt.Sprintf("%d of %d slots are held", held, len(s.Slots))
+	return fmt.Sprintf("%d of %d slots are held", held, s.Pool.Slots)
 }
 
 type poolNewHistory struct {
@@ -378,26 +439,27 @@ func (c *poolNewHistory) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	leases := "It has no pool."
-	if s.Pool.Revision != 0 {
-		leases = fmt.Sprintf("All leases end (%s), and no lease begins before a floor, %v later.", heldOf(s), s.Pool.Fencing+s.Pool.Horizon+s.Pool.Skew)
+	change, done := "All leases end ("+heldOf(s)+"), and no lease begins before a floor, "+floorWait(s.Pool, store.Options()).String()+" later.", "All earlier leases have ended."
+	if s.Pool.Revision == 0 {
+		change = "It has no pool. If a fleet has used one, the parameters of the store are wrong, or the backup is older than the pool: " +
+			"then end all generators, and wait as long as horizon and skew (1m20s by default), before one starts."
+		done = change
 	}
 	gap := "1,000,000 numbers, the default of the parameter failover-gap"
 	if n := store.Options().FailoverGap; n != nil {
 		gap = group(*n) + " numbers"
 	}
-	change := fmt.Sprintf("%s will have another history. %s Each tag skips %s.", store, leases, gap)
-	if err := c.confirm(a, change); err != nil {
+	if err := c.confirm(a, fmt.Sprintf("%s will have another history. %s Each tag skips %s.", store, change, gap)); err != nil {
 		return err
 	}
 	ctx, cancel := c.limit(a)
 	defer cancel()
-	done := a.waiting("writing the history")
+	end := a.waiting("writing the history")
 	err = store.NewHistory(ctx)
-	done()
+	end()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout(), "%s has another history. All earlier leases have ended.\n", store)
+	_, err = fmt.Fprintf(a.stdout(), "%s has another history. %s\n", store, done)
 	return err
 }

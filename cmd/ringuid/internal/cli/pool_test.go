@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"reflect"
+	"io/fs"
+	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/internal/testkit/zookeepertest"
 	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/uid"
 )
 
 // pool create creates the pool of a store once. The first generator then has UIDs at once.
@@ -39,6 +42,10 @@ func TestPoolCreate(t *testing.T) {
 		if r := run(t, "", nil, "next", "--store", store, "--assigner", "recycled"); r.status != exitOK || r.stderr != "" {
 			t.Errorf("%s: the first UID: %+v", kind, r)
 		}
+	}
+	db.MustExec("SET GLOBAL read_only = 1")
+	if r := run(t, "", nil, "pool", "show", "--store", stores["MariaDB"]); r.status != exitOK || !strings.Contains(r.stdout, "a read-only server, which may be a replica") {
+		t.Errorf("show of a server that is read-only: %+v", r)
 	}
 	fails(t, exitUsage, "--print-sql: connect: wrong store: "+stores["Redis"]+" is no database", nil, "pool", "create", "--print-sql", "--store", stores["Redis"])
 	fails(t, exitUsage, "--store is not set", nil, "pool", "create")
@@ -175,40 +182,66 @@ func TestPoolChanges(t *testing.T) {
 				}
 				return state
 			}
+			changes := []string{"raise-floor"}
+			if kind == "etcd" || kind == "ZooKeeper" {
+				changes = append(changes, "new-history")
+			}
 			for _, subcommand := range []string{"show", "raise-floor"} {
 				if r := pool(exitFailed, "", subcommand); !strings.Contains(r.stderr, "there is no pool in ") {
 					t.Errorf("%s without a pool: %+v", subcommand, r)
 				}
 			}
+			if _, err := os.Stat(store); kind == "file" && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the file without a pool: %v, want none", err)
+			}
+			if len(changes) == 2 {
+				if r := pool(exitOK, "", "new-history", "--yes"); !strings.Contains(r.stdout, "It has no pool.") || strings.Contains(r.stdout, "have ended") {
+					t.Errorf("new-history without a pool: %+v", r)
+				}
+			}
 			pool(exitOK, "", "create")
 			next(exitOK)
-			if r := pool(exitOK, "", "show"); r.stderr != "" || !strings.Contains(r.stdout, "1 from worker ID 0: ") || !strings.Contains(r.stdout, "horizon (H)  1m15s\n") {
+			opened, err := connect.Open(t.Context(), store, connect.Options{Assign: connect.Recycled})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { opened.Close() })
+			g, err := uid.NewCached(t.Context(), opened.Assigner(), uid.WithLogger(slog.New(slog.DiscardHandler)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { g.Close() })
+			if r := pool(exitOK, "", "show"); r.stderr != "" || !strings.Contains(r.stdout, " from worker ID 0: 1 held, ") || !strings.Contains(r.stdout, "horizon (H)  1m15s\n") ||
+				!strings.Contains(r.stdout, "  held  ") {
 				t.Errorf("show: %+v", r)
 			}
-
-			changes := []string{"raise-floor"}
-			if kind == "etcd" || kind == "ZooKeeper" {
-				changes = append(changes, "new-history")
-			} else if r := pool(exitUsage, "", "new-history", "--yes"); !strings.Contains(r.stderr, "must be etcd or ZooKeeper") {
-				t.Errorf("new-history: %+v", r)
+			if len(changes) == 1 {
+				if r := pool(exitUsage, "", "new-history", "--yes"); !strings.Contains(r.stderr, "must be etcd or ZooKeeper") {
+					t.Errorf("new-history: %+v", r)
+				}
 			}
 			before := record()
 			for _, change := range changes {
-				if r := pool(exitOK, "", change, "--dry-run", "--yes"); !strings.Contains(r.stdout, "0 of 1 slots are held") ||
+				if r := pool(exitOK, "", change, "--dry-run", "--yes"); !strings.Contains(r.stdout, "(1 of ") ||
 					!strings.HasSuffix(r.stdout, "\nNothing was changed, because of --dry-run.\n") {
 					t.Errorf("%s --dry-run: %+v", change, r)
 				}
 				if r := pool(exitUsage, "", change); !strings.Contains(r.stderr, "there is no terminal to ask; ") {
 					t.Errorf("%s without a terminal: %+v", change, r)
 				}
-				if r := pool(exitFailed, "no\n", change); !strings.Contains(r.stderr, "\nContinue? [y/N] ") || !strings.Contains(r.stderr, "nothing was changed") {
-					t.Errorf("%s, no: %+v", change, r)
+				for _, answer := range []string{"no\n", "\n", "y"} { // the last one ends without a line
+					if r := pool(exitFailed, answer, change); !strings.Contains(r.stderr, "\nContinue? [y/N] ") || !strings.Contains(r.stderr, "nothing was changed") {
+						t.Errorf("%s, %q: %+v", change, answer, r)
+					}
 				}
 			}
-			pool(exitUsage, "", "raise-floor", "--yes", "--to", "2026-01-01T00:00:00Z")
+			for to, want := range map[string]string{"2026-01-01T00:00:00Z": "must be at least ", "2206-12-24T18:00:00Z": "must be before 2034-"} {
+				if r := pool(exitUsage, "", "raise-floor", "--yes", "--to", to); !strings.Contains(r.stderr, want) {
+					t.Errorf("--to %s: %+v, want %q", to, r, want)
+				}
+			}
 			after := record()
-			after.Now = before.Now
-			if !reflect.DeepEqual(before, after) {
+			if after.Pool != before.Pool || after.History != before.History {
 				t.Fatalf("%+v before, and %+v after nothing was to be changed", before, after)
 			}
 
@@ -236,10 +269,16 @@ func TestPoolChanges(t *testing.T) {
 				tag(11 + 5000)
 				next(exitFailed)
 			}
+			before = record()
 			pool(exitOK, "yes\n", "raise-floor")
 			raised := record()
-			if wait := raised.Pool.Floor - before.Now; wait < 110_000 || raised.Slots[0].Revision == before.Slots[0].Revision {
+			if wait := raised.Pool.Floor - before.Now; wait < 110_000 {
 				t.Errorf("the floor is %d ms later, want at least 110,000; %+v before, %+v after", wait, before, raised)
+			}
+			for i, slot := range raised.Slots {
+				if i < len(before.Slots) && slot.Revision == before.Slots[i].Revision {
+					t.Errorf("the lease of worker ID %d has not ended: %+v before, %+v after", slot.WorkerID, before, raised)
+				}
 			}
 			later := time.UnixMilli(raised.Pool.Floor).Add(24 * time.Hour).UTC().Format(time.RFC3339)
 			if r := pool(exitOK, "", "raise-floor", "--yes", "--to", later); !strings.Contains(r.stdout, " begins before "+later) {
@@ -250,5 +289,28 @@ func TestPoolChanges(t *testing.T) {
 			}
 			next(exitFailed)
 		})
+	}
+}
+
+// The floor follows from the store's clock, and from what the services declare: a clock that is wrong is refused, and a pool of an old
+// backup may have a smaller horizon.
+func TestPoolFloor(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartWithClock(t)
+	store := "redis://" + server.Address()
+	if r := run(t, "", nil, "pool", "create", "--store", store); r.status != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	for _, offset := range []time.Duration{-time.Hour, time.Hour} {
+		server.SetClock(offset)
+		for _, flag := range []string{"--dry-run", "--yes"} {
+			fails(t, exitFailed, "must not differ by more than 5s, because the floor follows from the store's", nil, "pool", "raise-floor", flag, "--store", store)
+		}
+	}
+	server.SetClock(0)
+	for parameters, want := range map[string]string{"": ", in 1m5", "?horizon=10m": ", in 10m3", "?horizon=10m&fencing=5m&skew=1s": ", in 15m"} {
+		if r := run(t, "", nil, "pool", "raise-floor", "--dry-run", "--store", store+parameters); r.status != exitOK || !strings.Contains(r.stdout, want) {
+			t.Errorf("%q: %+v, want %q", parameters, r, want)
+		}
 	}
 }

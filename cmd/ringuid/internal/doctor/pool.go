@@ -171,7 +171,7 @@ func describeHolder(s recycled.Slot) string {
 func Holder(s recycled.Slot) string {
 	who := fmt.Sprintf("host %s, process %s", s.Holder.Host, s.Holder.Process)
 	if s.Holder.Name != "" {
-		who = s.Holder.Name + " (" + who + ")"
+		who = strings.Trim(strconv.Quote(s.Holder.Name), `"`) + " (" + who + ")" // without what a terminal would execute
 	}
 	return who
 }
