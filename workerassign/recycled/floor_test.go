@@ -55,8 +55,7 @@ func TestRule7MissingPoolOfGreaterHorizon(t *testing.T) {
 	})
 }
 
-// R7: of many processes that notice another history at the same time, the one that sets the floor logs it, as doc/fleet.md
-// says. The floors of the others do not exist.
+// R7: of many processes that notice another history at the same time, the one that sets the floor logs it. The floors of the others do not exist.
 func TestFloorIsLoggedOnce(t *testing.T) {
 	inFleet(t, func(f *fleet) {
 		var leases []workerassign.Lease

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -70,12 +68,8 @@ func (c *poolFlags) limit(a *App) (context.Context, context.CancelFunc) {
 
 // state reads the pool of a store. It has revision 0 if there is none.
 func (c *poolFlags) state(a *App, store *connect.Store) (recycled.State, error) {
-	if path := store.Clients().Path; path != "" { // reading would create a file
-		_, err := os.Stat(path)
-		_, lockErr := os.Stat(path + ".lock")
-		if errors.Is(err, fs.ErrNotExist) && errors.Is(lockErr, fs.ErrNotExist) {
-			return recycled.State{}, nil
-		}
+	if store.Missing() {
+		return recycled.State{}, nil
 	}
 	ctx, cancel := c.limit(a)
 	defer cancel()
@@ -192,10 +186,7 @@ func (c *poolShow) Run(a *App) error {
 
 // printPool prints a pool for people.
 func printPool(out io.Writer, store string, s recycled.State) error {
-	p, count := s.Pool, map[doctor.SlotState]int{}
-	for _, slot := range s.Slots {
-		count[doctor.StateOf(slot, s.Now)]++
-	}
+	p, count := s.Pool, doctor.CountSlots(s)
 	slots := fmt.Sprintf("%d from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, count[doctor.Held], count[doctor.Free], count[doctor.NotFreeYet])
 	if n := p.Slots - int64(len(s.Slots)); n != 0 {
 		slots += fmt.Sprintf(", %d missing (doc/fleet.md, A slot or the pool is missing)", n)
@@ -230,7 +221,7 @@ func printPool(out io.Writer, store string, s recycled.State) error {
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", row[0], row[1])
 	}
-	if err := w.Flush(); err != nil || len(s.Slots) == count[doctor.Free] {
+	if err := w.Flush(); err != nil || int64(len(s.Slots)) == count[doctor.Free] {
 		return err
 	}
 	fmt.Fprintln(w, "\nworker ID\tstate\tgranted until\tfree at\tholder")
@@ -392,13 +383,7 @@ func floorWait(p recycled.Pool, o connect.Options) time.Duration {
 
 // heldOf says how many slots are held.
 func heldOf(s recycled.State) string {
-	held := 0
-	for _, slot := range s.Slots {
-		if doctor.StateOf(slot, s.Now) == doctor.Held {
-			held++
-		}
-	}
-	return fmt.Sprintf("%d of %d slots are held", held, s.Pool.Slots)
+	return fmt.Sprintf("%d of %d slots are held", doctor.CountSlots(s)[doctor.Held], s.Pool.Slots)
 }
 
 type poolNewHistory struct {
@@ -432,7 +417,8 @@ func (c *poolNewHistory) Run(a *App) error {
 		return err
 	}
 	defer store.Close()
-	if k := store.Kind(); k != connect.Etcd && k != connect.ZooKeeper {
+	historian, ok := store.Slots().(interface{ NewHistory(context.Context) error })
+	if !ok {
 		return usageErrorf("--store is %s; must be etcd or ZooKeeper; for other stores, use ringuid pool raise-floor", store)
 	}
 	s, err := c.state(a, store)
@@ -455,7 +441,7 @@ func (c *poolNewHistory) Run(a *App) error {
 	ctx, cancel := c.limit(a)
 	defer cancel()
 	end := a.waiting("writing the history")
-	err = store.NewHistory(ctx)
+	err = historian.NewHistory(ctx)
 	end()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -114,16 +115,6 @@ func (s *Store) CreatePool(ctx context.Context) error {
 	return recycled.CreatePool(ctx, s.store, s.options.recycled()...)
 }
 
-// NewHistory declares that the store may have lost writes that it had acknowledged: see etcdstore.Store.NewHistory. The store must be
-// etcd or ZooKeeper.
-func (s *Store) NewHistory(ctx context.Context) error {
-	h, ok := s.store.(interface{ NewHistory(context.Context) error })
-	if !ok {
-		return fmt.Errorf("%w: %s is neither etcd nor ZooKeeper", ErrURL, s)
-	}
-	return h.NewHistory(ctx)
-}
-
 // CreatePoolStatement is CreatePool, but returns the statement that a database administrator can execute on the same server, and executes
 // it not. The store must be a database.
 func (s *Store) CreatePoolStatement(ctx context.Context) (string, error) {
@@ -152,6 +143,15 @@ func (p *plannedPool) Write(_ context.Context, w recycled.Write) (bool, error) {
 
 // Slots returns the store of recycled worker IDs, whatever the options ask for.
 func (s *Store) Slots() recycled.Store { return s.store }
+
+// Missing reports whether the store is a file that does not exist. To read its slots would create its lock file.
+func (s *Store) Missing() bool {
+	missing := func(name string) bool {
+		_, err := os.Stat(name)
+		return errors.Is(err, os.ErrNotExist)
+	}
+	return s.address.kind == File && missing(s.clients.Path) && missing(s.clients.Path+".lock")
+}
 
 // Source returns the store of the tags of segments. For a file it is another file, whose name ends with filestore.TagsSuffix.
 func (s *Store) Source() segment.Creator { return s.store }

@@ -133,19 +133,15 @@ func (e *examination) slots(s recycled.State) {
 	if int64(len(s.Slots)) != p.Slots {
 		e.fault("slots", "see doc/fleet.md, A slot or the pool is missing", "the pool has %d slots, and %d were found", p.Slots, len(s.Slots))
 	}
-	var held, free int64
+	count := CountSlots(s)
 	var holders []string
 	slices.SortFunc(s.Slots, func(a, b recycled.Slot) int { return int(a.WorkerID - b.WorkerID) })
 	for _, slot := range s.Slots {
-		switch StateOf(slot, s.Now) {
-		case Free:
-			free++
-		case Held:
-			held++
+		if StateOf(slot, s.Now) == Held {
 			holders = append(holders, describeHolder(slot))
 		}
 	}
-	e.info("slots", "%d slots from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, held, free, p.Slots-held-free)
+	e.info("slots", "%d slots from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, count[Held], count[Free], count[NotFreeYet])
 	for i, h := range holders {
 		if i == maxHolders {
 			e.info("held", "and %d more", len(holders)-maxHolders)
@@ -159,7 +155,7 @@ func (e *examination) slots(s recycled.State) {
 		e.fault("worker IDs", "use a smaller first worker ID, or more worker bits", "the first worker ID of the pool is %d, beyond the layout", p.First)
 		return
 	}
-	e.left(p.Slots-free, supply, 0)
+	e.left(p.Slots-count[Free], supply, 0)
 }
 
 // describeHolder says who holds a slot.
@@ -185,6 +181,15 @@ const (
 	Held       SlotState = "held"
 	NotFreeYet SlotState = "not free yet" // it was released, and the clock has not passed what was granted
 )
+
+// CountSlots returns how many slots are in each state.
+func CountSlots(s recycled.State) map[SlotState]int64 {
+	count := map[SlotState]int64{}
+	for _, slot := range s.Slots {
+		count[StateOf(slot, s.Now)]++
+	}
+	return count
+}
 
 // StateOf returns the state of a slot at a time of the store's clock.
 func StateOf(s recycled.Slot, now time.Time) SlotState {

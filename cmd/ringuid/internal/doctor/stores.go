@@ -346,13 +346,11 @@ func (e *examination) zookeeper() {
 func (e *examination) file() {
 	name := e.store.Clients().Path
 	if e.store.Options().Assign == connect.Recycled {
-		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
-			if _, err := os.Stat(name + ".lock"); errors.Is(err, os.ErrNotExist) { // reading the pool creates the lock file
-				e.info("pool", "there is no file %s yet: the first generator creates it", name)
-				e.writable(name)
-				e.end(e.options.Format)
-				return
-			}
+		if e.store.Missing() {
+			e.info("pool", "there is no file %s yet: the first generator creates it", name)
+			e.writable(name)
+			e.end(e.options.Format)
+			return
 		}
 		e.writable(name)
 		e.pool()
