@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/connect"
 	"github.com/ringuid/ringuid/cmd/ringuid/internal/doctor"
-	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -188,7 +186,9 @@ func (c *poolShow) Run(a *App) error {
 func printPool(out io.Writer, store string, s recycled.State) error {
 	p, count := s.Pool, doctor.CountSlots(s)
 	slots := fmt.Sprintf("%d from worker ID %d: %d held, %d free, %d not free yet", p.Slots, p.First, count[doctor.Held], count[doctor.Free], count[doctor.NotFreeYet])
-	if n := p.Slots - int64(len(s.Slots)); n != 0 {
+	if n := p.Slots - int64(len(s.Slots)); n < 0 {
+		slots += fmt.Sprintf(", %d more than the pool's record has (doc/fleet.md, A slot or the pool is missing)", -n)
+	} else if n > 0 {
 		slots += fmt.Sprintf(", %d missing (doc/fleet.md, A slot or the pool is missing)", n)
 	}
 	format, history, floor, clock := p.Format, "that of the server", "passed", "of the store"
@@ -260,7 +260,7 @@ func (c *changeFlags) confirm(a *App, change string) error {
 type poolRaiseFloor struct {
 	poolFlags
 	changeFlags
-	To string `placeholder:"TIME" help:"The floor, in RFC 3339. Default: the store's present, and fencing, horizon and skew of the pool. It cannot be earlier."`
+	To string `placeholder:"TIME" help:"The floor, in RFC 3339. Default: the store's present, and fencing, horizon and skew of the pool. It cannot be earlier, nor more than 31 days later."`
 }
 
 // Help implements kong.HelpProvider.
@@ -288,6 +288,9 @@ Examples:
 `
 }
 
+// maxFloorWait is how much later than necessary a floor may be.
+const maxFloorWait = 31 * 24 * time.Hour
+
 // Run raises the floor of a pool.
 func (c *poolRaiseFloor) Run(a *App) error {
 	store, err := c.open(a)
@@ -307,9 +310,8 @@ func (c *poolRaiseFloor) Run(a *App) error {
 		if floor.Before(least) {
 			return usageErrorf("--to is %s; must be at least %s: a grant may reach that far", instant(floor), instant(least))
 		}
-		format, _, _ := strings.Cut(s.Pool.Format, ";")
-		if f, err := uid.ParseFormat(format); err == nil && !floor.Before(f.End()) { // a digit too many would make the pool useless permanently
-			return usageErrorf("--to is %s; must be before %s, the end of the pool's format", instant(floor), instant(f.End()))
+		if latest := least.Add(maxFloorWait); floor.After(latest) { // a wrong digit would make the pool useless: a floor cannot be lowered
+			return usageErrorf("--to is %s; must be at most %s, 31 days after the default", instant(floor), instant(latest))
 		}
 	}
 	change := fmt.Sprintf("The floor of the pool in %s will be %s, in %v. All earlier leases end (%s). UIDs stop until the floor.",
@@ -336,11 +338,15 @@ func (c *poolRaiseFloor) Run(a *App) error {
 	done()
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: some leases have not ended: --timeout is %v; repeat the command with a longer one", err, c.Timeout)
+			err = fmt.Errorf("%w: perhaps not all leases have ended: --timeout is %v; repeat the command with a longer one", err, c.Timeout)
 		}
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout(), "No lease of the pool in %s begins before %s. All earlier leases have ended.\n", store, instant(floor))
+	result := "All earlier leases have ended."
+	if s.ReadOnly {
+		result += " The server is read-only: if it is a replica, nothing has ended on the primary; use that."
+	}
+	_, err = fmt.Fprintf(a.stdout(), "No lease of the pool in %s begins before %s. %s\n", store, instant(floor), result)
 	return err
 }
 
@@ -355,7 +361,7 @@ func (c *poolRaiseFloor) least(a *App, store *connect.Store) (recycled.State, ti
 	case s.Pool.Revision == 0:
 		return s, time.Time{}, errNoPool(store)
 	case s.Now.Before(sent.Add(-bound)) || s.Now.After(received.Add(bound)): // as of services (R8)
-		return s, time.Time{}, fmt.Errorf("this host's clock shows %s, and that of %s %s; must not differ by more than %v, because the floor follows from the store's: set the clock that is wrong",
+		return s, time.Time{}, fmt.Errorf("this host's clock shows %s, and that of %s %s; must not differ by more than %v, because the floor follows from the store's: set the clock that is wrong, or run this on a host of the services",
 			instant(received), store, instant(s.Now), bound)
 	}
 	least := s.Now.Add(floorWait(s.Pool, o)).Truncate(time.Second).Add(time.Second) // a whole second, for people
@@ -425,7 +431,7 @@ func (c *poolNewHistory) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	change, done := "All leases end ("+heldOf(s)+"), and no lease begins before a floor, "+floorWait(s.Pool, store.Options()).String()+" later.", "All earlier leases have ended."
+	change, done := "All leases end ("+heldOf(s)+"), and no lease begins before a floor, "+floorWait(s.Pool, connect.Options{}).String()+" later.", "All earlier leases have ended."
 	if s.Pool.Revision == 0 {
 		change = "It has no pool. If a fleet has used one, the parameters of the store are wrong, or the backup is older than the pool: " +
 			"then end all generators, and wait as long as horizon and skew (1m20s by default), before one starts."

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,10 @@ func TestPoolCreate(t *testing.T) {
 	db.MustExec("SET GLOBAL read_only = 1")
 	if r := run(t, "", nil, "pool", "show", "--store", stores["MariaDB"]); r.status != exitOK || !strings.Contains(r.stdout, "a read-only server, which may be a replica") {
 		t.Errorf("show of a server that is read-only: %+v", r)
+	}
+	if r := run(t, "", nil, "pool", "raise-floor", "--yes", "--store", stores["MariaDB"]); r.status != exitOK || !strings.Contains(r.stderr, "The server is read-only: ") ||
+		!strings.Contains(r.stdout, "nothing has ended on the primary") { // the account may write nevertheless
+		t.Errorf("raise-floor of a server that is read-only: %+v", r)
 	}
 	fails(t, exitUsage, "--print-sql: connect: wrong store: "+stores["Redis"]+" is no database", nil, "pool", "create", "--print-sql", "--store", stores["Redis"])
 	fails(t, exitUsage, "--store is not set", nil, "pool", "create")
@@ -235,7 +240,7 @@ func TestPoolChanges(t *testing.T) {
 					}
 				}
 			}
-			for to, want := range map[string]string{"2026-01-01T00:00:00Z": "must be at least ", "2206-12-24T18:00:00Z": "must be before 2034-"} {
+			for to, want := range map[string]string{"2026-01-01T00:00:00Z": "must be at least ", "2206-12-24T18:00:00Z": "31 days after the default"} {
 				if r := pool(exitUsage, "", "raise-floor", "--yes", "--to", to); !strings.Contains(r.stderr, want) {
 					t.Errorf("--to %s: %+v, want %q", to, r, want)
 				}
@@ -262,6 +267,10 @@ func TestPoolChanges(t *testing.T) {
 					}
 				}
 				tag(1)
+				store := store + "&horizon=10m" // the floor follows from the pool
+				if r := run(t, "", nil, "pool", "new-history", "--dry-run", "--store", store); !strings.Contains(r.stdout, "before a floor, 1m50s later.") {
+					t.Errorf("new-history with another horizon: %+v", r)
+				}
 				pool(exitOK, "y\n", "new-history")
 				if got := record(); got.History == before.History {
 					t.Errorf("%+v, want another history", got)
@@ -270,6 +279,9 @@ func TestPoolChanges(t *testing.T) {
 				next(exitFailed)
 			}
 			before = record()
+			if r := pool(exitOK, "", "raise-floor", "--dry-run"); strings.Contains(r.stdout, "use ringuid pool new-history") != (len(changes) == 2) {
+				t.Errorf("raise-floor: %+v", r)
+			}
 			pool(exitOK, "yes\n", "raise-floor")
 			raised := record()
 			if wait := raised.Pool.Floor - before.Now; wait < 110_000 {
@@ -308,9 +320,32 @@ func TestPoolFloor(t *testing.T) {
 		}
 	}
 	server.SetClock(0)
-	for parameters, want := range map[string]string{"": ", in 1m5", "?horizon=10m": ", in 10m3", "?horizon=10m&fencing=5m&skew=1s": ", in 15m"} {
-		if r := run(t, "", nil, "pool", "raise-floor", "--dry-run", "--store", store+parameters); r.status != exitOK || !strings.Contains(r.stdout, want) {
+	for parameters, want := range map[string]string{"": ", in 1m5", "?horizon=10m": ", in 10m3", "?horizon=10m&fencing=5m&skew=1s": ", in 15m5s. |, in 15m6s. ", "?fencing=0s": ", in 1m50s. |, in 1m51s. "} {
+		if r := run(t, "", nil, "pool", "raise-floor", "--dry-run", "--store", store+parameters); r.status != exitOK || !slices.ContainsFunc(strings.Split(want, "|"), func(w string) bool { return strings.Contains(r.stdout, w) }) {
 			t.Errorf("%q: %+v, want %q", parameters, r, want)
 		}
 	}
+	// The answer takes its time, and the floor is later for it.
+	answer := readerFunc(func(p []byte) (int, error) { server.SetClock(4 * time.Second); return copy(p, "y\n"), nil })
+	r := runReading(t, answer, []string{"TEST_ASKS=1"}, "pool", "raise-floor", "--store", store)
+	_, asked, _ := strings.Cut(r.stderr, " will be ")
+	_, raised, _ := strings.Cut(r.stdout, " begins before ")
+	before, err := time.Parse(time.RFC3339, asked[:min(len(asked), len("2026-01-01T00:00:00Z"))])
+	after, err2 := time.Parse(time.RFC3339, raised[:min(len(raised), len("2026-01-01T00:00:00Z"))])
+	if r.status != exitOK || errors.Join(err, err2) != nil || after.Sub(before) < 4*time.Second {
+		t.Errorf("%+v, want a floor that is 4 s later than that of the question", r)
+	}
+	server.SetClock(0)
+	// The pool has no format yet. A floor cannot be lowered.
+	fails(t, exitUsage, "31 days after the default", nil, "pool", "raise-floor", "--yes", "--to", "2206-12-24T18:00:00Z", "--store", store)
+	to := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	for _, flags := range [][]string{{"--to", to}, nil} { // without --to, the floor that the pool has is not lowered
+		if r := run(t, "", nil, append([]string{"pool", "raise-floor", "--yes", "--store", store}, flags...)...); r.status != exitOK || !strings.Contains(r.stdout, " begins before "+to) {
+			t.Errorf("%v: %+v, want the floor %s", flags, r, to)
+		}
+	}
 }
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,12 @@ type result struct {
 // run runs a command line. env has the variables of the environment, as NAME=value; the state is in a directory of the test.
 func run(t *testing.T, stdin string, env []string, args ...string) result {
 	t.Helper()
+	return runReading(t, strings.NewReader(stdin), env, args...)
+}
+
+// runReading is run with another standard input.
+func runReading(t *testing.T, stdin io.Reader, env []string, args ...string) result {
+	t.Helper()
 	variables := map[string]string{"XDG_STATE_HOME": t.TempDir()}
 	var environ []string
 	for _, e := range env {
@@ -27,7 +34,7 @@ func run(t *testing.T, stdin string, env []string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	asks := false
 	a := &App{
-		Context: context.Background(), Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
+		Context: context.Background(), Stdin: stdin, Stdout: &stdout, Stderr: &stderr,
 		LookupEnv: func(name string) (string, bool) {
 			value, ok := variables[name]
 			return value, ok

@@ -165,11 +165,17 @@ func describeHolder(s recycled.Slot) string {
 
 // Holder says who has leased a slot last.
 func Holder(s recycled.Slot) string {
-	who := fmt.Sprintf("host %s, process %s", s.Holder.Host, s.Holder.Process)
+	who := fmt.Sprintf("host %s, process %s", printable(s.Holder.Host), printable(s.Holder.Process))
 	if s.Holder.Name != "" {
-		who = strings.Trim(strconv.Quote(s.Holder.Name), `"`) + " (" + who + ")" // without what a terminal would execute
+		who = printable(s.Holder.Name) + " (" + who + ")"
 	}
 	return who
+}
+
+// printable returns a text without what a terminal would execute.
+func printable(text string) string {
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // A SlotState says whether a lease can take a slot.
