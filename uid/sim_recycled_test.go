@@ -13,6 +13,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/leasing"
 	"github.com/ringuid/ringuid/internal/random"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -48,6 +49,9 @@ type slotFleet struct {
 	owners                         map[[2]int64]*slotProcess // by time unit and worker ID: invariants 1 and 2
 	ended                          context.Context           // for calls that must not wait
 	trace                          simTrace
+	ledger                         *ledger.Log
+	ledgerOnly                     bool          // whether only the ledger looks for faults
+	calls                          time.Duration // of the ledger's clock, so that no two calls are at the same time
 	err                            error
 	units, starts, refusals        int64
 	lost, lateWrites, failedSwaps  int64
@@ -73,6 +77,7 @@ type slotHost struct {
 type slotProcess struct {
 	host  *slotHost
 	core  *core
+	log   *ledger.Client
 	runs  *runProvider // of a Cached generator
 	plain *Default     // or a Default generator
 	tasks []func()     // that its lease manager has started in the background
@@ -101,7 +106,7 @@ func (f *slotFleet) millis(n int) time.Duration {
 
 // fail records what was found.
 func (f *slotFleet) fail(rule, format string, args ...any) {
-	if f.err == nil {
+	if f.err == nil && (rule == "ledger" || !f.ledgerOnly) {
 		f.err = fmt.Errorf("%s: %s\n%s", rule, fmt.Sprintf(format, args...), f.trace.last(25))
 	}
 }
@@ -159,7 +164,7 @@ func newSlotFleet(seed uint64, broken string) *slotFleet {
 // createPool creates the pool, as an operator does. Without it, the pool of a store that can lose writes begins with a floor.
 func (f *slotFleet) createPool() {
 	f.isNested = true
-	c := &fleetConnection{fleet: f, host: &slotHost{number: -1, fixed: -1}, giveUp: func() {}}
+	c := f.ledger.Operator(&fleetConnection{fleet: f, host: &slotHost{number: -1, fixed: -1}, giveUp: func() {}})
 	for f.primary.pool.Revision == 0 {
 		if err := recycled.CreatePool(context.Background(), c, f.poolOptions()...); err != nil {
 			f.clock = f.clock.Add(time.Millisecond)
@@ -185,6 +190,10 @@ func (f *slotFleet) poolOptions() []recycled.Option {
 
 // init sets what all fleets have.
 func (f *slotFleet) init(l bitsalloc.Layout, unit time.Duration, opts ...any) {
+	f.ledger = ledger.New(func() time.Duration {
+		f.calls++
+		return f.clock.Sub(fleetStart) + f.calls
+	})
 	var end context.CancelFunc
 	f.ended, end = context.WithCancel(context.Background())
 	end()
@@ -206,8 +215,8 @@ func (f *slotFleet) addHost(number int) *slotHost {
 	return h
 }
 
-// assigner returns the assigner of a host, which does not sleep.
-func (f *slotFleet) assigner(h *slotHost) workerassign.Assigner {
+// assigner returns the assigner of a host, which does not sleep, and the ledger of its process.
+func (f *slotFleet) assigner(h *slotHost) (workerassign.Assigner, *ledger.Client) {
 	opts := f.poolOptions()
 	switch {
 	case h.fixed >= 0:
@@ -216,7 +225,8 @@ func (f *slotFleet) assigner(h *slotHost) workerassign.Assigner {
 		opts = append(opts, recycled.WithName(h.name))
 	}
 	c := &fleetConnection{fleet: f, host: h, giveUp: func() {}}
-	return impatientAssigner{f, h, c, recycled.New(c, opts...)}
+	log := f.ledger.Client(c, f.bound)
+	return impatientAssigner{f, h, c, log.Assigner(recycled.New(log, opts...))}, log
 }
 
 // impatientAssigner is an assigner that does not wait.
@@ -272,7 +282,9 @@ func (f *slotFleet) start(h *slotHost, isDefault bool) error {
 	p := &slotProcess{host: h, last: -1}
 	var err error
 	for range 6 { // a try may create the pool, or note a history
-		if p.core, err = newTestCore(f.ended, f.assigner(h), append(f.opts, WithClock(slotClock{f, h}))...); err == nil || isHeldOrOff(err) {
+		var a workerassign.Assigner
+		a, p.log = f.assigner(h)
+		if p.core, err = newTestCore(f.ended, a, append(f.opts, WithClock(slotClock{f, h}))...); err == nil || isHeldOrOff(err) {
 			break
 		}
 	}
@@ -488,6 +500,7 @@ func (f *slotFleet) take(p *slotProcess, n int) {
 func (f *slotFleet) stamp(p *slotProcess, first ID, n int64) {
 	delta, workerID, _ := f.format.layout.Split(int64(first))
 	f.units++
+	p.log.Stamp(workerID, f.format.Epoch().Add(time.Duration(delta)*f.format.Unit()))
 	if f.lastUnits != nil {
 		if last, used := f.lastUnits[workerID]; used && delta <= last {
 			f.fail("invariant 1", "unit %d of worker ID %d was stamped after %d", delta, workerID, last)
@@ -522,6 +535,9 @@ func (f *slotFleet) run(events int) error {
 		if h.process != nil {
 			f.crash(h)
 		}
+	}
+	if report := f.ledger.Check(); f.err == nil && len(report.Violations) > 0 {
+		f.fail("ledger", "%v", report)
 	}
 	return f.err
 }

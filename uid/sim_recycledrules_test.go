@@ -30,6 +30,7 @@ func testSimulationOfRecycled(t *testing.T) {
 	var sum slotFleet
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		f := newSlotFleet(seed, "")
+		f.ledgerOnly = *simLedger
 		if err := f.run(slotFleetEvents); err != nil {
 			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed, seed, err)
 		}
@@ -76,6 +77,27 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 				t.Errorf("%d seeds do not show it", mostBrokenSeeds)
 			})
 			t.Logf("it took %v", time.Since(begin).Round(time.Millisecond))
+		})
+	}
+}
+
+// The ledger alone finds each rule that is broken on purpose.
+func TestLedgerFindsBrokenRules(t *testing.T) {
+	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
+		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
+		t.Run(broken, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // Recycled's pauses take no time
+				for n := range uint64(mostBrokenSeeds) {
+					f := newSlotFleet(1+n, broken)
+					f.ledgerOnly = true
+					if err := f.run(slotFleetEvents); err != nil {
+						t.Logf("%d seeds: %.300s", n+1, err.Error())
+						return
+					}
+				}
+				t.Errorf("%d seeds do not show it", mostBrokenSeeds)
+			})
 		})
 	}
 }

@@ -17,9 +17,10 @@ import (
 )
 
 var (
-	simSeed  = flag.Uint64("sim.seed", 0, "replay the simulation of this seed; 0 simulates sim.seeds seeds")
-	simFirst = flag.Uint64("sim.first", 1, "the first seed to simulate")
-	simSeeds = flag.Uint64("sim.seeds", 0, "how many seeds to simulate; 0: as many as the size of the tests says")
+	simSeed   = flag.Uint64("sim.seed", 0, "replay the simulation of this seed; 0 simulates sim.seeds seeds")
+	simFirst  = flag.Uint64("sim.first", 1, "the first seed to simulate")
+	simLedger = flag.Bool("sim.ledger", false, "only the ledger looks for faults of recycled worker IDs, and UIDs are not compared")
+	simSeeds  = flag.Uint64("sim.seeds", 0, "how many seeds to simulate; 0: as many as the size of the tests says")
 )
 
 // A simulation is a fleet of generators with a simulated store, on clocks that step, stand still and

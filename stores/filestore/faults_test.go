@@ -30,9 +30,11 @@ func TestSlotFileProcessKilled(t *testing.T) {
 	testkit.Slow(t, "it starts processes")
 	if path := fleettest.ProcessAddress(); path != "" {
 		// Goroutines with clients of their own: the process writes nearly all the time.
+		child := fleettest.NewChild()
 		for range 3 {
-			a := fleettest.Assigner(filestore.New(path))
-			go fleettest.RunProcess(10*time.Millisecond, 4*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
+			s := child.Store(filestore.New(path), fleettest.ClockBound)
+			a := s.Assigner(fleettest.Assigner(s))
+			go child.Run(s, 10*time.Millisecond, 4*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
 				return fleettest.NewGenerator(ctx, a, cached)
 			})
 		}
@@ -41,7 +43,7 @@ func TestSlotFileProcessKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "slots")
 	f := fleettest.New()
 	for n := range 2 {
-		f.Run(fleettest.Assigner(filestore.New(path)), n%2 == 0, 300*time.Millisecond)
+		f.Run(filestore.New(path), n%2 == 0, 300*time.Millisecond)
 	}
 	f.RunLeases(filestore.New(path))
 	p := fleettest.NewProcesses(f)

@@ -165,7 +165,7 @@ func TestFlushAll(t *testing.T) {
 	s := redisstore.New(connect(t, server.Address()))
 	f := fleettest.New()
 	for n := range 4 {
-		f.Run(fleettest.Assigner(stores(t, server)()), n%2 == 0, time.Hour)
+		f.Run(stores(t, server)(), n%2 == 0, time.Hour)
 	}
 	f.RunLeases(s)
 	histories := []string{}

@@ -35,12 +35,12 @@ func frozen(t *testing.T, opts []redisstore.Option, primary *redistest.Server, n
 			return redisstore.New(c, opts...)
 		},
 	}
-	fleettest.First(t, stores["former"]()) // as soon as the replicas are attached
 	f := fleettest.New()
+	f.First(t, stores["former"]()) // as soon as the replicas are attached
 	defer f.End()
 	for _, newStore := range stores {
 		for n := range 2 {
-			f.Run(fleettest.Assigner(newStore()), n%2 == 0, time.Second)
+			f.Run(newStore(), n%2 == 0, time.Second)
 			f.RunLeases(newStore())
 		}
 	}

@@ -9,6 +9,8 @@
 //		})
 //	}
 //
+// Package linear, a module of its own in stores/storetest/linear, tests with the same harness whether each call has its effect at one instant.
+//
 // The file example_test.go of this package has a whole store, written with public names only, to begin with. A store that keeps a text for
 // each record has its form in recycled.Slot.Encode and recycled.DecodeSlot, and the same of a Pool; recycled.Write.Replaces compares.
 package storetest

@@ -44,11 +44,11 @@ func Failover(t *testing.T, withR7 bool, start func() Primaries) {
 // failover is one try of Failover. It reports whether the old primary generated UIDs and was fenced in time.
 func failover(t *testing.T, withR7 bool, p Primaries, fencing time.Duration) bool {
 	withFencing := recycled.WithFencing(fencing)
-	First(t, p.NewStore(), withFencing)
 	f := New()
+	f.First(t, p.NewStore(), withFencing)
 	defer f.End()
 	for n := range 3 {
-		f.Run(Assigner(p.NewStore(), withFencing), n%2 == 0, time.Hour)
+		f.Run(p.NewStore(), n%2 == 0, time.Hour, withFencing)
 	}
 	f.WaitAllLeases(t, 3)
 	p.Disconnect()
@@ -64,7 +64,7 @@ func failover(t *testing.T, withR7 bool, p Primaries, fencing time.Duration) boo
 		life = Horizon / 2
 	}
 	for n := range 8 {
-		f.Run(Assigner(p.NewPromoted(), withFencing), n%2 == 0, life)
+		f.Run(p.NewPromoted(), n%2 == 0, life, withFencing)
 	}
 	if withR7 {
 		time.Sleep(fencing / 2)
@@ -83,6 +83,11 @@ func failover(t *testing.T, withR7 bool, p Primaries, fencing time.Duration) boo
 	t.Logf("%d UIDs while there were two primaries; in all %s", during-before, f.End())
 	if duplicates := f.Duplicates(); withR7 && duplicates != 0 {
 		t.Errorf("%d duplicates, want none", duplicates)
+	}
+	report := f.Ledger()
+	t.Log(report)
+	if (len(report.Violations) == 0) != withR7 {
+		t.Errorf("the ledger has %d violations; must have some if R7 is broken, and else none", len(report.Violations))
 	}
 	return true
 }

@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
+	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
@@ -27,8 +28,9 @@ func Kill(t *testing.T, newStore func() recycled.Store, kill, restart func()) {
 // KillTimes is Kill with a given number of kills.
 func KillTimes(t *testing.T, kills int, newStore func() recycled.Store, kill, restart func()) {
 	f := New()
+	f.Begin(slottest.Read(t, newStore(), recycled.Query{All: true})) // of an earlier round
 	for n := range 4 {
-		f.Run(Assigner(newStore()), n%2 == 0, time.Duration(n)*time.Second)
+		f.Run(newStore(), n%2 == 0, time.Duration(n)*time.Second)
 	}
 	for range 3 {
 		f.RunLeases(newStore())
@@ -55,10 +57,11 @@ func KillTimes(t *testing.T, kills int, newStore func() recycled.Store, kill, re
 // uid.ErrLease, or wait for the lease as long as their contexts allow, if the store's call has not returned
 // yet. When the server continues, so do the generators.
 func Pause(t *testing.T, newStore func() recycled.Store, pause, resume func()) {
+	f := New()
+	f.First(t, newStore())
 	for _, cached := range []bool{true, false} {
-		f := New()
-		w := f.Writer()
-		g, err := NewGenerator(t.Context(), First(t, newStore()), cached)
+		p := f.Process(newStore())
+		g, err := NewGenerator(t.Context(), p.Assigner, cached)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +75,7 @@ func Pause(t *testing.T, newStore func() recycled.Store, pause, resume func()) {
 				if err != nil {
 					return err
 				}
-				f.Add(w, id)
+				p.Add(id)
 				if at := g.Parse(id).Time; at.After(last) {
 					last = at
 				}
@@ -92,14 +95,15 @@ func Pause(t *testing.T, newStore func() recycled.Store, pause, resume func()) {
 		})
 		flowed := last.Sub(paused)
 		resume()
-		if flowed > Horizon+clockBound {
-			t.Errorf("cached %v: the last UID is of %v after the beginning of the pause, want at most %v", cached, flowed, Horizon+clockBound)
+		if flowed > Horizon+ClockBound {
+			t.Errorf("cached %v: the last UID is of %v after the beginning of the pause, want at most %v", cached, flowed, Horizon+ClockBound)
 		}
 		resumed := time.Now()
 		testkit.Retry(t, "a UID after the pause", take)
 		t.Logf("cached %v: UIDs flowed for %v of the pause, and again %v after it", cached, flowed, time.Since(resumed))
-		f.Check(t, 100)
+		g.Close()
 	}
+	f.Check(t, 200)
 }
 
 // stoppedArg begins the argument of the process that StoppedProcess starts.
@@ -111,7 +115,9 @@ const stoppedArg = "stopped "
 func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), newStore func(t *testing.T, address string) recycled.Store) {
 	if arg, ok := strings.CutPrefix(testkit.ChildArg(), stoppedArg); ok {
 		kind, address, _ := strings.Cut(arg, " ")
-		printUIDs(t, First(t, newStore(t, address)), kind == "cached")
+		child := NewChild()
+		First(t, child.log.Operator(newStore(t, address)))
+		printUIDs(t, child.Store(newStore(t, address), ClockBound), kind == "cached")
 	}
 	for _, kind := range []string{"cached", "default"} {
 		t.Run(kind, func(t *testing.T) { stoppedProcess(t, kind, start(t), newStore) })
@@ -125,15 +131,19 @@ func stoppedProcess(t *testing.T, kind, address string, newStore func(t *testing
 	uids := make(chan int64, 1<<20) // of the child
 	go func() {
 		defer close(uids)
+		feed := f.log.Feed()
 		for line := range child.Lines() {
+			if feed(line) {
+				continue
+			}
 			if id, err := strconv.ParseInt(line, 10, 64); err == nil {
 				uids <- id
 			}
 		}
 	}()
-	w := f.Writer()
+	p := f.Process(newStore(t, address))
 	add := func(id int64) (unit, worker int64) {
-		f.Add(w, uid.ID(id))
+		f.Add(p.writer, uid.ID(id))
 		unit, worker, _ = Layout().Split(id)
 		return unit, worker
 	}
@@ -153,7 +163,8 @@ func stoppedProcess(t *testing.T, kind, address string, newStore func(t *testing
 		child.Pause()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		g, err = NewGenerator(ctx, Assigner(newStore(t, address), recycled.WithWorkerID(worker)), kind == "cached") // waits until the slot is free
+		p = f.Process(newStore(t, address), recycled.WithWorkerID(worker))
+		g, err = NewGenerator(ctx, p.Assigner, kind == "cached") // waits until the slot is free
 		return err
 	})
 	defer g.Close()
@@ -161,13 +172,13 @@ func stoppedProcess(t *testing.T, kind, address string, newStore func(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Add(w, first)
+	p.Add(first)
 	begin := g.Parse(first).Time
 	child.Resume()
 	own, later := 0, 0  // of its lease, and of later ones
 	var after time.Time // the time of a UID that the process stamped with the worker ID after it had lost the slot
 	testkit.Retry(t, "the process generates UIDs of another lease, and the next lease was lost if that has the same worker ID", func() error {
-		f.Take(w, g, 10)
+		p.Take(g, 10)
 		for len(uids) > 0 {
 			unit, of := add(<-uids)
 			at := g.Format().Epoch().Add(time.Duration(unit) * time.Millisecond)
@@ -191,14 +202,16 @@ func stoppedProcess(t *testing.T, kind, address string, newStore func(t *testing
 		t.Logf("the process has stamped %v with worker ID %d; the next lease's first UID is of %v, and it was lost", after, worker, begin)
 	}
 	t.Logf("after it continued, the process generated %d UIDs with worker ID %d and %d of later leases; in all %s", own, worker, later, f.End())
-	if f.Duplicates() != 0 {
-		t.Errorf("%d duplicates, want 0", f.Duplicates())
+	child.Process.Kill()
+	for id := range uids { // also until the ledger has all that it printed
+		add(id)
 	}
+	f.Check(t, 1000)
 }
 
 // printUIDs generates UIDs until the process is killed. It prints each when it has been generated.
-func printUIDs(t *testing.T, a workerassign.Assigner, cached bool) {
-	g, err := NewGenerator(t.Context(), a, cached)
+func printUIDs(t *testing.T, s *ledger.Client, cached bool) {
+	g, err := NewGenerator(t.Context(), s.Assigner(Assigner(s)), cached)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,6 +221,8 @@ func printUIDs(t *testing.T, a workerassign.Assigner, cached bool) {
 			if err != nil {
 				break // the lease was lost, and is replaced in the background
 			}
+			parts := g.Parse(id)
+			s.Stamp(parts.WorkerID, parts.Time)
 			fmt.Println(int64(id))
 		}
 		time.Sleep(2 * time.Millisecond)

@@ -1,5 +1,5 @@
 // Package fleettest runs generators with worker IDs of a recycled.Store, while a test kills, pauses
-// or restores the server, and checks each UID. It uses short times and a layout of 64 UIDs for each worker
+// or restores the server, and checks each UID, and each call of the store (package ledger). It uses short times and a layout of 64 UIDs for each worker
 // ID and millisecond, so that a fault takes about a second.
 package fleettest
 
@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 	"github.com/ringuid/ringuid/uid"
@@ -27,7 +28,7 @@ const (
 	Horizon    = 800 * time.Millisecond
 	fencing    = 20 * time.Millisecond
 	skew       = 20 * time.Millisecond
-	clockBound = 100 * time.Millisecond
+	ClockBound = 100 * time.Millisecond
 	reserve    = 200 * time.Millisecond
 	workerBits = 8
 )
@@ -61,7 +62,7 @@ func Assigner(s recycled.Store, opts ...recycled.Option) *recycled.Assigner {
 // times returns the short times, and other options.
 func times(opts []recycled.Option) []recycled.Option {
 	return append([]recycled.Option{recycled.WithHorizon(Horizon), recycled.WithFencing(fencing), recycled.WithSkew(skew),
-		recycled.WithClockBound(clockBound)}, opts...)
+		recycled.WithClockBound(ClockBound)}, opts...)
 }
 
 // First returns an assigner with the short times, on a pool that CreatePool has created, now or before.
@@ -113,11 +114,12 @@ type Fleet struct {
 	failures   atomic.Int64           // of takes
 	leases     atomic.Int64           // generators that were started, and leases of RunLeases
 	moment     atomic.Pointer[moment] // of the next kill
+	log        *ledger.Log
 }
 
 // New returns a fleet without generators.
 func New() *Fleet {
-	f := &Fleet{}
+	f := &Fleet{log: ledger.New(ledger.Monotonic)}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -129,25 +131,52 @@ func (f *Fleet) End() string {
 	return fmt.Sprintf("%d UIDs of %d generators and leases, %d duplicates, %d failed takes", f.generated.Load(), f.leases.Load(), f.duplicates.Load(), f.failures.Load())
 }
 
-// Writer returns a writer of the UIDs that Take and Add record, for one goroutine.
-func (f *Fleet) Writer() *uniq.Writer { return f.set.Writer() }
+// First creates the pool with the short times.
+func (f *Fleet) First(tb testing.TB, s recycled.Store, opts ...recycled.Option) {
+	tb.Helper()
+	First(tb, f.log.Operator(s), opts...)
+}
+
+// A Process is one of a fleet. Add and Take are for one goroutine.
+type Process struct {
+	fleet    *Fleet
+	writer   *uniq.Writer
+	ledger   *ledger.Client
+	Assigner workerassign.Assigner // with the short times
+}
+
+// Process returns another process of the fleet, which uses the store.
+func (f *Fleet) Process(s recycled.Store, opts ...recycled.Option) *Process {
+	c := f.log.Client(s, ClockBound)
+	return &Process{f, f.set.Writer(), c, c.Assigner(Assigner(c, opts...))}
+}
+
+// Add records a UID.
+func (p *Process) Add(id uid.ID) {
+	unit, worker, _ := Layout().Split(int64(id))
+	p.ledger.Stamp(worker, uid.DefaultEpoch().Add(time.Duration(unit)*time.Millisecond))
+	p.fleet.Add(p.writer, id)
+}
 
 // Take takes n UIDs, for at most 50 ms.
-func (f *Fleet) Take(w *uniq.Writer, g uid.Generator, n int) error {
-	ctx, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
+func (p *Process) Take(g uid.Generator, n int) error {
+	ctx, cancel := context.WithTimeout(p.fleet.ctx, 50*time.Millisecond)
 	defer cancel()
 	for range n {
 		id, err := g.NextContext(ctx)
 		if err != nil {
-			f.failures.Add(1)
+			p.fleet.failures.Add(1)
 			return err
 		}
-		f.Add(w, id)
+		p.Add(id)
 	}
 	return nil
 }
 
-// Add records a UID.
+// Writer returns a writer of UIDs for Add, for one goroutine.
+func (f *Fleet) Writer() *uniq.Writer { return f.set.Writer() }
+
+// Add records a UID of another process.
 func (f *Fleet) Add(w *uniq.Writer, id uid.ID) {
 	if !w.Add(int64(id)) {
 		f.duplicates.Add(1)
@@ -157,12 +186,12 @@ func (f *Fleet) Add(w *uniq.Writer, id uid.ID) {
 
 // Run generates UIDs until the fleet ends, with one generator after the other: each is closed after life. A
 // generator whose take fails is used further.
-func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
+func (f *Fleet) Run(s recycled.Store, cached bool, life time.Duration, opts ...recycled.Option) {
 	f.running.Go(func() {
-		w := f.set.Writer()
+		p := f.Process(s, opts...)
 		for f.ctx.Err() == nil {
 			ctx, cancel := context.WithTimeout(f.ctx, 3*time.Second)
-			g, err := NewGenerator(ctx, a, cached)
+			g, err := NewGenerator(ctx, p.Assigner, cached)
 			cancel()
 			if err != nil {
 				time.Sleep(5 * time.Millisecond)
@@ -170,7 +199,7 @@ func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
 			}
 			f.leases.Add(1)
 			for end := time.Now().Add(life); f.ctx.Err() == nil && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-				f.Take(w, g, 20)
+				p.Take(g, 20)
 			}
 			g.Close()
 		}
@@ -181,9 +210,9 @@ func (f *Fleet) Run(a workerassign.Assigner, cached bool, life time.Duration) {
 // millisecond of each grant, and all UIDs of the last few milliseconds. Some leases are not released.
 func (f *Fleet) RunLeases(store recycled.Store) {
 	s := &interruptedStore{Store: store, fleet: f}
-	a := Assigner(s)
+	p := f.Process(s)
 	f.running.Go(func() {
-		w, l := f.set.Writer(), Layout()
+		l := Layout()
 		epoch := uid.DefaultEpoch().UnixMilli()
 		during := func(c call, do func(context.Context) error) error {
 			ctx, cancel := context.WithTimeout(f.ctx, time.Second)
@@ -194,7 +223,7 @@ func (f *Fleet) RunLeases(store recycled.Store) {
 		for f.ctx.Err() == nil {
 			var lease workerassign.Lease
 			if err := during(callAssign, func(ctx context.Context) (err error) {
-				lease, err = a.Assign(ctx, Request())
+				lease, err = p.Assigner.Assign(ctx, Request())
 				return err
 			}); err != nil {
 				time.Sleep(time.Millisecond)
@@ -220,7 +249,7 @@ func (f *Fleet) RunLeases(store recycled.Store) {
 						if err != nil {
 							panic(err)
 						}
-						f.Add(w, uid.ID(id))
+						p.Add(uid.ID(id))
 					}
 					next = ms + 1
 				}
@@ -233,10 +262,27 @@ func (f *Fleet) RunLeases(store recycled.Store) {
 	})
 }
 
-// Check ends the fleet, and fails the test if there are duplicates, or fewer UIDs than want.
+// Generated returns how many UIDs were generated.
+func (f *Fleet) Generated() int64 { return f.generated.Load() }
+
+// Begin says what the store has, if the fleet is not the first one.
+func (f *Fleet) Begin(s recycled.State) { f.log.Begin(s) }
+
+// Ledger ends the fleet, and returns what the ledger says of it.
+func (f *Fleet) Ledger() ledger.Report {
+	f.End()
+	return f.log.Check()
+}
+
+// Check ends the fleet, and fails the test if there are duplicates, fewer UIDs than want, or something that the rules do not allow.
 func (f *Fleet) Check(t *testing.T, want int64) {
 	t.Helper()
 	t.Log(f.End())
+	report := f.Ledger()
+	t.Log(report)
+	if len(report.Violations) > 0 {
+		t.Errorf("the ledger has %d violations", len(report.Violations))
+	}
 	if f.duplicates.Load() != 0 || f.generated.Load() < want {
 		t.Errorf("%d duplicates and %d UIDs; want 0, and at least %d", f.duplicates.Load(), f.generated.Load(), want)
 	}

@@ -14,14 +14,16 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // processesArg begins the argument of the processes that Processes starts.
 const processesArg = "generators "
 
 // Processes is processes that run generators. A process is a child with the test. That test calls ProcessAddress first, and
-// then RunProcess if the result is not empty. The UIDs are checked by a Fleet.
+// then Child.Run if the result is not empty. The UIDs, and the calls of the store, are checked by a Fleet.
 type Processes struct {
 	fleet *Fleet
 
@@ -43,9 +45,10 @@ func (p *Processes) Start(t *testing.T, address string) *testkit.Child {
 	p.running[child] = read
 	go func() {
 		defer close(read)
-		w := p.fleet.Writer()
+		w, feed := p.fleet.Writer(), p.fleet.log.Feed()
 		for line := range child.Lines() {
 			switch id, err := strconv.ParseInt(line, 10, 64); {
+			case feed(line):
 			case err == nil:
 				p.fleet.Add(w, uid.ID(id))
 				p.uids.Add(1)
@@ -114,9 +117,20 @@ func ProcessAddress() string {
 // startLine is what a process prints when it has started a generator.
 const startLine = "start"
 
-// RunProcess starts generators one after the other until the process is killed, and prints each UID after it has
+// A Child is a process that a test has started: what it does is recorded in the ledger of the fleet of the test.
+type Child struct{ log *ledger.Log }
+
+// NewChild returns this process. There is one for each process.
+func NewChild() Child { return Child{ledger.NewChild(ledger.Monotonic, os.Stdout)} }
+
+// Store returns a store that is recorded, for a process whose clock may differ by bound from the store's.
+func (c Child) Store(s recycled.Store, bound time.Duration) *ledger.Client {
+	return c.log.Client(s, bound)
+}
+
+// Run starts generators one after the other until the process is killed, and prints each UID after it has
 // been generated. Half of the generators are Cached ones. Some are not closed, as if they had crashed.
-func RunProcess(life, pause time.Duration, newGenerator func(ctx context.Context, cached bool) (uid.Generator, error)) {
+func (Child) Run(s *ledger.Client, life, pause time.Duration, newGenerator func(ctx context.Context, cached bool) (uid.Generator, error)) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		g, err := newGenerator(ctx, rand.IntN(2) == 0)
@@ -134,6 +148,8 @@ func RunProcess(life, pause time.Duration, newGenerator func(ctx context.Context
 				if err != nil {
 					break
 				}
+				parts := g.Parse(id)
+				s.Stamp(parts.WorkerID, parts.Time)
 				fmt.Fprintln(&printed, int64(id))
 			}
 			cancel()

@@ -108,14 +108,16 @@ func openGalera(t *testing.T, addresses string) *sql.DB {
 // runGaleraProcess is one of the processes of testGaleraProcesses. Their leases are long, because 60 processes share this
 // machine: the generators request up to 5.5 seconds ahead.
 func runGaleraProcess(t *testing.T, addresses string) {
-	a := recycled.New(sqlstore.New(openGalera(t, addresses)), recycled.WithHorizon(6*time.Second),
-		recycled.WithClockBound(500*time.Millisecond), recycled.WithFencing(200*time.Millisecond), recycled.WithSkew(200*time.Millisecond),
-		recycled.WithLogger(slog.New(slog.DiscardHandler)))
+	const bound = 500 * time.Millisecond
+	child := fleettest.NewChild()
+	s := child.Store(sqlstore.New(openGalera(t, addresses)), bound)
+	a := s.Assigner(recycled.New(s, recycled.WithHorizon(6*time.Second), recycled.WithClockBound(bound), recycled.WithFencing(200*time.Millisecond),
+		recycled.WithSkew(200*time.Millisecond), recycled.WithLogger(slog.New(slog.DiscardHandler))))
 	layout, err := bitsalloc.New(30, 10, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fleettest.RunProcess(2*time.Second, 40*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
+	child.Run(s, 2*time.Second, 40*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
 		return fleettest.NewKind(ctx, a, cached, uid.WithLayout(layout), uid.WithReserveAhead(time.Second), uid.WithMaxBorrow(4*time.Second), uid.WithBoostPower(0),
 			uid.WithLogger(slog.New(slog.DiscardHandler)))
 	})
@@ -177,7 +179,7 @@ func testGaleraNodePaused(t *testing.T, c *mariadbtest.Cluster) {
 	addresses := galeraAddresses(t, c)
 	f := fleettest.New()
 	for n := range 4 {
-		f.Run(fleettest.Assigner(sqlstore.New(openGalera(t, addresses))), n%2 == 0, time.Second)
+		f.Run(sqlstore.New(openGalera(t, addresses)), n%2 == 0, time.Second)
 	}
 	f.RunLeases(sqlstore.New(openGalera(t, addresses)))
 	f.WaitAllLeases(t, 10)

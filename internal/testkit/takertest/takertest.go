@@ -133,6 +133,9 @@ func (k *Takers) Last() int64 { return k.last.Load() }
 // Len returns how many different numbers there are. The takers must have ended.
 func (k *Takers) Len() int64 { return k.set.Len() }
 
+// Duplicates returns how many numbers were taken twice.
+func (k *Takers) Duplicates() int64 { return k.duplicates.Load() }
+
 // Wait waits until n more ranges were taken.
 func (k *Takers) Wait(n int64) {
 	k.tb.Helper()

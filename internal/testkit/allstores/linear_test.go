@@ -1,0 +1,17 @@
+//go:build unix
+
+package allstores
+
+import (
+	"testing"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/stores/storetest/linear"
+)
+
+// Each call of a store has its effect at one instant between its call and its return, while the server is killed, is paused, and loses
+// requests and replies.
+func TestLinearizable(t *testing.T) {
+	testkit.Slow(t, "it starts six servers")
+	onEach(t, linear.Run)
+}

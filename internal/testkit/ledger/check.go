@@ -1,0 +1,394 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// A Violation is something that the rules do not allow.
+type Violation struct {
+	Rule string // R1 to R8; "store" if the store broke its contract; "grants" if a generator stamped what it was not granted
+	Text string
+}
+
+// A Report is the result of Check.
+type Report struct {
+	Reads, Writes, Unknown, Refused int // Writes were acknowledged; of Unknown it is not known whether they were made
+	Leases, Grants, Stamps          int
+	Violations                      []Violation
+}
+
+// String describes the report in one line, and the first violations.
+func (r Report) String() string {
+	text := fmt.Sprintf("%d reads, %d writes, %d of unknown outcome, %d refused; %d leases, %d grants, %d time units stamped; %d violations",
+		r.Reads, r.Writes, r.Unknown, r.Refused, r.Leases, r.Grants, r.Stamps, len(r.Violations))
+	for _, v := range r.Violations[:min(len(r.Violations), 5)] {
+		text += "\n" + v.Rule + ": " + v.Text
+	}
+	return text
+}
+
+// A checker has a log by what a rule asks for.
+type checker struct {
+	Report
+	reads  map[*Client][]*read      // in the order of their returns
+	wrote  map[any]time.Duration    // the first call that wrote a record: a slotKey or a poolKey
+	tokens map[string]*write        // the try that had a token
+	terms  map[string]recycled.Pool // the pool under which slots of a history are leased, by Slot.History
+	acked  map[leaseKey]time.Time   // the greatest until of a lease that was acknowledged
+	floors map[term][]*write        // the writes of the pool's floor, by the pool's history
+}
+
+// A term is a time in which the pool has one history.
+type term struct {
+	history string
+	since   int64
+}
+
+func termOf(p recycled.Pool) term { return term{p.History, p.Since.UnixMicro()} }
+
+// slotKey is a Slot that can be compared.
+type slotKey struct {
+	worker, revision, from, until, written, free, since int64
+	token, history, name, host, process                 string
+}
+
+func keyOf(s recycled.Slot) slotKey {
+	return slotKey{s.WorkerID, s.Revision, s.From.UnixMicro(), s.Until.UnixMicro(), s.Written.UnixMicro(), s.FreeAt.UnixMicro(), s.Holder.Since.UnixMicro(),
+		s.Token, s.History, s.Holder.Name, s.Holder.Host, s.Holder.Process}
+}
+
+// leaseKey is a lease, by what its writes have in common.
+type leaseKey struct {
+	client       *Client
+	worker, from int64
+}
+
+// poolKey is a Pool that can be compared.
+type poolKey struct {
+	revision, first, slots, floor int64
+	format                        string
+	term                          term
+	h, f, m                       time.Duration
+}
+
+func poolKeyOf(p recycled.Pool) poolKey {
+	return poolKey{p.Revision, p.First, p.Slots, p.Floor.UnixMicro(), p.Format, termOf(p), p.Horizon, p.Fencing, p.Skew}
+}
+
+// Check checks a run that has ended.
+func (l *Log) Check() Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &checker{reads: map[*Client][]*read{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, terms: map[string]recycled.Pool{}, floors: map[term][]*write{}, acked: map[leaseKey]time.Time{}}
+	c.Violations = l.foreign
+	c.Reads, c.Leases = len(l.reads), len(l.leases)
+	slices.SortStableFunc(l.reads, func(a, b *read) int { return cmp.Compare(a.End, b.End) })
+	for _, r := range l.reads {
+		c.reads[r.client] = append(c.reads[r.client], r)
+	}
+	for _, s := range l.before.Slots {
+		c.wrote[keyOf(s)] = 0
+	}
+	c.wrote[poolKeyOf(l.before.Pool)] = 0
+	slices.SortStableFunc(l.writes, func(a, b *write) int { return cmp.Compare(a.Call, b.Call) })
+	for _, w := range l.writes {
+		c.enter(w)
+	}
+	for _, w := range l.writes {
+		if w.Made || w.Unknown {
+			c.write(w)
+		}
+	}
+	for _, r := range l.reads {
+		c.read(r)
+	}
+	c.order(l.writes)
+	c.grants(l)
+	return c.Report
+}
+
+// fail adds a violation.
+func (c *checker) fail(rule, format string, args ...any) {
+	c.Violations = append(c.Violations, Violation{rule, fmt.Sprintf(format, args...)})
+}
+
+// enter notes what a write may have written, and checks that no other try has its tokens (R4).
+func (c *checker) enter(w *write) {
+	switch {
+	case w.Made:
+		c.Writes++
+	case w.Unknown:
+		c.Unknown++
+	default:
+		c.Refused++
+	}
+	for _, s := range w.Write.Slots {
+		if other := c.tokens[s.Token]; s.Token != "" && other != nil {
+			c.fail("R4", "processes %d and %d have tried to write the token %s: each try must have a fresh one", other.client.number, w.client.number, s.Token)
+		}
+		c.tokens[s.Token] = w
+		if w.Made || w.Unknown {
+			note(c.wrote, keyOf(s), w.Call)
+		}
+	}
+	if w.Write.Pool != nil && (w.Made || w.Unknown) {
+		note(c.wrote, poolKeyOf(*w.Write.Pool), w.Call)
+		c.floors[termOf(*w.Write.Pool)] = append(c.floors[termOf(*w.Write.Pool)], w)
+	}
+}
+
+// note notes the first call that wrote a record.
+func note(wrote map[any]time.Duration, key any, call time.Duration) {
+	if _, known := wrote[key]; !known {
+		wrote[key] = call
+	}
+}
+
+// existed reports whether a record may have been in the store before an instant.
+func (c *checker) existed(key any, before time.Duration) bool {
+	call, known := c.wrote[key]
+	return known && call <= before
+}
+
+// read checks that a store returned only what was written before.
+func (c *checker) read(r *read) {
+	if p := r.State.Pool; p.Revision != 0 && !c.existed(poolKeyOf(p), r.End) {
+		c.fail("store", "a read of process %d returned a pool that nobody has written: %+v", r.client.number, p)
+	}
+	for _, s := range r.State.Slots {
+		if !c.existed(keyOf(s), r.End) {
+			c.fail("store", "a read of process %d returned a slot that nobody has written: %+v", r.client.number, s)
+		}
+	}
+}
+
+// mostBases is how many reads are tried as the one that a write is based on.
+const mostBases = 8
+
+// write checks that a write was allowed, given one of the reads of its process that returned the records that it replaces.
+func (c *checker) write(w *write) {
+	reads := c.reads[w.client]
+	var first []Violation
+	tried := 0
+	for i := len(reads) - 1; i >= 0 && tried < mostBases; i-- {
+		if r := reads[i]; r.End <= w.Call && isBase(r, w) {
+			v := c.allowed(w, r)
+			if len(v) == 0 {
+				c.begin(w, r)
+				return
+			}
+			if tried++; first == nil {
+				first = v
+			}
+		}
+	}
+	if tried == 0 {
+		c.fail("R2", "process %d replaces what it has not read, or is not in the store's history %s: %s", w.client.number, w.Write.History, describe(w))
+	}
+	c.Violations = append(c.Violations, first...)
+}
+
+// begin notes the pool of a write that is allowed, and of the leases that begin with it.
+func (c *checker) begin(w *write, r *read) {
+	p := r.State.Pool
+	if w.Write.Pool != nil {
+		p = *w.Write.Pool
+	}
+	w.term = termOf(p)
+	for _, s := range w.Write.Slots {
+		if _, known := c.terms[s.History]; !known && s.Token != "" {
+			c.terms[s.History] = p
+		}
+		if key := (leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}); w.Made {
+			c.acked[key] = later(c.acked[key], s.Until)
+		}
+	}
+}
+
+// isBase reports whether a write may be based on a read: it returned what the write replaces.
+func isBase(r *read, w *write) bool {
+	if r.State.History != w.Write.History || w.Write.ReplacedPool != nil && poolKeyOf(*w.Write.ReplacedPool) != poolKeyOf(r.State.Pool) || w.Write.Pool != nil && w.Write.ReplacedPool == nil && r.State.Pool.Revision != 0 {
+		return false
+	}
+	for i, old := range w.Write.Replaced {
+		if w.Write.Slots[i].Revision != 1 && !slices.ContainsFunc(r.State.Slots, func(s recycled.Slot) bool { return keyOf(s) == keyOf(old) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// describe describes what a write writes.
+func describe(w *write) string {
+	text := fmt.Sprintf("[%v, %v]", w.Call, w.End)
+	if w.Write.Pool != nil {
+		text += fmt.Sprintf(" pool %+v for %+v", *w.Write.Pool, w.Write.ReplacedPool)
+	}
+	for i, s := range w.Write.Slots {
+		text += fmt.Sprintf(" slot %+v for %+v", s, w.Write.Replaced[i])
+	}
+	return text
+}
+
+// allowed returns what a write violates if it is based on a read.
+func (c *checker) allowed(w *write, r *read) (violations []Violation) {
+	sub := checker{acked: c.acked, tokens: c.tokens, terms: c.terms, floors: c.floors, wrote: c.wrote}
+	p := r.State.Pool
+	if w.Write.Pool != nil {
+		sub.pool(w, r)
+		p = *w.Write.Pool
+	}
+	for i, s := range w.Write.Slots {
+		sub.slot(w, r, p, w.Write.Replaced[i], s)
+	}
+	for i, v := range sub.Violations {
+		sub.Violations[i].Text = fmt.Sprintf("process %d, %s: %s; the read: now %v, pool %+v", w.client.number, v.Text, describe(w), r.State.Now, r.State.Pool)
+	}
+	return sub.Violations
+}
+
+// clock returns the latest time that the store's clock can show when a write is made which is based on a read. Its servers' clocks
+// differ by M.
+func clock(w *write, r *read) time.Time {
+	end := w.End
+	if w.Unknown { // it may be made at any time, but was decided on before its call
+		end = w.Call
+	}
+	return r.State.Now.Add(end - r.Call + r.State.Pool.Skew + time.Millisecond)
+}
+
+// pool checks a write of the pool (R2, R7).
+func (c *checker) pool(w *write, r *read) {
+	old, p, now := r.State.Pool, *w.Write.Pool, r.State.Now
+	isNew := old.Revision == 0
+	reach := now.Add(p.Fencing + p.Horizon + p.Skew)
+	switch {
+	case p.Revision != old.Revision+1:
+		c.fail("R2", "the pool's revision becomes %d after %d", p.Revision, old.Revision)
+	case !isNew && (p.Floor.Before(old.Floor) || p.Slots < old.Slots || p.First != old.First || old.Format != "" && p.Format != old.Format ||
+		p.Horizon < old.Horizon || p.Fencing < old.Fencing || p.Skew < old.Skew):
+		c.fail("R7", "the pool's floor, slots, H, F or M fall, or its format changes")
+	case !isNew && termOf(p) == termOf(old):
+	case p.History != r.State.History:
+		c.fail("R7", "the pool takes the history %s, and the store's is %s", p.History, r.State.History)
+	case p.Since.Before(now), p.Since.After(clock(w, r)):
+		c.fail("R7", "the pool has a history since %v, which was read at %v", p.Since, now)
+	case (!isNew || !r.State.NoLoss && !w.client.isOperator) && p.Floor.Before(reach):
+		c.fail("R7", "the floor is %v; must not be before the store's clock + F + H + M, %v", p.Floor, reach)
+	case r.State.ReadOnly:
+		c.fail("R7", "a floor is calculated from a server that is read-only")
+	}
+}
+
+// slot checks a write of one slot, which replaces old. p is the pool that the write leaves.
+func (c *checker) slot(w *write, r *read, p recycled.Pool, old, s recycled.Slot) {
+	try := c.tokens[old.Token]
+	isOwn := old.Token != "" && try != nil && try.client == w.client && (try.Made || try.Unknown)
+	switch {
+	case s.Revision != old.Revision+1:
+		c.fail("R2", "the slot's revision becomes %d after %d", s.Revision, old.Revision)
+	case s.Until.Before(s.From):
+		c.fail("R3", "until is before from")
+	case old.Revision == 0:
+		c.added(w, r, p, s)
+	case s.From.Equal(old.From) && s.Token != "" && old.Token != "" && !isOwn && old.Until.After(old.From):
+		c.fail("R4", "the lease of another process is extended, or one whose token was refused")
+	case isOwn && s.From.Equal(old.From) && s.Token != "":
+		before := len(c.Violations)
+		c.extended(w, r, old, s)
+		if len(c.Violations) > before && s.Until.Equal(s.From) { // it may be another lease, after one that was granted nothing
+			c.Violations = c.Violations[:before]
+			c.taken(w, r, p, old, s)
+		}
+	case s.Token != "":
+		c.taken(w, r, p, old, s)
+	case !s.From.Equal(old.From):
+		c.fail("R1", "a release, or a raised floor, changes from")
+	case isOwn && !s.Until.After(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // a release; the store may have lost the last extension
+	case s.Until.Before(old.Until):
+		c.fail("R1", "until falls, and not by the holder")
+	case s.Until.After(old.Until) && s.Until.After(p.Floor):
+		c.fail("R1", "until rises without a lease, and beyond the floor")
+	}
+}
+
+// added checks a new slot (R3, R7).
+func (c *checker) added(w *write, r *read, p recycled.Pool, s recycled.Slot) {
+	switch first := p.First + r.State.Pool.Slots; {
+	case w.Write.Pool == nil:
+		c.fail("R7", "a slot is added without a comparison of the pool")
+	case s.WorkerID < first, s.WorkerID >= p.First+p.Slots:
+		c.fail("R2", "the slot of worker ID %d is added to the pool of %d to %d", s.WorkerID, first, p.First+p.Slots-1)
+	case s.From.Before(r.State.Now), s.Token != "" && s.From.Before(p.Floor): // its first lease begins at the floor
+		c.fail("R3", "a new slot begins before the floor or the store's clock")
+	case !s.Until.Equal(s.From) && s.Until.After(clock(w, r).Add(p.Horizon)):
+		c.fail("R6", "a new slot is granted beyond the horizon")
+	}
+	if s.Token != "" {
+		c.begun(w, r, p, s)
+	}
+}
+
+// taken checks a lease that begins (R3, R5).
+func (c *checker) taken(w *write, r *read, p recycled.Pool, old, s recycled.Slot) {
+	sameName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name
+	now, free := clock(w, r), old.Until
+	if old.Token != "" && !sameName {
+		free = later(old.Until, old.Written).Add(w.client.bound + p.Skew)
+	}
+	switch begin := later(old.Until, p.Floor); {
+	case !s.From.Equal(begin):
+		c.fail("R3", "a lease begins at %v; must begin at %v, the later of until and the floor", s.From, begin)
+	case !s.Until.Equal(s.From) && s.Until.After(now.Add(p.Horizon)):
+		c.fail("R6", "a lease is granted beyond the horizon")
+	case now.Before(free) && !(old.Token == "" && !p.Floor.Before(old.Until)):
+		c.fail("R5", "the slot is not free before %v", free)
+	case old.Token == "" && old.Revision > 1 && w.Received.Before(old.Until) && p.Floor.Before(old.Until): // revision 1 was never taken
+		c.fail("R5", "the claimant's clock shows %v, before until", w.Received)
+	}
+	for _, f := range c.floors[termOf(p)] {
+		if f.Made && f.End <= r.Call && s.From.Before(f.Write.Pool.Floor) {
+			c.fail("R7", "a lease begins before the floor %v, which was written before its pool was read", f.Write.Pool.Floor)
+		}
+	}
+	c.begun(w, r, p, s)
+}
+
+// begun checks what all leases that begin have in common (R7, R8).
+func (c *checker) begun(w *write, r *read, p recycled.Pool, s recycled.Slot) {
+	if known, found := c.terms[s.History]; found && termOf(known) != termOf(p) {
+		c.fail("R7", "the slot's history %q stands for %v and %v", s.History, termOf(known), termOf(p))
+	}
+	if p.History != w.Write.History {
+		c.fail("R7", "a lease begins in the history %q, and the pool has %q", w.Write.History, p.History)
+	}
+	now, bound := r.State.Now, w.client.bound
+	if !r.State.HostClock && (now.Before(r.Sent.Add(-bound-time.Millisecond)) || now.After(r.Received.Add(bound+time.Millisecond))) {
+		c.fail("R8", "the store's clock shows %v, and the host's %v to %v", now, r.Sent, r.Received)
+	}
+}
+
+// extended checks an extension (R1, R6, R7).
+func (c *checker) extended(w *write, r *read, old, s recycled.Slot) {
+	p := r.State.Pool
+	switch known, found := c.terms[s.History]; {
+	case s.Until.Before(old.Until):
+		c.fail("R1", "an extension lowers until")
+	case s.Until.After(old.Until) && s.Until.After(clock(w, r).Add(p.Horizon)):
+		c.fail("R6", "an extension reaches beyond the horizon")
+	case s.History != old.History, found && termOf(known) != termOf(p), p.History != w.Write.History:
+		c.fail("R7", "a lease of another history is extended")
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

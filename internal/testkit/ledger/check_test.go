@@ -1,0 +1,237 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// A run is a history that the rules allow: two processes use one slot after the other, the store fails over, and an operator
+// raises the floor. Each step is a read and a write that is based on it.
+type run struct {
+	*Log
+	operator, a, b *Client
+	state          recycled.State // of the store
+	clock          time.Duration
+}
+
+var (
+	begin = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	base  = recycled.Pool{Horizon: 10 * time.Second, Fencing: time.Second, Skew: 100 * time.Millisecond}
+)
+
+const bound = time.Second
+
+// The steps of a run, in the order of its writes.
+const (
+	created = iota // the pool
+	formatted
+	added // slots 0 and 1
+	aTakes
+	aExtends
+	aReleases
+	bTakes
+	bExtends
+	bExtendsAgain
+	noted // the new history
+	aTakesOther
+	raised // the floor of the pool
+	ended  // the lease of a
+)
+
+// newRun returns the history.
+func newRun() *run {
+	r := &run{Log: New(func() time.Duration { return 0 }), state: recycled.State{Now: begin, History: "h"}}
+	r.operator, r.a, r.b = r.Operator(nil), r.Client(nil, bound), r.Client(nil, bound)
+	r.step(r.operator, func(p *recycled.Pool) {
+		*p = base
+		p.History, p.Since = "h", r.state.Now
+	})
+	r.step(r.a, func(p *recycled.Pool) { p.Format = "f" })
+	now := r.state.Now
+	r.step(r.a, func(p *recycled.Pool) { p.Slots = 2 }, recycled.Slot{From: now, Until: now}, recycled.Slot{WorkerID: 1, From: now, Until: now})
+	l := r.lease(r.a, 0, "a1", now)
+	r.extend(r.a, l, "a2", 3*time.Second)
+	l.stamps[l.NotBefore.UnixMicro()] = r.clock
+	l.released, l.used = true, l.NotBefore.Add(time.Second)
+	r.change(r.a, 0, func(s *recycled.Slot) { s.Token, s.Until = "", l.used })
+	r.pass(2 * time.Second)
+	l = r.lease(r.b, 0, "b1", l.used)
+	r.extend(r.b, l, "b2", 3*time.Second)
+	r.extend(r.b, l, "b3", 5*time.Second)
+	l.stamps[l.NotBefore.UnixMicro()] = r.clock
+	r.pass(2 * time.Second)
+	r.state.History = "i" // a failover that loses nothing
+	floor := r.state.Now.Add(base.Horizon + base.Fencing + base.Skew)
+	r.step(r.a, func(p *recycled.Pool) { p.History, p.Since, p.Floor = "i", r.state.Now, floor })
+	r.lease(r.a, 1, "a3", floor)
+	r.step(r.operator, func(p *recycled.Pool) { p.Floor = floor.Add(time.Hour) })
+	r.change(r.operator, 1, func(s *recycled.Slot) { s.Token, s.Until = "", r.state.Pool.Floor })
+	return r
+}
+
+// pass lets time pass.
+func (r *run) pass(d time.Duration) {
+	r.clock += d
+	r.state.Now = r.state.Now.Add(d)
+}
+
+// step reads, and writes the pool as change leaves it, unless that is nil, and slots.
+func (r *run) step(c *Client, change func(*recycled.Pool), slots ...recycled.Slot) {
+	now := r.state.Now
+	read := &read{client: c, span: span{r.clock, r.clock + 1}, State: r.state, Sent: now, Received: now}
+	read.State.Slots = slices.Clone(r.state.Slots)
+	r.reads = append(r.reads, read)
+	w := &write{client: c, span: span{r.clock + 2, r.clock + 3}, Made: true, Received: now, Write: recycled.Write{History: r.state.History}}
+	if change != nil {
+		old, p := r.state.Pool, r.state.Pool
+		change(&p)
+		p.Revision++
+		w.Write.Pool = &p
+		if old.Revision > 0 {
+			w.Write.ReplacedPool = &old
+		}
+		r.state.Pool = p
+	}
+	for _, s := range slots {
+		s.Revision++
+		s.Written = now
+		w.Write.Slots = append(w.Write.Slots, s)
+		if i := slices.IndexFunc(r.state.Slots, func(old recycled.Slot) bool { return old.WorkerID == s.WorkerID }); i >= 0 {
+			w.Write.Replaced = append(w.Write.Replaced, r.state.Slots[i])
+			r.state.Slots[i] = s
+		} else {
+			w.Write.Replaced = append(w.Write.Replaced, recycled.Slot{})
+			r.state.Slots = append(r.state.Slots, s)
+		}
+	}
+	r.writes = append(r.writes, w)
+	r.pass(10 * time.Millisecond)
+}
+
+// change writes a slot.
+func (r *run) change(c *Client, worker int, change func(*recycled.Slot)) {
+	s := r.state.Slots[worker]
+	change(&s)
+	r.step(c, nil, s)
+}
+
+// lease takes a slot.
+func (r *run) lease(c *Client, worker int, token string, from time.Time) *lease {
+	r.change(c, worker, func(s *recycled.Slot) {
+		s.Token, s.From, s.Until, s.History = token, from, from, r.state.Pool.History
+	})
+	l := &lease{client: c, WorkerID: int64(worker), NotBefore: from, span: span{r.clock - 10, r.clock}, stamps: map[int64]time.Duration{}}
+	r.leases = append(r.leases, l)
+	return l
+}
+
+// extend extends a lease.
+func (r *run) extend(c *Client, l *lease, token string, by time.Duration) {
+	until := l.NotBefore.Add(by)
+	r.change(c, int(l.WorkerID), func(s *recycled.Slot) { s.Token, s.Until = token, until })
+	l.granted = append(l.granted, grant{span{r.clock - 10, r.clock}, until})
+}
+
+// slot returns the first slot that a step writes.
+func (r *run) slot(step int) *recycled.Slot { return &r.writes[step].Write.Slots[0] }
+
+// again adds another write like that of a step, by another process, which has read the same.
+func (r *run) again(step int, c *Client) *write {
+	again, other := *r.writes[step], *r.reads[step]
+	w, read := &again, &other
+	w.client, read.client = c, c
+	w.Write.Slots, w.Write.Replaced = slices.Clone(w.Write.Slots), slices.Clone(w.Write.Replaced)
+	if w.Write.Pool != nil {
+		p := *w.Write.Pool
+		w.Write.Pool = &p
+	}
+	r.reads, r.writes = append(r.reads, read), append(r.writes, w)
+	return w
+}
+
+// A history that the rules allow has no violations, and each way to break a rule is one.
+func TestCheck(t *testing.T) {
+	if report := newRun().Check(); len(report.Violations) > 0 || report.Writes != ended+1 || report.Reads != ended+1 || report.Grants != 3 || report.Stamps != 2 {
+		t.Fatalf("a history that the rules allow: %v", report)
+	}
+	for _, tt := range []struct {
+		rule, text string
+		change     func(*run)
+	}{
+		{"R1", "an extension lowers until", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(2 * time.Second) }},
+		{"R1", "until falls, and not by the holder", func(r *run) { r.writes[aReleases].client, r.reads[aReleases].client = r.b, r.b }},
+		{"R1", "beyond the floor", func(r *run) { r.slot(aReleases).Until = begin.Add(time.Hour) }},
+		{"R1", "changes from", func(r *run) { r.slot(aReleases).From = begin }},
+		{"R2", "was written twice", func(r *run) { r.again(bTakes, r.a).Write.Slots[0].Token = "a4" }},
+		{"R2", "was written twice", func(r *run) { r.again(noted, r.b) }},
+		{"R2", "before the one that it replaces", func(r *run) { r.writes[bExtends].span = span{time.Hour, time.Hour} }},
+		{"R2", "no write has acknowledged", func(r *run) { r.writes[bExtendsAgain].Made, r.writes[bExtendsAgain].Unknown = false, true }},
+		{"R2", "no write has acknowledged", func(r *run) { r.leases[1].granted[1].Until = begin.Add(time.Hour) }},
+		{"R2", "replaces what it has not read", func(r *run) { r.writes[bTakes].Write.Replaced[0].Token = "x" }},
+		{"R2", "is not in the store's history", func(r *run) { r.writes[bExtends].Write.History = "i" }},
+		{"R2", "revision becomes", func(r *run) { r.slot(bExtends).Revision++ }},
+		{"R2", "the pool's revision becomes", func(r *run) { r.writes[noted].Write.Pool.Revision++ }},
+		{"R2", "is added to the pool", func(r *run) { r.writes[added].Write.Pool.Slots = 1 }},
+		{"R3", "must begin at", func(r *run) { r.slot(bTakes).From = r.slot(bTakes).From.Add(-time.Millisecond) }},
+		{"R3", "must begin at", func(r *run) {
+			r.slot(aTakesOther).From = begin.Add(20 * time.Millisecond)
+			r.slot(aTakesOther).Until = r.slot(aTakesOther).From
+		}},
+		{"R3", "until is before from", func(r *run) { r.slot(bTakes).Until = begin }},
+		{"R3", "a new slot begins before", func(r *run) { r.slot(added).From = begin }},
+		{"R3", "and to process", func(r *run) { r.leases[0].released = false }},
+		{"R3", "and to process", func(r *run) { r.leases[0].used = r.leases[0].used.Add(time.Millisecond) }},
+		{"R4", "must have a fresh one", func(r *run) { r.slot(bExtendsAgain).Token = "b2" }},
+		{"R4", "must have a fresh one", func(r *run) { r.slot(bTakes).Token = "a1" }},
+		{"R4", "is extended", func(r *run) { r.writes[bExtendsAgain].client, r.reads[bExtendsAgain].client = r.a, r.a }},
+		{"R4", "is extended", func(r *run) { r.writes[bExtends].Made = false }},
+		{"R5", "is not free before", func(r *run) { r.reads[bTakes].State.Now = begin }},
+		{"R5", "is not free before", func(r *run) { // not released
+			r.slot(aReleases).Token, r.writes[bTakes].Write.Replaced[0].Token, r.reads[bTakes].State.Slots[0].Token = "a5", "a5", "a5"
+			r.reads[bTakes].State.Now = begin.Add(1500 * time.Millisecond)
+		}},
+		{"R5", "the claimant's clock", func(r *run) { r.writes[bTakes].Received = begin }},
+		{"R6", "an extension reaches beyond", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(13 * time.Second) }},
+		{"R6", "a lease is granted beyond", func(r *run) { r.slot(bTakes).Until = begin.Add(13 * time.Second) }},
+		{"R6", "an extension reaches beyond", func(r *run) { r.reads[bExtends].State.Now = begin.Add(-8 * time.Second) }},
+		{"R7", "the floor is", func(r *run) {
+			r.writes[noted].Write.Pool.Floor = r.writes[noted].Write.Pool.Floor.Add(-time.Millisecond)
+		}},
+		{"R7", "the floor is", func(r *run) { r.operator.isOperator = false }},
+		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Floor = begin }},
+		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Horizon-- }},
+		{"R7", "and the store's is", func(r *run) { r.writes[noted].Write.Pool.History = "j" }},
+		{"R7", "which was read at", func(r *run) { r.writes[noted].Write.Pool.Since = begin }},
+		{"R7", "read-only", func(r *run) { r.reads[noted].State.ReadOnly = true }},
+		{"R7", "and the pool has", func(r *run) { r.writes[bTakes].Write.History, r.reads[bTakes].State.History = "i", "i" }},
+		{"R7", "of another history is extended", func(r *run) { r.slot(bExtendsAgain).History = "i" }},
+		{"R7", "of another history is extended", func(r *run) { r.writes[bExtends].Write.History, r.reads[bExtends].State.History = "i", "i" }},
+		{"R7", "stands for", func(r *run) { r.slot(aTakesOther).History = "h" }},
+		{"R7", "without a comparison of the pool", func(r *run) { r.writes[added].Write.Pool = nil }},
+		{"R7", "which was written before its pool was read", func(r *run) {
+			s := r.slot(aTakesOther)
+			s.From = r.writes[aTakesOther].Write.Replaced[0].Until
+			s.Until, r.reads[aTakesOther].State.Pool.Floor = s.From, s.From
+		}},
+		{"R8", "the host's", func(r *run) { r.reads[bTakes].Sent = r.reads[bTakes].Sent.Add(2 * bound) }},
+		{"R8", "the host's", func(r *run) { r.reads[aTakes].Received = r.reads[aTakes].Received.Add(-2 * bound) }},
+		{"store", "a pool that nobody has written", func(r *run) { r.reads[ended].State.Pool.Slots++ }},
+		{"store", "a slot that nobody has written", func(r *run) { r.reads[ended].State.Slots[1].Until = begin }},
+		{"store", "a slot that nobody has written", func(r *run) { r.writes[aReleases].Made = false }},
+		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.Add(time.Hour).UnixMicro()] = time.Hour }},
+		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.UnixMicro()] = time.Hour }},
+		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[r.leases[1].NotBefore.UnixMicro()] = 0 }},
+		{"grants", "gave it back", func(r *run) { r.leases[0].stamps[r.leases[0].used.UnixMicro()] = time.Hour }},
+	} {
+		r := newRun()
+		tt.change(r)
+		report := r.Check()
+		if !slices.ContainsFunc(report.Violations, func(v Violation) bool { return v.Rule == tt.rule && strings.Contains(v.Text, tt.text) }) {
+			t.Errorf("%s, %q is broken: %v", tt.rule, tt.text, report)
+		}
+	}
+}

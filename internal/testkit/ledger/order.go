@@ -1,0 +1,131 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// order checks that the acknowledged writes of each record come one after the other (R2): in one history of the store and of the
+// pool, each revision is written once, and not after a later one.
+func (c *checker) order(writes []*write) {
+	type record struct {
+		worker  int64 // -1: the pool
+		history string
+		term    term
+	}
+	type revision struct {
+		number int64
+		*write
+	}
+	records := map[record][]revision{}
+	for _, w := range writes {
+		if !w.Made {
+			continue
+		}
+		if w.Write.Pool != nil {
+			r := record{-1, w.Write.History, w.term}
+			records[r] = append(records[r], revision{w.Write.Pool.Revision, w})
+		}
+		for _, s := range w.Write.Slots {
+			r := record{s.WorkerID, w.Write.History, w.term}
+			records[r] = append(records[r], revision{s.Revision, w})
+		}
+	}
+	for r, list := range records {
+		slices.SortStableFunc(list, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
+		call := time.Duration(-1) // the latest one of the revisions before
+		for i, v := range list {
+			switch {
+			case i > 0 && v.number == list[i-1].number:
+				c.fail("R2", "revision %d of %+v was written twice: by process %d, %s; and by process %d, %s", v.number, r, list[i-1].client.number, describe(list[i-1].write), v.client.number, describe(v.write))
+			case v.End < call:
+				c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, r)
+			}
+			call = max(call, v.Call)
+		}
+	}
+}
+
+// grants checks that what a lease grants was acknowledged (R2), that leases of one worker ID are disjoint (R3), and that a generator
+// stamps only what it was granted, and did not give back.
+func (c *checker) grants(l *Log) {
+	byWorker := map[int64][]*lease{}
+	written := map[*Client]map[int64][]*write{} // of a slot, by its worker ID
+	for _, w := range l.writes {
+		for _, s := range w.Write.Slots {
+			if (w.Made || w.Unknown) && s.Token != "" {
+				if written[w.client] == nil {
+					written[w.client] = map[int64][]*write{}
+				}
+				written[w.client][s.WorkerID] = append(written[w.client][s.WorkerID], w)
+			}
+		}
+	}
+	// A lease may begin with a write whose reply was lost, if a read shows its token (R4). Only acknowledged writes grant time.
+	backed := func(l *lease, until time.Time, end time.Duration) bool {
+		return slices.ContainsFunc(written[l.client][l.WorkerID], func(w *write) bool {
+			return (w.Made || w.Unknown && until.Equal(l.NotBefore)) && w.End <= end && slices.ContainsFunc(w.Write.Slots, func(s recycled.Slot) bool {
+				return s.WorkerID == l.WorkerID && s.From.Equal(l.NotBefore) && !s.Until.Before(until)
+			})
+		})
+	}
+	for _, l := range l.leases {
+		if l.until().After(l.NotBefore) {
+			byWorker[l.WorkerID] = append(byWorker[l.WorkerID], l)
+		}
+		c.Grants += len(l.granted)
+		c.Stamps += len(l.stamps)
+		if !backed(l, l.NotBefore, l.End) {
+			c.fail("R2", "process %d has a lease of worker ID %d from %v on, which no write has acknowledged", l.client.number, l.WorkerID, l.NotBefore)
+		}
+		for _, g := range l.granted {
+			if g.Until.After(l.NotBefore) && !backed(l, g.Until, g.End) {
+				c.fail("R2", "process %d was granted worker ID %d until %v, which no write has acknowledged", l.client.number, l.WorkerID, g.Until)
+			}
+		}
+		c.stamps(l)
+	}
+	for _, worker := range slices.Sorted(maps.Keys(byWorker)) {
+		list := byWorker[worker]
+		slices.SortStableFunc(list, func(a, b *lease) int { return a.NotBefore.Compare(b.NotBefore) })
+		last := list[0]
+		for _, l := range list[1:] {
+			if l.NotBefore.Before(last.until()) {
+				c.fail("R3", "worker ID %d was granted to process %d from %v until %v, and to process %d from %v on", worker, last.client.number, last.NotBefore, last.until(), l.client.number, l.NotBefore)
+			}
+			if !l.until().Before(last.until()) {
+				last = l
+			}
+		}
+	}
+}
+
+// until returns the end of what a lease was granted, and has not given back.
+func (l *lease) until() time.Time {
+	until := l.NotBefore
+	for _, g := range l.granted {
+		until = later(until, g.Until)
+	}
+	if l.released && l.used.Before(until) {
+		return later(l.used, l.NotBefore)
+	}
+	return until
+}
+
+// stamps checks what a process has stamped with a lease.
+func (c *checker) stamps(l *lease) {
+	for unit, when := range l.stamps {
+		at := time.UnixMicro(unit)
+		granted := slices.ContainsFunc(l.granted, func(g grant) bool { return g.End <= when && at.Before(g.Until) })
+		switch {
+		case at.Before(l.NotBefore) || !granted:
+			c.fail("grants", "process %d stamped %v with worker ID %d, which it was not granted then", l.client.number, at, l.WorkerID)
+		case l.released && !at.Before(l.used):
+			c.fail("grants", "process %d stamped %v with worker ID %d, and gave it back with %v as the end of what was used", l.client.number, at, l.WorkerID, l.used)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package linear
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/segment/segmenttest"
+	"github.com/ringuid/ringuid/stores/storetest"
+	"github.com/ringuid/ringuid/workerassign/assigntest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// memory is a store in memory.
+type memory struct {
+	*assigntest.Memory
+	tags *segmenttest.Memory
+}
+
+func (m memory) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
+	return m.tags.Take(ctx, r)
+}
+
+func (m memory) CreateTag(ctx context.Context, tag string, c segment.TagConfig) error {
+	return m.tags.CreateTag(ctx, tag, c)
+}
+
+// newMemory returns a harness of stores in memory, which wrap may change.
+func newMemory(wrap func(memory) storetest.Store) storetest.Harness {
+	stores := map[string]storetest.Store{}
+	var last memory
+	return storetest.Harness{
+		New: func(_ testing.TB, name string) storetest.Store {
+			if stores[name] == nil {
+				last = memory{assigntest.NewMemory(assigntest.WithNoLoss()), segmenttest.NewMemory()}
+				stores[name] = wrap(last)
+			}
+			return stores[name]
+		},
+		Slots: assigntest.Faults{
+			Kill: func(testing.TB) { last.Kill() }, Start: func(testing.TB) { last.Start() },
+			Pause: func(testing.TB) { last.Pause() }, Resume: func(testing.TB) { last.Resume() },
+		},
+		Tags: segmenttest.Harness{Faults: segmenttest.Faults{
+			Kill: func(testing.TB) { last.tags.Kill() }, Start: func(testing.TB) { last.tags.Start() },
+			Pause: func(testing.TB) { last.tags.Pause() }, Resume: func(testing.TB) { last.tags.Resume() },
+		}},
+	}
+}
+
+func TestMemory(t *testing.T) {
+	testkit.Slow(t, "it waits for faults")
+	Run(t, newMemory(func(m memory) storetest.Store { return m }))
+}
+
+// A lateStore acknowledges each hundredth write without making it, so that it is as if it was lost.
+type lateStore struct {
+	memory
+	writes atomic.Int64
+}
+
+func (s *lateStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	if w.Pool == nil && s.writes.Add(1)%100 == 0 {
+		return true, nil
+	}
+	return s.memory.Write(ctx, w)
+}
+
+// A staleStore returns an old state to each hundredth Read.
+type staleStore struct {
+	memory
+	reads atomic.Int64
+	first atomic.Pointer[recycled.State]
+}
+
+func (s *staleStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	state, err := s.memory.Read(ctx, q)
+	if len(state.Slots) > 0 && !s.first.CompareAndSwap(nil, &state) && s.reads.Add(1)%100 == 0 {
+		return *s.first.Load(), nil
+	}
+	return state, err
+}
+
+// A repeatingSource takes each hundredth range a second time.
+type repeatingSource struct {
+	memory
+	takes atomic.Int64
+	last  atomic.Pointer[segment.Range]
+}
+
+func (s *repeatingSource) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
+	if last := s.last.Load(); last != nil && s.takes.Add(1)%100 == 0 {
+		return *last, nil
+	}
+	got, err := s.memory.Take(ctx, r)
+	s.last.Store(&got)
+	return got, err
+}
+
+// The test finds stores that are not linearizable.
+func TestFindsWhatIsBroken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		wrap  func(memory) storetest.Store
+		calls func(*testing.T, []storetest.Store, func()) *history
+		model porcupine.Model
+	}{
+		"a write is lost":     {func(m memory) storetest.Store { return &lateStore{memory: m} }, swaps, slotModel},
+		"a read is stale":     {func(m memory) storetest.Store { return &staleStore{memory: m} }, swaps, slotModel},
+		"a range comes twice": {func(m memory) storetest.Store { return &repeatingSource{memory: m} }, takes, counterModel},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if log := tt.calls(t, open(t, newMemory(tt.wrap)), func() {}); len(log.problems(tt.model)) == 0 {
+				t.Error("all is said to be linearizable")
+			}
+		})
+	}
+}
+
+// Histories whose answer is known.
+func TestModels(t *testing.T) {
+	op := func(call, end int64, input, output any) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: end, Input: input, Output: output}
+	}
+	take := func(call, end, first, length int64) porcupine.Operation {
+		return op(call, end, length, segment.Range{First: first, Length: length})
+	}
+	for name, tt := range map[string]struct {
+		model porcupine.Model
+		want  bool
+		calls []porcupine.Operation
+	}{
+		"a swap is read":                        {slotModel, true, []porcupine.Operation{op(0, 1, nil, "a"), op(2, 5, swap{"a", "b"}, true), op(3, 4, nil, "b"), op(6, 7, nil, "b")}},
+		"a swap is not read":                    {slotModel, false, []porcupine.Operation{op(0, 1, nil, "a"), op(2, 3, swap{"a", "b"}, true), op(4, 5, nil, "a")}},
+		"two swaps of one value":                {slotModel, false, []porcupine.Operation{op(0, 5, swap{"a", "b"}, true), op(0, 5, swap{"a", "c"}, true)}},
+		"one of two swaps":                      {slotModel, true, []porcupine.Operation{op(0, 5, swap{"a", "b"}, true), op(0, 5, swap{"a", "c"}, false)}},
+		"a swap is refused without a reason":    {slotModel, false, []porcupine.Operation{op(0, 1, nil, "a"), op(2, 3, swap{"a", "b"}, false)}},
+		"an unknown swap was made":              {slotModel, true, []porcupine.Operation{op(0, 1, nil, "a"), op(2, math.MaxInt64, swap{"a", "b"}, nil), op(8, 9, nil, "b")}},
+		"an unknown swap was not made":          {slotModel, true, []porcupine.Operation{op(0, 1, nil, "a"), op(2, math.MaxInt64, swap{"a", "b"}, nil), op(8, 9, nil, "a")}},
+		"an unknown swap is made and withdrawn": {slotModel, false, []porcupine.Operation{op(0, 1, nil, "a"), op(2, math.MaxInt64, swap{"a", "b"}, nil), op(4, 5, nil, "b"), op(8, 9, nil, "a")}},
+		"ranges in order":                       {counterModel, true, []porcupine.Operation{take(0, 9, 11, 10), take(1, 8, 1, 10), take(10, 11, 21, 1)}},
+		"ranges out of order":                   {counterModel, false, []porcupine.Operation{take(0, 1, 11, 10), take(2, 3, 1, 10)}},
+		"ranges that overlap":                   {counterModel, false, []porcupine.Operation{take(0, 5, 1, 10), take(0, 5, 10, 10)}},
+		"a gap":                                 {counterModel, true, []porcupine.Operation{take(0, 1, 1, 10), op(2, math.MaxInt64, int64(5), nil), take(3, 4, 16, 1)}},
+	} {
+		if got := porcupine.CheckOperations(tt.model, tt.calls); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}

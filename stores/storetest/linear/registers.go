@@ -1,0 +1,189 @@
+package linear
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/stores/storetest"
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// A swap is the input of a Write of a slot; nil is that of a Read.
+type swap struct{ old, next string }
+
+// any state: that of a register before its first call.
+const anything = "?"
+
+// slotModel is a register with compare-and-swap. The output of a Read is its value, that of a Write is true or false, and nil if
+// it is not known.
+var slotModel = porcupine.Model{
+	Init: func() any { return anything },
+	Step: func(state, input, output any) (bool, any) {
+		w, isWrite := input.(swap)
+		is := isWrite && (state == anything || state == w.old)
+		switch {
+		case !isWrite:
+			return state == anything || state == output, output
+		case output == nil && state == w.old: // it may be made now, or never
+			return true, w.next
+		case output == nil:
+			return true, state
+		case output == true:
+			return is, w.next
+		}
+		return state != w.old, state
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v -> %v", input, output) },
+}
+
+// A register is a slot in one history of the store, which may lose writes when the history changes.
+type register struct {
+	worker  int64
+	history string
+}
+
+const slotCount = 2
+
+// slots tests Read and Write.
+func slots(t *testing.T, h storetest.Harness, disturb func()) {
+	swaps(t, open(t, h), disturb).check(t, slotModel)
+}
+
+// open returns several clients of a store that no other test uses.
+func open(t *testing.T, h storetest.Harness) (stores []storetest.Store) {
+	name := "l" + strings.ToLower(rand.Text()[:15])
+	for range clients {
+		stores = append(stores, h.New(t, name))
+	}
+	return stores
+}
+
+// swaps lets each client read slots, and swap one of them.
+func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
+	t.Helper()
+	create(t, stores[0])
+	log := newHistory()
+	var last [clients]recycled.State
+	log.run(t, disturb, func(ctx context.Context, client int) error {
+		s := stores[client]
+		call := log.now()
+		state, err := s.Read(ctx, recycled.Query{WorkerIDs: []int64{0, 1}})
+		switch {
+		case err != nil && last[client].History == "":
+			return err
+		case err != nil: // a write may be made although its reply is lost
+			state = last[client]
+		case len(state.Slots) != slotCount:
+			return fmt.Errorf("the store has lost slots, and has %d", len(state.Slots))
+		default:
+			for _, slot := range state.Slots {
+				log.add(register{slot.WorkerID, state.History}, client, call, nil, string(slot.Encode()))
+			}
+			last[client] = state
+		}
+		old := state.Slots[mathrand.IntN(slotCount)]
+		next := old
+		next.Revision++
+		next.Token = rand.Text()
+		next.Until = old.Until.Add(time.Millisecond)
+		call = log.now()
+		made, err := s.Write(ctx, recycled.Write{History: state.History, Slots: []recycled.Slot{next}, Replaced: []recycled.Slot{old}})
+		var output any
+		if err == nil {
+			output = made
+		}
+		log.add(register{next.WorkerID, state.History}, client, call, swap{string(old.Encode()), string(next.Encode())}, output)
+		return err
+	})
+	log.simplify(len(log.calls) > slotCount)
+	return log
+}
+
+// simplify forgets calls that no order can contradict, because Porcupine would try each order of them: writes of unknown outcome that
+// nobody has seen, although the slot was read later; and, if the store has had several histories, writes that were refused, because they may
+// have had a former one.
+func (h *history) simplify(severalHistories bool) {
+	for r, calls := range h.calls {
+		seen, lastRead := map[any]bool{}, int64(0)
+		for _, c := range calls {
+			if w, isWrite := c.Input.(swap); isWrite {
+				seen[w.old] = true
+			} else {
+				seen[c.Output] = true
+				lastRead = max(lastRead, c.Call)
+			}
+		}
+		h.calls[r] = slices.DeleteFunc(calls, func(c porcupine.Operation) bool {
+			w, isWrite := c.Input.(swap)
+			return isWrite && c.Output == nil && !seen[w.next] && c.Call < lastRead || severalHistories && c.Output == false
+		})
+	}
+}
+
+// create creates a pool with slots.
+func create(t *testing.T, s storetest.Store) {
+	t.Helper()
+	state, err := s.Read(t.Context(), recycled.Query{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := state.Now.Truncate(time.Millisecond)
+	w := recycled.Write{History: state.History, Pool: &recycled.Pool{Revision: 1, Format: "linear", Slots: slotCount, History: state.History, Since: now,
+		Horizon: time.Minute, Fencing: time.Second, Skew: time.Second}, Replaced: make([]recycled.Slot, slotCount)}
+	for n := range int64(slotCount) {
+		w.Slots = append(w.Slots, recycled.Slot{WorkerID: n, Revision: 1, From: now, Until: now, Written: now, FreeAt: now})
+	}
+	if made, err := s.Write(t.Context(), w); !made || err != nil {
+		t.Fatalf("the pool was not created: Write(%+v) = %v, %v", w, made, err)
+	}
+}
+
+// counterModel is a counter that only rises. The output of a Take is its range, and nil if it is not known: then its numbers are a gap. A store
+// may also leave a gap when it has lost writes.
+var counterModel = porcupine.Model{
+	Init: func() any { return int64(0) },
+	Step: func(state, _, output any) (bool, any) {
+		r, known := output.(segment.Range)
+		if !known {
+			return true, state
+		}
+		return r.First >= state.(int64), r.First + (r.Length-1)*max(r.Stride, 1) + 1
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("take %v -> %+v", input, output) },
+}
+
+// tags tests Take.
+func tags(t *testing.T, h storetest.Harness, disturb func()) {
+	takes(t, open(t, h), disturb).check(t, counterModel)
+}
+
+// takes lets each client take numbers of one tag.
+func takes(t *testing.T, stores []storetest.Store, disturb func()) *history {
+	t.Helper()
+	const tag = "orders"
+	if err := stores[0].CreateTag(t.Context(), tag, segment.TagConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	log := newHistory()
+	log.run(t, disturb, func(ctx context.Context, client int) error {
+		size := 1 + mathrand.Int64N(100)
+		call := log.now()
+		r, err := stores[client].Take(ctx, segment.Request{Tag: tag, Size: size})
+		if err != nil {
+			log.add(tag, client, call, size, nil)
+			return err
+		}
+		log.add(tag, client, call, size, r)
+		return nil
+	})
+	return log
+}
