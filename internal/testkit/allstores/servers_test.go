@@ -1,6 +1,5 @@
 //go:build unix
 
-// Package allstores tests what all stores have in common, on real servers.
 package allstores
 
 import (
