@@ -177,6 +177,9 @@ func (c *checker) write(w *write) {
 	tried := 0
 	for i := len(reads) - 1; i >= 0 && tried < mostBases; i-- {
 		if r := reads[i]; r.End <= w.Call && isBase(r, w) {
+			if tried == 0 {
+				w.term = termOf(left(w, r))
+			}
 			v := c.allowed(w, r)
 			if len(v) == 0 {
 				c.begin(w, r)
@@ -193,12 +196,17 @@ func (c *checker) write(w *write) {
 	c.Violations = append(c.Violations, first...)
 }
 
+// left returns the pool that a write leaves.
+func left(w *write, r *read) recycled.Pool {
+	if w.Write.Pool != nil {
+		return *w.Write.Pool
+	}
+	return r.State.Pool
+}
+
 // begin notes the pool of a write that is allowed, and of the leases that begin with it.
 func (c *checker) begin(w *write, r *read) {
-	p := r.State.Pool
-	if w.Write.Pool != nil {
-		p = *w.Write.Pool
-	}
+	p := left(w, r)
 	w.term = termOf(p)
 	for _, s := range w.Write.Slots {
 		if _, known := c.terms[s.History]; !known && s.Token != "" {
@@ -238,13 +246,11 @@ func describe(w *write) string {
 // allowed returns what a write violates if it is based on a read.
 func (c *checker) allowed(w *write, r *read) (violations []Violation) {
 	sub := checker{acked: c.acked, tokens: c.tokens, terms: c.terms, floors: c.floors, wrote: c.wrote}
-	p := r.State.Pool
 	if w.Write.Pool != nil {
 		sub.pool(w, r)
-		p = *w.Write.Pool
 	}
 	for i, s := range w.Write.Slots {
-		sub.slot(w, r, p, w.Write.Replaced[i], s)
+		sub.slot(w, r, left(w, r), w.Write.Replaced[i], s)
 	}
 	for i, v := range sub.Violations {
 		sub.Violations[i].Text = fmt.Sprintf("process %d, %s: %s; the read: now %v, pool %+v", w.client.number, v.Text, describe(w), r.State.Now, r.State.Pool)
@@ -377,7 +383,7 @@ func (c *checker) begun(w *write, r *read, p recycled.Pool, s recycled.Slot) {
 func (c *checker) extended(w *write, r *read, old, s recycled.Slot) {
 	p := r.State.Pool
 	switch known, found := c.terms[s.History]; {
-	case s.Until.Before(old.Until):
+	case s.Until.Before(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // the store may have lost the last one
 		c.fail("R1", "an extension lowers until")
 	case s.Until.After(old.Until) && s.Until.After(clock(w, r).Add(p.Horizon)):
 		c.fail("R6", "an extension reaches beyond the horizon")

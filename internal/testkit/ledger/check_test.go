@@ -169,6 +169,14 @@ func TestCheck(t *testing.T) {
 		{"R2", "was written twice", func(r *run) { r.again(bTakes, r.a).Write.Slots[0].Token = "a4" }},
 		{"R2", "was written twice", func(r *run) { r.again(noted, r.b) }},
 		{"R2", "before the one that it replaces", func(r *run) { r.writes[bExtends].span = span{time.Hour, time.Hour} }},
+		{"R2", "replaces what was not there", func(r *run) {
+			r.slot(bExtends).Until = r.slot(bExtends).Until.Add(time.Millisecond)
+		}},
+		{"R1", "an extension lowers until", func(r *run) { // the store has lost the last one
+			old, s := r.writes[bExtends].Write.Replaced[0], r.slot(bExtendsAgain)
+			r.writes[bExtendsAgain].Write.Replaced[0], r.reads[bExtendsAgain].State.Slots[0] = old, old
+			s.Revision, s.Until = old.Revision+1, old.From.Add(2*time.Second)
+		}},
 		{"R2", "no write has acknowledged", func(r *run) { r.writes[bExtendsAgain].Made, r.writes[bExtendsAgain].Unknown = false, true }},
 		{"R2", "no write has acknowledged", func(r *run) { r.leases[1].granted[1].Until = begin.Add(time.Hour) }},
 		{"R2", "replaces what it has not read", func(r *run) { r.writes[bTakes].Write.Replaced[0].Token = "x" }},

@@ -18,7 +18,8 @@ func (c *checker) order(writes []*write) {
 		term    term
 	}
 	type revision struct {
-		number int64
+		number   int64
+		old, new any // a slotKey or a poolKey
 		*write
 	}
 	records := map[record][]revision{}
@@ -28,11 +29,15 @@ func (c *checker) order(writes []*write) {
 		}
 		if w.Write.Pool != nil {
 			r := record{-1, w.Write.History, w.term}
-			records[r] = append(records[r], revision{w.Write.Pool.Revision, w})
+			old := recycled.Pool{}
+			if w.Write.ReplacedPool != nil {
+				old = *w.Write.ReplacedPool
+			}
+			records[r] = append(records[r], revision{w.Write.Pool.Revision, poolKeyOf(old), poolKeyOf(*w.Write.Pool), w})
 		}
-		for _, s := range w.Write.Slots {
+		for i, s := range w.Write.Slots {
 			r := record{s.WorkerID, w.Write.History, w.term}
-			records[r] = append(records[r], revision{s.Revision, w})
+			records[r] = append(records[r], revision{s.Revision, keyOf(w.Write.Replaced[i]), keyOf(s), w})
 		}
 	}
 	for r, list := range records {
@@ -42,6 +47,8 @@ func (c *checker) order(writes []*write) {
 			switch {
 			case i > 0 && v.number == list[i-1].number:
 				c.fail("R2", "revision %d of %+v was written twice: by process %d, %s; and by process %d, %s", v.number, r, list[i-1].client.number, describe(list[i-1].write), v.client.number, describe(v.write))
+			case i > 0 && v.number == list[i-1].number+1 && v.old != list[i-1].new:
+				c.fail("R2", "revision %d of %+v replaces what was not there: process %d, %s; revision %d: process %d, %s", v.number, r, v.client.number, describe(v.write), list[i-1].number, list[i-1].client.number, describe(list[i-1].write))
 			case v.End < call:
 				c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, r)
 			}

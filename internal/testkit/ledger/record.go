@@ -58,7 +58,7 @@ type write struct {
 	Write         recycled.Write
 	Made, Unknown bool      // neither: it was refused
 	Received      time.Time // the clock of the process at the return, or at the call if there was none
-	term          term      // of the pool, if the write was allowed
+	term          term      // of the pool that the write leaves
 }
 
 // A lease is one that an assigner has returned, with its grants.
