@@ -38,7 +38,7 @@ type checker struct {
 	reads  map[*Client][]*read      // in the order of their returns
 	wrote  map[any]time.Duration    // the first call that wrote a record: a slotKey or a poolKey
 	tokens map[string]*write        // the try that had a token
-	terms  map[string]recycled.Pool // the pool under which slots of a history are leased, by Slot.History
+	under  map[string]recycled.Pool // the pool under which slots of a history are leased, by Slot.History
 	acked  map[leaseKey]time.Time   // the greatest until of a lease that was acknowledged
 	floors map[term][]*write        // the writes of the pool's floor, by the pool's history
 }
@@ -84,7 +84,7 @@ func poolKeyOf(p recycled.Pool) poolKey {
 func (l *Log) Check() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &checker{reads: map[*Client][]*read{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, terms: map[string]recycled.Pool{}, floors: map[term][]*write{}, acked: map[leaseKey]time.Time{}}
+	c := &checker{reads: map[*Client][]*read{}, wrote: map[any]time.Duration{}, tokens: map[string]*write{}, under: map[string]recycled.Pool{}, floors: map[term][]*write{}, acked: map[leaseKey]time.Time{}}
 	c.Violations = l.foreign
 	c.Reads, c.Leases = len(l.reads), len(l.leases)
 	slices.SortStableFunc(l.reads, func(a, b *read) int { return cmp.Compare(a.End, b.End) })
@@ -209,8 +209,8 @@ func (c *checker) begin(w *write, r *read) {
 	p := left(w, r)
 	w.term = termOf(p)
 	for _, s := range w.Write.Slots {
-		if _, known := c.terms[s.History]; !known && s.Token != "" {
-			c.terms[s.History] = p
+		if _, known := c.under[s.History]; !known && s.Token != "" {
+			c.under[s.History] = p
 		}
 		if key := (leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}); w.Made {
 			c.acked[key] = later(c.acked[key], s.Until)
@@ -245,7 +245,7 @@ func describe(w *write) string {
 
 // allowed returns what a write violates if it is based on a read.
 func (c *checker) allowed(w *write, r *read) (violations []Violation) {
-	sub := checker{acked: c.acked, tokens: c.tokens, terms: c.terms, floors: c.floors, wrote: c.wrote}
+	sub := checker{acked: c.acked, tokens: c.tokens, under: c.under, floors: c.floors, wrote: c.wrote}
 	if w.Write.Pool != nil {
 		sub.pool(w, r)
 	}
@@ -367,7 +367,7 @@ func (c *checker) taken(w *write, r *read, p recycled.Pool, old, s recycled.Slot
 
 // begun checks what all leases that begin have in common (R7, R8).
 func (c *checker) begun(w *write, r *read, p recycled.Pool, s recycled.Slot) {
-	if known, found := c.terms[s.History]; found && termOf(known) != termOf(p) {
+	if known, found := c.under[s.History]; found && termOf(known) != termOf(p) {
 		c.fail("R7", "the slot's history %q stands for %v and %v", s.History, termOf(known), termOf(p))
 	}
 	if p.History != w.Write.History {
@@ -382,7 +382,7 @@ func (c *checker) begun(w *write, r *read, p recycled.Pool, s recycled.Slot) {
 // extended checks an extension (R1, R6, R7).
 func (c *checker) extended(w *write, r *read, old, s recycled.Slot) {
 	p := r.State.Pool
-	switch known, found := c.terms[s.History]; {
+	switch known, found := c.under[s.History]; {
 	case s.Until.Before(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // the store may have lost the last one
 		c.fail("R1", "an extension lowers until")
 	case s.Until.After(old.Until) && s.Until.After(clock(w, r).Add(p.Horizon)):
