@@ -404,7 +404,7 @@ func openServed(ctx context.Context, cfg server.Config, log *slog.Logger) (_ *se
 		if err != nil {
 			return nil, err
 		}
-		if s.tags, err = segment.NewTags(store.Source(), segment.WithLogger(log)); err != nil {
+		if s.tags, err = segment.NewTags(store.Source(), segment.WithLogger(log), segment.WithMaxWait(cfg.RequestTimeout)); err != nil {
 			return nil, err
 		}
 	}
