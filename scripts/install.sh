@@ -4,7 +4,8 @@
 # runtime, promtool of Prometheus, Chromium, curl, Python, Node and
 # systemd-analyze (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and QEMU and
 # libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to
-# install. For tests in full size, it also fetches Oracle's MySQL 5.6 with npm, which must be installed.
+# install. For tests in full size, it also fetches Oracle's MySQL 5.6 with npm, which must be installed, and installs QEMU's
+# system emulator, for which it fetches a kernel and busybox.
 . "$(dirname "$0")/lib.sh"
 
 # mysql56 fetches MySQL 5.6 and unpacks it in the directory that internal/testkit/mariadbtest uses.
@@ -66,6 +67,44 @@ esac
 if [ -n "$qemu" ]; then
 	command -v "$qemu" >/dev/null || missing="$missing qemu-user"
 	[ -n "$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null)" ] || missing="$missing libfaketime"
+fi
+
+# fetchGuest fetches packages and unpacks them in the current directory, and puts what a virtual machine needs of them into the
+# directory guest.
+fetchGuest() {
+	[ "$(id -u)" != 0 ] || apt-get update -q || return 1
+	kernel=$(apt-cache depends linux-image-cloud-amd64 | awk '$1 == "Depends:" && $2 ~ /^linux-image-/ { print $2; exit }')
+	apt-get download "$kernel" busybox-static || return 1
+	for package in *.deb; do
+		dpkg-deb -x "$package" . || return 1
+	done
+	mkdir guest
+	for module in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net; do
+		find . -path ./guest -prune -o -name "$module.ko*" -exec cp {} guest \; || return 1
+		[ ! -e "guest/$module.ko.xz" ] || xz -d "guest/$module.ko.xz" || return 1 # as later releases of Debian have them
+		[ -e "guest/$module.ko" ] || return 1
+	done
+	cp "$(find . -name busybox -type f -perm -u+x)" guest/busybox && cp boot/vmlinuz-* guest/vmlinuz
+}
+
+# guest fetches Debian's kernel and busybox for the virtual machine of internal/testkit/clonetest, in the directory that this package
+# uses. It does not install them.
+guest() {
+	directory=${XDG_CACHE_HOME:-$HOME/.cache}/ringuid/guest
+	[ ! -e "$directory/vmlinuz" ] || return 0
+	step "fetching a kernel and busybox for a virtual machine"
+	new=$(mktemp -d) || return 1
+	status=0
+	(cd "$new" && fetchGuest) </dev/null && mkdir -p "${directory%/*}" && rm -rf "$directory" && mv "$new/guest" "$directory" || status=1
+	rm -rf "$new"
+	return "$status"
+}
+if [ -n "${RINGUID_FULL-}" ] && [ "$(uname -sm)" = "Linux x86_64" ]; then
+	command -v qemu-system-x86_64 >/dev/null || missing="$missing qemu-system-x86"
+	if [ -z "${RINGUID_GUEST-}" ] && ! guest; then
+		echo "the kernel and busybox of a virtual machine cannot be fetched: set RINGUID_GUEST to a directory with vmlinuz, busybox (static) and the modules of virtio_net, as scripts/install.sh does on Debian" >&2
+		exit 1
+	fi
 fi
 [ -n "$missing" ] || exit 0
 
