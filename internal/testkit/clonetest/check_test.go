@@ -20,7 +20,7 @@ type taker struct {
 
 // check fails the test if a UID came twice, except from one generator in two copies, by takes that began before the copy has lost its
 // lease or Renew has returned. The first history is the original, the others are the copies. The generators of one assigner are those of
-// one source.
+// one source. Of a leased generator, one copy keeps the lease, which the others must not have released.
 func check(t *testing.T, all []*history, third map[string][]int64) {
 	t.Helper()
 	takers, failures, workerIDs := map[string][]taker{}, 0, map[string]bool{}
@@ -64,6 +64,17 @@ func check(t *testing.T, all []*history, third map[string][]int64) {
 			if key := worker(assigner, id); workerIDs[key] {
 				again[key] = true
 			}
+		}
+	}
+	for n, g := range all[1].generators {
+		voids := 0
+		for _, h := range all[1:] {
+			if !h.generators[n].voidAt.IsZero() {
+				voids++
+			}
+		}
+		if isPlain(g) && g.isLeased() && voids != len(all)-2 {
+			fail("%v: %d of %d copies have found the lease void; all but the one that extended it first must", g, voids, len(all)-1)
 		}
 	}
 	if len(again) == 0 {
