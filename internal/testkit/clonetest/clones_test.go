@@ -113,6 +113,7 @@ func TestCopiedMachine(t *testing.T) {
 	pair[1].await("more UIDs", func(g *generator) bool { return !g.isStrict() && (isPlain(g) || !g.isRefused()) }, func(g *generator) bool {
 		return len(g.taken) >= marks[g]+enough
 	})
+	pair[1].suspend()
 	all := []*history{original, pair[0], pair[1], later}
 	for _, h := range all {
 		h.machine.end()

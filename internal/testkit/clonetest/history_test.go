@@ -176,6 +176,25 @@ func (h *history) execute(command string) {
 	h.awaitDone(command)
 }
 
+// suspend suspends a machine for some seconds, as an operating system does. A trigger on jumps of the clock would find that it was
+// copied.
+func (h *history) suspend() {
+	h.tb.Helper()
+	h.machine.command("suspend")
+	h.machine.awaitStatus("suspended")
+	const duration = 3 * time.Second
+	time.Sleep(duration)
+	h.machine.must("system_wakeup", nil)
+	h.awaitDone("suspend")
+	testkit.Eventually(h.tb, "the wall clock jumps", func() bool {
+		h.mustRun()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.drifts[len(h.drifts)-1] > duration/2
+	})
+	h.tb.Logf("%s was suspended for %v; its wall clock moved against its monotonic clock by %v", h.name, duration, h.drifts[len(h.drifts)-1])
+}
+
 // checkLines fails the test if a line had no meaning, or if one generator has returned a UID twice.
 func (h *history) checkLines() {
 	h.mu.Lock()

@@ -41,14 +41,20 @@ func boot(tb testing.TB, kernel, image string) *machine {
 func load(tb testing.TB, kernel, image, snapshot string) *machine {
 	tb.Helper()
 	m := start(tb, []string{"-kernel", kernel, "-initrd", image, "-incoming", "exec:cat '" + snapshot + "'"})
-	testkit.Retry(tb, "the snapshot is loaded", func() error {
+	m.awaitStatus("paused")
+	return m
+}
+
+// awaitStatus waits until QEMU says that the machine is in a state.
+func (m *machine) awaitStatus(want string) {
+	m.tb.Helper()
+	testkit.Retry(m.tb, "the machine is "+want, func() error {
 		var status struct{ Status string }
-		if err := m.monitor("query-status", nil, &status); err != nil || status.Status != "paused" {
+		if err := m.monitor("query-status", nil, &status); err != nil || status.Status != want {
 			return fmt.Errorf("%q, %v", status.Status, err)
 		}
 		return nil
 	})
-	return m
 }
 
 func start(tb testing.TB, args []string) *machine {

@@ -10,8 +10,8 @@
 //	c DRIFT                     how far the wall clock has moved, since the start, against the monotonic clock, in nanoseconds
 //	d COMMAND                   a command is done
 //
-// The commands: copied sets the phase of all generators; renew calls Renew of the generators of the group renewed; close closes all; a
-// number sets the wall clock to that many seconds since 1970.
+// The commands: copied sets the phase of all generators; renew calls Renew of the generators of the group renewed; close closes all;
+// suspend suspends the machine to memory; a number sets the wall clock to that many seconds since 1970.
 package main
 
 import (
@@ -84,10 +84,8 @@ func run() error {
 	for commands := bufio.NewScanner(os.Stdin); commands.Scan(); {
 		command := strings.TrimSpace(commands.Text())
 		go func() {
-			if _, err := strconv.ParseInt(command, 10, 64); err == nil {
-				if out, err := exec.Command("date", "-s", "@"+command).CombinedOutput(); err != nil {
-					log.Printf("date: %v, %s", err, out)
-				}
+			if err := executeOnMachine(command); err != nil {
+				log.Printf("%s: %v", command, err)
 			}
 			var done sync.WaitGroup
 			for _, g := range all {
@@ -98,6 +96,17 @@ func run() error {
 		}()
 	}
 	return errors.New("standard input has ended")
+}
+
+// executeOnMachine executes a command that is for the machine. It ignores others.
+func executeOnMachine(command string) error {
+	if _, err := strconv.ParseInt(command, 10, 64); err == nil {
+		return exec.Command("date", "-s", "@"+command).Run()
+	}
+	if command == "suspend" {
+		return os.WriteFile("/sys/power/state", []byte("mem"), 0)
+	}
+	return nil
 }
 
 var printing sync.Mutex
