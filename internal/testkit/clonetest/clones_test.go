@@ -42,6 +42,9 @@ func (g *generator) isRefused() bool {
 // enough is how many UIDs show something.
 const enough = 20
 
+// timeShift is where the time of a UID begins, in the layout of all generators.
+const timeShift = 20 + 13
+
 // A machine is copied while it runs: two copies are resumed at once, and a third one later. Renew is called in each for half of the
 // generators. It shows
 //   - R4: with recycled worker IDs, no UID comes twice that the loser has taken after its next extension, which finds the lease void;
@@ -71,8 +74,8 @@ func TestCopiedMachine(t *testing.T) {
 	extensions := original.counts(func(g *generator) int { return g.extensions })
 	// Soon after extensions, so that copies use the lease for almost as long as they can.
 	original.await("extensions", (*generator).isLeased, func(g *generator) bool { return g.extensions > extensions[g] })
-	snapshot, partial := machine.snapshot()
 	takenAt := time.Now()
+	snapshot, partial := machine.snapshot()
 
 	first, second := load(t, kernel, image, snapshot), load(t, kernel, image, snapshot)
 	pair := []*history{run(t, "the first copy", first, original, partial), run(t, "the second copy", second, original, partial)}
@@ -83,14 +86,14 @@ func TestCopiedMachine(t *testing.T) {
 	for _, h := range pair {
 		h.renew()
 	}
-	awaitLoser(t, pair)
+	awaitLoser(t, original, pair)
 	awaitDuplicates(t, pair, func(g *generator) bool { return isPlain(g) && !g.isLeased() })
 
 	later := run(t, "the later copy", load(t, kernel, image, snapshot), original, partial)
 	later.execute("copied")
 	later.await("UIDs of the copy", isRenewed, func(g *generator) bool { return g.inPhase[setup.Copied] >= enough/4 || !g.voidAt.IsZero() })
 	later.renew()
-	awaitLoser(t, []*history{later})
+	awaitLoser(t, original, []*history{later}, pair...)
 	awaitDuplicates(t, []*history{later, pair[0]}, func(g *generator) bool { return isPlain(g) && !g.isLeased() })
 	for _, h := range []*history{pair[0], pair[1], later} {
 		// A trigger on jumps of the clock would find nothing.
@@ -143,24 +146,41 @@ func (h *history) renew() {
 }
 
 // awaitLoser waits until of each leased generator that is not renewed one of the copies has found that it has lost its lease, and has
-// taken UIDs of another one.
-func awaitLoser(t *testing.T, copies []*history) {
+// taken UIDs of another one. It fails the test if UIDs still come twice, also in others, that are later than all that was granted
+// before the snapshot.
+func awaitLoser(t *testing.T, original *history, copies []*history, others ...*history) {
 	t.Helper()
+	const granted = 90 // seconds: more than 1.5 times what a generator reserves ahead, and what it borrows at this load
+	all := slices.Concat(copies, others)
 	for n, g := range copies[0].generators {
 		if !isPlain(g) || !g.isLeased() {
 			continue
 		}
+		last := int64(0)
+		for id := range original.generators[n].taken {
+			last = max(last, id>>timeShift)
+		}
 		testkit.Retry(t, "the loser takes another lease", func() error {
-			report := ""
-			for _, h := range copies {
+			for _, h := range all {
 				h.mustRun()
 				h.mu.Lock()
+				defer h.mu.Unlock()
+			}
+			report := ""
+			for _, h := range copies {
 				g := h.generators[n]
-				isLost := g.inPhase[setup.Lost] >= enough
-				report += fmt.Sprintf("%s: %v, %d UIDs by phase, void at %v, errors %q; ", h.name, g, g.inPhase, g.voidAt, g.failures)
-				h.mu.Unlock()
-				if isLost {
+				if g.inPhase[setup.Lost] >= enough {
 					return nil
+				}
+				report += fmt.Sprintf("%s: %v, %d UIDs by phase, void at %v, errors %q; ", h.name, g, g.inPhase, g.voidAt, g.failures)
+			}
+			for i, h := range all {
+				for id := range h.generators[n].taken {
+					for _, o := range all[:i] {
+						if _, ok := o.generators[n].taken[id]; ok && id>>timeShift > last+granted {
+							t.Fatalf("R4: two copies extend one lease: %s and %s have returned %d; %s", h.name, o.name, id, report)
+						}
+					}
 				}
 			}
 			return fmt.Errorf("%s", report)
