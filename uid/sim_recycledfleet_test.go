@@ -22,6 +22,7 @@ func newCalmFleet(tb testing.TB, layout string, unit, horizon time.Duration, opt
 		bound: workerassign.DefaultClockBound, horizon: horizon, fencing: workerassign.DefaultFencing, skew: workerassign.DefaultSkew,
 		isCalm: true, isNested: true}
 	f.init(l, unit, opts...)
+	f.ledger = nil // these fleets live long
 	f.primary.mostFree = 0
 	return f
 }

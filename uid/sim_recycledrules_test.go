@@ -30,7 +30,9 @@ func testSimulationOfRecycled(t *testing.T) {
 	var sum slotFleet
 	for seed := *simFirst; seed < *simFirst+seeds; seed++ {
 		f := newSlotFleet(seed, "")
-		f.ledgerOnly = *simLedger
+		if *simLedger {
+			f.only = "ledger"
+		}
 		if err := f.run(slotFleetEvents); err != nil {
 			t.Fatalf("seed %d (replay it by -sim.seed=%d): %v", seed, seed, err)
 		}
@@ -56,7 +58,7 @@ func testSimulationOfRecycled(t *testing.T) {
 // mostBrokenSeeds is how many seeds may be necessary to find a broken rule.
 const mostBrokenSeeds = 1000
 
-// The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it.
+// The simulation finds each rule that is broken on purpose, without the ledger, whatever the first seed is: -sim.seed sets it.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 	first := max(*simSeed, 1)
 	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
@@ -69,7 +71,9 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 			begin := time.Now()
 			synctest.Test(t, func(t *testing.T) { // Recycled's pauses take no time
 				for n := range uint64(mostBrokenSeeds) {
-					if err := newSlotFleet(first+n, broken).run(slotFleetEvents); err != nil {
+					f := newSlotFleet(first+n, broken)
+					f.only = "simulation"
+					if err := f.run(slotFleetEvents); err != nil {
 						t.Logf("%d seeds: %.200s", n+1, err.Error())
 						return
 					}
@@ -83,6 +87,9 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 
 // The ledger alone finds each rule that is broken on purpose.
 func TestLedgerFindsBrokenRules(t *testing.T) {
+	if testkit.Race && !testkit.IsFull() {
+		t.Skip("in one goroutine: make test runs it without the race detector")
+	}
 	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
 		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
 		t.Run(broken, func(t *testing.T) {
@@ -90,7 +97,7 @@ func TestLedgerFindsBrokenRules(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // Recycled's pauses take no time
 				for n := range uint64(mostBrokenSeeds) {
 					f := newSlotFleet(1+n, broken)
-					f.ledgerOnly = true
+					f.only = "ledger"
 					if err := f.run(slotFleetEvents); err != nil {
 						t.Logf("%d seeds: %.300s", n+1, err.Error())
 						return

@@ -12,6 +12,6 @@ import (
 // Each call of a store has its effect at one instant between its call and its return, while the server is killed, is paused, and loses
 // requests and replies.
 func TestLinearizable(t *testing.T) {
-	testkit.Slow(t, "it starts six servers")
-	onEach(t, linear.Run)
+	testkit.Slow(t, "it starts servers")
+	onEach(t, false, linear.Run)
 }

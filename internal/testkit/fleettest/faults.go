@@ -115,9 +115,9 @@ const stoppedArg = "stopped "
 func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), newStore func(t *testing.T, address string) recycled.Store) {
 	if arg, ok := strings.CutPrefix(testkit.ChildArg(), stoppedArg); ok {
 		kind, address, _ := strings.Cut(arg, " ")
-		child := NewChild()
-		First(t, child.log.Operator(newStore(t, address)))
-		printUIDs(t, child.Store(newStore(t, address), ClockBound), kind == "cached")
+		child, store := NewChild(), newStore(t, address)
+		First(t, child.log.Operator(store))
+		printUIDs(t, child.Store(store, ClockBound), kind == "cached")
 	}
 	for _, kind := range []string{"cached", "default"} {
 		t.Run(kind, func(t *testing.T) { stoppedProcess(t, kind, start(t), newStore) })
@@ -141,9 +141,9 @@ func stoppedProcess(t *testing.T, kind, address string, newStore func(t *testing
 			}
 		}
 	}()
-	p := f.Process(newStore(t, address))
+	w := f.Writer()
 	add := func(id int64) (unit, worker int64) {
-		f.Add(p.writer, uid.ID(id))
+		f.Add(w, uid.ID(id))
 		unit, worker, _ = Layout().Split(id)
 		return unit, worker
 	}
@@ -156,6 +156,7 @@ func stoppedProcess(t *testing.T, kind, address string, newStore func(t *testing
 		_, worker = add(id)
 	}
 	// If the process is stopped in the middle of a transaction, nobody can take its slot. Then it is stopped again.
+	var p *Process
 	var g uid.Generator
 	testkit.Retry(t, "the slot of the stopped process is free", func() (err error) {
 		child.Resume()
