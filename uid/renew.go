@@ -22,6 +22,9 @@ import (
 // the background until it has another one, is closed, or the layout has no more worker IDs (ErrWorkerID). While tries fail, takers get
 // errors that wrap ErrLease. After Close, Renew returns ErrClosed.
 //
+// The clock of a machine that was resumed is behind until something sets it. Until then, package recycled refuses with recycled.ErrClockSkew
+// if it is behind by more than the clock bound.
+//
 // With recycled.WithWorkerID, the new lease is one of the same slot, which is free only after the grace of the lease that was
 // dropped. Until then there are no UIDs, and of two copies only one gets the slot.
 //
