@@ -59,6 +59,7 @@ type slotFleet struct {
 	fullPools, heldSlots           int64
 	handOvers, staleWrites         int64
 	mostSlots                      int64
+	transitions                    int64 // acknowledged writes that the ledger has checked
 }
 
 // slotHost is a host. Its clock outlives its processes.
@@ -542,7 +543,9 @@ func (f *slotFleet) run(events int) error {
 		}
 	}
 	if f.err == nil && f.only != "simulation" {
-		if report := f.ledger.Check(); len(report.Violations) > 0 {
+		report := f.ledger.Check()
+		f.transitions = int64(report.Writes)
+		if len(report.Violations) > 0 {
 			f.fail("ledger", "%v", report)
 		}
 	}

@@ -41,14 +41,15 @@ func testSimulationOfRecycled(t *testing.T) {
 		sum.lostLeases, sum.changes = sum.lostLeases+f.lostLeases, sum.changes+f.changes
 		sum.fullPools, sum.heldSlots = sum.fullPools+f.fullPools, sum.heldSlots+f.heldSlots
 		sum.handOvers, sum.staleWrites = sum.handOvers+f.handOvers, sum.staleWrites+f.staleWrites
+		sum.transitions += f.transitions
 	}
 	t.Logf("%d seeds: %d time units stamped by %d processes, %d leases changed, %d lost; %d failovers; replies lost: %d; late writes that were made: %d; "+
 		"swaps that failed: %d; refused: %d for their clock, %d times the pool was full, %d times a slot was held; "+
-		"%d processes were replaced when their grant ended; %d writes after a failover expected the slot's revision",
+		"%d processes were replaced when their grant ended; %d writes after a failover expected the slot's revision; the ledger has checked %d acknowledged writes",
 		seeds, sum.units, sum.starts, sum.changes, sum.lostLeases, sum.failovers, sum.lost, sum.lateWrites, sum.failedSwaps, sum.refusals, sum.fullPools, sum.heldSlots,
-		sum.handOvers, sum.staleWrites)
+		sum.handOvers, sum.staleWrites, sum.transitions)
 	for _, n := range []int64{sum.units, sum.starts, sum.refusals, sum.lost, sum.lateWrites, sum.failedSwaps, sum.failovers, sum.lostLeases, sum.changes, sum.fullPools, sum.heldSlots,
-		sum.handOvers, sum.staleWrites} {
+		sum.handOvers, sum.staleWrites, sum.transitions} {
 		if n == 0 {
 			t.Error("something never happened")
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/assigntest"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -28,6 +29,7 @@ type history struct {
 	leases []*randomLease
 	events []string
 	found  string // which leases overlap; "" if none do
+	log    *ledger.Log
 
 	copies        bool // whether processes are copied while they run
 	tokensAreKept bool // a copy takes the tokens of the other one for its own, as if extensions had no fresh ones (R4)
@@ -80,7 +82,7 @@ func (h *history) check(l *randomLease) {
 }
 
 // act makes one random step.
-func (h *history) act(assigners []*recycled.Assigner, lossy bool) {
+func (h *history) act(assigners []workerassign.Assigner, lossy bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), h.upTo(3*time.Second))
 	defer cancel()
 	h.faulty = true
@@ -166,14 +168,24 @@ func newHistory(t *testing.T, seed uint64) *history {
 
 // run makes random steps until leases overlap.
 func (h *history) run() {
-	var assigners []*recycled.Assigner
+	var assigners []workerassign.Assigner
+	begin, calls := time.Now(), time.Duration(0)
+	h.log = ledger.New(func() time.Duration {
+		calls++ // no two calls are at the same time
+		return time.Since(begin) + calls
+	})
 	for n := range 4 {
 		o := []recycled.Option{recycled.WithHorizon(20 * time.Second), recycled.WithFencing(0),
 			recycled.WithSkew(5 * time.Second), recycled.WithClockBound(4 * time.Second)}
 		if n < 2 {
 			o = append(o, recycled.WithName(fmt.Sprint("name-", n)))
 		}
-		assigners = append(assigners, recycled.New(h.Memory, o...))
+		if h.copies { // of which the ledger knows nothing
+			assigners = append(assigners, recycled.New(h.Memory, o...))
+			continue
+		}
+		c := h.log.Client(h.Memory, 4*time.Second)
+		assigners = append(assigners, c.Assigner(recycled.New(c, o...)))
 	}
 	for step := 0; step < 300 && h.found == ""; step++ {
 		h.act(assigners, h.seed%3 > 0)
@@ -184,6 +196,9 @@ func (h *history) run() {
 func (h *history) mustRun() {
 	h.Helper()
 	h.run()
+	if report := h.log.Check(); len(report.Violations) > 0 {
+		h.found = fmt.Sprintf("seed %d: the ledger: %v", h.seed, report)
+	}
 	if h.found != "" {
 		for _, e := range h.events[max(len(h.events)-60, 0):] {
 			h.Log(e)
