@@ -59,54 +59,33 @@ func testSimulationOfRecycled(t *testing.T) {
 // mostBrokenSeeds is how many seeds may be necessary to find a broken rule.
 const mostBrokenSeeds = 1000
 
-// The simulation finds each rule that is broken on purpose, without the ledger, whatever the first seed is: -sim.seed sets it.
+// The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it. So does the ledger, alone.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 	first := max(*simSeed, 1)
 	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
 		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
-		if (testkit.Race && !testkit.IsFull() || testing.Short()) && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) {
-			continue // a dozen seeds and more in one goroutine, which make test runs without the race detector
+		for _, only := range []string{"simulation", "ledger"} {
+			isSlow := only == "simulation" && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) // a dozen seeds and more
+			if inRace := testkit.Race && !testkit.IsFull(); inRace && only == "ledger" || isSlow && (inRace || testing.Short()) {
+				continue // in one goroutine, which make test runs without the race detector
+			}
+			t.Run(only+"/"+broken, func(t *testing.T) {
+				t.Parallel()
+				begin := time.Now()
+				synctest.Test(t, func(t *testing.T) { // Recycled's pauses take no time
+					for n := range uint64(mostBrokenSeeds) {
+						f := newSlotFleet(first+n, broken)
+						f.only = only
+						if err := f.run(slotFleetEvents); err != nil {
+							t.Logf("%d seeds: %.200s", n+1, err.Error())
+							return
+						}
+					}
+					t.Errorf("%d seeds do not show it", mostBrokenSeeds)
+				})
+				t.Logf("it took %v", time.Since(begin).Round(time.Millisecond))
+			})
 		}
-		t.Run(broken, func(t *testing.T) {
-			t.Parallel()
-			begin := time.Now()
-			synctest.Test(t, func(t *testing.T) { // Recycled's pauses take no time
-				for n := range uint64(mostBrokenSeeds) {
-					f := newSlotFleet(first+n, broken)
-					f.only = "simulation"
-					if err := f.run(slotFleetEvents); err != nil {
-						t.Logf("%d seeds: %.200s", n+1, err.Error())
-						return
-					}
-				}
-				t.Errorf("%d seeds do not show it", mostBrokenSeeds)
-			})
-			t.Logf("it took %v", time.Since(begin).Round(time.Millisecond))
-		})
-	}
-}
-
-// The ledger alone finds each rule that is broken on purpose.
-func TestLedgerFindsBrokenRules(t *testing.T) {
-	if testkit.Race && !testkit.IsFull() {
-		t.Skip("in one goroutine: make test runs it without the race detector")
-	}
-	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
-		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
-		t.Run(broken, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // Recycled's pauses take no time
-				for n := range uint64(mostBrokenSeeds) {
-					f := newSlotFleet(1+n, broken)
-					f.only = "ledger"
-					if err := f.run(slotFleetEvents); err != nil {
-						t.Logf("%d seeds: %.300s", n+1, err.Error())
-						return
-					}
-				}
-				t.Errorf("%d seeds do not show it", mostBrokenSeeds)
-			})
-		})
 	}
 }
 
