@@ -18,6 +18,7 @@ import (
 
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/stores/filestore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign"
@@ -30,11 +31,11 @@ func TestSlotFileProcessKilled(t *testing.T) {
 	testkit.Slow(t, "it starts processes")
 	if path := fleettest.ProcessAddress(); path != "" {
 		// Goroutines with clients of their own: the process writes nearly all the time.
-		child := fleettest.NewChild()
+		log := ledger.NewChild(os.Stdout)
 		for range 3 {
-			s := child.Store(filestore.New(path), fleettest.ClockBound)
+			s := log.Client(filestore.New(path), fleettest.ClockBound)
 			a := s.Assigner(fleettest.Assigner(s))
-			go child.Run(s, 10*time.Millisecond, 4*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
+			go fleettest.RunProcess(s, 10*time.Millisecond, 4*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
 				return fleettest.NewGenerator(ctx, a, cached)
 			})
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,9 +116,9 @@ const stoppedArg = "stopped "
 func StoppedProcess(t *testing.T, start func(t *testing.T) (address string), newStore func(t *testing.T, address string) recycled.Store) {
 	if arg, ok := strings.CutPrefix(testkit.ChildArg(), stoppedArg); ok {
 		kind, address, _ := strings.Cut(arg, " ")
-		child, store := NewChild(), newStore(t, address)
-		First(t, child.log.Operator(store))
-		printUIDs(t, child.Store(store, ClockBound), kind == "cached")
+		log, store := ledger.NewChild(os.Stdout), newStore(t, address)
+		First(t, log.Operator(store))
+		printUIDs(t, log.Client(store, ClockBound), kind == "cached")
 	}
 	for _, kind := range []string{"cached", "default"} {
 		t.Run(kind, func(t *testing.T) { stoppedProcess(t, kind, start(t), newStore) })

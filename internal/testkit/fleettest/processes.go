@@ -16,14 +16,13 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/uid"
-	"github.com/ringuid/ringuid/workerassign/recycled"
 )
 
 // processesArg begins the argument of the processes that Processes starts.
 const processesArg = "generators "
 
 // Processes is processes that run generators. A process is a child with the test. That test calls ProcessAddress first, and
-// then Child.Run if the result is not empty. The UIDs, and the calls of the store, are checked by a Fleet.
+// then RunProcess if the result is not empty. The UIDs, and the calls of the store, are checked by a Fleet.
 type Processes struct {
 	fleet *Fleet
 
@@ -117,20 +116,10 @@ func ProcessAddress() string {
 // startLine is what a process prints when it has started a generator.
 const startLine = "start"
 
-// A Child is a process that a test has started: what it does is recorded in the ledger of the fleet of the test.
-type Child struct{ log *ledger.Log }
-
-// NewChild returns this process. There is one for each process.
-func NewChild() Child { return Child{ledger.NewChild(ledger.Monotonic, os.Stdout)} }
-
-// Store returns a store that is recorded, for a process whose clock may differ by bound from the store's.
-func (c Child) Store(s recycled.Store, bound time.Duration) *ledger.Client {
-	return c.log.Client(s, bound)
-}
-
-// Run starts generators one after the other until the process is killed, and prints each UID after it has
-// been generated. Half of the generators are Cached ones. Some are not closed, as if they had crashed.
-func (Child) Run(s *ledger.Client, life, pause time.Duration, newGenerator func(ctx context.Context, cached bool) (uid.Generator, error)) {
+// RunProcess starts generators one after the other until the process is killed, and prints each UID after it has
+// been generated. Half of the generators are Cached ones. Some are not closed, as if they had crashed. s, which the generators' assigner
+// uses, is of ledger.NewChild.
+func RunProcess(s *ledger.Client, life, pause time.Duration, newGenerator func(ctx context.Context, cached bool) (uid.Generator, error)) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		g, err := newGenerator(ctx, rand.IntN(2) == 0)

@@ -245,7 +245,7 @@ func describe(w *write) string {
 
 // allowed returns what a write violates if it is based on a read.
 func (c *checker) allowed(w *write, r *read) (violations []Violation) {
-	sub := checker{acked: c.acked, tokens: c.tokens, under: c.under, floors: c.floors, wrote: c.wrote}
+	sub := checker{acked: c.acked, tokens: c.tokens, under: c.under, floors: c.floors}
 	if w.Write.Pool != nil {
 		sub.pool(w, r)
 	}

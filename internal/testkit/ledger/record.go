@@ -34,8 +34,9 @@ type Log struct {
 // New returns an empty log. now is a clock that never goes back, which all processes share: calls are ordered by it.
 func New(now func() time.Duration) *Log { return &Log{now: now} }
 
-// NewChild returns the log of a child process. It writes lines to out, which the parent gives to Feed.
-func NewChild(now func() time.Duration, out io.Writer) *Log { return &Log{now: now, out: out} }
+// NewChild returns the log of a child process, of which there is one. It writes lines to out, which the parent gives to Feed. The
+// parent's clock must be Monotonic.
+func NewChild(out io.Writer) *Log { return &Log{now: Monotonic, out: out} }
 
 // Begin says what the store had before the run, if it was not empty: all slots.
 func (l *Log) Begin(s recycled.State) { l.before = s }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/ringuid/ringuid/bitsalloc"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/fleettest"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
 	"github.com/ringuid/ringuid/internal/testkit/testserver"
@@ -109,15 +111,14 @@ func openGalera(t *testing.T, addresses string) *sql.DB {
 // machine: the generators request up to 5.5 seconds ahead.
 func runGaleraProcess(t *testing.T, addresses string) {
 	const bound = 500 * time.Millisecond
-	child := fleettest.NewChild()
-	s := child.Store(sqlstore.New(openGalera(t, addresses)), bound)
+	s := ledger.NewChild(os.Stdout).Client(sqlstore.New(openGalera(t, addresses)), bound)
 	a := s.Assigner(recycled.New(s, recycled.WithHorizon(6*time.Second), recycled.WithClockBound(bound), recycled.WithFencing(200*time.Millisecond),
 		recycled.WithSkew(200*time.Millisecond), recycled.WithLogger(slog.New(slog.DiscardHandler))))
 	layout, err := bitsalloc.New(30, 10, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	child.Run(s, 2*time.Second, 40*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
+	fleettest.RunProcess(s, 2*time.Second, 40*time.Millisecond, func(ctx context.Context, cached bool) (uid.Generator, error) {
 		return fleettest.NewKind(ctx, a, cached, uid.WithLayout(layout), uid.WithReserveAhead(time.Second), uid.WithMaxBorrow(4*time.Second), uid.WithBoostPower(0),
 			uid.WithLogger(slog.New(slog.DiscardHandler)))
 	})
