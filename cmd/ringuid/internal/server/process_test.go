@@ -211,7 +211,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "workers")
 			newTagFile(t, file, "orders")
 			args := []string{"--store", "file:" + file + "?assign=" + assign, "--tag-store", file, "--listen", addr, "--drain", "500ms",
-				"--request-timeout", "2m", "--write-timeout", "3m"} // a busy machine may write a file only after seconds
+				"--request-timeout", "2m", "--write-timeout", "3m", "--shutdown-timeout", "3m"} // a busy machine may write a file only after seconds
 			var uids, numbers uniq.Set
 			var answered, refused, idle atomic.Int64
 			const loadClients = 8
