@@ -28,7 +28,7 @@ import (
 const (
 	clients = 4
 	pause   = 2 * time.Millisecond // between the calls of a client
-	before  = 100                  // calls before a fault, and after it
+	before  = 100                  // successful calls before a fault, and after it
 	during  = 300 * time.Millisecond
 	timeout = 2 * time.Second // of a call
 	patient = 2 * time.Minute // until a store works again, and of Porcupine
@@ -82,7 +82,7 @@ type history struct {
 	begin time.Time
 	mu    sync.Mutex
 	calls map[any][]porcupine.Operation
-	done  atomic.Int64 // calls without an error
+	done  atomic.Int64 // calls that have succeeded
 }
 
 func newHistory() *history {
@@ -112,9 +112,9 @@ func (h *history) run(t *testing.T, disturb func(), call func(ctx context.Contex
 		running.Go(func() {
 			for ; ctx.Err() == nil; time.Sleep(pause) {
 				attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-				if call(attempt, client) == nil {
+				if err := call(attempt, client); err == nil {
 					h.done.Add(1)
-				} else {
+				} else if err != errRefused {
 					time.Sleep(during / 20)
 				}
 				cancel()

@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"slices"
@@ -53,6 +54,9 @@ type register struct {
 
 const slotCount = 2
 
+// errRefused is the result of a call that was refused, because another was faster: that is no progress.
+var errRefused = errors.New("refused")
+
 // slots tests Read and Write.
 func slots(t *testing.T, h storetest.Harness, disturb func()) {
 	swaps(t, open(t, h), disturb).check(t, slotModel)
@@ -102,6 +106,9 @@ func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
 			output = made
 		}
 		log.add(register{next.WorkerID, state.History}, client, call, swap{string(old.Encode()), string(next.Encode())}, output)
+		if err == nil && !made {
+			return errRefused
+		}
 		return err
 	})
 	log.simplify(len(log.calls) > slotCount)
@@ -109,12 +116,15 @@ func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
 }
 
 // simplify forgets calls that no order can contradict, because Porcupine would try each order of them: writes of unknown outcome that
-// nobody has seen, although the slot was read later; and, if the store has had several histories, writes that were refused, because they may
+// nobody has seen, although the slot was read after each refusal, which they could explain; and, if the store has had several histories, writes that were refused, because they may
 // have had a former one.
 func (h *history) simplify(severalHistories bool) {
 	for r, calls := range h.calls {
-		seen, lastRead := map[any]bool{}, int64(0)
+		seen, lastRead, refused := map[any]bool{}, int64(0), int64(0)
 		for _, c := range calls {
+			if c.Output == false {
+				refused = max(refused, c.Return)
+			}
 			if w, isWrite := c.Input.(swap); isWrite {
 				seen[w.old] = true
 			} else {
@@ -124,7 +134,8 @@ func (h *history) simplify(severalHistories bool) {
 		}
 		h.calls[r] = slices.DeleteFunc(calls, func(c porcupine.Operation) bool {
 			w, isWrite := c.Input.(swap)
-			return isWrite && c.Output == nil && !seen[w.next] && c.Call < lastRead || severalHistories && c.Output == false
+			isUnseen := isWrite && c.Output == nil && !seen[w.next] && max(c.Call, refused) < lastRead
+			return isUnseen || severalHistories && c.Output == false
 		})
 	}
 }
@@ -147,15 +158,12 @@ func create(t *testing.T, s storetest.Store) {
 	}
 }
 
-// counterModel is a counter that only rises. The output of a Take is its range, and nil if it is not known: then its numbers are a gap. A store
-// may also leave a gap when it has lost writes.
+// counterModel is a counter that only rises. The output of a Take is its range. There may be gaps: of a Take without an answer, which
+// needs no place in the order, and when a store has lost writes.
 var counterModel = porcupine.Model{
 	Init: func() any { return int64(0) },
 	Step: func(state, _, output any) (bool, any) {
-		r, known := output.(segment.Range)
-		if !known {
-			return true, state
-		}
+		r := output.(segment.Range)
 		return r.First >= state.(int64), r.First + (r.Length-1)*max(r.Stride, 1) + 1
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("take %v -> %+v", input, output) },
@@ -178,12 +186,10 @@ func takes(t *testing.T, stores []storetest.Store, disturb func()) *history {
 		size := 1 + mathrand.Int64N(100)
 		call := log.now()
 		r, err := stores[client].Take(ctx, segment.Request{Tag: tag, Size: size})
-		if err != nil {
-			log.add(tag, client, call, size, nil)
-			return err
+		if err == nil {
+			log.add(tag, client, call, size, r)
 		}
-		log.add(tag, client, call, size, r)
-		return nil
+		return err
 	})
 	return log
 }
