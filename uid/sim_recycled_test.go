@@ -59,7 +59,7 @@ type slotFleet struct {
 	fullPools, heldSlots           int64
 	handOvers, staleWrites         int64
 	mostSlots                      int64
-	transitions                    int64 // acknowledged writes that the ledger has checked
+	report                         ledger.Report
 }
 
 // slotHost is a host. Its clock outlives its processes.
@@ -543,10 +543,9 @@ func (f *slotFleet) run(events int) error {
 		}
 	}
 	if f.err == nil && f.only != "simulation" {
-		report := f.ledger.Check()
-		f.transitions = int64(report.Writes)
-		if len(report.Violations) > 0 {
-			f.fail("ledger", "%v", report)
+		f.report = f.ledger.Check()
+		if len(f.report.Violations) > 0 {
+			f.fail("ledger", "%v", f.report)
 		}
 	}
 	return f.err

@@ -1,11 +1,13 @@
 package uid
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/ledger"
 )
 
 // Invariant 1, R1 to R8: a fleet on a bad slot store, on bad hosts and with bad clocks generates no UID twice, and
@@ -41,15 +43,15 @@ func testSimulationOfRecycled(t *testing.T) {
 		sum.lostLeases, sum.changes = sum.lostLeases+f.lostLeases, sum.changes+f.changes
 		sum.fullPools, sum.heldSlots = sum.fullPools+f.fullPools, sum.heldSlots+f.heldSlots
 		sum.handOvers, sum.staleWrites = sum.handOvers+f.handOvers, sum.staleWrites+f.staleWrites
-		sum.transitions += f.transitions
+		sum.report.Writes += f.report.Writes
 	}
 	t.Logf("%d seeds: %d time units stamped by %d processes, %d leases changed, %d lost; %d failovers; replies lost: %d; late writes that were made: %d; "+
 		"swaps that failed: %d; refused: %d for their clock, %d times the pool was full, %d times a slot was held; "+
 		"%d processes were replaced when their grant ended; %d writes after a failover expected the slot's revision; the ledger has checked %d acknowledged writes",
 		seeds, sum.units, sum.starts, sum.changes, sum.lostLeases, sum.failovers, sum.lost, sum.lateWrites, sum.failedSwaps, sum.refusals, sum.fullPools, sum.heldSlots,
-		sum.handOvers, sum.staleWrites, sum.transitions)
+		sum.handOvers, sum.staleWrites, sum.report.Writes)
 	for _, n := range []int64{sum.units, sum.starts, sum.refusals, sum.lost, sum.lateWrites, sum.failedSwaps, sum.failovers, sum.lostLeases, sum.changes, sum.fullPools, sum.heldSlots,
-		sum.handOvers, sum.staleWrites, sum.transitions} {
+		sum.handOvers, sum.staleWrites, int64(sum.report.Writes)} {
 		if n == 0 {
 			t.Error("something never happened")
 		}
@@ -58,6 +60,14 @@ func testSimulationOfRecycled(t *testing.T) {
 
 // mostBrokenSeeds is how many seeds may be necessary to find a broken rule.
 const mostBrokenSeeds = 1000
+
+// noticed says by which rule the ledger must notice what is broken. It is "store" if reads are falsified so that the assigner keeps the
+// rule by what it has read.
+var noticed = map[string][]string{
+	brokenUntil: {"R1"}, brokenSwap: {"R2"}, brokenFrom: {"R3"}, brokenReply: {"R2"}, brokenGrace: {"store"}, brokenHorizon: {"store"},
+	brokenHistory: {"R3"}, brokenFloor: {"R7"}, brokenAtomic: {"R2", "R7"}, brokenExtend: {"R7"}, brokenSkew: {"R8"},
+	brokenRelease: {"R1", "grants"}, brokenFencing: {"R3"}, brokenHostTime: {"grants"},
+}
 
 // The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it. So does the ledger, alone.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
@@ -76,7 +86,11 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 					for n := range uint64(mostBrokenSeeds) {
 						f := newSlotFleet(first+n, broken)
 						f.only = only
-						if err := f.run(slotFleetEvents); err != nil {
+						err := f.run(slotFleetEvents)
+						if only == "ledger" && !slices.ContainsFunc(f.report.Violations, func(v ledger.Violation) bool { return slices.Contains(noticed[broken], v.Rule) }) {
+							continue
+						}
+						if err != nil {
 							t.Logf("%d seeds: %.200s", n+1, err.Error())
 							return
 						}

@@ -95,6 +95,14 @@ func (l *Log) Check() Report {
 		c.wrote[keyOf(s)] = 0
 	}
 	c.wrote[poolKeyOf(l.before.Pool)] = 0
+	for _, w := range l.late {
+		for _, s := range w.Slots {
+			c.wrote[keyOf(s)] = 0
+		}
+		if w.Pool != nil {
+			c.wrote[poolKeyOf(*w.Pool)] = 0
+		}
+	}
 	slices.SortStableFunc(l.writes, func(a, b *write) int { return cmp.Compare(a.Call, b.Call) })
 	for _, w := range l.writes {
 		c.enter(w)
@@ -268,6 +276,11 @@ func clock(w *write, r *read) time.Time {
 	return r.State.Now.Add(end - r.Call + r.State.Pool.Skew + time.Millisecond)
 }
 
+// horizon returns how far a grant may reach that is based on a read (R6). Times are rounded to milliseconds.
+func horizon(r *read, p recycled.Pool) time.Time {
+	return r.State.Now.Add(p.Horizon + time.Millisecond)
+}
+
 // pool checks a write of the pool (R2, R7).
 func (c *checker) pool(w *write, r *read) {
 	old, p, now := r.State.Pool, *w.Write.Pool, r.State.Now
@@ -332,7 +345,9 @@ func (c *checker) added(w *write, r *read, p recycled.Pool, s recycled.Slot) {
 		c.fail("R2", "the slot of worker ID %d is added to the pool of %d to %d", s.WorkerID, first, p.First+p.Slots-1)
 	case s.From.Before(r.State.Now), s.Token != "" && s.From.Before(p.Floor): // its first lease begins at the floor
 		c.fail("R3", "a new slot begins before the floor or the store's clock")
-	case !s.Until.Equal(s.From) && s.Until.After(clock(w, r).Add(p.Horizon)):
+	case s.From.After(later(clock(w, r), p.Floor)):
+		c.fail("R3", "a new slot begins after the floor and the store's clock")
+	case !s.Until.Equal(s.From) && s.Until.After(horizon(r, p)):
 		c.fail("R6", "a new slot is granted beyond the horizon")
 	}
 	if s.Token != "" {
@@ -342,15 +357,16 @@ func (c *checker) added(w *write, r *read, p recycled.Pool, s recycled.Slot) {
 
 // taken checks a lease that begins (R3, R5).
 func (c *checker) taken(w *write, r *read, p recycled.Pool, old, s recycled.Slot) {
-	sameName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name
-	now, free := clock(w, r), old.Until
-	if old.Token != "" && !sameName {
-		free = later(old.Until, old.Written).Add(w.client.bound + p.Skew)
+	grace := w.client.bound + p.Skew
+	hasName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name && w.ReserveAhead*9/8 > grace
+	now, free := r.State.Now, old.Until
+	if old.Token != "" && !hasName {
+		free = later(later(old.Until, old.Written), p.Since).Add(grace) // Since: after a change of history
 	}
 	switch begin := later(old.Until, p.Floor); {
 	case !s.From.Equal(begin):
 		c.fail("R3", "a lease begins at %v; must begin at %v, the later of until and the floor", s.From, begin)
-	case !s.Until.Equal(s.From) && s.Until.After(now.Add(p.Horizon)):
+	case !s.Until.Equal(s.From) && s.Until.After(horizon(r, p)):
 		c.fail("R6", "a lease is granted beyond the horizon")
 	case now.Before(free) && !(old.Token == "" && !p.Floor.Before(old.Until)):
 		c.fail("R5", "the slot is not free before %v", free)
@@ -385,8 +401,10 @@ func (c *checker) extended(w *write, r *read, old, s recycled.Slot) {
 	switch known, found := c.under[s.History]; {
 	case s.Until.Before(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // the store may have lost the last one
 		c.fail("R1", "an extension lowers until")
-	case s.Until.After(old.Until) && s.Until.After(clock(w, r).Add(p.Horizon)):
+	case s.Until.After(old.Until) && s.Until.After(horizon(r, p)):
 		c.fail("R6", "an extension reaches beyond the horizon")
+	case s.Until.After(old.Until) && s.From.Before(p.Floor) && s.Until.After(p.Floor):
+		c.fail("R7", "a lease that begins before the floor is extended beyond it")
 	case s.History != old.History, found && termOf(known) != termOf(p), p.History != w.Write.History:
 		c.fail("R7", "a lease of another history is extended")
 	}

@@ -126,6 +126,7 @@ func (r *run) lease(c *Client, worker int, token string, from time.Time) *lease 
 	})
 	l := &lease{client: c, WorkerID: int64(worker), NotBefore: from, span: span{r.clock - 10, r.clock}, stamps: map[int64]time.Duration{}}
 	r.leases = append(r.leases, l)
+	c.byWorker[l.WorkerID] = append(c.byWorker[l.WorkerID], l)
 	return l
 }
 
@@ -166,6 +167,8 @@ func TestCheck(t *testing.T) {
 		{"R1", "until falls, and not by the holder", func(r *run) { r.writes[aReleases].client, r.reads[aReleases].client = r.b, r.b }},
 		{"R1", "beyond the floor", func(r *run) { r.slot(aReleases).Until = begin.Add(time.Hour) }},
 		{"R1", "changes from", func(r *run) { r.slot(aReleases).From = begin }},
+		{"R1", "before the end of what it has used", func(r *run) { r.leases[0].used = r.leases[0].used.Add(time.Millisecond) }},
+		{"R1", "or that its generator holds", func(r *run) { r.leases[0].released = false }},
 		{"R2", "was written twice", func(r *run) { r.again(bTakes, r.a).Write.Slots[0].Token = "a4" }},
 		{"R2", "was written twice", func(r *run) { r.again(noted, r.b) }},
 		{"R2", "before the one that it replaces", func(r *run) { r.writes[bExtends].span = span{time.Hour, time.Hour} }},
@@ -191,6 +194,10 @@ func TestCheck(t *testing.T) {
 		}},
 		{"R3", "until is before from", func(r *run) { r.slot(bTakes).Until = begin }},
 		{"R3", "a new slot begins before", func(r *run) { r.slot(added).From = begin }},
+		{"R3", "a new slot begins after", func(r *run) {
+			r.slot(added).From = begin.Add(time.Hour)
+			r.slot(added).Until = r.slot(added).From
+		}},
 		{"R3", "and to process", func(r *run) { r.leases[0].released = false }},
 		{"R3", "and to process", func(r *run) { r.leases[0].used = r.leases[0].used.Add(time.Millisecond) }},
 		{"R4", "must have a fresh one", func(r *run) { r.slot(bExtendsAgain).Token = "b2" }},
@@ -200,10 +207,18 @@ func TestCheck(t *testing.T) {
 		{"R5", "is not free before", func(r *run) { r.reads[bTakes].State.Now = begin }},
 		{"R5", "is not free before", func(r *run) { // not released
 			r.slot(aReleases).Token, r.writes[bTakes].Write.Replaced[0].Token, r.reads[bTakes].State.Slots[0].Token = "a5", "a5", "a5"
-			r.reads[bTakes].State.Now = begin.Add(1500 * time.Millisecond)
+			r.reads[bTakes].State.Now = begin.Add(2110 * time.Millisecond) // the grace is over at 2120 ms
+		}},
+		{"R5", "is not free before", func(r *run) { // not released, and the history has changed
+			r.writes[aTakesOther].Write.Replaced[0].Token, r.reads[aTakesOther].State.Slots[1].Token = "a6", "a6"
+		}},
+		{"R5", "is not free before", func(r *run) { // of the same name, whose generator reserves too little
+			r.reads[bTakes].State.Slots[0].Token, r.reads[bTakes].State.Slots[0].Holder.Name = "a5", "n"
+			r.writes[bTakes].Write.Replaced[0], r.slot(bTakes).Holder.Name = r.reads[bTakes].State.Slots[0], "n"
+			r.writes[bTakes].ReserveAhead = 900 * time.Millisecond
 		}},
 		{"R5", "the claimant's clock", func(r *run) { r.writes[bTakes].Received = begin }},
-		{"R6", "an extension reaches beyond", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(13 * time.Second) }},
+		{"R6", "an extension reaches beyond", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(12150 * time.Millisecond) }}, // read at 2080 ms
 		{"R6", "a lease is granted beyond", func(r *run) { r.slot(bTakes).Until = begin.Add(13 * time.Second) }},
 		{"R6", "an extension reaches beyond", func(r *run) { r.reads[bExtends].State.Now = begin.Add(-8 * time.Second) }},
 		{"R7", "the floor is", func(r *run) {
@@ -218,6 +233,7 @@ func TestCheck(t *testing.T) {
 		{"R7", "and the pool has", func(r *run) { r.writes[bTakes].Write.History, r.reads[bTakes].State.History = "i", "i" }},
 		{"R7", "of another history is extended", func(r *run) { r.slot(bExtendsAgain).History = "i" }},
 		{"R7", "of another history is extended", func(r *run) { r.writes[bExtends].Write.History, r.reads[bExtends].State.History = "i", "i" }},
+		{"R7", "is extended beyond it", func(r *run) { r.reads[bExtendsAgain].State.Pool.Floor = begin.Add(3 * time.Second) }},
 		{"R7", "stands for", func(r *run) { r.slot(aTakesOther).History = "h" }},
 		{"R7", "without a comparison of the pool", func(r *run) { r.writes[added].Write.Pool = nil }},
 		{"R7", "which was written before its pool was read", func(r *run) {

@@ -114,6 +114,16 @@ func (c *checker) grants(l *Log) {
 		}
 		c.stamps(l)
 	}
+	for _, w := range l.writes {
+		for _, s := range w.Write.Slots {
+			isOf := func(l *lease) bool { return s.From.Equal(l.NotBefore) }
+			isRight := func(l *lease) bool { return isOf(l) && l.released && !s.Until.Before(l.until()) }
+			list := w.client.byWorker[s.WorkerID]
+			if (w.Made || w.Unknown) && s.Token == "" && s.Revision > 1 && slices.ContainsFunc(list, isOf) && !slices.ContainsFunc(list, isRight) {
+				c.fail("R1", "process %d releases a lease before the end of what it has used, or that its generator holds: %s", w.client.number, describe(w))
+			}
+		}
+	}
 	for _, worker := range slices.Sorted(maps.Keys(byWorker)) {
 		list := byWorker[worker]
 		slices.SortStableFunc(list, func(a, b *lease) int { return a.NotBefore.Compare(b.NotBefore) })

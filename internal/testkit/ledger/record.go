@@ -29,6 +29,7 @@ type Log struct {
 	leases  []*lease
 	foreign []Violation // stamps without a lease
 	before  recycled.State
+	late    []recycled.Write // of a log before, which may still arrive
 }
 
 // New returns an empty log. now is a clock that never goes back, which all processes share: calls are ordered by it.
@@ -40,6 +41,17 @@ func NewChild(out io.Writer) *Log { return &Log{now: Monotonic, out: out} }
 
 // Begin says what the store had before the run, if it was not empty: all slots.
 func (l *Log) Begin(s recycled.State) { l.before = s }
+
+// Follow says that the store was used by another log before, whose last writes may still arrive.
+func (l *Log) Follow(previous *Log) {
+	previous.mu.Lock()
+	defer previous.mu.Unlock()
+	for _, w := range previous.writes {
+		if w.Unknown {
+			l.late = append(l.late, w.Write)
+		}
+	}
+}
 
 // A span is from the call of a method to its return.
 type span struct{ Call, End time.Duration }
@@ -57,9 +69,10 @@ type write struct {
 	span
 	client        *Client
 	Write         recycled.Write
-	Made, Unknown bool      // neither: it was refused
-	Received      time.Time // the clock of the process at the return, or at the call if there was none
-	term          term      // of the pool that the write leaves
+	Made, Unknown bool          // neither: it was refused
+	ReserveAhead  time.Duration // of the generator
+	Received      time.Time     // the clock of the process at the return, or at the call if there was none
+	term          term          // of the pool that the write leaves
 }
 
 // A lease is one that an assigner has returned, with its grants.
@@ -236,6 +249,9 @@ func (c *Client) Read(ctx context.Context, q recycled.Query) (recycled.State, er
 // Write implements recycled.Store.
 func (c *Client) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	r, number := write{span: span{Call: c.log.now()}, Write: w, Unknown: true, Received: c.clock()}, c.next()
+	c.mu.Lock()
+	r.ReserveAhead = c.request.ReserveAhead
+	c.mu.Unlock()
 	r.Write.Slots, r.Write.Replaced = slices.Clone(w.Slots), slices.Clone(w.Replaced)
 	for _, p := range []**recycled.Pool{&r.Write.Pool, &r.Write.ReplacedPool} {
 		if *p != nil {
