@@ -110,7 +110,7 @@ func newMariaDB(t *testing.T) storetest.Harness {
 	p := testserver.NewProxy(t, s.Address())
 	p.OneReply = true
 	h := harness(&s, p, func(tb testing.TB, name string) storetest.Store {
-		s.Admin().MustExec("CREATE DATABASE IF NOT EXISTS " + name)
+		mariadbtest.Open(tb, s.DSN("root", "", "")).MustExec("CREATE DATABASE IF NOT EXISTS " + name)
 		dsn := s.DSN("root", "", name)
 		testserver.RunScript(tb, mariadbtest.Open(tb, dsn), ringuid.MySQLSchema())
 		return sqlstore.New(mariadbtest.Open(tb, strings.Replace(dsn, s.Address(), p.Address(), 1)))

@@ -29,7 +29,8 @@ func Kill(t *testing.T, newStore func() recycled.Store, kill, restart func()) {
 // KillTimes is Kill with a given number of kills.
 func KillTimes(t *testing.T, kills int, newStore func() recycled.Store, kill, restart func()) {
 	f := New()
-	f.Begin(slottest.Read(t, newStore(), recycled.Query{All: true})) // of an earlier round
+	f.Begin(slottest.Read(t, newStore(), recycled.Query{All: true}), nil) // of an earlier round
+	f.First(t, newStore())
 	for n := range 4 {
 		f.Run(newStore(), n%2 == 0, time.Duration(n)*time.Second)
 	}

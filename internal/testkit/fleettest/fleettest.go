@@ -265,8 +265,13 @@ func (f *Fleet) RunLeases(store recycled.Store) {
 // Generated returns how many UIDs were generated.
 func (f *Fleet) Generated() int64 { return f.generated.Load() }
 
-// Begin says what the store has, if the fleet is not the first one.
-func (f *Fleet) Begin(s recycled.State) { f.log.Begin(s) }
+// Begin says what the store has, if the fleet is not the first one, and which one came before; nil: that is not known.
+func (f *Fleet) Begin(s recycled.State, previous *Fleet) {
+	f.log.Begin(s)
+	if previous != nil {
+		f.log.Follow(previous.log)
+	}
+}
 
 // Ledger ends the fleet, and returns what the ledger says of it.
 func (f *Fleet) Ledger() ledger.Report {

@@ -48,9 +48,6 @@ func TestR7SlotTableKilled(t *testing.T) {
 			newStore := func() recycled.Store {
 				return sqlstore.New(mariadbtest.Open(t, dsn), tt.store...)
 			}
-			if _, err := fleettest.First(t, newStore()).Assign(t.Context(), fleettest.Request()); err != nil {
-				t.Fatal(err)
-			}
 			restart := s.servers[0].Restart
 			if tt.store == nil {
 				restart = func() { s.start(t) }
