@@ -36,10 +36,11 @@ type slotFleet struct {
 	primary, former, replica       *slotServer
 	fencedAt                       time.Time // when the former primary no longer acknowledges
 	histories                      int
-	isBehind                       bool      // the replica receives nothing
-	inCall                         *slotHost // if not nil: in its next Write the store fails over
-	notAgain                       string    // the history of the paused caller, which no new primary has
-	scenarios                      bool      // whether the fleet meets the scenarios
+	since                          map[string]time.Time // of each history, the latest one that a pool had
+	isBehind                       bool                 // the replica receives nothing
+	inCall                         *slotHost            // if not nil: in its next Write the store fails over
+	notAgain                       string               // the history of the paused caller, which no new primary has
+	scenarios                      bool                 // whether the fleet meets the scenarios
 	down                           bool
 	delayed                        []delayedWrite
 	hosts                          []*slotHost
@@ -124,6 +125,7 @@ func newSlotFleet(seed uint64, broken string) *slotFleet {
 		broken: broken,
 		clock:  fleetStart,
 		owners: make(map[[2]int64]*slotProcess),
+		since:  map[string]time.Time{},
 		bound:  5 * time.Second,
 	}
 	f.lossy = f.chance(2) || strings.HasPrefix(broken, "R6") || strings.HasPrefix(broken, "R7") || broken == brokenFencing

@@ -182,6 +182,7 @@ func (f *slotFleet) apply(s *slotServer, w recycled.Write) bool {
 		return false
 	}
 	f.mostSlots = max(f.mostSlots, s.pool.Slots)
+	f.since[s.pool.History] = later2(f.since[s.pool.History], s.pool.Since)
 	if f.broken == "" || f.broken == brokenGrace {
 		for n, old := range before {
 			f.checkWrite(s, old, w.Slots[n])
@@ -251,14 +252,15 @@ func (f *slotFleet) failover() bool {
 
 // newHistory returns the history of a server that becomes the primary: a new one, or that of a server that
 // was the primary before and was synchronized anew without a restart. It is never the pool's, because the
-// history must be another one when writes may have been lost.
+// history must be another one when writes may have been lost. To become the primary again takes longer than a millisecond, because
+// nothing tells two pools of the same history and the same time apart.
 func (f *slotFleet) newHistory() string {
 	if f.broken == brokenHistory {
 		return f.former.history
 	}
 	if f.chance(2) {
 		for _, h := range []string{"a", "b", "c"} {
-			if h != f.former.history && h != f.primary.pool.History && h != f.notAgain {
+			if h != f.former.history && h != f.primary.pool.History && h != f.notAgain && f.primary.clock().After(f.since[h]) {
 				return h
 			}
 		}

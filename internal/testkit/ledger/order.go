@@ -41,9 +41,6 @@ func (c *checker) order(writes []*write) {
 		}
 	}
 	for r, list := range records {
-		if c.terms(r.term) > 1 {
-			continue // there and back in one millisecond: nothing tells the two apart
-		}
 		slices.SortStableFunc(list, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
 		call := time.Duration(-1) // the latest one of the revisions before
 		for i, v := range list {
@@ -58,21 +55,6 @@ func (c *checker) order(writes []*write) {
 			call = max(call, v.Call)
 		}
 	}
-}
-
-// terms returns from how many pools a term was begun, or may have been.
-func (c *checker) terms(t term) int {
-	from := map[poolKey]bool{}
-	for _, w := range c.floors[t] {
-		old := recycled.Pool{}
-		if w.Write.ReplacedPool != nil {
-			old = *w.Write.ReplacedPool
-		}
-		if w.Write.ReplacedPool == nil || termOf(old) != t {
-			from[poolKeyOf(old)] = true
-		}
-	}
-	return len(from)
 }
 
 // grants checks that what a lease grants was acknowledged (R2), that leases of one worker ID are disjoint (R3), and that a generator
