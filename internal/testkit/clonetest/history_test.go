@@ -186,13 +186,15 @@ func (h *history) suspend() {
 	time.Sleep(duration)
 	h.machine.must("system_wakeup", nil)
 	h.awaitDone("suspend")
+	var drift time.Duration
 	testkit.Eventually(h.tb, "the wall clock jumps", func() bool {
 		h.mustRun()
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return h.drifts[len(h.drifts)-1] > duration/2
+		drift = h.drifts[len(h.drifts)-1]
+		return drift > duration/2
 	})
-	h.tb.Logf("%s was suspended for %v; its wall clock moved against its monotonic clock by %v", h.name, duration, h.drifts[len(h.drifts)-1])
+	h.tb.Logf("%s was suspended for %v; its wall clock moved against its monotonic clock by %v", h.name, duration, drift)
 }
 
 // checkLines fails the test if a line had no meaning, or if one generator has returned a UID twice.
