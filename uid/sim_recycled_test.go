@@ -125,7 +125,6 @@ func newSlotFleet(seed uint64, broken string) *slotFleet {
 		broken: broken,
 		clock:  fleetStart,
 		owners: make(map[[2]int64]*slotProcess),
-		since:  map[string]time.Time{},
 		bound:  5 * time.Second,
 	}
 	f.lossy = f.chance(2) || strings.HasPrefix(broken, "R6") || strings.HasPrefix(broken, "R7") || broken == brokenFencing
@@ -193,6 +192,7 @@ func (f *slotFleet) poolOptions() []recycled.Option {
 
 // init sets what all fleets have.
 func (f *slotFleet) init(l bitsalloc.Layout, unit time.Duration, opts ...any) {
+	f.since = map[string]time.Time{}
 	f.ledger = ledger.New(func() time.Duration {
 		f.calls++
 		return f.clock.Sub(fleetStart) + f.calls

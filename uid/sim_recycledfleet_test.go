@@ -18,7 +18,7 @@ func newCalmFleet(tb testing.TB, layout string, unit, horizon time.Duration, opt
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &slotFleet{rnd: rand.New(rand.NewPCG(1, 2)), clock: fleetStart, owners: make(map[[2]int64]*slotProcess), since: map[string]time.Time{},
+	f := &slotFleet{rnd: rand.New(rand.NewPCG(1, 2)), clock: fleetStart, owners: make(map[[2]int64]*slotProcess),
 		bound: workerassign.DefaultClockBound, horizon: horizon, fencing: workerassign.DefaultFencing, skew: workerassign.DefaultSkew,
 		isCalm: true, isNested: true}
 	f.init(l, unit, opts...)

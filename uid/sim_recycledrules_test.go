@@ -61,7 +61,7 @@ func testSimulationOfRecycled(t *testing.T) {
 // mostBrokenSeeds is how many seeds may be necessary to find a broken rule.
 const mostBrokenSeeds = 1000
 
-// noticed says by which rule the ledger must notice what is broken. It is "store" if reads are falsified so that the assigner keeps the
+// noticed has what is broken, and by which rule the ledger must notice it. That is "store" if reads are falsified so that the assigner keeps the
 // rule by what it has read.
 var noticed = map[string][]string{
 	brokenUntil: {"R1"}, brokenSwap: {"R2"}, brokenFrom: {"R3"}, brokenReply: {"R2"}, brokenGrace: {"store"}, brokenHorizon: {"store"},
@@ -72,8 +72,7 @@ var noticed = map[string][]string{
 // The simulation finds each rule that is broken on purpose, whatever the first seed is: -sim.seed sets it. So does the ledger, alone.
 func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 	first := max(*simSeed, 1)
-	for _, broken := range []string{brokenUntil, brokenSwap, brokenFrom, brokenReply, brokenGrace, brokenHorizon, brokenHistory, brokenFloor,
-		brokenAtomic, brokenExtend, brokenSkew, brokenRelease, brokenFencing, brokenHostTime} {
+	for broken, rules := range noticed {
 		for _, only := range []string{"simulation", "ledger"} {
 			isSlow := only == "simulation" && (broken == brokenAtomic || broken == brokenGrace || broken == brokenRelease) // a dozen seeds and more
 			if inRace := testkit.Race && !testkit.IsFull(); inRace && only == "ledger" || isSlow && (inRace || testing.Short()) {
@@ -87,7 +86,7 @@ func TestSimulationOfRecycledFindsBrokenRules(t *testing.T) {
 						f := newSlotFleet(first+n, broken)
 						f.only = only
 						err := f.run(slotFleetEvents)
-						if only == "ledger" && !slices.ContainsFunc(f.report.Violations, func(v ledger.Violation) bool { return slices.Contains(noticed[broken], v.Rule) }) {
+						if only == "ledger" && !slices.ContainsFunc(f.report.Violations, func(v ledger.Violation) bool { return slices.Contains(rules, v.Rule) }) {
 							continue
 						}
 						if err != nil {
