@@ -1,0 +1,124 @@
+// Command backfill gives UIDs to the rows of a table that is older than its UIDs. Each UID has the time at which its row was created, so that
+// old and new rows sort together. It can be stopped at any time, and goes on where it was.
+//
+//	ALTER TABLE orders ADD COLUMN uid BIGINT NULL UNIQUE
+//	go run ./backfill -driver mysql -dsn 'user:password@tcp(127.0.0.1:3306)/ids'
+//	go run ./backfill -driver pgx -dsn 'postgres://user:password@127.0.0.1:5432/ids'
+//
+// The table here is orders, with the columns id, created_at and uid. The database also has the table of schema.sql or schema.postgres.sql.
+// Each start takes one worker ID of it, and others if many rows have the same second. Set the UIDs of new rows first, by a
+// generator with the same layout; then run this program.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the driver mysql
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// dialect has the statements that differ: of rows, their key and the microseconds since 1970, and of an update.
+type dialect struct{ rows, update string }
+
+var dialects = map[string]dialect{
+	"mysql": {
+		// A DATETIME is read in the time zone of the session: set it in the DSN if that is not the one of the values.
+		"SELECT id, CAST(UNIX_TIMESTAMP(created_at) * 1000000 AS SIGNED) FROM orders WHERE uid IS NULL AND id > ? ORDER BY id LIMIT ?",
+		"UPDATE orders SET uid = ? WHERE id = ? AND uid IS NULL",
+	},
+	"pgx": {
+		"SELECT id, (extract(epoch FROM created_at) * 1000000)::bigint FROM orders WHERE uid IS NULL AND id > $1 ORDER BY id LIMIT $2",
+		"UPDATE orders SET uid = $1 WHERE id = $2 AND uid IS NULL",
+	},
+}
+
+func main() {
+	driver := flag.String("driver", "mysql", "mysql or pgx")
+	dsn := flag.String("dsn", "", "data source name, in the form of the driver")
+	batch := flag.Int("batch", 1000, "how many rows one transaction changes")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, *driver, *dsn, *batch); err != nil {
+		log.Fatal("backfill: ", err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, driver, dsn string, batch int) error {
+	statements, known := dialects[driver]
+	if !known || dsn == "" || batch < 1 {
+		return fmt.Errorf("-driver is %q, must be mysql or pgx; -dsn must be given; -batch is %d, must be at least 1", driver, batch)
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	b, err := uid.NewBackfill(ctx, workerassign.NewDisposable(db))
+	if err != nil {
+		return err
+	}
+	for done, after := 0, int64(0); ; {
+		keys, times, err := read(ctx, db, statements.rows, after, batch)
+		if err != nil || len(keys) == 0 {
+			fmt.Fprintf(out, "%d rows have a UID now\n", done)
+			return err
+		}
+		ids := make([]uid.ID, len(keys))
+		if err := b.Fill(ctx, ids, times); err != nil {
+			return fmt.Errorf("rows %d to %d: %w", keys[0], keys[len(keys)-1], err)
+		}
+		if err := write(ctx, db, statements.update, keys, ids); err != nil {
+			return err
+		}
+		done, after = done+len(keys), keys[len(keys)-1]
+	}
+}
+
+// read returns the keys of rows without a UID, and when they were created.
+func read(ctx context.Context, db *sql.DB, query string, after int64, limit int) (keys []int64, times []time.Time, err error) {
+	rows, err := db.QueryContext(ctx, query, after, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key, micros int64
+		if err := rows.Scan(&key, &micros); err != nil {
+			return nil, nil, err
+		}
+		keys, times = append(keys, key), append(times, time.UnixMicro(micros))
+	}
+	return keys, times, rows.Err()
+}
+
+// write sets the UIDs of rows, all or none. A row that another process has given a UID keeps it.
+func write(ctx context.Context, db *sql.DB, update string, keys []int64, ids []uid.ID) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	statement, err := tx.PrepareContext(ctx, update)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	for i, key := range keys {
+		if _, err := statement.ExecContext(ctx, ids[i], key); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/ringuid/ringuid"
+	"github.com/ringuid/ringuid/internal/testkit"
+	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
+	"github.com/ringuid/ringuid/internal/testkit/postgrestest"
+	"github.com/ringuid/ringuid/internal/testkit/testserver"
+	"github.com/ringuid/ringuid/uid"
+)
+
+const rowCount = 30_000
+
+// Each row of the table gets a UID of its own that has the row's time, also if the program is stopped and started again, and a row that has one
+// keeps it.
+func TestExampleRuns(t *testing.T) {
+	t.Run("mysql", func(t *testing.T) {
+		db, dsn := mariadbtest.Connect(t)
+		testserver.RunScript(t, db, ringuid.MySQLSchema())
+		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMP(6) NOT NULL, uid BIGINT NULL UNIQUE)")
+		check(t, db, "mysql", dsn, "FROM_UNIXTIME")
+	})
+	t.Run("pgx", func(t *testing.T) {
+		db, dsn := postgrestest.Connect(t)
+		testserver.RunScript(t, db, ringuid.PostgreSQLSchema())
+		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMPTZ NOT NULL, uid BIGINT NULL UNIQUE)")
+		check(t, db, "pgx", dsn, "to_timestamp")
+	})
+}
+
+func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime string) {
+	begin := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	created := func(key int64) time.Time { return begin.Add(time.Duration(key*7919%rowCount) * 100 * time.Millisecond) }
+	var values []string
+	for key := range int64(rowCount) {
+		values = append(values, fmt.Sprintf("(%d, %s(%.1f), NULL)", key+1, toTime, float64(created(key+1).UnixMilli())/1000))
+	}
+	db.MustExec("INSERT INTO orders VALUES " + strings.Join(values, ","))
+	var first struct{ ID, UID int64 } // by the names in lower case
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- run(ctx, io.Discard, driver, dsn, 100) }()
+	testkit.Eventually(t, "a row has a UID", func() bool {
+		return db.Get(&first, "SELECT id, uid FROM orders WHERE uid IS NOT NULL LIMIT 1") == nil
+	})
+	cancel()
+	if err := <-stopped; err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := run(t.Context(), &out, driver, dsn, 1000); err != nil || !strings.Contains(out.String(), " rows have a UID now") {
+		t.Fatalf("%q, %v", &out, err)
+	}
+	format, err := uid.NewFormat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.Queryx("SELECT id, uid FROM orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	seen := map[uid.ID]bool{}
+	workers := map[int64]bool{}
+	for rows.Next() {
+		var key int64
+		var id uid.ID
+		if err := rows.Scan(&key, &id); err != nil {
+			t.Fatal(err)
+		}
+		p := format.Parse(id)
+		if want := created(key).Truncate(time.Second); !p.Time.Equal(want) || seen[id] || key == first.ID && int64(id) != first.UID {
+			t.Fatalf("row %d has the UID %v, seen before: %v; want the time %v, and the first one: %v", key, p, seen[id], want, first)
+		}
+		seen[id], workers[p.WorkerID] = true, true
+	}
+	if err := rows.Err(); err != nil || len(seen) != rowCount || len(workers) < 2 && !strings.HasPrefix(out.String(), "0 rows") {
+		t.Errorf("%d rows with UIDs of %d worker IDs, %v; want %d of both starts", len(seen), len(workers), err, rowCount)
+	}
+}
