@@ -27,6 +27,7 @@ type commands struct {
 	Plan       planCommand       `cmd:"" help:"Say what a layout carries, or which layouts carry a fleet."`
 	Move       moveCommand       `cmd:"" help:"Check a change of the format of a live fleet."`
 	Schema     schemaCommand     `cmd:"" help:"Print the SQL script that creates the tables."`
+	SQL        sqlCommand        `cmd:"" name:"sql" help:"Print SQL that takes UIDs apart."`
 	Doctor     doctorCommand     `cmd:"" help:"Examine the store that assigns worker IDs."`
 	Bench      benchCommand      `cmd:"" help:"Measure on this machine what a UID costs."`
 	WorkerFile workerFileCommand `cmd:"" help:"Show or raise the counter of a worker file."`

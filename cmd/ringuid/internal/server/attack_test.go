@@ -347,7 +347,7 @@ func TestAnswersWithoutTokenAreNotLimited(t *testing.T) {
 	cfg, bearer := testTokens()
 	cfg.MaxRequests = 2
 	s := start(t, cfg, Options{})
-	for _, path := range []string{"/openapi.json", "/assets/uplot.js", "/"} {
+	for _, path := range []string{"/openapi.json", "/assets/chart.js", "/"} {
 		conn, err := net.Dial("tcp", s.addr)
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 func TestMemoryOfUnlimitedAnswers(t *testing.T) {
 	cfg, bearer := testTokens()
 	s := start(t, cfg, Options{UIDs: newGenerator(t), Logger: slog.New(slog.DiscardHandler)})
-	for _, path := range []string{"/openapi.json", "/assets/uplot.js", "/metrics"} {
+	for _, path := range []string{"/openapi.json", "/assets/page.js", "/metrics"} {
 		before, _ := heap()
 		const n = 50
 		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+bearer("observe")+"\r\n\r\n", 200) // their answers are more than the buffers of the kernel hold

@@ -189,7 +189,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 		return resp.Body.Close() == nil
 	}
 	paths := []string{"/v1/uid", "/v1/uid?n=3", "/v1/uid?as=number", "/v1/uid?n=3&as=number", "/v1/uid/962392666547429376", "/v1/segment/orders", "/v1/segment/orders?n=200", "/v1/segment/orders?as=number",
-		"/api/snowflake/get/x", "/api/segment/get/orders", "/healthz", "/readyz", "/metrics", "/v1/stats", "/v1/leases", "/v1/events", "/openapi.json", "/", "/assets/uplot.js", "/assets/uplot.css", "/assets/uplot-license.txt"}
+		"/api/snowflake/get/x", "/api/segment/get/orders", "/healthz", "/readyz", "/metrics", "/v1/stats", "/v1/leases", "/v1/events", "/openapi.json", "/", "/assets/chart.js"}
 	for _, path := range paths {
 		send(s, "GET", path, "")
 		send(s, "GET", path, "x")                                                    // 413

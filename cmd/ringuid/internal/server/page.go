@@ -67,8 +67,6 @@ func assetType(name string) string {
 		return "text/css; charset=utf-8"
 	case strings.HasSuffix(name, ".svg"):
 		return "image/svg+xml"
-	case strings.HasSuffix(name, ".txt"):
-		return "text/plain; charset=utf-8"
 	}
 	return ""
 }

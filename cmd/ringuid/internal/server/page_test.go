@@ -179,7 +179,7 @@ func testPage(t *testing.T, b *browser) {
 	stop := s.traffic(failing)
 	defer stop()
 	b.run(emulation.SetDeviceMetricsOverride(1440, 1000, 1, false), chromedp.Navigate(s.url+"/"))
-	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 4`)
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll(".chart svg").length == 4`)
 	if directory := os.Getenv("RINGUID_SCREENSHOTS"); directory != "" {
 		b.photograph(directory, "")
 	}
@@ -202,7 +202,7 @@ func testPage(t *testing.T, b *browser) {
 		t.Errorf("the page has %v failures, and /metrics %v", failures, inMetrics)
 	}
 	// The colors of a chart's legend are those of its lines, also after a change of the color scheme.
-	marker := `getComputedStyle(document.querySelector("#chart-rate .u-series:nth-child(2) .u-marker")).borderTopColor`
+	marker := `getComputedStyle(document.querySelector("#chart-rate .legend span:nth-child(2) i")).borderTopColor`
 	light := eval[string](b, marker)
 	b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
 	if light != "rgb(36, 96, 207)" {
@@ -320,7 +320,7 @@ func (b *browser) photograph(directory, prefix string) {
 		}
 	}
 	b.run(emulation.SetEmulatedMedia(), emulation.SetDeviceMetricsOverride(1440, 1000, 1, false), chromedp.Reload())
-	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 4`)
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll(".chart svg").length == 4`)
 }
 
 // The page shows how much is left of what ends, and how long requests take. It is amber when the store does not extend the lease, while
@@ -408,7 +408,7 @@ func testPageWithoutRing(t *testing.T, b *browser) {
 		_, err := page.AddScriptToEvaluateOnNewDocument(`{ const right = Date.now; Date.now = () => right() + 3600_000; }`).Do(ctx)
 		return err
 	}), chromedp.Navigate(s.url+"/"))
-	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll("canvas").length == 3`)
+	b.waitFor(`document.querySelector("[data-key=issued]").dataset.value > 0 && document.querySelectorAll(".chart svg").length == 3`)
 	if shown := eval[string](b, `[...document.querySelectorAll(".of-ring")].filter(e => e.checkVisibility()).map(e => e.textContent).join()`); shown != "" {
 		t.Errorf("the page shows %q", shown)
 	}

@@ -38,54 +38,30 @@
   };
 
   // Charts.
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const samples = []; // from the server, the oldest first
   let charts = [];
 
   const figure = (v) => (v == null ? "–" : v < 1 ? String(Number(v.toPrecision(2))) : v < 100 ? String(Math.round(v * 10) / 10) : integer.format(v));
-  const moment = (t) => (t == null ? "–" : clock(new Date(t * 1000)));
-  const axis = (values) => ({
-    stroke: () => color("dim"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", values, size: 52,
-  });
-  const line = (label, name, fill) => ({
-    label, tint: name, stroke: () => color(name), width: 2, points: { show: false }, fill: fill ? () => color(name) + "22" : undefined,
-    value: (u, v, i) => figure(v ?? u.data[i].at(-1)), // without a cursor, the last one
-  });
-
-  // tint returns the color of a line for CSS, which changes with the color scheme.
-  const tint = (u, i) => `var(--${u.series[i].tint})`;
-  const newChart = (id, series, range) => {
-    const place = one(id);
-    const u = new uPlot({
-      width: place.clientWidth || 300, height: 210, series: [{ label: "UTC", value: (u, t) => moment(t ?? u.data[0].at(-1)) }, ...series],
-      scales: { y: { range } }, legend: { live: true, markers: { stroke: tint, fill: () => "transparent" } }, cursor: { drag: { x: false, y: false } },
-      axes: [
-        { ...axis((_, ticks) => ticks.map((t) => clock(new Date(t * 1000)).replace(/:00$/, ""))), size: 28, space: 80 },
-        axis((_, ticks) => ticks.map((v) => (v < 1 ? figure(v) : compact.format(v)))),
-      ],
-    }, [[], ...series.map(() => [])], place);
-    new ResizeObserver(() => {
-      const width = place.clientWidth;
-      if (width > 0 && width !== u.width) u.setSize({ width, height: 210 });
-    }).observe(place);
-    return u;
-  };
+  // hour returns the time of a second since 1970. At an axis, seconds are left out if they are 0.
+  const hour = (t, isWhole) => (isWhole ? clock(new Date(t * 1000)) : clock(new Date(t * 1000)).replace(/:00$/, ""));
+  const newChart = (id, lines, range) =>
+    new Chart(one(id), lines, { range, time: hour, tick: (v) => (v < 1 ? figure(v) : compact.format(v)), value: figure });
 
   let hasUID = true, hasRing = true, hasTags = true;
   const drawCharts = () => {
     if (charts.length === 0) {
       const rates = [];
-      if (hasUID) rates.push(line("UIDs", "one", true));
-      if (hasTags) rates.push(line("Numbers", "two"));
-      const fromZero = (least) => (_, low, high) => [0, Math.max(least, (high || 0) * 1.1)];
+      if (hasUID) rates.push({ label: "UIDs", color: "one", fill: true });
+      if (hasTags) rates.push({ label: "Numbers", color: "two" });
+      const fromZero = (least) => (greatest) => [0, Math.max(least, greatest * 1.1)];
       charts = [
         { chart: newChart("chart-rate", rates, fromZero(1)), data: rateData },
-        { chart: newChart("chart-requests", [line("Requests", "three", true)], fromZero(1)), data: () => [seconds(), perSeconds("requests")] },
-        { chart: newChart("chart-latency", [line("Median", "two"), line("99 %", "three")], fromZero(0.1)), data: latencyData },
+        { chart: newChart("chart-requests", [{ label: "Requests", color: "three", fill: true }], fromZero(1)), data: () => [seconds(), perSeconds("requests")] },
+        { chart: newChart("chart-latency", [{ label: "Median", color: "two" }, { label: "99 %", color: "three" }], fromZero(0.1)), data: latencyData },
       ];
-      if (hasRing) charts.push({ chart: newChart("chart-fill", [line("Fill level", "two", true)], () => [0, 100]), data: fillData });
+      if (hasRing) charts.push({ chart: newChart("chart-fill", [{ label: "Fill level", color: "two", fill: true }], () => [0, 100]), data: fillData });
     }
-    for (const c of charts) c.chart.setData(c.data());
+    for (const c of charts) c.chart.draw(c.data());
   };
 
   const perSecond = (key, i) => {
@@ -410,6 +386,5 @@
     sessionStorage.setItem("ringuid-token", token);
     wake();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((c) => c.chart.redraw()));
   run();
 })();
