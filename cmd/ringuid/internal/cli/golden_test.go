@@ -61,9 +61,13 @@ func TestGolden(t *testing.T) {
 			"move 1-28-22-13,2030-01-01 1-28-22-13 --at 2026-11-22", "move 1-28-22-13 1-28-22-13,2026-01-01,1s --at 2026-11-22",
 			"move 1-28-22-13 1-28-22-13 --at 2026-11-22 --json",
 		},
+		"sql": {
+			"sql --dialect clickhouse", "sql --dialect sqlite --from 2026-03-01 --to 2026-04-01T12:00:00Z --column o.id",
+			"sql --dialect mysql --layout 1-41-10-12 --unit 1ms", "sql --dialect postgres",
+		},
 		"schema": {"schema mysql --tables worker_node", "schema postgres --tables worker_pool,leaf_alloc"},
 		"help": {
-			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "worker-file --help",
+			"next --help", "parse --help", "plan --help", "move --help", "schema --help", "sql --help", "worker-file --help",
 			"doctor --help", "bench --help", "serve --help", "worker-file show --help", "worker-file set --help", "pool --help", "pool create --help", "pool show --help", "pool raise-floor --help", "pool new-history --help", "tag --help", "tag create --help", "completion --help",
 		},
 	} {
