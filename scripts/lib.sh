@@ -11,7 +11,7 @@ step() { printf '\n== %s  %s\n' "$(date +%T)" "$*"; }
 # that users do not download, are left out unless RINGUID_FULL is set.
 modules() {
 	for directory in $(find . -name go.mod -not -path '*/.*/*' -not -path '*/testdata/*' -not -path '*/vendor/*' -exec dirname {} \; | sort); do
-		case ${RINGUID_FULL-}$directory in ./benchmarks | ./examples/orm | ./internal/testkit/gomysqltest | ./cmd/ringuid/internal/sqltext/sqlitetest) continue ;; esac
+		case ${RINGUID_FULL-}$directory in ./benchmarks | ./examples/opentelemetry | ./examples/orm | ./internal/testkit/gomysqltest | ./cmd/ringuid/internal/sqltext/sqlitetest) continue ;; esac
 		[ -n "$(find "$directory" -name '*.go' | head -n 1)" ] || continue # tools/gremlins, which has only a go.mod
 		echo "$directory"
 	done
