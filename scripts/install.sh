@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs programs that the tests require and that are missing on this machine: a MariaDB server, the
 # Galera library and rsync (for a cluster of such servers), PostgreSQL, PgBouncer, Redis, etcd, ZooKeeper and a Java
-# runtime, promtool of Prometheus, Chromium, curl, Python, Node and
+# development kit, promtool of Prometheus, Chromium, curl, Python, Node and
 # systemd-analyze (for the tests of the HTTP server), Spin (a model checker), a C compiler (for -race and Spin), and QEMU and
 # libfaketime (to change the clock of a process). It installs Debian packages, as root. If it cannot do that, it prints what to
 # install. For tests in full size, it also fetches Oracle's MySQL 5.6 with npm, which must be installed, and installs QEMU's
@@ -40,7 +40,7 @@ fi
 command -v rsync >/dev/null || missing="$missing rsync"
 command -v etcd >/dev/null || missing="$missing etcd-server"
 command -v etcdctl >/dev/null || missing="$missing etcd-client" # it restores a snapshot
-command -v java >/dev/null || missing="$missing default-jre-headless"
+command -v javac >/dev/null || missing="$missing default-jdk-headless" # for ZooKeeper, and a client of the server in Java
 [ -e /usr/share/java/zookeeper.jar ] || missing="$missing libzookeeper-java"
 command -v redis-server >/dev/null || missing="$missing redis-server"
 command -v spin >/dev/null || missing="$missing spin" # checks the models in proof

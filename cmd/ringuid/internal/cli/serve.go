@@ -327,6 +327,7 @@ func checkStores(cfg server.Config) map[string]error {
 type served struct {
 	stores []*connect.Store
 	uids   uid.Generator // nil: none
+	stale  time.Duration // their bound of staleness; 0: the default
 	tags   *segment.Tags // nil: none
 	pool   server.Pool   // nil: none
 
@@ -429,12 +430,16 @@ func (s *served) openGenerator(ctx context.Context, uids settings.Settings, stor
 		return err
 	}
 	s.uids = g
-	return nil
+	inForce, err := uids.InForce()
+	if bound := inForce["max_staleness"]; err == nil && bound != "" {
+		s.stale, err = time.ParseDuration(bound)
+	}
+	return err
 }
 
 // options returns the options of the server.
 func (s *served) options(log *slog.Logger) server.Options {
-	opts := server.Options{Pool: s.pool, Store: s.store(), Version: version(), Logger: log, UIDs: s.uids}
+	opts := server.Options{Pool: s.pool, Store: s.store(), Version: version(), Logger: log, UIDs: s.uids, MaxStaleness: s.stale}
 	if s.uids != nil {
 		opts.Collectors = append(opts.Collectors, promcollect.NewCollector(s.uids))
 	}

@@ -48,6 +48,7 @@ func (s *Server) newRoutes() []route {
 	if s.opts.UIDs != nil {
 		routes = append(routes,
 			route{method: "GET", path: "/v1/uid", needs: takeUIDs, handler: (*call).takeUIDs},
+			route{method: "POST", path: "/v1/block", needs: takeUIDs, handler: (*call).blockUIDs},
 			route{method: "GET", path: "/v1/uid/{id}", needs: anyTokenOK, handler: (*call).parseUID},
 			route{method: "POST", path: "/v1/parse", needs: anyTokenOK, body: true, handler: (*call).parseUIDs},
 			route{method: "GET", path: "/api/snowflake/get/{key}", needs: takeUIDs, handler: (*call).leafSnowflake},
@@ -56,6 +57,7 @@ func (s *Server) newRoutes() []route {
 	if s.opts.Sequences != nil {
 		routes = append(routes,
 			route{method: "GET", path: "/v1/segment/{tag}", needs: takeTag, tag: "tag", handler: (*call).takeNumbers},
+			route{method: "POST", path: "/v1/segment/{tag}/block", needs: takeTag, tag: "tag", handler: (*call).blockNumbers},
 			route{method: "GET", path: "/api/segment/get/{key}", needs: takeTag, tag: "key", handler: (*call).leafSegment},
 		)
 	}
@@ -97,7 +99,7 @@ func (s *Server) newMux() (http.Handler, map[string]http.Handler) {
 		}
 	}
 	if s.opts.UIDs == nil {
-		missing("this server has no store of worker IDs, so it serves no UIDs; set store", "/v1/uid", "/v1/uid/", "/v1/parse", "/api/snowflake/")
+		missing("this server has no store of worker IDs, so it serves no UIDs; set store", "/v1/uid", "/v1/uid/", "/v1/block", "/v1/parse", "/api/snowflake/")
 	}
 	if s.opts.Sequences == nil {
 		missing("this server has no store of tags, so it serves no numbers of tags; set tag-store", "/v1/segment/", "/api/segment/")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -48,6 +49,8 @@ type Options struct {
 	Version    string                 // the program's, for the page
 	Collectors []prometheus.Collector // for /metrics, besides the server's own
 	Logger     *slog.Logger           // nil: slog.Default()
+
+	MaxStaleness time.Duration // how long clients may use a block of UIDs; 0: uid.DefaultMaxStaleness
 }
 
 // A Server answers requests for UIDs and numbers. It is an http.Handler, which is safe for concurrent use. It does
@@ -103,6 +106,7 @@ func New(cfg Config, opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
+	opts.MaxStaleness = cmp.Or(opts.MaxStaleness, uid.DefaultMaxStaleness)
 	s := &Server{cfg: cfg, opts: opts, log: opts.Logger, values: newHeaderValues(), started: time.Now()}
 	s.auth = newAuthorizer(cfg)
 	s.hosts = newHostCheck(cfg.Listen, cfg.Hosts)

@@ -1,0 +1,108 @@
+"""UIDs, or numbers of a tag, from a ringuid server, with one request for thousands of them.
+
+    client = ringuid.Client("http://127.0.0.1:8080")
+    uid = client.next()
+    for number in client.take(1000):  # up to 1000 consecutive ones, to be used now
+        ...
+
+Copy this file. It requires Python 3.9 and nothing else.
+"""
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+
+class Client:
+    """Hands out the numbers of blocks, and fetches the next block before it is needed. Safe for concurrent use by threads.
+
+    url is the server's. With a tag, numbers are those of the tag, otherwise UIDs. size is how many numbers a request asks for: the server's
+    setting max-batch at most. token is a token of the server. A call that has no number waits for timeout seconds at most, and then raises
+    the last error, an OSError. After os.fork, use another Client: a copy has the same numbers.
+    """
+
+    def __init__(self, url, tag=None, size=8192, token=None, timeout=5.0):
+        path = "/v1/block" if tag is None else f"/v1/segment/{urllib.parse.quote(tag, safe='')}/block"
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", headers=headers, method="POST")
+        self._timeout = timeout
+        self._changed = threading.Condition()  # guards the following
+        self._numbers, self._deadline = range(0), 0.0  # what is left of the block in use
+        self._low = 0  # if fewer are left, the next block is fetched
+        self._next = None  # the next block: its numbers and its deadline
+        self._fetching = False
+        self._error = None  # of the last request
+
+    def next(self):
+        """Returns a number that nobody else has or will get."""
+        return self.take(1)[0]
+
+    def take(self, n):
+        """Returns 1 to n numbers as a range. Use them at once: UIDs that are kept become stale."""
+        if n < 1:
+            raise ValueError(f"ringuid: {n} numbers were requested; must be at least 1")
+        with self._changed:
+            end = None
+            while True:
+                now = time.monotonic()
+                if not self._numbers or now >= self._deadline:
+                    self._use_next(now)
+                if self._numbers:
+                    taken, self._numbers = self._numbers[:n], self._numbers[n:]
+                    if len(self._numbers) < self._low and self._next is None:
+                        self._fetch()
+                    return taken
+                end = end or now + self._timeout
+                if now >= end or isinstance(self._error, ValueError):
+                    error, self._error = self._error, None
+                    raise error or TimeoutError(f"ringuid: no number has arrived within {self._timeout} s")
+                self._fetch()
+                self._changed.wait(end - now)
+
+    def _use_next(self, now):
+        """Drops what is left, and takes the next block into use, if it has not expired."""
+        self._numbers, block, self._next = range(0), self._next, None
+        if block is not None and now < block[1]:
+            self._numbers, self._deadline = block
+            self._low = len(self._numbers) // 2
+
+    def _fetch(self):
+        """Starts a request for the next block, unless there is one."""
+        if not self._fetching:
+            self._fetching = True
+            threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        """Requests until there is a block, or until callers have waited in vain. A block whose answer is lost is a gap."""
+        pause, end = 0.05, time.monotonic() + self._timeout
+        while True:
+            block, error = None, None
+            try:
+                sent = time.monotonic()
+                with urllib.request.urlopen(self._request, timeout=self._timeout) as answer:
+                    block = _read(json.load(answer), sent)
+            except urllib.error.HTTPError as e:
+                detail = e.read(1000).decode("utf-8", "replace")
+                kind = OSError if e.code >= 500 or e.code == 429 else ValueError  # which another request would get, too
+                error = kind(f"ringuid: the server has answered {e.code}: {detail}")
+            except Exception as e:  # the connection, or what is not JSON
+                error = OSError(f"ringuid: {e!r}")
+            with self._changed:
+                self._next, self._error = block, error
+                self._fetching = isinstance(error, OSError) and time.monotonic() + pause < end
+                self._changed.notify_all()
+                if not self._fetching:
+                    return
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+
+def _read(block, sent):
+    """Returns the numbers of a block, and when they expire: counted from the request, so that the answer's way does not matter."""
+    first, count, stride = int(block["first"]), int(block["count"]), int(block.get("stride", 1))
+    if first < 1 or count < 1 or stride < 1:
+        raise OSError(f"ringuid: the server has answered {block}")
+    return range(first, first + count * stride, stride), sent + float(block.get("expires_in", "inf"))

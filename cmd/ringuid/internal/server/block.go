@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/ringuid/ringuid/uid"
+)
+
+// A block is consecutive numbers that a client uses one after the other, without a request for each:
+//
+//	{"first":"962392666547429376","count":8192,"expires_in":3}
+//
+// They are first, first+stride and so on; a stride of 1 is left out. The client must drop what it has not used when expires_in seconds have
+// passed since it sent the request, so that no UID is staler than the generator's own; numbers of a tag have no end. A block has n numbers or
+// fewer, and is lost if the answer is: the client sends another request.
+
+// blockUIDs answers with a block of UIDs.
+func (c *call) blockUIDs() {
+	n, ok := c.blockSize()
+	if !ok {
+		return
+	}
+	first, count, err := c.claimUIDs(n)
+	if err == nil && (first < 1 || count < 1 || count > n) {
+		err = errRange
+	}
+	if err != nil {
+		c.failUID(err)
+		return
+	}
+	c.sendBlock(int64(first), int64(count), 1, strconv.FormatFloat(c.s.opts.MaxStaleness.Seconds(), 'f', -1, 64))
+}
+
+// blockNumbers answers with a block of numbers of a tag.
+func (c *call) blockNumbers() {
+	n, ok := c.blockSize()
+	if !ok {
+		return
+	}
+	tag := c.r.PathValue("tag")
+	r, err := c.claim(tag, int64(n))
+	if err != nil {
+		status, detail := numberProblem(tag, err)
+		c.fail(status, detail, err)
+		return
+	}
+	c.sendBlock(r.First, r.Length, max(r.Stride, 1), "")
+}
+
+// blockSize reads the parameter n, which is required. ok is false if the call was answered.
+func (c *call) blockSize() (n int, ok bool) {
+	sel, ok := c.selection()
+	switch {
+	case !ok:
+		return 0, false
+	case sel.n == 0:
+		c.fail(http.StatusBadRequest, "the parameter n is missing; must be 1 to "+strconv.Itoa(c.s.cfg.MaxBatch), nil)
+		return 0, false
+	}
+	return sel.n, c.mayTake(sel.n)
+}
+
+// claimUIDs returns up to n consecutive UIDs.
+func (c *call) claimUIDs(n int) (first uid.ID, count int, err error) {
+	if g, ok := c.s.opts.UIDs.(interface {
+		Claim(ctx context.Context, n int) (uid.Block, error)
+	}); ok {
+		for count == 0 && err == nil { // until scheduled padding does not end the block before it is taken
+			var block uid.Block
+			if block, err = g.Claim(&c.limit, n); err == nil {
+				first, count = block.TakeAll()
+				err = c.limit.Err()
+			}
+		}
+		return first, count, err
+	}
+	// Without blocks of its own: those at the end are lost if another time unit begins between them.
+	ids := make([]uid.ID, n)
+	if _, err := c.s.opts.UIDs.NextNContext(&c.limit, ids); err != nil {
+		return 0, 0, err
+	}
+	for count = 1; count < n && ids[count] == ids[count-1]+1; count++ {
+	}
+	return ids[0], count, nil
+}
+
+// sendBlock answers with a block.
+func (c *call) sendBlock(first, count, stride int64, expiresIn string) {
+	b := c.s.batches.get()
+	defer c.s.batches.put(b)
+	b.out = strconv.AppendInt(append(b.out, `{"first":"`...), first, 10)
+	b.out = strconv.AppendInt(append(b.out, `","count":`...), count, 10)
+	if stride != 1 {
+		b.out = strconv.AppendInt(append(b.out, `,"stride":`...), stride, 10)
+	}
+	if expiresIn != "" {
+		b.out = append(append(b.out, `,"expires_in":`...), expiresIn...)
+	}
+	c.send(http.StatusOK, c.s.values.json, append(b.out, "}\n"...))
+}

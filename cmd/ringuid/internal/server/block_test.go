@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/segment"
+	"github.com/ringuid/ringuid/uid"
+	"github.com/ringuid/ringuid/workerassign"
+)
+
+// block is the answer with a block.
+type block struct {
+	First     int64 `json:",string"`
+	Count     int64
+	Stride    int64
+	ExpiresIn *float64 `json:"expires_in"`
+}
+
+// The numbers of blocks are different from one another, and from those of lists and of single requests; there are as many as were asked for, or
+// fewer if the time unit ends.
+func TestBlocks(t *testing.T) {
+	def, err := uid.NewDefault(t.Context(), workerassign.Static(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer def.Close()
+	for name, g := range map[string]uid.Generator{"Cached": newGenerator(t), "Default": def} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, testConfig(), Options{UIDs: g, Sequences: newSequences(t), MaxStaleness: 2500 * time.Millisecond})
+			for path, expires := range map[string]float64{"/v1": 2.5, "/v1/segment/orders": 0} {
+				seen := map[int64]bool{}
+				add := func(first, count int64) {
+					for v := first; v < first+count; v++ {
+						if seen[v] {
+							t.Fatalf("%d came twice", v)
+						}
+						seen[v] = true
+					}
+				}
+				for range 30 {
+					var b block
+					decode(t, s.do("POST", path+"/block?n=1000", ""), &b)
+					if b.First < 1 || b.Count < 1 || b.Count > 1000 || b.Stride != 0 || (b.ExpiresIn != nil) != (expires > 0) || expires > 0 && *b.ExpiresIn != expires {
+						t.Errorf("%s: %+v", path, b)
+					}
+					add(b.First, b.Count)
+					var list struct{ IDs []uid.ID }
+					decode(t, s.get(strings.Replace(path+"?n=10", "/v1?", "/v1/uid?", 1)), &list)
+					for _, id := range list.IDs {
+						add(int64(id), 1)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A block of a source with several stripes has a stride. What is wrong gives no number.
+func TestBlockAnswers(t *testing.T) {
+	q := &fakeSequences{claim: func(_ context.Context, tag string, n int64) (segment.Range, error) {
+		if tag == "none" {
+			return segment.Range{}, segment.ErrNoTag
+		}
+		return segment.Range{First: 7, Length: n, Stride: 3}, nil
+	}}
+	g := &fakeGenerator{Generator: newGenerator(t)}
+	g.next = func(context.Context) (uid.ID, error) { return 0, errors.New("down") }
+	s := start(t, testConfig(), Options{UIDs: g, Sequences: q})
+	check(t, "a stride", s.do("POST", "/v1/segment/orders/block?n=5", ""), 200, `{"first":"7","count":5,"stride":3}`+"\n")
+	isProblem(t, "no tag", s.do("POST", "/v1/segment/none/block?n=5", ""), 404, "there is no tag")
+	for _, path := range []string{"/v1/block", "/v1/segment/orders/block"} {
+		isProblem(t, "no n", s.do("POST", path, ""), 400, "the parameter n is missing; must be 1 to 10000")
+		isProblem(t, "n of 0", s.do("POST", path+"?n=0", ""), 400, "must be 1 to 10000")
+		isProblem(t, "GET", s.get(path+"?n=1"), 405, "POST")
+	}
+	isProblem(t, "no UIDs", s.do("POST", "/v1/block?n=5", ""), 503, "no UID is available")
+}
