@@ -52,7 +52,7 @@ func TestBackfillIsUnique(t *testing.T) {
 				ids := make([]ID, len(times))
 				for range 300 {
 					for i := range times { // the present second, too
-						times[i] = now.Add(-time.Duration(rnd.Int64N(1 << rnd.IntN(13))) * time.Second)
+						times[i] = now.Add(-time.Duration(rnd.Int64N(1<<rnd.IntN(13))) * time.Second)
 					}
 					if err := b.Fill(t.Context(), ids, times); err != nil {
 						t.Error(err)
