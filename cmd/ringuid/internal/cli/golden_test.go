@@ -313,6 +313,11 @@ func TestWrongValues(t *testing.T) {
 				needed = append(needed, value)
 			}
 			for _, flag := range child.Flags {
+				if flag.Required { // one with a list of values; the last value counts
+					needed = append(needed, "--"+flag.Name+"="+flag.EnumSlice()[0])
+				}
+			}
+			for _, flag := range child.Flags {
 				kind := flag.Target.Kind()
 				if kind == reflect.String && flag.Enum == "" && !slices.Contains([]string{"layout", "epoch", "unit", "worker-prefix"}, flag.Name) ||
 					kind == reflect.Slice && flag.Target.Type().Elem().Kind() == reflect.String || len(child.Children) > 0 {
