@@ -19,7 +19,7 @@ func TestMemoryOfUnlimitedAnswers(t *testing.T) {
 	for _, path := range []string{"/openapi.json", "/assets/page.js", "/metrics"} {
 		before, _ := heap()
 		const n = 50
-		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+bearer("observe")+"\r\n\r\n", 200) // their answers are more than the buffers of the kernel hold
+		requests := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+bearer("observe")+"\r\n\r\n", 1000) // their answers are more than the buffers of the kernel hold
 		conns := make([]net.Conn, n)
 		for i := range conns {
 			var err error

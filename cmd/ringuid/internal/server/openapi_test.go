@@ -188,17 +188,23 @@ func TestAnswersAreDescribed(t *testing.T) {
 		}
 		return resp.Body.Close() == nil
 	}
-	paths := []string{"/v1/uid", "/v1/uid?n=3", "/v1/uid?as=number", "/v1/uid?n=3&as=number", "/v1/uid/962392666547429376", "/v1/segment/orders", "/v1/segment/orders?n=200", "/v1/segment/orders?as=number",
+	method := func(path string) string {
+		if strings.Contains(path, "/block") {
+			return "POST"
+		}
+		return "GET"
+	}
+	paths := []string{"/v1/uid", "/v1/uid?n=3", "/v1/uid?as=number", "/v1/uid?n=3&as=number", "/v1/uid/962392666547429376", "/v1/segment/orders", "/v1/segment/orders?n=200", "/v1/segment/orders?as=number", "/v1/block?n=5", "/v1/segment/orders/block?n=5",
 		"/api/snowflake/get/x", "/api/segment/get/orders", "/healthz", "/readyz", "/metrics", "/v1/stats", "/v1/leases", "/v1/events", "/openapi.json", "/", "/assets/chart.js"}
 	for _, path := range paths {
-		send(s, "GET", path, "")
-		send(s, "GET", path, "x")                                                    // 413
-		send(s, "GET", path, "", "Authorization", "Bearer wrong")                    // 401
-		send(s, "GET", path, "", "Authorization", "Bearer "+strings.Repeat("n", 20)) // 403
-		send(s, "GET", path, "", "Sec-Fetch-Site", "cross-site")                     // 403
-		send(s, "GET", path, "", "Host", "evil.example")                             // 421
+		send(s, method(path), path, "")
+		send(s, method(path), path, "x")                                                    // 413
+		send(s, method(path), path, "", "Authorization", "Bearer wrong")                    // 401
+		send(s, method(path), path, "", "Authorization", "Bearer "+strings.Repeat("n", 20)) // 403
+		send(s, method(path), path, "", "Sec-Fetch-Site", "cross-site")                     // 403
+		send(s, method(path), path, "", "Host", "evil.example")                             // 421
 		s.limited.Add(1_000_000)
-		send(s, "GET", path, "") // 503
+		send(s, method(path), path, "") // 503
 		s.limited.Add(-1_000_000)
 	}
 	send(s, "POST", "/v1/parse", `{"ids":["962392666547429376",5]}`)
@@ -211,33 +217,33 @@ func TestAnswersAreDescribed(t *testing.T) {
 	s.limited.Add(1_000_000)
 	send(s, "POST", "/v1/parse", `{}`)
 	s.limited.Add(-1_000_000)
-	for _, path := range []string{"/v1/uid?n=0", "/v1/uid/x", "/v1/segment/orders?as=x", "/assets/none", "/v1/segment/none", "/api/segment/get/none"} {
-		send(s, "GET", path, "")
+	for _, path := range []string{"/v1/uid?n=0", "/v1/uid/x", "/v1/segment/orders?as=x", "/assets/none", "/v1/segment/none", "/v1/block", "/v1/segment/orders/block?n=x", "/v1/segment/none/block?n=1", "/api/segment/get/none"} {
+		send(s, method(path), path, "")
 	}
 	send(noPool, "GET", "/v1/leases", "")
 	send(noPool, "GET", "/v1/stats", "") // without tags and failures
 	failing, pool.err = errors.Join(uid.ErrEmpty, segment.ErrEmpty), errors.New("the store is down")
 	s.leases = newCache[*poolState](leaseCacheTime)
 	for _, path := range paths {
-		send(s, "GET", path, "")
+		send(s, method(path), path, "")
 	}
 	s.draining.Store(true)
 	for _, path := range paths {
-		send(s, "GET", path, "")
+		send(s, method(path), path, "")
 	}
 	s.draining.Store(false)
 	for range 2 { // which is used up for hours then
 		s.auth.tokens[2].limit.ReserveN(time.Now(), cfg.MaxBatch)
 	}
-	for _, path := range []string{"/v1/uid", "/v1/segment/orders", "/api/snowflake/get/x", "/api/segment/get/orders"} {
-		send(s, "GET", path, "", "Authorization", "Bearer "+strings.Repeat("r", 20)) // 429
+	for _, path := range []string{"/v1/uid", "/v1/segment/orders", "/v1/block?n=1", "/v1/segment/orders/block?n=1", "/api/snowflake/get/x", "/api/segment/get/orders"} {
+		send(s, method(path), path, "", "Authorization", "Bearer "+strings.Repeat("r", 20)) // 429
 	}
 
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for status := range op.Responses.Map() {
 				// A path that is not canonical belongs to no route; of these only that of other paths is tested there.
-				if status == "400" && !strings.Contains(path, "uid") && !strings.Contains(path, "v1/segment") {
+				if status == "400" && !strings.Contains(path, "uid") && !strings.Contains(path, "v1/segment") && path != "/v1/block" {
 					continue
 				}
 				if name := method + " " + path + " " + status; !d.seen[name] {
