@@ -217,3 +217,20 @@ func TestBackfillRefusesAssigners(t *testing.T) {
 		t.Errorf("no more worker IDs: %v", err)
 	}
 }
+
+// The library's assigners whose worker IDs are never used again are accepted, also behind Prefix and Divide.
+func TestBackfillAccepts(t *testing.T) {
+	file := workerassign.NewFile(filepath.Join(t.TempDir(), "worker"))
+	seen := map[int64]bool{}
+	for _, a := range []workerassign.Assigner{file, workerassign.Prefix(file, 1, 1), workerassign.Divide(file, 2)} {
+		b, err := NewBackfill(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := b.At(DefaultEpoch().Add(time.Hour))
+		if p := b.format.Parse(id); err != nil || p.Delta != 3600 || seen[p.WorkerID] {
+			t.Errorf("%v, %v", p, err)
+		}
+		seen[b.format.Parse(id).WorkerID] = true
+	}
+}
