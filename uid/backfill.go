@@ -118,6 +118,9 @@ func (b *Backfill) assign(ctx context.Context) error {
 	switch {
 	case errors.Is(err, workerassign.ErrWidth):
 		return fmt.Errorf("%w: %w", ErrWorkerID, mask(err))
+	case err == nil && lease == nil:
+		err = errors.New("the assigner returned neither a lease nor an error")
+		fallthrough
 	case err != nil:
 		return fmt.Errorf("%w: no worker ID was assigned: %w", ErrLease, mask(err))
 	}
@@ -142,7 +145,7 @@ func (b *Backfill) check(ctx context.Context, lease workerassign.Lease) error {
 			ErrOption, lease.WorkerID(), begin.UTC().Format(time.RFC3339Nano))
 	}
 	grant, err := lease.Reserve(ctx, b.format.End())
-	if err == nil && grant.Until.Before(b.format.End()) {
+	if err == nil && grant.Until.Before(b.format.End()) && grant.Until.Before(workerassign.Unbounded()) {
 		return fmt.Errorf("%w: the lease of worker ID %d ends at %s, so another generator may use it after that: "+
 			"a Backfill requires worker IDs that are never used again, as those of workerassign.NewDisposable without WithVerification",
 			ErrOption, lease.WorkerID(), grant.Until.UTC().Format(time.RFC3339Nano))

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
 	"os/signal"
 	"time"
@@ -38,7 +39,7 @@ var dialects = map[string]dialect{
 		"UPDATE orders SET uid = ? WHERE id = ? AND uid IS NULL",
 	},
 	"pgx": {
-		"SELECT id, (extract(epoch FROM created_at) * 1000000)::bigint FROM orders WHERE uid IS NULL AND id > $1 ORDER BY id LIMIT $2",
+		"SELECT id, (extract(epoch FROM created_at::timestamptz) * 1000000)::bigint FROM orders WHERE uid IS NULL AND id > $1 ORDER BY id LIMIT $2",
 		"UPDATE orders SET uid = $1 WHERE id = $2 AND uid IS NULL",
 	},
 }
@@ -69,7 +70,7 @@ func run(ctx context.Context, out io.Writer, driver, dsn string, batch int) erro
 	if err != nil {
 		return err
 	}
-	for done, after := 0, int64(0); ; {
+	for done, after := 0, int64(math.MinInt64); ; {
 		keys, times, err := read(ctx, db, statements.rows, after, batch)
 		if err != nil || len(keys) == 0 {
 			fmt.Fprintf(out, "%d rows have a UID now\n", done)

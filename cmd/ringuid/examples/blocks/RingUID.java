@@ -28,8 +28,7 @@ import java.util.regex.Pattern;
 public final class RingUID {
     /** Consecutive numbers: first, first + stride and so on. */
     private static final class Block {
-        final long first, stride, deadline; // by System.nanoTime
-        final long count;
+        final long first, count, stride, deadline; // by System.nanoTime
         final AtomicLong used = new AtomicLong(); // more than count: the block is used up
 
         Block(long first, long count, long stride, long deadline) {
@@ -79,7 +78,8 @@ public final class RingUID {
     private synchronized CompletableFuture<Block> fetch() {
         if (next == null) {
             long sent = System.nanoTime(); // blocks expire by the time of the request: the way of the answer does not matter
-            next = client.sendAsync(request, HttpResponse.BodyHandlers.ofString()).thenApply(answer -> read(answer, sent));
+            next = client.sendAsync(request, HttpResponse.BodyHandlers.ofString())
+                    .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).thenApply(answer -> read(answer, sent));
         }
         return next;
     }
@@ -95,15 +95,19 @@ public final class RingUID {
         try {
             received = request.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
         } catch (ExecutionException | TimeoutException e) {
+            end(request, null);
             boolean isFinal = e.getCause() instanceof IllegalArgumentException; // another request would get the same
             if (isFinal || end - System.nanoTime() < 200_000_000) throw new IOException("ringuid: no number has arrived: " + e.getMessage(), e);
             Thread.sleep(100);
         }
-        synchronized (this) {
-            if (next == request) next = null;
-            else received = null; // another thread has taken it
-            if (received != null) block = received;
-        }
+        if (received != null) end(request, received);
+    }
+
+    /** Ends a request for the next block, if it has an answer, and takes the block into use unless it is null. */
+    private synchronized void end(CompletableFuture<Block> request, Block received) {
+        if (next != request || !request.isDone()) return;
+        next = null;
+        if (received != null) block = received;
     }
 
     private static Block read(HttpResponse<String> answer, long sent) {

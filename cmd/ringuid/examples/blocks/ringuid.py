@@ -72,8 +72,8 @@ class Client:
     def _fetch(self):
         """Starts a request for the next block, unless there is one."""
         if not self._fetching:
-            self._fetching = True
             threading.Thread(target=self._run, daemon=True).start()
+            self._fetching = True
 
     def _run(self):
         """Requests until there is a block, or until callers have waited in vain. A block whose answer is lost is a gap."""
@@ -85,7 +85,10 @@ class Client:
                 with urllib.request.urlopen(self._request, timeout=self._timeout) as answer:
                     block = _read(json.load(answer), sent)
             except urllib.error.HTTPError as e:
-                detail = e.read(1000).decode("utf-8", "replace")
+                try:
+                    detail = e.read(1000).decode("utf-8", "replace")
+                except Exception:
+                    detail = e.reason
                 kind = OSError if e.code >= 500 or e.code == 429 else ValueError  # which another request would get, too
                 error = kind(f"ringuid: the server has answered {e.code}: {detail}")
             except Exception as e:  # the connection, or what is not JSON

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -41,6 +42,9 @@ func (c *call) blockNumbers() {
 	}
 	tag := c.r.PathValue("tag")
 	r, err := c.claim(tag, int64(n))
+	if err == nil && (r.First < 1 || r.Length-1 > (math.MaxInt64-r.First)/max(r.Stride, 1)) {
+		err = errNotPositive
+	}
 	if err != nil {
 		status, detail := numberProblem(tag, err)
 		c.fail(status, detail, err)
