@@ -15,7 +15,7 @@ import (
 //
 // It has one worker ID, and takes another one when all UIDs of a time unit and its worker IDs are used up, or when it has generated
 // UIDs of about a million time units, of which it keeps a count each. So it uses up many worker IDs if many rows have the same time. What is
-// not used of a worker ID is lost when the process ends.
+// not used of a worker ID is lost when the process ends. If the machine was copied while it ran, create another Backfill in each copy.
 type Backfill struct {
 	format   Format
 	assigner workerassign.Assigner
@@ -27,7 +27,8 @@ type Backfill struct {
 }
 
 // NewBackfill returns a Backfill that takes a worker ID from the assigner, which must be one whose worker IDs are never used again:
-// workerassign.NewDisposable without WithVerification, or workerassign.NewFile. One whose leases have a start or an end is refused. The options
+// workerassign.NewDisposable without WithVerification, or workerassign.NewFile. One whose leases have a start or an end is refused. A database
+// that may lose its last inserts at a failover is not suitable: generators notice that with WithVerification, a Backfill cannot. The options
 // must be those of the generators of new rows. The call waits for the store until ctx ends.
 //
 // Errors wrap ErrOption, ErrLease, or ErrWorkerID.

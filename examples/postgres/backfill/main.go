@@ -7,7 +7,8 @@
 //
 // The table here is orders, with the columns id, created_at and uid. The database also has the table of schema.sql or schema.postgres.sql.
 // Each start takes one worker ID of it, and others if many rows have the same second. Set the UIDs of new rows first, by a
-// generator with the same layout; then run this program.
+// generator with the same format; then run this program. Rows without a time, or with one that the format cannot represent, are printed and keep
+// NULL: give them a UID of the generator of new rows.
 package main
 
 import (
@@ -48,15 +49,20 @@ func main() {
 	driver := flag.String("driver", "mysql", "mysql or pgx")
 	dsn := flag.String("dsn", "", "data source name, in the form of the driver")
 	batch := flag.Int("batch", 1000, "how many rows one transaction changes")
+	format, err := uid.NewFormat()
+	if err != nil {
+		log.Fatal("backfill: ", err)
+	}
+	flag.TextVar(&format, "format", format, "layout, epoch and time unit of the generator of new rows")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, *driver, *dsn, *batch); err != nil {
+	if err := run(ctx, os.Stdout, *driver, *dsn, *batch, format); err != nil {
 		log.Fatal("backfill: ", err)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, driver, dsn string, batch int) error {
+func run(ctx context.Context, out io.Writer, driver, dsn string, batch int, format uid.Format) error {
 	statements, known := dialects[driver]
 	if !known || dsn == "" || batch < 1 {
 		return fmt.Errorf("-driver is %q, must be mysql or pgx; -dsn must be given; -batch is %d, must be at least 1", driver, batch)
@@ -66,42 +72,60 @@ func run(ctx context.Context, out io.Writer, driver, dsn string, batch int) erro
 		return err
 	}
 	defer db.Close()
-	b, err := uid.NewBackfill(ctx, workerassign.NewDisposable(db))
+	b, err := uid.NewBackfill(ctx, workerassign.NewDisposable(db), uid.WithLayout(format.Layout()), uid.WithEpoch(format.Epoch()), uid.WithTimeUnit(format.Unit()))
 	if err != nil {
 		return err
 	}
 	for done, after := 0, int64(math.MinInt64); ; {
-		keys, times, err := read(ctx, db, statements.rows, after, batch)
-		if err != nil || len(keys) == 0 {
+		rows, err := read(ctx, db, statements.rows, after, batch)
+		if err != nil || len(rows) == 0 {
 			fmt.Fprintf(out, "%d rows have a UID now\n", done)
 			return err
 		}
+		after = rows[len(rows)-1].key
+		var keys []int64
+		var times []time.Time
+		for _, r := range rows {
+			created := time.UnixMicro(r.micros.Int64)
+			if !r.micros.Valid || created.Before(format.Epoch()) || !created.Before(format.End()) {
+				fmt.Fprintf(out, "row %d: created_at is NULL or not a time of the format %v\n", r.key, format)
+				continue
+			}
+			keys, times = append(keys, r.key), append(times, created)
+		}
 		ids := make([]uid.ID, len(keys))
 		if err := b.Fill(ctx, ids, times); err != nil {
-			return fmt.Errorf("rows %d to %d: %w", keys[0], keys[len(keys)-1], err)
+			return fmt.Errorf("rows up to %d: %w", after, err)
 		}
 		if err := write(ctx, db, statements.update, keys, ids); err != nil {
 			return err
 		}
-		done, after = done+len(keys), keys[len(keys)-1]
+		done += len(keys)
 	}
 }
 
-// read returns the keys of rows without a UID, and when they were created.
-func read(ctx context.Context, db *sql.DB, query string, after int64, limit int) (keys []int64, times []time.Time, err error) {
-	rows, err := db.QueryContext(ctx, query, after, limit)
+// row is a row without a UID: its key, and the microseconds from 1970 to its creation.
+type row struct {
+	key    int64
+	micros sql.NullInt64
+}
+
+// read returns rows without a UID whose keys follow one.
+func read(ctx context.Context, db *sql.DB, query string, after int64, limit int) ([]row, error) {
+	result, err := db.QueryContext(ctx, query, after, limit)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var key, micros int64
-		if err := rows.Scan(&key, &micros); err != nil {
-			return nil, nil, err
+	defer result.Close()
+	var rows []row
+	for result.Next() {
+		var r row
+		if err := result.Scan(&r.key, &r.micros); err != nil {
+			return nil, err
 		}
-		keys, times = append(keys, key), append(times, time.UnixMicro(micros))
+		rows = append(rows, r)
 	}
-	return keys, times, rows.Err()
+	return rows, result.Err()
 }
 
 // write sets the UIDs of rows, all or none. A row that another process has given a UID keeps it.

@@ -22,18 +22,18 @@ import (
 const rowCount = 30_000
 
 // Each row of the table gets a UID of its own that has the row's time, also if the program is stopped and started again, and a row that has one
-// keeps it.
+// keeps it. A row without a time, or with one before the epoch, stops nothing.
 func TestExampleRuns(t *testing.T) {
 	t.Run("mysql", func(t *testing.T) {
 		db, dsn := mariadbtest.Connect(t)
 		testserver.RunScript(t, db, ringuid.MySQLSchema())
-		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMP(6) NOT NULL, uid BIGINT NULL UNIQUE)")
+		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMP(6) NULL, uid BIGINT NULL UNIQUE)")
 		check(t, db, "mysql", dsn, "FROM_UNIXTIME")
 	})
 	t.Run("pgx", func(t *testing.T) {
 		db, dsn := postgrestest.Connect(t)
 		testserver.RunScript(t, db, ringuid.PostgreSQLSchema())
-		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMPTZ NOT NULL, uid BIGINT NULL UNIQUE)")
+		db.MustExec("CREATE TABLE orders (id BIGINT PRIMARY KEY, created_at TIMESTAMPTZ NULL, uid BIGINT NULL UNIQUE)")
 		check(t, db, "pgx", dsn, "to_timestamp")
 	})
 }
@@ -46,10 +46,15 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime string) {
 		values = append(values, fmt.Sprintf("(%d, %s(%.1f), NULL)", key+1, toTime, float64(created(key+1).UnixMilli())/1000))
 	}
 	db.MustExec("INSERT INTO orders VALUES " + strings.Join(values, ","))
+	db.MustExec("INSERT INTO orders VALUES (-7, NULL, NULL), (-5, " + toTime + "(1), NULL)")
+	format, err := uid.ParseFormat("1-29-21-13 2025-01-01T00:00:00Z 1s")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var first struct{ ID, UID int64 } // by the names in lower case
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	go func() { stopped <- run(ctx, io.Discard, driver, dsn, 100) }()
+	go func() { stopped <- run(ctx, io.Discard, driver, dsn, 100, format) }()
 	testkit.Eventually(t, "a row has a UID", func() bool {
 		return db.Get(&first, "SELECT id, uid FROM orders WHERE uid IS NOT NULL LIMIT 1") == nil
 	})
@@ -58,14 +63,13 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime string) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := run(t.Context(), &out, driver, dsn, 1000); err != nil || !strings.Contains(out.String(), " rows have a UID now") {
+	if err := run(t.Context(), &out, driver, dsn, 1000, format); err != nil || !strings.Contains(out.String(), " rows have a UID now") {
 		t.Fatalf("%q, %v", &out, err)
 	}
-	format, err := uid.NewFormat()
-	if err != nil {
-		t.Fatal(err)
+	if got := out.String(); !strings.HasPrefix(got, "row -7: created_at is NULL or not a time of the format 1-29-21-13") || strings.Count(got, "\n") != 3 {
+		t.Errorf("printed %q; want rows -7 and -5", got)
 	}
-	rows, err := db.Queryx("SELECT id, uid FROM orders")
+	rows, err := db.Queryx("SELECT id, uid FROM orders WHERE id > 0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +88,7 @@ func check(t *testing.T, db *sqlx.DB, driver, dsn, toTime string) {
 		}
 		seen[id], workers[p.WorkerID] = true, true
 	}
-	if err := rows.Err(); err != nil || len(seen) != rowCount || len(workers) < 2 && !strings.HasPrefix(out.String(), "0 rows") {
+	if err := rows.Err(); err != nil || len(seen) != rowCount || len(workers) < 2 && !strings.Contains(out.String(), "\n0 rows") {
 		t.Errorf("%d rows with UIDs of %d worker IDs, %v; want %d of both starts", len(seen), len(workers), err, rowCount)
 	}
 }

@@ -126,6 +126,13 @@ func (c *call) mayTake(n int) bool {
 	return false
 }
 
+// mayTakeAgain gives back n numbers of the token's rate, which were not taken.
+func (c *call) mayTakeAgain(n int) {
+	if c.token != nil && c.token.limit != nil {
+		c.token.limit.AllowN(time.Now(), -n)
+	}
+}
+
 // mayObserve reports whether the request may see details.
 func (c *call) mayObserve() bool {
 	if len(c.s.auth.tokens) == 0 {

@@ -13,9 +13,9 @@ import (
 //
 //	{"first":"962392666547429376","count":8192,"expires_in":3}
 //
-// They are first, first+stride and so on; a stride of 1 is left out. The client must drop what it has not used when expires_in seconds have
-// passed since it sent the request, so that no UID is staler than the generator's own; numbers of a tag have no end. A block has n numbers or
-// fewer, and is lost if the answer is: the client sends another request.
+// They are first, first+stride and so on; a stride of 1 is left out. The client must drop what it has not used when expires_in seconds, the
+// generator's bound on staleness, have passed since it sent the request. So a UID is at most twice as stale as from the generator itself.
+// Numbers of a tag have no end. A block has n numbers or fewer, and is lost if the answer is: the client sends another request.
 
 // blockUIDs answers with a block of UIDs.
 func (c *call) blockUIDs() {
@@ -31,6 +31,7 @@ func (c *call) blockUIDs() {
 		c.failUID(err)
 		return
 	}
+	c.mayTakeAgain(n - count)
 	c.sendBlock(int64(first), int64(count), 1, strconv.FormatFloat(c.s.opts.MaxStaleness.Seconds(), 'f', -1, 64))
 }
 
@@ -50,14 +51,18 @@ func (c *call) blockNumbers() {
 		c.fail(status, detail, err)
 		return
 	}
+	c.mayTakeAgain(n - int(r.Length))
 	c.sendBlock(r.First, r.Length, max(r.Stride, 1), "")
 }
 
-// blockSize reads the parameter n, which is required. ok is false if the call was answered.
+// blockSize reads the parameter n, which is required and the only one. ok is false if the call was answered.
 func (c *call) blockSize() (n int, ok bool) {
 	sel, ok := c.selection()
 	switch {
 	case !ok:
+		return 0, false
+	case c.r.URL.Query().Has("as"):
+		c.fail(http.StatusBadRequest, "the parameter as is not one of blocks; the parameter is n", nil)
 		return 0, false
 	case sel.n == 0:
 		c.fail(http.StatusBadRequest, "the parameter n is missing; must be 1 to "+strconv.Itoa(c.s.cfg.MaxBatch), nil)

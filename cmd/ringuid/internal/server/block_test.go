@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -77,5 +79,35 @@ func TestBlockAnswers(t *testing.T) {
 		isProblem(t, "n of 0", s.do("POST", path+"?n=0", ""), 400, "must be 1 to 10000")
 		isProblem(t, "GET", s.get(path+"?n=1"), 405, "POST")
 	}
+	isProblem(t, "as", s.do("POST", "/v1/block?n=5&as=number", ""), 400, "the parameter as is not one of blocks")
 	isProblem(t, "no UIDs", s.do("POST", "/v1/block?n=5", ""), 503, "no UID is available")
+}
+
+// A source's numbers that do not exist are not handed out.
+func TestBlockOfWrongRange(t *testing.T) {
+	var r segment.Range
+	q := &fakeSequences{claim: func(context.Context, string, int64) (segment.Range, error) { return r, nil }}
+	s := start(t, testConfig(), Options{Sequences: q})
+	for _, r = range []segment.Range{
+		{First: 0, Length: 5}, {First: -3, Length: 5}, {First: 1, Length: 0}, {First: 1, Length: 6}, {First: 1, Length: 5, Stride: -1},
+		{First: math.MaxInt64 - 3, Length: 5}, {First: math.MaxInt64 - 11, Length: 5, Stride: 3}, {First: 1, Length: 5, Stride: math.MaxInt64},
+	} {
+		isProblem(t, "a wrong range", s.do("POST", "/v1/segment/orders/block?n=5", ""), 503, "no number of the tag")
+	}
+	r = segment.Range{First: math.MaxInt64 - 12, Length: 5, Stride: 3}
+	check(t, "the last numbers", s.do("POST", "/v1/segment/orders/block?n=5", ""), 200, fmt.Sprintf(`{"first":"%d","count":5,"stride":3}`+"\n", r.First))
+}
+
+// A token pays for the numbers that it gets, not for those that a block lacks.
+func TestRateOfShortBlocks(t *testing.T) {
+	q := &fakeSequences{claim: func(context.Context, string, int64) (segment.Range, error) { return segment.Range{First: 7, Length: 1}, nil }}
+	cfg := testConfig()
+	cfg.MaxBatch = 1000
+	cfg.Tokens = []Token{{Name: "a", Secret: "0123456789abcdef", Tags: []string{"*"}, Rate: 1000}}
+	s := start(t, cfg, Options{Sequences: q})
+	for range 500 { // of 1000 at once
+		if r := s.do("POST", "/v1/segment/orders/block?n=501", "", "Authorization", "Bearer 0123456789abcdef"); r.status != 200 {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
 }
