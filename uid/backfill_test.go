@@ -211,10 +211,26 @@ func TestBackfillRefusesAssigners(t *testing.T) {
 	if _, err := static.Assign(t.Context(), workerassign.Request{}); err != nil {
 		t.Errorf("the static worker ID is not free: %v", err)
 	}
+	ending.assign = func(context.Context, int64) (workerassign.Lease, error) { return nil, nil }
+	if _, err := NewBackfill(t.Context(), ending); !errors.Is(err, ErrLease) || !strings.Contains(err.Error(), "neither a lease nor an error") {
+		t.Errorf("no lease: %v", err)
+	}
 	a := &disposableAssigner{}
 	a.failWith(fmt.Errorf("%w: too many", workerassign.ErrWidth))
 	if _, err := NewBackfill(t.Context(), a); !errors.Is(err, ErrWorkerID) {
 		t.Errorf("no more worker IDs: %v", err)
+	}
+}
+
+// The time bits of a layout may reach beyond the year 9999, which Format.End does not.
+func TestBackfillOfWideLayout(t *testing.T) {
+	b, err := NewBackfill(t.Context(), workerassign.NewFile(filepath.Join(t.TempDir(), "worker")), backfillFormat(t, 45, 10, 8)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := b.format.End().Add(-1)
+	if id, err := b.At(last); err != nil || !b.format.Parse(id).Time.Equal(last.Truncate(time.Second)) {
+		t.Errorf("%v, %v", b.format.Parse(id), err)
 	}
 }
 

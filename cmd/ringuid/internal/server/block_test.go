@@ -100,7 +100,9 @@ func TestBlockOfWrongRange(t *testing.T) {
 
 // A token pays for the numbers that it gets, not for those that a block lacks.
 func TestRateOfShortBlocks(t *testing.T) {
-	q := &fakeSequences{claim: func(context.Context, string, int64) (segment.Range, error) { return segment.Range{First: 7, Length: 1}, nil }}
+	q := &fakeSequences{claim: func(context.Context, string, int64) (segment.Range, error) {
+		return segment.Range{First: 7, Length: 1}, nil
+	}}
 	cfg := testConfig()
 	cfg.MaxBatch = 1000
 	cfg.Tokens = []Token{{Name: "a", Secret: "0123456789abcdef", Tags: []string{"*"}, Rate: 1000}}
