@@ -88,7 +88,7 @@ guard: ## measure the most frequent calls; fail if they are far slower than thei
 	@cd benchmarks && go run ./cmd/guard
 
 .PHONY: bench-server
-bench-server: ## measure the HTTP server next to one that returns a constant; fail if it takes more than 1.1 times as long; BENCHFLAGS="-memory 10m": its memory
+bench-server: ## measure the HTTP server next to one that returns a constant; fail if it takes more than 1.1 times as long (a list of 1,000: 1.2); BENCHFLAGS="-memory 10m": its memory
 	@cd cmd/ringuid && go run ./internal/benchserver $(BENCHFLAGS)
 
 .PHONY: lint-kubernetes

@@ -80,9 +80,8 @@ func (b *batch) addRange(r segment.Range) error {
 	return nil
 }
 
-// listMemory is the memory that an element of a list needs, in bytes: its text, a copy of that in an answer whose writes are joined,
-// and a run of its own.
-const listMemory = 2*elementSize + 16
+// listMemory is the memory that an element of a list needs, in bytes: its text, and a run of its own.
+const listMemory = elementSize + 16
 
 // What an answer with a list has around it.
 const (

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
 	"sync/atomic"
 
@@ -63,6 +66,14 @@ const connectionShare = listBudget / 8
 
 // shareKey is the key of a TLS connection's share in the context of its requests.
 type shareKey struct{}
+
+// connContext is an http.Server's ConnContext: it gives a TLS connection its share of the budgets.
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	if _, ok := c.(*tls.Conn); !ok {
+		return ctx
+	}
+	return context.WithValue(ctx, shareKey{}, semaphore.NewWeighted(connectionShare))
+}
 
 // acquireShare waits for as much of the connection's share.
 func (c *call) acquireShare(n int64) bool {

@@ -63,7 +63,7 @@ func (c *call) send(status int, contentType []string, body []byte) {
 	if status != http.StatusOK {
 		c.w.WriteHeader(status)
 	}
-	c.write(body)
+	_, _ = c.w.Write(body) // an error means that the client is gone
 }
 
 // fail answers with a problem. detail is for the client, and err, which may be nil, only for the log and the page.

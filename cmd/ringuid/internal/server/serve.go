@@ -41,7 +41,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          log.New(errorLog{s}, "", 0),
 		ConnContext:       connContext,
 	}
-	l = joiningListener{netutil.LimitListener(l, s.cfg.MaxConnections)}
+	l = netutil.LimitListener(l, s.cfg.MaxConnections)
 	serve := server.Serve
 	if s.cfg.TLSCert != "" {
 		if err := s.ReloadCertificate(); err != nil {

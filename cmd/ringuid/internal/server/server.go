@@ -79,7 +79,6 @@ type Server struct {
 	lists      *budget             // of answers with lists
 	parses     *budget             // of requests to parse UIDs
 	batches    batchPool
-	joins      joinPool
 	failures   failureLog
 	logLimit   logLimiter
 	leases     *cache[*poolState]
