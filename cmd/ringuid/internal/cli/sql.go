@@ -11,7 +11,7 @@ import (
 
 type sqlCommand struct {
 	Dialect string `required:"" enum:"mysql,postgres,sqlite,clickhouse" help:"The database: mysql (also MariaDB and TiDB), postgres, sqlite or clickhouse."`
-	Column  string `default:"id" help:"The column of UIDs in the expressions. Default: ${default}."`
+	Column  string `default:"id" help:"The column of UIDs in the expressions; other names than words in quotes of the database. Default: ${default}."`
 	From    string `placeholder:"TIME" help:"With --to: print the condition with two numbers, for UIDs of this time or a later one."`
 	To      string `placeholder:"TIME" help:"With --from: and before this time."`
 	formatFlags
