@@ -19,6 +19,7 @@ func TestSQLite(t *testing.T) {
 	defer db.Close()
 	db.SetMaxOpenConns(1) // each connection has a memory of its own
 	sqltexttest.Run(t, db, sqltexttest.Database{
+		UIDs:     10_000,
 		Dialect:  "sqlite",
 		Types:    []string{"INTEGER", "BIGINT"},
 		Sessions: []string{""},
