@@ -1,35 +1,27 @@
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
+import java.net.http.*;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.regex.*;
 
 /**
- * UIDs, or numbers of a tag, from a ringuid server, with one request for thousands of them:
+ * UIDs, or numbers of a tag, from a ringuid server, with one request for thousands of them. Safe for concurrent use.
+ * Copy this file. It requires Java 11 and nothing else.
  *
  * <pre>
  * RingUID uids = new RingUID("http://127.0.0.1:8080", null, 8192, null, Duration.ofSeconds(5));
  * long uid = uids.next();
  * </pre>
- *
- * It hands out the numbers of blocks, and fetches the next block before it is needed. It is safe for concurrent use. Copy this file. It requires
- * Java 11 and nothing else.
  */
 public final class RingUID {
     /** Consecutive numbers: first, first + stride and so on. */
     private static final class Block {
         final long first, count, stride, deadline; // by System.nanoTime
-        final AtomicLong used = new AtomicLong(); // more than count: the block is used up
+        final AtomicLong used = new AtomicLong(); // count or more: the block is used up
 
         Block(long first, long count, long stride, long deadline) {
             this.first = first;
@@ -39,14 +31,13 @@ public final class RingUID {
         }
     }
 
-    private static final Pattern FIRST = Pattern.compile("\"first\":\"(\\d+)\""), COUNT = Pattern.compile("\"count\":(\\d+)"),
-            STRIDE = Pattern.compile("\"stride\":(\\d+)"), EXPIRES_IN = Pattern.compile("\"expires_in\":([\\d.]+)");
-
+    private static final CompletableFuture<Block> NONE = CompletableFuture.failedFuture(new IOException("not requested"));
     private final HttpClient client = HttpClient.newHttpClient();
     private final HttpRequest request;
     private final Duration timeout;
     private volatile Block block = new Block(0, 0, 1, 0); // in use
-    private CompletableFuture<Block> next; // the request for the next block, or null
+    private volatile CompletableFuture<Block> next = NONE; // the next block, which may be on its way
+    private volatile long pause; // before the next request, in milliseconds
 
     /**
      * Returns a client of the server at url. With a tag, numbers are those of the tag; if it is null, UIDs. size is how many numbers a request asks
@@ -62,62 +53,68 @@ public final class RingUID {
 
     /** Returns a number that nobody else has or will get. If there is none in memory, it waits, and then throws the last error. */
     public long next() throws IOException, InterruptedException {
+        Throwable last = null;
         for (long end = 0; ; ) {
             Block b = block;
             if (System.nanoTime() - b.deadline < 0 && b.used.get() < b.count) {
                 long n = b.used.getAndIncrement();
-                if (n == b.count / 2) fetch();
+                if (n >= b.count / 2 && next.isCompletedExceptionally()) fetch();
                 if (n < b.count) return b.first + n * b.stride;
             }
             if (end == 0) end = System.nanoTime() + timeout.toNanos();
-            replace(b, end);
+            try {
+                replace(b).get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+            } catch (ExecutionException e) {
+                last = e.getCause();
+                if (last instanceof IllegalArgumentException) throw new IOException("ringuid: " + last.getMessage(), last); // another request would get the same
+            } catch (TimeoutException e) {
+                throw new IOException("ringuid: no number within " + timeout + (last == null ? "" : ": " + last), last);
+            }
         }
     }
 
-    /** Requests the next block, unless there is a request. A block whose answer is lost is a gap. */
+    /** Takes the next block into use instead of an old one, which is used up or has expired. Returns the next block instead if it is not there yet. */
+    private synchronized CompletableFuture<Block> replace(Block old) {
+        if (block == old && next.isDone() && !next.isCompletedExceptionally()) {
+            block = next.join();
+            next = NONE;
+        }
+        return block == old ? fetch() : CompletableFuture.completedFuture(block);
+    }
+
+    /** Returns the next block, which may be on its way. After a failure it pauses before the request, so that calls do not flood the server. */
     private synchronized CompletableFuture<Block> fetch() {
-        if (next == null) {
-            long sent = System.nanoTime(); // blocks expire by the time of the request: the way of the answer does not matter
-            next = client.sendAsync(request, HttpResponse.BodyHandlers.ofString())
-                    .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).thenApply(answer -> read(answer, sent));
+        if (next.isCompletedExceptionally()) {
+            next = CompletableFuture.supplyAsync(this::send, CompletableFuture.delayedExecutor(pause, TimeUnit.MILLISECONDS, Runnable::run))
+                    .thenCompose(answer -> answer).whenComplete((received, failure) -> pause = failure == null ? 0 : Math.min(Math.max(2 * pause, 50), 1000));
         }
         return next;
     }
 
-    /** Takes the next block into use instead of an old one, which is used up or has expired, and waits for it. */
-    private void replace(Block old, long end) throws IOException, InterruptedException {
-        CompletableFuture<Block> request;
-        synchronized (this) {
-            if (block != old) return;
-            request = fetch();
-        }
-        Block received = null;
-        try {
-            received = request.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-        } catch (ExecutionException | TimeoutException e) {
-            end(request, null);
-            boolean isFinal = e.getCause() instanceof IllegalArgumentException; // another request would get the same
-            if (isFinal || end - System.nanoTime() < 200_000_000) throw new IOException("ringuid: no number has arrived: " + e.getMessage(), e);
-            Thread.sleep(100);
-        }
-        if (received != null) end(request, received);
+    /** Sends a request. A block whose answer is lost is a gap. */
+    private CompletableFuture<Block> send() {
+        long sent = System.nanoTime();
+        return client.sendAsync(request, HttpResponse.BodyHandlers.ofString())
+                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS) // that of the request ends when the body begins
+                .thenApply(answer -> read(answer, sent));
     }
 
-    /** Ends a request for the next block, if it has an answer, and takes the block into use unless it is null. */
-    private synchronized void end(CompletableFuture<Block> request, Block received) {
-        if (next != request || !request.isDone()) return;
-        next = null;
-        if (received != null) block = received;
-    }
-
+    /** Returns the block of an answer. It expires by the time of the request: how long the answer was on its way does not matter. */
     private static Block read(HttpResponse<String> answer, long sent) {
-        String text = answer.body();
-        Matcher first = FIRST.matcher(text), count = COUNT.matcher(text), stride = STRIDE.matcher(text), expires = EXPIRES_IN.matcher(text);
         int status = answer.statusCode();
-        String problem = "the server has answered " + status + ": " + text;
+        String text = answer.body().strip(), problem = "the server has answered " + status + ": " + text;
         if (status >= 400 && status < 500 && status != 429) throw new IllegalArgumentException(problem);
-        if (status != 200 || !first.find() || !count.find()) throw new IllegalStateException(problem);
-        long life = expires.find() ? (long) (1e9 * Double.parseDouble(expires.group(1))) : Long.MAX_VALUE / 2; // 146 years
-        return new Block(Long.parseLong(first.group(1)), Long.parseLong(count.group(1)), stride.find() ? Long.parseLong(stride.group(1)) : 1, sent + life);
+        if (status != 200 || !text.endsWith("}")) throw new IllegalStateException(problem);
+        long first = Long.parseLong(get(text, "first", "")), count = Long.parseLong(get(text, "count", "")), stride = Long.parseLong(get(text, "stride", "1"));
+        if (first < 1 || count < 1 || stride < 1 || count - 1 > (Long.MAX_VALUE - first) / stride) throw new IllegalStateException(problem);
+        long deadline = sent + (long) (1e9 * Math.min(Double.parseDouble(get(text, "expires_in", "1e9")), 1e9)); // or in 31 years
+        if (System.nanoTime() - deadline >= 0) throw new IllegalStateException("a block had expired when it arrived: " + text);
+        return new Block(first, count, stride, deadline);
+    }
+
+    /** Returns a field of a JSON object without objects in it, or absent. */
+    private static String get(String json, String name, String absent) {
+        Matcher m = Pattern.compile('"' + name + "\"\\s*:\\s*\"?([^\",}\\s]*)").matcher(json);
+        return m.find() ? m.group(1) : absent;
     }
 }

@@ -24,6 +24,7 @@ export class Client {
   #low = 0; // if fewer are left, the next block is fetched
   #block = null; // the next one
   #fetching = null; // a promise
+  #pause = 0; // before the next request, in milliseconds
 
   constructor(url, { tag, size = 8192, token, timeout = 5000 } = {}) {
     const path = tag === undefined ? "/v1/block" : `/v1/segment/${encodeURIComponent(tag)}/block`;
@@ -34,32 +35,21 @@ export class Client {
 
   /** Returns a number that nobody else has or will get: as a BigInt if there is one in memory, otherwise as a promise of one. Both can be awaited. */
   next() {
-    if (this.#left > 0 && performance.now() < this.#deadline) {
-      const number = this.#next;
-      this.#next = number + this.#stride;
-      if (--this.#left < this.#low && this.#block === null && this.#fetching === null) this.#fetch().catch(() => {}); // a call that has to wait gets the error
-      return number;
-    }
-    return this.#wait();
+    return this.#take() ?? this.#wait();
   }
 
-  async #wait() {
-    const end = performance.now() + this.#timeout;
-    for (let pause = 50; ; pause = Math.min(2 * pause, 1000)) {
-      if (this.#use()) return this.next();
-      try {
-        await this.#fetch();
-      } catch (error) {
-        if (error.isFinal || performance.now() + pause >= end) throw error;
-        await new Promise((resolve) => setTimeout(resolve, pause));
-      }
-    }
-  }
-
-  // use drops what is left, unless another call has taken a block into use meanwhile, and takes the next block into use, if it has not expired.
-  #use() {
+  // take returns a number, or null if there is none in memory.
+  #take() {
     const now = performance.now();
-    if (this.#left > 0 && now < this.#deadline) return true;
+    if ((this.#left <= 0 || now >= this.#deadline) && !this.#use(now)) return null;
+    const number = this.#next;
+    this.#next = number + this.#stride;
+    if (--this.#left < this.#low && this.#block === null && this.#fetching === null) this.#fetch();
+    return number;
+  }
+
+  // use drops what is left, and takes the next block into use, if it has not expired.
+  #use(now) {
     const block = this.#block;
     this.#left = 0;
     this.#block = null;
@@ -68,13 +58,32 @@ export class Client {
     return true;
   }
 
-  // fetch requests a block, unless there is a request. A block whose answer is lost is a gap.
+  async #wait() {
+    let error, timer, isLate = false;
+    const late = new Promise((resolve) => { timer = setTimeout(() => { isLate = true; resolve(); }, this.#timeout); });
+    try {
+      for (;;) {
+        const number = this.#take();
+        if (number !== null) return number;
+        if (isLate || error?.isFinal) throw error ?? new Error(`ringuid: no number within ${this.#timeout} ms`);
+        error = (await Promise.race([this.#fetch(), late])) ?? error;
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  // fetch fetches the next block, unless that is being done. It never rejects: it returns a promise of the error, or of undefined.
   #fetch() {
-    this.#fetching ??= this.#request().then((block) => { this.#block = block; }).finally(() => { this.#fetching = null; });
+    this.#fetching ??= this.#request()
+      .then((block) => { [this.#block, this.#pause] = [block, 0]; }, (error) => { this.#pause = Math.min(Math.max(2 * this.#pause, 50), 1000); return error; })
+      .finally(() => { this.#fetching = null; });
     return this.#fetching;
   }
 
+  // request sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap.
   async #request() {
+    if (this.#pause > 0) await new Promise((resolve) => setTimeout(resolve, this.#pause));
     const sent = performance.now(), abort = new AbortController();
     const timer = setTimeout(() => abort.abort(new Error(`ringuid: no answer within ${this.#timeout} ms`)), this.#timeout); // also keeps Node.js running
     let answer, text;
@@ -91,7 +100,8 @@ export class Client {
     }
     const { first, count, stride = 1, expires_in: seconds = Infinity } = JSON.parse(text);
     const block = { first: BigInt(first), count, stride: BigInt(stride), deadline: sent + 1000 * seconds }; // from the request: the answer's way does not matter
-    if (!(block.first > 0n && count > 0 && block.stride > 0n && seconds > 0)) throw new Error(`ringuid: the server has answered ${text}`);
+    if (!(block.first > 0n && count > 0 && block.stride > 0n)) throw new Error(`ringuid: the server has answered ${text}`);
+    if (!(performance.now() < block.deadline)) throw new Error(`ringuid: a block had expired when it arrived: ${text}`);
     return block;
   }
 }

@@ -9,11 +9,13 @@ Copy this file. It requires Python 3.9 and nothing else.
 """
 
 import json
+import os
 import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import weakref
 
 
 class Client:
@@ -21,7 +23,7 @@ class Client:
 
     url is the server's. With a tag, numbers are those of the tag, otherwise UIDs. size is how many numbers a request asks for: the server's
     setting max-batch at most. token is a token of the server. A call that has no number waits for timeout seconds at most, and then raises
-    the last error, an OSError. After os.fork, use another Client: a copy has the same numbers.
+    the last error, an OSError. Proxies are those of the environment: see urllib.
     """
 
     def __init__(self, url, tag=None, size=8192, token=None, timeout=5.0):
@@ -29,12 +31,17 @@ class Client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._request = urllib.request.Request(f"{url.rstrip('/')}{path}?n={size}", data=b"", headers=headers, method="POST")
         self._timeout = timeout
+        self._reset()
+        _clients.add(self)
+
+    def _reset(self):
+        """Begins without numbers."""
         self._changed = threading.Condition()  # guards the following
         self._numbers, self._deadline = range(0), 0.0  # what is left of the block in use
         self._low = 0  # if fewer are left, the next block is fetched
         self._next = None  # the next block: its numbers and its deadline
-        self._fetching = False
-        self._error = None  # of the last request
+        self._fetching, self._pause = False, 0.0  # whether there is a request, and the pause before it
+        self._failure = "", False  # the last one: a text, and whether another request would get the same
 
     def next(self):
         """Returns a number that nobody else has or will get."""
@@ -45,9 +52,9 @@ class Client:
         if n < 1:
             raise ValueError(f"ringuid: {n} numbers were requested; must be at least 1")
         with self._changed:
-            end = None
+            now = time.monotonic()
+            end, earlier = now + self._timeout, self._failure
             while True:
-                now = time.monotonic()
                 if not self._numbers or now >= self._deadline:
                     self._use_next(now)
                 if self._numbers:
@@ -55,12 +62,12 @@ class Client:
                     if len(self._numbers) < self._low and self._next is None:
                         self._fetch()
                     return taken
-                end = end or now + self._timeout
-                if now >= end or isinstance(self._error, ValueError):
-                    error, self._error = self._error, None
-                    raise error or TimeoutError(f"ringuid: no number has arrived within {self._timeout} s")
+                failed = self._failure is not earlier  # that of an earlier call does not matter
+                if now >= end or (failed and self._failure[1]):
+                    raise OSError(f"ringuid: {self._failure[0]}" if failed else f"ringuid: no number within {self._timeout} s")
                 self._fetch()
                 self._changed.wait(end - now)
+                now = time.monotonic()
 
     def _use_next(self, now):
         """Drops what is left, and takes the next block into use, if it has not expired."""
@@ -76,36 +83,38 @@ class Client:
             self._fetching = True
 
     def _run(self):
-        """Requests until there is a block, or until callers have waited in vain. A block whose answer is lost is a gap."""
-        pause, end = 0.05, time.monotonic() + self._timeout
-        while True:
-            block, error = None, None
+        """Sends a request: after a failure it pauses before it, so that calls do not flood the server. A block whose answer is lost is a gap."""
+        time.sleep(self._pause)
+        block = failure = None
+        try:
+            sent = time.monotonic()
+            with urllib.request.urlopen(self._request, timeout=self._timeout) as answer:
+                block = _read(json.load(answer), sent)
+        except urllib.error.HTTPError as e:
             try:
-                sent = time.monotonic()
-                with urllib.request.urlopen(self._request, timeout=self._timeout) as answer:
-                    block = _read(json.load(answer), sent)
-            except urllib.error.HTTPError as e:
-                try:
-                    detail = e.read(1000).decode("utf-8", "replace")
-                except Exception:
-                    detail = e.reason
-                kind = OSError if e.code >= 500 or e.code == 429 else ValueError  # which another request would get, too
-                error = kind(f"ringuid: the server has answered {e.code}: {detail}")
-            except Exception as e:  # the connection, or what is not JSON
-                error = OSError(f"ringuid: {e!r}")
-            with self._changed:
-                self._next, self._error = block, error
-                self._fetching = isinstance(error, OSError) and time.monotonic() + pause < end
-                self._changed.notify_all()
-                if not self._fetching:
-                    return
-            time.sleep(pause)
-            pause = min(2 * pause, 1.0)
+                detail = e.read(1000).decode("utf-8", "replace")
+            except Exception:
+                detail = e.reason
+            failure = f"the server has answered {e.code}: {detail}", e.code < 500 and e.code != 429
+        except Exception as e:  # the connection, or what is not a block
+            failure = repr(e), False
+        with self._changed:
+            self._next, self._failure, self._fetching = block, failure or self._failure, False
+            self._pause = min(max(2 * self._pause, 0.05), 1.0) if failure else 0.0
+            self._changed.notify_all()
 
 
 def _read(block, sent):
     """Returns the numbers of a block, and when they expire: counted from the request, so that the answer's way does not matter."""
     first, count, stride = int(block["first"]), int(block["count"]), int(block.get("stride", 1))
     if first < 1 or count < 1 or stride < 1:
-        raise OSError(f"ringuid: the server has answered {block}")
-    return range(first, first + count * stride, stride), sent + float(block.get("expires_in", "inf"))
+        raise ValueError(f"the server has answered {block}")
+    deadline = sent + float(block.get("expires_in", "inf"))
+    if not time.monotonic() < deadline:
+        raise ValueError(f"a block had expired when it arrived: {block}")
+    return range(first, first + count * stride, stride), deadline
+
+
+_clients = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):  # a forked process must not hand out the numbers of its parent
+    os.register_at_fork(after_in_child=lambda: [client._reset() for client in _clients])
