@@ -18,15 +18,16 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/uniq"
 )
 
-// clientPrograms are programs that take numbers with the clients of examples/blocks: each with its arguments before those that are common.
-func clientPrograms(t *testing.T) map[string][]string {
+// clientPrograms are programs in testdata/clients, of one name in all languages, that take numbers with the clients of examples/blocks: each with its
+// arguments before those that are common.
+func clientPrograms(t *testing.T, program string) map[string][]string {
 	source, err := filepath.Abs("../../examples/blocks")
 	if err != nil {
 		t.Fatal(err)
 	}
 	programs := map[string][]string{
-		"python": {"python3", filepath.Join("testdata", "clients", "driver.py"), source},
-		"node":   {"node", filepath.Join("testdata", "clients", "driver.mjs"), source},
+		"python": {"python3", filepath.Join("testdata", "clients", program+".py"), source},
+		"node":   {"node", filepath.Join("testdata", "clients", program+".mjs"), source},
 	}
 	for name, command := range programs {
 		if _, err := exec.LookPath(command[0]); err != nil {
@@ -36,18 +37,18 @@ func clientPrograms(t *testing.T) map[string][]string {
 	if _, err := exec.LookPath("javac"); err != nil {
 		testkit.Missing(t, "a Java development kit is missing: ", err)
 	}
-	classes := t.TempDir()
-	if out, err := exec.Command("javac", "-d", classes, filepath.Join(source, "RingUID.java"), filepath.Join("testdata", "clients", "Driver.java")).CombinedOutput(); err != nil {
+	classes, class := t.TempDir(), strings.ToUpper(program[:1])+program[1:]
+	if out, err := exec.Command("javac", "-d", classes, filepath.Join(source, "RingUID.java"), filepath.Join("testdata", "clients", class+".java")).CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v: %s", err, out)
 	}
-	programs["java"] = []string{"java", "-cp", classes, "Driver"}
+	programs["java"] = []string{"java", "-cp", classes, class}
 	return programs
 }
 
 // Clients in other languages and servers that are killed and started again: each number is handed out once.
 func TestClients(t *testing.T) {
 	testkit.Slow(t, "it starts servers and interpreters")
-	programs := clientPrograms(t)
+	programs := clientPrograms(t, "driver")
 	count, size := testkit.Size(300_000, 10_000_000), testkit.Size(8192, 100_000)
 	for _, tag := range []string{"", "orders"} {
 		t.Run(map[bool]string{true: "UIDs", false: "numbers"}[tag == ""], func(t *testing.T) {

@@ -1,0 +1,411 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringuid/ringuid/internal/testkit"
+)
+
+// Clients of blocks and servers that fail: the client waits, tries again after a pause, and recovers.
+func TestClientFaults(t *testing.T) {
+	testkit.Slow(t, "it starts interpreters")
+	programs := clientPrograms(t, "faults")
+	for name, fault := range map[string]func(*testing.T, startClient){
+		"blocks expire on their way":           expireOnTheirWay,
+		"blocks expire in memory":              expireInMemory,
+		"the next block is refused":            func(t *testing.T, start startClient) { failNextBlock(t, start, http.StatusNotFound) },
+		"the next block is not available":      func(t *testing.T, start startClient) { failNextBlock(t, start, http.StatusServiceUnavailable) },
+		"an earlier request was refused":       func(t *testing.T, start startClient) { failEarlier(t, start, http.StatusNotFound) },
+		"an earlier request was not available": func(t *testing.T, start startClient) { failEarlier(t, start, http.StatusServiceUnavailable) },
+		"refused, then served":                 refuse,
+		"the body never comes":                 holdBody,
+		"failures of one request":              failOnce,
+		"a request that begins late":           beginLate,
+		"numbers up to the largest":            sendLargest,
+		"fork":                                 fork,
+	} {
+		for language, command := range programs {
+			if name == "fork" && language != "python" {
+				continue
+			}
+			t.Run(name+"/"+language, func(t *testing.T) {
+				t.Parallel()
+				fault(t, func(s *blockServer, timeout time.Duration) *blockClient {
+					return newBlockClient(t, command, s, timeout)
+				})
+			})
+		}
+	}
+}
+
+// patient is a timeout that does not pass.
+const patient = time.Hour
+
+// A blockServer answers requests for blocks as a test requires.
+type blockServer struct {
+	url      string
+	mu       sync.Mutex
+	arrivals []time.Time // of the requests
+}
+
+// newBlockServer starts a server. answer answers request n: 0 is the first.
+func newBlockServer(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n int)) *blockServer {
+	s := &blockServer{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		n := len(s.arrivals)
+		s.arrivals = append(s.arrivals, time.Now())
+		s.mu.Unlock()
+		answer(w, r, n)
+	}))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// requests returns when requests have arrived.
+func (s *blockServer) requests() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.arrivals[:len(s.arrivals):len(s.arrivals)]
+}
+
+// wantPauses requires that each of the requests from first to last came after a pause: of 50 ms, then of twice as long each time, up to 1 s.
+func (s *blockServer) wantPauses(t *testing.T, first, last int) {
+	t.Helper()
+	arrivals, pause := s.requests(), 50*time.Millisecond
+	for n := first; n <= last; n++ {
+		if got := arrivals[n].Sub(arrivals[n-1]); got < pause-5*time.Millisecond { // timers of Node are up to 1 ms early
+			t.Fatalf("request %d came %v after the failed one before it; want a pause of %v", n, got, pause)
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// hundredThousand is the number of numbers in a block of sendBlock: what does not pass in a test that takes one each millisecond.
+const hundredThousand = 100_000
+
+// sendBlock answers request n with a block whose numbers begin at blockStart(n).
+func sendBlock(w http.ResponseWriter, n int) {
+	fmt.Fprintf(w, `{"first":"%d","count":%d}`, blockStart(n), hundredThousand)
+}
+
+func blockStart(n int) int64 { return int64(n+1) * 1_000_000 }
+
+// wantFrom requires a number of the block of request n.
+func wantFrom(t *testing.T, n int, number int64, problem string) {
+	t.Helper()
+	if problem != "" || number < blockStart(n) || number >= blockStart(n)+hundredThousand {
+		t.Fatalf("the number is %d, %q; want one of the block of request %d", number, problem, n)
+	}
+}
+
+// A blockClient is a process that takes numbers with a client of examples/blocks.
+type blockClient struct {
+	t     *testing.T
+	in    io.Writer
+	lines *bufio.Scanner
+}
+
+// startClient starts a client whose calls wait for timeout.
+type startClient func(s *blockServer, timeout time.Duration) *blockClient
+
+func newBlockClient(t *testing.T, command []string, s *blockServer, timeout time.Duration) *blockClient {
+	cmd := exec.CommandContext(testkit.Patient(t), command[0], append(command[1:len(command):len(command)], s.url, strconv.FormatInt(timeout.Milliseconds(), 10))...)
+	var failure testkit.Buffer
+	cmd.Stderr = &failure
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if s := failure.String(); s != "" {
+			t.Errorf("the client has written %.2000s", s)
+		}
+	})
+	return &blockClient{t, in, bufio.NewScanner(out)}
+}
+
+// take takes n numbers. It returns the last one, or the client's error.
+func (c *blockClient) take(n int) (number int64, problem string) {
+	c.t.Helper()
+	return c.do(strconv.Itoa(n))
+}
+
+// do sends a line to the client, and reads the answer.
+func (c *blockClient) do(line string) (number int64, problem string) {
+	c.t.Helper()
+	fmt.Fprintln(c.in, line)
+	if !c.lines.Scan() {
+		c.t.Fatalf("the client has ended: %v", c.lines.Err())
+	}
+	number, err := strconv.ParseInt(c.lines.Text(), 10, 64)
+	if err != nil {
+		return 0, c.lines.Text()
+	}
+	return number, ""
+}
+
+// takeUntil takes numbers, all in memory, until the server has had n requests. It returns how many it has taken.
+func (c *blockClient) takeUntil(s *blockServer, n int) (taken int) {
+	c.t.Helper()
+	for ; len(s.requests()) < n; time.Sleep(time.Millisecond) {
+		if _, problem := c.take(1); problem != "" {
+			c.t.Fatalf("%s after %d numbers and %d requests; want %d requests", problem, taken, len(s.requests()), n)
+		}
+		taken++
+	}
+	return taken
+}
+
+// Without numbers that have not expired, a call ends with an error that says so, after requests with pauses.
+func expireOnTheirWay(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n < 100 {
+			fmt.Fprint(w, `{"first":"1","count":100,"expires_in":0.000001}`)
+			return
+		}
+		sendBlock(w, n) // ends a call that does not end
+	})
+	c := start(s, time.Second)
+	testkit.Eventually(t, "an error with the word expired", func() bool { // a busy machine may have no answer within a second
+		number, problem := c.take(1)
+		if problem == "" {
+			t.Fatalf("the number is %d; want an error", number)
+		}
+		return strings.Contains(problem, "expired")
+	})
+	s.wantPauses(t, 1, len(s.requests())-1)
+}
+
+// Neither what is left of a block nor the next block is used when it has expired.
+func expireInMemory(t *testing.T, start startClient) {
+	const life = time.Second
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		fmt.Fprintf(w, `{"first":"%d","count":4,"expires_in":%g}`, blockStart(n), life.Seconds())
+	})
+	c := start(s, patient)
+	if _, problem := c.take(3); problem != "" { // and the client requests the next block
+		t.Fatal(problem)
+	}
+	testkit.Eventually(t, "a request for the next block", func() bool { return len(s.requests()) >= 2 })
+	time.Sleep(life)
+	asked := time.Now()
+	number, problem := c.take(1)
+	n := int(number/1_000_000) - 1
+	if problem != "" || n < 0 || s.requests()[n].Before(asked.Add(-life)) {
+		t.Errorf("the number is %d, %q; want one of a block that has not expired", number, problem)
+	}
+}
+
+// While there are numbers in memory, failed requests for the next block are repeated after pauses, and fail no call.
+func failNextBlock(t *testing.T, start startClient, status int) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n >= 1 && n <= 4 {
+			http.Error(w, "no block", status)
+			return
+		}
+		sendBlock(w, n)
+	})
+	c := start(s, patient)
+	taken := hundredThousand/2 + 1
+	if _, problem := c.take(taken); problem != "" {
+		t.Fatal(problem)
+	}
+	taken += c.takeUntil(s, 6)
+	s.wantPauses(t, 2, 5)
+	number, problem := c.take(hundredThousand - taken + 1)
+	wantFrom(t, 5, number, problem)
+}
+
+// A call does not get the error of an earlier request.
+func failEarlier(t *testing.T, start startClient, status int) {
+	var s *blockServer
+	var c *blockClient
+	taken := hundredThousand/2 + 1
+	testkit.Eventually(t, "the first block", func() bool { // a busy machine may have no answer within a second
+		s = newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			switch n {
+			case 0:
+				sendBlock(w, n)
+			case 1:
+				http.Error(w, "an earlier outage", status)
+			default:
+				<-r.Context().Done()
+			}
+		})
+		c = start(s, time.Second)
+		_, problem := c.take(taken)
+		return problem == ""
+	})
+	taken += c.takeUntil(s, 3) // so the client knows of the outage
+	number, problem := c.take(hundredThousand - taken)
+	wantFrom(t, 0, number, problem)
+	if number, problem = c.take(1); problem == "" || strings.Contains(problem, "earlier") {
+		t.Errorf("the number is %d, %q; want the error that there was no answer", number, problem)
+	}
+}
+
+// A status that another request would get, too, ends a call at once. Later calls send requests again.
+func refuse(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n < 2 {
+			http.Error(w, "no such tag", http.StatusNotFound)
+			return
+		}
+		sendBlock(w, n)
+	})
+	c := start(s, patient)
+	for range 2 {
+		if number, problem := c.take(1); !strings.Contains(problem, "404") || !strings.Contains(problem, "no such tag") {
+			t.Errorf("the number is %d, %q; want the server's error", number, problem)
+		}
+	}
+	number, problem := c.take(1)
+	wantFrom(t, 2, number, problem)
+	s.wantPauses(t, 1, 2)
+}
+
+// An answer whose body does not come ends as a call's timeout says. Later calls send requests again.
+func holdBody(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == 0 {
+			fmt.Fprint(w, `{"first":"1","count":`)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
+		sendBlock(w, n)
+	})
+	c := start(s, time.Second)
+	if number, problem := c.take(1); problem == "" && number < blockStart(1) {
+		t.Errorf("the number is %d; want an error", number)
+	}
+	testkit.Eventually(t, "a number of another request", func() bool {
+		number, _ := c.take(1)
+		return number >= blockStart(1)
+	})
+}
+
+// A call goes on after all kinds of failures, with pauses.
+func failOnce(t *testing.T, start startClient) {
+	cut := func(linger int) func(w http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			conn, buf, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			buf.WriteString("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"first\":\"1\",\"count\":10")
+			buf.Flush()
+			conn.(*net.TCPConn).SetLinger(linger) // 0: the connection is reset
+			conn.Close()
+		}
+	}
+	text := func(status int, body string) func(w http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		}
+	}
+	failures := []func(w http.ResponseWriter){
+		cut(0), cut(-1),
+		text(503, "no number"), text(429, "too many"),
+		text(200, `{"first":"1","count":0}`), text(200, `{"first":"0","count":10}`), text(200, `{"first":"1","count":1`), text(200, "<html>"),
+	}
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n < len(failures) {
+			failures[n](w)
+			return
+		}
+		sendBlock(w, n)
+	})
+	number, problem := start(s, patient).take(1)
+	wantFrom(t, len(failures), number, problem)
+	s.wantPauses(t, 1, len(failures))
+}
+
+// A call ends when its timeout has passed, even if a request has begun later. That request's block is used by later calls.
+func beginLate(t *testing.T, start startClient) {
+	const timeout = 4 * time.Second
+	for attempt := 1; ; attempt++ { // a client that is not cured fails always, another one only if the machine stands still
+		ended := make(chan struct{}) // the first call
+		s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			switch n {
+			case 0:
+				time.Sleep(1500 * time.Millisecond)
+				http.Error(w, "no number", http.StatusServiceUnavailable)
+				return
+			case 1:
+				select {
+				case <-ended:
+				case <-r.Context().Done():
+				}
+			}
+			sendBlock(w, n)
+		})
+		c := start(s, timeout)
+		_, problem := c.take(1)
+		close(ended)
+		if number, _ := c.take(1); strings.Contains(problem, "503") && number == blockStart(1) {
+			return
+		}
+		if attempt == 5 {
+			t.Fatalf("the error is %q; want the server's, and that the next call gets a number of request 1", problem)
+		}
+	}
+}
+
+// The largest numbers are handed out. The answer may have spaces, and fields in another order.
+func sendLargest(t *testing.T, start startClient) {
+	const stride = 7
+	first := int64(math.MaxInt64 - 2*stride)
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n == 0 {
+			fmt.Fprintf(w, "{ \"stride\" : %d,\n \"count\": 3, \"expires_in\" : 1e3 , \"first\" : \"%d\" }", stride, first)
+			return
+		}
+		sendBlock(w, n)
+	})
+	c := start(s, patient)
+	for n := range int64(3) {
+		if number, problem := c.take(1); number != first+n*stride {
+			t.Errorf("number %d is %d, %q; want %d", n, number, problem, first+n*stride)
+		}
+	}
+	number, problem := c.take(1)
+	wantFrom(t, 1, number, problem)
+}
+
+// A forked process does not hand out the numbers of its parent.
+func fork(t *testing.T, start startClient) {
+	s := newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) { sendBlock(w, n) })
+	c := start(s, patient)
+	c.take(1)
+	number, problem := c.do("fork")
+	wantFrom(t, 1, number, problem)
+	if number, problem = c.take(1); number != blockStart(0)+1 {
+		t.Errorf("the parent's number is %d, %q; want the second one of its block", number, problem)
+	}
+}
