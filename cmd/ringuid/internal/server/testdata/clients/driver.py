@@ -1,6 +1,8 @@
-# Takes numbers with ringuid.py in several threads, and prints them as runs: the first number, the stride, and how many.
+# Takes numbers with ringuid.py in several threads, and prints them as runs: the first number, the stride, and how many. With 0 threads, it prints
+# instead how many nanoseconds it takes to take them, and how many a loop over a range takes.
 import sys
 import threading
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
@@ -8,21 +10,28 @@ import ringuid
 
 url, tag, size, count, threads = sys.argv[2], sys.argv[3] or None, *map(int, sys.argv[4:7])
 client = ringuid.Client(url, tag, size, timeout=60)
-runs = [[] for _ in range(threads)]
+if threads == 0:
+    client.next()
+    begin, left = time.perf_counter_ns(), count
+    while left > 0:
+        for number in client.take(min(left, 8192)):
+            left -= 1
+    end, left = time.perf_counter_ns(), count
+    for number in range(count):
+        left -= 1
+    print(end - begin, time.perf_counter_ns() - end)
 
 
-def take(n):
+def take():
     left = count // threads
     while left > 0:
         numbers = client.take(min(left, 1000)) if left % 7 else range(client.next(), 1 << 63, 1)[:1]
         left -= len(numbers)
-        runs[n].append(f"{numbers.start} {numbers.step} {len(numbers)}")
+        sys.stdout.write(f"{numbers.start} {numbers.step} {len(numbers)}\n")
 
 
-workers = [threading.Thread(target=take, args=(n,)) for n in range(threads)]
+workers = [threading.Thread(target=take) for _ in range(threads)]
 for w in workers:
     w.start()
 for w in workers:
     w.join()
-for lines in runs:
-    print("\n".join(lines))
