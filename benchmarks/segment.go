@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/ringuid/ringuid/segment"
 )
@@ -13,22 +12,31 @@ import (
 const (
 	SequenceNext      = "Sequence.Next" // in Serial and Parallel
 	SequenceFixed     = "Sequence.Next/fixed"
+	SequenceShort     = "Sequence.Next/short"
+	SequenceLong      = "Sequence.Next/long"
 	SequenceCapacity  = "Sequence.Next/capacity8"
 	SequenceSlow      = "Sequence.Next/slow"
 	SequenceSlowAdapt = "Sequence.Next/slow/adapting"
 	SequenceLocal     = "Sequence.Local"
 	SequenceNextN     = "Sequence.NextN/64"
 	LeafNext          = "peer:Leaf"
+	LeafShort         = "peer:Leaf/short"
 	LeafSlow          = "peer:Leaf/slow"
 	LeafSlowAdapt     = "peer:Leaf/slow/adapting"
+	CosIDSegmentLong  = "peer:CosId/DefaultSegmentId/long"
+	CosIDSegmentShort = "peer:CosId/DefaultSegmentId/short"
+	CosIDChainLong    = "peer:CosId/SegmentChainId/long"
+	CosIDChainShort   = "peer:CosId/SegmentChainId/short"
 )
 
 // outage is the default policy of a Sequence.
 var outage = segment.OutageStep{Outage: segment.DefaultOutage}
 
 // The sources of the subjects.
-func fast() *Source { return NewSource(SegmentStep, 0) }
-func slow() *Source { return NewSource(SegmentStep, SlowSource) }
+func fast() *Source  { return NewSource(SegmentStep, 0) }
+func slow() *Source  { return NewSource(SegmentStep, SlowSource) }
+func short() *Source { return NewSource(ShortStep, 0) }
+func long() *Source  { return NewSource(LongStep, 0) }
 
 // SegmentSerial returns the subjects of package segment that run in one goroutine, except for Sequence.Next with a source in
 // memory, which Serial has.
@@ -53,11 +61,18 @@ func SegmentSerial() []Subject {
 		}},
 		{Name: SequenceCapacity, Bench: sequenceSerial(fast, segment.FixedStep{}, segment.WithCapacity(8))},
 		{Name: SequenceFixed, Bench: sequenceSerial(fast, segment.FixedStep{})},
-		{Name: LeafNext, Bench: leafSerial(0, false)},
+		{Name: LeafNext, Bench: leafSerial(fast, false)},
+		{Name: SequenceLong, Bench: sequenceSerial(long, segment.FixedStep{})},
+		{Name: CosIDChainLong, Bench: cosIDChainSerial(LongStep)},
+		{Name: CosIDSegmentLong, Bench: cosIDSegmentSerial(LongStep)},
+		{Name: SequenceShort, Bench: sequenceSerial(short, segment.FixedStep{})},
+		{Name: CosIDChainShort, Bench: cosIDChainSerial(ShortStep)},
+		{Name: CosIDSegmentShort, Bench: cosIDSegmentSerial(ShortStep)},
+		{Name: LeafShort, Bench: leafSerial(short, false)},
 		{Name: SequenceSlow, Bench: sequenceSerial(slow, segment.FixedStep{})},
-		{Name: LeafSlow, Bench: leafSerial(SlowSource, false)},
+		{Name: LeafSlow, Bench: leafSerial(slow, false)},
 		{Name: SequenceSlowAdapt, Bench: sequenceSerial(slow, outage)},
-		{Name: LeafSlowAdapt, Bench: leafSerial(SlowSource, true)},
+		{Name: LeafSlowAdapt, Bench: leafSerial(slow, true)},
 	}
 }
 
@@ -95,11 +110,18 @@ func SegmentParallel() []Subject {
 		}},
 		{Name: SequenceCapacity, Bench: sequenceParallel(fast, segment.FixedStep{}, segment.WithCapacity(8))},
 		{Name: SequenceFixed, Bench: sequenceParallel(fast, segment.FixedStep{})},
-		{Name: LeafNext, Bench: leafParallel(0, false)},
+		{Name: LeafNext, Bench: leafParallel(fast, false)},
+		{Name: SequenceLong, Bench: sequenceParallel(long, segment.FixedStep{})},
+		{Name: CosIDChainLong, Bench: cosIDChainParallel(LongStep)},
+		{Name: CosIDSegmentLong, Bench: cosIDSegmentParallel(LongStep)},
+		{Name: SequenceShort, Bench: sequenceParallel(short, segment.FixedStep{})},
+		{Name: CosIDChainShort, Bench: cosIDChainParallel(ShortStep)},
+		{Name: CosIDSegmentShort, Bench: cosIDSegmentParallel(ShortStep)},
+		{Name: LeafShort, Bench: leafParallel(short, false)},
 		{Name: SequenceSlow, Bench: sequenceParallel(slow, segment.FixedStep{})},
-		{Name: LeafSlow, Bench: leafParallel(SlowSource, false)},
+		{Name: LeafSlow, Bench: leafParallel(slow, false)},
 		{Name: SequenceSlowAdapt, Bench: sequenceParallel(slow, outage)},
-		{Name: LeafSlowAdapt, Bench: leafParallel(SlowSource, true)},
+		{Name: LeafSlowAdapt, Bench: leafParallel(slow, true)},
 	}
 }
 
@@ -114,10 +136,18 @@ func newSequence(b *testing.B, src *Source, policy segment.StepPolicy, more ...s
 	return s
 }
 
-// newLeaf returns a Leaf that is closed when the benchmark ends.
-func newLeaf(b *testing.B, delay time.Duration, adapt bool) *Leaf {
+// newCosIDChain returns a CosIDChain that is closed when the benchmark ends.
+func newCosIDChain(b *testing.B, step int64) *CosIDChain {
 	b.Helper()
-	l, err := NewLeaf(NewSource(SegmentStep, delay), "orders", adapt)
+	c := NewCosIDChain(NewSource(step, 0), "orders", step)
+	b.Cleanup(c.Close)
+	return c
+}
+
+// newLeaf returns a Leaf that is closed when the benchmark ends.
+func newLeaf(b *testing.B, src *Source, adapt bool) *Leaf {
+	b.Helper()
+	l, err := NewLeaf(src, "orders", adapt)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -157,9 +187,9 @@ func sequenceParallel(src func() *Source, policy segment.StepPolicy, more ...seg
 }
 
 // leafSerial returns a benchmark of Leaf in one goroutine. A call that Leaf refuses is made again, as its clients do.
-func leafSerial(delay time.Duration, adapt bool) func(*testing.B) {
+func leafSerial(src func() *Source, adapt bool) func(*testing.B) {
 	return func(b *testing.B) {
-		l := newLeaf(b, delay, adapt)
+		l := newLeaf(b, src(), adapt)
 		for b.Loop() {
 			for {
 				if _, err := l.Next(); err == nil {
@@ -173,9 +203,9 @@ func leafSerial(delay time.Duration, adapt bool) func(*testing.B) {
 }
 
 // leafParallel is leafSerial in GOMAXPROCS goroutines.
-func leafParallel(delay time.Duration, adapt bool) func(*testing.B) {
+func leafParallel(src func() *Source, adapt bool) func(*testing.B) {
 	return func(b *testing.B) {
-		l := newLeaf(b, delay, adapt)
+		l := newLeaf(b, src(), adapt)
 		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
@@ -186,6 +216,65 @@ func leafParallel(delay time.Duration, adapt bool) func(*testing.B) {
 						b.Error(err)
 						return
 					}
+				}
+			}
+		})
+	}
+}
+
+// cosIDChainSerial returns a benchmark of CosIDChain in one goroutine, as sequenceSerial does.
+//
+//go:noinline
+func cosIDChainSerial(step int64) func(*testing.B) {
+	return func(b *testing.B) {
+		c := newCosIDChain(b, step)
+		for b.Loop() {
+			if _, err := c.Next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// cosIDChainParallel is cosIDChainSerial in GOMAXPROCS goroutines.
+func cosIDChainParallel(step int64) func(*testing.B) {
+	return func(b *testing.B) {
+		c := newCosIDChain(b, step)
+		b.ResetTimer()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := c.Next(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+}
+
+// cosIDSegmentSerial returns a benchmark of CosIDSegment in one goroutine, as sequenceSerial does.
+//
+//go:noinline
+func cosIDSegmentSerial(step int64) func(*testing.B) {
+	return func(b *testing.B) {
+		c := NewCosIDSegment(NewSource(step, 0), "orders", step)
+		for b.Loop() {
+			if _, err := c.Next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// cosIDSegmentParallel is cosIDSegmentSerial in GOMAXPROCS goroutines.
+func cosIDSegmentParallel(step int64) func(*testing.B) {
+	return func(b *testing.B) {
+		c := NewCosIDSegment(NewSource(step, 0), "orders", step)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := c.Next(); err != nil {
+					b.Error(err)
+					return
 				}
 			}
 		})

@@ -8,8 +8,12 @@ import (
 	"github.com/ringuid/ringuid/segment"
 )
 
-// SegmentStep is the step of the tags that are measured.
-const SegmentStep = 10_000
+// The steps of the tags that are measured: the usual one, one that is used up in some 10 µs, and one that is hardly ever used up.
+const (
+	SegmentStep = 10_000
+	ShortStep   = 1_000
+	LongStep    = 1 << 30
+)
 
 // SlowSource is how long a request of the slow source takes, as one of a database in the same data center does.
 const SlowSource = 5 * time.Millisecond

@@ -22,6 +22,13 @@ var segmentRows = []struct {
 	{"`Sequence.NextN` into 64, per number", "memory", "10,000", benchmarks.SequenceNextN, false},
 	{"edwingeng/wuid", "none", "2³⁶", "peer:edwingeng/wuid", true},
 	{"Leaf's algorithm", "memory", "10,000", benchmarks.LeafNext, false},
+	{"`Sequence.Next`", "memory", "2³⁰", benchmarks.SequenceLong, false},
+	{"CosId's `SegmentChainId`", "memory", "2³⁰", benchmarks.CosIDChainLong, false},
+	{"CosId's `DefaultSegmentId`", "memory", "2³⁰", benchmarks.CosIDSegmentLong, false},
+	{"`Sequence.Next`", "memory", "1,000", benchmarks.SequenceShort, false},
+	{"CosId's `SegmentChainId`", "memory", "from 1,000, its rule", benchmarks.CosIDChainShort, false},
+	{"CosId's `DefaultSegmentId`", "memory", "1,000", benchmarks.CosIDSegmentShort, false},
+	{"Leaf's algorithm", "memory", "1,000", benchmarks.LeafShort, false},
 	{"`Sequence.Next`", "5 ms", "10,000", benchmarks.SequenceSlow, false},
 	{"Leaf's algorithm", "5 ms", "10,000", benchmarks.LeafSlow, false},
 	{"`Sequence.Next`", "5 ms", "from 10,000, `OutageStep`", benchmarks.SequenceSlowAdapt, false},
@@ -37,7 +44,8 @@ func (r *results) writeSegments(w io.Writer) {
 Numbers of package segment. A source in memory answers at once; one of 5 ms is as slow as a database in the same data center.
 "Leaf's algorithm" is that of the segment mode of Meituan's Leaf, rebuilt in Go as its authors describe it: two segments, a
 read-write lock, and a thread that fetches the next segment after 10 %% of the current one. (Leaf itself is a server, so its callers
-also wait for the network.) wuid asks its source once in 2³⁶
+also wait for the network.) The two classes of CosId are rebuilt in Go after its source: a call that finds no number asks the
+source itself, without a limit for its wait, and SegmentChainId doubles its next range each time. wuid asks its source once in 2³⁶
 numbers. Each benchmark takes numbers as fast as it can, so a range of 10,000
 numbers is used up in some 20 µs. If a request takes 5 ms, the source limits the rate: 5 ms per 10,000 numbers are 500 ns
 per number. A step that adapts removes this limit.
