@@ -20,7 +20,7 @@ import (
 
 // Clients of blocks and servers that fail: the client waits, tries again after a pause, and recovers.
 func TestClientFaults(t *testing.T) {
-	testkit.Slow(t, "it starts interpreters")
+	testkit.Full(t, "it starts dozens of interpreters")
 	programs := clientPrograms(t, "faults")
 	for name, fault := range map[string]func(*testing.T, startClient){
 		"blocks expire on their way":           expireOnTheirWay,
