@@ -6,7 +6,7 @@
 //		linear.Run(t, storetest.Harness{…}) // the one of storetest.Run
 //	}
 //
-// Each slot is a register with compare-and-swap, and each tag a counter. A call that returned an error may have its effect at any time after
+// Each slot and the pool are registers with compare-and-swap, and each tag is a counter. A call that returned an error may have its effect at any time after
 // its call, or never.
 package linear
 
@@ -108,6 +108,8 @@ func (h *history) run(t *testing.T, disturb func(), call func(ctx context.Contex
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
+	defer running.Wait() // also if the test ends here
+	defer stop()
 	for client := range clients {
 		running.Go(func() {
 			for ; ctx.Err() == nil; time.Sleep(pause) {
@@ -124,8 +126,6 @@ func (h *history) run(t *testing.T, disturb func(), call func(ctx context.Contex
 	h.await(t)
 	disturb()
 	h.await(t)
-	stop()
-	running.Wait()
 }
 
 // await waits until the clients have made some more calls.

@@ -86,6 +86,26 @@ func (s *staleStore) Read(ctx context.Context, q recycled.Query) (recycled.State
 	return state, err
 }
 
+// A shortStore returns each twentieth State with a part of it missing.
+type shortStore struct {
+	memory
+	reads atomic.Int64
+	drop  func(*recycled.State)
+}
+
+func (s *shortStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	state, err := s.memory.Read(ctx, q)
+	if len(q.WorkerIDs) > 0 && s.reads.Add(1)%20 == 0 {
+		s.drop(&state)
+	}
+	return state, err
+}
+
+// short returns a wrap of newMemory.
+func short(drop func(*recycled.State)) func(memory) storetest.Store {
+	return func(m memory) storetest.Store { return &shortStore{memory: m, drop: drop} }
+}
+
 // A repeatingSource takes each hundredth range a second time.
 type repeatingSource struct {
 	memory
@@ -109,9 +129,12 @@ func TestFindsWhatIsBroken(t *testing.T) {
 		calls func(*testing.T, []storetest.Store, func()) *history
 		model porcupine.Model
 	}{
-		"a write is lost":     {func(m memory) storetest.Store { return &lateStore{memory: m} }, swaps, slotModel},
-		"a read is stale":     {func(m memory) storetest.Store { return &staleStore{memory: m} }, swaps, slotModel},
-		"a range comes twice": {func(m memory) storetest.Store { return &repeatingSource{memory: m} }, takes, counterModel},
+		"a write is lost":       {func(m memory) storetest.Store { return &lateStore{memory: m} }, swaps, slotModel},
+		"a read is stale":       {func(m memory) storetest.Store { return &staleStore{memory: m} }, swaps, slotModel},
+		"a slot is missing":     {short(func(s *recycled.State) { s.Slots = s.Slots[:1] }), swaps, slotModel},
+		"all slots are missing": {short(func(s *recycled.State) { s.Slots = nil }), swaps, slotModel},
+		"the pool is missing":   {short(func(s *recycled.State) { s.Pool = recycled.Pool{} }), swaps, slotModel},
+		"a range comes twice":   {func(m memory) storetest.Store { return &repeatingSource{memory: m} }, takes, counterModel},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

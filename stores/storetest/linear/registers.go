@@ -46,11 +46,13 @@ var slotModel = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v -> %v", input, output) },
 }
 
-// A register is a slot in one history of the store, which may lose writes when the history changes.
+// A register is a slot, or the pool, in one history of the store, which may lose writes when the history changes.
 type register struct {
 	worker  int64
 	history string
 }
+
+const pool = -1 // the worker of the pool's register
 
 const slotCount = 2
 
@@ -71,7 +73,7 @@ func open(t *testing.T, h storetest.Harness) (stores []storetest.Store) {
 	return stores
 }
 
-// swaps lets each client read slots, and swap one of them.
+// swaps lets each client read the pool and the slots, and swap one of them.
 func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
 	t.Helper()
 	create(t, stores[0])
@@ -79,48 +81,72 @@ func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
 	var last [clients]recycled.State
 	log.run(t, disturb, func(ctx context.Context, client int) error {
 		s := stores[client]
-		call := log.now()
-		state, err := s.Read(ctx, recycled.Query{WorkerIDs: []int64{0, 1}})
+		state, err := log.read(ctx, s, client)
 		switch {
 		case err != nil && last[client].History == "":
 			return err
 		case err != nil: // a write may be made although its reply is lost
 			state = last[client]
-		case len(state.Slots) != slotCount:
-			return fmt.Errorf("the store has lost slots, and has %d", len(state.Slots))
+		case state.Pool.Revision == 0 || len(state.Slots) != slotCount:
+			return fmt.Errorf("the store has lost records, and has %+v", state)
 		default:
-			for _, slot := range state.Slots {
-				log.add(register{slot.WorkerID, state.History}, client, call, nil, string(slot.Encode()))
-			}
 			last[client] = state
 		}
-		old := state.Slots[mathrand.IntN(slotCount)]
-		next := old
-		next.Revision++
-		next.Token = rand.Text()
-		next.Until = old.Until.Add(time.Millisecond)
-		call = log.now()
-		made, err := s.Write(ctx, recycled.Write{History: state.History, Slots: []recycled.Slot{next}, Replaced: []recycled.Slot{old}})
+		w, r, values := write(state)
+		call := log.now()
+		made, err := s.Write(ctx, w)
 		var output any
 		if err == nil {
 			output = made
 		}
-		log.add(register{next.WorkerID, state.History}, client, call, swap{string(old.Encode()), string(next.Encode())}, output)
+		log.add(r, client, call, values, output)
 		if err == nil && !made {
 			return errRefused
 		}
 		return err
 	})
-	call := log.now() // a last read, after all refusals, for simplify
-	if state, err := stores[0].Read(t.Context(), recycled.Query{WorkerIDs: []int64{0, 1}}); err != nil {
+	// a last read, after all refusals, for simplify
+	if _, err := log.read(t.Context(), stores[0], 0); err != nil {
 		t.Error(err)
-	} else {
-		for _, slot := range state.Slots {
-			log.add(register{slot.WorkerID, state.History}, 0, call, nil, string(slot.Encode()))
-		}
 	}
-	log.simplify(len(log.calls) > slotCount)
+	log.simplify(len(log.calls) > slotCount+1)
 	return log
+}
+
+// read reads the pool and all slots. The value of a slot that is missing is "".
+func (h *history) read(ctx context.Context, s storetest.Store, client int) (recycled.State, error) {
+	call := h.now()
+	state, err := s.Read(ctx, recycled.Query{WorkerIDs: []int64{0, 1}})
+	if err != nil {
+		return state, err
+	}
+	values := map[int64]string{pool: string(state.Pool.Encode()), 0: "", 1: ""}
+	for _, slot := range state.Slots {
+		values[slot.WorkerID] = string(slot.Encode())
+	}
+	for worker, value := range values {
+		h.add(register{worker, state.History}, client, call, nil, value)
+	}
+	return state, nil
+}
+
+// write returns a write of the pool or of a slot of a state, whose value nobody else writes.
+func write(state recycled.State) (recycled.Write, register, swap) {
+	w := recycled.Write{History: state.History}
+	n := mathrand.IntN(slotCount + 1)
+	if n == slotCount {
+		old, next := state.Pool, state.Pool
+		next.Revision++
+		next.Since = old.Since.Add(time.Duration(1+mathrand.IntN(1_000_000)) * time.Millisecond)
+		w.Pool, w.ReplacedPool = &next, &old
+		return w, register{pool, state.History}, swap{string(old.Encode()), string(next.Encode())}
+	}
+	old, next := state.Slots[n], state.Slots[n]
+	next.Revision++
+	next.Token = rand.Text()
+	next.Until = old.Until.Add(time.Millisecond)
+	w.Slots, w.Replaced = []recycled.Slot{next}, []recycled.Slot{old}
+	return w, register{next.WorkerID, state.History}, swap{string(old.Encode()), string(next.Encode())}
 }
 
 // simplify forgets calls that no order can contradict, because Porcupine would try each order of them: writes of unknown outcome that
