@@ -106,6 +106,28 @@ func short(drop func(*recycled.State)) func(memory) storetest.Store {
 	return func(m memory) storetest.Store { return &shortStore{memory: m, drop: drop} }
 }
 
+// A longSource takes more than is wanted.
+type longSource struct{ memory }
+
+func (s longSource) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
+	r.Size *= 100
+	return s.memory.Take(ctx, r)
+}
+
+// An emptySource returns each twentieth range without numbers.
+type emptySource struct {
+	memory
+	takes atomic.Int64
+}
+
+func (s *emptySource) Take(ctx context.Context, r segment.Request) (segment.Range, error) {
+	got, err := s.memory.Take(ctx, r)
+	if s.takes.Add(1)%20 == 0 {
+		got.Length = 0
+	}
+	return got, err
+}
+
 // A repeatingSource takes each hundredth range a second time.
 type repeatingSource struct {
 	memory
@@ -134,6 +156,8 @@ func TestFindsWhatIsBroken(t *testing.T) {
 		"a slot is missing":     {short(func(s *recycled.State) { s.Slots = s.Slots[:1] }), swaps, slotModel},
 		"all slots are missing": {short(func(s *recycled.State) { s.Slots = nil }), swaps, slotModel},
 		"the pool is missing":   {short(func(s *recycled.State) { s.Pool = recycled.Pool{} }), swaps, slotModel},
+		"ranges are empty":      {func(m memory) storetest.Store { return &emptySource{memory: m} }, takes, counterModel},
+		"ranges are too long":   {func(m memory) storetest.Store { return longSource{m} }, takes, counterModel},
 		"a range comes twice":   {func(m memory) storetest.Store { return &repeatingSource{memory: m} }, takes, counterModel},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -192,13 +192,13 @@ func create(t *testing.T, s storetest.Store) {
 	}
 }
 
-// counterModel is a counter that only rises. The output of a Take is its range. There may be gaps: of a Take without an answer, which
+// counterModel is a counter that only rises. The input of a Take is its size, and the output its range. There may be gaps: of a Take without an answer, which
 // needs no place in the order, and when a store has lost writes.
 var counterModel = porcupine.Model{
 	Init: func() any { return int64(0) },
-	Step: func(state, _, output any) (bool, any) {
+	Step: func(state, size, output any) (bool, any) {
 		r := output.(segment.Range)
-		return r.First >= state.(int64), r.First + (r.Length-1)*max(r.Stride, 1) + 1
+		return r.First >= state.(int64) && r.Length >= 1 && r.Length <= size.(int64), r.First + (r.Length-1)*max(r.Stride, 1) + 1
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("take %v -> %+v", input, output) },
 }
