@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -106,6 +107,30 @@ func short(drop func(*recycled.State)) func(memory) storetest.Store {
 	return func(m memory) storetest.Store { return &shortStore{memory: m, drop: drop} }
 }
 
+// A refusingStore refuses each tenth write of a slot, and has another history after a change.
+type refusingStore struct {
+	memory
+	writes  atomic.Int64
+	changed *atomic.Bool
+}
+
+func (s *refusingStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	state, err := s.memory.Read(ctx, q)
+	if s.changed.Load() {
+		state.History += "+"
+	}
+	return state, err
+}
+
+func (s *refusingStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
+	history, isNew := strings.CutSuffix(w.History, "+")
+	if w.Pool == nil && s.writes.Add(1)%10 == 0 || isNew != s.changed.Load() {
+		return false, nil
+	}
+	w.History = history
+	return s.memory.Write(ctx, w)
+}
+
 // A longSource takes more than is wanted.
 type longSource struct{ memory }
 
@@ -146,6 +171,7 @@ func (s *repeatingSource) Take(ctx context.Context, r segment.Request) (segment.
 
 // The test finds stores that are not linearizable.
 func TestFindsWhatIsBroken(t *testing.T) {
+	var changed, never atomic.Bool
 	for name, tt := range map[string]struct {
 		wrap  func(memory) storetest.Store
 		calls func(*testing.T, []storetest.Store, func()) *history
@@ -156,9 +182,14 @@ func TestFindsWhatIsBroken(t *testing.T) {
 		"a slot is missing":     {short(func(s *recycled.State) { s.Slots = s.Slots[:1] }), swaps, slotModel},
 		"all slots are missing": {short(func(s *recycled.State) { s.Slots = nil }), swaps, slotModel},
 		"the pool is missing":   {short(func(s *recycled.State) { s.Pool = recycled.Pool{} }), swaps, slotModel},
-		"ranges are empty":      {func(m memory) storetest.Store { return &emptySource{memory: m} }, takes, counterModel},
-		"ranges are too long":   {func(m memory) storetest.Store { return longSource{m} }, takes, counterModel},
-		"a range comes twice":   {func(m memory) storetest.Store { return &repeatingSource{memory: m} }, takes, counterModel},
+		"writes are refused":    {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &never} }, swaps, slotModel},
+		"writes are refused in two histories": {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &changed} },
+			func(t *testing.T, stores []storetest.Store, _ func()) *history {
+				return swaps(t, stores, func() { changed.Store(true) })
+			}, slotModel},
+		"ranges are empty":    {func(m memory) storetest.Store { return &emptySource{memory: m} }, takes, counterModel},
+		"ranges are too long": {func(m memory) storetest.Store { return longSource{m} }, takes, counterModel},
+		"a range comes twice": {func(m memory) storetest.Store { return &repeatingSource{memory: m} }, takes, counterModel},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,22 +232,32 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Calls are forgotten only if no order can contradict them: here an unknown swap explains a refusal after the last read.
+// Calls are forgotten only if no order can contradict them.
 func TestSimplify(t *testing.T) {
-	h := newHistory()
-	h.calls["slot"] = []porcupine.Operation{
-		{Call: 0, Return: 1, Output: "a"},
-		{Call: 2, Return: math.MaxInt64, Input: swap{"a", "b"}},
-		{Call: 3, Return: 4, Output: "a"},
-		{Call: 5, Return: 6, Input: swap{"a", "c"}, Output: false},
+	read := func(call, end int64, value string) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: end, Output: value}
 	}
-	h.simplify(false)
-	if p := h.problems(slotModel); len(p) > 0 || len(h.calls["slot"]) != 4 {
-		t.Errorf("%d calls remain, and %v", len(h.calls["slot"]), p)
+	write := func(call, end int64, old, next string, output any) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: end, Input: swap{old, next}, Output: output}
 	}
-	h.calls["slot"] = append(h.calls["slot"], porcupine.Operation{Call: 7, Return: 8, Output: "a"})
-	h.simplify(false)
-	if p := h.problems(slotModel); len(p) != 1 || len(h.calls["slot"]) != 4 {
-		t.Errorf("%d calls remain, and %v; the refusal has no reason", len(h.calls["slot"]), p)
+	first, unknown := read(0, 1, "a"), write(2, math.MaxInt64, "a", "b", nil)
+	for name, tt := range map[string]struct {
+		calls          []porcupine.Operation
+		kept, problems int
+	}{
+		"an unknown write is not seen":         {[]porcupine.Operation{first, unknown, read(3, 4, "a")}, 2, 0},
+		"an unknown write is read":             {[]porcupine.Operation{first, unknown, read(3, 4, "b")}, 3, 0},
+		"an unknown write is replaced":         {[]porcupine.Operation{first, unknown, write(3, 4, "b", "c", true), read(5, 6, "c")}, 4, 0},
+		"a refusal has no reason":              {[]porcupine.Operation{first, unknown, write(3, 4, "a", "c", false), read(5, 6, "a")}, 3, 1},
+		"a refusal has one":                    {[]porcupine.Operation{first, unknown, write(3, 4, "a", "c", false), read(5, 6, "b")}, 4, 0},
+		"a refusal may be that of a history":   {[]porcupine.Operation{first, unknown, read(3, 4, "a"), write(5, 6, "a", "c", false)}, 2, 0},
+		"a read begins before a refusal's end": {[]porcupine.Operation{first, unknown, write(3, 5, "a", "c", false), read(4, 6, "a")}, 2, 0},
+	} {
+		h := newHistory()
+		h.calls["slot"] = tt.calls
+		h.simplify()
+		if p := h.problems(slotModel); len(p) != tt.problems || len(h.calls["slot"]) != tt.kept {
+			t.Errorf("%s: %d calls remain, and %v; want %d, and %d problems", name, len(h.calls["slot"]), p, tt.kept, tt.problems)
+		}
 	}
 }

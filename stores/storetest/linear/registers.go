@@ -109,7 +109,7 @@ func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
 	if _, err := log.read(t.Context(), stores[0], 0); err != nil {
 		t.Error(err)
 	}
-	log.simplify(len(log.calls) > slotCount+1)
+	log.simplify()
 	return log
 }
 
@@ -149,16 +149,15 @@ func write(state recycled.State) (recycled.Write, register, swap) {
 	return w, register{next.WorkerID, state.History}, swap{string(old.Encode()), string(next.Encode())}
 }
 
-// simplify forgets calls that no order can contradict, because Porcupine would try each order of them: writes of unknown outcome that
-// nobody has seen, although the slot was read after each refusal, which they could explain; and, if the store has had several histories,
-// writes that were refused, because they may have had a former one.
-func (h *history) simplify(severalHistories bool) {
+// simplify forgets calls that no order can contradict:
+//   - A write that was refused, if no read of the register began after it: the store may have had another history. With one history there
+//     is none of these, because of the last read. A server that has been replaced must not answer again with its former history.
+//   - A write of unknown outcome that nobody has seen, because Porcupine would try each order of them. It explains no refusal that remains,
+//     as it would be seen by the last read, or by the write that has replaced it.
+func (h *history) simplify() {
 	for r, calls := range h.calls {
-		seen, lastRead, refused := map[any]bool{}, int64(0), int64(0)
+		seen, lastRead := map[any]bool{}, int64(0)
 		for _, c := range calls {
-			if c.Output == false && !severalHistories {
-				refused = max(refused, c.Return)
-			}
 			if w, isWrite := c.Input.(swap); isWrite {
 				seen[w.old] = true
 			} else {
@@ -168,8 +167,7 @@ func (h *history) simplify(severalHistories bool) {
 		}
 		h.calls[r] = slices.DeleteFunc(calls, func(c porcupine.Operation) bool {
 			w, isWrite := c.Input.(swap)
-			isUnseen := isWrite && c.Output == nil && !seen[w.next] && max(c.Call, refused) < lastRead
-			return isUnseen || severalHistories && c.Output == false
+			return isWrite && (c.Output == nil && !seen[w.next] || c.Output == false && c.Return >= lastRead)
 		})
 	}
 }
