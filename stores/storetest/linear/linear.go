@@ -30,8 +30,8 @@ const (
 	pause   = 2 * time.Millisecond // between the calls of a client
 	before  = 100                  // successful calls before a fault, and after it
 	during  = 300 * time.Millisecond
-	timeout = 2 * time.Second // of a call
-	patient = 2 * time.Minute // until a store works again, and of Porcupine
+	timeout = 2 * time.Second  // of a call
+	patient = 10 * time.Minute // until a store works again, and of Porcupine
 )
 
 // Run tests the store of a harness. Each test is a subtest with a store of its own. They do not run in parallel.

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -167,6 +168,32 @@ func (s *repeatingSource) Take(ctx context.Context, r segment.Request) (segment.
 	got, err := s.memory.Take(ctx, r)
 	s.last.Store(&got)
 	return got, err
+}
+
+// An unreadyStore fails a number of Reads, and requires that they end.
+type unreadyStore struct {
+	memory
+	failures int
+}
+
+func (s *unreadyStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	if _, ends := ctx.Deadline(); !ends {
+		return recycled.State{}, errors.New("the read may take forever")
+	}
+	if s.failures--; s.failures >= 0 {
+		return recycled.State{}, errors.New("not ready")
+	}
+	return s.memory.Read(ctx, q)
+}
+
+// A store may still recover during the last read.
+func TestLastRead(t *testing.T) {
+	store := open(t, newMemory(func(m memory) storetest.Store { return &unreadyStore{m, 2} }))[0]
+	h := newHistory()
+	h.readLast(t, store)
+	if len(h.calls) != slotCount+1 {
+		t.Errorf("%d registers were read, want %d", len(h.calls), slotCount+1)
+	}
 }
 
 // The test finds stores that are not linearizable.

@@ -105,16 +105,29 @@ func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
 		}
 		return err
 	})
-	// a last read, after all refusals, for simplify
-	if _, err := log.read(t.Context(), stores[0], 0); err != nil {
-		t.Error(err)
-	}
+	log.readLast(t, stores[0])
 	log.simplify()
 	return log
 }
 
+// readLast reads once more, after all refusals, for simplify. The store may still recover.
+func (h *history) readLast(t *testing.T, s storetest.Store) {
+	t.Helper()
+	for end := time.Now().Add(patient); ; time.Sleep(during / 20) {
+		_, err := h.read(t.Context(), s, 0)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the store cannot be read for %v: %v", patient, err)
+		}
+	}
+}
+
 // read reads the pool and all slots. The value of a slot that is missing is "".
 func (h *history) read(ctx context.Context, s storetest.Store, client int) (recycled.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	call := h.now()
 	state, err := s.Read(ctx, recycled.Query{WorkerIDs: []int64{0, 1}})
 	if err != nil {
