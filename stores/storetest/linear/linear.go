@@ -39,50 +39,52 @@ func Run(t *testing.T, h storetest.Harness) {
 	t.Run("slots", func(t *testing.T) {
 		f := h.Slots
 		inject(t, map[string]fault{
-			"Kill": {f.Kill, f.Start}, "Pause": {f.Pause, f.Resume}, "LoseRequests": around(f.LoseRequests), "LoseReplies": around(f.LoseReplies),
-		}, func(t *testing.T, disturb func()) { slots(t, h, disturb) })
+			"Kill": {around(f.Kill, f.Start), true}, "Pause": {around(f.Pause, f.Resume), false}, "LoseRequests": {f.LoseRequests, true}, "LoseReplies": {f.LoseReplies, true},
+		}, func(t *testing.T, f fault) { slots(t, h, f) })
 	})
 	t.Run("tags", func(t *testing.T) {
 		f := h.Tags.Faults
 		inject(t, map[string]fault{
-			"Kill": {f.Kill, f.Start}, "Pause": {f.Pause, f.Resume}, "LoseReplies": around(f.LoseReplies), "LoseWrites": around(f.LoseWrites),
-		}, func(t *testing.T, disturb func()) { tags(t, h, disturb) })
+			"Kill": {around(f.Kill, f.Start), true}, "Pause": {around(f.Pause, f.Resume), false}, "LoseReplies": {f.LoseReplies, true}, "LoseWrites": {f.LoseWrites, false},
+		}, func(t *testing.T, f fault) { tags(t, h, f) })
 	})
 }
 
-// A fault begins and ends. It is nil if the harness does not have it.
-type fault struct{ begin, end func(testing.TB) }
+// A fault disturbs the store while it calls a function.
+type fault struct {
+	disturb func(testing.TB, func()) // nil if the harness does not have it
+	fails   bool                     // no call succeeds meanwhile; otherwise, calls may wait for its end
+}
 
-// around returns the fault of a function that injects it while it calls another.
-func around(inject func(testing.TB, func())) fault {
-	if inject == nil {
-		return fault{}
+// around returns how to disturb a store from a begin to an end.
+func around(begin, end func(testing.TB)) func(testing.TB, func()) {
+	if begin == nil || end == nil {
+		return nil
 	}
-	return fault{func(tb testing.TB) { inject(tb, func() { time.Sleep(during) }) }, func(testing.TB) {}}
+	return func(tb testing.TB, call func()) {
+		begin(tb)
+		call()
+		end(tb)
+	}
 }
 
 // inject runs a test without a fault, and with each fault that the harness has.
-func inject(t *testing.T, faults map[string]fault, run func(t *testing.T, disturb func())) {
-	t.Run("no fault", func(t *testing.T) { run(t, func() {}) })
+func inject(t *testing.T, faults map[string]fault, run func(t *testing.T, f fault)) {
+	t.Run("no fault", func(t *testing.T) { run(t, fault{}) })
 	for name, f := range faults {
-		if f.begin != nil && f.end != nil {
-			t.Run(name, func(t *testing.T) {
-				run(t, func() {
-					f.begin(t)
-					time.Sleep(during)
-					f.end(t)
-				})
-			})
+		if f.disturb != nil {
+			t.Run(name, func(t *testing.T) { run(t, f) })
 		}
 	}
 }
 
 // A history is the calls of several clients, by the register that they use.
 type history struct {
-	begin time.Time
-	mu    sync.Mutex
-	calls map[any][]porcupine.Operation
-	done  atomic.Int64 // calls that have succeeded
+	begin   time.Time
+	mu      sync.Mutex
+	calls   map[any][]porcupine.Operation
+	done    atomic.Int64 // rounds of calls that have succeeded
+	unknown atomic.Int64 // calls without a result
 }
 
 func newHistory() *history {
@@ -97,43 +99,53 @@ func (h *history) add(register any, client int, call int64, input, output any) {
 	end := h.now()
 	if output == nil { // unknown: it may have its effect at any time
 		end = math.MaxInt64
+		h.unknown.Add(1)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls[register] = append(h.calls[register], porcupine.Operation{ClientId: client, Input: input, Call: call, Output: output, Return: end})
 }
 
-// run lets clients make calls, before, while and after the store is disturbed. call makes one call, and returns its error.
-func (h *history) run(t *testing.T, disturb func(), call func(ctx context.Context, client int) error) {
+// run lets clients make calls, before, while and after the store is disturbed. call makes a round of calls, and returns its error. If the
+// fault makes calls fail, it lasts until one had no result.
+func (h *history) run(t *testing.T, f fault, call func(ctx context.Context, client int) error) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
+	var stopped atomic.Bool
 	defer running.Wait() // also if the test ends here
-	defer stop()
+	defer stopped.Store(true)
 	for client := range clients {
 		running.Go(func() {
-			for ; ctx.Err() == nil; time.Sleep(pause) {
-				attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-				if err := call(attempt, client); err == nil {
+			for ; !stopped.Load(); time.Sleep(pause) {
+				if err := call(context.Background(), client); err == nil {
 					h.done.Add(1)
 				} else if err != errRefused {
 					time.Sleep(during / 20)
 				}
-				cancel()
 			}
 		})
 	}
-	h.await(t)
-	disturb()
-	h.await(t)
+	await(t, "calls that succeed", &h.done, before)
+	if f.disturb != nil {
+		f.disturb(t, func() {
+			if f.fails {
+				await(t, "calls without a result", &h.unknown, 1)
+			}
+			time.Sleep(during)
+		})
+	}
+	await(t, "calls that succeed", &h.done, before)
+	if f.fails && h.unknown.Load() == 0 {
+		t.Error("the store was not disturbed: each call had a result")
+	}
 }
 
-// await waits until the clients have made some more calls.
-func (h *history) await(t *testing.T) {
+// await waits until a number has grown.
+func await(t *testing.T, what string, n *atomic.Int64, by int64) {
 	t.Helper()
-	for want, end := h.done.Load()+before, time.Now().Add(patient); h.done.Load() < want; time.Sleep(pause) {
+	for want, end := n.Load()+by, time.Now().Add(patient); n.Load() < want; time.Sleep(pause) {
 		if time.Now().After(end) {
-			t.Fatalf("the store does not work: %d calls are missing after %v", want-h.done.Load(), patient)
+			t.Fatalf("%d %s are missing after %v", want-n.Load(), what, patient)
 		}
 	}
 }
@@ -144,16 +156,7 @@ func (h *history) check(t *testing.T, m porcupine.Model) {
 	for _, problem := range h.problems(m) {
 		t.Error(problem)
 	}
-	calls, unknown := 0, 0
-	for _, list := range h.calls {
-		calls += len(list)
-		for _, c := range list {
-			if c.Output == nil {
-				unknown++
-			}
-		}
-	}
-	t.Logf("%d calls of %d registers, %d of them without a result", calls, len(h.calls), unknown)
+	t.Logf("%d registers, %d rounds of calls that succeeded, %d calls without a result", len(h.calls), h.done.Load(), h.unknown.Load())
 }
 
 // problems returns the registers whose calls are not linearizable.

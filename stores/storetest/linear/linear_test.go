@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -170,6 +172,82 @@ func (s *repeatingSource) Take(ctx context.Context, r segment.Request) (segment.
 	return got, err
 }
 
+// Each fault is injected whose functions are all there.
+func TestInject(t *testing.T) {
+	var events []string
+	event := func(name string) func(testing.TB) { return func(testing.TB) { events = append(events, name) } }
+	t.Run("faults", func(t *testing.T) {
+		inject(t, map[string]fault{
+			"Kill": {around(event("kill"), event("start")), true}, "Pause": {around(event("pause"), nil), false}, "LoseReplies": {nil, true},
+		}, func(t *testing.T, f fault) {
+			events = append(events, path.Base(t.Name()))
+			if f.disturb != nil {
+				f.disturb(t, func() { event("call")(t) })
+			}
+		})
+	})
+	if want := []string{"no_fault", "Kill", "kill", "call", "start"}; !slices.Equal(events, want) {
+		t.Errorf("%v, want %v", events, want)
+	}
+}
+
+// A fault that makes calls fail lasts until one has failed.
+func TestFaultLasts(t *testing.T) {
+	testkit.Slow(t, "it waits for the end of a call")
+	t.Parallel()
+	h := newMemory(func(m memory) storetest.Store { return m })
+	f := fault{around(h.Tags.Pause, h.Tags.Resume), true}
+	if log := takes(t, open(t, h), f); log.unknown.Load() == 0 {
+		t.Error("each call had a result")
+	}
+}
+
+// A call without a result may have its effect after it has ended.
+func TestUnknown(t *testing.T) {
+	h := newHistory()
+	h.add("slot", 0, h.now(), swap{"a", "b"}, nil)
+	for _, value := range []string{"a", "b"} {
+		h.add("slot", 1, h.now(), nil, value)
+	}
+	if p := h.problems(slotModel); len(p) > 0 || h.unknown.Load() != 1 {
+		t.Errorf("%d calls without a result, and %v", h.unknown.Load(), p)
+	}
+}
+
+// A deafStore fails each second Read.
+type deafStore struct {
+	storetest.Store
+	reads int
+}
+
+func (s *deafStore) Read(ctx context.Context, q recycled.Query) (recycled.State, error) {
+	if s.reads++; s.reads%2 == 0 && !q.All {
+		return recycled.State{}, errors.New("the reply is lost")
+	}
+	return s.Store.Read(ctx, q)
+}
+
+// A client that cannot read writes what its last state permits.
+func TestWritesWithoutRead(t *testing.T) {
+	stores := open(t, newMemory(func(m memory) storetest.Store { return m }))
+	for i, s := range stores {
+		stores[i] = &deafStore{Store: s}
+	}
+	reads, writes := 0, 0
+	for r, calls := range swaps(t, stores, fault{}).calls {
+		for _, c := range calls {
+			if _, isWrite := c.Input.(swap); isWrite {
+				writes++
+			} else if r.(register).worker == pool {
+				reads++
+			}
+		}
+	}
+	if writes <= reads {
+		t.Errorf("%d writes, and %d reads that succeeded", writes, reads)
+	}
+}
+
 // An unreadyStore fails a number of Reads, and requires that they end.
 type unreadyStore struct {
 	memory
@@ -201,7 +279,7 @@ func TestFindsWhatIsBroken(t *testing.T) {
 	var changed, never atomic.Bool
 	for name, tt := range map[string]struct {
 		wrap  func(memory) storetest.Store
-		calls func(*testing.T, []storetest.Store, func()) *history
+		calls func(*testing.T, []storetest.Store, fault) *history
 		model porcupine.Model
 	}{
 		"a write is lost":       {func(m memory) storetest.Store { return &lateStore{memory: m} }, swaps, slotModel},
@@ -211,8 +289,8 @@ func TestFindsWhatIsBroken(t *testing.T) {
 		"the pool is missing":   {short(func(s *recycled.State) { s.Pool = recycled.Pool{} }), swaps, slotModel},
 		"writes are refused":    {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &never} }, swaps, slotModel},
 		"writes are refused in two histories": {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &changed} },
-			func(t *testing.T, stores []storetest.Store, _ func()) *history {
-				return swaps(t, stores, func() { changed.Store(true) })
+			func(t *testing.T, stores []storetest.Store, _ fault) *history {
+				return swaps(t, stores, fault{disturb: func(testing.TB, func()) { changed.Store(true) }})
 			}, slotModel},
 		"ranges are empty":    {func(m memory) storetest.Store { return &emptySource{memory: m} }, takes, counterModel},
 		"ranges are too long": {func(m memory) storetest.Store { return longSource{m} }, takes, counterModel},
@@ -220,7 +298,7 @@ func TestFindsWhatIsBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if log := tt.calls(t, open(t, newMemory(tt.wrap)), func() {}); len(log.problems(tt.model)) == 0 {
+			if log := tt.calls(t, open(t, newMemory(tt.wrap)), fault{}); len(log.problems(tt.model)) == 0 {
 				t.Error("all is said to be linearizable")
 			}
 		})

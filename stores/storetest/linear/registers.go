@@ -60,8 +60,8 @@ const slotCount = 2
 var errRefused = errors.New("refused")
 
 // slots tests Read and Write.
-func slots(t *testing.T, h storetest.Harness, disturb func()) {
-	swaps(t, open(t, h), disturb).check(t, slotModel)
+func slots(t *testing.T, h storetest.Harness, f fault) {
+	swaps(t, open(t, h), f).check(t, slotModel)
 }
 
 // open returns several clients of a store that no other test uses.
@@ -74,12 +74,12 @@ func open(t *testing.T, h storetest.Harness) (stores []storetest.Store) {
 }
 
 // swaps lets each client read the pool and the slots, and swap one of them.
-func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
+func swaps(t *testing.T, stores []storetest.Store, f fault) *history {
 	t.Helper()
 	create(t, stores[0])
 	log := newHistory()
 	var last [clients]recycled.State
-	log.run(t, disturb, func(ctx context.Context, client int) error {
+	log.run(t, f, func(ctx context.Context, client int) error {
 		s := stores[client]
 		state, err := log.read(ctx, s, client)
 		switch {
@@ -93,6 +93,8 @@ func swaps(t *testing.T, stores []storetest.Store, disturb func()) *history {
 			last[client] = state
 		}
 		w, r, values := write(state)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		call := log.now()
 		made, err := s.Write(ctx, w)
 		var output any
@@ -215,26 +217,30 @@ var counterModel = porcupine.Model{
 }
 
 // tags tests Take.
-func tags(t *testing.T, h storetest.Harness, disturb func()) {
-	takes(t, open(t, h), disturb).check(t, counterModel)
+func tags(t *testing.T, h storetest.Harness, f fault) {
+	takes(t, open(t, h), f).check(t, counterModel)
 }
 
 // takes lets each client take numbers of one tag.
-func takes(t *testing.T, stores []storetest.Store, disturb func()) *history {
+func takes(t *testing.T, stores []storetest.Store, f fault) *history {
 	t.Helper()
 	const tag = "orders"
 	if err := stores[0].CreateTag(t.Context(), tag, segment.TagConfig{}); err != nil {
 		t.Fatal(err)
 	}
 	log := newHistory()
-	log.run(t, disturb, func(ctx context.Context, client int) error {
+	log.run(t, f, func(ctx context.Context, client int) error {
 		size := 1 + mathrand.Int64N(100)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		call := log.now()
 		r, err := stores[client].Take(ctx, segment.Request{Tag: tag, Size: size})
-		if err == nil {
-			log.add(tag, client, call, size, r)
+		if err != nil {
+			log.unknown.Add(1)
+			return err
 		}
-		return err
+		log.add(tag, client, call, size, r)
+		return nil
 	})
 	return log
 }
