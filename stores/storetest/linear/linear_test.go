@@ -59,17 +59,35 @@ func newMemory(wrap func(memory) storetest.Store) storetest.Harness {
 
 func TestMemory(t *testing.T) {
 	testkit.Slow(t, "it waits for faults")
-	Run(t, newMemory(func(m memory) storetest.Store { return m }))
+	h := newMemory(func(m memory) storetest.Store { return m })
+	faults := 0
+	for _, begin := range []*func(testing.TB){&h.Slots.Kill, &h.Slots.Pause, &h.Tags.Kill, &h.Tags.Pause} {
+		inject := *begin
+		*begin = func(tb testing.TB) {
+			faults++
+			inject(tb)
+		}
+	}
+	h.Slots.LoseRequests = around(h.Slots.Kill, h.Slots.Start)
+	h.Slots.LoseReplies = h.Slots.LoseRequests
+	h.Tags.LoseReplies = around(h.Tags.Kill, h.Tags.Start)
+	h.Tags.LoseWrites = h.Tags.LoseReplies
+	Run(t, h)
+	if faults != 8 {
+		t.Errorf("%d faults, want 8", faults)
+	}
 }
 
-// A lateStore acknowledges each hundredth write without making it, so that it is as if it was lost.
+// A lateStore acknowledges each twentieth write of a slot, or of the pool, without making it, so that it is as if it was lost.
 type lateStore struct {
 	memory
+	pool   bool
 	writes atomic.Int64
 }
 
 func (s *lateStore) Write(ctx context.Context, w recycled.Write) (bool, error) {
-	if w.Pool == nil && s.writes.Add(1)%100 == 0 {
+	isPool, isSlot := len(w.Slots) == 0, w.Pool == nil
+	if (s.pool && isPool || !s.pool && isSlot) && s.writes.Add(1)%20 == 0 {
 		return true, nil
 	}
 	return s.memory.Write(ctx, w)
@@ -227,24 +245,29 @@ func (s *deafStore) Read(ctx context.Context, q recycled.Query) (recycled.State,
 	return s.Store.Read(ctx, q)
 }
 
-// A client that cannot read writes what its last state permits.
+// A client that cannot read writes what its last state permits. After all writes there is another read.
 func TestWritesWithoutRead(t *testing.T) {
 	stores := open(t, newMemory(func(m memory) storetest.Store { return m }))
 	for i, s := range stores {
 		stores[i] = &deafStore{Store: s}
 	}
-	reads, writes := 0, 0
+	reads, writes, lastRead, lastReturn := 0, 0, int64(0), int64(0)
 	for r, calls := range swaps(t, stores, fault{}).calls {
 		for _, c := range calls {
 			if _, isWrite := c.Input.(swap); isWrite {
 				writes++
+				lastReturn = max(lastReturn, c.Return)
 			} else if r.(register).worker == pool {
 				reads++
+				lastRead = max(lastRead, c.Call)
 			}
 		}
 	}
 	if writes <= reads {
 		t.Errorf("%d writes, and %d reads that succeeded", writes, reads)
+	}
+	if lastRead < lastReturn {
+		t.Errorf("the last read was at %d, and a write ended at %d", lastRead, lastReturn)
 	}
 }
 
@@ -282,12 +305,13 @@ func TestFindsWhatIsBroken(t *testing.T) {
 		calls func(*testing.T, []storetest.Store, fault) *history
 		model porcupine.Model
 	}{
-		"a write is lost":       {func(m memory) storetest.Store { return &lateStore{memory: m} }, swaps, slotModel},
-		"a read is stale":       {func(m memory) storetest.Store { return &staleStore{memory: m} }, swaps, slotModel},
-		"a slot is missing":     {short(func(s *recycled.State) { s.Slots = s.Slots[:1] }), swaps, slotModel},
-		"all slots are missing": {short(func(s *recycled.State) { s.Slots = nil }), swaps, slotModel},
-		"the pool is missing":   {short(func(s *recycled.State) { s.Pool = recycled.Pool{} }), swaps, slotModel},
-		"writes are refused":    {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &never} }, swaps, slotModel},
+		"a write is lost":             {func(m memory) storetest.Store { return &lateStore{memory: m} }, swaps, slotModel},
+		"a write of the pool is lost": {func(m memory) storetest.Store { return &lateStore{memory: m, pool: true} }, swaps, slotModel},
+		"a read is stale":             {func(m memory) storetest.Store { return &staleStore{memory: m} }, swaps, slotModel},
+		"a slot is missing":           {short(func(s *recycled.State) { s.Slots = s.Slots[:1] }), swaps, slotModel},
+		"all slots are missing":       {short(func(s *recycled.State) { s.Slots = nil }), swaps, slotModel},
+		"the pool is missing":         {short(func(s *recycled.State) { s.Pool = recycled.Pool{} }), swaps, slotModel},
+		"writes are refused":          {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &never} }, swaps, slotModel},
 		"writes are refused in two histories": {func(m memory) storetest.Store { return &refusingStore{memory: m, changed: &changed} },
 			func(t *testing.T, stores []storetest.Store, _ fault) *history {
 				return swaps(t, stores, fault{disturb: func(testing.TB, func()) { changed.Store(true) }})
