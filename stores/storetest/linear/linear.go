@@ -6,8 +6,8 @@
 //		linear.Run(t, storetest.Harness{…}) // the one of storetest.Run
 //	}
 //
-// Each slot and the pool are registers with compare-and-swap, and each tag is a counter. A call that returned an error may have its effect at any time after
-// its call, or never.
+// Each slot and the pool are registers with compare-and-swap, and each tag is a counter. A call that returned an error may have
+// its effect at any time after its call, or never. Calls must fail while the harness kills the store, or loses requests or replies.
 package linear
 
 import (
@@ -53,7 +53,7 @@ func Run(t *testing.T, h storetest.Harness) {
 // A fault disturbs the store while it calls a function.
 type fault struct {
 	disturb func(testing.TB, func()) // nil if the harness does not have it
-	fails   bool                     // no call succeeds meanwhile; otherwise, calls may wait for its end
+	fails   bool                     // calls fail meanwhile; otherwise, they may wait for its end, or succeed
 }
 
 // around returns how to disturb a store from a begin to an end.

@@ -205,8 +205,8 @@ func create(t *testing.T, s storetest.Store) {
 	}
 }
 
-// counterModel is a counter that only rises. The input of a Take is its size, and the output its range. There may be gaps: of a Take without an answer, which
-// needs no place in the order, and when a store has lost writes.
+// counterModel is a counter that only rises. The input of a Take is its size, and the output its range. There may be gaps: of a Take
+// without an answer, which needs no place in the order, and when a store has lost writes.
 var counterModel = porcupine.Model{
 	Init: func() any { return int64(0) },
 	Step: func(state, size, output any) (bool, any) {
