@@ -11,7 +11,8 @@ import (
 
 // Backfill generates UIDs whose time is that of an instant in the past: for rows that are older than their UIDs. No other generator and no
 // other Backfill generates one of them, in whatever order the instants come, because the worker IDs of a Backfill are its own for
-// all time. It is safe for concurrent use.
+// all time. This requires that all generators, also former ones, have the same format and take worker IDs from the same store: see
+// NewBackfill. It is safe for concurrent use.
 //
 // It has one worker ID, and takes another one when all UIDs of a time unit and its worker IDs are used up, or when it has generated
 // UIDs of about a million time units, of which it keeps a count each. So it uses up many worker IDs if many rows have the same time. What is
@@ -29,7 +30,9 @@ type Backfill struct {
 // NewBackfill returns a Backfill that takes a worker ID from the assigner, which must be one whose worker IDs are never used again:
 // workerassign.NewDisposable without WithVerification, or workerassign.NewFile. One whose leases have a start or an end is refused. A database
 // that may lose its last inserts at a failover is not suitable: generators notice that with WithVerification, a Backfill cannot. The options
-// must be those of the generators of new rows. The call waits for the store until ctx ends.
+// must be those of the generators: if the fleet has changed its format, use the former one for instants before the change. If generators
+// take worker IDs from another store, or from package recycled, keep the worker IDs of the Backfill apart from theirs, for all time, by
+// workerassign.Prefix. The call waits for the store until ctx ends.
 //
 // Errors wrap ErrOption, ErrLease, or ErrWorkerID.
 func NewBackfill(ctx context.Context, a workerassign.Assigner, opts ...FormatOption) (*Backfill, error) {

@@ -8,14 +8,14 @@ import (
 
 // Scattered is an ID that a database keeps as another positive 64-bit integer (BIGINT), so that IDs which follow each other are far apart:
 // the key of a table in a database that divides tables by ranges of keys, such as Spanner, TiDB or CockroachDB, where keys in the order of
-// time all go to the server of the last range. Two IDs have two such keys, and Scan gives the ID back. Conversions are Scattered(id) and ID(s).
+// time all go to the server of the last range. Different IDs have different keys, and Scan gives the ID back. Conversions are Scattered(id) and ID(s).
 //
 // What is lost is the order of the keys: rows are no longer stored by time, and a query for a period of time cannot use the key. Use ID
 // where one server has the end of the table anyway (MySQL, PostgreSQL). As text, and so in JSON, a Scattered is the ID itself. A column
 // that can be NULL requires a *Scattered or a sql.Null[Scattered].
 //
 // The key is the ID multiplied by an odd constant, modulo 2^63 (D. Knuth, The Art of Computer Programming, volume 3, section 6.4), in SQL
-// MOD(id * 1694620994032388697, 9223372036854775808) with decimal numbers.
+// MOD(CAST(id AS DECIMAL(40)) * 1694620994032388697, 9223372036854775808).
 type Scattered ID
 
 // Multiplication by scatter spreads numbers k·2^n, k = 1, 2, 3 …, evenly for each n, that is, the values of each field of an ID.

@@ -5,7 +5,7 @@
     for number in client.take(1000):  # up to 1000 consecutive ones, to be used now
         ...
 
-Copy this file. It requires Python 3.9 and nothing else.
+Copy this file. It requires Python 3.10 and nothing else.
 """
 
 import json

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -38,6 +39,7 @@ type hashedToken struct {
 	Token
 	hash  [sha256.Size]byte
 	limit *rate.Limiter // nil: none
+	lock  *sync.Mutex   // held while limit is used: a reservation that is canceled is one step
 }
 
 func newAuthorizer(cfg Config) authorizer {
@@ -46,6 +48,7 @@ func newAuthorizer(cfg Config) authorizer {
 		h := hashedToken{Token: t, hash: sha256.Sum256([]byte(t.Secret))}
 		h.Secret = ""
 		if t.Rate > 0 {
+			h.lock = new(sync.Mutex)
 			h.limit = rate.NewLimiter(rate.Limit(t.Rate), max(t.Rate, cfg.MaxBatch)) // so that each request is possible
 		}
 		a.tokens = append(a.tokens, h)
@@ -113,13 +116,17 @@ func (c *call) mayTake(n int) bool {
 	if c.token == nil || c.token.limit == nil {
 		return true
 	}
+	c.token.lock.Lock()
 	now := time.Now()
 	taken := c.token.limit.ReserveN(now, n)
 	wait := taken.DelayFrom(now)
+	if wait > 0 {
+		taken.CancelAt(now)
+	}
+	c.token.lock.Unlock()
 	if wait == 0 {
 		return true
 	}
-	taken.CancelAt(now)
 	seconds := int(math.Ceil(wait.Seconds()))
 	c.w.Header()["Retry-After"] = []string{strconv.Itoa(seconds)}
 	c.fail(http.StatusTooManyRequests, fmt.Sprintf("the token allows %d UIDs and numbers per second; try again in %d s, or request fewer", c.token.Rate, seconds), nil)
@@ -129,6 +136,8 @@ func (c *call) mayTake(n int) bool {
 // mayTakeAgain gives back n numbers of the token's rate, which were not taken.
 func (c *call) mayTakeAgain(n int) {
 	if c.token != nil && c.token.limit != nil {
+		c.token.lock.Lock()
+		defer c.token.lock.Unlock()
 		c.token.limit.AllowN(time.Now(), -n)
 	}
 }

@@ -15,7 +15,8 @@ import (
 //
 // They are first, first+stride and so on; a stride of 1 is left out. The client must drop what it has not used when expires_in seconds, the
 // generator's bound on staleness, have passed since it sent the request. So a UID is at most twice as stale as from the generator itself.
-// Numbers of a tag have no end. A block has n numbers or fewer, and is lost if the answer is: the client sends another request.
+// Numbers of a tag have no end. A block has n numbers or fewer, and is lost if the answer
+// does not arrive: the client sends another request.
 
 // blockUIDs answers with a block of UIDs.
 func (c *call) blockUIDs() {
@@ -23,7 +24,7 @@ func (c *call) blockUIDs() {
 	if !ok {
 		return
 	}
-	first, count, err := c.claimUIDs(n)
+	first, count, used, err := c.claimUIDs(n)
 	if err == nil && (first < 1 || count < 1 || count > n) {
 		err = errRange
 	}
@@ -31,7 +32,7 @@ func (c *call) blockUIDs() {
 		c.failUID(err)
 		return
 	}
-	c.mayTakeAgain(n - count)
+	c.mayTakeAgain(n - used)
 	c.sendBlock(int64(first), int64(count), 1, strconv.FormatFloat(c.s.opts.MaxStaleness.Seconds(), 'f', -1, 64))
 }
 
@@ -71,28 +72,38 @@ func (c *call) blockSize() (n int, ok bool) {
 	return sel.n, c.mayTake(sel.n)
 }
 
-// claimUIDs returns up to n consecutive UIDs.
-func (c *call) claimUIDs(n int) (first uid.ID, count int, err error) {
+// claimUIDs returns up to n consecutive UIDs, and how many were used up for them. It waits as a long list does.
+func (c *call) claimUIDs(n int) (first uid.ID, count, used int, err error) {
+	if err := c.beginLong(); err != nil {
+		return 0, 0, 0, err
+	}
+	defer c.s.long.Release(1)
+	if err := c.awaitShort(); err != nil {
+		return 0, 0, 0, err
+	}
 	if g, ok := c.s.opts.UIDs.(interface {
 		Claim(ctx context.Context, n int) (uid.Block, error)
 	}); ok {
-		for count == 0 && err == nil { // until scheduled padding does not end the block before it is taken
-			var block uid.Block
-			if block, err = g.Claim(&c.limit, n); err == nil {
-				first, count = block.TakeAll()
+		for count == 0 { // until scheduled padding does not end the block before it is taken
+			block, err := g.Claim(&c.limit, n)
+			if err == nil {
 				err = c.limit.Err()
 			}
+			if err != nil {
+				return 0, 0, 0, err
+			}
+			first, count = block.TakeAll()
 		}
-		return first, count, err
+		return first, count, count, nil
 	}
 	// Without blocks of its own: those at the end are lost if another time unit begins between them.
-	ids := make([]uid.ID, n)
+	ids := make([]uid.ID, min(n, longList))
 	if _, err := c.s.opts.UIDs.NextNContext(&c.limit, ids); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
-	for count = 1; count < n && ids[count] == ids[count-1]+1; count++ {
+	for count = 1; count < len(ids) && ids[count] == ids[count-1]+1; count++ {
 	}
-	return ids[0], count, nil
+	return ids[0], count, len(ids), nil
 }
 
 // sendBlock answers with a block.

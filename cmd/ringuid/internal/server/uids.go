@@ -128,22 +128,36 @@ func (c *call) takeBatch(b *batch, n int) error {
 		defer s.short.Add(-1)
 		return c.takePart(b, n)
 	}
-	if !s.long.TryAcquire(1) { // Acquire would start a timer
-		if err := s.long.Acquire(&c.limit, 1); err != nil {
-			return err
-		}
+	if err := c.beginLong(); err != nil {
+		return err
 	}
 	defer s.long.Release(1)
 	for ; n > 0; n -= longList {
-		for s.short.Load() > 0 {
-			select {
-			case <-time.After(time.Millisecond):
-			case <-c.limit.Done():
-				return c.limit.Err()
-			}
+		if err := c.awaitShort(); err != nil {
+			return err
 		}
 		if err := c.takePart(b, min(n, longList)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// beginLong waits until the request is one of those that take many UIDs. The caller must release Server.long.
+func (c *call) beginLong() error {
+	if c.s.long.TryAcquire(1) { // Acquire would start a timer
+		return nil
+	}
+	return c.s.long.Acquire(&c.limit, 1)
+}
+
+// awaitShort waits while requests for few UIDs wait.
+func (c *call) awaitShort() error {
+	for c.s.short.Load() > 0 {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-c.limit.Done():
+			return c.limit.Err()
 		}
 	}
 	return nil

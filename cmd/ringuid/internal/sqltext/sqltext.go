@@ -27,7 +27,7 @@ type dialect struct {
 
 var dialects = map[string]dialect{
 	"mysql": {
-		title: "MySQL, MariaDB and TiDB; times are DATETIME values in UTC, as of UTC_TIMESTAMP(6), not of NOW()",
+		title: "MySQL and MariaDB, and TiDB without the functions; times are DATETIME values in UTC, as of UTC_TIMESTAMP(6), not of NOW()",
 		quote: "`", shift: "CAST(%s >> %d AS SIGNED)", mask: "(%s & %d)",
 		time: "(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL (%[1]d + %[2]s) MICROSECOND)",
 		greatest: "(((LEAST(GREATEST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %[1]s) - (%[2]d), 0), %[3]d) + %[4]d) DIV %[5]d - 1)" +
@@ -48,7 +48,7 @@ var dialects = map[string]dialect{
 		id:       "bigint", instant: "timestamptz", base62: "text",
 	},
 	"sqlite": {
-		title: "SQLite; times are texts in UTC with microseconds (of 'now' and of numbers SQLite has milliseconds)",
+		title: "SQLite; times are texts in UTC with microseconds, but 'now' has milliseconds",
 		quote: "`", shift: "(%s >> %d)", mask: "(%s & %d)", // a name in "…" would be a text if there is no such column
 		time: "(strftime('%%Y-%%m-%%d %%H:%%M:%%S', %[3]d + %[2]s / 1000000, 'unixepoch') || printf('.%%06d', %[2]s %% 1000000))",
 		// SQLite rounds a time to milliseconds, so the fraction of the second, f, is from the text.
