@@ -115,7 +115,7 @@ func (l *Log) Check() Report {
 	for _, r := range l.reads {
 		c.read(r)
 	}
-	c.order(l.writes)
+	c.order(l.writes, l.reads)
 	c.grants(l)
 	return c.Report
 }

@@ -121,10 +121,11 @@ func (r *run) change(c *Client, worker int, change func(*recycled.Slot)) {
 
 // lease takes a slot.
 func (r *run) lease(c *Client, worker int, token string, from time.Time) *lease {
+	call := r.clock
 	r.change(c, worker, func(s *recycled.Slot) {
-		s.Token, s.From, s.Until, s.History = token, from, from, r.state.Pool.History
+		s.Token, s.From, s.Until, s.History, s.Holder.Since = token, from, from, r.state.Pool.History, r.state.Now
 	})
-	l := &lease{client: c, WorkerID: int64(worker), NotBefore: from, span: span{r.clock - 10, r.clock}, stamps: map[int64]time.Duration{}}
+	l := &lease{client: c, WorkerID: int64(worker), NotBefore: from, span: span{call, r.clock}, stamps: map[int64]time.Duration{}}
 	r.leases = append(r.leases, l)
 	c.byWorker[l.WorkerID] = append(c.byWorker[l.WorkerID], l)
 	return l
@@ -139,6 +140,17 @@ func (r *run) extend(c *Client, l *lease, token string, by time.Duration) {
 
 // slot returns the first slot that a step writes.
 func (r *run) slot(step int) *recycled.Slot { return &r.writes[step].Write.Slots[0] }
+
+// unknown makes the outcome of a step's write unknown.
+func (r *run) unknown(step int) { r.writes[step].Made, r.writes[step].Unknown = false, true }
+
+// show adds a read that shows slots.
+func (r *run) show(c *Client, slots ...recycled.Slot) *read {
+	read := &read{client: c, span: span{r.clock, r.clock + 1}, State: r.state, Sent: r.state.Now, Received: r.state.Now}
+	read.State.Slots = slots
+	r.reads = append(r.reads, read)
+	return read
+}
 
 // again adds another write like that of a step, by another process, which has read the same.
 func (r *run) again(step int, c *Client) *write {
@@ -171,6 +183,20 @@ func TestCheck(t *testing.T) {
 		{"R1", "or that its generator holds", func(r *run) { r.leases[0].released = false }},
 		{"R2", "was written twice", func(r *run) { r.again(bTakes, r.a).Write.Slots[0].Token = "a4" }},
 		{"R2", "was written twice", func(r *run) { r.again(noted, r.b) }},
+		{"R2", "and another call as", func(r *run) { // both of unknown outcome
+			r.again(bTakes, r.a).Write.Slots[0].Token = "a4"
+			r.unknown(bTakes)
+			r.unknown(ended + 1)
+			read := r.show(r.a, *r.slot(ended + 1))
+			read.State.History, read.State.Pool = "h", r.reads[bExtends].State.Pool
+		}},
+		{"R2", "and another call as", func(r *run) { // and the pool
+			r.again(raised, r.operator).Write.Pool.Floor = r.state.Pool.Floor.Add(time.Hour)
+			r.unknown(raised)
+			r.unknown(ended + 1)
+			read := r.show(r.a, r.state.Slots...)
+			read.State.Pool = *r.writes[ended+1].Write.Pool
+		}},
 		{"R2", "before the one that it replaces", func(r *run) { r.writes[bExtends].span = span{time.Hour, time.Hour} }},
 		{"R2", "replaces what was not there", func(r *run) {
 			r.slot(bExtends).Until = r.slot(bExtends).Until.Add(time.Millisecond)

@@ -10,8 +10,8 @@ import (
 )
 
 // order checks that the acknowledged writes of each record come one after the other (R2): in one history of the store and of the
-// pool, each revision is written once, and not after a later one.
-func (c *checker) order(writes []*write) {
+// pool, each revision is written once, and not after a later one; and all reads show the same record of it.
+func (c *checker) order(writes []*write, reads []*read) {
 	type record struct {
 		worker  int64 // -1: the pool
 		history string
@@ -53,6 +53,31 @@ func (c *checker) order(writes []*write) {
 				c.fail("R2", "revision %d of %+v was written before the one that it replaces", v.number, r)
 			}
 			call = max(call, v.Call)
+		}
+	}
+	type version struct {
+		record
+		number int64
+	}
+	content := map[version]any{} // also of writes of unknown outcome that reads show
+	for r, list := range records {
+		for _, v := range list {
+			content[version{r, v.number}] = v.new
+		}
+	}
+	show := func(r *read, worker, number int64, key any) {
+		v := version{record{worker, r.State.History, termOf(r.State.Pool)}, number}
+		if other, known := content[v]; known && other != key {
+			c.fail("R2", "a read of process %d shows revision %d of %+v as %+v, and another call as %+v", r.client.number, number, v.record, key, other)
+		}
+		content[v] = key
+	}
+	for _, r := range reads {
+		if p := r.State.Pool; p.Revision > 0 {
+			show(r, -1, p.Revision, poolKeyOf(p))
+		}
+		for _, s := range r.State.Slots {
+			show(r, s.WorkerID, s.Revision, keyOf(s))
 		}
 	}
 }
