@@ -253,7 +253,7 @@ func describe(w *write) string {
 
 // allowed returns what a write violates if it is based on a read.
 func (c *checker) allowed(w *write, r *read) (violations []Violation) {
-	sub := checker{acked: c.acked, tokens: c.tokens, under: c.under, floors: c.floors}
+	sub := checker{reads: c.reads, acked: c.acked, tokens: c.tokens, under: c.under, floors: c.floors}
 	if w.Write.Pool != nil {
 		sub.pool(w, r)
 	}
@@ -286,18 +286,24 @@ func (c *checker) pool(w *write, r *read) {
 	old, p, now := r.State.Pool, *w.Write.Pool, r.State.Now
 	isNew := old.Revision == 0
 	reach := now.Add(p.Fencing + p.Horizon + p.Skew)
+	had, wasUsed := old, len(r.State.Slots) > 0 // as the process has read it before, if it is lost
+	for _, before := range c.reads[w.client] {
+		if isNew && before.State.Pool.Revision > 0 && before.End <= r.Call {
+			had, wasUsed = before.State.Pool, true
+		}
+	}
 	switch {
 	case p.Revision != old.Revision+1:
 		c.fail("R2", "the pool's revision becomes %d after %d", p.Revision, old.Revision)
-	case !isNew && (p.Floor.Before(old.Floor) || p.Slots < old.Slots || p.First != old.First || old.Format != "" && p.Format != old.Format ||
-		p.Horizon < old.Horizon || p.Fencing < old.Fencing || p.Skew < old.Skew):
+	case !isNew && (p.Floor.Before(old.Floor) || p.Slots < old.Slots || p.First != old.First || old.Format != "" && p.Format != old.Format),
+		p.Horizon < had.Horizon || p.Fencing < had.Fencing || p.Skew < had.Skew:
 		c.fail("R7", "the pool's floor, slots, H, F or M fall, or its format changes")
 	case !isNew && termOf(p) == termOf(old):
 	case p.History != r.State.History:
 		c.fail("R7", "the pool takes the history %s, and the store's is %s", p.History, r.State.History)
 	case p.Since.Before(now), p.Since.After(clock(w, r)):
 		c.fail("R7", "the pool has a history since %v, which was read at %v", p.Since, now)
-	case (!isNew || !r.State.NoLoss && !w.client.isOperator) && p.Floor.Before(reach):
+	case (!isNew || wasUsed || !r.State.NoLoss && !w.client.isOperator) && p.Floor.Before(reach):
 		c.fail("R7", "the floor is %v; must not be before the store's clock + F + H + M, %v", p.Floor, reach)
 	case r.State.ReadOnly:
 		c.fail("R7", "a floor is calculated from a server that is read-only")

@@ -152,6 +152,14 @@ func (r *run) show(c *Client, slots ...recycled.Slot) *read {
 	return read
 }
 
+// lose loses the pool and the slots, and lets a process create a pool like p.
+func (r *run) lose(c *Client, p recycled.Pool) *write {
+	r.state.Pool, r.state.Slots, r.state.NoLoss = recycled.Pool{}, nil, true
+	p.Format, p.History, p.Since, p.Horizon, p.Fencing, p.Skew = "f", "i", r.state.Now, base.Horizon, base.Fencing, base.Skew
+	r.step(c, func(lost *recycled.Pool) { *lost = p })
+	return r.writes[len(r.writes)-1]
+}
+
 // again adds another write like that of a step, by another process, which has read the same.
 func (r *run) again(step int, c *Client) *write {
 	again, other := *r.writes[step], *r.reads[step]
@@ -251,6 +259,15 @@ func TestCheck(t *testing.T) {
 			r.writes[noted].Write.Pool.Floor = r.writes[noted].Write.Pool.Floor.Add(-time.Millisecond)
 		}},
 		{"R7", "the floor is", func(r *run) { r.operator.isOperator = false }},
+		{"R7", "the floor is", func(r *run) { r.lose(r.a, recycled.Pool{}) }}, // which has used the pool
+		{"R7", "the floor is", func(r *run) { // there are slots
+			slots := r.state.Slots
+			r.lose(r.Operator(nil), recycled.Pool{})
+			r.reads[ended+1].State.Slots = slots
+		}},
+		{"R7", "H, F or M fall", func(r *run) { // as the process has read them
+			r.lose(r.a, recycled.Pool{Floor: r.state.Now.Add(time.Hour)}).Write.Pool.Fencing--
+		}},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Floor = begin }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Horizon-- }},
 		{"R7", "and the store's is", func(r *run) { r.writes[noted].Write.Pool.History = "j" }},
