@@ -337,6 +337,8 @@ func (c *checker) slot(w *write, r *read, p recycled.Pool, old, s recycled.Slot)
 	case isOwn && !s.Until.After(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // a release; the store may have lost the last extension
 	case s.Until.Before(old.Until):
 		c.fail("R1", "until falls, and not by the holder")
+	case !isOwn && old.Token != "" && !w.client.isOperator && s.Until.After(p.Floor):
+		c.fail("R5", "a process that is no operator ends the lease of another")
 	case s.Until.After(old.Until) && s.Until.After(p.Floor):
 		c.fail("R1", "until rises without a lease, and beyond the floor")
 	}
@@ -361,10 +363,14 @@ func (c *checker) added(w *write, r *read, p recycled.Pool, s recycled.Slot) {
 	}
 }
 
+// callTime is how long one call of a store may take (R5).
+const callTime = 10 * time.Second
+
 // taken checks a lease that begins (R3, R5).
 func (c *checker) taken(w *write, r *read, p recycled.Pool, old, s recycled.Slot) {
 	grace := w.client.bound + p.Skew
-	hasName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name && w.ReserveAhead*9/8 > grace
+	ahead := min(w.ReserveAhead, old.Until.Sub(old.Written)*2/3) // the latter is what the last grant shows
+	hasName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name && old.Until.After(old.From) && ahead*9/8 > grace+callTime
 	now, free := r.State.Now, old.Until
 	if old.Token != "" && !hasName {
 		free = later(later(old.Until, old.Written), p.Since).Add(grace) // Since: after a change of history

@@ -160,6 +160,16 @@ func (r *run) lose(c *Client, p recycled.Pool) *write {
 	return r.writes[len(r.writes)-1]
 }
 
+// sameName lets b take slot 0 from a holder of its name that is alive, whose grant reached shown beyond its last write, and began before
+// it by since.
+func (r *run) sameName(ahead, shown, since time.Duration) {
+	old, s := &r.reads[bTakes].State.Slots[0], r.slot(bTakes)
+	old.Token, old.Holder.Name, s.Holder.Name = "a5", "n", "n"
+	old.Until = r.reads[bTakes].State.Now
+	old.Written, old.From, s.From, s.Until = old.Until.Add(-shown), old.Until.Add(-since), old.Until, old.Until
+	r.writes[bTakes].Write.Replaced[0], r.writes[bTakes].ReserveAhead = *old, ahead
+}
+
 // again adds another write like that of a step, by another process, which has read the same.
 func (r *run) again(step int, c *Client) *write {
 	again, other := *r.writes[step], *r.reads[step]
@@ -178,6 +188,10 @@ func (r *run) again(step int, c *Client) *write {
 func TestCheck(t *testing.T) {
 	if report := newRun().Check(); len(report.Violations) > 0 || report.Writes != ended+1 || report.Reads != ended+1 || report.Grants != 3 || report.Stamps != 2 {
 		t.Fatalf("a history that the rules allow: %v", report)
+	}
+	r := newRun()
+	if r.sameName(9867*time.Millisecond, 14801*time.Millisecond, time.Hour); strings.Contains(r.Check().String(), "is not free before") {
+		t.Errorf("a claimant of the same name does without grace: %v", r.Check())
 	}
 	for _, tt := range []struct {
 		rule, text string
@@ -246,10 +260,14 @@ func TestCheck(t *testing.T) {
 		{"R5", "is not free before", func(r *run) { // not released, and the history has changed
 			r.writes[aTakesOther].Write.Replaced[0].Token, r.reads[aTakesOther].State.Slots[1].Token = "a6", "a6"
 		}},
-		{"R5", "is not free before", func(r *run) { // of the same name, whose generator reserves too little
-			r.reads[bTakes].State.Slots[0].Token, r.reads[bTakes].State.Slots[0].Holder.Name = "a5", "n"
-			r.writes[bTakes].Write.Replaced[0], r.slot(bTakes).Holder.Name = r.reads[bTakes].State.Slots[0], "n"
-			r.writes[bTakes].ReserveAhead = 900 * time.Millisecond
+		{"R5", "is not free before", func(r *run) { r.sameName(9*time.Second, time.Minute, time.Hour) }},
+		{"R5", "is not free before", func(r *run) { r.sameName(9866*time.Millisecond, time.Minute, time.Hour) }}, // 1.125 times that is 1 ms too little
+		{"R5", "is not free before", func(r *run) { r.sameName(time.Hour, 14799*time.Millisecond, time.Hour) }},
+		{"R5", "is not free before", func(r *run) { r.sameName(time.Hour, time.Minute, 0) }},
+		{"R5", "ends the lease of another", func(r *run) {
+			s := r.slot(bExtendsAgain)
+			s.Token, s.Until = "", r.writes[bExtendsAgain].Write.Replaced[0].Until
+			r.writes[bExtendsAgain].client, r.reads[bExtendsAgain].client = r.a, r.a
 		}},
 		{"R5", "the claimant's clock", func(r *run) { r.writes[bTakes].Received = begin }},
 		{"R6", "an extension reaches beyond", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(12150 * time.Millisecond) }}, // read at 2080 ms
