@@ -385,12 +385,22 @@ func (c *checker) taken(w *write, r *read, p recycled.Pool, old, s recycled.Slot
 	case old.Token == "" && old.Revision > 1 && w.Received.Before(old.Until) && p.Floor.Before(old.Until): // revision 1 was never taken
 		c.fail("R5", "the claimant's clock shows %v, before until", w.Received)
 	}
-	for _, f := range c.floors[termOf(p)] {
-		if f.Made && f.End <= r.Call && s.From.Before(f.Write.Pool.Floor) {
+	for _, f := range c.floorsBefore(r, p) {
+		if s.From.Before(f.Write.Pool.Floor) {
 			c.fail("R7", "a lease begins before the floor %v, which was written before its pool was read", f.Write.Pool.Floor)
 		}
 	}
 	c.begun(w, r, p, s)
+}
+
+// floorsBefore returns the writes of the pool's floor that were acknowledged before a read.
+func (c *checker) floorsBefore(r *read, p recycled.Pool) (list []*write) {
+	for _, f := range c.floors[termOf(p)] {
+		if f.Made && f.End <= r.Call {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // begun checks what all leases that begin have in common (R7, R8).
@@ -417,6 +427,10 @@ func (c *checker) extended(w *write, r *read, old, s recycled.Slot) {
 		c.fail("R6", "an extension reaches beyond the horizon")
 	case s.Until.After(old.Until) && s.From.Before(p.Floor) && s.Until.After(p.Floor):
 		c.fail("R7", "a lease that begins before the floor is extended beyond it")
+	case s.Until.After(old.Until) && slices.ContainsFunc(c.floorsBefore(r, p), func(f *write) bool {
+		return s.From.Before(f.Write.Pool.Floor) && s.Until.After(f.Write.Pool.Floor)
+	}):
+		c.fail("R7", "a lease is extended beyond a floor that was written before its pool was read")
 	case s.History != old.History, found && termOf(known) != termOf(p), p.History != w.Write.History:
 		c.fail("R7", "a lease of another history is extended")
 	}

@@ -295,6 +295,12 @@ func TestCheck(t *testing.T) {
 		{"R7", "of another history is extended", func(r *run) { r.slot(bExtendsAgain).History = "i" }},
 		{"R7", "of another history is extended", func(r *run) { r.writes[bExtends].Write.History, r.reads[bExtends].State.History = "i", "i" }},
 		{"R7", "is extended beyond it", func(r *run) { r.reads[bExtendsAgain].State.Pool.Floor = begin.Add(3 * time.Second) }},
+		{"R7", "beyond a floor that was written before", func(r *run) { // the read shows the pool as it was
+			old, pool := r.slot(aTakesOther), r.writes[noted].Write.Pool
+			r.state.Slots[1], r.state.Pool = *old, *pool
+			r.pass(time.Hour + 12*time.Second)
+			r.extend(r.a, r.leases[2], "a9", time.Hour+time.Millisecond)
+		}},
 		{"R7", "stands for", func(r *run) { r.slot(aTakesOther).History = "h" }},
 		{"R7", "without a comparison of the pool", func(r *run) { r.writes[added].Write.Pool = nil }},
 		{"R7", "which was written before its pool was read", func(r *run) {
