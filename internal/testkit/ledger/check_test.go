@@ -203,6 +203,15 @@ func TestCheck(t *testing.T) {
 		{"R1", "changes from", func(r *run) { r.slot(aReleases).From = begin }},
 		{"R1", "before the end of what it has used", func(r *run) { r.leases[0].used = r.leases[0].used.Add(time.Millisecond) }},
 		{"R1", "or that its generator holds", func(r *run) { r.leases[0].released = false }},
+		{"R1", "or that its generator holds", func(r *run) { // but released one that began at the same time, and was granted nothing
+			r.pass(2 * time.Hour)
+			from := r.state.Slots[1].Until
+			l := r.lease(r.b, 1, "b4", from)
+			l.released, l.used = true, from
+			r.pass(1200 * time.Millisecond)
+			r.extend(r.b, r.lease(r.b, 1, "b5", from), "b6", time.Hour)
+			r.change(r.b, 1, func(s *recycled.Slot) { s.Token, s.Until = "", from })
+		}},
 		{"R2", "was written twice", func(r *run) { r.again(bTakes, r.a).Write.Slots[0].Token = "a4" }},
 		{"R2", "was written twice", func(r *run) { r.again(noted, r.b) }},
 		{"R2", "and another call as", func(r *run) { // both of unknown outcome
@@ -229,6 +238,10 @@ func TestCheck(t *testing.T) {
 			s.Revision, s.Until = old.Revision+1, old.From.Add(2*time.Second)
 		}},
 		{"R2", "no write has acknowledged", func(r *run) { r.writes[bExtendsAgain].Made, r.writes[bExtendsAgain].Unknown = false, true }},
+		{"R2", "which no write has acknowledged", func(r *run) { // and no read shows it before the lease is returned
+			r.unknown(bTakes)
+			r.show(r.b, *r.slot(bTakes))
+		}},
 		{"R2", "no write has acknowledged", func(r *run) { r.leases[1].granted[1].Until = begin.Add(time.Hour) }},
 		{"R2", "replaces what it has not read", func(r *run) { r.writes[bTakes].Write.Replaced[0].Token = "x" }},
 		{"R2", "is not in the store's history", func(r *run) { r.writes[bExtends].Write.History = "i" }},

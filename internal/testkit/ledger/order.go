@@ -100,7 +100,7 @@ func (c *checker) grants(l *Log) {
 	// A lease may begin with a write whose reply was lost, if a read shows its token (R4). Only acknowledged writes grant time.
 	backed := func(l *lease, until time.Time, end time.Duration) bool {
 		return slices.ContainsFunc(written[l.client][l.WorkerID], func(w *write) bool {
-			return (w.Made || w.Unknown && until.Equal(l.NotBefore)) && w.End <= end && slices.ContainsFunc(w.Write.Slots, func(s recycled.Slot) bool {
+			return (w.Made || w.Unknown && until.Equal(l.NotBefore) && c.shown(w, l)) && w.End <= end && slices.ContainsFunc(w.Write.Slots, func(s recycled.Slot) bool {
 				return s.WorkerID == l.WorkerID && s.From.Equal(l.NotBefore) && !s.Until.Before(until)
 			})
 		})
@@ -122,8 +122,11 @@ func (c *checker) grants(l *Log) {
 		c.stamps(l)
 	}
 	for _, w := range l.writes {
-		for _, s := range w.Write.Slots {
-			isOf := func(l *lease) bool { return s.From.Equal(l.NotBefore) }
+		for i, s := range w.Write.Slots {
+			taken := c.taker(w.Write.Replaced[i].Token)
+			isOf := func(l *lease) bool {
+				return s.From.Equal(l.NotBefore) && taken != nil && l.Call <= taken.Call && taken.Call <= l.End
+			}
 			isRight := func(l *lease) bool { return isOf(l) && l.released && !s.Until.Before(l.until()) }
 			list := w.client.byWorker[s.WorkerID]
 			if (w.Made || w.Unknown) && s.Token == "" && s.Revision > 1 && slices.ContainsFunc(list, isOf) && !slices.ContainsFunc(list, isRight) {
@@ -144,6 +147,28 @@ func (c *checker) grants(l *Log) {
 			}
 		}
 	}
+}
+
+// taker returns the write that has begun the lease which has a token: a process may have had several leases that begin at one time.
+func (c *checker) taker(token string) *write {
+	w := c.tokens[token]
+	for token != "" && w != nil {
+		i := slices.IndexFunc(w.Write.Slots, func(s recycled.Slot) bool { return s.Token == token })
+		s, old := w.Write.Slots[i], w.Write.Replaced[i]
+		before := c.tokens[old.Token]
+		if old.Token == "" || before == nil || before.client != w.client || before.Call >= w.Call || !s.From.Equal(old.From) || !s.Holder.Since.Equal(old.Holder.Since) {
+			return w
+		}
+		w, token = before, old.Token
+	}
+	return nil
+}
+
+// shown reports whether a read of the process has shown a token of a write before a lease was returned.
+func (c *checker) shown(w *write, l *lease) bool {
+	return slices.ContainsFunc(c.reads[l.client], func(r *read) bool {
+		return r.Call >= w.Call && r.End <= l.End && slices.ContainsFunc(r.State.Slots, func(s recycled.Slot) bool { return s.Token != "" && c.tokens[s.Token] == w })
+	})
 }
 
 // until returns the end of what a lease was granted, and has not given back.
