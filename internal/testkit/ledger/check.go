@@ -91,20 +91,21 @@ func (l *Log) Check() Report {
 	for _, r := range l.reads {
 		c.reads[r.client] = append(c.reads[r.client], r)
 	}
-	for _, s := range l.before.Slots {
-		c.wrote[keyOf(s)] = 0
+	before := l.beforehand()
+	for _, w := range slices.Concat(l.late, before) {
+		c.enter(w)
 	}
-	c.wrote[poolKeyOf(l.before.Pool)] = 0
-	for _, w := range l.late {
-		for _, s := range w.Slots {
-			c.wrote[keyOf(s)] = 0
-		}
-		if w.Pool != nil {
-			c.wrote[poolKeyOf(*w.Pool)] = 0
-		}
-	}
+	c.kept(l)
 	slices.SortStableFunc(l.writes, func(a, b *write) int { return cmp.Compare(a.Call, b.Call) })
 	for _, w := range l.writes {
+		switch {
+		case w.Made:
+			c.Writes++
+		case w.Unknown:
+			c.Unknown++
+		default:
+			c.Refused++
+		}
 		c.enter(w)
 	}
 	for _, w := range l.writes {
@@ -115,7 +116,7 @@ func (l *Log) Check() Report {
 	for _, r := range l.reads {
 		c.read(r)
 	}
-	c.order(l.writes, l.reads)
+	c.order(slices.Concat(before, l.writes), l.reads)
 	c.grants(l)
 	return c.Report
 }
@@ -127,16 +128,8 @@ func (c *checker) fail(rule, format string, args ...any) {
 
 // enter notes what a write may have written, and checks that no other try has its tokens (R4).
 func (c *checker) enter(w *write) {
-	switch {
-	case w.Made:
-		c.Writes++
-	case w.Unknown:
-		c.Unknown++
-	default:
-		c.Refused++
-	}
 	for _, s := range w.Write.Slots {
-		if other := c.tokens[s.Token]; s.Token != "" && other != nil {
+		if other := c.tokens[s.Token]; s.Token != "" && other != nil && w.client.number > 0 {
 			c.fail("R4", "processes %d and %d have tried to write the token %s: each try must have a fresh one", other.client.number, w.client.number, s.Token)
 		}
 		c.tokens[s.Token] = w
@@ -147,6 +140,29 @@ func (c *checker) enter(w *write) {
 	if w.Write.Pool != nil && (w.Made || w.Unknown) {
 		note(c.wrote, poolKeyOf(*w.Write.Pool), w.Call)
 		c.floors[termOf(*w.Write.Pool)] = append(c.floors[termOf(*w.Write.Pool)], w)
+	}
+}
+
+// kept checks that the store had what a log before has acknowledged, if it still had the history of these writes.
+func (c *checker) kept(l *Log) {
+	had := termOf(l.before.Pool)
+	slots := map[int64]recycled.Slot{}
+	for _, s := range l.before.Slots {
+		slots[s.WorkerID] = s
+	}
+	isLost := func(w *write) bool {
+		p, old := w.Write.Pool, l.before.Pool
+		return w.term.since > had.since || w.term == had &&
+			(p != nil && (old.Revision < p.Revision || old.Revision == p.Revision && poolKeyOf(old) != poolKeyOf(*p)) ||
+				slices.ContainsFunc(w.Write.Slots, func(s recycled.Slot) bool {
+					old := slots[s.WorkerID]
+					return old.Revision < s.Revision || old.Revision == s.Revision && keyOf(old) != keyOf(s)
+				}))
+	}
+	for _, w := range l.late {
+		if w.Made && w.Write.History == l.before.History && isLost(w) {
+			c.fail("store", "a write that was acknowledged before is lost: %s", describe(w))
+		}
 	}
 }
 

@@ -170,6 +170,13 @@ func (r *run) sameName(ahead, shown, since time.Duration) {
 	r.writes[bTakes].Write.Replaced[0], r.writes[bTakes].ReserveAhead = *old, ahead
 }
 
+// follow lets the run come after another one.
+func (r *run) follow(before *run) {
+	before.Check()
+	r.Begin(before.state)
+	r.Follow(before.Log)
+}
+
 // again adds another write like that of a step, by another process, which has read the same.
 func (r *run) again(step int, c *Client) *write {
 	again, other := *r.writes[step], *r.reads[step]
@@ -182,6 +189,30 @@ func (r *run) again(step int, c *Client) *write {
 	}
 	r.reads, r.writes = append(r.reads, read), append(r.writes, w)
 	return w
+}
+
+// A run may follow others: reads may show writes of unknown outcome of all of them, and older records of the last one.
+func TestFollow(t *testing.T) {
+	first, second, third := newRun(), New(nil), New(nil)
+	first.Check()
+	first.unknown(ended)
+	first.state.Slots[1] = *first.slot(aTakesOther)
+	show := func(l *Log, slots ...recycled.Slot) {
+		l.reads = append(l.reads, &read{client: l.Client(nil, bound), State: recycled.State{History: "i", Pool: first.state.Pool, Slots: slots}})
+	}
+	for _, l := range []*Log{second, third} {
+		l.Begin(first.state)
+		show(l, first.state.Slots...)
+		show(l, *first.slot(ended))
+	}
+	show(second, first.reads[aTakesOther].State.Slots...)
+	second.Follow(first.Log)
+	third.Follow(second)
+	for i, l := range []*Log{second, third} {
+		if report := l.Check(); len(report.Violations) > 0 {
+			t.Errorf("run %d: %v", i+2, report)
+		}
+	}
 }
 
 // A history that the rules allow has no violations, and each way to break a rule is one.
@@ -323,6 +354,45 @@ func TestCheck(t *testing.T) {
 		}},
 		{"R8", "the host's", func(r *run) { r.reads[bTakes].Sent = r.reads[bTakes].Sent.Add(2 * bound) }},
 		{"R8", "the host's", func(r *run) { r.reads[aTakes].Received = r.reads[aTakes].Received.Add(-2 * bound) }},
+		{"R2", "was written twice", func(r *run) { // when the run began
+			r.Begin(recycled.State{History: "h", Pool: r.reads[added].State.Pool, Slots: r.reads[aTakes].State.Slots})
+		}},
+		{"R2", "before the one that it replaces", func(r *run) {
+			r.Begin(recycled.State{History: "h", Pool: r.reads[added].State.Pool, Slots: []recycled.Slot{{Revision: 9}}})
+		}},
+		{"R4", "must have a fresh one", func(r *run) { // of what there was when the run began
+			r.Begin(recycled.State{Slots: []recycled.Slot{{WorkerID: 7, Token: "b2"}}})
+		}},
+		{"R4", "must have a fresh one", func(r *run) {
+			before := newRun()
+			before.unknown(bTakes)
+			r.follow(before)
+		}},
+		{"store", "acknowledged before is lost", func(r *run) { // the last write of slot 1
+			before := newRun()
+			before.state.Slots = slices.Clone(before.reads[ended].State.Slots)
+			r.follow(before)
+		}},
+		{"store", "acknowledged before is lost", func(r *run) { // another record of its revision
+			before := newRun()
+			before.state.Slots[1].Until = begin
+			r.follow(before)
+		}},
+		{"store", "acknowledged before is lost", func(r *run) { // slot 1
+			before := newRun()
+			before.state.Slots = before.state.Slots[:1]
+			r.follow(before)
+		}},
+		{"store", "acknowledged before is lost", func(r *run) { // the floor
+			before := newRun()
+			before.state.Pool = *before.writes[noted].Write.Pool
+			r.follow(before)
+		}},
+		{"store", "acknowledged before is lost", func(r *run) { // all
+			before := newRun()
+			before.state.Pool, before.state.Slots = recycled.Pool{}, nil
+			r.follow(before)
+		}},
 		{"store", "a pool that nobody has written", func(r *run) { r.reads[ended].State.Pool.Slots++ }},
 		{"store", "a slot that nobody has written", func(r *run) { r.reads[ended].State.Slots[1].Until = begin }},
 		{"store", "a slot that nobody has written", func(r *run) { r.writes[aReleases].Made = false }},

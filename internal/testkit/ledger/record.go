@@ -29,7 +29,7 @@ type Log struct {
 	leases  []*lease
 	foreign []Violation // stamps without a lease
 	before  recycled.State
-	late    []recycled.Write // of a log before, which may still arrive
+	late    []*write // of logs before: those of unknown outcome may still arrive, and a read may be older than before
 }
 
 // New returns an empty log. now is a clock that never goes back, which all processes share: calls are ordered by it.
@@ -39,18 +39,40 @@ func New(now func() time.Duration) *Log { return &Log{now: now} }
 // parent's clock must be Monotonic.
 func NewChild(out io.Writer) *Log { return &Log{now: Monotonic, out: out} }
 
-// Begin says what the store had before the run, if it was not empty: all slots.
+// Begin says what the store had before the run, if it was not empty: all slots. If Follow is called too, s was read when the run of that
+// log had ended.
 func (l *Log) Begin(s recycled.State) { l.before = s }
 
-// Follow says that the store was used by another log before, whose last writes may still arrive.
+// Follow says that the store was used by another log before, which was checked. Its last writes may still arrive, and those of logs
+// before it; but what it has acknowledged must be in what Begin has.
 func (l *Log) Follow(previous *Log) {
 	previous.mu.Lock()
 	defer previous.mu.Unlock()
-	for _, w := range previous.writes {
+	for _, w := range previous.late {
 		if w.Unknown {
-			l.late = append(l.late, w.Write)
+			l.late = append(l.late, w)
 		}
 	}
+	for _, w := range previous.writes {
+		if w.Made || w.Unknown {
+			l.late = append(l.late, &write{client: &Client{}, Write: w.Write, Made: w.Made, Unknown: w.Unknown, term: w.term})
+		}
+	}
+}
+
+// beforehand returns what the store had before the run, as writes of no process.
+func (l *Log) beforehand() (list []*write) {
+	add := func(w recycled.Write) {
+		w.History = l.before.History
+		list = append(list, &write{client: &Client{}, Write: w, Made: true, term: termOf(l.before.Pool)})
+	}
+	if l.before.Pool.Revision > 0 {
+		add(recycled.Write{Pool: &l.before.Pool})
+	}
+	for _, s := range l.before.Slots {
+		add(recycled.Write{Slots: []recycled.Slot{s}, Replaced: []recycled.Slot{{}}})
+	}
+	return list
 }
 
 // A span is from the call of a method to its return.
