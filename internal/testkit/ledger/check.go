@@ -113,6 +113,7 @@ func (l *Log) Check() Report {
 			c.write(w)
 		}
 	}
+	c.fenced(l.writes)
 	for _, r := range l.reads {
 		c.read(r)
 	}
@@ -166,6 +167,21 @@ func (c *checker) kept(l *Log) {
 	}
 }
 
+// fenced checks that a former primary acknowledges nothing when F is over since the pool has taken another history. Clocks differ by M.
+func (c *checker) fenced(writes []*write) {
+	for _, noted := range writes {
+		p := noted.Write.Pool
+		if !noted.Made || p == nil || noted.Write.ReplacedPool == nil || termOf(*p) == termOf(*noted.Write.ReplacedPool) {
+			continue
+		}
+		for _, w := range writes {
+			if w.Made && w.Write.History != noted.Write.History && w.term.since < noted.term.since && w.Call > noted.End+p.Fencing+p.Skew+time.Millisecond {
+				c.fail("store", "it has acknowledged a write of a former history longer than F after %+v: %s", noted.term, describe(w))
+			}
+		}
+	}
+}
+
 // note notes the first call that wrote a record.
 func note(wrote map[any]time.Duration, key any, call time.Duration) {
 	if _, known := wrote[key]; !known {
@@ -192,7 +208,7 @@ func (c *checker) read(r *read) {
 }
 
 // mostBases is how many reads are tried as the one that a write is based on.
-const mostBases = 8
+const mostBases = 64
 
 // write checks that a write was allowed, given one of the reads of its process that returned the records that it replaces.
 func (c *checker) write(w *write) {
@@ -311,9 +327,11 @@ func (c *checker) pool(w *write, r *read) {
 	switch {
 	case p.Revision != old.Revision+1:
 		c.fail("R2", "the pool's revision becomes %d after %d", p.Revision, old.Revision)
-	case !isNew && (p.Floor.Before(old.Floor) || p.Slots < old.Slots || p.First != old.First || old.Format != "" && p.Format != old.Format),
+	case !isNew && (p.Floor.Before(old.Floor) || p.First != old.First || old.Format != "" && p.Format != old.Format),
 		p.Horizon < had.Horizon || p.Fencing < had.Fencing || p.Skew < had.Skew:
-		c.fail("R7", "the pool's floor, slots, H, F or M fall, or its format changes")
+		c.fail("R7", "the pool's floor, H, F or M fall, or its format changes")
+	case p.Slots != old.Slots+newSlots(w.Write):
+		c.fail("R7", "the pool has %d slots after %d, and %d are added", p.Slots, old.Slots, newSlots(w.Write))
 	case !isNew && termOf(p) == termOf(old):
 	case p.History != r.State.History:
 		c.fail("R7", "the pool takes the history %s, and the store's is %s", p.History, r.State.History)
@@ -324,6 +342,16 @@ func (c *checker) pool(w *write, r *read) {
 	case r.State.ReadOnly:
 		c.fail("R7", "a floor is calculated from a server that is read-only")
 	}
+}
+
+// newSlots returns how many slots a write adds.
+func newSlots(w recycled.Write) (n int64) {
+	for _, s := range w.Slots {
+		if s.Revision == 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // slot checks a write of one slot, which replaces old. p is the pool that the write leaves.

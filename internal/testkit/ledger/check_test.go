@@ -177,6 +177,16 @@ func (r *run) follow(before *run) {
 	r.Follow(before.Log)
 }
 
+// formerPrimary lets b extend its lease on the former primary, some time after the pool has taken the new history.
+func (r *run) formerPrimary(after time.Duration, token string) {
+	noted := r.writes[noted]
+	r.state = r.reads[bExtendsAgain].State
+	r.state.Slots = []recycled.Slot{*r.slot(bExtendsAgain)}
+	r.clock = noted.End + after - 2 // of the call
+	r.state.Now = begin.Add(r.clock)
+	r.extend(r.b, r.leases[1], token, 6*time.Second)
+}
+
 // again adds another write like that of a step, by another process, which has read the same.
 func (r *run) again(step int, c *Client) *write {
 	again, other := *r.writes[step], *r.reads[step]
@@ -221,6 +231,21 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("a history that the rules allow: %v", report)
 	}
 	r := newRun()
+	if r.formerPrimary(1101*time.Millisecond, "b4"); len(r.Check().Violations) > 0 {
+		t.Errorf("a former primary acknowledges a write: %v", r.Check())
+	}
+	r = newRun()
+	first := r.reads[added] // many others show the same
+	for n := range 60 {
+		again := *first
+		again.span, again.State.Now = span{first.Call + 1, first.End + 1}, first.State.Now.Add(time.Duration(n+1)*time.Millisecond)
+		again.Sent, again.Received = again.State.Now, again.State.Now
+		r.reads = append(r.reads, &again)
+	}
+	if len(r.Check().Violations) > 0 {
+		t.Errorf("many reads: %v", r.Check())
+	}
+	r = newRun()
 	if r.sameName(9867*time.Millisecond, 14801*time.Millisecond, time.Hour); strings.Contains(r.Check().String(), "is not free before") {
 		t.Errorf("a claimant of the same name does without grace: %v", r.Check())
 	}
@@ -332,6 +357,8 @@ func TestCheck(t *testing.T) {
 		}},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Floor = begin }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Horizon-- }},
+		{"R7", "are added", func(r *run) { r.writes[raised].Write.Pool.Slots++ }},
+		{"R7", "are added", func(r *run) { r.writes[raised].Write.Pool.Slots-- }},
 		{"R7", "and the store's is", func(r *run) { r.writes[noted].Write.Pool.History = "j" }},
 		{"R7", "which was read at", func(r *run) { r.writes[noted].Write.Pool.Since = begin }},
 		{"R7", "read-only", func(r *run) { r.reads[noted].State.ReadOnly = true }},
@@ -392,6 +419,9 @@ func TestCheck(t *testing.T) {
 			before := newRun()
 			before.state.Pool, before.state.Slots = recycled.Pool{}, nil
 			r.follow(before)
+		}},
+		{"store", "longer than F after", func(r *run) { // by 2 ms: from Since on, F + M are over after 1.1 s
+			r.formerPrimary(1102*time.Millisecond, "b4")
 		}},
 		{"store", "a pool that nobody has written", func(r *run) { r.reads[ended].State.Pool.Slots++ }},
 		{"store", "a slot that nobody has written", func(r *run) { r.reads[ended].State.Slots[1].Until = begin }},
