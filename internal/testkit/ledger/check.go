@@ -167,15 +167,18 @@ func (c *checker) kept(l *Log) {
 	}
 }
 
-// fenced checks that a former primary acknowledges nothing when F is over since the pool has taken another history. Clocks differ by M.
+// fenced checks that a former primary acknowledges nothing when F is over since the pool has taken another history. Clocks differ by M, so
+// terms that begin within F + M may be in any order.
 func (c *checker) fenced(writes []*write) {
 	for _, noted := range writes {
 		p := noted.Write.Pool
 		if !noted.Made || p == nil || noted.Write.ReplacedPool == nil || termOf(*p) == termOf(*noted.Write.ReplacedPool) {
 			continue
 		}
+		late := p.Fencing + p.Skew
 		for _, w := range writes {
-			if w.Made && w.Write.History != noted.Write.History && w.term.since < noted.term.since && w.Call > noted.End+p.Fencing+p.Skew+time.Millisecond {
+			isFormer := w.Write.History == w.term.history && w.term.history != p.History && w.term.since+late.Microseconds() < noted.term.since
+			if w.Made && isFormer && w.Call > noted.End+late+time.Millisecond {
 				c.fail("store", "it has acknowledged a write of a former history longer than F after %+v: %s", noted.term, describe(w))
 			}
 		}

@@ -52,7 +52,7 @@ func newRun() *run {
 	})
 	r.step(r.a, func(p *recycled.Pool) { p.Format = "f" })
 	now := r.state.Now
-	r.step(r.a, func(p *recycled.Pool) { p.Slots = 2 }, recycled.Slot{From: now, Until: now}, recycled.Slot{WorkerID: 1, From: now, Until: now})
+	r.step(r.a, func(p *recycled.Pool) { p.Slots = 2 }, recycled.Slot{From: now, Until: now}, recycled.Slot{WorkerID: 1, From: now.Add(base.Skew), Until: now.Add(base.Skew)}) // by a server whose clock is ahead
 	l := r.lease(r.a, 0, "a1", now)
 	r.extend(r.a, l, "a2", 3*time.Second)
 	l.stamps[l.NotBefore.UnixMicro()] = r.clock
@@ -225,29 +225,98 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// What the rules allow has no violations.
+func TestCheckAllows(t *testing.T) {
+	for name, change := range map[string]func(*run){
+		"a former primary acknowledges for F": func(r *run) { r.formerPrimary(1101*time.Millisecond, "b4") },
+		"many other reads show what a write replaces": func(r *run) {
+			first := r.reads[added]
+			for n := range 60 {
+				again := *first
+				again.span, again.State.Now = span{first.Call + 1, first.End + 1}, first.State.Now.Add(time.Duration(n+1)*time.Millisecond)
+				again.Sent, again.Received = again.State.Now, again.State.Now
+				r.reads = append(r.reads, &again)
+			}
+		},
+		"a process creates the pool without a floor, in a store that loses nothing": func(r *run) {
+			r.operator.isOperator, r.reads[created].State.NoLoss = false, true
+			r.writes[raised].client, r.reads[raised].client = r.Operator(nil), r.operator
+			r.reads[raised].client, r.reads[ended].client, r.writes[ended].client = r.writes[raised].client, r.writes[raised].client, r.writes[raised].client
+		},
+		"a host whose clock is behind takes a new slot": func(r *run) { r.writes[aTakes].Received = begin },
+		"the store has no clock": func(r *run) {
+			r.reads[bTakes].State.HostClock, r.reads[bTakes].Sent = true, r.reads[bTakes].Sent.Add(2*bound)
+		},
+		"a slot that is free before a floor is taken at it": func(r *run) { r.lease(r.b, 1, "b4", r.state.Pool.Floor) },
+		"a read shows a write of unknown outcome, which took a slot": func(r *run) {
+			r.unknown(bTakes)
+			read := r.show(r.b, *r.slot(bTakes))
+			read.span = span{r.writes[bTakes].End, r.writes[bTakes].End + 1}
+			read.State.History, read.State.Pool = "h", r.reads[bTakes].State.Pool
+		},
+		"a slot is taken whose last lease was granted nothing": func(r *run) {
+			r.pass(2 * time.Hour)
+			from := r.state.Slots[1].Until
+			r.lease(r.b, 1, "b4", from)
+			r.pass(1200 * time.Millisecond)
+			r.lease(r.a, 1, "a4", from)
+		},
+		"a floor of unknown outcome is not in the store": func(r *run) {
+			r.reads, r.writes = r.reads[:ended], r.writes[:ended]
+			r.unknown(raised)
+			r.state.Slots[1], r.state.Pool = *r.slot(aTakesOther), *r.writes[noted].Write.Pool
+			r.pass(time.Hour + 12*time.Second)
+			r.extend(r.a, r.leases[2], "a4", time.Hour+time.Second)
+		},
+		"a lease that reaches beyond floor and horizon is written again, and gives back nothing": func(r *run) {
+			r.pass(time.Hour + 12*time.Second)
+			floor := r.state.Pool.Floor
+			l := r.lease(r.b, 1, "b4", floor)
+			r.extend(r.b, l, "b5", r.state.Now.Add(base.Horizon).Sub(floor))
+			r.step(r.operator, func(p *recycled.Pool) { p.Floor = floor.Add(time.Second) })
+			r.state.Now = r.state.Now.Add(-base.Skew) // by another server
+			r.extend(r.b, l, "b6", l.until().Sub(floor))
+			l.released, l.used = true, floor.Add(time.Hour)
+			r.change(r.b, 1, func(s *recycled.Slot) { s.Token = "" })
+		},
+		"a store loses writes": func(r *run) { // and the pool notices it at the end
+			r.state.History = "j"
+			r.state.Slots[0], r.state.Slots[1] = *r.slot(bExtends), *r.slot(aTakesOther)
+			l, s := r.leases[1], r.slot(bExtendsAgain)
+			l.released, l.used = true, s.Until
+			r.change(r.b, 0, func(s *recycled.Slot) { s.Token, s.Until = "", l.used })
+			r.change(r.operator, 1, func(s *recycled.Slot) { s.Token, s.Until = "", r.state.Pool.Floor })
+			r.state.Pool = *r.writes[noted].Write.Pool
+			r.step(r.a, func(p *recycled.Pool) {
+				p.History, p.Since, p.Floor = "j", r.state.Now, r.writes[raised].Write.Pool.Floor
+			})
+		},
+		"a former primary is the primary again": func(r *run) { // it has lost writes
+			r.state.History = "h"
+			r.step(r.a, func(p *recycled.Pool) { p.History, p.Since = "h", r.state.Now })
+			r.state.Slots[0] = *r.slot(bExtends)
+			l, s := r.leases[1], r.slot(bExtendsAgain)
+			l.released, l.used = true, s.Until
+			r.change(r.b, 0, func(s *recycled.Slot) { s.Token, s.Until = "", l.used })
+		},
+	} {
+		r := newRun()
+		change(r)
+		if report := r.Check(); len(report.Violations) > 0 {
+			t.Errorf("%s: %v", name, report)
+		}
+	}
+	r := newRun()
+	r.sameName(9867*time.Millisecond, 14801*time.Millisecond, time.Hour)
+	if report := r.Check().String(); strings.Contains(report, "R5") {
+		t.Errorf("a claimant of the same name does without grace: %v", report)
+	}
+}
+
 // A history that the rules allow has no violations, and each way to break a rule is one.
 func TestCheck(t *testing.T) {
 	if report := newRun().Check(); len(report.Violations) > 0 || report.Writes != ended+1 || report.Reads != ended+1 || report.Grants != 3 || report.Stamps != 2 {
 		t.Fatalf("a history that the rules allow: %v", report)
-	}
-	r := newRun()
-	if r.formerPrimary(1101*time.Millisecond, "b4"); len(r.Check().Violations) > 0 {
-		t.Errorf("a former primary acknowledges a write: %v", r.Check())
-	}
-	r = newRun()
-	first := r.reads[added] // many others show the same
-	for n := range 60 {
-		again := *first
-		again.span, again.State.Now = span{first.Call + 1, first.End + 1}, first.State.Now.Add(time.Duration(n+1)*time.Millisecond)
-		again.Sent, again.Received = again.State.Now, again.State.Now
-		r.reads = append(r.reads, &again)
-	}
-	if len(r.Check().Violations) > 0 {
-		t.Errorf("many reads: %v", r.Check())
-	}
-	r = newRun()
-	if r.sameName(9867*time.Millisecond, 14801*time.Millisecond, time.Hour); strings.Contains(r.Check().String(), "is not free before") {
-		t.Errorf("a claimant of the same name does without grace: %v", r.Check())
 	}
 	for _, tt := range []struct {
 		rule, text string
@@ -259,6 +328,9 @@ func TestCheck(t *testing.T) {
 		{"R1", "changes from", func(r *run) { r.slot(aReleases).From = begin }},
 		{"R1", "before the end of what it has used", func(r *run) { r.leases[0].used = r.leases[0].used.Add(time.Millisecond) }},
 		{"R1", "or that its generator holds", func(r *run) { r.leases[0].released = false }},
+		{"R1", "or that its generator holds", func(r *run) {
+			r.leases[0].released, r.slot(aReleases).Until = false, r.writes[aReleases].Write.Replaced[0].Until
+		}},
 		{"R1", "or that its generator holds", func(r *run) { // but released one that began at the same time, and was granted nothing
 			r.pass(2 * time.Hour)
 			from := r.state.Slots[1].Until
@@ -304,6 +376,21 @@ func TestCheck(t *testing.T) {
 		{"R2", "revision becomes", func(r *run) { r.slot(bExtends).Revision++ }},
 		{"R2", "the pool's revision becomes", func(r *run) { r.writes[noted].Write.Pool.Revision++ }},
 		{"R2", "is added to the pool", func(r *run) { r.writes[added].Write.Pool.Slots = 1 }},
+		{"R2", "is added to the pool", func(r *run) { r.slot(added).WorkerID = -1 }},
+		{"R2", "replaces what it has not read", func(r *run) { r.writes[raised].Write.ReplacedPool.Floor = begin }},
+		{"R2", "replaces what it has not read", func(r *run) { r.writes[formatted].Write.ReplacedPool = nil }},
+		{"R2", "replaces what it has not read", func(r *run) { r.reads[bExtends].End = r.writes[bExtends].Call + 1 }},
+		{"R2", "before the one that it replaces", func(r *run) {
+			r.writes[bTakes].span = span{time.Hour + 10, time.Hour + 20}
+			r.writes[bExtends].span = span{time.Hour + 5, time.Hour + 15}
+			r.writes[bExtendsAgain].span = span{time.Hour + 7, time.Hour + 9}
+		}},
+		{"R2", "was granted worker ID 0 until", func(r *run) { r.leases[1].granted[0].End = 1 }},
+		{"R2", "has a lease of worker ID 0", func(r *run) {
+			l := *r.leases[0]
+			l.NotBefore = l.NotBefore.Add(time.Millisecond)
+			r.leases = append(r.leases, &l)
+		}},
 		{"R3", "must begin at", func(r *run) { r.slot(bTakes).From = r.slot(bTakes).From.Add(-time.Millisecond) }},
 		{"R3", "must begin at", func(r *run) {
 			r.slot(aTakesOther).From = begin.Add(20 * time.Millisecond)
@@ -311,6 +398,10 @@ func TestCheck(t *testing.T) {
 		}},
 		{"R3", "until is before from", func(r *run) { r.slot(bTakes).Until = begin }},
 		{"R3", "a new slot begins before", func(r *run) { r.slot(added).From = begin }},
+		{"R3", "a new slot begins before", func(r *run) { // the floor, if it is leased
+			r.reads[added].State.Pool.Floor, r.writes[added].Write.ReplacedPool.Floor, r.writes[added].Write.Pool.Floor = begin.Add(time.Second), begin.Add(time.Second), begin.Add(time.Second)
+			r.slot(added).Token = "a4"
+		}},
 		{"R3", "a new slot begins after", func(r *run) {
 			r.slot(added).From = begin.Add(time.Hour)
 			r.slot(added).Until = r.slot(added).From
@@ -325,6 +416,11 @@ func TestCheck(t *testing.T) {
 		{"R5", "is not free before", func(r *run) { // not released
 			r.slot(aReleases).Token, r.writes[bTakes].Write.Replaced[0].Token, r.reads[bTakes].State.Slots[0].Token = "a5", "a5", "a5"
 			r.reads[bTakes].State.Now = begin.Add(2110 * time.Millisecond) // the grace is over at 2120 ms
+		}},
+		{"R5", "is not free before", func(r *run) { // not released, and written 1 s ago
+			old := &r.reads[bTakes].State.Slots[0]
+			old.Token, old.Written = "a5", r.reads[bTakes].State.Now.Add(-time.Second)
+			r.writes[bTakes].Write.Replaced[0] = *old
 		}},
 		{"R5", "is not free before", func(r *run) { // not released, and the history has changed
 			r.writes[aTakesOther].Write.Replaced[0].Token, r.reads[aTakesOther].State.Slots[1].Token = "a6", "a6"
@@ -342,6 +438,11 @@ func TestCheck(t *testing.T) {
 		{"R6", "an extension reaches beyond", func(r *run) { r.slot(bExtendsAgain).Until = begin.Add(12150 * time.Millisecond) }}, // read at 2080 ms
 		{"R6", "a lease is granted beyond", func(r *run) { r.slot(bTakes).Until = begin.Add(13 * time.Second) }},
 		{"R6", "an extension reaches beyond", func(r *run) { r.reads[bExtends].State.Now = begin.Add(-8 * time.Second) }},
+		{"R6", "a new slot is granted beyond", func(r *run) { r.slot(added).Until = begin.Add(10022 * time.Millisecond) }},
+		{"R6", "an extension reaches beyond", func(r *run) { // of unknown outcome
+			r.unknown(bExtendsAgain)
+			r.slot(bExtendsAgain).Until = begin.Add(time.Hour)
+		}},
 		{"R7", "the floor is", func(r *run) {
 			r.writes[noted].Write.Pool.Floor = r.writes[noted].Write.Pool.Floor.Add(-time.Millisecond)
 		}},
@@ -357,6 +458,15 @@ func TestCheck(t *testing.T) {
 		}},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Floor = begin }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Horizon-- }},
+		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Fencing-- }},
+		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Skew-- }},
+		{"R7", "its format changes", func(r *run) { r.writes[raised].Write.Pool.First++ }},
+		{"R7", "its format changes", func(r *run) { r.writes[raised].Write.Pool.Format = "g" }},
+		{"R7", "which was read at", func(r *run) { r.writes[noted].Write.Pool.Since = r.reads[noted].State.Now.Add(102 * time.Millisecond) }},
+		{"R7", "which was read at", func(r *run) { // a write of unknown outcome is decided on before its call
+			r.unknown(noted)
+			r.writes[noted].End, r.writes[noted].Write.Pool.Since = time.Hour, begin.Add(time.Minute)
+		}},
 		{"R7", "are added", func(r *run) { r.writes[raised].Write.Pool.Slots++ }},
 		{"R7", "are added", func(r *run) { r.writes[raised].Write.Pool.Slots-- }},
 		{"R7", "and the store's is", func(r *run) { r.writes[noted].Write.Pool.History = "j" }},
@@ -425,10 +535,12 @@ func TestCheck(t *testing.T) {
 		}},
 		{"store", "a pool that nobody has written", func(r *run) { r.reads[ended].State.Pool.Slots++ }},
 		{"store", "a slot that nobody has written", func(r *run) { r.reads[ended].State.Slots[1].Until = begin }},
+		{"store", "a slot that nobody has written", func(r *run) { r.reads[bExtends].span = span{0, 1} }}, // yet
 		{"store", "a slot that nobody has written", func(r *run) { r.writes[aReleases].Made = false }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.Add(time.Hour).UnixMicro()] = time.Hour }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.UnixMicro()] = time.Hour }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[r.leases[1].NotBefore.UnixMicro()] = 0 }},
+		{"grants", "of which it had no lease", func(r *run) { r.a.Stamp(5, begin) }},
 		{"grants", "gave it back", func(r *run) { r.leases[0].stamps[r.leases[0].used.UnixMicro()] = time.Hour }},
 	} {
 		r := newRun()
