@@ -80,6 +80,23 @@ func poolKeyOf(p recycled.Pool) poolKey {
 	return poolKey{p.Revision, p.First, p.Slots, p.Floor.UnixMicro(), p.Format, termOf(p), p.Horizon, p.Fencing, p.Skew}
 }
 
+// A version is one revision of a record. Its key is a slotKey or a poolKey.
+type version struct {
+	worker, revision int64 // worker is -1 for the pool
+	key              any
+}
+
+// versions returns the records of a read or a write.
+func versions(p *recycled.Pool, slots []recycled.Slot) (list []version) {
+	if p != nil && p.Revision > 0 {
+		list = append(list, version{-1, p.Revision, poolKeyOf(*p)})
+	}
+	for _, s := range slots {
+		list = append(list, version{s.WorkerID, s.Revision, keyOf(s)})
+	}
+	return list
+}
+
 // Check checks a run that has ended.
 func (l *Log) Check() Report {
 	l.mu.Lock()
@@ -134,31 +151,31 @@ func (c *checker) enter(w *write) {
 			c.fail("R4", "processes %d and %d have tried to write the token %s: each try must have a fresh one", other.client.number, w.client.number, s.Token)
 		}
 		c.tokens[s.Token] = w
-		if w.Made || w.Unknown {
-			note(c.wrote, keyOf(s), w.Call)
+	}
+	if !w.Made && !w.Unknown {
+		return
+	}
+	for _, v := range versions(w.Write.Pool, w.Write.Slots) {
+		if _, known := c.wrote[v.key]; !known {
+			c.wrote[v.key] = w.Call
 		}
 	}
-	if w.Write.Pool != nil && (w.Made || w.Unknown) {
-		note(c.wrote, poolKeyOf(*w.Write.Pool), w.Call)
+	if w.Write.Pool != nil {
 		c.floors[termOf(*w.Write.Pool)] = append(c.floors[termOf(*w.Write.Pool)], w)
 	}
 }
 
 // kept checks that the store had what a log before has acknowledged, if it still had the history of these writes.
 func (c *checker) kept(l *Log) {
-	had := termOf(l.before.Pool)
-	slots := map[int64]recycled.Slot{}
-	for _, s := range l.before.Slots {
-		slots[s.WorkerID] = s
+	had, shown := termOf(l.before.Pool), map[int64]version{}
+	for _, v := range versions(&l.before.Pool, l.before.Slots) {
+		shown[v.worker] = v
 	}
 	isLost := func(w *write) bool {
-		p, old := w.Write.Pool, l.before.Pool
-		return w.term.since > had.since || w.term == had &&
-			(p != nil && (old.Revision < p.Revision || old.Revision == p.Revision && poolKeyOf(old) != poolKeyOf(*p)) ||
-				slices.ContainsFunc(w.Write.Slots, func(s recycled.Slot) bool {
-					old := slots[s.WorkerID]
-					return old.Revision < s.Revision || old.Revision == s.Revision && keyOf(old) != keyOf(s)
-				}))
+		return w.term.since > had.since || w.term == had && slices.ContainsFunc(versions(w.Write.Pool, w.Write.Slots), func(v version) bool {
+			now := shown[v.worker]
+			return now.revision < v.revision || now.revision == v.revision && now != v
+		})
 	}
 	for _, w := range l.late {
 		if w.Made && w.Write.History == l.before.History && isLost(w) {
@@ -185,27 +202,11 @@ func (c *checker) fenced(writes []*write) {
 	}
 }
 
-// note notes the first call that wrote a record.
-func note(wrote map[any]time.Duration, key any, call time.Duration) {
-	if _, known := wrote[key]; !known {
-		wrote[key] = call
-	}
-}
-
-// existed reports whether a record may have been in the store before an instant.
-func (c *checker) existed(key any, before time.Duration) bool {
-	call, known := c.wrote[key]
-	return known && call <= before
-}
-
 // read checks that a store returned only what was written before.
 func (c *checker) read(r *read) {
-	if p := r.State.Pool; p.Revision != 0 && !c.existed(poolKeyOf(p), r.End) {
-		c.fail("store", "a read of process %d returned a pool that nobody has written: %+v", r.client.number, p)
-	}
-	for _, s := range r.State.Slots {
-		if !c.existed(keyOf(s), r.End) {
-			c.fail("store", "a read of process %d returned a slot that nobody has written: %+v", r.client.number, s)
+	for _, v := range versions(&r.State.Pool, r.State.Slots) {
+		if call, known := c.wrote[v.key]; !known || call > r.End {
+			c.fail("store", "a read of process %d returned what nobody has written: %+v", r.client.number, v)
 		}
 	}
 }
@@ -432,22 +433,21 @@ func (c *checker) taken(w *write, r *read, p recycled.Pool, old, s recycled.Slot
 	case old.Token == "" && old.Revision > 1 && w.Received.Before(old.Until) && p.Floor.Before(old.Until): // revision 1 was never taken
 		c.fail("R5", "the claimant's clock shows %v, before until", w.Received)
 	}
-	for _, f := range c.floorsBefore(r, p) {
-		if s.From.Before(f.Write.Pool.Floor) {
-			c.fail("R7", "a lease begins before the floor %v, which was written before its pool was read", f.Write.Pool.Floor)
-		}
+	if floor := c.floor(r, p); s.From.Before(floor) {
+		c.fail("R7", "a lease begins before the floor %v, which was written before its pool was read", floor)
 	}
 	c.begun(w, r, p, s)
 }
 
-// floorsBefore returns the writes of the pool's floor that were acknowledged before a read.
-func (c *checker) floorsBefore(r *read, p recycled.Pool) (list []*write) {
+// floor returns the latest floor of a pool's term of those that it has and that were acknowledged before a read.
+func (c *checker) floor(r *read, p recycled.Pool) time.Time {
+	floor := p.Floor
 	for _, f := range c.floors[termOf(p)] {
 		if f.Made && f.End <= r.Call {
-			list = append(list, f)
+			floor = later(floor, f.Write.Pool.Floor)
 		}
 	}
-	return list
+	return floor
 }
 
 // begun checks what all leases that begin have in common (R7, R8).
@@ -467,17 +467,14 @@ func (c *checker) begun(w *write, r *read, p recycled.Pool, s recycled.Slot) {
 // extended checks an extension (R1, R6, R7).
 func (c *checker) extended(w *write, r *read, old, s recycled.Slot) {
 	p := r.State.Pool
+	floor := c.floor(r, p)
 	switch known, found := c.under[s.History]; {
 	case s.Until.Before(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // the store may have lost the last one
 		c.fail("R1", "an extension lowers until")
 	case s.Until.After(old.Until) && s.Until.After(horizon(r, p)):
 		c.fail("R6", "an extension reaches beyond the horizon")
-	case s.Until.After(old.Until) && s.From.Before(p.Floor) && s.Until.After(p.Floor):
+	case s.Until.After(old.Until) && s.From.Before(floor) && s.Until.After(floor):
 		c.fail("R7", "a lease that begins before the floor is extended beyond it")
-	case s.Until.After(old.Until) && slices.ContainsFunc(c.floorsBefore(r, p), func(f *write) bool {
-		return s.From.Before(f.Write.Pool.Floor) && s.Until.After(f.Write.Pool.Floor)
-	}):
-		c.fail("R7", "a lease is extended beyond a floor that was written before its pool was read")
 	case s.History != old.History, found && termOf(known) != termOf(p), p.History != w.Write.History:
 		c.fail("R7", "a lease of another history is extended")
 	}

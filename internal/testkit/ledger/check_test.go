@@ -254,6 +254,14 @@ func TestCheckAllows(t *testing.T) {
 			read.span = span{r.writes[bTakes].End, r.writes[bTakes].End + 1}
 			read.State.History, read.State.Pool = "h", r.reads[bTakes].State.Pool
 		},
+		"a process that is no operator ends the lease of another, to raise the floor": func(r *run) { r.reads[ended].client, r.writes[ended].client = r.b, r.b },
+		"an operator ends a lease that reaches beyond the floor": func(r *run) {
+			r.pass(time.Hour + 12*time.Second)
+			l := r.lease(r.b, 1, "b4", r.state.Pool.Floor)
+			r.extend(r.b, l, "b5", 5*time.Second)
+			r.change(r.operator, 1, func(s *recycled.Slot) { s.Token = "" })
+			l.released, l.used = true, l.until() // it is over
+		},
 		"a slot is taken whose last lease was granted nothing": func(r *run) {
 			r.pass(2 * time.Hour)
 			from := r.state.Slots[1].Until
@@ -476,7 +484,7 @@ func TestCheck(t *testing.T) {
 		{"R7", "of another history is extended", func(r *run) { r.slot(bExtendsAgain).History = "i" }},
 		{"R7", "of another history is extended", func(r *run) { r.writes[bExtends].Write.History, r.reads[bExtends].State.History = "i", "i" }},
 		{"R7", "is extended beyond it", func(r *run) { r.reads[bExtendsAgain].State.Pool.Floor = begin.Add(3 * time.Second) }},
-		{"R7", "beyond a floor that was written before", func(r *run) { // the read shows the pool as it was
+		{"R7", "is extended beyond it", func(r *run) { // the read shows the pool as it was
 			old, pool := r.slot(aTakesOther), r.writes[noted].Write.Pool
 			r.state.Slots[1], r.state.Pool = *old, *pool
 			r.pass(time.Hour + 12*time.Second)
@@ -533,10 +541,10 @@ func TestCheck(t *testing.T) {
 		{"store", "longer than F after", func(r *run) { // by 2 ms: from Since on, F + M are over after 1.1 s
 			r.formerPrimary(1102*time.Millisecond, "b4")
 		}},
-		{"store", "a pool that nobody has written", func(r *run) { r.reads[ended].State.Pool.Slots++ }},
-		{"store", "a slot that nobody has written", func(r *run) { r.reads[ended].State.Slots[1].Until = begin }},
-		{"store", "a slot that nobody has written", func(r *run) { r.reads[bExtends].span = span{0, 1} }}, // yet
-		{"store", "a slot that nobody has written", func(r *run) { r.writes[aReleases].Made = false }},
+		{"store", "what nobody has written", func(r *run) { r.reads[ended].State.Pool.Slots++ }},
+		{"store", "what nobody has written", func(r *run) { r.reads[ended].State.Slots[1].Until = begin }},
+		{"store", "what nobody has written", func(r *run) { r.reads[bExtends].span = span{0, 1} }}, // yet
+		{"store", "what nobody has written", func(r *run) { r.writes[aReleases].Made = false }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.Add(time.Hour).UnixMicro()] = time.Hour }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[begin.UnixMicro()] = time.Hour }},
 		{"grants", "was not granted then", func(r *run) { r.leases[1].stamps[r.leases[1].NotBefore.UnixMicro()] = 0 }},

@@ -27,17 +27,10 @@ func (c *checker) order(writes []*write, reads []*read) {
 		if !w.Made {
 			continue
 		}
-		if w.Write.Pool != nil {
-			r := record{-1, w.Write.History, w.term}
-			old := recycled.Pool{}
-			if w.Write.ReplacedPool != nil {
-				old = *w.Write.ReplacedPool
-			}
-			records[r] = append(records[r], revision{w.Write.Pool.Revision, poolKeyOf(old), poolKeyOf(*w.Write.Pool), w})
-		}
-		for i, s := range w.Write.Slots {
-			r := record{s.WorkerID, w.Write.History, w.term}
-			records[r] = append(records[r], revision{s.Revision, keyOf(w.Write.Replaced[i]), keyOf(s), w})
+		old := replaced(w.Write)
+		for i, v := range versions(w.Write.Pool, w.Write.Slots) {
+			r := record{v.worker, w.Write.History, w.term}
+			records[r] = append(records[r], revision{v.revision, old[i], v.key, w})
 		}
 	}
 	for r, list := range records {
@@ -55,31 +48,39 @@ func (c *checker) order(writes []*write, reads []*read) {
 			call = max(call, v.Call)
 		}
 	}
-	type version struct {
+	type revisionOf struct {
 		record
 		number int64
 	}
-	content := map[version]any{} // also of writes of unknown outcome that reads show
+	content := map[revisionOf]any{} // also of writes of unknown outcome that reads show
 	for r, list := range records {
 		for _, v := range list {
-			content[version{r, v.number}] = v.new
+			content[revisionOf{r, v.number}] = v.new
 		}
-	}
-	show := func(r *read, worker, number int64, key any) {
-		v := version{record{worker, r.State.History, termOf(r.State.Pool)}, number}
-		if other, known := content[v]; known && other != key {
-			c.fail("R2", "a read of process %d shows revision %d of %+v as %+v, and another call as %+v", r.client.number, number, v.record, key, other)
-		}
-		content[v] = key
 	}
 	for _, r := range reads {
-		if p := r.State.Pool; p.Revision > 0 {
-			show(r, -1, p.Revision, poolKeyOf(p))
-		}
-		for _, s := range r.State.Slots {
-			show(r, s.WorkerID, s.Revision, keyOf(s))
+		for _, v := range versions(&r.State.Pool, r.State.Slots) {
+			key := revisionOf{record{v.worker, r.State.History, termOf(r.State.Pool)}, v.revision}
+			if other, known := content[key]; known && other != v.key {
+				c.fail("R2", "a read of process %d shows revision %d of %+v as %+v, and another call as %+v", r.client.number, v.revision, key.record, v.key, other)
+			}
+			content[key] = v.key
 		}
 	}
+}
+
+// replaced returns the keys of what the versions of a write replace.
+func replaced(w recycled.Write) (list []any) {
+	switch {
+	case w.ReplacedPool != nil:
+		list = append(list, poolKeyOf(*w.ReplacedPool))
+	case w.Pool != nil:
+		list = append(list, poolKeyOf(recycled.Pool{}))
+	}
+	for _, s := range w.Replaced {
+		list = append(list, keyOf(s))
+	}
+	return list
 }
 
 // grants checks that what a lease grants was acknowledged (R2), that leases of one worker ID are disjoint (R3), and that a generator
