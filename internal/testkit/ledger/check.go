@@ -185,8 +185,14 @@ func (c *checker) kept(l *Log) {
 }
 
 // fenced checks that a former primary acknowledges nothing when F is over since the pool has taken another history. Clocks differ by M, so
-// terms that begin within F + M may be in any order.
+// histories that the pool has taken within F + M may be in any order.
 func (c *checker) fenced(writes []*write) {
+	last := map[string]time.Time{} // when the pool has taken a history
+	for _, w := range writes {
+		if p := w.Write.Pool; p != nil && (w.Made || w.Unknown) {
+			last[p.History] = later(last[p.History], p.Since)
+		}
+	}
 	for _, noted := range writes {
 		p := noted.Write.Pool
 		if !noted.Made || p == nil || noted.Write.ReplacedPool == nil || termOf(*p) == termOf(*noted.Write.ReplacedPool) {
@@ -194,9 +200,9 @@ func (c *checker) fenced(writes []*write) {
 		}
 		late := p.Fencing + p.Skew
 		for _, w := range writes {
-			isFormer := w.Write.History == w.term.history && w.term.history != p.History && w.term.since+late.Microseconds() < noted.term.since
-			if w.Made && isFormer && w.Call > noted.End+late+time.Millisecond {
-				c.fail("store", "it has acknowledged a write of a former history longer than F after %+v: %s", noted.term, describe(w))
+			since, known := last[w.Write.History]
+			if w.Made && known && since.Add(late).Before(p.Since) && w.Call > noted.End+late+time.Millisecond {
+				c.fail("store", "it has acknowledged a write of a former history longer than F after %v: %s", p.Since, describe(w))
 			}
 		}
 	}

@@ -218,7 +218,12 @@ func TestFollow(t *testing.T) {
 	show(second, first.reads[aTakesOther].State.Slots...)
 	second.Follow(first.Log)
 	third.Follow(second)
-	for i, l := range []*Log{second, third} {
+	lossy := New(nil) // the store loses writes of first, and has another history
+	state := first.state
+	state.History, state.Slots = "j", first.reads[bTakes].State.Slots
+	lossy.Begin(state)
+	lossy.Follow(first.Log)
+	for i, l := range []*Log{second, third, lossy} {
 		if report := l.Check(); len(report.Violations) > 0 {
 			t.Errorf("run %d: %v", i+2, report)
 		}
@@ -298,6 +303,27 @@ func TestCheckAllows(t *testing.T) {
 			r.step(r.a, func(p *recycled.Pool) {
 				p.History, p.Since, p.Floor = "j", r.state.Now, r.writes[raised].Write.Pool.Floor
 			})
+		},
+		"a store loses writes, and that the pool had another history": func(r *run) {
+			r.pass(2 * time.Second)
+			r.state.History, r.state.Pool, r.state.Slots[0] = "j", r.reads[bExtendsAgain].State.Pool, *r.slot(bExtendsAgain)
+			l := r.leases[1]
+			l.released, l.used = true, l.until()
+			r.change(r.b, 0, func(s *recycled.Slot) { s.Token = "" })
+		},
+		"a former primary refuses a write": func(r *run) {
+			r.formerPrimary(time.Minute, "b4")
+			r.writes[ended+1].Made = false
+			r.leases[1].granted = r.leases[1].granted[:2]
+		},
+		"two servers take over within M": func(r *run) { // the clock of the later one is behind
+			r.state.History = "j"
+			r.step(r.a, func(p *recycled.Pool) { p.History, p.Since = "j", r.state.Now })
+			r.state.Now = r.state.Now.Add(-base.Skew)
+			r.state.History = "k"
+			r.step(r.a, func(p *recycled.Pool) { p.History, p.Since = "k", r.state.Now })
+			r.pass(2 * time.Second)
+			r.change(r.operator, 0, func(s *recycled.Slot) { s.Token, s.Until = "", r.state.Pool.Floor })
 		},
 		"a former primary is the primary again": func(r *run) { // it has lost writes
 			r.state.History = "h"
@@ -531,6 +557,11 @@ func TestCheck(t *testing.T) {
 		{"store", "acknowledged before is lost", func(r *run) { // the floor
 			before := newRun()
 			before.state.Pool = *before.writes[noted].Write.Pool
+			r.follow(before)
+		}},
+		{"store", "acknowledged before is lost", func(r *run) { // another pool of its revision
+			before := newRun()
+			before.state.Pool.Slots++
 			r.follow(before)
 		}},
 		{"store", "acknowledged before is lost", func(r *run) { // all
