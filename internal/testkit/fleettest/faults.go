@@ -23,13 +23,13 @@ import (
 // Kill kills the server many times in the middle of Assign, Reserve and Release, while generators run. No UID
 // is generated twice. newStore returns another client of the store.
 func Kill(t *testing.T, newStore func() recycled.Store, kill, restart func()) {
-	KillTimes(t, Kills(), newStore, kill, restart)
+	KillTimes(t, Kills(), nil, newStore, kill, restart)
 }
 
-// KillTimes is Kill with a given number of kills.
-func KillTimes(t *testing.T, kills int, newStore func() recycled.Store, kill, restart func()) {
+// KillTimes is Kill with a given number of kills, by a fleet that follows another one if previous is not nil. It returns the fleet.
+func KillTimes(t *testing.T, kills int, previous *Fleet, newStore func() recycled.Store, kill, restart func()) *Fleet {
 	f := New()
-	f.Begin(slottest.Read(t, newStore(), recycled.Query{All: true}), nil) // of an earlier round
+	f.Begin(slottest.Read(t, newStore(), recycled.Query{All: true}), previous)
 	f.First(t, newStore())
 	for n := range 4 {
 		f.Run(newStore(), n%2 == 0, time.Duration(n)*time.Second)
@@ -53,6 +53,7 @@ func KillTimes(t *testing.T, kills int, newStore func() recycled.Store, kill, re
 		}
 	}
 	t.Logf("the server was killed %d times, each in the middle of a call; %d of the calls failed", kills, failed)
+	return f
 }
 
 // Pause pauses the server for longer than a grant: UIDs flow until its end, and then takes fail with

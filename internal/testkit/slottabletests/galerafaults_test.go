@@ -164,9 +164,10 @@ func testGaleraNodesKilled(t *testing.T, c *mariadbtest.Cluster) {
 	const each = 4
 	rounds, n := fleettest.Kills()/each, 0
 	addresses := galeraAddresses(t, c)
+	var last *fleettest.Fleet
 	for range rounds {
 		t.Run("round", func(t *testing.T) {
-			fleettest.KillTimes(t, each, func() recycled.Store { return sqlstore.New(openGalera(t, addresses)) }, func() { c.Node(n % 3).Kill() }, func() {
+			last = fleettest.KillTimes(t, each, last, func() recycled.Store { return sqlstore.New(openGalera(t, addresses)) }, func() { c.Node(n % 3).Kill() }, func() {
 				c.Node(n % 3).RestartRecovered()
 				c.WaitFor(3)
 				n++

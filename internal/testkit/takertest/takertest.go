@@ -27,7 +27,7 @@ const Tag = "orders"
 // Takers take ranges of one tag, whose numbers are all checked.
 type Takers struct {
 	tb         testing.TB
-	set        uniq.Set
+	set        *uniq.Set // also of the takers before
 	ranges     atomic.Int64
 	numbers    atomic.Int64
 	duplicates atomic.Int64
@@ -43,10 +43,13 @@ type Takers struct {
 
 // New returns takers, of which none runs. They end with the test.
 func New(tb testing.TB) *Takers {
-	k := &Takers{tb: tb, errors: map[string]int{}, stop: make(chan struct{})}
+	k := &Takers{tb: tb, set: new(uniq.Set), errors: map[string]int{}, stop: make(chan struct{})}
 	tb.Cleanup(k.End)
 	return k
 }
+
+// Follow says which takers used the tag before: a number of theirs, or of those before them, is a duplicate. It must be called first.
+func (k *Takers) Follow(previous *Takers) { k.set = previous.set }
 
 // End ends all takers of this process.
 func (k *Takers) End() {
@@ -130,8 +133,8 @@ func (k *Takers) add(w *uniq.Writer, r segment.Range) {
 // Last returns the greatest number so far.
 func (k *Takers) Last() int64 { return k.last.Load() }
 
-// Len returns how many different numbers there are. The takers must have ended.
-func (k *Takers) Len() int64 { return k.set.Len() }
+// Len returns how many numbers were taken.
+func (k *Takers) Len() int64 { return k.numbers.Load() }
 
 // Duplicates returns how many numbers were taken twice.
 func (k *Takers) Duplicates() int64 { return k.duplicates.Load() }
