@@ -5,6 +5,7 @@ package fleettest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -115,9 +116,46 @@ type Fleet struct {
 	duplicates atomic.Int64
 	failures   atomic.Int64           // of takes
 	leases     atomic.Int64           // generators that were started, and leases of RunLeases
+	kinds      [2]kind                // of Default and Cached
 	moment     atomic.Pointer[moment] // of the next kill
 	log        *ledger.Log
 }
+
+// A kind is what the generators of one kind do.
+type kind struct {
+	isRun   atomic.Bool           // by Run
+	started atomic.Int64          // by Run
+	taken   atomic.Int64          // UIDs, by Process.Take
+	failed  atomic.Pointer[error] // the last error of NewGenerator in Run
+}
+
+// of returns the kind of generators.
+func (f *Fleet) of(cached bool) *kind {
+	if cached {
+		return &f.kinds[1]
+	}
+	return &f.kinds[0]
+}
+
+// idle returns which generators of Run have not started or have not generated a UID, and nil if there are none.
+func (f *Fleet) idle() error {
+	for n := range f.kinds {
+		k := &f.kinds[n]
+		if !k.isRun.Load() || k.started.Load() > 0 && k.taken.Load() > 0 {
+			continue
+		}
+		err := errors.New("none")
+		if last := k.failed.Load(); last != nil {
+			err = *last
+		}
+		return fmt.Errorf("%d %s generators were started, and generated %d UIDs; must be some; the last error of a start: %w",
+			k.started.Load(), []string{"Default", "Cached"}[n], k.taken.Load(), err)
+	}
+	return nil
+}
+
+// Taken returns how many UIDs Process.Take has taken.
+func (f *Fleet) Taken() int64 { return f.kinds[0].taken.Load() + f.kinds[1].taken.Load() }
 
 // New returns a fleet without generators.
 func New() *Fleet {
@@ -130,7 +168,9 @@ func New() *Fleet {
 func (f *Fleet) End() string {
 	f.stop()
 	f.running.Wait()
-	return fmt.Sprintf("%d UIDs of %d generators and leases, %d duplicates, %d failed takes", f.generated.Load(), f.leases.Load(), f.duplicates.Load(), f.failures.Load())
+	started := f.kinds[0].started.Load() + f.kinds[1].started.Load()
+	return fmt.Sprintf("%d UIDs, %d of them taken from %d generators; %d other leases, %d duplicates, %d failed takes",
+		f.generated.Load(), f.Taken(), started, f.leases.Load()-started, f.duplicates.Load(), f.failures.Load())
 }
 
 // First creates the pool with the short times.
@@ -164,12 +204,14 @@ func (p *Process) Add(id uid.ID) {
 func (p *Process) Take(g uid.Generator, n int) error {
 	ctx, cancel := context.WithTimeout(p.fleet.ctx, 50*time.Millisecond)
 	defer cancel()
+	_, cached := g.(*uid.Cached)
 	for range n {
 		id, err := g.NextContext(ctx)
 		if err != nil {
 			p.fleet.failures.Add(1)
 			return err
 		}
+		p.fleet.of(cached).taken.Add(1)
 		p.Add(id)
 	}
 	return nil
@@ -196,6 +238,8 @@ func spread(id int64) int64 {
 // Run generates UIDs until the fleet ends, with one generator after the other: each is closed after life. A
 // generator whose take fails is used further.
 func (f *Fleet) Run(s recycled.Store, cached bool, life time.Duration, opts ...recycled.Option) {
+	k := f.of(cached)
+	k.isRun.Store(true)
 	f.running.Go(func() {
 		p := f.Process(s, opts...)
 		for f.ctx.Err() == nil {
@@ -203,9 +247,11 @@ func (f *Fleet) Run(s recycled.Store, cached bool, life time.Duration, opts ...r
 			g, err := NewGenerator(ctx, p.Assigner, cached)
 			cancel()
 			if err != nil {
+				k.failed.Store(&err)
 				time.Sleep(5 * time.Millisecond)
 				continue
 			}
+			k.started.Add(1)
 			f.leases.Add(1)
 			for end := time.Now().Add(life); f.ctx.Err() == nil && time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 				p.Take(g, 20)
@@ -290,17 +336,35 @@ func (f *Fleet) Ledger() ledger.Report {
 	return f.log.Check()
 }
 
-// Check ends the fleet, and fails the test if there are duplicates, fewer UIDs than want, or something that the rules do not allow.
+// Wrong ends the fleet, and returns what is wrong, given what the ledger says of it: duplicates, what the rules do not allow,
+// generators of Run that did nothing, or a ledger that saw nothing.
+func (f *Fleet) Wrong(report ledger.Report) (list []error) {
+	f.End()
+	add := func(isWrong bool, err error) {
+		if isWrong {
+			list = append(list, err)
+		}
+	}
+	add(f.Duplicates() > 0, fmt.Errorf("%d duplicates; must be none", f.Duplicates()))
+	add(len(report.Violations) > 0, fmt.Errorf("the ledger has %d violations; must be none", len(report.Violations)))
+	idle := f.idle()
+	add(idle != nil, idle)
+	add(report.Writes == 0 || report.Grants == 0 || report.Stamps == 0,
+		fmt.Errorf("the ledger saw %d writes, %d grants and %d time units stamped; must be some of each", report.Writes, report.Grants, report.Stamps))
+	return list
+}
+
+// Check ends the fleet, and fails the test if something is Wrong, or if there are fewer UIDs than want.
 func (f *Fleet) Check(t *testing.T, want int64) {
 	t.Helper()
 	t.Log(f.End())
 	report := f.Ledger()
 	t.Log(report)
-	if len(report.Violations) > 0 {
-		t.Errorf("the ledger has %d violations", len(report.Violations))
+	for _, err := range f.Wrong(report) {
+		t.Error(err)
 	}
-	if f.duplicates.Load() != 0 || f.generated.Load() < want {
-		t.Errorf("%d duplicates and %d UIDs; want 0, and at least %d", f.duplicates.Load(), f.generated.Load(), want)
+	if f.generated.Load() < want {
+		t.Errorf("%d UIDs; want at least %d", f.generated.Load(), want)
 	}
 }
 
@@ -311,15 +375,20 @@ func (f *Fleet) WaitLeases(t *testing.T, leases int64) {
 	f.WaitAllLeases(t, f.leases.Load()+leases)
 }
 
-// WaitAllLeases waits until the fleet has had that many leases in all, and generates UIDs.
+// WaitAllLeases waits until the fleet has had that many leases in all, and generates UIDs: with Run, generators of each kind have
+// generated some, and one does now.
 func (f *Fleet) WaitAllLeases(t *testing.T, leases int64) {
 	t.Helper()
-	generated := f.generated.Load()
+	counter := f.Generated
+	if f.of(true).isRun.Load() || f.of(false).isRun.Load() {
+		counter = f.Taken
+	}
+	before := counter()
 	testkit.Retry(t, "the fleet goes on", func() error {
-		if missing, n := leases-f.leases.Load(), f.generated.Load()-generated; missing > 0 || n == 0 {
-			return fmt.Errorf("%d leases are missing, and %d UIDs were generated", missing, n)
+		if missing, n := leases-f.leases.Load(), counter()-before; missing > 0 || n == 0 {
+			return fmt.Errorf("%d leases are missing, and %d UIDs were generated; generators: %v", missing, n, f.idle())
 		}
-		return nil
+		return f.idle()
 	})
 }
 
