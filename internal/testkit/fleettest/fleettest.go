@@ -169,7 +169,7 @@ func (f *Fleet) End() string {
 	f.stop()
 	f.running.Wait()
 	started := f.kinds[0].started.Load() + f.kinds[1].started.Load()
-	return fmt.Sprintf("%d UIDs, %d of them taken from %d generators; %d other leases, %d duplicates, %d failed takes",
+	return fmt.Sprintf("%d UIDs, %d of them by Take; %d generators of Run, %d leases of RunLeases; %d duplicates, %d failed takes",
 		f.generated.Load(), f.Taken(), started, f.leases.Load()-started, f.duplicates.Load(), f.failures.Load())
 }
 
@@ -386,7 +386,7 @@ func (f *Fleet) WaitAllLeases(t *testing.T, leases int64) {
 	before := counter()
 	testkit.Retry(t, "the fleet goes on", func() error {
 		if missing, n := leases-f.leases.Load(), counter()-before; missing > 0 || n == 0 {
-			return fmt.Errorf("%d leases are missing, and %d UIDs were generated; generators: %v", missing, n, f.idle())
+			return fmt.Errorf("%d leases are missing, and %d UIDs were generated; generators: %v", max(missing, 0), n, f.idle())
 		}
 		return f.idle()
 	})
