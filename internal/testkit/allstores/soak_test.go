@@ -29,9 +29,9 @@ const roundTime = 20 * time.Second
 // A soakResult is what happened on one store.
 type soakResult struct {
 	rounds, uids, taken, numbers, duplicates, writes, unknown, stamps, violations int64
-	takers                                                                 int           // how often takers of numbers ran
-	longest                                                                time.Duration // without UIDs that generators return
-	faults                                                                 map[string]int
+	takers                                                                        int           // how often takers of numbers ran
+	longest                                                                       time.Duration // without UIDs that generators return
+	faults                                                                        map[string]int
 }
 
 // A fleet on each store lives for a chosen time with random faults: UIDs, numbers, and each call of the stores are checked.
