@@ -188,7 +188,7 @@ func expireOnTheirWay(t *testing.T, start startClient) {
 		}
 		sendBlock(w, n) // ends a call that does not end
 	})
-	c := start(s, 3*time.Second) // more than the machine ever stands still
+	c := start(s, 3*time.Second)                                          // more than the machine ever stands still
 	testkit.Eventually(t, "an error with the word expired", func() bool { // a busy machine may have no answer within three seconds
 		number, problem := c.take(1)
 		if problem == "" {
