@@ -92,6 +92,8 @@ func TestFrozenPrimarySentinel(t *testing.T) {
 			for _, err := range []error{
 				c.Monitor(t.Context(), "ids", host, port, "1").Err(),
 				c.Set(t.Context(), "ids", "down-after-milliseconds", "1000").Err(),
+				// Otherwise it would make the promoted server a replica of the frozen primary again, after 10 s.
+				c.Remove(t.Context(), "unused").Err(),
 			} {
 				if err != nil {
 					t.Fatal(err)

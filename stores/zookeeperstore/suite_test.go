@@ -29,7 +29,7 @@ var servers = testkit.Shared(zookeepertest.Servers)
 // connection without closing it, and the client waits for 7 times the timeout for the reply to its first request.
 const (
 	sessionTimeout      = time.Minute
-	shortSessionTimeout = 2 * time.Second
+	shortSessionTimeout = 5 * time.Second
 )
 
 // discard is a log without output.
