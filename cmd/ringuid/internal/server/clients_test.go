@@ -211,11 +211,11 @@ func addRuns(set *uniq.Set, out io.Reader) (added int, err error) {
 // BenchmarkClients measures clients of blocks, one after the other, and how many requests they send: with -benchtime=20000000x, for example.
 func BenchmarkClients(b *testing.B) {
 	programs := clientPrograms(b, "driver")
-	p := startProcess(b, "--store", "file:"+filepath.Join(b.TempDir(), "workers"), "--listen", "127.0.0.1:0")
+	p := startProcess(b, "--store", "file:"+filepath.Join(b.TempDir(), "workers"), "--listen", "127.0.0.1:0", "--layout", "1-30-13-20", "--max-batch", "100000")
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
 		b.Run(name, func(b *testing.B) {
 			before := blockRequests(b, p.addr)
-			command := append(programs[name], "http://"+p.addr, "", "8192", strconv.Itoa(b.N), "0")
+			command := append(programs[name], "http://"+p.addr, "", "100000", strconv.Itoa(b.N), "0")
 			out, err := exec.Command(command[0], command[1:]...).Output()
 			if err != nil {
 				b.Fatal(err)
