@@ -130,7 +130,6 @@ func (l *Log) Check() Report {
 			c.write(w)
 		}
 	}
-	c.fenced(l.writes)
 	for _, r := range l.reads {
 		c.read(r)
 	}
@@ -180,30 +179,6 @@ func (c *checker) kept(l *Log) {
 	for _, w := range l.late {
 		if w.Made && w.Write.History == l.before.History && isLost(w) {
 			c.fail("store", "a write that was acknowledged before is lost: %s", describe(w))
-		}
-	}
-}
-
-// fenced checks that a former primary acknowledges nothing when F is over since the pool has taken another history. Clocks differ by M, so
-// histories that the pool has taken within F + M may be in any order.
-func (c *checker) fenced(writes []*write) {
-	last := map[string]time.Time{} // when the pool has taken a history
-	for _, w := range writes {
-		if p := w.Write.Pool; p != nil && (w.Made || w.Unknown) {
-			last[p.History] = later(last[p.History], p.Since)
-		}
-	}
-	for _, noted := range writes {
-		p := noted.Write.Pool
-		if !noted.Made || p == nil || noted.Write.ReplacedPool == nil || termOf(*p) == termOf(*noted.Write.ReplacedPool) {
-			continue
-		}
-		late := p.Fencing + p.Skew
-		for _, w := range writes {
-			since, known := last[w.Write.History]
-			if w.Made && known && since.Add(late).Before(p.Since) && w.Call > noted.End+late+time.Millisecond {
-				c.fail("store", "it has acknowledged a write of a former history longer than F after %v: %s", p.Since, describe(w))
-			}
 		}
 	}
 }
@@ -262,7 +237,11 @@ func (c *checker) begin(w *write, r *read) {
 		if _, known := c.under[s.History]; !known && s.Token != "" {
 			c.under[s.History] = p
 		}
-		if key := (leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}); w.Made {
+		key := leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}
+		switch {
+		case !s.Until.After(s.From): // another lease, which may begin when one that was not used has begun
+			delete(c.acked, key)
+		case w.Made:
 			c.acked[key] = later(c.acked[key], s.Until)
 		}
 	}

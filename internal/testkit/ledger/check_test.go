@@ -569,9 +569,6 @@ func TestCheck(t *testing.T) {
 			before.state.Pool, before.state.Slots = recycled.Pool{}, nil
 			r.follow(before)
 		}},
-		{"store", "longer than F after", func(r *run) { // by 2 ms: from Since on, F + M are over after 1.1 s
-			r.formerPrimary(1102*time.Millisecond, "b4")
-		}},
 		{"store", "what nobody has written", func(r *run) { r.reads[ended].State.Pool.Slots++ }},
 		{"store", "what nobody has written", func(r *run) { r.reads[ended].State.Slots[1].Until = begin }},
 		{"store", "what nobody has written", func(r *run) { r.reads[bExtends].span = span{0, 1} }}, // yet
