@@ -237,11 +237,7 @@ func (c *checker) begin(w *write, r *read) {
 		if _, known := c.under[s.History]; !known && s.Token != "" {
 			c.under[s.History] = p
 		}
-		key := leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}
-		switch {
-		case !s.Until.After(s.From): // another lease, which may begin when one that was not used has begun
-			delete(c.acked, key)
-		case w.Made:
+		if key := (leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}); w.Made {
 			c.acked[key] = later(c.acked[key], s.Until)
 		}
 	}
