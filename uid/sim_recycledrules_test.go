@@ -64,7 +64,7 @@ const mostBrokenSeeds = 1000
 // noticed has what is broken, and by which rule the ledger must notice it. That is "store" if reads are falsified so that the assigner keeps the
 // rule by what it has read.
 var noticed = map[string][]string{
-	brokenUntil: {"R1"}, brokenSwap: {"R2"}, brokenFrom: {"R3"}, brokenReply: {"R2"}, brokenGrace: {"store"}, brokenHorizon: {"store"},
+	brokenUntil: {"store"}, brokenSwap: {"R2"}, brokenFrom: {"R3"}, brokenReply: {"R2"}, brokenGrace: {"store"}, brokenHorizon: {"store"},
 	brokenHistory: {"R3"}, brokenFloor: {"R7"}, brokenAtomic: {"R2", "R7"}, brokenExtend: {"R7"}, brokenSkew: {"R8"},
 	brokenRelease: {"R1", "grants"}, brokenFencing: {"R3"}, brokenHostTime: {"grants"},
 }

@@ -40,7 +40,7 @@ type checker struct {
 	tokens map[string]*write        // the try that had a token
 	under  map[string]recycled.Pool // the pool under which slots of a history are leased, by Slot.History
 	acked  map[leaseKey]time.Time   // the greatest until of a lease that was acknowledged
-	floors map[term][]*write        // the writes of the pool's floor, by the pool's history
+	floors map[term][]*write        // the writes of the pool's floor, by the pool's term
 }
 
 // A term is a time in which the pool has one history.
@@ -64,8 +64,12 @@ func keyOf(s recycled.Slot) slotKey {
 
 // leaseKey is a lease, by what its writes have in common.
 type leaseKey struct {
-	client       *Client
-	worker, from int64
+	client              *Client
+	worker, from, since int64
+}
+
+func leaseKeyOf(c *Client, s recycled.Slot) leaseKey {
+	return leaseKey{c, s.WorkerID, s.From.UnixMicro(), s.Holder.Since.UnixMicro()}
 }
 
 // poolKey is a Pool that can be compared.
@@ -237,7 +241,7 @@ func (c *checker) begin(w *write, r *read) {
 		if _, known := c.under[s.History]; !known && s.Token != "" {
 			c.under[s.History] = p
 		}
-		if key := (leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}); w.Made {
+		if key := leaseKeyOf(w.client, s); w.Made {
 			c.acked[key] = later(c.acked[key], s.Until)
 		}
 	}
@@ -270,7 +274,8 @@ func describe(w *write) string {
 
 // allowed returns what a write violates if it is based on a read.
 func (c *checker) allowed(w *write, r *read) (violations []Violation) {
-	sub := checker{reads: c.reads, acked: c.acked, tokens: c.tokens, under: c.under, floors: c.floors}
+	sub := *c
+	sub.Violations = nil
 	if w.Write.Pool != nil {
 		sub.pool(w, r)
 	}
@@ -352,18 +357,13 @@ func (c *checker) slot(w *write, r *read, p recycled.Pool, old, s recycled.Slot)
 		c.added(w, r, p, s)
 	case s.From.Equal(old.From) && s.Token != "" && old.Token != "" && !isOwn && old.Until.After(old.From):
 		c.fail("R4", "the lease of another process is extended, or one whose token was refused")
-	case isOwn && s.From.Equal(old.From) && s.Token != "":
-		before := len(c.Violations)
+	case isOwn && s.From.Equal(old.From) && s.Token != "" && s.Holder.Since.Equal(old.Holder.Since): // otherwise it is another lease
 		c.extended(w, r, old, s)
-		if len(c.Violations) > before && s.Until.Equal(s.From) { // it may be another lease, after one that was granted nothing
-			c.Violations = c.Violations[:before]
-			c.taken(w, r, p, old, s)
-		}
 	case s.Token != "":
 		c.taken(w, r, p, old, s)
 	case !s.From.Equal(old.From):
 		c.fail("R1", "a release, or a raised floor, changes from")
-	case isOwn && !s.Until.After(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // a release; the store may have lost the last extension
+	case isOwn && !s.Until.After(later(old.Until, c.acked[leaseKeyOf(w.client, s)])): // a release; the store may have lost the last extension
 	case s.Until.Before(old.Until):
 		c.fail("R1", "until falls, and not by the holder")
 	case !isOwn && old.Token != "" && !w.client.isOperator && s.Until.After(p.Floor):
@@ -450,7 +450,7 @@ func (c *checker) extended(w *write, r *read, old, s recycled.Slot) {
 	p := r.State.Pool
 	floor := c.floor(r, p)
 	switch known, found := c.under[s.History]; {
-	case s.Until.Before(later(old.Until, c.acked[leaseKey{w.client, s.WorkerID, s.From.UnixMicro()}])): // the store may have lost the last one
+	case s.Until.Before(later(old.Until, c.acked[leaseKeyOf(w.client, s)])): // the store may have lost the last one
 		c.fail("R1", "an extension lowers until")
 	case s.Until.After(old.Until) && s.Until.After(horizon(r, p)):
 		c.fail("R6", "an extension reaches beyond the horizon")

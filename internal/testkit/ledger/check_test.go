@@ -178,13 +178,13 @@ func (r *run) follow(before *run) {
 }
 
 // formerPrimary lets b extend its lease on the former primary, some time after the pool has taken the new history.
-func (r *run) formerPrimary(after time.Duration, token string) {
+func (r *run) formerPrimary() {
 	noted := r.writes[noted]
 	r.state = r.reads[bExtendsAgain].State
 	r.state.Slots = []recycled.Slot{*r.slot(bExtendsAgain)}
-	r.clock = noted.End + after - 2 // of the call
+	r.clock = noted.End + time.Second
 	r.state.Now = begin.Add(r.clock)
-	r.extend(r.b, r.leases[1], token, 6*time.Second)
+	r.extend(r.b, r.leases[1], "b4", 6*time.Second)
 }
 
 // again adds another write like that of a step, by another process, which has read the same.
@@ -233,7 +233,16 @@ func TestFollow(t *testing.T) {
 // What the rules allow has no violations.
 func TestCheckAllows(t *testing.T) {
 	for name, change := range map[string]func(*run){
-		"a former primary acknowledges for F": func(r *run) { r.formerPrimary(1101*time.Millisecond, "b4") },
+		"a former primary still acknowledges": (*run).formerPrimary,
+		"a process takes again what it has released unused": func(r *run) {
+			r.pass(2 * time.Hour)
+			from := r.state.Slots[1].Until
+			l := r.lease(r.b, 1, "b4", from)
+			r.extend(r.b, l, "b5", 2*time.Second)
+			l.released, l.used = true, from
+			r.change(r.b, 1, func(s *recycled.Slot) { s.Token, s.Until = "", from })
+			r.extend(r.b, r.lease(r.b, 1, "b6", from), "b7", time.Second)
+		},
 		"many other reads show what a write replaces": func(r *run) {
 			first := r.reads[added]
 			for n := range 60 {
@@ -310,11 +319,6 @@ func TestCheckAllows(t *testing.T) {
 			l := r.leases[1]
 			l.released, l.used = true, l.until()
 			r.change(r.b, 0, func(s *recycled.Slot) { s.Token = "" })
-		},
-		"a former primary refuses a write": func(r *run) {
-			r.formerPrimary(time.Minute, "b4")
-			r.writes[ended+1].Made = false
-			r.leases[1].granted = r.leases[1].granted[:2]
 		},
 		"two servers take over within M": func(r *run) { // the clock of the later one is behind
 			r.state.History = "j"
