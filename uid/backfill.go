@@ -119,12 +119,12 @@ func (b *Backfill) next(ctx context.Context, delta int64) (ID, error) {
 func (b *Backfill) assign(ctx context.Context) error {
 	layout := b.format.layout
 	lease, err := b.assigner.Assign(ctx, workerassign.Request{Now: time.Now, MaxWorkerID: layout.MaxWorkerID(), Format: b.format.String()})
+	if err == nil && lease == nil {
+		err = errors.New("the assigner returned neither a lease nor an error")
+	}
 	switch {
 	case errors.Is(err, workerassign.ErrWidth):
 		return fmt.Errorf("%w: %w", ErrWorkerID, mask(err))
-	case err == nil && lease == nil:
-		err = errors.New("the assigner returned neither a lease nor an error")
-		fallthrough
 	case err != nil:
 		return fmt.Errorf("%w: no worker ID was assigned: %w", ErrLease, mask(err))
 	}
@@ -143,19 +143,18 @@ func (b *Backfill) assign(ctx context.Context) error {
 
 // check returns an error if a lease does not have all of the time.
 func (b *Backfill) check(ctx context.Context, lease workerassign.Lease) error {
+	const advice = "a Backfill requires worker IDs that are never used again, as those of workerassign.NewDisposable without WithVerification"
 	if begin := lease.NotBefore(); !begin.IsZero() {
-		return fmt.Errorf("%w: the lease of worker ID %d begins at %s, so another generator may have used it before: "+
-			"a Backfill requires worker IDs that are never used again, as those of workerassign.NewDisposable without WithVerification",
-			ErrOption, lease.WorkerID(), begin.UTC().Format(time.RFC3339Nano))
+		return fmt.Errorf("%w: the lease of worker ID %d begins at %s, so another generator may have used it before: %s",
+			ErrOption, lease.WorkerID(), begin.UTC().Format(time.RFC3339Nano), advice)
 	}
 	grant, err := lease.Reserve(ctx, b.format.End())
-	if err == nil && grant.Until.Before(b.format.End()) && grant.Until.Before(workerassign.Unbounded()) {
-		return fmt.Errorf("%w: the lease of worker ID %d ends at %s, so another generator may use it after that: "+
-			"a Backfill requires worker IDs that are never used again, as those of workerassign.NewDisposable without WithVerification",
-			ErrOption, lease.WorkerID(), grant.Until.UTC().Format(time.RFC3339Nano))
-	}
 	if err != nil {
 		return fmt.Errorf("%w: worker ID %d cannot be reserved: %w", ErrLease, lease.WorkerID(), mask(err))
+	}
+	if grant.Until.Before(b.format.End()) && grant.Until.Before(workerassign.Unbounded()) {
+		return fmt.Errorf("%w: the lease of worker ID %d ends at %s, so another generator may use it after that: %s",
+			ErrOption, lease.WorkerID(), grant.Until.UTC().Format(time.RFC3339Nano), advice)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@
 //
 // The table here is orders, with the columns id, created_at and uid. The database also has the table of schema.sql or schema.postgres.sql.
 // Each start takes one worker ID of it, and others if many rows have the same second. Set the UIDs of new rows first, by a
-// generator with the same format and the same table of worker IDs; then run this program. Rows without a time, or with one that the format cannot represent, are printed and keep
-// NULL: give them a UID of the generator of new rows.
+// generator with the same format and the same table of worker IDs; then run this program. Rows without a time, or with one that the
+// format cannot represent, are printed and keep NULL: give them a UID of the generator of new rows.
 package main
 
 import (

@@ -133,8 +133,8 @@ func (c *call) mayTake(n int) bool {
 	return false
 }
 
-// mayTakeAgain gives back n numbers of the token's rate, which were not taken.
-func (c *call) mayTakeAgain(n int) {
+// giveBack gives back n numbers of the token's rate, which were not taken.
+func (c *call) giveBack(n int) {
 	if c.token != nil && c.token.limit != nil {
 		c.token.lock.Lock()
 		defer c.token.lock.Unlock()

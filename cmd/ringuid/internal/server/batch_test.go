@@ -48,9 +48,11 @@ func TestBlocksThatCannotBe(t *testing.T) {
 	s := start(t, cfg, Options{UIDs: g})
 	g.claim = func(context.Context, int) (uid.Block, error) { return uid.Block{}, nil }
 	isProblem(t, "blocks without UIDs", s.get("/v1/uid?n=3"), 503, "in time")
+	isProblem(t, "a block without UIDs", s.do("POST", "/v1/block?n=3", ""), 503, "in time")
 	s = start(t, testConfig(), Options{UIDs: g})
 	g.claim = func(ctx context.Context, n int) (uid.Block, error) { return g.Cached.Claim(ctx, n+1) }
 	isProblem(t, "a block that is too long", s.get("/v1/uid?n=3"), 503, "no UID is available")
+	isProblem(t, "a block that is too long", s.do("POST", "/v1/block?n=3", ""), 503, "no UID is available")
 	// One UID at a time, and blocks that have ended between them.
 	calls := 0
 	g.claim = func(ctx context.Context, n int) (uid.Block, error) {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"strconv"
@@ -25,14 +24,14 @@ func (c *call) blockUIDs() {
 		return
 	}
 	first, count, used, err := c.claimUIDs(n)
-	if err == nil && (first < 1 || count < 1 || count > n) {
-		err = errRange
+	if err == nil && first < 1 {
+		err = errNotPositive
 	}
 	if err != nil {
 		c.failUID(err)
 		return
 	}
-	c.mayTakeAgain(n - used)
+	c.giveBack(n - used)
 	c.sendBlock(int64(first), int64(count), 1, strconv.FormatFloat(c.s.opts.MaxStaleness.Seconds(), 'f', -1, 64))
 }
 
@@ -52,7 +51,7 @@ func (c *call) blockNumbers() {
 		c.fail(status, detail, err)
 		return
 	}
-	c.mayTakeAgain(n - int(r.Length))
+	c.giveBack(n - int(r.Length))
 	c.sendBlock(r.First, r.Length, max(r.Stride, 1), "")
 }
 
@@ -62,7 +61,7 @@ func (c *call) blockSize() (n int, ok bool) {
 	switch {
 	case !ok:
 		return 0, false
-	case c.r.URL.Query().Has("as"):
+	case sel.hasAs:
 		c.fail(http.StatusBadRequest, "the parameter as is not one of blocks; the parameter is n", nil)
 		return 0, false
 	case sel.n == 0:
@@ -81,29 +80,18 @@ func (c *call) claimUIDs(n int) (first uid.ID, count, used int, err error) {
 	if err := c.awaitShort(); err != nil {
 		return 0, 0, 0, err
 	}
-	if g, ok := c.s.opts.UIDs.(interface {
-		Claim(ctx context.Context, n int) (uid.Block, error)
-	}); ok {
-		for count == 0 { // until scheduled padding does not end the block before it is taken
-			block, err := g.Claim(&c.limit, n)
-			if err == nil {
-				err = c.limit.Err()
-			}
-			if err != nil {
-				return 0, 0, 0, err
-			}
-			first, count = block.TakeAll()
-		}
-		return first, count, count, nil
+	if g, ok := c.s.opts.UIDs.(blockGenerator); ok {
+		first, count, err = c.claimBlock(g, n)
+		return first, count, count, err
 	}
-	// Without blocks of its own: those at the end are lost if another time unit begins between them.
-	ids := make([]uid.ID, min(n, longList))
-	if _, err := c.s.opts.UIDs.NextNContext(&c.limit, ids); err != nil {
+	// Without blocks: those at the end are lost if another time unit begins between them.
+	b := c.s.batches.get()
+	defer c.s.batches.put(b)
+	n = min(n, longList)
+	if err := c.takePart(b, n); err != nil {
 		return 0, 0, 0, err
 	}
-	for count = 1; count < len(ids) && ids[count] == ids[count-1]+1; count++ {
-	}
-	return ids[0], count, len(ids), nil
+	return uid.ID(b.runs[0].first), int(b.runs[0].n), n, nil
 }
 
 // sendBlock answers with a block.

@@ -98,28 +98,15 @@ func TestBlockOfWrongRange(t *testing.T) {
 	check(t, "the last numbers", s.do("POST", "/v1/segment/orders/block?n=5", ""), 200, fmt.Sprintf(`{"first":"%d","count":5,"stride":3}`+"\n", r.First))
 }
 
-// shortGenerator's blocks have more or fewer UIDs than were claimed.
-type shortGenerator struct {
-	*uid.Cached
-	claimed func(n int) int
-}
-
-func (g shortGenerator) Claim(ctx context.Context, n int) (uid.Block, error) {
-	return g.Cached.Claim(ctx, g.claimed(n))
-}
-
-// A block never has more UIDs than were asked for.
-func TestLongBlockOfGenerator(t *testing.T) {
-	g := shortGenerator{newGenerator(t), func(n int) int { return n + 1 }}
-	s := start(t, testConfig(), Options{UIDs: g})
-	isProblem(t, "a long block", s.do("POST", "/v1/block?n=1", ""), 503, "no UID is available")
-}
-
 // A token pays for the numbers that were used up, not for those that a block lacks.
 func TestRateOfBlocks(t *testing.T) {
 	one := &fakeSequences{claim: func(context.Context, string, int64) (segment.Range, error) {
 		return segment.Range{First: 7, Length: 1}, nil
 	}}
+	claims := func(n func(int) int) *claimingGenerator {
+		g := newGenerator(t)
+		return &claimingGenerator{g, func(ctx context.Context, wanted int) (uid.Block, error) { return g.Claim(ctx, n(wanted)) }}
+	}
 	last := uid.ID(0)
 	apart := &fakeGenerator{Generator: newGenerator(t), next: func(context.Context) (uid.ID, error) { last += 2; return last, nil }}
 	for name, c := range map[string]struct {
@@ -128,8 +115,8 @@ func TestRateOfBlocks(t *testing.T) {
 		cost    int
 	}{
 		"one number of a tag":      {Options{Sequences: one}, "/v1/segment/orders/block?n=501", 1},
-		"one UID":                  {Options{UIDs: shortGenerator{newGenerator(t), func(int) int { return 1 }}}, "/v1/block?n=501", 1},
-		"all":                      {Options{UIDs: shortGenerator{newGenerator(t), func(n int) int { return n }}}, "/v1/block?n=501", 501},
+		"one UID":                  {Options{UIDs: claims(func(int) int { return 1 })}, "/v1/block?n=501", 1},
+		"all":                      {Options{UIDs: claims(func(n int) int { return n })}, "/v1/block?n=501", 501},
 		"one UID, and others lost": {Options{UIDs: apart}, "/v1/block?n=501", longList},
 	} {
 		t.Run(name, func(t *testing.T) {

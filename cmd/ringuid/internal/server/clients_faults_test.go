@@ -94,12 +94,12 @@ func (s *blockServer) wantPauses(t *testing.T, first, last int) {
 	}
 }
 
-// hundredThousand is the number of numbers in a block of sendBlock: what does not pass in a test that takes one each millisecond.
-const hundredThousand = 100_000
+// perBlock is how many numbers a block of sendBlock has: more than a test takes at one each millisecond.
+const perBlock = 100_000
 
 // sendBlock answers request n with a block whose numbers begin at blockStart(n).
 func sendBlock(w http.ResponseWriter, n int) {
-	fmt.Fprintf(w, `{"first":"%d","count":%d}`, blockStart(n), hundredThousand)
+	fmt.Fprintf(w, `{"first":"%d","count":%d}`, blockStart(n), perBlock)
 }
 
 func blockStart(n int) int64 { return int64(n+1) * 1_000_000 }
@@ -107,7 +107,7 @@ func blockStart(n int) int64 { return int64(n+1) * 1_000_000 }
 // wantFrom requires a number of the block of request n.
 func wantFrom(t *testing.T, n int, number int64, problem string) {
 	t.Helper()
-	if problem != "" || number < blockStart(n) || number >= blockStart(n)+hundredThousand {
+	if problem != "" || number < blockStart(n) || number >= blockStart(n)+perBlock {
 		t.Fatalf("the number is %d, %q; want one of the block of request %d", number, problem, n)
 	}
 }
@@ -229,13 +229,13 @@ func failNextBlock(t *testing.T, start startClient, status int) {
 		sendBlock(w, n)
 	})
 	c := start(s, patient)
-	taken := hundredThousand/2 + 1
+	taken := perBlock/2 + 1
 	if _, problem := c.take(taken); problem != "" {
 		t.Fatal(problem)
 	}
 	taken += c.takeUntil(s, 6)
 	s.wantPauses(t, 2, 5)
-	number, problem := c.take(hundredThousand - taken + 1)
+	number, problem := c.take(perBlock - taken + 1)
 	wantFrom(t, 5, number, problem)
 }
 
@@ -243,7 +243,7 @@ func failNextBlock(t *testing.T, start startClient, status int) {
 func failEarlier(t *testing.T, start startClient, status int) {
 	var s *blockServer
 	var c *blockClient
-	taken := hundredThousand/2 + 1
+	taken := perBlock/2 + 1
 	testkit.Eventually(t, "the first block", func() bool { // a busy machine may have no answer within a second
 		s = newBlockServer(t, func(w http.ResponseWriter, r *http.Request, n int) {
 			switch n {
@@ -260,7 +260,7 @@ func failEarlier(t *testing.T, start startClient, status int) {
 		return problem == ""
 	})
 	taken += c.takeUntil(s, 3) // so the client knows of the outage
-	number, problem := c.take(hundredThousand - taken)
+	number, problem := c.take(perBlock - taken)
 	wantFrom(t, 0, number, problem)
 	if number, problem = c.take(1); problem == "" || strings.Contains(problem, "earlier") {
 		t.Errorf("the number is %d, %q; want the error that there was no answer", number, problem)

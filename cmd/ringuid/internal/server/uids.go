@@ -18,6 +18,7 @@ import (
 type selection struct {
 	n        int // 0: one, not in a list
 	asNumber bool
+	hasAs    bool
 }
 
 // selection reads the parameters n and as. ok is false if the call was answered, because one is wrong.
@@ -40,6 +41,7 @@ func (c *call) selection() (sel selection, ok bool) {
 			return selection{}, false
 		}
 	}
+	sel.hasAs = query.Has("as")
 	as, ok := c.param(query, "as")
 	if !ok {
 		return selection{}, false
@@ -165,9 +167,7 @@ func (c *call) awaitShort() error {
 
 // takePart adds n UIDs to an answer.
 func (c *call) takePart(b *batch, n int) error {
-	blocks, ok := c.s.opts.UIDs.(interface {
-		Claim(ctx context.Context, n int) (uid.Block, error)
-	})
+	blocks, ok := c.s.opts.UIDs.(blockGenerator)
 	if !ok {
 		b.ids = slices.Grow(b.ids[:0], n)[:n]
 		clear(b.ids) // so that a generator that fills in fewer is noticed
@@ -178,19 +178,9 @@ func (c *call) takePart(b *batch, n int) error {
 	}
 	// Blocks of consecutive UIDs, without an array of them.
 	for n > 0 {
-		block, err := blocks.Claim(&c.limit, n)
+		first, got, err := c.claimBlock(blocks, n)
 		if err != nil {
 			return err
-		}
-		first, got := block.TakeAll()
-		if got == 0 { // scheduled padding has ended the block before it was taken
-			if err := c.limit.Err(); err != nil {
-				return err
-			}
-			continue
-		}
-		if got > n {
-			return errRange
 		}
 		if err := b.add(int64(first), int64(got)); err != nil {
 			return err
@@ -198,6 +188,29 @@ func (c *call) takePart(b *batch, n int) error {
 		n -= got
 	}
 	return nil
+}
+
+// A blockGenerator has blocks of consecutive UIDs.
+type blockGenerator interface {
+	Claim(ctx context.Context, n int) (uid.Block, error)
+}
+
+// claimBlock returns up to n consecutive UIDs, and at least one.
+func (c *call) claimBlock(g blockGenerator, n int) (first uid.ID, count int, err error) {
+	for {
+		block, err := g.Claim(&c.limit, n)
+		if err != nil {
+			return 0, 0, err
+		}
+		if first, count = block.TakeAll(); count > n {
+			return 0, 0, errRange
+		} else if count > 0 {
+			return first, count, nil
+		}
+		if err := c.limit.Err(); err != nil { // scheduled padding has ended the block before it was taken
+			return 0, 0, err
+		}
+	}
 }
 
 // errNotPositive is the error of a number that no generator returns. It is never handed out: a client could store it as an
