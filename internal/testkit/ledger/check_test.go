@@ -90,10 +90,7 @@ func (r *run) step(c *Client, change func(*recycled.Pool), slots ...recycled.Slo
 		old, p := r.state.Pool, r.state.Pool
 		change(&p)
 		p.Revision++
-		w.Write.Pool = &p
-		if old.Revision > 0 {
-			w.Write.ReplacedPool = &old
-		}
+		w.Write.Pool, w.Write.ReplacedPool = &p, &old
 		r.state.Pool = p
 	}
 	for _, s := range slots {
@@ -416,14 +413,14 @@ func TestCheck(t *testing.T) {
 		{"R2", "is added to the pool", func(r *run) { r.writes[added].Write.Pool.Slots = 1 }},
 		{"R2", "is added to the pool", func(r *run) { r.slot(added).WorkerID = -1 }},
 		{"R2", "replaces what it has not read", func(r *run) { r.writes[raised].Write.ReplacedPool.Floor = begin }},
-		{"R2", "replaces what it has not read", func(r *run) { r.writes[formatted].Write.ReplacedPool = nil }},
+		{"R2", "replaces what it has not read", func(r *run) { r.writes[formatted].Write.ReplacedPool = new(recycled.Pool) }},
 		{"R2", "replaces what it has not read", func(r *run) { r.reads[bExtends].End = r.writes[bExtends].Call + 1 }},
 		{"R2", "before the one that it replaces", func(r *run) {
 			r.writes[bTakes].span = span{time.Hour + 10, time.Hour + 20}
 			r.writes[bExtends].span = span{time.Hour + 5, time.Hour + 15}
 			r.writes[bExtendsAgain].span = span{time.Hour + 7, time.Hour + 9}
 		}},
-		{"R2", "was granted worker ID 0 until", func(r *run) { r.leases[1].granted[0].End = 1 }},
+		{"R2", "has a lease of worker ID 0", func(r *run) { r.leases[1].granted[0].End = 1 }},
 		{"R2", "has a lease of worker ID 0", func(r *run) {
 			l := *r.leases[0]
 			l.NotBefore = l.NotBefore.Add(time.Millisecond)
@@ -494,7 +491,7 @@ func TestCheck(t *testing.T) {
 		{"R7", "H, F or M fall", func(r *run) { // as the process has read them
 			r.lose(r.a, recycled.Pool{Floor: r.state.Now.Add(time.Hour)}).Write.Pool.Fencing--
 		}},
-		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Floor = begin }},
+		{"R7", "floor falls", func(r *run) { r.writes[raised].Write.Pool.Floor = begin }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Horizon-- }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Fencing-- }},
 		{"R7", "fall", func(r *run) { r.writes[raised].Write.Pool.Skew-- }},

@@ -41,7 +41,7 @@ func NewChild(out io.Writer) *Log { return &Log{now: Monotonic, out: out} }
 
 // Begin says what the store had before the run, if it was not empty: all slots. If Follow is called too, s was read when the run of that
 // log had ended.
-func (l *Log) Begin(s recycled.State) { l.before = s }
+func (l *Log) Begin(s recycled.State) { l.before = plainState(s) }
 
 // Follow says that the store was used by another log before, which was checked. Its last writes may still arrive, and those of logs
 // before it; but what it has acknowledged must be in what Begin has.
@@ -67,7 +67,7 @@ func (l *Log) beforehand() (list []*write) {
 		list = append(list, &write{client: &Client{}, Write: w, Made: true, term: termOf(l.before.Pool)})
 	}
 	if l.before.Pool.Revision > 0 {
-		add(recycled.Write{Pool: &l.before.Pool})
+		add(recycled.Write{Pool: &l.before.Pool, ReplacedPool: new(recycled.Pool)})
 	}
 	for _, s := range l.before.Slots {
 		add(recycled.Write{Slots: []recycled.Slot{s}, Replaced: []recycled.Slot{{}}})
@@ -261,8 +261,7 @@ func (c *Client) Read(ctx context.Context, q recycled.Query) (recycled.State, er
 	r := &read{span: span{Call: c.log.now()}, Sent: c.clock()}
 	state, err := c.store.Read(ctx, q)
 	if err == nil {
-		r.End, r.Received, r.State = c.log.now(), c.clock(), state
-		r.State.Slots = slices.Clone(state.Slots)
+		r.End, r.Received, r.State = c.log.now(), c.clock(), plainState(state)
 		c.log.add(c, entry{Read: r})
 	}
 	return state, err
@@ -274,12 +273,9 @@ func (c *Client) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	c.mu.Lock()
 	r.ReserveAhead = c.request.ReserveAhead
 	c.mu.Unlock()
-	r.Write.Slots, r.Write.Replaced = slices.Clone(w.Slots), slices.Clone(w.Replaced)
-	for _, p := range []**recycled.Pool{&r.Write.Pool, &r.Write.ReplacedPool} {
-		if *p != nil {
-			pool := **p
-			*p = &pool
-		}
+	r.Write.Slots, r.Write.Replaced = plainSlots(w.Slots), plainSlots(w.Replaced)
+	if w.Pool != nil {
+		r.Write.Pool, r.Write.ReplacedPool = plainPool(w.Pool), plainPool(w.ReplacedPool)
 	}
 	called := r
 	c.log.add(c, entry{Number: number, Write: &called})
@@ -288,6 +284,39 @@ func (c *Client) Write(ctx context.Context, w recycled.Write) (bool, error) {
 	r.End, r.Received = c.log.now(), c.clock()
 	c.log.add(c, entry{Number: number, Write: &r})
 	return made, err
+}
+
+// plain makes times comparable by ==: in UTC, and in microseconds.
+func plain(times ...*time.Time) {
+	for _, t := range times {
+		*t = time.UnixMicro(t.UnixMicro()).UTC()
+	}
+}
+
+// plainSlots returns slots that can be compared by ==.
+func plainSlots(slots []recycled.Slot) []recycled.Slot {
+	slots = slices.Clone(slots)
+	for i := range slots {
+		s := &slots[i]
+		plain(&s.From, &s.Until, &s.Written, &s.FreeAt, &s.Holder.Since)
+	}
+	return slots
+}
+
+// plainPool returns a pool that can be compared by ==, which is the zero Pool if there is none.
+func plainPool(p *recycled.Pool) *recycled.Pool {
+	if p == nil || p.Revision == 0 {
+		return new(recycled.Pool)
+	}
+	pool := *p
+	plain(&pool.Since, &pool.Floor)
+	return &pool
+}
+
+// plainState returns a state with records that can be compared by ==.
+func plainState(s recycled.State) recycled.State {
+	s.Pool, s.Slots = *plainPool(&s.Pool), plainSlots(s.Slots)
+	return s
 }
 
 // Assigner returns a, which uses c, and records its leases.

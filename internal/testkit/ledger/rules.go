@@ -1,0 +1,194 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ringuid/ringuid/workerassign/recycled"
+)
+
+// A try checks whether a write was allowed, if it is based on a read.
+type try struct {
+	*checker
+	w      *write
+	r      *read
+	pool   recycled.Pool // that the write leaves
+	broken []Violation
+}
+
+// newTry returns what a write that is based on a read violates.
+func newTry(c *checker, w *write, r *read) *try {
+	t := &try{checker: c, w: w, r: r, pool: r.State.Pool}
+	if w.Write.Pool != nil {
+		t.pool = *w.Write.Pool
+		t.written()
+	}
+	for i, s := range w.Write.Slots {
+		t.slot(w.Write.Replaced[i], s)
+	}
+	return t
+}
+
+// must adds a violation if something does not hold that must.
+func (t *try) must(holds bool, rule, format string, args ...any) {
+	if !holds {
+		text := fmt.Sprintf("process %d, %s: %s; the read: now %v, pool %+v", t.w.client.number, fmt.Sprintf(format, args...), describe(t.w), t.r.State.Now, t.r.State.Pool)
+		t.broken = append(t.broken, Violation{rule, text})
+	}
+}
+
+// clock returns the latest time that the store's clock can show when the write is made. Its servers' clocks differ by M.
+func (t *try) clock() time.Time {
+	end := t.w.End
+	if t.w.Unknown { // it may be made at any time, but was decided on before its call
+		end = t.w.Call
+	}
+	return t.r.State.Now.Add(end - t.r.Call + t.r.State.Pool.Skew + time.Millisecond)
+}
+
+// horizon returns how far a grant may reach (R6). Times are rounded to milliseconds.
+func (t *try) horizon() time.Time { return t.r.State.Now.Add(t.pool.Horizon + time.Millisecond) }
+
+// written checks the pool that the write writes (R2, R7).
+func (t *try) written() {
+	old, p, now := t.r.State.Pool, t.pool, t.r.State.Now
+	isNew := old.Revision == 0
+	had, wasUsed := old, len(t.r.State.Slots) > 0 // as the process has read it before, if it is lost
+	for _, before := range t.reads[t.w.client] {
+		if isNew && before.State.Pool.Revision > 0 && before.End <= t.r.Call {
+			had, wasUsed = before.State.Pool, true
+		}
+	}
+	added := int64(0)
+	for _, s := range t.w.Write.Slots {
+		if s.Revision == 1 {
+			added++
+		}
+	}
+	t.must(p.Revision == old.Revision+1, "R2", "the pool's revision becomes %d after %d", p.Revision, old.Revision)
+	t.must(isNew || p.First == old.First && (p.Format == old.Format || old.Format == ""), "R7", "the pool's first worker ID or its format changes")
+	t.must(isNew || !p.Floor.Before(old.Floor), "R7", "the pool's floor falls")
+	t.must(p.Horizon >= had.Horizon && p.Fencing >= had.Fencing && p.Skew >= had.Skew, "R7", "the pool's H, F or M fall")
+	t.must(p.Slots == old.Slots+added, "R7", "the pool has %d slots after %d, and %d are added", p.Slots, old.Slots, added)
+	if !isNew && termOf(p) == termOf(old) {
+		return
+	}
+	t.must(p.History == t.r.State.History, "R7", "the pool takes the history %s, and the store's is %s", p.History, t.r.State.History)
+	t.must(!p.Since.Before(now) && !p.Since.After(t.clock()), "R7", "the pool has a history since %v, which was read at %v", p.Since, now)
+	reach := now.Add(p.Fencing + p.Horizon + p.Skew)
+	mayLack := isNew && !wasUsed && (t.r.State.NoLoss || t.w.client.isOperator)
+	t.must(mayLack || !p.Floor.Before(reach), "R7", "the floor is %v; must not be before the store's clock + F + H + M, %v", p.Floor, reach)
+	t.must(!t.r.State.ReadOnly, "R7", "a floor is calculated from a server that is read-only")
+}
+
+// slot checks a write of one slot, which replaces old.
+func (t *try) slot(old, s recycled.Slot) {
+	before := t.tokens[old.Token]
+	isOwn := old.Token != "" && before != nil && before.client == t.w.client && (before.Made || before.Unknown)
+	t.must(s.Revision == old.Revision+1, "R2", "the slot's revision becomes %d after %d", s.Revision, old.Revision)
+	t.must(!s.Until.Before(s.From), "R3", "until is before from")
+	switch {
+	case old.Revision == 0:
+		t.added(s)
+	case s.Token == "":
+		t.released(old, s, isOwn)
+	case isOwn && s.From.Equal(old.From) && s.Holder.Since.Equal(old.Holder.Since):
+		t.extended(old, s)
+	default:
+		isFree := old.Token == "" || isOwn || old.Until.Equal(old.From)
+		t.must(isFree || !s.From.Equal(old.From), "R4", "the lease of another process is extended, or one whose token was refused")
+		t.taken(old, s)
+	}
+}
+
+// added checks a new slot (R2, R3, R6, R7).
+func (t *try) added(s recycled.Slot) {
+	p, first := t.pool, t.pool.First+t.r.State.Pool.Slots
+	t.must(t.w.Write.Pool != nil, "R7", "a slot is added without a comparison of the pool")
+	t.must(s.WorkerID >= first && s.WorkerID < p.First+p.Slots, "R2", "the slot of worker ID %d is added to the pool of %d to %d", s.WorkerID, first, p.First+p.Slots-1)
+	t.must(!s.From.Before(t.r.State.Now), "R3", "a new slot begins before the store's clock")
+	t.must(s.Token == "" || !s.From.Before(p.Floor), "R3", "a new slot begins before the floor, and is leased")
+	t.must(!s.From.After(later(t.clock(), p.Floor)), "R3", "a new slot begins after the floor and the store's clock")
+	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon()), "R6", "a new slot is granted beyond the horizon")
+	if s.Token != "" {
+		t.begun(s)
+	}
+}
+
+// callTime is how long one call of a store may take (R5).
+const callTime = 10 * time.Second
+
+// taken checks a lease that begins (R3, R5, R6, R7).
+func (t *try) taken(old, s recycled.Slot) {
+	w, p, now, begin := t.w, t.pool, t.r.State.Now, later(old.Until, t.pool.Floor)
+	t.must(s.From.Equal(begin), "R3", "a lease begins at %v; must begin at %v, the later of until and the floor", s.From, begin)
+	t.must(s.Until.Equal(s.From) || !s.Until.After(t.horizon()), "R6", "a lease is granted beyond the horizon")
+	grace := w.client.bound + p.Skew
+	ahead := min(w.ReserveAhead, old.Until.Sub(old.Written)*2/3) // the latter is what the last grant shows
+	hasName := s.Holder.Name != "" && s.Holder.Name == old.Holder.Name && old.Until.After(old.From) && ahead*9/8 > grace+callTime
+	switch {
+	case old.Token != "" && !hasName:
+		free := later(later(old.Until, old.Written), p.Since).Add(grace) // Since: after a change of history
+		t.must(!now.Before(free), "R5", "the slot is not free before %v", free)
+	case old.Token != "" || p.Floor.Before(old.Until):
+		t.must(!now.Before(old.Until), "R5", "the slot is not free before %v", old.Until)
+		wasTaken := old.Token == "" && old.Revision > 1
+		t.must(!wasTaken || !w.Received.Before(old.Until), "R5", "the claimant's clock shows %v, before until", w.Received)
+	}
+	floor := t.floor()
+	t.must(!s.From.Before(floor), "R7", "a lease begins before the floor %v, which was written before its pool was read", floor)
+	t.begun(s)
+}
+
+// begun checks what all leases that begin have in common (R7, R8).
+func (t *try) begun(s recycled.Slot) {
+	now, bound := t.r.State.Now, t.w.client.bound
+	t.isUnder(s)
+	t.must(t.pool.History == t.w.Write.History, "R7", "a lease begins in the history %q, and the pool has %q", t.w.Write.History, t.pool.History)
+	isNear := !now.Before(t.r.Sent.Add(-bound-time.Millisecond)) && !now.After(t.r.Received.Add(bound+time.Millisecond))
+	t.must(isNear || t.r.State.HostClock, "R8", "the store's clock shows %v, and the host's %v to %v", now, t.r.Sent, t.r.Received)
+}
+
+// isUnder checks that a slot's history stands for the pool's (R7).
+func (t *try) isUnder(s recycled.Slot) {
+	known, found := t.under[s.History]
+	t.must(!found || known == termOf(t.pool), "R7", "the slot's history %q stands for %v and %v", s.History, known, termOf(t.pool))
+}
+
+// extended checks an extension (R1, R6, R7).
+func (t *try) extended(old, s recycled.Slot) {
+	rises, floor := s.Until.After(old.Until), t.floor()
+	t.must(!s.Until.Before(t.reached(old, s)), "R1", "an extension lowers until")
+	t.must(!rises || !s.Until.After(t.horizon()), "R6", "an extension reaches beyond the horizon")
+	t.must(!rises || !s.From.Before(floor) || !s.Until.After(floor), "R7", "a lease that begins before the floor is extended beyond it")
+	t.must(s.History == old.History && t.pool.History == t.w.Write.History, "R7", "a lease of another history is extended")
+	t.isUnder(s)
+}
+
+// reached returns how far the process's lease reached, also if the store has lost its last extension.
+func (t *try) reached(old, s recycled.Slot) time.Time {
+	return later(old.Until, t.acked[leaseKeyOf(t.w.client, s)])
+}
+
+// released checks the end of a lease, or a floor that is raised (R1, R5).
+func (t *try) released(old, s recycled.Slot, isOwn bool) {
+	t.must(s.From.Equal(old.From), "R1", "a release, or a raised floor, changes from")
+	if isOwn && !s.Until.After(t.reached(old, s)) {
+		return
+	}
+	rises, isBeyond := s.Until.After(old.Until), s.Until.After(t.pool.Floor)
+	t.must(!s.Until.Before(old.Until), "R1", "until falls, and not by the holder")
+	t.must(isOwn || old.Token == "" || t.w.client.isOperator || !isBeyond, "R5", "a process that is no operator ends the lease of another")
+	t.must(!rises || !isBeyond, "R1", "until rises without a lease, and beyond the floor")
+}
+
+// floor returns the latest floor of the pool's term of those that it has and that were acknowledged before the read.
+func (t *try) floor() time.Time {
+	floor := t.pool.Floor
+	for _, f := range t.floors[termOf(t.pool)] {
+		if f.Made && f.End <= t.r.Call {
+			floor = later(floor, f.Write.Pool.Floor)
+		}
+	}
+	return floor
+}
