@@ -95,12 +95,9 @@ func WithFailoverGap(n int64) Option {
 	})
 }
 
-func (s *Store) setError(format string, a ...any) {
-	if s.err == nil {
-		problem := fmt.Sprintf(format, a...)
-		s.err = fmt.Errorf("%w (%w): etcdstore: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
-		s.tagErr = fmt.Errorf("%w: etcdstore: %s", segment.ErrOption, problem)
-	}
+func (s *Store) setError(format string, args ...any) {
+	options.SetError(&s.err, workerassign.ErrOption, "etcdstore: "+format, args...)
+	options.SetError(&s.tagErr, segment.ErrOption, "etcdstore: "+format, args...)
 }
 
 // New returns a store of one pool of slots, and of one pool of tags. It does not use the client, and does not close it. The client must exist

@@ -39,8 +39,8 @@ type config struct {
 
 // setError records the error of an invalid option, unless there is one already.
 func (c *config) setError(format string, args ...any) {
-	options.SetError(&c.err, workerassign.ErrOption, format, args...)
-	options.SetError(&c.tagErr, segment.ErrOption, format, args...)
+	options.SetError(&c.err, workerassign.ErrOption, "filestore: "+format, args...)
+	options.SetError(&c.tagErr, segment.ErrOption, "filestore: "+format, args...)
 }
 
 // WithTimeout bounds a Read or a Write whose context has no deadline. It must be greater than 0. The default is workerassign.DefaultTimeout.
@@ -195,10 +195,10 @@ func (s *Store) Write(ctx context.Context, w recycled.Write) (written bool, err 
 // withLock locks the file and calls f with it, and with a log that is written after the release of the lock.
 func (s *Store) withLock(ctx context.Context, f func(file *lockedfile.File, log *safelog.Queue) error) error {
 	if s == nil || s.file == nil {
-		return permanentFileError{fmt.Errorf("%w: the Store must be created by filestore.New", workerassign.ErrOption)}
+		return fmt.Errorf("%w: filestore: the Store must be created by New", workerassign.ErrOption)
 	}
 	if s.cfg.err != nil {
-		return permanentFileError{s.cfg.err}
+		return s.cfg.err
 	}
 	ctx, cancel := backoff.WithTimeout(ctx, s.cfg.timeout)
 	defer cancel()

@@ -223,18 +223,22 @@ func TestR7SlotFileCopy(t *testing.T) {
 // starts does not wait.
 func TestSlotFilePermanentErrors(t *testing.T) {
 	directory := t.TempDir()
-	for name, s := range map[string]recycled.Store{
-		"no path":      New(""),
-		"bad option":   New(filepath.Join(directory, "a"), WithTimeout(0)),
-		"nil option":   New(filepath.Join(directory, "a"), nil),
-		"no directory": New(filepath.Join(directory, "missing", "slots")),
+	for name, tt := range map[string]struct {
+		store recycled.Store
+		want  error
+	}{
+		"no path":      {New(""), workerassign.ErrOption},
+		"bad option":   {New(filepath.Join(directory, "a"), WithTimeout(0)), workerassign.ErrOption},
+		"nil option":   {New(filepath.Join(directory, "a"), nil), workerassign.ErrOption},
+		"no directory": {New(filepath.Join(directory, "missing", "slots")), workerassign.ErrPermanent},
 	} {
-		if _, err := s.Read(context.Background(), recycled.Query{}); !errors.Is(err, workerassign.ErrPermanent) {
-			t.Errorf("%s: Read() = %v, want ErrPermanent", name, err)
+		s := tt.store
+		if _, err := s.Read(context.Background(), recycled.Query{}); !errors.Is(err, tt.want) {
+			t.Errorf("%s: Read() = %v, want %v", name, err, tt.want)
 		}
 		l, err := recycled.New(s, recycled.WithTimeout(5*time.Second)).Assign(context.Background(), workerassign.Request{Format: "f", MaxWorkerID: 3})
-		if l != nil || !errors.Is(err, workerassign.ErrPermanent) || errors.Is(err, workerassign.ErrGaveUp) {
-			t.Errorf("%s: Assign() = %v, %v; want ErrPermanent at once", name, l, err)
+		if l != nil || !errors.Is(err, tt.want) || errors.Is(err, workerassign.ErrGaveUp) {
+			t.Errorf("%s: Assign() = %v, %v; want %v at once", name, l, err, tt.want)
 		}
 	}
 	if err := os.Mkdir(filepath.Join(directory, "d"), 0o700); err != nil {

@@ -60,7 +60,7 @@ func (f *tagFile) String() string { return fmt.Sprintf("file %q", f.path()) }
 // checkTags returns the error of an invalid option, or of a value that New has not made.
 func (s *Store) checkTags() error {
 	if s == nil || s.tags == nil {
-		return fmt.Errorf("%w: the Store must be created by filestore.New", segment.ErrOption)
+		return fmt.Errorf("%w: filestore: the Store must be created by New", segment.ErrOption)
 	}
 	return s.cfg.tagErr
 }

@@ -116,9 +116,9 @@ func (s *Store) CreateTag(ctx context.Context, tag string, c segment.TagConfig) 
 func (s *Store) runTags(ctx context.Context, script *redis.Script, args []any) ([]string, error) {
 	switch {
 	case s.err != nil:
-		return nil, fmt.Errorf("%w: redisstore: %s", segment.ErrOption, s.invalid)
+		return nil, s.tagErr
 	case script == nil:
-		return nil, fmt.Errorf("%w: redisstore: the Store was not made by New", segment.ErrOption)
+		return nil, fmt.Errorf("%w: redisstore: the Store must be created by New", segment.ErrOption)
 	}
 	reply, err := s.runWrite(ctx, script, s.tagKeys, args).StringSlice()
 	if err == nil && len(reply) == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ringuid/ringuid/internal/options"
+	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/workerassign"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -42,8 +43,7 @@ type Store struct {
 	replicas        int64 // of WithReplicas; -1: what the hash says
 	read, write     *redis.Script
 	take, createTag *redis.Script
-	err             error  // of New: an invalid argument
-	invalid         string // the text of err
+	err, tagErr     error // of New: an invalid argument, for pools and for tags
 
 	needed atomic.Int64 // how many replicas must acknowledge a write, as the last script has reported it
 
@@ -115,12 +115,10 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	return s
 }
 
-// setError records the first invalid argument. Another try does not make it valid.
+// setError sets the errors of the first invalid argument.
 func (s *Store) setError(format string, args ...any) {
-	if s.err == nil {
-		s.invalid = fmt.Sprintf(format, args...)
-		s.err = fmt.Errorf("%w: %w: redisstore: %s", workerassign.ErrOption, workerassign.ErrPermanent, s.invalid)
-	}
+	options.SetError(&s.err, workerassign.ErrOption, "redisstore: "+format, args...)
+	options.SetError(&s.tagErr, segment.ErrOption, "redisstore: "+format, args...)
 }
 
 // String implements recycled.Store and segment.Source: the addresses in the client's options, and the pool.

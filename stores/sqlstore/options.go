@@ -39,8 +39,8 @@ type config struct {
 }
 
 func (c *config) setError(format string, args ...any) {
-	options.SetError(&c.err, workerassign.ErrOption, format, args...)
-	options.SetError(&c.tagErr, segment.ErrOption, format, args...)
+	options.SetError(&c.err, workerassign.ErrOption, "sqlstore: "+format, args...)
+	options.SetError(&c.tagErr, segment.ErrOption, "sqlstore: "+format, args...)
 }
 
 // WithServerName sets what errors and log records call the server, for example "db:3306", the address in the DSN. It

@@ -83,7 +83,7 @@ func (t *tagTable) setHidesInsertIDs() {
 // checkTags returns the error of an invalid option, or of a value that New has not made.
 func (t *Store) checkTags() error {
 	if t == nil || t.db == nil && t.cfg.err == nil {
-		return fmt.Errorf("%w: the Store must be created by sqlstore.New", segment.ErrOption)
+		return fmt.Errorf("%w: sqlstore: the Store must be created by New", segment.ErrOption)
 	}
 	return t.cfg.tagErr
 }

@@ -12,7 +12,7 @@ import (
 // try may help, it calls f again. After an error of f, the connection is discarded.
 func (t *Store) try(ctx context.Context, f func(context.Context, *sqlattempt.Attempt, dialect) error, reading bool) error {
 	if t == nil || t.db == nil && t.cfg.err == nil {
-		return fmt.Errorf("%w: the Store must be created by sqlstore.New", workerassign.ErrOption)
+		return fmt.Errorf("%w: sqlstore: the Store must be created by New", workerassign.ErrOption)
 	}
 	if t.cfg.err != nil {
 		return t.cfg.err

@@ -138,7 +138,7 @@ func TestSlotTableWriteErrors(t *testing.T) {
 	}
 }
 
-// Invalid arguments are errors of each call that wrap ErrOption, and name the value.
+// Invalid arguments are errors of each call that wrap ErrOption, and name the value. An assigner does not try again.
 func TestSlotTableOptions(t *testing.T) {
 	db, _, err := sqlmock.New()
 	if err != nil {
@@ -149,6 +149,8 @@ func TestSlotTableOptions(t *testing.T) {
 		store recycled.Store
 		want  string
 	}{
+		{(*Store)(nil), "must be created by New"},
+		{&Store{}, "must be created by New"},
 		{New(nil), "the database is nil"},
 		{New(db, nil), "an option is nil"},
 		{New(db, WithPoolTables("a.b.c", "s")), `table name "a.b.c" has more than one dot`},
@@ -160,8 +162,9 @@ func TestSlotTableOptions(t *testing.T) {
 	} {
 		_, err := c.store.Read(context.Background(), recycled.Query{})
 		written, writeErr := c.store.Write(context.Background(), recycled.Write{})
-		for _, err := range []error{err, writeErr} {
-			if !errors.Is(err, workerassign.ErrOption) || !strings.Contains(fmt.Sprint(err), c.want) || written {
+		_, assignErr := recycled.New(c.store, recycled.WithTimeout(5*time.Second)).Assign(t.Context(), workerassign.Request{Format: "f", MaxWorkerID: 3})
+		for _, err := range []error{err, writeErr, assignErr} {
+			if !errors.Is(err, workerassign.ErrOption) || errors.Is(err, workerassign.ErrGaveUp) || !strings.Contains(fmt.Sprint(err), c.want) || written {
 				t.Errorf("the error is %v; want ErrOption with %q", err, c.want)
 			}
 		}

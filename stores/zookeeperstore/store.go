@@ -99,12 +99,9 @@ func WithFailoverGap(n int64) Option {
 	})
 }
 
-func (s *Store) setError(format string, a ...any) {
-	if s.err == nil {
-		problem := fmt.Sprintf(format, a...)
-		s.err = fmt.Errorf("%w (%w): zookeeperstore: %s", workerassign.ErrOption, workerassign.ErrPermanent, problem)
-		s.tagErr = fmt.Errorf("%w: zookeeperstore: %s", segment.ErrOption, problem)
-	}
+func (s *Store) setError(format string, args ...any) {
+	options.SetError(&s.err, workerassign.ErrOption, "zookeeperstore: "+format, args...)
+	options.SetError(&s.tagErr, segment.ErrOption, "zookeeperstore: "+format, args...)
 }
 
 // New returns a store of one pool of slots, and of one pool of tags. It does not use the connection, and does not close it. The connection

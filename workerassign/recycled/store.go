@@ -32,7 +32,8 @@ type Store interface {
 	// Write writes what w contains, or nothing. It returns false if a record is not the one that w
 	// replaces, or if the store has another history. An error may mean that the
 	// write was made, or is made later: after a try of its own that had no answer, Write returns an error, and never false.
-	// An error that no later try can cure wraps workerassign.ErrPermanent.
+	// An error that no later try can cure wraps workerassign.ErrPermanent, or workerassign.ErrOption if the store was created
+	// with an invalid option.
 	Write(ctx context.Context, w Write) (bool, error)
 
 	// String describes the store in errors and logs: its kind and its address.

@@ -15,9 +15,9 @@ func (e temporaryError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the store.
 func (e temporaryError) Unwrap() error { return e.err }
 
-// temporary marks an error of the store as temporary, unless the store says that it is permanent.
+// temporary marks an error of the store as temporary, unless the store says that another try does not help.
 func temporary(err error) error {
-	if err == nil || errors.Is(err, workerassign.ErrPermanent) {
+	if err == nil || errors.Is(err, workerassign.ErrPermanent) || errors.Is(err, workerassign.ErrOption) {
 		return err
 	}
 	return temporaryError{err}
