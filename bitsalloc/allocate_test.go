@@ -86,7 +86,7 @@ func TestInvariant5OutOfRange(t *testing.T) {
 						e.Field != name || e.Value != bad || e.Max != top[field] || e.Layout != l {
 						t.Fatalf("%v: Allocate%v = %d, %v", l, parts, uid, err)
 					}
-					want := fmt.Sprintf("bitsalloc: out of range: %s is %d, must be 0 to %d (layout %v)", name, bad, top[field], l)
+					want := fmt.Sprintf("bitsalloc: out of range: %s is %d; must be 0 to %d (layout %v)", name, bad, top[field], l)
 					if err.Error() != want {
 						t.Errorf("the error is %q, want %q", err, want)
 					}

@@ -34,7 +34,7 @@ func (e *RangeError) Error() string {
 	if e == nil {
 		return ErrRange.Error()
 	}
-	return fmt.Sprintf("%v: %s is %d, must be 0 to %d (layout %v)", ErrRange, e.Field, e.Value, e.Max, e.Layout)
+	return fmt.Sprintf("%v: %s is %d; must be 0 to %d (layout %v)", ErrRange, e.Field, e.Value, e.Max, e.Layout)
 }
 
 // Is reports that every RangeError is ErrRange.

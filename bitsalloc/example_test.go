@@ -16,7 +16,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// 1-31-23-9 <nil>
-	// bitsalloc: bad layout: 31 time, 23 worker and 10 sequence bits are 64 in all, must be at most 63 next to the sign bit
+	// bitsalloc: bad layout: 31 time, 23 worker and 10 sequence bits are 64 in all; must be at most 63 next to the sign bit
 }
 
 func ExampleParseLayout() {
@@ -38,7 +38,7 @@ func ExampleLayout_Allocate() {
 	fmt.Println(err)
 	// Output:
 	// 4009070913085566262 <nil>
-	// bitsalloc: out of range: delta is 268435456, must be 0 to 268435455 (layout 1-28-22-13)
+	// bitsalloc: out of range: delta is 268435456; must be 0 to 268435455 (layout 1-28-22-13)
 }
 
 func ExampleLayout_Split() {

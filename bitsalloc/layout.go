@@ -29,7 +29,7 @@ func New(timeBits, workerBits, sequenceBits int) (Layout, error) {
 		}
 	}
 	if sum := timeBits + workerBits + sequenceBits; sum > maxBits {
-		return Layout{}, fmt.Errorf("%w: %d time, %d worker and %d sequence bits are %d in all, must be at most %d next to the sign bit",
+		return Layout{}, fmt.Errorf("%w: %d time, %d worker and %d sequence bits are %d in all; must be at most %d next to the sign bit",
 			ErrLayout, timeBits, workerBits, sequenceBits, sum, maxBits)
 	}
 	return Layout{uint8(timeBits), uint8(workerBits), uint8(sequenceBits)}, nil

@@ -63,7 +63,7 @@ func TestD11WidthsOutOfRange(t *testing.T) {
 		}
 		w := [3]int{28, 22, 13}
 		w[field] = 61
-		if err := wantNoLayout(t, w); !strings.Contains(err.Error(), "in all, must be at most 63") {
+		if err := wantNoLayout(t, w); !strings.Contains(err.Error(), "in all; must be at most 63") {
 			t.Errorf("the error does not say that the sum is too great: %v", err)
 		}
 	}

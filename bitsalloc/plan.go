@@ -85,17 +85,17 @@ func (n Needs) checked() (Needs, error) {
 	}
 	switch positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 1) }; {
 	case n.Unit < MinUnit:
-		return n, fmt.Errorf("%w: it is %v, must be at least %v", ErrUnit, n.Unit, MinUnit)
+		return n, fmt.Errorf("%w: it is %v; must be at least %v", ErrUnit, n.Unit, MinUnit)
 	case n.Nodes < 1:
-		return n, fmt.Errorf("%w: the number of nodes is %d, must be at least 1", ErrNeeds, n.Nodes)
+		return n, fmt.Errorf("%w: the number of nodes is %d; must be at least 1", ErrNeeds, n.Nodes)
 	case !positive(n.Years):
-		return n, fmt.Errorf("%w: the number of years is %v, must be more than 0", ErrNeeds, n.Years)
+		return n, fmt.Errorf("%w: the number of years is %v; must be more than 0", ErrNeeds, n.Years)
 	case !positive(n.Sustained):
-		return n, fmt.Errorf("%w: the sustained rate is %v UIDs per second, must be more than 0", ErrNeeds, n.Sustained)
+		return n, fmt.Errorf("%w: the sustained rate is %v UIDs per second; must be more than 0", ErrNeeds, n.Sustained)
 	case n.RestartsPerDay != 0 && !positive(n.RestartsPerDay):
-		return n, fmt.Errorf("%w: the number of restarts per day is %v, must be 0 or more", ErrNeeds, n.RestartsPerDay)
+		return n, fmt.Errorf("%w: the number of restarts per day is %v; must be 0 or more", ErrNeeds, n.RestartsPerDay)
 	case n.Peak != 0 && !positive(n.Peak):
-		return n, fmt.Errorf("%w: the peak rate is %v UIDs per second, must be 0 or more", ErrNeeds, n.Peak)
+		return n, fmt.Errorf("%w: the peak rate is %v UIDs per second; must be 0 or more", ErrNeeds, n.Peak)
 	case !positive(n.units()) || !positive(n.starts()) || !positive(n.perUnit()):
 		return n, fmt.Errorf("%w: %v years in units of %v, %v restarts per day and %v UIDs per second are too large to calculate with",
 			ErrNeeds, n.Years, n.Unit, n.RestartsPerDay, n.Sustained)
@@ -127,7 +127,7 @@ func Plan(n Needs) ([]Fit, error) {
 		width := func(values float64) int { return max(1, int(math.Ceil(math.Log2(values)))) }
 		t, w := width(n.units()), width(n.starts()+1)
 		s := width(n.perUnit())
-		return nil, fmt.Errorf("%w: %d bits for the time, %d for %.0f worker IDs and %d for the sequence are %d in all, must be at most %d; "+
+		return nil, fmt.Errorf("%w: %d bits for the time, %d for %.0f worker IDs and %d for the sequence are %d in all; must be at most %d; "+
 			"fewer years, fewer restarts or a lower rate require fewer", ErrNeeds, t, w, n.starts(), s, t+w+s, maxBits)
 	}
 	slices.SortStableFunc(fits, func(a, b Fit) int { return cmp.Compare(b.least(), a.least()) })

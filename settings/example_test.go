@@ -51,5 +51,5 @@ func ExampleError() {
 	// Output:
 	// settings: 2 are wrong:
 	// 	layuot: no such setting as "layuot"; did you mean layout?
-	// 	boost_power: boost power is 17, must be 0 to 16
+	// 	boost_power: boost power is 17; must be 0 to 16
 }

@@ -138,12 +138,12 @@ func TestFaults(t *testing.T) {
 		{"time_unit", "1", `time_unit: is "1"; must be a duration from 0 with a unit, such as 500ms, 3s or 1h`},
 		{"time_unit", "7ms", `must be a second, or divide a second`},
 		{"time_unit", "0", `time_unit: is 0; must be greater, or left out for the default`},
-		{"boost_power", "17", `boost_power: boost power is 17, must be 0 to 16`},
+		{"boost_power", "17", `boost_power: boost power is 17; must be 0 to 16`},
 		{"boost_power", "+3", `boost_power: is "+3"; must be a decimal number without a sign, spaces or leading zeros`},
 		{"boost_power", "03", `must be a decimal number`},
 		{"boost_power", "99999999999999999999", `must be a decimal number`},
-		{"padding_factor", "0", `padding_factor: padding factor is 0 %, must be 1 to 99`},
-		{"padding_factor", "100", `padding factor is 100 %, must be 1 to 99`},
+		{"padding_factor", "0", `padding_factor: padding factor is 0 %; must be 1 to 99`},
+		{"padding_factor", "100", `padding factor is 100 %; must be 1 to 99`},
 		{"schedule_interval", "-1s", `schedule_interval: is "-1s"; must be a duration from 0`},
 		{"max_staleness", "0s", `max_staleness: is 0`},
 		{"max_borrow", "an hour", `max_borrow: is "an hour"; must be a duration`},
@@ -202,7 +202,7 @@ func TestAllFaults(t *testing.T) {
 	err := json.Unmarshal([]byte(`{"layuot": "1-28-22-13", "boost_power": 17, "rollover": "no", "time_unit": null, "epoch": {}, "worker_id": 7, "worker_id": 8, "generator": "cached"}`), &s)
 	want := `settings: 6 are wrong:
 	layuot: no such setting as "layuot"; did you mean layout?
-	boost_power: boost power is 17, must be 0 to 16
+	boost_power: boost power is 17; must be 0 to 16
 	rollover: is "no"; must be true or false
 	time_unit: is null; must be a text, a number or a truth value
 	epoch: is an object; must be a text, a number or a truth value

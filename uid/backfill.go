@@ -130,7 +130,7 @@ func (b *Backfill) assign(ctx context.Context) error {
 	}
 	workerID := lease.WorkerID()
 	if workerID < 0 || workerID > layout.MaxWorkerID() {
-		err = fmt.Errorf("%w: the worker ID is %d, must be 0 to %d for layout %v", ErrWorkerID, workerID, layout.MaxWorkerID(), layout)
+		err = fmt.Errorf("%w: the worker ID is %d; must be 0 to %d for layout %v", ErrWorkerID, workerID, layout.MaxWorkerID(), layout)
 	} else if err = b.check(ctx, lease); err == nil {
 		b.workerIDs = append(b.workerIDs, workerID)
 		return nil

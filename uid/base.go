@@ -102,7 +102,7 @@ type baseForm struct {
 // parse returns the ID that s stands for.
 func (f baseForm) parse(s string) (ID, error) {
 	if len(s) != f.length {
-		return 0, fmt.Errorf("%w: %s has %d bytes, must be an ID in %s, which has %d characters", ErrRange, quoteShort(s), len(s), f.name, f.length)
+		return 0, fmt.Errorf("%w: %s has %d bytes; must be an ID in %s, which has %d characters", ErrRange, quoteShort(s), len(s), f.name, f.length)
 	}
 	var v uint64
 	for i := range len(s) {
@@ -112,10 +112,10 @@ func (f baseForm) parse(s string) (ID, error) {
 		}
 		if digit == noDigit {
 			_, size := utf8.DecodeRuneInString(s[i:])
-			return 0, fmt.Errorf("%w: %q has %q at position %d, must have only characters of %s: %s", ErrRange, s, s[i:i+size], i+1, f.name, f.alphabet)
+			return 0, fmt.Errorf("%w: %q has %q at position %d; must have only characters of %s: %s", ErrRange, s, s[i:i+size], i+1, f.name, f.alphabet)
 		}
 		if i == f.length-1 && v > (math.MaxInt64-digit)/f.base {
-			return 0, fmt.Errorf("%w: %q is greater than 2^63-1, must be at most %s in %s", ErrRange, s, f.greatest, f.name)
+			return 0, fmt.Errorf("%w: %q is greater than 2^63-1; must be at most %s in %s", ErrRange, s, f.greatest, f.name)
 		}
 		v = v*f.base + digit
 	}
@@ -203,7 +203,7 @@ func scanForm(id *ID, src any, parse func(string) (ID, error)) error {
 	if src == nil {
 		return fmt.Errorf("%w: the column is NULL; scan it into a pointer or a sql.Null", ErrRange)
 	}
-	return fmt.Errorf("%w: the column is a %T, must be text; the type ID is for a column of integers", ErrRange, src)
+	return fmt.Errorf("%w: the column is a %T; must be text; the type ID is for a column of integers", ErrRange, src)
 }
 
 // unmarshalForm sets an ID to what parse returns.

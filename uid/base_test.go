@@ -97,15 +97,15 @@ func TestBaseErrors(t *testing.T) {
 		parse      func(string) (ID, error)
 		text, want string
 	}{
-		{ParseBase32, "", `uid: out of range: "" has 0 bytes, must be an ID in base 32, which has 13 characters`},
-		{ParseBase62, strings.Repeat("1", 1000), `uid: out of range: "11111111111111111111111111111111"… has 1000 bytes, must be an ID in base 62, which has 11 characters`},
-		{ParseBase62, "0000000000", `uid: out of range: "0000000000" has 10 bytes, must be an ID in base 62, which has 11 characters`},
-		{ParseBase32, "00000000000-0", `uid: out of range: "00000000000-0" has "-" at position 12, must have only characters of base 32: 0123456789ABCDEFGHJKMNPQRSTVWXYZ`},
-		{ParseBase32, "U000000000000", `uid: out of range: "U000000000000" has "U" at position 1, must have only characters of base 32: 0123456789ABCDEFGHJKMNPQRSTVWXYZ`},
-		{ParseBase62, "000é0000000"[:11], `uid: out of range: "000é000000" has "é" at position 4, must have only characters of base 62: 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz`},
-		{ParseBase62, "0000000000\xff", `uid: out of range: "0000000000\xff" has "\xff" at position 11, must have only characters of base 62: 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz`},
-		{ParseBase32, "8000000000000", `uid: out of range: "8000000000000" is greater than 2^63-1, must be at most 7ZZZZZZZZZZZZ in base 32`},
-		{ParseBase62, "zzzzzzzzzzz", `uid: out of range: "zzzzzzzzzzz" is greater than 2^63-1, must be at most AzL8n0Y58m7 in base 62`},
+		{ParseBase32, "", `uid: out of range: "" has 0 bytes; must be an ID in base 32, which has 13 characters`},
+		{ParseBase62, strings.Repeat("1", 1000), `uid: out of range: "11111111111111111111111111111111"… has 1000 bytes; must be an ID in base 62, which has 11 characters`},
+		{ParseBase62, "0000000000", `uid: out of range: "0000000000" has 10 bytes; must be an ID in base 62, which has 11 characters`},
+		{ParseBase32, "00000000000-0", `uid: out of range: "00000000000-0" has "-" at position 12; must have only characters of base 32: 0123456789ABCDEFGHJKMNPQRSTVWXYZ`},
+		{ParseBase32, "U000000000000", `uid: out of range: "U000000000000" has "U" at position 1; must have only characters of base 32: 0123456789ABCDEFGHJKMNPQRSTVWXYZ`},
+		{ParseBase62, "000é0000000"[:11], `uid: out of range: "000é000000" has "é" at position 4; must have only characters of base 62: 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz`},
+		{ParseBase62, "0000000000\xff", `uid: out of range: "0000000000\xff" has "\xff" at position 11; must have only characters of base 62: 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz`},
+		{ParseBase32, "8000000000000", `uid: out of range: "8000000000000" is greater than 2^63-1; must be at most 7ZZZZZZZZZZZZ in base 32`},
+		{ParseBase62, "zzzzzzzzzzz", `uid: out of range: "zzzzzzzzzzz" is greater than 2^63-1; must be at most AzL8n0Y58m7 in base 62`},
 	} {
 		id, err := tt.parse(tt.text)
 		if id != 0 || !errors.Is(err, ErrRange) || err.Error() != tt.want {

@@ -98,7 +98,7 @@ func (c *Cached) Claim(ctx context.Context, n int) (Block, error) {
 		return Block{}, errNotMade
 	}
 	if n < 1 {
-		return Block{}, fmt.Errorf("%w: the size of a block is %d, must be at least 1", ErrOption, n)
+		return Block{}, fmt.Errorf("%w: the size of a block is %d; must be at least 1", ErrOption, n)
 	}
 	// Read before the claim: if the generation changes in between, the block is invalid too early, not
 	// too late.

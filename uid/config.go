@@ -120,10 +120,10 @@ func newConfig[O any](opts []O, apply func(O, *config), hasRing bool) (config, e
 	c := defaultConfig()
 	options.Apply(opts, func(opt O) { apply(opt, &c) }, c.fail)
 	if c.reserve < c.format.Unit() {
-		c.fail("the time to reserve ahead is %v, must be at least the time unit, %v", c.reserve, c.format.Unit())
+		c.fail("the time to reserve ahead is %v; must be at least the time unit, %v", c.reserve, c.format.Unit())
 	}
 	if bits := c.format.layout.SequenceBits(); c.spread >= bits {
-		c.fail("the spread is %d bits, must be less than the %d sequence bits of the layout %v", c.spread, bits, c.format.layout)
+		c.fail("the spread is %d bits; must be less than the %d sequence bits of the layout %v", c.spread, bits, c.format.layout)
 	}
 	if hasRing {
 		c.checkStaleness()
@@ -145,7 +145,7 @@ func (c *config) checkStaleness() {
 	case c.interval == 0:
 		c.fail("staleness bound is %v, but WithScheduleInterval(0) turns off the scheduled padding that enforces it", c.staleness)
 	case c.staleness < least:
-		c.fail("staleness bound is %v, must be at least %v, the schedule interval and two time units", c.staleness, least)
+		c.fail("staleness bound is %v; must be at least %v, the schedule interval and two time units", c.staleness, least)
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *config) checkBorrow() {
 	case !c.borrowSet:
 		c.borrow = max(c.borrow, least)
 	case c.rollover && c.borrow < least:
-		c.fail("borrow limit is %v, must be at least %v, twice the time of a full ring at boost power %d: "+
+		c.fail("borrow limit is %v; must be at least %v, twice the time of a full ring at boost power %d: "+
 			"otherwise one rollover would follow the other; raise it, reduce the boost power, or use WithRollover(false)",
 			c.borrow, least, c.boostPower)
 	}

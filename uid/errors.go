@@ -82,7 +82,7 @@ type timeExhaustedError struct {
 
 // Error implements error.
 func (e *timeExhaustedError) Error() string {
-	return fmt.Sprintf("%v: time unit is %d, must be 0 to %d for layout %v, whose time from epoch %s ended at %s; "+
+	return fmt.Sprintf("%v: time unit is %d; must be 0 to %d for layout %v, whose time from epoch %s ended at %s; "+
 		"choose a later epoch or more time bits (never an epoch at which old UIDs are generated again)",
 		ErrTimeExhausted, e.delta, e.format.layout.MaxDelta(), e.format.layout,
 		e.format.Epoch().Format(time.RFC3339), e.format.End().Format(time.RFC3339))

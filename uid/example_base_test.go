@@ -28,7 +28,7 @@ func ExampleParseBase32() {
 	fmt.Println(err)
 	// Output:
 	// 962392666547429376 <nil>
-	// uid: out of range: "0TPDHP00-8200" has "-" at position 9, must have only characters of base 32: 0123456789ABCDEFGHJKMNPQRSTVWXYZ
+	// uid: out of range: "0TPDHP00-8200" has "-" at position 9; must have only characters of base 32: 0123456789ABCDEFGHJKMNPQRSTVWXYZ
 }
 
 // A field's type sets the form that its JSON has.

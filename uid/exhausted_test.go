@@ -58,7 +58,7 @@ func testTimeBitsEnd(t *testing.T, unitsAfter int) {
 			}
 			for range 3 {
 				id, err := g.Next()
-				if !errors.Is(err, ErrTimeExhausted) || id != 0 || !strings.Contains(err.Error(), "time unit is 268435456, must be 0 to 268435455") {
+				if !errors.Is(err, ErrTimeExhausted) || id != 0 || !strings.Contains(err.Error(), "time unit is 268435456; must be 0 to 268435455") {
 					t.Errorf("%s/%v: Next() = %d, %v; want ErrTimeExhausted with the values", mode.name, policy, id, err)
 				}
 				if n, err := g.NextN(make([]ID, 2)); n != 0 || !errors.Is(err, ErrTimeExhausted) {

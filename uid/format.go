@@ -44,7 +44,7 @@ func (f Format) Parse(id ID) Parts {
 // part does not fit, the error wraps ErrRange. Compose may return a UID that a generator also returns.
 func (f Format) Compose(t time.Time, workerID, sequence int64) (ID, error) {
 	if t.Before(f.Epoch()) || !t.Before(f.End()) {
-		return 0, fmt.Errorf("%w: time is %s, must be from %s up to %s", ErrRange,
+		return 0, fmt.Errorf("%w: time is %s; must be from %s up to %s", ErrRange,
 			t.UTC().Format(time.RFC3339Nano), f.Epoch().Format(time.RFC3339), f.End().Format(time.RFC3339))
 	}
 	id, err := f.layout.Allocate(f.base.Delta(t), workerID, sequence)
@@ -167,7 +167,7 @@ func (f Format) Range(from, to time.Time) (first, last ID, err error) {
 	}
 	// Compared by seconds and nanoseconds, because Time.Before is wrong for the extreme times that time.Unix can return.
 	if s, u := from.Unix(), to.Unix(); u < s || u == s && to.Nanosecond() < from.Nanosecond() {
-		return 0, 0, fmt.Errorf("%w: the interval ends at %s, must not end before its start, %s", ErrOption,
+		return 0, 0, fmt.Errorf("%w: the interval ends at %s; must not end before its start, %s", ErrOption,
 			to.UTC().Format(time.RFC3339Nano), from.UTC().Format(time.RFC3339Nano))
 	}
 	begin := f.base.FirstDelta(from, f.layout.MaxDelta())

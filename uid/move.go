@@ -61,10 +61,10 @@ func (m Move) Check() (MoveReport, error) {
 		return MoveReport{}, fmt.Errorf("%w: a format of the move is the zero value; create it with NewFormat", ErrOption)
 	}
 	if year := m.CutOver.UTC().Year(); year < 1 || year > 9999 {
-		return MoveReport{}, fmt.Errorf("%w: the year of the cut-over is %d, must be 1 to 9999", ErrOption, year)
+		return MoveReport{}, fmt.Errorf("%w: the year of the cut-over is %d; must be 1 to 9999", ErrOption, year)
 	}
 	if m.RollOut < 0 {
-		return MoveReport{}, fmt.Errorf("%w: the roll-out is %v, must be 0 or more", ErrOption, m.RollOut)
+		return MoveReport{}, fmt.Errorf("%w: the roll-out is %v; must be 0 or more", ErrOption, m.RollOut)
 	}
 	margin := func(d, byDefault time.Duration) time.Duration {
 		if d == 0 {
@@ -75,7 +75,7 @@ func (m Move) Check() (MoveReport, error) {
 	until := m.CutOver.Add(m.RollOut).Add(margin(m.Ahead, DefaultMaxBorrow+time.Minute))
 	from := m.CutOver.Add(-margin(m.Behind, DefaultMaxStaleness+time.Minute))
 	if d := m.New.base.Delta(m.CutOver); d < 0 || d > m.New.layout.MaxDelta() {
-		return MoveReport{}, fmt.Errorf("%w: the cut-over is %s, must be from the new format's epoch, %s, up to its end, %s",
+		return MoveReport{}, fmt.Errorf("%w: the cut-over is %s; must be from the new format's epoch, %s, up to its end, %s",
 			ErrOption, m.CutOver.UTC().Format(time.RFC3339), m.New.Epoch().Format(time.RFC3339), m.New.End().Format(time.RFC3339))
 	}
 	first := max(m.New.base.Delta(from), 0) // no host starts before the epoch

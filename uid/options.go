@@ -75,7 +75,7 @@ func WithJavaScriptLayout() FormatOption {
 // which is 2^sequence bits << power UIDs. power must be 0 to MaxBoostPower; the default is 3.
 func WithBoostPower(power int) Option {
 	return option(func(c *config) {
-		options.Set(&c.boostPower, power, power >= 0 && power <= MaxBoostPower, c.fail, "boost power is %d, must be 0 to %d", power, MaxBoostPower)
+		options.Set(&c.boostPower, power, power >= 0 && power <= MaxBoostPower, c.fail, "boost power is %d; must be 0 to %d", power, MaxBoostPower)
 	})
 }
 
@@ -83,7 +83,7 @@ func WithBoostPower(power int) Option {
 // 99; the default is 50.
 func WithPaddingFactor(percent int) Option {
 	return option(func(c *config) {
-		options.Set(&c.factor, percent, percent >= 1 && percent <= 99, c.fail, "padding factor is %d %%, must be 1 to 99", percent)
+		options.Set(&c.factor, percent, percent >= 1 && percent <= 99, c.fail, "padding factor is %d %%; must be 1 to 99", percent)
 	})
 }
 
@@ -91,7 +91,7 @@ func WithPaddingFactor(percent int) Option {
 // off; then the UIDs of an idle generator become stale. The default is a second.
 func WithScheduleInterval(d time.Duration) Option {
 	return option(func(c *config) {
-		options.Set(&c.interval, d, d >= 0, c.fail, "schedule interval is %v, must be 0 (off) or more", d)
+		options.Set(&c.interval, d, d >= 0, c.fail, "schedule interval is %v; must be 0 (off) or more", d)
 	})
 }
 
@@ -118,7 +118,7 @@ func WithMaxStaleness(d time.Duration) Option {
 func WithMaxBorrow(d time.Duration) Option {
 	return option(func(c *config) {
 		if d < 0 {
-			c.fail("borrow limit is %v, must be 0 or more", d)
+			c.fail("borrow limit is %v; must be 0 or more", d)
 			return
 		}
 		c.borrow, c.borrowSet = d, true
@@ -137,7 +137,7 @@ func WithRollover(on bool) Option {
 // such limit.
 func WithRolloverInterval(d time.Duration) Option {
 	return option(func(c *config) {
-		options.Set(&c.minRolloverInterval, d, d >= 0, c.fail, "rollover interval is %v, must be 0 (no limit) or more", d)
+		options.Set(&c.minRolloverInterval, d, d >= 0, c.fail, "rollover interval is %v; must be 0 (no limit) or more", d)
 	})
 }
 
@@ -166,7 +166,7 @@ func WithReserveAhead(d time.Duration) CommonOption {
 // fleet may have different values.
 func WithSpread(bits int) CommonOption {
 	return commonOption(func(c *config) {
-		options.Set(&c.spread, bits, bits >= 0, c.fail, "the spread is %d bits, must be 0 (off) or more", bits)
+		options.Set(&c.spread, bits, bits >= 0, c.fail, "the spread is %d bits; must be 0 (off) or more", bits)
 	})
 }
 
@@ -205,7 +205,7 @@ func WithRollback(p RollbackPolicy) DefaultOption {
 		case p.name == "":
 			c.fail("the rollback policy is the zero value; use RideOut, WaitOut or Refuse")
 		case p.bound < 0:
-			c.fail("the bound of WaitOut is %v, must be 0 or more", p.bound)
+			c.fail("the bound of WaitOut is %v; must be 0 or more", p.bound)
 		default:
 			c.rollback = p
 		}

@@ -25,16 +25,16 @@ func TestD11BadOptions(t *testing.T) {
 		{WithEpoch(time.Time{}), "it is the zero time"},
 		{WithEpoch(time.Unix(-1<<60, 0)), "must be 1 to 9999"},
 		{WithEpoch(time.Unix(1, 5)), "1970-01-01T00:00:01.000000005Z must be a whole second"},
-		{WithBoostPower(-1), "boost power is -1, must be 0 to 16"},
-		{WithBoostPower(17), "boost power is 17, must be 0 to 16"},
+		{WithBoostPower(-1), "boost power is -1; must be 0 to 16"},
+		{WithBoostPower(17), "boost power is 17; must be 0 to 16"},
 		{WithBoostPower(math.MaxInt), "boost power is"},
-		{WithPaddingFactor(0), "padding factor is 0 %, must be 1 to 99"},
+		{WithPaddingFactor(0), "padding factor is 0 %; must be 1 to 99"},
 		{WithPaddingFactor(-3), "padding factor is -3 %"},
 		{WithPaddingFactor(100), "padding factor is 100 %"},
 		{WithScheduleInterval(-time.Second), "schedule interval is -1s"},
 		{WithMaxBorrow(-time.Second), "borrow limit is -1s"},
 		{WithRolloverInterval(-time.Second), "rollover interval is -1s"},
-		{WithReserveAhead(0), "time to reserve ahead is 0s, must be at least the time unit, 1s"},
+		{WithReserveAhead(0), "time to reserve ahead is 0s; must be at least the time unit, 1s"},
 		{WithTimeUnit(0), "bad time unit: 0s must be"},
 		{WithTimeUnit(-time.Second), "bad time unit: -1s must be"},
 		{WithTimeUnit(time.Microsecond), "bad time unit: 1µs must be"},
@@ -72,10 +72,10 @@ func TestD11BadOptions(t *testing.T) {
 // What depends on the ring and its schedule is checked together.
 func TestOptionsOfTheRing(t *testing.T) {
 	for text, opts := range map[string][]any{
-		"staleness bound is 0s, must be at least 3s":   {WithMaxStaleness(0)},
-		"staleness bound is -1ns, must be at least 3s": {WithMaxStaleness(-1)},
+		"staleness bound is 0s; must be at least 3s":   {WithMaxStaleness(0)},
+		"staleness bound is -1ns; must be at least 3s": {WithMaxStaleness(-1)},
 		"turns off the scheduled padding":              {WithScheduleInterval(0), WithMaxStaleness(time.Minute)},
-		"borrow limit is 4s, must be at least 16s":     {WithMaxBorrow(4 * time.Second)},
+		"borrow limit is 4s; must be at least 16s":     {WithMaxBorrow(4 * time.Second)},
 	} {
 		t.Run(text, func(t *testing.T) {
 			a := new(disposableAssigner)
@@ -137,8 +137,8 @@ func TestOptionsThatGoTogether(t *testing.T) {
 // The constructors report all options that are wrong, and CachedBounds reports what NewCached does.
 func TestAllBadOptions(t *testing.T) {
 	opts := []any{WithBoostPower(-1), WithPaddingFactor(0), WithMaxStaleness(time.Second)}
-	const want = "uid: invalid option: boost power is -1, must be 0 to 16\nuid: invalid option: padding factor is 0 %, must be 1 to 99"
-	const staleness = "\nuid: invalid option: staleness bound is 1s, must be at least 3s, the schedule interval and two time units"
+	const want = "uid: invalid option: boost power is -1; must be 0 to 16\nuid: invalid option: padding factor is 0 %; must be 1 to 99"
+	const staleness = "\nuid: invalid option: staleness bound is 1s; must be at least 3s, the schedule interval and two time units"
 	_, cachedErr := NewCached(t.Context(), workerassign.Static(1), accepted[Option](opts)...)
 	_, _, boundsErr := CachedBounds(accepted[Option](opts)...)
 	_, formatErr := NewFormat(WithTimeUnit(0), WithLayout(bitsalloc.Layout{}))

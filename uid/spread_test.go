@@ -151,8 +151,8 @@ func TestSpreadOfSealedLease(t *testing.T) {
 }
 
 func TestSpreadOption(t *testing.T) {
-	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the spread is -1 bits, must be 0 (off) or more", 0, WithSpread(-1))
-	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the spread is 13 bits, must be less than the 13 sequence bits of the layout 1-28-22-13", 0, WithSpread(13))
+	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the spread is -1 bits; must be 0 (off) or more", 0, WithSpread(-1))
+	expectBothRefuse(t, new(disposableAssigner), ErrOption, "the spread is 13 bits; must be less than the 13 sequence bits of the layout 1-28-22-13", 0, WithSpread(13))
 	err := CheckDefault(WithSpread(12), WithLayout(layout(t, 30, 20, 12)))
 	if !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "12 sequence bits") {
 		t.Error(err)

@@ -177,7 +177,7 @@ func (m *Manager) assign(ctx context.Context, group *leaseGroup) (*HeldLease, er
 	h := &HeldLease{lease: lease, manager: m, workerID: lease.WorkerID(), group: group}
 	layout := m.cfg.Layout
 	if h.workerID < 0 || h.workerID > layout.MaxWorkerID() {
-		err := fmt.Errorf("%w: worker ID is %d, must be 0 to %d for the %d worker bits of layout %v; no UID was issued; "+
+		err := fmt.Errorf("%w: worker ID is %d; must be 0 to %d for the %d worker bits of layout %v; no UID was issued; "+
 			"choose a layout with more worker bits, and an epoch that keeps its UIDs apart from old ones",
 			ErrWorkerID, h.workerID, layout.MaxWorkerID(), layout.WorkerBits(), layout)
 		return nil, errors.Join(err, h.release(ctx, h.first))

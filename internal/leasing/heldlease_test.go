@@ -172,8 +172,8 @@ func TestLeaseThatDoesNotFit(t *testing.T) {
 		want   []error
 		text   string
 	}{
-		"a negative worker ID":  {func(l *fakeLease) { l.id = -1 }, []error{ErrWorkerID}, "worker ID is -1, must be 0 to 1023"},
-		"a worker ID too great": {func(l *fakeLease) { l.id = 1024 }, []error{ErrWorkerID}, "worker ID is 1024, must be 0 to 1023"},
+		"a negative worker ID":  {func(l *fakeLease) { l.id = -1 }, []error{ErrWorkerID}, "worker ID is -1; must be 0 to 1023"},
+		"a worker ID too great": {func(l *fakeLease) { l.id = 1024 }, []error{ErrWorkerID}, "worker ID is 1024; must be 0 to 1023"},
 		"begins after the end": {func(l *fakeLease) { l.notBefore = workerassign.Unbounded() }, []error{ErrLease, ErrTimeExhausted},
 			"must not be used before 9999-12-31T23:59:59Z"},
 		"begins at the end": {func(l *fakeLease) { l.notBefore = at(1 << 31) }, []error{ErrLease, ErrTimeExhausted}, "must not be used before"},

@@ -241,7 +241,7 @@ func judge(w io.Writer, name string, found []mutant, listed []survivor) (row str
 		name, killed, count["TIMED OUT"], lived, uncovered, count["NOT VIABLE"])
 	if killedPercent < threshold || coveredPercent < threshold {
 		ok = false
-		fmt.Fprintf(w, "%s: %.1f %% killed and %.1f %% covered, must be at least %d %% each\n", name, killedPercent, coveredPercent, threshold)
+		fmt.Fprintf(w, "%s: %.1f %% killed and %.1f %% covered; must be at least %d %% each\n", name, killedPercent, coveredPercent, threshold)
 	}
 	return fmt.Sprintf("| %s | %d | %d | %d | %d | %.1f | %.1f |", name, killed+lived+uncovered, killed, lived, uncovered, killedPercent, coveredPercent), ok
 }

@@ -30,7 +30,7 @@ type Codec struct {
 // For a key that is not valid, and for two keys with the same version or the same secret, the error wraps ErrKey.
 func New(purpose string, current Key, old ...Key) (*Codec, error) {
 	if len(purpose) > maxPurpose {
-		return nil, fmt.Errorf("%w: the purpose has %d bytes, must have at most %d", ErrKey, len(purpose), maxPurpose)
+		return nil, fmt.Errorf("%w: the purpose has %d bytes; must have at most %d", ErrKey, len(purpose), maxPurpose)
 	}
 	c := &Codec{current: current.version, ciphers: map[byte]*ff1{}}
 	keys := append([]Key{current}, old...)
@@ -43,10 +43,10 @@ func New(purpose string, current Key, old ...Key) (*Codec, error) {
 		}
 		for _, other := range keys[:i] {
 			if other.version == k.version {
-				return nil, fmt.Errorf("%w: two keys have the version %q, must have different ones", ErrKey, k.version)
+				return nil, fmt.Errorf("%w: two keys have the version %q; must have different ones", ErrKey, k.version)
 			}
 			if bytes.Equal(other.bytes(), k.bytes()) {
-				return nil, fmt.Errorf("%w: the versions %q and %q have the same secret, must have different ones", ErrKey, other.version, k.version)
+				return nil, fmt.Errorf("%w: the versions %q and %q have the same secret; must have different ones", ErrKey, other.version, k.version)
 			}
 		}
 		f, err := newFF1(k.bytes(), []byte(purpose), 2, idBits)
@@ -73,7 +73,7 @@ func (c *Codec) Append(b []byte, id uid.ID) ([]byte, error) {
 		return b, fmt.Errorf("%w: the Codec is nil or the zero value; New returns one", ErrKey)
 	}
 	if id < 0 {
-		return b, fmt.Errorf("%w: the ID is %d, must be 0 or more", ErrText, int64(id))
+		return b, fmt.Errorf("%w: the ID is %d; must be 0 or more", ErrText, int64(id))
 	}
 	upper, lower := f.encrypt(uint64(id)>>32, uint64(id)&(1<<32-1))
 	return uid.ID(upper<<32 | lower).AppendBase62(append(b, c.current)), nil
@@ -84,10 +84,10 @@ func (c *Codec) Append(b []byte, id uid.ID) ([]byte, error) {
 // and whether the user may see it, is for the caller to check.
 func (c *Codec) Decode(text string) (uid.ID, error) {
 	if len(text) != textLength {
-		return 0, fmt.Errorf("%w: it has %d bytes, must have %d letters and digits", ErrText, len(text), textLength)
+		return 0, fmt.Errorf("%w: it has %d bytes; must have %d letters and digits", ErrText, len(text), textLength)
 	}
 	if !isVersion(text[0]) {
-		return 0, fmt.Errorf("%w: %q begins with %q, must begin with the version of a key, a letter or a digit", ErrText, text, text[:1])
+		return 0, fmt.Errorf("%w: %q begins with %q; must begin with the version of a key, a letter or a digit", ErrText, text, text[:1])
 	}
 	n, err := uid.ParseBase62(text[1:])
 	if err != nil {

@@ -125,7 +125,7 @@ func TestDecodeErrors(t *testing.T) {
 		want error
 		part string
 	}{
-		{"", ErrText, "it has 0 bytes, must have 12"},
+		{"", ErrText, "it has 0 bytes; must have 12"},
 		{strings.Repeat("a", 1000), ErrText, "it has 1000 bytes"},
 		{"a0000000000", ErrText, "it has 11 bytes"},
 		{"-00000000000", ErrText, `begins with "-"`},

@@ -76,11 +76,11 @@ func (k Key) check() error {
 	}
 	switch n := len(all); {
 	case n != 16 && n != 24 && n != 32:
-		return fmt.Errorf("%w: version %q has %d bytes, must be 16, 24 or 32 random bytes: NewKey makes one", ErrKey, k.version, n)
+		return fmt.Errorf("%w: version %q has %d bytes; must be 16, 24 or 32 random bytes: NewKey makes one", ErrKey, k.version, n)
 	case same:
-		return fmt.Errorf("%w: all bytes of version %q are the same, must be random: NewKey makes one", ErrKey, k.version)
+		return fmt.Errorf("%w: all bytes of version %q are the same; must be random: NewKey makes one", ErrKey, k.version)
 	case printable:
-		return fmt.Errorf("%w: all bytes of version %q are printable, must be random and not a text or a password: ParseKey reads what Reveal returns", ErrKey, k.version)
+		return fmt.Errorf("%w: all bytes of version %q are printable; must be random and not a text or a password: ParseKey reads what Reveal returns", ErrKey, k.version)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (k Key) check() error {
 func ParseKey(text string) (Key, error) {
 	version, digits, found := strings.Cut(text, ":")
 	if !found || len(version) != 1 {
-		return Key{}, fmt.Errorf("%w: the text has %d bytes, must be the version, a colon and hexadecimal digits, as Reveal returns it", ErrKey, len(text))
+		return Key{}, fmt.Errorf("%w: the text has %d bytes; must be the version, a colon and hexadecimal digits, as Reveal returns it", ErrKey, len(text))
 	}
 	secret, err := hex.DecodeString(digits)
 	if err != nil { // whose text has a character of the secret
@@ -139,5 +139,5 @@ func isVersion(c byte) bool {
 }
 
 func errVersion(c byte) error {
-	return fmt.Errorf("%w: the version is %q, must be a letter or a digit", ErrKey, c)
+	return fmt.Errorf("%w: the version is %q; must be a letter or a digit", ErrKey, c)
 }
