@@ -17,7 +17,6 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
-	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
@@ -65,8 +64,7 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 	for i := range c.Size() {
 		mariadbtest.Open(t, c.Node(i).DSN("root", "", "")).MustExec("SET GLOBAL wsrep_auto_increment_control=" + control)
 	}
-	name, db := c.Database()
-	testserver.RunScript(t, db, ringuid.MySQLSchema())
+	name, _ := c.Database(ringuid.MySQLSchema())
 	a := workerassign.NewDisposable(roundRobinPool(t, c, name), discardLog())
 	const assigners, before, after = 12, 40, 100
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // with OFF, a call may lose every race for longer than DefaultTimeout
@@ -127,8 +125,7 @@ func testNodeKilled(t *testing.T, c *mariadbtest.Cluster, control string) {
 // testDisconnectedNode checks that connections to a node that left the cluster (error 1047) are discarded, so
 // that the next attempt reaches another node.
 func testDisconnectedNode(t *testing.T, c *mariadbtest.Cluster) {
-	name, db := c.Database()
-	testserver.RunScript(t, db, ringuid.MySQLSchema())
+	name, _ := c.Database(ringuid.MySQLSchema())
 	outside := mariadbtest.Open(t, c.Node(2).DSN("root", "", name))
 	outside.MustExec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
 	defer outside.Exec("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")

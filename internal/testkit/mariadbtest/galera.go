@@ -138,6 +138,26 @@ func (c *Cluster) WaitFor(size int) {
 	})
 }
 
-// Database creates a database with a new name on all nodes. It returns the name and a connection to the
-// database as root, on node 0.
-func (c *Cluster) Database() (string, *sqlx.DB) { return c.nodes[0].Database() }
+// Database creates a database with a new name, with the tables of a script, and waits until all running nodes have
+// applied that. It returns the name and a connection to the database as root, on node 0.
+func (c *Cluster) Database(script string) (string, *sqlx.DB) {
+	c.tb.Helper()
+	name, db := c.nodes[0].Database()
+	testserver.RunScript(c.tb, db, script)
+	tables := func(db *sqlx.DB) (n int, err error) {
+		return n, db.Get(&n, "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?", name)
+	}
+	for _, node := range c.nodes {
+		if !node.Running() {
+			continue
+		}
+		admin := node.Admin()
+		testkit.Eventually(c.tb, "the node at "+node.Address()+" has all tables", func() bool {
+			want, err := tables(db)
+			got, nodeErr := tables(admin)
+			return err == nil && nodeErr == nil && got == want
+		})
+		admin.Close()
+	}
+	return name, db
+}

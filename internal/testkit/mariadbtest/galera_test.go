@@ -9,8 +9,7 @@ import (
 // A cluster replicates rows, and a killed node joins it again.
 func TestGalera(t *testing.T) {
 	c := mariadbtest.StartGalera(t, 3)
-	name, db := c.Database()
-	db.MustExec("CREATE TABLE t (n INT PRIMARY KEY)")
+	name, db := c.Database("CREATE TABLE t (n INT PRIMARY KEY);")
 	db.MustExec("INSERT INTO t VALUES (1)")
 	// Node 2 applies the statements after node 0 has executed them. It is killed only after that: if
 	// MariaDB is killed during a CREATE TABLE, its DDL recovery drops the table at the next start, also

@@ -15,7 +15,6 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
-	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/segment"
 	"github.com/ringuid/ringuid/segment/segmenttest"
 	"github.com/ringuid/ringuid/stores/sqlstore"
@@ -40,15 +39,9 @@ func TestTableGalera(t *testing.T) {
 // the addresses of all nodes.
 func galeraDatabase(t *testing.T, c *mariadbtest.Cluster) (name string, nodes []*sqlx.DB, addresses []string) {
 	t.Helper()
-	name, db := c.Database()
-	testserver.RunScript(t, db, ringuid.MySQLSchema())
+	name, _ = c.Database(ringuid.MySQLSchema())
 	for i := range c.Size() {
-		node := mariadbtest.Open(t, c.Node(i).DSN("root", "", name))
-		testkit.Retry(t, "the table is on a node", func() error {
-			_, err := node.Exec("SELECT max_id FROM leaf_alloc")
-			return err
-		})
-		nodes = append(nodes, node)
+		nodes = append(nodes, mariadbtest.Open(t, c.Node(i).DSN("root", "", name)))
 		addresses = append(addresses, c.Node(i).Address())
 	}
 	return name, nodes, addresses

@@ -22,7 +22,6 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/leasetest"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
-	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/workerassign/recycled"
 )
@@ -44,8 +43,7 @@ func TestSlotTableGalera(t *testing.T) {
 // galeraStores returns a store for each node, on one pool.
 func galeraStores(t *testing.T, c *mariadbtest.Cluster) []recycled.Store {
 	t.Helper()
-	name, db := c.Database()
-	testserver.RunScript(t, db, ringuid.MySQLSchema())
+	name, _ := c.Database(ringuid.MySQLSchema())
 	stores := make([]recycled.Store, c.Size())
 	for i := range stores {
 		stores[i] = sqlstore.New(mariadbtest.Open(t, c.Node(i).DSN("root", "", name)))

@@ -11,15 +11,13 @@ import (
 	"github.com/ringuid/ringuid"
 	"github.com/ringuid/ringuid/internal/testkit"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
-	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/workerassign"
 )
 
 // Assigns on all nodes of a Galera cluster return no key twice, and only keys of rows that were committed, although the
 // nodes roll back some of the transactions: without wsrep_auto_increment_control all nodes generate the same keys.
 func testGaleraDisposable(t *testing.T, c *mariadbtest.Cluster) {
-	name, db := c.Database()
-	testserver.RunScript(t, db, ringuid.MySQLSchema())
+	name, db := c.Database(ringuid.MySQLSchema())
 	for i := range c.Size() {
 		admin := c.Node(i).Admin()
 		admin.MustExec("SET GLOBAL wsrep_auto_increment_control = OFF")

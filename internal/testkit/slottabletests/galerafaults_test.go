@@ -23,7 +23,6 @@ import (
 	"github.com/ringuid/ringuid/internal/testkit/ledger"
 	"github.com/ringuid/ringuid/internal/testkit/mariadbtest"
 	"github.com/ringuid/ringuid/internal/testkit/slottest"
-	"github.com/ringuid/ringuid/internal/testkit/testserver"
 	"github.com/ringuid/ringuid/stores/sqlstore"
 	"github.com/ringuid/ringuid/uid"
 	"github.com/ringuid/ringuid/workerassign/recycled"
@@ -68,18 +67,10 @@ func forEachNode(c *mariadbtest.Cluster, f func(*mariadbtest.Server)) {
 // galeraAddresses creates a database with the tables, and returns a data source name and the addresses of all nodes.
 func galeraAddresses(t *testing.T, c *mariadbtest.Cluster) string {
 	t.Helper()
-	name, db := c.Database()
-	testserver.RunScript(t, db, ringuid.MySQLSchema())
+	name, _ := c.Database(ringuid.MySQLSchema())
 	all := []string{c.Node(0).DSN("root", "", name)}
 	for n := range c.Size() {
 		all = append(all, c.Node(n).Address())
-	}
-	for n := range c.Size() { // a node may not have applied it yet
-		node := mariadbtest.Open(t, c.Node(n).DSN("root", "", name))
-		testkit.Retry(t, "the node has the tables", func() error {
-			_, err := node.Exec("SELECT worker_id FROM WORKER_SLOT")
-			return err
-		})
 	}
 	return strings.Join(all, " ")
 }
