@@ -39,7 +39,7 @@ type disposableConfig struct {
 	config
 	table          string
 	server         string // of WithServerName
-	node           func() Node
+	node           func() node
 	attemptTimeout time.Duration
 	backoff        backoff.Pauses
 	minWorkerID    int64
@@ -69,7 +69,7 @@ func NewDisposable(db DB, opts ...DisposableOption) *Disposable {
 	cfg := disposableConfig{
 		config:         newConfig(),
 		table:          DefaultTable,
-		node:           DetectNode,
+		node:           detectNode,
 		attemptTimeout: 10 * time.Second,
 		backoff:        backoff.Pauses{Initial: 100 * time.Millisecond, Maximum: 3 * time.Second},
 		minWorkerID:    1,

@@ -101,15 +101,23 @@ func WithTable(name string) DisposableOption {
 	})
 }
 
-// WithNode sets the description of this node that is stored in the row. The default is the result of
-// DetectNode.
-func WithNode(n Node) DisposableOption {
+// WithNode sets the host name and the port of this node that are stored in the row. They are for people to read, and
+// have no influence on worker IDs. Neither may be empty. If one has more than 64 characters, only the last 64 are stored.
+// The type in the row is then 2, a machine, also in a container. Without this option, the first of these rules applies:
+//
+//   - If the environment variable JPAAS_HOST is set, and JPAAS_HTTP_PORT or else JPAAS_HOST_PORT_8080, the node is a
+//     container with that host name and port, as in Baidu's UidGenerator. The type of a container is 1.
+//   - If KUBERNETES_SERVICE_HOST is set or the file /.dockerenv exists, the node is a container with the host name of
+//     the pod or container.
+//   - Otherwise the node is a machine, with the type 2. Its name is its first IPv4 address that is not a loopback or
+//     link-local address, else such an IPv6 address, else its host name.
+//
+// Without a port in the environment, the port is "<milliseconds>-<random number below 100000>", as in Baidu's
+// UidGenerator. The milliseconds are the Unix time.
+func WithNode(hostName, port string) DisposableOption {
 	return disposableOption(func(c *disposableConfig) {
-		if err := n.validate(); err != nil {
-			c.setError("%v", err)
-			return
-		}
-		c.node = func() Node { return n }
+		options.Set(&c.node, func() node { return node{hostName, port, kindActual} }, hostName != "" && port != "", c.setError,
+			"the node's host name is %q, and its port is %q; must not be empty", hostName, port)
 	})
 }
 
