@@ -16,7 +16,8 @@ import (
 	"github.com/ringuid/ringuid/internal/sqlattempt"
 )
 
-// A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods.
+// A DB is a pool of connections to a database. *sql.DB and *sqlx.DB have these methods. A program may implement it, for
+// example by a type that contains a *sql.DB. No method will be added.
 type DB interface {
 	Conn(ctx context.Context) (*sql.Conn, error)
 	Stats() sql.DBStats

@@ -13,14 +13,15 @@ import (
 // DefaultTimeout bounds Assign of Disposable, File and package recycled if its context has no deadline.
 const DefaultTimeout = 30 * time.Second
 
-// The defaults of recycled worker IDs (package recycled), of WithVerification and of StaticFile. With these, and with the defaults of package uid, a generator can borrow up to 24
-// seconds, and after a failover of a store that can lose writes, new leases begin 110 seconds later.
+// The defaults of recycled worker IDs (package recycled), of WithVerification and of StaticFile. With these, and with the
+// defaults of package uid, a generator can borrow up to 24 seconds, and after a failover of a store that can lose writes,
+// new leases begin 110 seconds later.
 // doc/fleet.md says how to choose other values.
 const (
 	DefaultHorizon    = 75 * time.Second // H, the horizon: recycled.WithHorizon, Verification, WithFileHorizon
 	DefaultFencing    = 30 * time.Second // F, recycled.WithFencing, Verification
 	DefaultSkew       = 5 * time.Second  // M, recycled.WithSkew, Verification
-	DefaultClockBound = 5 * time.Second  // B, recycled.WithClockBound
+	DefaultClockBound = 5 * time.Second  // B, recycled.WithClockBound, Verification
 )
 
 // A DisposableOption configures a Disposable. If its value is invalid, Assign returns an error that

@@ -34,7 +34,7 @@ type Faults struct {
 	// LoseWrites calls write, and makes the store lose all or some of what write has written, even if it
 	// was acknowledged, in the way in which a store of this kind can lose it: for example, it stops the
 	// replication to a replica, calls write, kills the primary and promotes the replica. It returns when
-	// clients can use the store again, both those that exist and new ones. List it in Without if State.NoLoss is true.
+	// clients can use the store again, both those that exist and new ones. List it in Without if recycled.State.NoLoss is true.
 	LoseWrites func(tb testing.TB, write func())
 
 	// LoseRequests calls call, and makes all requests to the store get lost meanwhile: calls fail at
@@ -75,7 +75,7 @@ type Faults struct {
 // faultTimeout bounds a call during a fault.
 const faultTimeout = 10 * time.Second
 
-// maxBatch is the greatest number of slots that Recycled writes at once.
+// maxBatch is the greatest number of slots that a recycled.Assigner writes at once.
 const maxBatch = 32
 
 // withDefaults returns f with the defaults of the fields that are 0.
