@@ -12,7 +12,7 @@ import (
 // An AssignerHarness gives RunAssignerTests assigners to test, and faults.
 type AssignerHarness struct {
 	// NewAssigner returns a new assigner on the pool of the given name, as another process would have it.
-	// The first assigner of a name finds an empty store. Names are those of Harness.NewStore. NewAssigner may use
+	// The first assigner of a name finds an empty store. Names are those of Harness.New. NewAssigner may use
 	// tb.Cleanup.
 	//
 	// An assigner on a new pool must not have a floor: for a recycled.Assigner, use recycled.CreatePool. To test leases

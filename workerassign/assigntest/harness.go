@@ -13,10 +13,10 @@ import (
 
 // A Harness gives RunStoreTests stores to test, and faults.
 type Harness struct {
-	// NewStore returns a new client of the pool of the given name, as another process would have it. The first
+	// New returns a new client of the pool of the given name, as another process would have it. The first
 	// client of a name finds an empty store. A name consists of 1 to 20 characters a to z and 2 to 7,
-	// and is not used again. NewStore may use tb.Cleanup to close the client.
-	NewStore func(tb testing.TB, pool string) recycled.Store
+	// and is not used again. New may use tb.Cleanup to close the client.
+	New func(tb testing.TB, pool string) recycled.Store
 
 	Faults
 }
@@ -128,9 +128,9 @@ type storeTest struct {
 // open returns another client of the pool.
 func (t *storeTest) open() recycled.Store {
 	t.Helper()
-	s := t.h.NewStore(t.TB, t.pool)
+	s := t.h.New(t.TB, t.pool)
 	if s == nil {
-		t.Fatalf("NewStore returned nil")
+		t.Fatalf("New returned nil")
 	}
 	return s
 }
